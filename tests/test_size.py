@@ -29,8 +29,8 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "features": (830, 540, 4),
     "keys": (230, 170, 2),
     "linalg": (730, 450, 6),
-    "models": (2_920, 2_060, 11),
-    "party_side": (2_580, 1_970, 11),
+    "models": (3_050, 2_130, 12),
+    "party_side": (2_590, 1_990, 11),
     "planning": (160, 80, 2),
     "privacy": (2_940, 1_940, 18),
     "protocol": (3_900, 2_440, 18),
@@ -39,7 +39,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (850, 610, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 31_340,
+    "tests": 31_400,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -138,11 +138,11 @@ def test_accept_shows_three_figures_once_and_score_the_same(ran):
     assert "icu.north.1-return were accepted before" in ran("accept icu.toml", code=4).stderr
     line = "accept icu.toml icu.north.1-return"
     returned = ran.json(line)["returned"]
-    assert returned["score"]["metric"] == "accuracy"
-    assert returned["score"]["together"] >= returned["score"]["baseline"]  # of some 15 rows
+    one, two = (returned["score"][word]["accuracy"] for word in ("together", "constant"))
+    assert one[1] < one[0] >= two[0]  # of some 15 rows
     assert returned["trained_on"] == list(NAMES)
     shown = ran(line).stdout
-    for word in ("together", "a model of your own", "the best constant", returned["model_sha256"]):
+    for word in ("together", "alone", "constant", "Brier", returned["model_sha256"]):
         assert word in shown
     assert ran.json("score icu.toml")["score"] == returned["score"]
     Path("north.csv").rename("moved.csv")
@@ -150,7 +150,7 @@ def test_accept_shows_three_figures_once_and_score_the_same(ran):
     assert ran.json("score icu.toml moved.csv")["score"] == returned["score"]
     others = pl.read_csv(write_table(Path("later.csv"), seed=8))
     alone = ran.json("score icu.toml later.csv")["score"]
-    assert (alone["n_rows"], alone["local"]) == (40, None)
+    assert (alone["n_rows"], alone["alone"], alone["verdict"]) == (40, {}, None)
     pl.concat([pl.read_csv("moved.csv"), others]).write_csv("later.csv")
     more = ran.json("score icu.toml later.csv")["score"]  # without the rows that were uploaded
     assert more["n_rows"] == returned["score"]["n_rows"] + 40

@@ -1,6 +1,16 @@
 """The rounds by commands that the rows of the trials are told on."""
 
-from cli.conftest import cobasis, made, sealed, terminal
+from cli.conftest import cobasis, made, ran, sealed, terminal
 from party_side.conftest import make, returns, uploaded, whole_round
 
-__all__ = ["cobasis", "made", "make", "returns", "sealed", "terminal", "uploaded", "whole_round"]
+__all__ = [
+    "cobasis",
+    "made",
+    "make",
+    "ran",
+    "returns",
+    "sealed",
+    "terminal",
+    "uploaded",
+    "whole_round",
+]

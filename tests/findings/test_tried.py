@@ -7,12 +7,28 @@ import numpy as np
 import polars as pl
 import pytest
 
+from cli.round_by_commands import write_table
 from cobasis.errors import StepError
 from cobasis.models.trainer import train
 from cobasis.party_side.accept import accept, adopt
 from cobasis.party_side.predict import _answers, predict
 from cobasis.party_side.session import forget
 from party_side.sites import frame, join
+
+
+def test_f8_accept_says_with_intervals_what_a_model_is_worth_beside_alone(ran):
+    """It gave accuracies of some 20 rows, and passed over a model that was worse than alone."""
+    shown = ran("accept icu.toml icu.north.1-return").stdout
+    for words in ("AUC", "Brier", "constant", "beside one of your own rows alone: "):
+        assert words in shown
+    told = ran.json("score icu.toml")["score"]
+    assert told["verdict"] in {"better", "no difference", "worse"}
+    assert all(low <= value <= high for value, low, high in told["together"].values())
+    one = write_table(Path("later.csv"), seed=8)
+    pl.read_csv(one).filter(pl.col("sick") == "yes").write_csv(one)
+    found = ran.json("score icu.toml later.csv")["score"]
+    assert set(found["together"]) == {"accuracy", "Brier"}
+    assert "one class" in found["remarks"][0]
 
 
 def test_f8_a_score_is_a_probability_and_under_noise_it_is_called_a_score(returns):

@@ -40,7 +40,8 @@ def test_from_the_table_to_predictions_that_keep_their_ids(returns):
     assert taken.orthogonality < 1e-12
     scores = score(session)
     assert scores.n_rows > 10
-    assert min(scores.together, scores.local) > scores.baseline
+    each = [each["accuracy"].value for each in (scores.together, scores.alone, scores.constant)]
+    assert min(each[:2]) > each[2]
     new, tables = frame(9), []
     for suffix in ("csv", "parquet"):
         path, out = folder / f"new.{suffix}", folder / f"out.{suffix}"
@@ -75,10 +76,10 @@ def test_a_regression_is_scored_by_r2(make):
     made = site.as_files(site.analyst_of(paths).run())
     accept(session, site.return_file(made["north"]))
     scores = score(session)
-    assert scores.metric == "r2"
-    assert scores.local > 0.99
-    assert scores.local >= scores.together
-    assert scores.baseline < 0.1
+    assert set(scores.together) == {"R2", "MAE"}
+    assert scores.alone["R2"].value > 0.99
+    assert scores.alone["R2"].value >= scores.together["R2"].value
+    assert scores.constant["R2"].value < 0.1
 
 
 def test_a_model_goes_with_the_basis_of_the_upload_that_it_was_made_for(returns):
@@ -120,7 +121,8 @@ def test_a_model_that_is_worse_than_the_partys_own_is_pointed_out(returns):
     turned = changed(made["north"], change_of_basis=-made["north"].change_of_basis)
     accept(session, site.return_file(turned))
     scores = score(session)
-    assert scores.together < 0.5 < scores.local
+    assert scores.together["accuracy"].value < 0.5 < scores.alone["accuracy"].value
+    assert scores.verdict == "worse"
     assert "worse here than the party's own" in scores.remarks[0]
 
 

@@ -185,10 +185,11 @@ def test_every_patient_is_uploaded_or_held_back_and_accept_tells_what_is_measure
     assert {site: each["n_rows"] for site, each in found.items()} == SIZES
     assert 0.1 < sum(each["n_held"] for each in found.values()) / 920 < 0.3
     assert found["switzerland"]["positive"] == pytest.approx(0.935, abs=0.001)
-    names = {"n_held": "n_rows", "together": "together", "local": "local", "constant": "baseline"}
+    names = {"together": "together", "local": "alone", "constant": "constant"}
     for site, each in said.items():
         assert set(each["trained_on"]) == set(SITES)
-        told = {name: each["score"][word] for name, word in names.items()}
+        assert each["score"]["n_rows"] == found[site]["n_held"]
+        told = {name: each["score"][word]["accuracy"][0] for name, word in names.items()}
         assert told == pytest.approx({name: found[site][name] for name in names}, abs=1e-12)
 
 

@@ -176,15 +176,17 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
 
 def scores_in_words(scores: "Scores") -> Iterator[str]:
     """Yield what the model is worth, for people."""
-    if scores.together is not None:
-        metric = {"r2": "R2"}.get(scores.metric, scores.metric)
-        yield f"On {scores.n_rows:,} rows that never left, {metric}:"
-        figures = {
-            "together": scores.together,
-            "a model of your own": scores.local,
-            "the best constant": scores.baseline,
-        }
-        for who, figure in figures.items():
-            yield f"  {who:20} {'-' if figure is None else f'{figure:.3f}'}"
+    if scores.together:
+        yield f"On {scores.n_rows:,} rows that never left, with intervals of 95 %:"
+        yield f"  {'':24}{'together':26}{'alone':>8}{'constant':>10}"
+        for name, (value, low, high) in scores.together.items():
+            within = f" ({low:.3f} to {high:.3f})" if low < high else ""
+            others = [each.get(name) for each in (scores.alone, scores.constant)]
+            alone, constant = ("-" if each is None else f"{each.value:.3f}" for each in others)
+            yield f"  {name:24}{f'{value:.3f}{within}':26}{alone:>8}{constant:>10}"
+    if scores.verdict is not None:
+        shown = f"no difference that {scores.n_rows:,} rows can show"
+        told = {"no difference": shown}.get(scores.verdict, f"{scores.verdict} than alone")
+        yield from wrapped(f"The model of all beside one of your own rows alone: {told}.")
     for remark in scores.remarks:
         yield from wrapped(f"Note: {remark}.")

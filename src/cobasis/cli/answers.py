@@ -91,11 +91,11 @@ class SpanAnswer(Part):
 class ScorePart(Part):
     """Figures on rows that never left."""
 
-    metric: str = Field(description="accuracy or r2.")
     n_rows: int = Field(description="Rows it was scored on.")
-    together: float | None
-    local: float | None = Field(description="Of a model of the party's own.")
-    baseline: float | None = Field(description="Of the most frequent class, or the mean.")
+    together: dict[str, list[float]] = Field(description="Each measure, and its interval.")
+    alone: dict[str, list[float]] = Field(description="Of a model of the party's own.")
+    constant: dict[str, list[float]] = Field(description="Of the classes' shares, or the mean.")
+    verdict: str | None = Field(description="better, no difference or worse than alone.")
     remarks: list[str]
 
 

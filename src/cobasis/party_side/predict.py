@@ -3,10 +3,10 @@
 import hashlib
 import io
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import numpy as np
 import polars as pl
@@ -19,6 +19,7 @@ from cobasis.models import ModelName
 from cobasis.models.chain import Chain
 from cobasis.models.onnx import Precision, raw_graph
 from cobasis.models.trainer import train
+from cobasis.models.worth import Figure, Verdict, compared, figures
 from cobasis.party_side.rows import PartyRows, gathered, open_rows, require_id
 from cobasis.party_side.session import PartySession, notes, refuse_target
 from cobasis.progress import Report, silent
@@ -134,8 +135,7 @@ def export_onnx(session: PartySession, to: Path, *, precision: Precision = "floa
 MOST_CELLS = 2**25
 """Cells of the rows that the party's own model is trained on, 256 MB; of more, a random part."""
 
-WORSE = 0.02
-"""So much below the party's own model, and by more than few rows do by chance, is worth a word."""
+_ONE_CLASS = "all of these rows are of one class: they say nothing of AUC and calibration"
 
 _WORSE_HERE = (
     "the common model is worse here than the party's own: before using it, look whether labels and "
@@ -147,11 +147,12 @@ _WORSE_HERE = (
 class Scores:
     """Figures on the rows that a party held back; for its own screen."""
 
-    metric: str
     n_rows: int
-    together: float | None = None
-    local: float | None = None  # of the same family, on rows uploaded before their projection
-    baseline: float | None = None  # of the most frequent class, or the mean, of those rows
+    # of each measure, by name
+    together: Mapping[str, Figure] = field(default_factory=dict)
+    alone: Mapping[str, Figure] = field(default_factory=dict)  # own model, on raw uploaded rows
+    constant: Mapping[str, Figure] = field(default_factory=dict)  # shares of those, or their mean
+    verdict: Verdict | None = None  # together against alone
     remarks: tuple[str, ...] = ()
 
 
@@ -162,10 +163,9 @@ def score(session: PartySession, *, table: Path | None = None, report: Report = 
     table are left out where they were uploaded, in this round or in an earlier one.
     """
     agreement = session.agreement
-    metric = "r2" if agreement.task == "regression" else "accuracy"
 
     def nothing(reason: str) -> Scores:
-        return Scores(metric=metric, n_rows=0, remarks=(reason,))
+        return Scores(n_rows=0, remarks=(reason,))
 
     if agreement.task == "representation":
         return nothing("the round was for a representation: there is no model to score")
@@ -176,7 +176,7 @@ def score(session: PartySession, *, table: Path | None = None, report: Report = 
     if not place.is_file() and table is None:
         gone = f"the table '{place}' is not there any more; give it: cobasis score TABLE"
         # the note is forgotten with the round
-        return nothing(gone) if place != Path() else Scores(metric=metric, n_rows=0)
+        return nothing(gone) if place != Path() else Scores(n_rows=0)
     use = usable(session)
     rows = _unseen(session, place, use=use, report=report)
     if not rows.n_held:
@@ -184,7 +184,7 @@ def score(session: PartySession, *, table: Path | None = None, report: Report = 
     own = rows
     if not rows.n_sent and noted.is_file():
         own = _unseen(session, noted, use=use, report=report)
-    return _scored(session, rows, own=own, use=use, metric=metric)
+    return _scored(session, rows, own=own, use=use)
 
 
 def score_quietly(session: PartySession, *, report: Report = silent) -> Scores:
@@ -192,9 +192,8 @@ def score_quietly(session: PartySession, *, report: Report = silent) -> Scores:
     try:
         return score(session, report=report)
     except CobasisError as error:
-        metric = "r2" if session.agreement.task == "regression" else "accuracy"
         remark = f"the table cannot be scored on: {error.args[0]}"
-        return Scores(metric=metric, n_rows=0, remarks=(remark.rstrip("."),))
+        return Scores(n_rows=0, remarks=(remark.rstrip("."),))
 
 
 def _unseen(session: PartySession, table: Path, *, use: Usable, report: Report) -> PartyRows:
@@ -206,34 +205,47 @@ def _unseen(session: PartySession, table: Path, *, use: Usable, report: Report) 
     return replace(rows, held=~seen)
 
 
-def _scored(
-    session: PartySession, rows: PartyRows, *, own: PartyRows, use: Usable, metric: str
-) -> Scores:
+def _scored(session: PartySession, rows: PartyRows, *, own: PartyRows, use: Usable) -> Scores:
     """Predict the rows that were never uploaded, three ways."""
-    held, truth = gathered(rows.kept), rows.kept.labels()
+    held, truth, task = gathered(rows.kept), rows.kept.labels(), session.agreement.task
     if truth is None:
-        return Scores(metric=metric, n_rows=0)
-    together = _figure(use.model.predict(use.aligned(held)), truth, metric)
-    found = Scores(metric=metric, n_rows=len(truth), together=together)
+        return Scores(n_rows=0)
+
+    def measured(model: Chain, rows: Matrix) -> Mapping[str, Figure]:
+        certain = model.likely and session.agreement.dp is None
+        likely = model.scores(rows, method=model.method) if certain else None
+        return figures(truth, model.predict(rows), likely=likely, task=task)
+
+    aligned, one_class = use.aligned(held), task == "classification" and len(np.unique(truth)) == 1
+    remarks: tuple[str, ...] = (_ONE_CLASS,) if one_class else ()
+    found = Scores(n_rows=len(truth), together=measured(use.model, aligned))
     if not own.n_sent:
         gone = "the table that was uploaded is not there, so there is nothing beside it"
-        return replace(found, remarks=(gone,))
+        return replace(found, remarks=(*remarks, gone))
     uploaded, labels = _own_rows(own)
-    values, counts = np.unique(labels, return_counts=True)
-    guess = float(np.mean(labels)) if metric == "r2" else float(values[np.argmax(counts)])
     kind = use.model.family
     family: ModelName = "ridge" if kind == "linear" else kind
-    local, remarks = _local(session, uploaded, labels=labels, family=family)
-    alone = None if local is None else _figure(local.predict(held), truth, metric)
+    alone, more = _alone(session, uploaded, labels=labels, family=family)
+    remarks += more
     if len(uploaded) < own.n_sent:
         remarks += (
             f"the party's own model was trained on {len(uploaded):,} of its rows, at random",
         )
-    # by more than few rows do by chance: the standard error of a share is at most n^-1/2 / 2
-    if alone is not None and together < alone - max(WORSE, len(truth) ** -0.5):
+    if task == "regression":
+        guess, shares = np.full(len(truth), labels.mean()), None
+    else:
+        counts = np.bincount(labels.astype(np.int64), minlength=len(session.agreement.classes))
+        guess = np.full(len(truth), np.argmax(counts))
+        shares = np.tile(counts / counts.sum(), (len(truth), 1))
+    constant = figures(truth, guess, likely=shares, task=task)
+    if alone is None:
+        return replace(found, constant=constant, remarks=remarks)
+    verdict = compared(use.model.predict(aligned), alone.predict(held), truth=truth, task=task)
+    if verdict == "worse":
         remarks += (_WORSE_HERE,)
-    baseline = _figure(np.full(len(truth), guess), truth, metric)
-    return replace(found, local=alone, baseline=baseline, remarks=remarks)
+    return replace(
+        found, alone=measured(alone, held), constant=constant, verdict=verdict, remarks=remarks
+    )
 
 
 def _own_rows(rows: PartyRows) -> tuple[Matrix, Labels]:
@@ -246,9 +258,9 @@ def _own_rows(rows: PartyRows) -> tuple[Matrix, Labels]:
     return gathered(own), np.asarray(own.labels())
 
 
-def _local(
+def _alone(
     session: PartySession, own: Matrix, *, labels: Labels, family: ModelName
-) -> tuple[Any, tuple[str, ...]]:
+) -> tuple[Chain | None, tuple[str, ...]]:
     """Train the party's own model, or say why there is none."""
     task = session.agreement.task
     if task == "classification" and len(np.unique(labels)) == 1:
@@ -256,16 +268,17 @@ def _local(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of scikit-learn, about few rows
-            return train(own, labels, model=family, task=task, seed=0, aligned=False), ()
+            made = train(
+                own,
+                labels,
+                model=family,
+                task=task,
+                seed=0,
+                n_classes=len(session.agreement.classes),
+                aligned=False,
+                tempered=session.agreement.dp is None,
+            )
+            return cast("Chain", made), ()
     except (CobasisError, ValueError) as error:
         kind = type(error).__name__
         return None, (f"the party's rows do not allow a model of family '{family}' ({kind})",)
-
-
-def _figure(predicted: Labels, truth: Labels, metric: str) -> float:
-    """Return the share of right answers, or R2."""
-    if metric == "accuracy":
-        return float(np.mean(predicted == truth))
-    spread = float(np.sum((truth - truth.mean()) ** 2))
-    off = float(np.sum((truth - predicted) ** 2))
-    return 1.0 - off / spread if spread else float(off == 0)

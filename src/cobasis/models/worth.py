@@ -1,0 +1,133 @@
+"""What a model is worth on rows that it has not seen, and how sure of it so few rows make.
+
+Intervals are of 95 %: Wilson's for accuracy, the curvature's for calibration, and by drawing rows
+again for the others.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.linalg.arrays import Matrix
+from cobasis.models import Task
+
+Array = npt.NDArray[Any]
+Verdict = Literal["better", "no difference", "worse"]
+
+_DRAWS, _CELLS = 500, 5 * 10**6
+_TAIL, _Z = 0.025, 1.959964
+_VAGUE = 10.0
+"""A standard error of calibration: probabilities that tell two classes apart say nothing of it."""
+
+
+class Figure(NamedTuple):
+    """A measure and its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def figures(
+    truth: Array, predicted: Array, *, likely: Matrix | None, task: Task
+) -> dict[str, Figure]:
+    """Measure labels, and the probability of each class where there are any.
+
+    Classes are positions. What cannot be measured on such rows is left out.
+    """
+    if task == "regression":
+        off = np.abs(truth - predicted)
+        found = {"R2": _redrawn(_r2, truth, predicted), "MAE": _redrawn(_mean, truth, off)}
+    else:
+        from scipy.stats import binomtest
+
+        right = truth == predicted
+        share = binomtest(int(right.sum()), len(right)).proportion_ci(method="wilson")
+        found = {"accuracy": Figure(float(right.mean()), float(share.low), float(share.high))}
+        if likely is not None:
+            told = truth[:, None] == np.arange(likely.shape[1])
+            off = np.sum((likely - told) ** 2, axis=1) / (2 if likely.shape[1] == 2 else 1)  # noqa: PLR2004 -- as is usual
+            found |= {"AUC": _redrawn(_auc, told, likely), "Brier": _redrawn(_mean, truth, off)}
+            found |= _calibration(truth, likely)
+    return {name: each for name, each in found.items() if np.isfinite(each.value)}
+
+
+def compared(ours: Array, other: Array, *, truth: Array, task: Task) -> Verdict:
+    """Say whether `ours` is better than `other` on the same rows, by a test in pairs at 5 %.
+
+    Of classes it is McNemar's exact one, which holds for however few rows; of numbers Student's, of
+    squared errors, whose mean is what R2 is made of.
+    """
+    from scipy.stats import binomtest, ttest_1samp
+
+    if task == "regression":
+        gains = (other - truth) ** 2 - (ours - truth) ** 2
+        p = ttest_1samp(gains, 0.0).pvalue if np.ptp(gains) > 0 else 1.0
+    else:
+        gains = (ours == truth).astype(np.int64) - (other == truth)
+        n_unlike = int(np.count_nonzero(gains))
+        p = binomtest(int(np.sum(gains > 0)), n_unlike).pvalue if n_unlike else 1.0
+    if p >= 2 * _TAIL or np.isnan(p):
+        return "no difference"
+    return "better" if gains.mean() > 0 else "worse"
+
+
+def _redrawn(measure: Callable[[Array, Array], float], truth: Array, told: Array) -> Figure:
+    """Measure rows, and as many drawn from them with replacement, again and again."""
+    rng, n_rows = np.random.default_rng(0), len(truth)
+    draws = [
+        measure(truth[chosen], told[chosen])
+        for _ in range(min(_DRAWS, 1 + _CELLS // n_rows))
+        for chosen in [rng.integers(0, n_rows, n_rows)]
+    ]
+    value = measure(truth, told)
+    if np.isnan(value):
+        return Figure(value, value, value)
+    return Figure(value, *map(float, np.nanquantile(draws, [_TAIL, 1 - _TAIL])))
+
+
+def _mean(truth: Array, losses: Array) -> float:  # noqa: ARG001 -- they are in the losses
+    return float(losses.mean())
+
+
+def _r2(truth: Array, predicted: Array) -> float:
+    spread = float(np.sum((truth - truth.mean()) ** 2))
+    return 1.0 - float(np.sum((truth - predicted) ** 2)) / spread if spread else np.nan
+
+
+def _auc(told: Array, likely: Matrix) -> float:
+    """Return how often a row of a class ranks above one of another: the classes' mean, or NaN."""
+    from scipy.stats import rankdata
+
+    counts = told.sum(axis=0)
+    others = len(told) - counts
+    above = np.sum(rankdata(likely, axis=0) * told, axis=0) - counts * (counts + 1) / 2
+    both = (counts > 0) & (others > 0)
+    return float(np.mean(above[both] / (counts * others)[both])) if both.any() else np.nan
+
+
+def _calibration(truth: Array, likely: Matrix) -> dict[str, Figure]:
+    """Fit log-odds of the truth to a model's, of two classes: 1 and 0 where it is right (Cox)."""
+    # Log-odds that are all alike have no slope, and those of one class no end.
+    if likely.shape[1] != 2 or min(np.ptp(truth), np.ptp(likely[:, 1])) == 0:  # noqa: PLR2004
+        return {}
+    from scipy.special import logit
+    from sklearn.linear_model import LogisticRegression
+
+    tiny = np.finfo(float).eps
+    odds = logit(np.clip(likely[:, 1], tiny, 1 - tiny))[:, None]
+    fitted = LogisticRegression(C=1e9, max_iter=1_000).fit(odds, truth)
+    table, chance = np.column_stack([odds, np.ones(len(odds))]), fitted.predict_proba(odds)[:, 1]
+    bend = table.T @ (table * (chance * (1 - chance))[:, None])
+    spread = np.sqrt(np.diag(np.linalg.pinv(bend, hermitian=True)))
+    if not spread.max() < _VAGUE:
+        return {}
+    told = zip(("slope", "intercept"), (*fitted.coef_[0], *fitted.intercept_), spread, strict=True)
+    return {
+        f"calibration {name}": Figure(
+            float(value), float(value - _Z * off), float(value + _Z * off)
+        )
+        for name, value, off in told
+    }
