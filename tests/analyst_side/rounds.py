@@ -15,11 +15,18 @@ from cobasis.bundle.agreement_file import read_agreement, seal, sealed_path
 from cobasis.bundle.agreement_text import new_text
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.envelope import open_bundle
-from cobasis.bundle.messages import consensus_in, enclose_proposal, enclose_upload, return_in
+from cobasis.bundle.messages import (
+    Enclosed,
+    consensus_in,
+    enclose_proposal,
+    enclose_upload,
+    return_in,
+)
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.keys.identity import Identity
 from cobasis.protocol.agreement import exchanges
 from cobasis.protocol.signatures import News, sign_agreement
+from cobasis.protocol.span_lines import sign_span
 from protocol.consortium import COMPONENTS, WIDTH, tables
 
 NAMES = ("east", "north", "south", "west")
@@ -148,8 +155,12 @@ class RealRound:
     def upload(self, name, *, file=None, signer=None, to=("lab",), **options):
         """A party's sealed upload in the inbox."""
         created, audit = options.pop("created", None), options.pop("audit", None)
+        span, sign = options.get("consensus"), self.identities[name].sign
+        lines = () if span is None else (sign_span(span, self.agreement, party=name, sign=sign),)
+        lines = options.pop("lines", lines)
         payload = self.payload(name, **options)
-        enclosed = enclose_upload(payload, agreement=self.agreement, audit=audit)
+        draft, parts = enclose_upload(payload, agreement=self.agreement, audit=audit)
+        enclosed = Enclosed({**draft, "lines": lines}, parts)
         path = self._sent(enclosed, file or f"{name}.upload", signer or name, to, created=created)
         payload.unlink()
         return path

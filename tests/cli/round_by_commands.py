@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from cobasis.cli.main import app
 from cobasis.keys import identity
+from cobasis.party_side import session
 
 NAMES = ("east", "north", "south")
 PUBS = "east.pub north.pub south.pub lab.pub"
@@ -65,6 +66,8 @@ class Typed:
     def __init__(self, folder, monkeypatch):
         monkeypatch.chdir(folder)
         monkeypatch.setattr(identity, "pyrage", Library)
+        # as it is, whatever a fixture of the whole module has put in its place
+        monkeypatch.setattr(session, "load_identity", identity.load_identity)
         self.folder = folder
         (folder / "passphrase").write_text("correct horse\n")
         (folder / "passphrase").chmod(0o600)

@@ -1,5 +1,6 @@
 """What an attacker found in the first version, row by row (R1 to R12)."""
 
+import json
 import os
 import resource
 from dataclasses import replace
@@ -11,10 +12,19 @@ import pytest
 from experiments.data.hospitals import HEART, heart_disease_4site
 from sklearn.decomposition import FastICA
 
+from analyst_side.rounds import real_round, verdicts
 from cobasis.bundle import envelope
 from cobasis.bundle.enclosure import STEP
 from cobasis.disk import calls
-from cobasis.errors import AgreementError, AuditBlockedError, MessageError, SpanReuseError
+from cobasis.errors import (
+    AgreementError,
+    AuditBlockedError,
+    MessageError,
+    SignatureError,
+    SpanReuseError,
+    StepError,
+    VaultError,
+)
 from cobasis.features.contract import CategoryFeature, NumericFeature
 from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.models.chain import Affine, Chain
@@ -26,11 +36,13 @@ from cobasis.privacy.audit.counted import bits_of_record, bits_sent
 from cobasis.privacy.audit.policy import graded_bits
 from cobasis.privacy.audit.subject import Subject
 from cobasis.protocol.agreement import missing_fields
-from cobasis.protocol.messages import Return
-from party_side.sites import KEY, NAMES, join, ready_from
-from party_side.test_auditing import sent
+from cobasis.protocol.messages import ConsensusSpan, Return
+from cobasis.protocol.span_lines import sign_span
+from party_side.sites import KEY, NAMES, frame, join, ready_from
+from party_side.test_auditing import PEOPLE, sent
 from party_side.test_receiving import span
 from party_side.test_sending import rejoined, scaled
+from vault.vaults import agree, choose, open_vault, table, upload
 
 SEND = "send icu.toml north.csv --yes --signed-by Officer"
 
@@ -131,6 +143,27 @@ def test_r4_a_column_in_another_unit_or_place_is_asked_about_at_the_party(sealed
     assert "Wrote" in sealed(line, by="south", typed="y\ny\n").output
 
 
+def test_r2_a_proposal_is_judged_as_an_upload_is(make):
+    """One person more between two weighted proposals was the top direction of their difference."""
+    terms = {"basis": "weighted_consensus", "holdout": 0.0}
+    site = make(**terms)
+    rejoined(site)
+    site.table("north", n_rows=150)
+    first = sent(site)[0]
+    [line] = site.session("north").vault.history()
+    assert (line.message, line.upload) == ("proposal", first.digest)
+    assert site.opened("north", first.path).manifest.audit["verdict"] == "pseudonymised"
+    assert send(ready_from(site.session("north"), site.table("north"))).digest == first.digest
+    frame(1, 150).extend(frame(8, 4)[:1]).write_csv(site.table("north"))
+    with pytest.raises(StepError, match=r"of other rows.*who came or went"):
+        sent(site)
+    rejoined(site, purpose="another round", **terms)
+    with pytest.raises(AuditBlockedError, match="H4, the history"):
+        sent(site)
+    found = sent(site, override=PEOPLE)[2].report["H4"]
+    assert (found.figures["added"], found.figures["gone"]) == (1, 0)
+
+
 def test_r3_a_changed_scale_or_a_new_name_makes_nobody_new(make):
     """Who was uploaded is known by the identifier; where that is new too, by the values."""
     site = make()
@@ -183,6 +216,85 @@ def test_r6_a_common_span_is_of_three_enrolled_parties_and_of_oneself(make):
             adopt(session, site.consensus_file("north", span(site, contributors=who)))
     assert session.round.consensus() is None
     assert adopt(session, site.consensus_file("north", span(site))).contributors == NAMES
+
+
+def test_r6_all_whose_rows_are_in_the_model_signed_one_span(make):
+    """An analyst could send each party a span of its own."""
+    site = make(basis="consensus")
+    good, other, paths, lines = span(site), span(site, [3, 4, 5]), {}, {}
+    for name in NAMES:
+        session = rejoined(site, name=name)
+        adopt(session, site.consensus_file(name, good))
+        paths[name] = site.folder(name) / "x.upload"
+        send(ready_from(session, site.table(name)), paths[name])
+        [lines[name]] = site.opened(name, paths[name]).manifest.lines
+    returned = site.as_files(site.analyst_of(paths, contributors=NAMES).run())["north"]
+    here, elsewhere = site.agreement, site.agreement.model_copy(update={"purpose": "another"})
+    told = {"party": "east", "sign": site.identities["east"].sign}
+    for east, error, words in (
+        ([], MessageError, "of north, south, and one of each of east, north, south"),
+        ([sign_span(other, here, **told)], MessageError, "went through the common span '"),
+        ([sign_span(good, elsewhere, **told)], SignatureError, "or is of another round"),
+    ):
+        path = site.return_file(returned, lines=[lines["north"], lines["south"], *east])
+        with pytest.raises(error, match=words):
+            accept(site.session("north"), path)
+        path.unlink()
+    accept(site.session("north"), site.return_file(returned, lines=lines.values()))
+
+
+def test_r6_an_upload_through_another_span_than_the_round_s_is_not_taken(tmp_path):
+    made = real_round(tmp_path, basis="consensus")
+    for name in made.agreement.parties:
+        made.proposal(name)
+    made.receive()
+    made.run()
+    span = made.adopted("east")
+    sign = made.identities["east"].sign
+    other = ConsensusSpan(**{**vars(span), "rows": -span.rows})
+    for lines in ((), (sign_span(other, made.agreement, party="east", sign=sign),)):
+        path = made.upload("east", consensus=span, lines=lines)
+        assert verdicts(made.receive())["east.upload"] == "CB306"
+        path.unlink()
+    for name in made.agreement.parties:
+        made.upload(name, consensus=span)
+    assert not made.receive().refused
+    made.run()
+    found = made.opened("north").manifest.lines
+    assert [each.party for each in found] == sorted(made.agreement.parties)
+
+
+def test_r7_a_vault_that_knows_less_than_its_receipts_sends_nothing(ran):
+    """A deleted record, or an older copy, was a fresh start."""
+    look, home = "send icu.toml north.csv --dry-run", Path("home-north")
+    news = json.loads(Path("icu.news").read_text())["news"]
+    receipts = {each["receipt"]["party"]: each["receipt"] for each in news["receipts"]}
+    [transcript] = home.glob("transcripts/north/*/transcript.jsonl")
+    lines = [json.loads(line) for line in transcript.read_text().splitlines()]
+    [head] = [each["told"]["history"] for each in lines if each["event"] == "prepared"]
+    assert receipts["north"]["history"] == head != receipts["south"]["history"]
+    ran(look)
+    [record] = home.glob("vault/north/datasets/*.age")
+    for gone in (record, transcript, Path("icu.news")):
+        gone.unlink()
+        if gone == Path("icu.news"):  # nothing is left that knows: this cannot be seen
+            ran(look)
+        else:
+            assert "[CB704]" in ran(look, code=2).stderr
+
+
+def test_r7_a_file_without_identifiers_or_out_of_the_middle_is_missed(tmp_path):
+    vault, ids = open_vault(tmp_path / "north"), [f"p{at}" for at in range(30)]
+    for seed in (0, 1):
+        upload(vault, table(seed=seed), agreement=agree(f"round-{seed}"))
+    with pytest.raises(VaultError, match="uploaded without identifiers"):
+        choose(vault, table(seed=2), ids=ids)
+    heads = vault.heads()
+    assert vault.heads(heads[:1]) == heads
+    first = vault.datasets()[0].name
+    (tmp_path / "north" / "datasets" / f"{first}.age").unlink()
+    with pytest.raises(VaultError, match="lacks a file that left"):
+        upload(vault, table(seed=2))
 
 
 def test_r9_a_command_that_dies_leaves_no_memory_on_the_disk(cobasis):

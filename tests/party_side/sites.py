@@ -150,15 +150,16 @@ class Consortium:
             made[name] = Return(**{**vars(each), "model": model})
         return made
 
-    def enclosed(self, returned, *, upload=None):
+    def enclosed(self, returned, *, upload=None, lines=()):
         """A return, for the upload that its party made last."""
         if upload is None:
             upload = self.session(returned.party).vault.upload_of(self.agreement).entry.upload
-        return enclose_return(returned, agreement=self.agreement, sender="lab", upload=upload)
+        told = {"agreement": self.agreement, "sender": "lab", "upload": upload, "lines": lines}
+        return enclose_return(returned, **told)
 
-    def return_file(self, returned, *, to=None, upload=None, **options):
+    def return_file(self, returned, *, to=None, upload=None, lines=(), **options):
         name = returned.party
-        enclosed = self.enclosed(returned, upload=upload)
+        enclosed = self.enclosed(returned, upload=upload, lines=lines)
         path = to or self.folder(name) / f"{name}.return"
         return self.sealed(enclosed, path, name=name, **options)
 

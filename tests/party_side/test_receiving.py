@@ -18,9 +18,10 @@ from cobasis.errors import (
     VaultError,
 )
 from cobasis.keys.identity import Identity
-from cobasis.party_side.accept import accept, accept_news, adopt, look_at, newest_news
+from cobasis.party_side.accept import accept, accept_news, adopt, look_at
 from cobasis.party_side.predict import export_onnx, predict, score, usable
 from cobasis.party_side.send import send
+from cobasis.party_side.session import news_at
 from cobasis.protocol.messages import ConsensusSpan, Return
 from cobasis.protocol.signatures import News, Receipt, check_countersigned, sign_receipt
 from party_side.sites import NAMES, ROUND, agreed, frame, join, ready_from
@@ -200,10 +201,10 @@ def test_a_receipt_in_news_is_countersigned_into_the_transcript_once(uploaded):
     assert accept_news(session, path)[1] == ()
     [line] = session.history("receipt")
     assert line.told["countersignature"] == signed.countersignature
-    assert newest_news(session) == news
+    assert news_at(session, session.news) == news
     with pytest.raises(ReplayError, match="newer ones are kept"):
         accept_news(session, news_of(site, time="2026-11-20T15:30:00Z"))
-    assert newest_news(session) == news
+    assert news_at(session, session.news) == news
 
 
 def test_forged_news_and_receipts_are_refused_and_not_kept(uploaded):
@@ -219,7 +220,7 @@ def test_forged_news_and_receipts_are_refused_and_not_kept(uploaded):
     ):
         with pytest.raises(error, match=words):
             accept_news(session, make_file())
-    assert newest_news(session) is None
+    assert news_at(session, session.news) is None
 
 
 def test_a_file_is_known_by_what_is_in_it_and_others_are_refused(returns):

@@ -16,7 +16,17 @@ from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.plaintext import basis_columns, secret_bytes
 from cobasis.vault import records
 from faults import BROKEN, FULL, at_call, deaths
-from vault.vaults import SECRET, agree, choose, consensus, open_vault, returned, table, upload
+from vault.vaults import (
+    SECRET,
+    agree,
+    choose,
+    consensus,
+    open_vault,
+    propose,
+    returned,
+    table,
+    upload,
+)
 
 NOISE = DPTerms(epsilon=2, radius=1, most_rows=99, labels="public", lifetime_epsilon=2)
 
@@ -37,9 +47,8 @@ def whole_round(folder):
     record.accept(returned(model=b"the first model"))
 
 
-def propose(folder, round_id="icu-2026"):
-    vault = open_vault(folder)
-    vault.ledger.propose(choose(vault, table()).asked, agree(round_id))
+def proposed(folder, round_id="icu-2026"):
+    propose(open_vault(folder), table(), agreement=agree(round_id))
 
 
 def joined(folder):
@@ -72,8 +81,8 @@ STEPS = {
             release="1" * 64,
         ),
     ),
-    "propose": (joined, propose),
-    "propose again": (propose, lambda folder: propose(folder, "second")),
+    "propose": (joined, proposed),
+    "propose again": (proposed, lambda folder: proposed(folder, "second")),
     "finish an upload": (begun, lambda folder: open_vault(folder).finish_upload(1, "e" * 64)),
     "accept": (joined, lambda folder: of_round(folder).accept(returned())),
     "accept again": (whole_round, lambda folder: of_round(folder).accept(returned())),
@@ -89,7 +98,7 @@ def seen(folder):
     spent = [vault.ledger.spent(choose(vault, table(seed=at)).asked) for at in (0, 1)]
     return {
         "history": vault.history(),
-        "bases": [basis_columns(each.basis).tobytes() for each in vault.datasets()],
+        "bases": [each.basis and basis_columns(each.basis).tobytes() for each in vault.datasets()],
         "rows": [(len(each.last), len(each.earlier)) for each in vault.datasets()],
         "spent": [(each.bare, each.charges) for each in spent],
         "secret": secret_bytes(record.secret()) if record.joined else None,

@@ -80,6 +80,11 @@ def upload(vault, rows, *, agreement=None, seed=0, digest=DIGEST, release="", **
     return number
 
 
+def propose(vault, rows, *, agreement=None, **asked):
+    choice = choose(vault, rows, **asked)
+    return vault.begin_upload(choice, None, agreement=agreement or agree(), time=NOW)
+
+
 def consensus(**changes):
     fields = {
         "agreement_digest": agree().digest(),

@@ -1,7 +1,7 @@
 """What has happened in a round, read back from the analyst's transcript: the one record of it."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -53,7 +53,9 @@ class Received:
     file: str  # SHA-256 of the sealed file
     payload: str = ""  # SHA-256 of the opened upload
     created: str  # as its manifest says
+    history: str = ""  # head of its party's own, as its manifest says
     n_rows: int = 0
+    span: Sequence[str] = ()  # digest of the common span, and the party's signature about it
     time: str
     line: str  # hash of the transcript's line that says so
     audit: AuditRecord | None = None

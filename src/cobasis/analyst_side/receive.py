@@ -32,7 +32,13 @@ from cobasis.errors import (
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement, Exchange, exchanges
 from cobasis.protocol.refusals import check_proposal, check_upload
-from cobasis.protocol.signatures import Signature, check_approved, check_signature, signers
+from cobasis.protocol.signatures import (
+    Signature,
+    check_approved,
+    check_signature,
+    signers,
+)
+from cobasis.protocol.span_lines import check_lines
 
 _SIGNS = ("signature", "agreement")
 """What may hold signatures."""
@@ -344,22 +350,27 @@ def _store(session: AnalystSession, bundle: Bundle, exchange: Exchange) -> None:
         "message": exchange.message,
         "file": bundle.digest,
         "created": manifest.created,
+        "history": manifest.history or "",
         "audit": audit_words(manifest.audit),
     }
     sealed = work.sealed(manifest.sender, exchange)
+    check_approved(
+        (manifest.audit or {}).get("approvals"),
+        session.agreement,
+        party=manifest.sender,
+        exchange=exchange.message,
+        at=manifest.created,
+    )
     if exchange.message == "proposal":
         check_proposal(proposal_in(bundle, agreement=session.agreement), session.agreement)
         _copy(bundle, sealed)
     else:
-        check_approved(
-            (manifest.audit or {}).get("approvals"),
-            session.agreement,
-            party=manifest.sender,
-            exchange=exchange.message,
-            at=manifest.created,
-        )
         payload = upload_in(bundle, agreement=session.agreement)
         check_upload(payload, session.agreement)
+        if session.history.contributors:
+            span, sender = session.kept_span(), (manifest.sender,)
+            check_lines(manifest.lines, session.agreement, consensus=span, parties=sender)
+            told["span"] = [span.digest().hex(), manifest.lines[0].signature]
         _copy(bundle, sealed)
         move_whole(payload.path, work.payload(manifest.sender))
         told |= {"payload": manifest.parts[0].sha256, "n_rows": payload.rows_shape[0]}

@@ -24,7 +24,7 @@ from cobasis.analyst_side.plan import Plan, lost_spans, planned
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.folders import FitFolder, StateFolder
 from cobasis.bundle.messages import enclose_consensus, enclose_return, model_in, proposal_in
-from cobasis.disk.tensors import read_tables, write_tables
+from cobasis.disk.tensors import write_tables
 from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole
 from cobasis.errors import AgreementError, RemoteError, RetentionError, StepError, WaitingError
 from cobasis.models import ModelName
@@ -33,6 +33,7 @@ from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.messages import ConsensusSpan, SpanProposal
+from cobasis.protocol.span_lines import SpanLine
 
 _NAME_DIGITS = 24
 
@@ -123,7 +124,7 @@ def _send_spans(session: AnalystSession, plan: Plan) -> dict[str, Path]:
     # The span is on the disk, and in the transcript, before anybody gets it: a run that was
     # killed among the replies goes on from the kept one, and a second one would split the round
     # into parties of two spans.
-    span = _kept_span(session) if session.history.contributors else _made_span(session, plan)
+    span = session.kept_span() if session.history.contributors else _made_span(session, plan)
     lost = lost_spans(session)
     make_folder(session.outbox)
     enclosed = enclose_consensus(span, agreement=session.agreement, sender=session.name)
@@ -158,17 +159,6 @@ def _proposal(session: AnalystSession, received: Received) -> SpanProposal:
     raise RetentionError(
         f"'{path}' is not the proposal of party '{received.party}' that was received "
         f"({received.file[:16]}). Restore the folder from a copy."
-    )
-
-
-def _kept_span(session: AnalystSession) -> ConsensusSpan:
-    tables, header = read_tables(session.work.span)
-    return ConsensusSpan(
-        agreement_digest=session.agreement.digest(),
-        anchor_tag=bytes.fromhex(header.metadata["anchor_tag"]),
-        rows=tables["rows"],
-        contributors=session.history.contributors,
-        simulated=False,
     )
 
 
@@ -300,6 +290,12 @@ def _send_returns(
     """
     make_folder(session.outbox)
     exchange = session.exchanges[-1]
+    received = session.history.taken()
+    spans = {party: received[party].span for party in outcome.uploads if received[party].span}
+    lines = [
+        SpanLine(party=party, consensus=consensus, signature=signature)
+        for party, (consensus, signature) in spans.items()
+    ]
     digests: dict[str, str] = {}
     written: dict[str, Path] = {}
     for returned in analyst.returns():
@@ -314,6 +310,7 @@ def _send_returns(
             agreement=session.agreement,
             sender=session.name,
             upload=outcome.uploads[party],
+            lines=lines,
         )
         digests[party] = session.seal_reply(enclosed, party=party, exchange=exchange)
         written[party] = path

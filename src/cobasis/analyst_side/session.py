@@ -15,6 +15,7 @@ from cobasis.bundle.messages import Enclosed
 from cobasis.bundle.transcript import Entry, Transcript, verify_transcript
 from cobasis.bundle.transcript import now as time_now
 from cobasis.disk.lock import Lock
+from cobasis.disk.tensors import read_tables
 from cobasis.disk.whole import make_folder, remove_left, remove_tree, write_whole
 from cobasis.errors import AnotherRunError, RetentionError, UnsignedError
 from cobasis.keys.identity import Identity, key_path, load_identity, refuse_other_key
@@ -22,6 +23,7 @@ from cobasis.keys.identity import home as home_folder
 from cobasis.linalg.arrays import Hidden
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement, Exchange, exchanges, moment_text
+from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.signatures import News, Receipt, analyst_of, sign_receipt, signers
 
 SUFFIX, NEWS = ".round", ".news"
@@ -133,6 +135,17 @@ class AnalystSession(Hidden):
         name = f"{stem_of(self.path)}.{party}.{exchange.number}-{exchange.reply}"
         return self.outbox / name
 
+    def kept_span(self) -> ConsensusSpan:
+        """Return the common span that was made."""
+        tables, header = read_tables(self.work.span)
+        return ConsensusSpan(
+            agreement_digest=self.agreement.digest(),
+            anchor_tag=bytes.fromhex(header.metadata["anchor_tag"]),
+            rows=tables["rows"],
+            contributors=self.history.contributors,
+            simulated=False,
+        )
+
     def seal_reply(self, enclosed: Enclosed, *, party: str, exchange: Exchange) -> str:
         """Write a party's reply, signed and sealed to it; return the file's digest."""
         return write_bundle(
@@ -189,6 +202,7 @@ class AnalystSession(Hidden):
                 analyst=self.name,
                 exchange=each.exchange,
                 file=each.file,
+                history=each.history,
                 time=each.time,
                 transcript=each.line,
             )

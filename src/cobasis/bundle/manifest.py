@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from cobasis.errors import BundleError, ClockError, ForeignBundleError, OptionError, ReplayError
 from cobasis.protocol.agreement import Digest, Moment, moment_of, moment_text
 from cobasis.protocol.enrolment import IdentityName, field_findings
+from cobasis.protocol.span_lines import SpanLine
 from cobasis.strict_json import canonical_json, json_object
 
 Kind = Literal["upload", "return", "proposal", "consensus", "receipt", "secret"]
@@ -96,6 +97,9 @@ class Manifest(BaseModel):
     told: Annotated[
         dict[Annotated[str, Field(pattern="^[a-z0-9_]{1,64}$")], Told], Field(max_length=100)
     ] = Field(default_factory=dict)
+    history: Digest | None = None  # keyed head of all that its sender ever sent
+    # an upload's own about the common span; a return's of all that it was trained on
+    lines: Annotated[tuple[SpanLine, ...], Field(max_length=2000)] = ()
     audit: dict[str, Any] | None = None
     dp: dict[str, Any] | None = None  # the record of noise
 

@@ -1,6 +1,6 @@
 """The protocol's messages as the parts of bundles, and back, checked against the manifest."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, cast, get_args
@@ -19,6 +19,7 @@ from cobasis.models.chain import Chain
 from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal
+from cobasis.protocol.span_lines import SpanLine
 
 
 def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:
@@ -221,11 +222,19 @@ def enclose_upload(
     )
 
 
-def enclose_proposal(proposal: SpanProposal, *, agreement: Agreement) -> Enclosed:
+def enclose_proposal(
+    proposal: SpanProposal, *, agreement: Agreement, audit: Mapping[str, object] | None = None
+) -> Enclosed:
     """Return draft and part for a party's proposal of a span, for `write_bundle`."""
-    told, sender = _shape(proposal.image), proposal.party
-    parts = {"span.safetensors": _table_file("image", proposal.image)}
-    return _enclosed("proposal", proposal, agreement, sender=sender, told=told, parts=parts)
+    return _enclosed(
+        "proposal",
+        proposal,
+        agreement,
+        sender=proposal.party,
+        told=_shape(proposal.image),
+        parts={"span.safetensors": _table_file("image", proposal.image)},
+        audit=audit and dict(audit),
+    )
 
 
 def enclose_consensus(span: ConsensusSpan, *, agreement: Agreement, sender: str) -> Enclosed:
@@ -235,7 +244,14 @@ def enclose_consensus(span: ConsensusSpan, *, agreement: Agreement, sender: str)
     return _enclosed("consensus", span, agreement, sender=sender, told=told, parts=parts)
 
 
-def enclose_return(made: Return, *, agreement: Agreement, sender: str, upload: str) -> Enclosed:
+def enclose_return(
+    made: Return,
+    *,
+    agreement: Agreement,
+    sender: str,
+    upload: str,
+    lines: Sequence[SpanLine] = (),
+) -> Enclosed:
     """Return draft and parts for what one party gets back."""
     told = {
         **_shape(made.change_of_basis),
@@ -253,7 +269,8 @@ def enclose_return(made: Return, *, agreement: Agreement, sender: str, upload: s
                 "travel. Turn it into one with cobasis.models.sources.read_chain."
             )
         parts["model.safetensors"] = encode_chain(made.model)
-    return _enclosed("return", made, agreement, sender=sender, told=told, parts=parts)
+    signed = tuple(lines)
+    return _enclosed("return", made, agreement, sender=sender, told=told, parts=parts, lines=signed)
 
 
 def _shape(table: Matrix) -> dict[str, Any]:

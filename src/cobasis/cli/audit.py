@@ -34,7 +34,7 @@ def audit(
     noise: Annotated[str, Option(help="Noise to compare, such as 0.1,0.2.")] = "",
     sensitive: Sensitive = None,
 ) -> None:
-    """Measure what an upload would give away, on a page to decide on; nothing leaves.
+    """Measure what the next file would give away, on a page to decide on; nothing leaves.
 
     Example: cobasis audit icu.toml data.csv -o audit.html
     """
@@ -43,7 +43,7 @@ def audit(
     from cobasis.party_side.audit import Question, audited
     from cobasis.party_side.preview import make_ready
     from cobasis.party_side.rows import check
-    from cobasis.party_side.send import projected, require_span
+    from cobasis.party_side.send import projected, require_secret
 
     agreement, rest = agreed(words)
     data = the_one(rest, what="a table, CSV or Parquet")
@@ -54,7 +54,7 @@ def audit(
     )
     pages = _pages(out, data)
     session = owner.party(agreement)
-    require_span(session)
+    require_secret(session)
     with progress() as report:
         rows = check(session, data, report=report)
         ready = make_ready(session, rows, looking=True, public_rows=public_rows)

@@ -27,7 +27,7 @@ from cobasis.errors import OptionError
 if TYPE_CHECKING:
     from cobasis.party_side.preview import Ready
     from cobasis.party_side.rows import Findings
-    from cobasis.party_side.send import Allow, Projected, Sent
+    from cobasis.party_side.send import Allow, Projected, Proposed, Sent
     from cobasis.party_side.session import PartySession
     from cobasis.vault.datasets import Forced
 
@@ -93,11 +93,11 @@ class Asked:
         call_right(session, [each for each in doubts if each.column in named])
 
     def about_audit(self, owner: Owner, before: Callable[[], None]) -> "Allow":
-        """Return what happens between writing an upload and sealing it; `before` ends the bars."""
+        """Return what happens between making a file and sealing it; `before` ends the bars."""
         from cobasis.party_side.approval import approvals
         from cobasis.party_side.audit import Question, approve, audited, typed_by
 
-        def allow(made: "Projected") -> dict[str, object]:
+        def allow(made: "Projected | Proposed") -> dict[str, object]:
             question = Question(sensitive=tuple(self.sensitive or ()), compared=False)
             found = audited(made, question=question)
             before()
@@ -160,7 +160,7 @@ def send(
 def _ready(
     owner: Owner, asked: Asked, session: "PartySession", data: Path, public_rows: Path | None
 ) -> "Ready":
-    """Make a table ready for the next file, say what would leave, and ask about a proposal."""
+    """Make a table ready for the next file, and say what would leave."""
     from cobasis.party_side.preview import make_ready
     from cobasis.party_side.rows import check
     from cobasis.party_side.send import require_turn
@@ -172,8 +172,6 @@ def _ready(
         asked.about_columns(owner, session, found)
     ready = make_ready(session, found, forced=asked.override(), public_rows=public_rows)
     owner.tell(_in_words(ready))
-    if ready.exchange.message == "proposal":
-        asked.consent()
     return ready
 
 

@@ -25,13 +25,20 @@ from cobasis.party_side.session import (
     alone,
     digests_sent,
     expected_of,
+    news_at,
     opened_bundle,
 )
 from cobasis.protocol.agreement import Reply, exchanges, moment_of
 from cobasis.protocol.messages import ConsensusSpan, Return
 from cobasis.protocol.refusals import check_consensus, check_return
 from cobasis.protocol.signatures import MAX_BYTES as NEWS_BYTES
-from cobasis.protocol.signatures import News, SignedReceipt, check_receipt, countersign
+from cobasis.protocol.signatures import (
+    News,
+    SignedReceipt,
+    check_receipt,
+    countersign,
+)
+from cobasis.protocol.span_lines import check_lines
 from cobasis.vault.vault import Accepted
 
 _SEALED = b"age-encryption.org/"
@@ -82,7 +89,7 @@ def accept_news(session: PartySession, path: Path) -> tuple[News, tuple[SignedRe
     """Check news, countersign the receipts that are new in them, and keep them if newest."""
     with opened(path) as (file, _):
         text = cast("bytes", file.read(NEWS_BYTES + 1))
-    news, kept = News.from_text(text, session.agreement), newest_news(session)
+    news, kept = News.from_text(text, session.agreement), news_at(session, session.news)
     if kept is not None and moment_of(news.time) < moment_of(kept.time):
         raise ReplayError(
             f"the news '{path.name}' are of {news.time}, and newer ones are kept, of {kept.time}. "
@@ -110,14 +117,6 @@ def accept_news(session: PartySession, path: Path) -> tuple[News, tuple[SignedRe
         for each in signed:
             session.transcript.append("receipt", each.told())
     return news, tuple(signed)
-
-
-def newest_news(session: PartySession) -> News | None:
-    """Return the newest news that were accepted, None before the first."""
-    if not session.news.exists():
-        return None
-    with opened(session.news) as (file, _):
-        return News.from_text(cast("bytes", file.read(NEWS_BYTES + 1)), session.agreement)
 
 
 def adopt(session: PartySession, path: Path) -> ConsensusSpan:
@@ -167,9 +166,10 @@ def accept(session: PartySession, path: Path) -> Accepted:
         with opened_bundle(session, path, kind="return") as bundle:
             returned = return_in(bundle, agreement=agreement, party=session.name)
             upload = _upload_of(session, bundle.manifest.told.get("upload"))
-            digest, created = bundle.digest, bundle.manifest.created
-        _refuse_older(session, digest=digest, created=created)
+            manifest, digest, span = bundle.manifest, bundle.digest, session.round.consensus()
+        _refuse_older(session, digest=digest, created=manifest.created)
         check_return(returned, agreement, n_components=agreement.n_components, party=session.name)
+        check_lines(manifest.lines, agreement, consensus=span, parties=returned.trained_on)
         model = encode_chain(returned.model) if isinstance(returned.model, Chain) else None
         accepted = Accepted(
             change_of_basis=returned.change_of_basis,
@@ -180,7 +180,7 @@ def accept(session: PartySession, path: Path) -> Accepted:
             target_carries=returned.target_carries,
             upload=upload,
             bundle=digest,
-            time=created,
+            time=manifest.created,
             orthogonality=_orthogonality(returned, session),
         )
         # Vault, then transcript: killed in between, the same file is accepted once more, for it is

@@ -19,11 +19,11 @@ from cobasis.linalg.rng import KEY_BYTES
 from cobasis.party_side.approval import approved, history_of, keep
 from cobasis.party_side.preview import Ready, budget_of, own_setting
 from cobasis.party_side.rows import PartyRows, gathered
-from cobasis.party_side.send import Projected
+from cobasis.party_side.send import Projected, Proposed
 from cobasis.party_side.session import PartySession
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.audit.policy import POLICY
-from cobasis.privacy.audit.report import AuditReport, as_json, audit, travelling
+from cobasis.privacy.audit.report import AuditReport, as_json, audit, audit_proposal, travelling
 from cobasis.privacy.audit.subject import (
     Facts,
     Guarantee,
@@ -70,8 +70,8 @@ class Audited(Hidden):
         return dict(travelling(self.report, salt=self.salt))
 
 
-def audited(made: Projected, *, question: Question | None = None) -> Audited:
-    """Audit an upload that is written and has not left.
+def audited(made: Projected | Proposed, *, question: Question | None = None) -> Audited:
+    """Audit an upload that is written and has not left; of a proposal, check what is agreed.
 
     The same rows are drawn, split and attacked in the same way each time, by a stream that
     follows from the vault's key.
@@ -86,6 +86,12 @@ def audited(made: Projected, *, question: Question | None = None) -> Audited:
             f"column. Name some of {', '.join(sorted(known)[:20])}."
         )
     marks = ready.choice.asked.rows  # sorted, so one version however the table is
+    about = _about(ready)
+    if isinstance(made, Proposed):
+        facts, width = _facts(ready, None, asked), made.proposal.image.shape[1]
+        shape = agreement.n_features, width
+        found = audit_proposal(facts, about=about, shape=shape)
+        return Audited(report=found, salt=secrets.token_bytes(KEY_BYTES))
     rng = np.random.default_rng(int.from_bytes(_digest(marks, b"sample"), "big"))
     size = sample_size(rows.n_sent, agreement.n_features)
     places = np.sort(rng.permutation(rows.n_sent)[:size])
@@ -96,25 +102,31 @@ def audited(made: Projected, *, question: Question | None = None) -> Audited:
     report = audit(
         subject,
         facts=_facts(ready, payload.labels(), asked),
-        about={
-            "party": ready.session.name,
-            "round_id": agreement.round_id,
-            "agreement": agreement.digest().hex(),
-            "exchange": ready.exchange.message,
-            "data_version": _version(rows, ~rows.held),  # tells equal rows only
-            "rows_held_back": _version(rows, rows.held),
-            "columns": ready.choice.asked.columns,
-            "span": ready.choice.span,
-            "precision": agreement.precision,
-            "history": history_of(ready.session),
-            "policy": POLICY,
-            "tool_version": f"cobasis {version('cobasis')}",
-            "time": moment_text(now()),
-        },
+        about=about,
         rng=rng,
         settings=settings if asked.compared else (),
     )
     return Audited(report=report, salt=secrets.token_bytes(KEY_BYTES))
+
+
+def _about(ready: Ready) -> dict[str, str]:
+    """Return what a report is about; an approval binds it."""
+    agreement, rows = ready.session.agreement, ready.rows
+    return {
+        "party": ready.session.name,
+        "round_id": agreement.round_id,
+        "agreement": agreement.digest().hex(),
+        "exchange": ready.exchange.message,
+        "data_version": _version(rows, ~rows.held),  # tells equal rows only
+        "rows_held_back": _version(rows, rows.held),
+        "columns": ready.choice.asked.columns,
+        "span": ready.choice.span,
+        "precision": agreement.precision,
+        "history": history_of(ready.session),
+        "policy": POLICY,
+        "tool_version": f"cobasis {version('cobasis')}",
+        "time": moment_text(now()),
+    }
 
 
 def _subject(made: Projected, payload: Payload, places: Places, asked: Question) -> Subject:
@@ -219,7 +231,7 @@ def approve(
         told = "; ".join(_WHY[each.id] for each in report.blocking)  # no number of a row
         who = "whose keys approved it" if good else "who answer for it"
         raise AuditBlockedError(
-            f"the upload of party '{session.name}' in round '{round_id}' is blocked by its audit: "
+            f"the file of party '{session.name}' in round '{round_id}' is blocked by its audit: "
             f"{told}. Nothing has left. See 'cobasis audit'. It takes two people {who}: "
             "--override-by NAME --override-by NAME --override-reason TEXT."
         )
@@ -252,7 +264,7 @@ _WHY = {
     "H1": "H1, the anchor shows the secret basis. Agree on an isometric or a Gaussian one",
     "H4": (
         "H4, the history of these rows. They would be seen through a second span, or so few came "
-        "or went since the last upload that each stands out. Leave those rows out, or wait"
+        "or went since an earlier file that each stands out. Leave those rows out, or wait"
     ),
     "H5": "H5, a model that holds rows may come back. Agree on logistic, ridge, mlp or rff",
 }

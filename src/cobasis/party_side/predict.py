@@ -25,6 +25,7 @@ from cobasis.party_side.session import PartySession, notes, refuse_target
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels, decode_labels
+from cobasis.protocol.secrets import SecretBasis
 from cobasis.tables.sources import CSV, PARQUET, source_of
 from cobasis.tables.table import StreamedTable, as_text
 from cobasis.vault.datasets import Dataset
@@ -35,12 +36,13 @@ class Usable(Hidden):
     """A party's way from encoded rows to predictions."""
 
     dataset: Dataset
-    change_of_basis: Matrix  # G_i; the dataset's basis is F_i
+    basis: SecretBasis  # F_i
+    change_of_basis: Matrix  # G_i
     model: Chain
 
     def aligned(self, rows: Matrix) -> Matrix:
         """Return ``Y F_i G_i`` for rows on the agreed scale."""
-        return self.dataset.basis.project(rows) @ self.change_of_basis
+        return self.basis.project(rows) @ self.change_of_basis
 
 
 def usable(session: PartySession) -> Usable:
@@ -59,7 +61,12 @@ def usable(session: PartySession) -> Usable:
             "a task in a new round."
         )
     model = model_in(found.model, agreement)
-    return Usable(dataset=uploaded.dataset, change_of_basis=found.change_of_basis, model=model)
+    return Usable(
+        dataset=uploaded.dataset,
+        basis=uploaded.basis,
+        change_of_basis=found.change_of_basis,
+        model=model,
+    )
 
 
 def predict(session: PartySession, table: Path, *, to: Path, report: Report = silent) -> int:

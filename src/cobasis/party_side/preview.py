@@ -13,7 +13,7 @@ from cobasis.errors import SpanReuseError, UnlikeColumnError
 from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Hidden
 from cobasis.party_side.rows import Findings, PartyRows, gathered, public_rows_in, unlike
-from cobasis.party_side.session import PartySession, upcoming
+from cobasis.party_side.session import PartySession, refuse_rollback, upcoming
 from cobasis.privacy.audit.prices import Offer, Plan, plan
 from cobasis.privacy.audit.subject import Budget, Setting, sample_size
 from cobasis.progress import Report, silent
@@ -74,6 +74,7 @@ def make_ready(
     Somebody who is only looking is told of a second span where it is refused to others.
     """
     agreement, exchange = session.agreement, upcoming(session)
+    refuse_rollback(session)
     rows = found.opened(agreement)
     doubts = () if looking else unlike(session, found)
     if doubts:
@@ -101,13 +102,12 @@ def make_ready(
     shown = None
     if public_rows is not None:
         shown = public_rows_in(public_rows, agreement=agreement, party=session.name)
-    preview = _preview(session, rows, choice, proposing=exchange.message == "proposal")
     return Ready(
         session=session,
         rows=rows,
         choice=choice,
         exchange=exchange,
-        preview=preview,
+        preview=_preview(session, rows, choice, proposing=exchange.message == "proposal"),
         public_rows=shown,
     )
 
@@ -141,17 +141,17 @@ def _preview(session: PartySession, rows: PartyRows, choice: Choice, *, proposin
         leaves=leaves,
         stays=stays,
         guarantee=guarantee,
-        warnings=() if proposing else _warnings(choice),
+        warnings=_warnings(choice, proposing=proposing),
     )
 
 
-def _warnings(choice: Choice) -> tuple[str, ...]:
+def _warnings(choice: Choice, *, proposing: bool) -> tuple[str, ...]:
     """Return what a person should think about before this leaves."""
-    told = ["an upload is pseudonymised personal data, not anonymous data"]
+    told = [] if proposing else ["an upload is pseudonymised personal data, not anonymous data"]
     if choice.changes is not None and choice.changes.few:
         told.append(
-            f"{choice.changes.added} rows came and {choice.changes.gone} went since the last "
-            "upload: who has both can tell whose they are. Wait for more, or leave these rows out"
+            f"{choice.changes.added} rows came and {choice.changes.gone} went since an earlier "
+            "file: who has both can tell whose they are. Wait for more, or leave these rows out"
         )
     if choice.span == "forced":
         told.append(

@@ -35,6 +35,7 @@ from cobasis.party_side.session import (
 )
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Exchange, exchanges, moment_text
+from cobasis.protocol.messages import SpanProposal
 from cobasis.protocol.party import Party
 from cobasis.protocol.projection import Projection
 from cobasis.protocol.secrets import Memory
@@ -49,10 +50,18 @@ class Projected(Hidden):
     payload: Path
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Proposed(Hidden):
+    """Directions that nobody has sealed, as the anchor sees them."""
+
+    ready: Ready
+    proposal: SpanProposal
+
+
 _PAYLOAD = "upload.safetensors"
 
-Allow = Callable[[Projected], Mapping[str, object]]
-"""Looks at an upload before it is sealed: raises, or returns the manifest's record of its audit."""
+Allow = Callable[[Projected | Proposed], Mapping[str, object]]
+"""Looks at a file before it is sealed: raises, or returns the manifest's record of its audit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,19 +96,6 @@ def require_turn(session: PartySession) -> None:
         )
 
 
-def require_span(session: PartySession) -> None:
-    """Raise WaitingError where an upload waits for a span; nothing of a table is needed."""
-    require_secret(session)
-    exchange = upcoming(session)
-    if exchange.message == "proposal":
-        answer = session.beside(f"{exchange.number}-{exchange.reply}").name
-        raise WaitingError(
-            f"an upload of round '{session.agreement.round_id}' goes through the span that answers "
-            f"exchange {exchange.number}, and party '{session.name}' has accepted none yet. First: "
-            f"cobasis accept {session.path.name} {answer}."
-        )
-
-
 def send(
     ready: Ready,
     to: Path | None = None,
@@ -109,23 +105,28 @@ def send(
 ) -> Sent:
     """Make the file of the exchange that is next: write down, sign, seal, and then give it a name.
 
-    A crash at any moment leaves the old state or the new one, and the same command goes on. An
-    upload is made only if `allow`, where it is given, lets it leave.
+    A crash at any moment leaves the old state or the new one, and the same command goes on. A
+    file is made only if `allow`, where it is given, lets it leave; a proposal of the same rows is
+    the same file, and one of others is refused.
     """
     session, exchange, source = ready.session, ready.exchange, ready.rows.table.source.path
+    proposing = exchange.message == "proposal"
+    before = proposing and session.vault.proposed(session.agreement, ready.choice.asked)
+    if before and digests_sent(session, exchange):
+        return finish(session, to) or send_again(session, to)
     with alone(session):
         place = _place(session, exchange, to, table=source)
         if source is not None:
             note(session, table=str(source.resolve()))
-        number = None
-        if exchange.message == "proposal":
-            enclosed = _proposal(ready, report=report)
+        if proposing:
+            enclosed, number = _proposal(ready, allow=allow, report=report)
         else:
-            made = _projection(ready)
-            enclosed, number = _upload(ready, made, allow=allow, report=report)
+            enclosed, number = _upload(ready, _projection(ready), allow=allow, report=report)
+        head, span = session.vault.heads()[number - 1], session.round.consensus()
+        lines = () if span is None else (session.signed_span(span),)
         written = write_bundle(
             _kept(session, exchange, MADE),
-            draft=enclosed.draft,
+            draft={**enclosed.draft, "history": head, "lines": lines},
             parts=enclosed.parts,
             sign=session.identity.sign,
             recipients=[session.analyst],
@@ -134,9 +135,8 @@ def send(
         # transcript, and then the file gets its name: whatever a kill leaves out there is known in
         # here. Killed before the line, the same command makes the same rows and seals them anew;
         # killed behind it, `finish` gives the file its name.
-        if number is not None:
-            session.vault.finish_upload(number, written.digest)
-        told = {exchange.message: written.digest, "analyst": session.analyst.name}
+        session.vault.finish_upload(number, written.digest)
+        told = {exchange.message: written.digest, "analyst": session.analyst.name, "history": head}
         session.transcript.append(SENT_AS[exchange.message], {**told, "exchange": exchange.number})
         sent = _delivered(session, exchange, place, digest=written.digest)
         for path in (session.work / _PAYLOAD, session.work / MARKS):
@@ -145,15 +145,11 @@ def send(
 
 
 def finish(session: PartySession, to: Path | None) -> Sent | None:
-    """Give the file its name that a killed command had made; None where there is none.
-
-    A proposal stays the same one until its span is accepted.
-    """
+    """Give the file its name that a killed command had made; None where there is none."""
     exchange = upcoming(session)
     made, sent = _kept(session, exchange, MADE), digests_sent(session, exchange)
     if not (made.exists() and sent and file_digest(made) == sent[-1]):
-        proposed = sent and exchange.message == "proposal"
-        return send_again(session, to) if proposed else None
+        return None
     with alone(session):
         place = _place(session, exchange, to)
         return _delivered(session, exchange, place, digest=sent[-1], again=True)
@@ -215,16 +211,23 @@ def _delivered(
     return Sent(path=to, digest=digest, n_bytes=n_bytes, exchange=exchange, again=again)
 
 
-def _proposal(ready: Ready, *, report: Report) -> Enclosed:
-    """Make the proposal of a span, and let the ledger know."""
-    session = ready.session
+def _proposed(ready: Ready, *, report: Report) -> Proposed:
+    """Find the directions of a proposal."""
     report("finding directions", 0, 1)
     party, memory = _party(ready)
     with one_blas_thread():
         proposal = party.propose(ready.rows.sent, memory=memory)
     report("finding directions", 1, 1)
-    session.vault.ledger.propose(ready.choice.asked, session.agreement)
-    return enclose_proposal(proposal, agreement=session.agreement)
+    return Proposed(ready=ready, proposal=proposal)
+
+
+def _proposal(ready: Ready, *, allow: Allow | None, report: Report) -> tuple[Enclosed, int]:
+    """Find directions, ask whether they may leave, and begin the proposal in the vault."""
+    agreement, made = ready.session.agreement, _proposed(ready, report=report)
+    audit = None if allow is None else allow(made)
+    vault, time = ready.session.vault, moment_text(now())
+    number = vault.begin_upload(ready.choice, None, agreement=agreement, time=time)
+    return enclose_proposal(made.proposal, agreement=agreement, audit=audit), number
 
 
 def _upload(
@@ -258,9 +261,12 @@ def _upload(
 
 
 @contextmanager
-def projected(ready: Ready, *, report: Report = silent) -> Iterator[Projected]:
-    """Write an upload to look at it; it is gone when the block ends, unknown to the vault."""
+def projected(ready: Ready, *, report: Report = silent) -> Iterator[Projected | Proposed]:
+    """Make a file to look at it; it is gone when the block ends, unknown to the vault."""
     with alone(ready.session):
+        if ready.exchange.message == "proposal":
+            yield _proposed(ready, report=report)
+            return
         made = _projection(ready).rehearsed()
         payload = _written(ready, made, report=report)
         try:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, stem_of
 from cobasis.bundle.envelope import Bundle, open_bundle, open_in_memory
@@ -26,8 +27,11 @@ from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.protocol.agreement import Agreement, Exchange, Message, exchanges
 from cobasis.protocol.enrolment import PublicIdentity
+from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.secrets import ConsortiumSecret
-from cobasis.protocol.signatures import analyst_of, signers
+from cobasis.protocol.signatures import MAX_BYTES as NEWS_BYTES
+from cobasis.protocol.signatures import News, analyst_of, signers
+from cobasis.protocol.span_lines import SpanLine, sign_span
 from cobasis.vault.vault import RoundRecords, Vault
 
 MARKS, NOTES = "marks", "notes.age"
@@ -62,6 +66,10 @@ class PartySession(Hidden):
         """Where the newest news that were accepted are kept, as they came."""
         return self.transcript.path.with_name(NEWS)
 
+    def signed_span(self, span: ConsensusSpan) -> SpanLine:
+        """Sign which common span the upload goes through."""
+        return sign_span(span, self.agreement, party=self.name, sign=self.identity.sign)
+
     def beside(self, word: str) -> Path:
         """Return where a file of the round lies: ``icu.north.1-proposal`` for ``1-proposal``."""
         return self.path.with_name(f"{stem_of(self.path)}.{self.name}.{word}")
@@ -71,6 +79,25 @@ class PartySession(Hidden):
         path = self.transcript.path
         found = verify_transcript(path).entries if path.exists() else ()
         return tuple(each for each in found if each.event in events)
+
+
+def news_at(session: PartySession, path: Path) -> News | None:
+    """Return the news of the round that lie there, if they are the analyst's."""
+    if not path.exists():
+        return None
+    with opened(path) as (file, _):
+        return News.from_text(cast("bytes", file.read(NEWS_BYTES + 1)), session.agreement)
+
+
+def refuse_rollback(session: PartySession) -> None:
+    """Raise VaultError where a transcript or a receipt knows a file that the vault does not."""
+    homes, told = session.transcript.path.parent.parent, []
+    for path in homes.glob("*/transcript.jsonl"):  # of all rounds
+        told += [str(each.told.get("history", "")) for each in verify_transcript(path).entries]
+    news = news_at(session, session.path.with_name(f"{stem_of(session.path)}.{NEWS}"))
+    receipts = () if news is None else (each.receipt for each in news.receipts)
+    told += [each.history for each in receipts if each.party == session.name]
+    session.vault.heads({*told} - {""})
 
 
 def require_open(session: PartySession) -> None:

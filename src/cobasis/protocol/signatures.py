@@ -24,7 +24,13 @@ from cobasis.errors import (
 )
 from cobasis.protocol.agreement import Agreement, Digest, Message, Moment, Name, missing_fields
 from cobasis.protocol.approval import Approver
-from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, Strict, verify
+from cobasis.protocol.enrolment import (
+    IdentityName,
+    OneLine,
+    PublicIdentity,
+    Strict,
+    verify,
+)
 from cobasis.strict_json import canonical_json, json_object
 
 PREFIX = b"cobasis/agreement/1\0"
@@ -232,6 +238,7 @@ class Receipt(Strict):
     analyst: IdentityName
     exchange: Annotated[int, Field(ge=1)]  # counted from 1
     file: Digest  # SHA-256 of the sealed file as it was received
+    history: Digest | Literal[""] = ""  # head of the party's own, as the file says
     time: Moment
     # hash of the analyst's line: whoever keeps it can tell later whether that line, and every line
     # before it, is still as it was

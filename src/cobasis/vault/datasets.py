@@ -1,11 +1,14 @@
 """What a vault holds of its data sets, and the rule that a row is seen through one span only.
 
+A proposal is a data set of its own, which has no basis: it showed directions, and no row.
+
 Each fresh span shows the same rows from another side: of 64 features, 8 uploads of 8 components
 through fresh spans give every row back exactly. So rows that were uploaded before go through the
 basis that they went through then, or not at all, for as long as they live. A vault knows a row
 again, without keeping it, by eight keyed bytes.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal, Self
@@ -13,8 +16,9 @@ from typing import Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.errors import OptionError, SpanReuseError
+from cobasis.errors import OptionError, SpanReuseError, VaultError
 from cobasis.linalg.arrays import Hidden
+from cobasis.protocol.agreement import Message
 from cobasis.protocol.plaintext import basis_columns, secret_bytes
 from cobasis.protocol.secrets import PartyKey, SecretBasis
 from cobasis.vault.records import SUFFIX, Arrays, Records
@@ -38,7 +42,7 @@ def _nobody() -> Fingerprints:
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """How a table differs from the one that was uploaded last."""
+    """How a table differs from an earlier one."""
 
     same: int
     added: int
@@ -64,12 +68,13 @@ class Charge:
 
 @dataclass(frozen=True, kw_only=True)
 class UploadEntry:
-    """One line of a party's upload history."""
+    """One line of a party's history: an upload, or a proposal."""
 
-    number: int  # counts all uploads of the vault, from 1
+    number: int  # counts all lines of the vault, from 1
     time: str
     round_id: str
     agreement: str
+    message: Message
     upload: str  # the sealed file's digest; empty when it is not known whether it became whole
     n_rows: int
     n_components: int
@@ -82,13 +87,13 @@ class UploadEntry:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Dataset(Hidden):
-    """Rows that are seen through one span, as long as they live."""
+    """Rows that are seen through one span, as long as they live, or of one proposal."""
 
     name: str  # the vault's own
-    basis: SecretBasis
+    basis: SecretBasis | None  # None of a proposal
     key: PartyKey  # draws the order of rows in every round, and what is held back
     columns: str  # digest of how columns became numbers, which the basis goes with
-    names: tuple[str, ...] = ()  # of the columns
+    names: tuple[str, ...]  # of the columns; none where they are not known
     # sorted fingerprints of the last upload's rows, of those that only uploads before had, and of
     # all identifiers ever uploaded
     last: Fingerprints = field(default_factory=_nobody)
@@ -121,15 +126,17 @@ class Dataset(Hidden):
 class Uploaded(Hidden):
     """What a party uploaded in a round."""
 
-    dataset: Dataset  # its basis is the upload's
+    dataset: Dataset
+    basis: SecretBasis
     entry: UploadEntry
 
 
 def save_dataset(dataset: Dataset, records: Records) -> None:
     """Write a data set: one record, so that basis and history are of one state."""
     history = [asdict(entry) for entry in dataset.history]
+    basis = {} if dataset.basis is None else {"basis": basis_columns(dataset.basis)}
     arrays: Arrays = {
-        "basis": basis_columns(dataset.basis),
+        **basis,
         "key": np.frombuffer(secret_bytes(dataset.key), dtype=np.uint8),
         "last": dataset.last,
         "earlier": dataset.earlier,
@@ -147,16 +154,17 @@ def load_datasets(records: Records) -> tuple[Dataset, ...]:
         record = records.get(f"{_FOLDER}/{name}")
         if record is None:
             records.refuse(f"{_FOLDER}/{name}", "it is gone")
-        history = [  # lines that were written before there was noise have no charge
-            {**told, "charge": Charge(**told["charge"]) if told.get("charge") else None}
+        history = [
+            {**told, "charge": Charge(**told["charge"]) if told["charge"] else None}
             for told in record.about["history"]
         ]
+        basis = record.arrays.get("basis")
         dataset = Dataset(
             name=name,
-            basis=SecretBasis(record.arrays["basis"], party=records.party),
+            basis=None if basis is None else SecretBasis(basis, party=records.party),
             key=PartyKey(record.arrays["key"].tobytes()),
             columns=record.about["columns"],
-            names=tuple(record.about.get("names", ())),
+            names=tuple(record.about["names"]),
             history=tuple(UploadEntry(**told) for told in history),
             **{each: record.arrays[each] for each in ("last", "earlier", "people")},
         )
@@ -212,7 +220,8 @@ class Choice(Hidden):
     # the data set's; a new one is a new data set's, if its upload begins
     key: PartyKey = field(default_factory=PartyKey)
     dataset: Dataset | None = None  # whose basis is used again
-    changes: Changes | None = None  # since that data set's last upload
+    # beside the earlier file of these rows that it differs from by the fewest, None if the first
+    changes: Changes | None = None
     # share of rows whose identifier is new and whose values, which no other row has, are known
     renamed: float = 0.0
 
@@ -224,28 +233,34 @@ def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Cho
     share no column with the table show other sides of people, and do not count.
     """
     datasets = [each for each in datasets if each.overlaps(asked.names)]
+    if len(asked.people) and any(not len(each.people) for each in datasets):
+        raise VaultError(
+            f"the vault of party '{party}' has rows that were uploaded without identifiers, so it "
+            "cannot tell whether these people are among them. Use another home folder for this "
+            "agreement, and leave out the rows that left before."
+        )
     by = (asked.rows[:0], asked.people) if len(asked.people) else (asked.rows, asked.people)
-    known = [dataset.knows(*by) for dataset in datasets]
-    old = np.logical_or.reduce([np.zeros(len(asked.rows), dtype=bool), *known])
-    renamed = _renamed(datasets, asked, old)
-    if not old.any() or asked.forced is not None:
-        return Choice(asked=asked, span="forced" if old.any() else "fresh", renamed=renamed)
-    for dataset, seen in zip(reversed(datasets), reversed(known), strict=True):
-        same = (dataset.basis.shape, dataset.columns) == (asked.shape, asked.columns)
+    known = [(each, seen) for each in datasets if (seen := each.knows(*by)).any()]
+    nobody = np.zeros(len(asked.rows), dtype=bool)
+    choice = Choice(
+        asked=asked,
+        span="fresh",
+        changes=_changes([each for each, _ in known], asked),
+        renamed=_renamed(datasets, asked, np.logical_or.reduce([nobody, *(s for _, s in known)])),
+    )
+    stored = [(each, each.basis, seen) for each, seen in known if each.basis is not None]
+    if not stored:
+        return choice
+    if asked.forced is not None:
+        return replace(choice, span="forced")
+    old = np.logical_or.reduce([seen for *_, seen in stored])
+    for dataset, basis, seen in reversed(stored):
+        same = (basis.shape, dataset.columns) == (asked.shape, asked.columns)
         if same and bool(seen[old].all()):
-            changes = compare(dataset.last, asked.rows)
-            return Choice(
-                asked=asked,
-                span="kept",
-                key=dataset.key,
-                dataset=dataset,
-                changes=changes,
-                renamed=renamed,
-            )
-    stored = [each for each, seen in zip(datasets, known, strict=True) if seen.any()]
+            return replace(choice, span="kept", key=dataset.key, dataset=dataset)
     size = "{} features and {} components".format
-    sizes = " and ".join(sorted({size(*each.basis.shape) for each in stored}))
-    rounds = ", ".join(dict.fromkeys(f"'{each.history[-1].round_id}'" for each in stored))
+    sizes = " and ".join(sorted({size(*basis.shape) for _, basis, _ in stored}))
+    rounds = ", ".join(dict.fromkeys(f"'{each.history[-1].round_id}'" for each, *_ in stored))
     # without a number from the rows
     raise SpanReuseError(
         f"rows of party '{party}' were uploaded before, in round {rounds}, through a basis "
@@ -267,6 +282,16 @@ def _renamed(datasets: Sequence[Dataset], asked: Asked, old: npt.NDArray[np.bool
     known = [dataset.knows(asked.rows, asked.people[:0]) for dataset in datasets]
     seen = np.logical_or.reduce([np.zeros(len(asked.rows), dtype=bool), *known])
     return float(np.mean(seen & ~old & (counts[place] == 1)))
+
+
+def _changes(known: Sequence[Dataset], asked: Asked) -> Changes | None:
+    """Compare a table with each earlier one; the fewest that came, or that went, tell most."""
+    found = [compare(each.last, asked.rows) for each in reversed(known)]
+
+    def few(each: Changes) -> float:
+        return min((n for n in (each.added, each.gone) if n), default=math.inf)
+
+    return min(found, key=few, default=None)
 
 
 def compare(before: Fingerprints, after: Fingerprints) -> Changes:

@@ -8,16 +8,12 @@ release made again is the same numbers, and costs nothing more.
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from cobasis.errors import BudgetError
 from cobasis.linalg.arrays import Hidden
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.dp_terms import epsilon_spent
 from cobasis.vault.datasets import Asked, Charge, load_datasets
-from cobasis.vault.records import Record, Records
-
-_PROPOSED = "proposed"
+from cobasis.vault.records import Records
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,11 +66,6 @@ class Ledger(Hidden):
         lines = [line for each in known for line in each.history]
         charges = [line.charge for line in lines if line.charge is not None]
         bare = [line.round_id for line in lines if line.charge is None]
-        record = self._records.get(_PROPOSED)
-        if record is not None:
-            rows, people = record.arrays["rows"], record.arrays["people"]
-            if np.isin(asked.rows, rows).any() or np.isin(asked.people, people).any():
-                bare += record.about["rounds"]
         return Spent(
             # The same release made again is the same numbers, so it counts once.
             charges=tuple({each.release: each for each in charges}.values()),
@@ -122,17 +113,3 @@ class Ledger(Hidden):
                     "epsilon."
                 )
         return spent
-
-    def propose(self, asked: Asked, agreement: Agreement) -> None:
-        """Write down that directions of rows leave without noise, before they do."""
-        # A proposal is as telling as an upload, so a kill behind this line leaves it counted
-        # though nothing left; the other way round it could leave and never be counted.
-        with self._records.alone():
-            self.affordable(asked, agreement)
-            before = self._records.get(_PROPOSED) or Record(about={"rounds": []}, arrays={})
-            arrays = {
-                name: np.union1d(before.arrays.get(name, each[:0]), each)
-                for name, each in (("rows", asked.rows), ("people", asked.people))
-            }
-            rounds = list(dict.fromkeys([*before.about["rounds"], agreement.round_id]))
-            self._records.put(_PROPOSED, arrays=arrays, about={"rounds": rounds})

@@ -5,16 +5,18 @@ import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
 from cobasis.algorithms.certificate import Evidence
-from cobasis.errors import SecretError, SpanReuseError, StepError
+from cobasis.errors import SecretError, SpanReuseError, StepError, VaultError
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.plaintext import basis_columns, secret_bytes
 from cobasis.protocol.secrets import ConsortiumSecret, SecretBasis
+from cobasis.strict_json import canonical_json
 from cobasis.vault.datasets import (
     Asked,
     Choice,
@@ -85,25 +87,32 @@ class Vault(Hidden):
     def begin_upload(
         self,
         choice: Choice,
-        basis: SecretBasis,
+        basis: SecretBasis | None,
         *,
         agreement: Agreement,
         time: str,
         release: str = "",
     ) -> int:
-        """Keep the basis, the rows and the charge of an upload, before a byte of it leaves."""
+        """Keep the basis, the rows and the charge of an upload, before a byte of it leaves.
+
+        Without a basis it is a proposal.
+        """
         asked = choice.asked
         with self._records.alone():
             self.ledger.affordable(asked, agreement, release=release)
             datasets = self.datasets()
             now = choose_span(datasets, asked, party=self.party)  # nobody else writes any more
-            self._refuse_other_basis(now, choice, basis)
+            if basis is not None:
+                self._refuse_other_basis(now, choice, basis)
+            elif before := self.proposed(agreement, asked):
+                return before.number
             forced = asked.forced if now.span == "forced" else None
             entry = UploadEntry(
-                number=1 + max((each.history[-1].number for each in datasets), default=0),
+                number=1 + len(self.heads()),
                 time=time,
                 round_id=agreement.round_id,
                 agreement=agreement.digest().hex(),
+                message="proposal" if basis is None else "upload",
                 upload="",
                 n_rows=len(asked.rows),
                 n_components=asked.shape[1],
@@ -113,7 +122,7 @@ class Vault(Hidden):
                 by=" and ".join(forced.by) if forced else "",
                 charge=charge_of(agreement, release),
             )
-            dataset = now.dataset or Dataset(
+            dataset = (None if basis is None else now.dataset) or Dataset(
                 name=secrets.token_hex(8),
                 basis=basis,
                 key=choice.key,
@@ -124,11 +133,29 @@ class Vault(Hidden):
             save_dataset(dataset, self._records)
         return entry.number
 
+    def proposed(self, agreement: Agreement, asked: Asked) -> UploadEntry | None:
+        """Return the proposal of a round if it was of these rows; StepError if of others."""
+        # The difference of two proposals is a person, where one came or went in between.
+        digest = agreement.digest().hex()
+        for dataset in self.datasets():
+            entry = dataset.history[0]
+            if (entry.message, entry.agreement) != ("proposal", digest):
+                continue
+            if np.array_equal(dataset.last, asked.rows):
+                return entry
+            raise StepError(
+                f"party '{self.party}' made its proposal of other rows on {entry.time}, and a "
+                f"round takes one: the difference of two shows who came or went. Give the table "
+                "of then, or agree on a new round."
+            )
+        return None
+
     def _refuse_other_basis(self, now: Choice, choice: Choice, basis: SecretBasis) -> None:
         """Refuse a basis that is not what the vault says now that nobody else writes to it."""
         fits = choice.dataset is None and basis.shape == choice.asked.shape
         if now.dataset is not None:
-            fits = np.array_equal(basis_columns(basis), basis_columns(now.dataset.basis))
+            kept = cast("SecretBasis", now.dataset.basis)
+            fits = np.array_equal(basis_columns(basis), basis_columns(kept))
         if not fits:
             raise SpanReuseError(
                 f"the basis that party '{self.party}' is about to upload through is not the one "
@@ -137,7 +164,7 @@ class Vault(Hidden):
             )
 
     def finish_upload(self, number: int, digest: str) -> None:
-        """Write an upload's digest into the history, now that its file is whole."""
+        """Write a sealed file's digest into the history, now that it is whole."""
         with self._records.alone():
             for dataset in self.datasets():
                 history = tuple(
@@ -148,7 +175,7 @@ class Vault(Hidden):
                     save_dataset(replace(dataset, history=history), self._records)
                     return
         raise StepError(
-            f"party '{self.party}' has begun no upload of number {number}, so none can be "
+            f"party '{self.party}' has begun no file of number {number}, so none can be "
             "finished. Begin it first."
         )
 
@@ -156,10 +183,13 @@ class Vault(Hidden):
         """Return a finished upload of a round, None where there is none."""
         digest = agreement.digest().hex()
         found = [
-            Uploaded(dataset=dataset, entry=entry)
+            Uploaded(dataset=dataset, basis=dataset.basis, entry=entry)
             for dataset in self.datasets()
             for entry in dataset.history
-            if entry.agreement == digest and entry.upload and upload in {None, entry.upload}
+            if dataset.basis is not None
+            and entry.agreement == digest
+            and entry.upload
+            and upload in {None, entry.upload}
         ]
         return max(found, key=lambda each: each.entry.number, default=None)
 
@@ -168,9 +198,29 @@ class Vault(Hidden):
         return load_datasets(self._records)
 
     def history(self) -> tuple[UploadEntry, ...]:
-        """Return every upload that was ever begun, oldest first; nothing deletes a line."""
-        found = (entry for dataset in self.datasets() for entry in dataset.history)
+        """Return every file that was ever begun, oldest first; nothing deletes a line."""
+        found = (entry for each in load_datasets(self._records) for entry in each.history)
         return tuple(sorted(found, key=lambda entry: entry.number))
+
+    def heads(self, known: Iterable[str] = ()) -> tuple[str, ...]:
+        """Return the head of the history after each file: a keyed hash of it and of all before.
+
+        VaultError where a file is gone, or one that has a known head.
+        """
+        key, history, found = self._records.derived(b"history"), self.history(), [""]
+        for entry in history:  # the digest of a file is known only when it is whole
+            text = canonical_json(asdict(replace(entry, upload="")))
+            found.append(hmac.digest(key, found[-1].encode() + text, "sha256").hex())
+        whole = [each.number for each in history] == [*range(1, len(found))]
+        if whole and not {*known} - {*found}:
+            return tuple(found[1:])
+        raise VaultError(
+            f"the history in the vault of party '{self.party}' lacks a file that left: a later "
+            "line, a transcript or a receipt of the analyst knows of it. The vault, or a record "
+            "of it, was deleted or put back from an older copy, and cannot tell any more whose "
+            "rows left. Nothing was made. Put the newest copy of the whole vault back; where there "
+            "is none, these rows have to stay here."
+        )
 
     def round(self, agreement: Agreement) -> "RoundRecords":
         """Return what the vault holds of a round, and keeps of it, under a name of no meaning."""

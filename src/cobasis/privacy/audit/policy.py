@@ -28,7 +28,7 @@ TITLES = {
     "H1": "Anchor",
     "H2": "Rows for each component",
     "H3": "Smallest class",
-    "H4": "Earlier uploads of these rows",
+    "H4": "Earlier uploads and proposals of these rows",
     "H5": "The model that comes back",
     "H6": "Labels",
     "D1": "Formal guarantee",
@@ -235,10 +235,11 @@ def _history(facts: Facts) -> Finding:
         )
         return Finding("H4", "red", words, figures)
     if facts.added is None or facts.gone is None:
-        words = "None of these rows was uploaded before from this home folder."
+        words = "Nothing of these rows left this home folder before."
         return Finding("H4", "green", words, figures)
+    kept = "These rows go through the basis that they went through before. "
     words = (
-        f"These rows go through the basis that they went through before. Since the last upload "
+        f"{kept if facts.span == 'kept' else ''}Since an earlier file of nearly these rows "
         f"{facts.added:,} came and {facts.gone:,} went."
     )
     least = min((each for each in (facts.added, facts.gone) if each), default=np.inf)

@@ -7,13 +7,16 @@ from typing import Any, Literal
 
 import numpy as np
 
+from cobasis.algorithms.bases import BASES
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES, require_key
 from cobasis.linalg.threads import one_blas_thread
+from cobasis.privacy.attacks import Release
 from cobasis.privacy.audit.attackers import findings
 from cobasis.privacy.audit.policy import (
     POLICY,
     Finding,
+    checked,
     graded_bits,
     model_sentence,
     of_ten,
@@ -164,15 +167,7 @@ def audit(
         spans = Spans(subject, own=facts.basis, largest=largest, key=rng.bytes(KEY_BYTES))
         measured = effects(subject, settings=settings, task=facts.task, spans=spans, seed=seed)
         return AuditReport(
-            about={
-                **about,
-                "n_rows": facts.n_rows,
-                "n_sampled": subject.n_rows,
-                "n_features": subject.rows.shape[1],
-                "n_components": subject.n_components,
-                "basis": facts.basis,
-                "anchor": facts.anchor,
-            },
+            about=_about(about, facts, subject, n_sampled=subject.n_rows),
             verdict="pseudonymised" if facts.guarantee is None else "differentially-private",
             verdict_words=_verdict_words(facts.guarantee),
             sentences=_sentences({each.id: each.figures for each in found}, facts),
@@ -182,6 +177,54 @@ def audit(
             changes=_changes(measured, task=facts.task),
             untested=_untested(subject, facts),
         )
+
+
+def _about(
+    about: Mapping[str, str], facts: Facts, subject: Subject, *, n_sampled: int
+) -> dict[str, str | int]:
+    return {
+        **about,
+        "n_rows": facts.n_rows,
+        "n_sampled": n_sampled,
+        "n_features": subject.rows.shape[1],
+        "n_components": subject.n_components,
+        "basis": facts.basis,
+        "anchor": facts.anchor,
+    }
+
+
+def audit_proposal(
+    facts: Facts, *, about: Mapping[str, str], shape: tuple[int, int]
+) -> AuditReport:
+    """Check a proposal before it leaves: who came or went, and what is agreed; no row leaves.
+
+    The shape is that of the directions.
+    """
+    n_features, n_directions = shape
+    directions = np.eye(n_features, n_directions)
+    release = Release(rows=np.empty((0, n_directions)), anchor_image=directions)
+    subject = Subject(rows=np.empty((0, n_features)), release=release, basis=directions)
+    helped = (
+        "If one partner helps the analyst, your directions are known exactly; beside another "
+        "proposal of nearly the same people they show who came or went."
+    )
+    weights = ", and how much each weighs" if BASES[facts.basis].weighted else ""
+    return AuditReport(
+        about=_about(about, facts, subject, n_sampled=facts.n_rows),
+        verdict="pseudonymised",
+        verdict_words=_verdict_words(None),
+        sentences=(
+            f"No row leaves: {n_directions:,} directions of {facts.n_rows:,} rows do.",
+            f"The analyst, acting alone, learns their angles to the other parties'{weights}.",
+            helped,
+            model_sentence(facts),
+        ),
+        findings=checked(subject, facts),
+        distances=(),
+        effects=(),
+        changes=(),
+        untested=("P1 to P6, which ask what rows give away: the upload is audited.", *UNTESTED),
+    )
 
 
 def _untested(subject: Subject, facts: Facts) -> tuple[str, ...]:

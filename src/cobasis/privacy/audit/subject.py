@@ -130,7 +130,7 @@ class Facts:
     sensitive_label: bool = False
     # kept where these rows have a basis; forced where a second one was insisted on
     span: Literal["fresh", "kept", "forced"] = "fresh"
-    added: int | None = None  # since the same data set was uploaded last; None for the first time
+    added: int | None = None  # beside the earlier file that differs by the fewest; None if first
     gone: int | None = None
     # share of rows whose identifier is new, and whose values were uploaded before
     renamed: float = 0.0
