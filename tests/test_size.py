@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (2_330, 1_380, 15),
     "analyst_side": (2_160, 1_680, 10),
     "bundle": (2_410, 1_790, 11),
-    "cli": (3_240, 2_430, 19),
+    "cli": (3_270, 2_460, 19),
     "cobasis": (450, 170, 5),
     "disk": (640, 420, 5),
     "estimators": (840, 460, 4),

@@ -12,7 +12,7 @@ from cli.round_by_commands import NAMES, PUBS
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.cli.main import app
-from cobasis.protocol.enrolment import PublicIdentity
+from cobasis.protocol.enrolment import PublicIdentity, words_of
 
 
 @pytest.fixture
@@ -93,16 +93,23 @@ def test_the_terms_are_one_screen_of_eighty_columns(agreed):
     assert max(map(len, screen.splitlines())) < 80
     assert len(screen.splitlines()) <= 30
     agreement = read_agreement(Path("icu.toml")).agreement
-    people = [*agreement.enrolled, agreement.analyst]
+    others = [each for each in (*agreement.enrolled, agreement.analyst) if each.name != "north"]
+    screen = " ".join(screen.split())
     for each in (
-        *("study", "5: a, b, c, d, sex", "'sick', one of no, yes; it leaves as it is"),
-        *("1. proposal: up to 3 directions", "2. upload: each row as 3 numbers"),
-        *("pseudonymised personal data", "lab, the analyst, alone", "ridge (or logistic)"),
-        *("consensus basis", "column 'patient'", "25% of your rows", "no formal guarantee"),
-        *("30 days", "31 Jan 2030 23:59 UTC; without 2 of the 3", agreement.digest().hex()),
-        *("made by north", "north  (you)", *(who.fingerprint for who in people)),
+        *("Sign for north?", agreement.round_id, words_of(agreement.digest()), "study"),
+        *("4 of numbers, 1 of words: a, b, c, d, sex; label 'sick' (no, yes)", "'patient' never"),
+        *("LEAVES 1. proposal: up to 3 directions", "per person 3 numbers, and the label IN THE"),
+        *("pseudonymised personal data", "only it can open", "the model, ridge (or logistic)"),
+        *("lab sees who resembles whom", "IF A PARTY HELPS LAB: most of a record"),
+        *("consensus basis", "25 % of rows held back", "no formal guarantee", "Basis in law not"),
+        *("30 days (lab's word, no proof)", "until 31 Jan 2030 23:59 UTC; 2 of 3 parties"),
+        *("no officer's key is agreed on", "cobasis inspect icu.toml", "made by north"),
+        *(f"{who.name} {who.fingerprint}" for who in others if who.name != "lab"),
+        agreement.analyst.fingerprint,
     ):
         assert each in screen, each
+    whole = agreed("inspect icu.toml").stdout
+    assert whole.partition("\n")[2] == Path("icu.toml").read_text()
 
 
 def test_words_of_others_cannot_steer_the_terminal(agreed):
@@ -111,7 +118,7 @@ def test_words_of_others_cannot_steer_the_terminal(agreed):
     Path("icu.toml").write_text(text.replace('purpose = "study"', hostile))
     agreed("agreement new icu.toml --yes")
     screen = agreed("sign icu.toml --yes").stdout
-    assert "Purpose   study?[2J? of rows Noise     epsilon 0\n" in screen
+    assert "Purpose      study?[2J? of rows Noise     epsilon 0\n" in screen
 
 
 def test_a_round_with_noise_and_one_exchange_says_so(cobasis):
@@ -126,7 +133,7 @@ def test_a_round_with_noise_and_one_exchange_says_so(cobasis):
     terms = read_agreement(Path("icu.toml")).agreement.dp
     assert (terms.epsilon, terms.lifetime_epsilon) == (8.0, 12.0)
     screen = cobasis("sign --yes").stdout
-    for word in ("upload: each row as 1 numbers, with noise", "changed at random", "epsilon"):
+    for word in ("per person 1 number with noise, and the label changed at", "random", "epsilon"):
         assert word in screen
     assert "pseudonymised" not in screen
 
@@ -177,7 +184,7 @@ def test_who_signs_follows_from_the_key_and_the_analyst_opens_no_secret(agreed):
     Path("lab.secret").write_bytes(b"somebody sent this by mistake")
     screen = agreed("sign --yes", by="lab").stdout
     assert "you must not" in screen
-    assert "lab  (you)" in screen
+    assert "Sign for lab?" in screen
     told = agreed("sign --yes --secret lab.secret", by="lab", code=2).stderr
     assert "[CB107]" in told
     assert "[CB304]" in agreed("sign --yes", by="stranger", code=2).stderr
@@ -193,9 +200,9 @@ def test_who_signs_follows_from_the_key_and_the_analyst_opens_no_secret(agreed):
 
 
 def test_nobody_signs_unasked_and_drafts_and_files_in_the_way_are_refused(agreed, terminal):
-    agreed("sign icu.toml", typed="n\n", code=2)
+    agreed("sign icu.toml", typed="y\n", code=2)
     assert (Path("north.sig").exists(), events(agreed, "north")) == (False, [])
-    agreed("sign icu.toml", typed="y\n")
+    agreed("sign icu.toml", typed=f"{read_agreement(Path('icu.toml')).agreement.round_id}\n")
     assert Path("north.sig").exists()
     terminal.undo()
     assert "[CB107]" in agreed("sign icu.toml", by="south", code=2).stderr

@@ -18,6 +18,7 @@ NUMBERS = (
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME"),
     (r"\b\d{1,2} [A-Z][a-z]{2} \d{4}( \d\d:\d\d UTC)?", "DAY"),
     (r"icu-[0-9a-f]+\b", "ROUND"),
+    (r"\b[bdfghj-nprstvz][aiou][bdfghj-nprstvz][aiou][bdfghj-nprstvz]( [a-z]{5}){7}\b", "WORDS"),
     (r"-?\d+(,\d{3})*(\.\d+)?(e-?\d+)?", "NUMBER"),
     (r"^Note: the common model is worse.*$\n?", ""),  # which so few rows can bring about
     (r"[ \t]+", " "),

@@ -85,7 +85,7 @@ class World:
 
     def said(self, role, words):
         """What a role types at a command's questions: yes, or the round's name."""
-        if words.startswith("cobasis forget"):
+        if words.startswith(("cobasis forget", "cobasis sign")):
             text = (self.folder(role) / "icu.toml").read_text()
             return f"{tomllib.loads(text)['round_id']}\n"
         return "y\n" * len(ROLES)

@@ -370,6 +370,8 @@ def _show(
 
 def _lines(answer: "AgreementAnswer", *, own: "Identity | None", more: str) -> Iterator[str]:
     """Yield who takes part, and what is left to do or to send."""
+    from cobasis.protocol.enrolment import words_of
+
     for each in answer.people:
         you = "  (you)" if own is not None and each.fingerprint == own.public.fingerprint else ""
         yield f"  {each.role:<8} {each.name:<20} {each.fingerprint}{you}"
@@ -383,6 +385,7 @@ def _lines(answer: "AgreementAnswer", *, own: "Identity | None", more: str) -> I
     name = answer.path.name
     yield "Digest, which everybody signs:"
     yield f"  {answer.digest}"
+    yield f"  {words_of(bytes.fromhex(answer.digest))}"
     yield "One file for each party, with the secret sealed to it; none for the analyst:"
     yield from wrapped(listed(each.name for each in answer.secrets.values()), lead="  ")
     yield from wrapped(f"{more}Send {name} to everybody, and to each party its own .secret file.")

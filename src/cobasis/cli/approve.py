@@ -39,12 +39,13 @@ def approve(
     from cobasis.keys.identity import enrolled_here, refuse_other_key
     from cobasis.party_side.approval import approve_audit, read_audit
     from cobasis.party_side.draft import field_of_words
+    from cobasis.protocol.approval import officers_of
 
     path, rest = agreed(words)
     agreement, audit = sealed_agreement(path), the_one(rest, what="what audit wrote, a .json file")
     found = read_audit(audit, agreement)
     party = found[0]["about"]["party"]
-    officers = {name: each.public for name, each in agreement.officers(party).items()}
+    officers = {name: each.public for name, each in officers_of(agreement, party).items()}
     where = f"the approvals of party '{party}'"
     who = enrolled_here(officers, where=where, home=owner.folder(), name=name)
     identity = owner.identity(who.name)

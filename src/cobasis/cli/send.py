@@ -96,6 +96,7 @@ class Asked:
         """Return what happens between making a file and sealing it; `before` ends the bars."""
         from cobasis.party_side.approval import approvals
         from cobasis.party_side.audit import Question, approve, audited, typed_by
+        from cobasis.protocol.approval import officers_of
 
         def allow(made: "Projected | Proposed") -> dict[str, object]:
             question = Question(sensitive=tuple(self.sensitive or ()), compared=False)
@@ -104,7 +105,7 @@ class Asked:
             owner.tell(in_words(found.told))
             names, override = tuple(self.signed_by or ()), self.override()
             session, given = made.ready.session, approvals(made.ready.session, self.approval)
-            keyed = session.agreement.officers(session.name)
+            keyed = officers_of(session.agreement, session.name)
             asked = found.report.to_sign and not (found.report.blocking and override is None)
             if asked and not (names or keyed) and options.on_terminal():
                 told = typer.prompt("Who signs for this", default="", show_default=False, err=True)

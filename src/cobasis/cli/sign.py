@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement
     from cobasis.protocol.enrolment import PublicIdentity
 
-_TITLE, _MOST = 10, 240
+_TITLE, _MOST = 12, 240
 """Columns of the titles, and letters of a list before it is cut."""
 
 
@@ -56,8 +56,9 @@ def sign(
     again = _stands(to, found, name=who.name)
     made = sign_agreement(found, name=who.name, sign=identity.sign)
     if not again:
-        owner.tell(_screen(found, identity.public, secret=_of_secret(session, sent)))
-        consent(f"Sign this as {who.name}?", yes=yes, what=f"'{to}'")
+        kept = _of_secret(session, sent)
+        owner.tell(_screen(found, identity.public, secret=kept, path=path))
+        consent("Type the round's name to sign", yes=yes, what=f"'{to}'", word=found.round_id)
     if session is not None:
         if sent is not None:
             keep_secret(session, sent)
@@ -142,53 +143,58 @@ def _of_secret(session: "PartySession | None", sent: "SentSecret | None") -> str
     return "checked and kept before" if session.round.joined else "not here, and not checked"
 
 
-def _screen(agreement: "Agreement", who: "PublicIdentity", *, secret: str) -> Iterator[str]:
+def _screen(
+    agreement: "Agreement", who: "PublicIdentity", *, secret: str, path: Path
+) -> Iterator[str]:
     """Yield what is signed, in lines that fit 80 columns."""
-    as_what = "the analyst" if who.role == "analyst" else "a party"
-    yield f"Round {agreement.round_id}, to be signed by you: {who.name}, {as_what}"
-    for title, texts in _terms(agreement, who, secret=secret):
-        for at, text in enumerate(texts):
-            yield from wrapped(text, lead=f"{title if at == 0 else '':<{_TITLE}}")
+    yield from wrapped(f"Sign for {who.name}?   round {agreement.round_id}")
+    for title, text in _terms(agreement, who):
+        yield from wrapped(text, lead=f"{title:<{_TITLE}} ")
+    yield from wrapped(secret, lead=f"{'Secret':<{_TITLE}} ")
+    yield f"{'Whole text':<{_TITLE}} cobasis inspect {path}"
     yield ""
 
 
-def _terms(
-    agreement: "Agreement", who: "PublicIdentity", *, secret: str
-) -> Iterator[tuple[str, Iterable[str]]]:
+def _terms(agreement: "Agreement", who: "PublicIdentity") -> Iterator[tuple[str, str]]:
     """Yield what is agreed, by titles."""
-    from cobasis.protocol.signatures import analyst_of, signers
+    from cobasis.protocol.approval import Record
+    from cobasis.protocol.enrolment import words_of
+    from cobasis.protocol.signatures import analyst_of
 
-    dp, lab, closes = agreement.dp, analyst_of(agreement).name, agreement.closes
-    yield "Purpose", [agreement.purpose]
-    yield "Columns", [f"{len(agreement.columns):,}: {_cut(agreement.columns)}"]
-    yield "Label", [_label(agreement)]
-    yield "Leaves", _leaves(agreement)
+    dp, lab, closes = agreement.dp, analyst_of(agreement), agreement.closes
+    record, labels = agreement.record or Record(), _labels(agreement)
+    yield "Digest", words_of(agreement.digest())
+    yield "Purpose", agreement.purpose
+    law = "; ".join(filter(None, (record.legal_basis, record.processor)))
+    yield "Basis in law", law or "not stated"
+    yield "Columns", _columns(agreement)
+    for at, text in enumerate(_leaves(agreement, labels)):
+        yield "" if at else "LEAVES", text
+    yield "To", f"{lab.name}, {lab.fingerprint}: only it can open"
+    seen = "who resembles whom, duplicates, outliers"
+    helped = "most of a record; your audit will say how much"
+    if dp is not None:
+        seen, helped = "rows with noise", "a record with noise, within what Noise promises"
+    yield f"{lab.name} sees", seen + (f", all labels {labels}" if labels else "")
+    yield f"IF A PARTY HELPS {lab.name.upper()}:", helped
+    others = (f"{each.name} {each.fingerprint}" for each in agreement.enrolled if each != who)
+    yield "Others get", f"{_model(agreement)}: {_cut(others)}"
+    held = f", {100 * agreement.holdout:.0f} % of rows held back" if agreement.holdout else ""
+    yield "Stays", f"raw rows, your basis, the secret{held}, every column not named here"
+    noise = "none: no formal guarantee" if dp is None else dp.statement(basis=agreement.basis)
+    yield "Noise", noise
+    kept = f"{agreement.retention_days:,} days ({lab.name}'s word, no proof)"
+    until = "" if closes is None else f"; files are taken until {closes:%d %b %Y %H:%M} UTC"
+    needed = f"{agreement.minimum_parties} of {len(agreement.parties)} parties are needed"
+    yield "Kept", f"{kept}{until}; {needed}"
+    officers = _cut(
+        f"{each.party}'s {each.name} {each.public.fingerprint}" for each in agreement.approvers
+    )
+    typed = "no officer's key is agreed on; a name that is typed proves no person"
+    yield "Approval", f"{officers}, before each file leaves" if officers else typed
     method = f"{agreement.basis} basis, {agreement.anchor} anchor, aligned by {agreement.aligner}"
     public = "; public rows that everybody has" if agreement.public_rows_sha256 else ""
-    yield "Method", [f"{method}; numbers as {agreement.precision}{public}"]
-    yield "To", [f"{lab}, the analyst, alone; files are sealed to this key"]
-    yield "Model", [_model(agreement, lab)]
-    kept = ["every row as it is, your secret basis, the secret"]
-    kept += [f"column '{agreement.id}'"] if agreement.id else []
-    kept += ["every column not named here"]
-    if agreement.holdout:
-        kept += [f"{agreement.holdout:.0%} of your rows, to score the model on"]
-    yield "Stays", ["; ".join(kept)]
-    noise = "none; no formal guarantee" if dp is None else dp.statement(basis=agreement.basis)
-    yield "Noise", [noise]
-    yield (
-        "Keys",
-        [
-            f"{each.fingerprint}  {each.name}{'  (you)' if each == who else ''}"
-            for each in signers(agreement).values()
-        ],
-    )
-    yield "Secret", [secret]
-    yield "Kept", [f"uploads for {agreement.retention_days:,} days after the last one came"]
-    until = "none" if closes is None else f"{closes:%d %b %Y %H:%M} UTC"
-    needed, all_of = agreement.minimum_parties, len(agreement.parties)
-    yield "Deadline", [f"{until}; without {needed} of the {all_of} parties nothing is run"]
-    yield "Digest", [agreement.digest().hex()]
+    yield "Method", f"{method}; numbers as {agreement.precision}{public}"
 
 
 def _cut(words: Iterable[object]) -> str:
@@ -196,37 +202,45 @@ def _cut(words: Iterable[object]) -> str:
     return textwrap.shorten(", ".join(map(str, words)), _MOST, placeholder=" and more")
 
 
-def _label(agreement: "Agreement") -> str:
-    """Say what is learned."""
+def _columns(agreement: "Agreement") -> str:
+    """Say what is encoded, what is learned, and what identifies."""
+    words = sum(hasattr(each, "values") for each in agreement.features)
+    kinds = {"numbers": len(agreement.features) - words, "words": words}
+    told = ", ".join(f"{count:,} of {kind}" for kind, count in kinds.items() if count)
+    label = f"label '{agreement.label}' ({_cut(agreement.classes) or 'a number'})"
+    label = "no label" if agreement.task == "representation" else label
+    return f"{told}: {_cut(agreement.columns)}; {label}; '{agreement.id}' never leaves"
+
+
+def _labels(agreement: "Agreement") -> str:
+    """Say how labels leave; nothing where none do."""
     if agreement.task == "representation":
-        return "none; no model is trained"
+        return ""
     randomised = agreement.dp is not None and agreement.dp.label_epsilon is not None
-    how = "changed at random" if randomised else "as it is"
-    kind = "a number" if agreement.task == "regression" else f"one of {_cut(agreement.classes)}"
-    return f"'{agreement.label}', {kind}; it leaves {how}"
+    return "changed at random" if randomised else "IN THE CLEAR"
 
 
-def _leaves(agreement: "Agreement") -> Iterator[str]:
+def _leaves(agreement: "Agreement", labels: str) -> Iterator[str]:
     """Yield what every party sends, exchange by exchange."""
     from cobasis.protocol.agreement import exchanges
 
     size, steps = agreement.n_components, exchanges(agreement)
-    noise = "" if agreement.dp is None else ", with noise"
+    noise = "" if agreement.dp is None else " with noise"
     words = {
         "proposal": f"up to {size:,} directions of the rows, through a secret anchor",
-        "upload": f"each row as {size:,} numbers{noise}, in random order",
+        "upload": f"per person {size:,} number{'s' * (size > 1)}{noise}"
+        + (f", and the label {labels}" if labels else ""),
     }
     for each in steps:
-        number = f"{each.number}. " if len(steps) > 1 else ""
-        yield f"{number}{each.message}: {words[each.message]}"
+        number = f"{each.number}. {each.message}: " if len(steps) > 1 else ""
+        yield f"{number}{words[each.message]}"
     if agreement.dp is None:
-        yield "An upload is pseudonymised personal data, not anonymous data."
+        yield "pseudonymised personal data, not anonymous data"
 
 
-def _model(agreement: "Agreement", lab: str) -> str:
-    """Say which model is made, and who gets it."""
+def _model(agreement: "Agreement") -> str:
+    """Say what comes back."""
     if agreement.model is None:
-        return f"none; {lab} returns to each party how its rows are aligned"
+        return "no model, only how their rows are aligned"
     others = [each for each in agreement.allowed_models if each != agreement.model]
-    kinds = agreement.model + (f" (or {', '.join(others)})" if others else "")
-    return f"{kinds}, trained by {lab}, who returns it to every party"
+    return f"the model, {agreement.model}" + (f" (or {', '.join(others)})" if others else "")

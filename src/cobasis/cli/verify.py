@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from cobasis.cli.options import Owner, Screen, agreed, grouped, progress, the_one, wrapped
+from cobasis.cli.options import (
+    Owner,
+    Screen,
+    agreed,
+    grouped,
+    progress,
+    the_one,
+    wrapped,
+)
 from cobasis.errors import RemoteError
 
 if TYPE_CHECKING:
@@ -63,7 +71,7 @@ def inspect(
 
     Example: cobasis inspect icu.north.2-upload --as lab --agreement icu.toml
     """
-    from cobasis.bundle.agreement_file import read_agreement
+    from cobasis.bundle.agreement_file import read_agreement, text_of
     from cobasis.bundle.envelope import PLAIN, inspect_bundle, plain_kind
     from cobasis.cli.answers import InspectAnswer
     from cobasis.protocol.signatures import signers
@@ -72,7 +80,10 @@ def inspect(
     if (plain := plain_kind(file)) is not None:
         kind, n_bytes = PLAIN[plain], file.stat().st_size
         told |= {"kind": kind, "n_bytes": n_bytes, "n_recipients": 0, "signature": "not checked"}
-        lines = iter([f"{file}: {n_bytes:,} bytes, not sealed: {kind}"])
+        whole = text_of(file).splitlines() if plain == "agreement" else []
+        said = [f"{file}: {n_bytes:,} bytes, not sealed: {kind}"]
+        shown = ("".join(each if each.isprintable() else "?" for each in line) for line in whole)
+        lines = iter([*said, *shown])
     else:
         unseal = None if name is None else owner.identity(name).unseal
         known = None if agreement is None else signers(read_agreement(agreement).agreement)

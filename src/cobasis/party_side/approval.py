@@ -22,6 +22,7 @@ from cobasis.party_side.session import SENT_AS, PartySession
 from cobasis.privacy.audit.policy import worst
 from cobasis.privacy.audit.report import seal_of
 from cobasis.protocol.agreement import Agreement, moment_text
+from cobasis.protocol.approval import officers_of
 from cobasis.protocol.enrolment import verify
 from cobasis.protocol.signatures import Approval, signers
 from cobasis.strict_json import canonical_json, json_object
@@ -118,7 +119,7 @@ def approved(
 ) -> dict[str, Approval]:
     """Return the approvals that hold by their officers' names; none where none is needed."""
     agreement, party, told = session.agreement, session.name, found.told
-    officers = agreement.officers(party)
+    officers = officers_of(agreement, party)
     if not officers:
         return {}
     in_time = sorted(given, key=lambda each: (each.time, each.withdrawn))

@@ -252,10 +252,6 @@ class Agreement(Strict):
         """Tell whether a party is one of the agreement's, in one look however many there are."""
         return party in self._members
 
-    def officers(self, party: str) -> dict[str, Approver]:
-        """Return who approves a party's files, by name; nobody where it needs no approval."""
-        return {each.name: each for each in self.approvers if each.party == party}
-
     def anchor_recipe(self) -> bytes:
         """Return what determines the anchor besides the secret; the party list does not."""
         fields = [self.round_id, self.anchor, str(self.n_anchor_rows), str(self.n_features)]

@@ -41,6 +41,11 @@ class Approver(PublicIdentity):
         return PublicIdentity(**self.model_dump(exclude={"party"}))
 
 
+def officers_of(agreement: "Agreement", party: str) -> dict[str, Approver]:
+    """Return who approves a party's files, by name; nobody where it needs no approval."""
+    return {each.name: each for each in agreement.approvers if each.party == party}
+
+
 def enrolment_problems(agreement: "Agreement") -> Iterator[str]:
     """Yield what is wrong with who is enrolled."""
     names = tuple(each.name for each in agreement.enrolled)

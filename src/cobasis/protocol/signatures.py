@@ -23,14 +23,8 @@ from cobasis.errors import (
     UnsignedError,
 )
 from cobasis.protocol.agreement import Agreement, Digest, Message, Moment, Name, missing_fields
-from cobasis.protocol.approval import Approver
-from cobasis.protocol.enrolment import (
-    IdentityName,
-    OneLine,
-    PublicIdentity,
-    Strict,
-    verify,
-)
+from cobasis.protocol.approval import Approver, officers_of
+from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, Strict, verify
 from cobasis.strict_json import canonical_json, json_object
 
 PREFIX = b"cobasis/agreement/1\0"
@@ -196,7 +190,7 @@ class Approval(OneLine):
     def officer(self, agreement: Agreement) -> Approver | None:
         """Return whose key made it, of those who are enrolled for its party."""
         made, signature = self.message(), bytes.fromhex(self.signature)
-        own = agreement.officers(self.party).values()
+        own = officers_of(agreement, self.party).values()
         return next((each for each in own if verify(each, made, signature=signature)), None)
 
     def flaw(self, agreement: Agreement, *, party: str, exchange: Message, at: str) -> str:
@@ -216,7 +210,7 @@ def check_approved(
     told: object, agreement: Agreement, *, party: str, exchange: Message, at: str
 ) -> None:
     """Raise SignatureError where a party's files need an officer's approval, and none holds."""
-    if not agreement.officers(party):
+    if not officers_of(agreement, party):
         return
     for each in told if isinstance(told, list) else []:
         with suppress(AgreementError, TypeError):
