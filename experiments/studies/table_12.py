@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from cobasis.planning.costs import Exchange, federated_bytes, return_bytes, upload_bytes
+from cobasis.planning.costs import Traffic, federated_bytes, return_bytes, upload_bytes
 from experiments.harness.noise import PAPERS_NOISE
 from experiments.harness.statistics import summary
 from experiments.harness.store import recorded
@@ -50,7 +50,7 @@ def parameters(inputs: int) -> int:
 def run(settings: Settings, **_: int) -> Values:
     """Compute what one party sends and is sent until it has a model."""
     kind = str(settings["framework"])
-    size = Exchange(
+    size = Traffic(
         n_parties=PARTIES,
         n_rows=ROWS,
         n_anchor_rows=ANCHOR,
@@ -62,7 +62,7 @@ def run(settings: Settings, **_: int) -> Values:
     if kind == NOISE:
         return _told(1, 1, 8 * ROWS * FEATURES + raw)
     if kind == FEDERATED:
-        whole = Exchange(**{**vars(size), "n_parameters": parameters(FEATURES)})
+        whole = Traffic(**{**vars(size), "n_parameters": parameters(FEATURES)})
         return _told(ROUNDS, ROUNDS, federated_bytes(whole, rounds=ROUNDS) / PARTIES)
     once = upload_bytes(size) + return_bytes(size)
     shared = 2 * 8 * ANCHOR * COMPONENTS if kind == TWICE else 0

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from cobasis.planning.costs import (
-    Exchange,
+    Traffic,
     anchor_bytes,
     federated_bytes,
     return_bytes,
@@ -32,10 +32,10 @@ GIGA, GIBI, MEGA = 1e9, 2.0**30, 1e6
 LINK = {"bits_per_second": 100e6, "delay": 0.05}
 
 
-def exchange(model: str = RESNET, anchor: str = COPIES, **changed: float) -> Exchange:
+def exchange(model: str = RESNET, anchor: str = COPIES, **changed: float) -> Traffic:
     """Return the paper's example with some of it changed."""
     settings = {"n_parameters": MODELS[model][0], "anchor_copies": ANCHORS[anchor], **COMMON}
-    return Exchange(**{**settings, **changed})  # type: ignore[arg-type]
+    return Traffic(**{**settings, **changed})  # type: ignore[arg-type]
 
 
 def run(settings: Settings, **_: int) -> Values:

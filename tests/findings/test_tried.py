@@ -15,6 +15,8 @@ from cobasis.party_side.predict import _answers, predict
 from cobasis.party_side.session import forget
 from party_side.sites import frame, join
 
+ROOT = Path(__file__).parents[2]
+
 
 def test_f8_accept_says_with_intervals_what_a_model_is_worth_beside_alone(ran):
     """It gave accuracies of some 20 rows, and passed over a model that was worse than alone."""
@@ -67,6 +69,20 @@ def test_f4_a_name_binds_nobody_and_an_officers_key_binds_one_audit_of_these_row
     assert "typed by the holder of east's key, proves no person" in " ".join(typed.split())
 
 
+def test_f14_what_is_wrong_is_said_once_and_in_the_words_of_the_command(sealed):
+    told = sealed("run icu.toml --model nope", by="lab", code=2).stderr
+    assert "Value error" not in told
+    assert "'nope' is not one of" in told
+    north = pl.read_csv("north.csv")
+    north.drop("b").write_csv("north.csv")
+    told = " ".join(sealed("send icu.toml north.csv --dry-run", code=2).stderr.split())
+    assert "Correct what is listed, or agree" in told
+    north.clear().write_csv("north.csv")
+    told = sealed("send icu.toml north.csv --dry-run", code=2).stderr
+    assert "empty: 0 rows" in told
+    assert "the party out" not in told
+
+
 def test_f15_a_round_that_was_forgotten_stays_closed(returns):
     """The old secret and an old return brought a removed party back."""
     site, made = returns
@@ -81,3 +97,14 @@ def test_f15_a_round_that_was_forgotten_stays_closed(returns):
         adopt(session, path)
     assert session.round.accepted() is None
     assert not session.round.joined
+
+
+def test_f23_the_front_page_begins_with_the_picture_and_the_tutorials():
+    docs = ROOT / "docs"
+    front = (docs / "index.md").read_text(encoding="utf-8")
+    assert 0 < front.index("who-sends-what.svg") < front.index("1. The parties")
+    order = [front.index(f"\n{name}\n") for name in ("tutorial/party", "how-to/read-the-audit")]
+    order += [front.index("\nhow-to/*"), front.index("\nreference/python-api")]
+    assert order == sorted(order)
+    told = (docs / "explanation" / "gallery.md").read_text(encoding="utf-8").partition("## ")[2]
+    assert "how far a method is from pooled rows" in told.partition("{{ everything }}")[0]

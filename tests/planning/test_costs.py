@@ -7,8 +7,8 @@ import pytest
 from cobasis.planning.costs import (
     NUMBERS,
     OPERATIONS,
-    Exchange,
     Size,
+    Traffic,
     anchor_bytes,
     break_even_rounds,
     federated_bytes,
@@ -18,7 +18,7 @@ from cobasis.planning.costs import (
     upload_bytes,
 )
 
-HOSPITALS = Exchange(
+HOSPITALS = Traffic(
     n_parties=100,
     n_rows=1000,
     n_anchor_rows=1000,

@@ -186,7 +186,7 @@ class AnalystSession(Hidden):
         if self.history.forgotten:
             raise RetentionError(
                 f"the uploads of round '{self.agreement.round_id}' were destroyed on "
-                f"{self.history.forgotten}, as agreed, so nothing can be trained again. Agree on "
+                f"{self.history.forgotten}, so nothing can be trained again. Agree on "
                 "a new round; what was returned stays in use."
             )
 

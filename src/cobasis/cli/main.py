@@ -51,7 +51,8 @@ class _Coded(TyperGroup):
             _say(error)
             raise typer.Exit(error.exit_code) from None
         except _UsageError as error:
-            if told := error.format_message().rstrip("."):  # of a group alone it was its help
+            told = error.format_message().rstrip(".").replace("Value error, ", "")
+            if told:  # of a group alone it was its help
                 _say(OptionError(f"{told}. See '{error.ctx.command_path} --help'."))
             raise typer.Exit(OptionError.exit_code) from None
         except (KeyboardInterrupt, typer.Abort):  # a prompt turns the one into the other

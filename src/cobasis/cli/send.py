@@ -199,7 +199,7 @@ def _say_dry(owner: Owner, session: "PartySession", data: Path) -> None:
     verdict = "fits the agreement" if found.fits else "does not fit the agreement"
     lines.append(f"The table of {found.n_rows:,} rows {verdict}.")
     owner.say(answer, [*lines, *(() if ready is None else _in_words(ready))])
-    found.opened(session.agreement)  # raises where it does not fit
+    found.opened(session.agreement, listed="what is listed")  # raises where it does not fit
 
 
 def _say_sent(

@@ -148,15 +148,17 @@ class Findings(Hidden):
         """Whether an upload can be made of the table."""
         return not self.problems and not any(each.refused for each in self.findings)
 
-    def opened(self, agreement: Agreement) -> PartyRows:
+    def opened(
+        self, agreement: Agreement, *, listed: str = "what 'cobasis send --dry-run' lists"
+    ) -> PartyRows:
         """Return the rows, if the table fits; else raise what is wrong with it."""
         refused = [each for each in self.findings if each.refused]
         if refused:
             more = f"; and {len(refused) - SHOWN} more" if len(refused) > SHOWN else ""
             told = "; ".join(each.text for each in refused[:SHOWN])
             raise _kind_of(refused[0], agreement)(
-                f"{self.what} does not fit the agreement: {told}{more}. Correct what "
-                "'cobasis send --dry-run' lists, or agree on other columns. Nothing was made."
+                f"{self.what} does not fit the agreement: {told}{more}. Correct "
+                f"{listed}, or agree on other columns. Nothing was made."
             )
         for problem in self.problems:
             raise problem

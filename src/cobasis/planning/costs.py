@@ -13,8 +13,8 @@ BYTES_PER_NUMBER = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exchange:
-    """What is exchanged, in the paper's terms."""
+class Traffic:
+    """What travels in a round, in the paper's terms."""
 
     n_parties: int  # c
     n_rows: float  # of one party, as mean over parties
@@ -27,36 +27,36 @@ class Exchange:
     anchor_copies: float = 0
 
 
-def upload_bytes(exchange: Exchange) -> float:
+def upload_bytes(exchange: Traffic) -> float:
     """Return what one party sends (eq. 10)."""
     numbers = (exchange.n_rows + exchange.n_anchor_rows) * exchange.n_components
     return numbers * exchange.bits / 8
 
 
-def return_bytes(exchange: Exchange) -> float:
+def return_bytes(exchange: Traffic) -> float:
     """Return what one party is sent (eq. 11)."""
     return (exchange.n_components**2 + exchange.n_parameters) * exchange.bits / 8
 
 
-def anchor_bytes(exchange: Exchange) -> float:
+def anchor_bytes(exchange: Traffic) -> float:
     """Return what all copies of the anchor take (eqs. 12 and 13)."""
     one = exchange.n_anchor_rows * exchange.n_features * exchange.bits / 8
     return exchange.anchor_copies * one
 
 
-def round_bytes(exchange: Exchange) -> float:
+def round_bytes(exchange: Traffic) -> float:
     """Return what one whole round takes (eq. 14; eq. 17 is that it is linear in the bits)."""
     each = upload_bytes(exchange) + return_bytes(exchange)
     return exchange.n_parties * each + anchor_bytes(exchange)
 
 
-def federated_bytes(exchange: Exchange, *, rounds: float, participation: float = 1) -> float:
+def federated_bytes(exchange: Traffic, *, rounds: float, participation: float = 1) -> float:
     """Return what federated learning takes (eq. 15)."""
     model = exchange.n_parameters * exchange.bits / 8
     return 2 * rounds * participation * exchange.n_parties * model
 
 
-def break_even_rounds(exchange: Exchange, *, participation: float = 1) -> float:
+def break_even_rounds(exchange: Traffic, *, participation: float = 1) -> float:
     """Return after how many federated rounds one of ours has taken less (eq. 16)."""
     return round_bytes(exchange) / federated_bytes(exchange, rounds=1, participation=participation)
 

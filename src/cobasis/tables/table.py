@@ -76,9 +76,7 @@ class StreamedTable(LabelledRows):
         self._labels = None if labels is None else looked[labels]
         n_rows = looked.item() if self._labels is None else looked.height
         if not n_rows:
-            raise ShapeError(
-                f"{source.what} is empty: 0 rows. Leave the party out, or give it rows."
-            )
+            raise ShapeError(f"{source.what} is empty: 0 rows. Give a table that has some.")
         self.shape = (n_rows, width)
         self._n_rows = n_rows
         self.chosen: Mask | None = None  # those of the rows that are gone through
