@@ -18,7 +18,7 @@ from cobasis.errors import (
 )
 from faults import FULL, at_call
 
-STEADY = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+STEADY = settings(max_examples=10, deadline=None, derandomize=True, database=None)
 
 
 def fit(number):

@@ -22,7 +22,7 @@ from cobasis.bundle.transcript import (
 from cobasis.errors import DiskError, OptionError, TranscriptError
 from faults import BROKEN, FULL, deaths, failures
 
-STEADY = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+STEADY = settings(max_examples=40, deadline=None, derandomize=True, database=None)
 FACTS = st.one_of(
     st.text(max_size=20),
     st.integers(),

@@ -13,6 +13,7 @@ from experiments.studies import ames
 from cobasis import Analyst, ConsortiumSecret, PrivacyWarning
 
 pytestmark = [
+    pytest.mark.soak,
     pytest.mark.data,
     pytest.mark.skipif(
         not (Path(os.environ.get("COBASIS_DATA", "nowhere")) / TASKS["ames"].source.path).is_file(),

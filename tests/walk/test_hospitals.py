@@ -157,7 +157,7 @@ SIZES = {"cleveland": 303, "hungarian": 294, "switzerland": 123, "va": 200}
 COLUMNS = ("constant", "local", "together", "consensus", "pooled")
 
 
-@pytest.fixture(scope="module", params=[pytest.param("svd", marks=pytest.mark.soak), "consensus"])
+@pytest.fixture(scope="module", params=["svd", pytest.param("consensus", marks=pytest.mark.soak)])
 def done(request, tmp_path_factory):
     """A whole round by commands: what `accept` said, and three models on the rows held back."""
     folder = tmp_path_factory.mktemp(request.param)
