@@ -39,7 +39,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (900, 640, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 31_540,
+    "tests": 31_560,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
