@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (2_330, 1_380, 15),
     "analyst_side": (2_160, 1_680, 10),
     "bundle": (2_410, 1_790, 11),
-    "cli": (3_270, 2_460, 19),
+    "cli": (3_280, 2_470, 19),
     "cobasis": (450, 170, 5),
     "disk": (640, 420, 5),
     "estimators": (840, 460, 4),
@@ -30,16 +30,16 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (230, 170, 2),
     "linalg": (730, 450, 6),
     "models": (3_050, 2_130, 12),
-    "party_side": (2_640, 2_030, 11),
+    "party_side": (2_680, 2_060, 11),
     "planning": (160, 80, 2),
-    "privacy": (2_990, 1_970, 18),
+    "privacy": (3_040, 2_010, 18),
     "protocol": (3_980, 2_500, 19),
-    "report": (580, 460, 3),
+    "report": (650, 520, 4),
     "tables": (720, 540, 3),
     "vault": (900, 640, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 31_560,
+    "tests": 31_680,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -98,7 +98,7 @@ def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, m
     refused("CB512", "an officer whom the agreement names (officer, second)", "--signed-by Dr")
     screen = audited(APPROVE, by="officer").stdout
     assert max(map(len, screen.splitlines())) < 80
-    assert "To be signed for: P1" in screen
+    assert "To be signed for: Rebuilt" in screen
     rows = Path("north.csv").read_text()
     Path("north.csv").write_text("\n".join(rows.splitlines()[:-30]) + "\n")
     refused("CB513", "data version, rows held back")

@@ -27,7 +27,7 @@ def files():
 def test_an_audit_is_shown_written_and_kept_for_its_owner_only(sealed):
     said = sealed(f"{AUDIT} -o page.html").stdout
     assert said.startswith("Audit: Pseudonymised personal data. Treat as personal data.")
-    for word in ("4. The model you get back", "To be signed for: ", "What would change it:"):
+    for word in ("4. The model you get back", "To be signed for: ", "would change first:"):
         assert word in said
     for path in (Path("page.html"), Path("page.json")):
         assert path.stat().st_mode & 0o777 == 0o600
@@ -56,7 +56,7 @@ def test_a_plan_needs_a_draft_and_a_table_alone_and_writes_nothing_but_its_page(
     before = files()
     done = CliRunner().invoke(app, PLAN.split(), env={"COBASIS_HOME": str(draft.folder / "none")})
     assert done.exit_code == 0, done.output
-    for word in ("2 components", "random basis", "noise 0.3", "content", "leaked"):
+    for word in ("2 components", "random basis", "noise 0.3", "rebuilt", "leaked"):
         assert word in done.stdout
     assert "Minimum change set" in done.stdout
     assert "Noise with a guarantee was left out" in done.stdout

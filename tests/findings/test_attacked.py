@@ -3,7 +3,6 @@
 import json
 import os
 import resource
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,16 +24,10 @@ from cobasis.errors import (
     StepError,
     VaultError,
 )
-from cobasis.features.contract import CategoryFeature, NumericFeature
 from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.models.chain import Affine, Chain
 from cobasis.party_side.accept import accept, adopt
 from cobasis.party_side.send import send
-from cobasis.privacy.attacks import Release
-from cobasis.privacy.audit.attackers import colluded
-from cobasis.privacy.audit.counted import bits_of_record, bits_sent
-from cobasis.privacy.audit.policy import graded_bits
-from cobasis.privacy.audit.subject import Subject
 from cobasis.protocol.agreement import missing_fields
 from cobasis.protocol.messages import ConsensusSpan, Return
 from cobasis.protocol.span_lines import sign_span
@@ -45,73 +38,6 @@ from party_side.test_sending import rejoined, scaled
 from vault.vaults import agree, choose, open_vault, table, upload
 
 SEND = "send icu.toml north.csv --yes --signed-by Officer"
-
-
-def discrete(levels, size, precision, *, features=()):
-    """Return an upload of 600 people, of whom low values are the more frequent."""
-    rng = np.random.default_rng(1)
-    draws = [(each * rng.random(600) ** 2).astype(int) for each in levels]
-    if features:
-        draws = [column for each in draws for column in np.eye(max(levels))[each].T]
-    rows = np.stack(draws, axis=1).astype(float)
-    if not features:
-        features = tuple(
-            NumericFeature(name=f"c{at}", scale=most - 1.0, low=0.0, high=most - 1.0)
-            for at, most in enumerate(levels)
-        )
-        rows /= np.array(levels) - 1.0
-    basis = haar_columns(KeyStream(bytes(32), "b"), n_rows=rows.shape[1], n_columns=size)
-    sent = rows @ basis
-    step = np.abs(sent).max() / 127
-    kind = {"fp64": "f8", "fp32": "f4", "fp16": "f2"}.get(precision)
-    sent = np.rint(sent / step) * step if kind is None else sent.astype(kind).astype(float)
-    return Subject(
-        rows=rows,
-        release=Release(rows=sent),
-        basis=basis,
-        columns=tuple(map(str, range(rows.shape[1]))),
-        features=features,
-        precision=precision,
-    )
-
-
-SEVEN = (57, 4, 4, 4, 3, 3, 4)  # 131,328 valid rows
-
-
-@pytest.mark.parametrize(
-    ("size", "precision", "grade", "least", "most"),
-    [
-        (1, "fp64", "red", 1, 1),
-        (1, "fp32", "red", 1, 1),
-        (1, "fp16", "amber", 0.01, 0.33),
-        (1, "int8", "green", 0, 0.09),
-        (2, "fp16", "red", 0.9, 1),
-    ],
-)
-def test_r1_records_of_few_values_count_as_rebuilt_where_enough_bits_leave(
-    size, precision, grade, least, most
-):
-    """A colluder who tries all valid rows gets everybody back, however few the components."""
-    found = colluded(discrete(SEVEN, size, precision))
-    assert least <= found.figures["exact"] <= most
-    assert found.figures["bits_of_record"] == pytest.approx(np.log2(131_328))
-    assert graded_bits(found.figures["bits_sent"], np.log2(131_328)) == grade
-    assert found.grade == "red" or grade != "red"
-
-
-def test_r1_words_beside_each_other_and_decimals_are_counted_as_they_are():
-    words = tuple(CategoryFeature(name=f"w{at}", values=tuple("abcdef")) for at in range(4))
-    found = colluded(discrete((6,) * 4, 1, "fp64", features=words))  # m = 24, of 1,296 rows
-    assert (found.grade, found.figures["exact"]) == ("red", 1)
-    assert "enough to give records back whole" in found.words
-    assert found.figures["bits_of_record"] == pytest.approx(4 * np.log2(6))
-    fine = discrete((101, 101), 1, "int8")
-    tenths = replace(fine, features=tuple(NumericFeature(name=each, scale=10) for each in "ab"))
-    assert bits_of_record(tenths) == pytest.approx(2 * np.log2(np.ptp(fine.rows[:, 0]) * 100 + 1))
-    noisy = replace(fine, noisy=True, precision="fp64")
-    blurred = noisy.release.rows + np.random.default_rng(0).normal(size=(600, 1))
-    assert bits_sent(replace(noisy, release=Release(rows=blurred))) < 1
-    assert bits_sent(replace(fine, precision="fp64")) == 53
 
 
 def test_r4_a_column_in_another_unit_or_place_is_asked_about_at_the_party(sealed, terminal):

@@ -1,5 +1,7 @@
 """What users of the first version met, row by row (F1 to F23)."""
 
+import html
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,9 +15,61 @@ from cobasis.models.trainer import train
 from cobasis.party_side.accept import accept, adopt
 from cobasis.party_side.predict import _answers, predict
 from cobasis.party_side.session import forget
+from cobasis.protocol.enrolment import PublicIdentity
 from party_side.sites import frame, join
 
 ROOT = Path(__file__).parents[2]
+
+
+def test_f4_a_name_binds_nobody_and_an_officers_key_binds_one_audit_of_these_rows(cobasis):
+    """A typed name was taken where no audit was made, and after 30 rows were cut."""
+    cobasis.keys()
+    cobasis("key new officer --approver", by="officer")
+    cobasis.sealed(more="--approver north=officer.pub")
+    line = "send icu.toml north.csv --yes --signed-by Officer"
+    assert "[CB512]" in cobasis(line, code=2).stderr
+    cobasis("audit icu.toml north.csv -o audit.html")
+    cobasis("approve icu.toml audit.json --key officer --yes", by="officer")
+    rows = Path("north.csv").read_text()
+    Path("north.csv").write_text("".join(rows.splitlines(keepends=True)[:-30]))
+    assert "[CB513]" in cobasis(line, code=2).stderr
+    assert not Path("icu.north.1-upload").exists()
+    Path("north.csv").write_text(rows)
+    cobasis(line)
+    typed = cobasis(line.replace("north", "east"), by="east").stdout
+    assert "typed by the holder of east's key, proves no person" in " ".join(typed.split())
+
+
+def test_f5_the_audit_is_the_page_that_an_officer_files(sealed, terminal):
+    """Purpose, columns, recipients and what to change first stood nowhere, or below a constant."""
+    table = pl.read_csv("north.csv")
+    table.with_columns(b=1000 * (pl.col("b") + 40)).write_csv("north.csv")
+    terminal.undo()
+    Path("mine.toml").write_text('necessity = "No other way"\nrisks = "A helping party"\n')
+    line = "audit icu.toml north.csv -o page.html"
+    sealed(f"{line} --record mine.toml")
+    text = Path("page.html").read_text(encoding="utf-8")
+    text = re.sub(r"<svg.*?</svg>|<style.*?</style>|<[^>]*>", " ", text, flags=re.DOTALL)
+    text = " ".join(html.unescape(text).split())
+    for title, words in (
+        ("Purpose", "study"),
+        ("Contacts", "not stated"),
+        ("Columns of numbers (4)", "a, b, c, d"),
+        ("Label, what is predicted", "sick: no or yes, in the clear"),
+        ("Retention", "30 days at the analyst"),
+        ("Necessity and proportion, in the party's words (art. 35)", "No other way"),
+        ("Measures against them", "not stated"),
+    ):
+        assert f"{title} {words}" in text, title
+    for name in ("lab", "south"):
+        assert PublicIdentity.from_text(Path(f"{name}.pub").read_text()).fingerprint in text
+    assert "far above the agreed centre" in text
+    assert "Not answered yet." in text
+    assert re.search(r"What we would change first (No single|.{5,60}: .* -> \d+ %; )", text)
+    assert "It reads your basis, whose directions are your rows' own." in text
+    assert not re.search(r"\bP\d\b(?!\))", text)  # never a number alone
+    Path("mine.toml").write_text("necesity = 1\n")
+    assert "'necesity'" in sealed(f"{line} --record mine.toml", code=2).stderr
 
 
 def test_f8_accept_says_with_intervals_what_a_model_is_worth_beside_alone(ran):
@@ -48,25 +102,6 @@ def test_f8_a_score_is_a_probability_and_under_noise_it_is_called_a_score(return
     for tempered in (True, False):
         model = train(rows, labels, tempered=tempered, **told)
         assert "score_1" in _answers(rows, model, noisy).columns
-
-
-def test_f4_a_name_binds_nobody_and_an_officers_key_binds_one_audit_of_these_rows(cobasis):
-    """A typed name was taken where no audit was made, and after 30 rows were cut."""
-    cobasis.keys()
-    cobasis("key new officer --approver", by="officer")
-    cobasis.sealed(more="--approver north=officer.pub")
-    line = "send icu.toml north.csv --yes --signed-by Officer"
-    assert "[CB512]" in cobasis(line, code=2).stderr
-    cobasis("audit icu.toml north.csv -o audit.html")
-    cobasis("approve icu.toml audit.json --key officer --yes", by="officer")
-    rows = Path("north.csv").read_text()
-    Path("north.csv").write_text("".join(rows.splitlines(keepends=True)[:-30]))
-    assert "[CB513]" in cobasis(line, code=2).stderr
-    assert not Path("icu.north.1-upload").exists()
-    Path("north.csv").write_text(rows)
-    cobasis(line)
-    typed = cobasis(line.replace("north", "east"), by="east").stdout
-    assert "typed by the holder of east's key, proves no person" in " ".join(typed.split())
 
 
 def test_f14_what_is_wrong_is_said_once_and_in_the_words_of_the_command(sealed):

@@ -7,17 +7,20 @@ import pytest
 
 from cobasis.privacy.audit.report import audit
 from cobasis.privacy.audit.subject import Setting, settings_of
-from cobasis.report.pages import MARKS, render_audit
+from cobasis.protocol.secrets import ConsortiumSecret
+from cobasis.report.audit_page import MARKS, render_audit
 from privacy.attacks.constructions import ABOUT, cancer, facts, subject
+from protocol.consortium import agree
 
 UPLOAD = subject(*cancer(100), n_components=5)
+AGREEMENT = agree(ConsortiumSecret(bytes(32)))
 
 
-def page(*, settings=(), told=None, seal="", **changes):
+def page(*, settings=(), told=None, seal="", agreed_on=None, own=None, asked=(), **changes):
     told, rng = ABOUT | (told or {}), np.random.default_rng(0)
     agreed = facts(UPLOAD, **changes)
     report = audit(UPLOAD, facts=agreed, about=told, rng=rng, settings=settings)
-    return render_audit(report, task="classification", seal=seal)
+    return render_audit(report, agreed_on or AGREEMENT, own=own, asked=asked, seal=seal)
 
 
 @pytest.fixture(scope="module")
@@ -28,12 +31,14 @@ def text():
 
 def test_the_order_is_that_of_the_policy_and_the_signature_block_names_what_is_signed(text):
     marks = [
+        "What is processed",
         "Pseudonymised personal data. Treat as personal data.",
         "has to sign",
         "What it means for the people in the table",
-        "What would change it, and by how much",
+        "What we would change first",
         "What was not tested",
-        "Signatures",
+        "Approval",
+        "not approved",
         "The figures behind it",
     ]
     places = [text.index(mark) for mark in marks]
@@ -49,7 +54,7 @@ def test_the_page_refers_to_nothing_outside_itself_and_escapes_what_comes_from_t
     outside = re.sub(r'xmlns(:\w+)?="[^"]+"', "", text)
     assert not re.search(r"(src|href)\s*=\s*[\"'](?!#)", outside)
     assert "http" not in outside
-    assert text.count("<svg") == 2
+    assert text.count("<svg") == 1
     found = page(told={"party": "<script>alert(1)</script>"})
     assert "<script>" not in found
     assert "&lt;script&gt;" in found

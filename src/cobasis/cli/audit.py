@@ -11,6 +11,8 @@ from cobasis.errors import OptionError
 
 if TYPE_CHECKING:
     from cobasis.party_side.audit import Audited
+    from cobasis.party_side.rows import Findings
+    from cobasis.party_side.session import PartySession
     from cobasis.privacy.audit.prices import Plan
 
 WithTable = Annotated[
@@ -20,6 +22,9 @@ Public = Annotated[Path | None, Option(help="Table of the public rows that are a
 Sensitive = Annotated[
     list[str] | None,
     Option("--sensitive", help="A sensitive column; repeat."),
+]
+Own = Annotated[
+    Path | None, Option(help="What the party files itself, by default record.toml of its home.")
 ]
 Sizes = Annotated[str, Option(help="Numbers of components to compare, such as 4,8,16.")]
 
@@ -33,6 +38,7 @@ def audit(
     n_components: Sizes = "",
     noise: Annotated[str, Option(help="Noise to compare, such as 0.1,0.2.")] = "",
     sensitive: Sensitive = None,
+    record: Own = None,
 ) -> None:
     """Measure what the next file would give away, on a page to decide on; nothing leaves.
 
@@ -40,7 +46,7 @@ def audit(
     """
     from cobasis.cli.answers import AuditAnswer
     from cobasis.party_side.approval import keep
-    from cobasis.party_side.audit import Question, audited
+    from cobasis.party_side.audit import Question, audited, own_record
     from cobasis.party_side.preview import make_ready
     from cobasis.party_side.rows import check
     from cobasis.party_side.send import projected, require_secret
@@ -55,13 +61,14 @@ def audit(
     pages = _pages(out, data)
     session = owner.party(agreement)
     require_secret(session)
+    own = own_record(session, record)
     with progress() as report:
         rows = check(session, data, report=report)
         ready = make_ready(session, rows, looking=True, public_rows=public_rows)
         with projected(ready, report=report) as made:
             found = audited(made, question=question)
     kept = keep(session, found)
-    _write(pages, found, kept, task=session.agreement.task)
+    wrote = _write(pages, session, found=found, kept=kept, own=own, rows=rows)
     answer = AuditAnswer.by(
         session,
         found.report,
@@ -71,8 +78,7 @@ def audit(
         report_path=kept,
         pages=pages,
     )
-    wrote = (f"Wrote {page}" for page in pages)
-    owner.say(answer, [*in_words(found.told), *wrote, f"Kept as {kept}"])
+    owner.say(answer, [*in_words(found.told), *wrote])
 
 
 def in_words(report: Mapping[str, Any]) -> Iterator[str]:
@@ -82,14 +88,12 @@ def in_words(report: Mapping[str, Any]) -> Iterator[str]:
         yield from wrapped(each, lead=f"  {at}. ")
     for each in report["findings"]:
         if each["action"] == "block":
-            yield from wrapped(f"Blocked: {each['id']}. {each['words']}")
+            yield from wrapped(f"Blocked: {each['title']} ({each['id']}). {each['words']}")
     signed = (each for each in report["findings"] if each["action"] == "sign")
-    if told := "; ".join(f"{each['id']}, {each['title']}" for each in signed):
+    if told := "; ".join(f"{each['title']} ({each['id']})" for each in signed):
         yield from wrapped(f"To be signed for: {told}.")
-    if report["changes"]:
-        yield "What would change it:"
-        for change in report["changes"]:
-            yield from wrapped(change, lead="  - ")
+    if report["first"]:
+        yield from wrapped(f"What we would change first: {report['first']}")
 
 
 def _pages(out: Path | None, data: Path) -> list[Path]:
@@ -108,15 +112,26 @@ def _pages(out: Path | None, data: Path) -> list[Path]:
     return [out, beside]
 
 
-def _write(pages: list[Path], found: "Audited", kept: Path, *, task: str) -> None:
-    """Write the page, and beside it what was kept, for their owner only."""
+def _write(
+    pages: list[Path],
+    session: "PartySession",
+    *,
+    found: "Audited",
+    kept: Path,
+    own: Mapping[str, str],
+    rows: "Findings",
+) -> list[str]:
+    """Write the page, and beside it what was kept, for their owner only; say so."""
     from cobasis.disk.whole import copy_whole, write_whole
-    from cobasis.report.pages import render_audit
+    from cobasis.party_side.rows import answered
+    from cobasis.report.audit_page import render_audit
 
     if pages:
-        text = render_audit(found.report, task=task, seal=found.record["report"])
+        asked, seal = answered(session, rows), found.record["report"]
+        text = render_audit(found.report, session.agreement, own=own, asked=asked, seal=seal)
         write_whole(pages[0], text.encode())
         copy_whole(kept, pages[1])
+    return [*(f"Wrote {page}" for page in pages), f"Kept as {kept}"]
 
 
 @grouped
@@ -142,7 +157,7 @@ def plan(
     from cobasis.party_side.preview import priced
     from cobasis.party_side.session import refuse_target
     from cobasis.privacy.audit.prices import EPSILON, NOISE, Offer
-    from cobasis.report.pages import render_plan
+    from cobasis.report.audit_page import render_plan
 
     agreement, rest = agreed(words)
     data = the_one(rest, what="a table, CSV or Parquet")
@@ -173,9 +188,9 @@ def _print(found: "Plan", *, task: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from cobasis.report.pages import table_of
+    from cobasis.report.audit_page import table_of
 
-    titles, rows, about = table_of(found, task=task)
+    titles, rows, about = table_of(found.effects, task=task)
     table = Table(title=f"What each defence would come to, on {found.n_sampled:,} of your rows")
     for at, title in enumerate(titles):
         table.add_column(title, justify="right" if at else "left")

@@ -2,9 +2,11 @@
 
 import hashlib
 import secrets
+import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -258,6 +260,30 @@ def approve(
 def typed_by(party: str) -> str:
     """Say what a name is worth that no officer's key stands behind."""
     return f"typed by the holder of {party}'s key, proves no person"
+
+
+OWN = ("necessity", "risks", "measures", "advice")
+"""What a party files itself, for the assessment of article 35."""
+
+
+def own_record(session: PartySession, path: Path | None) -> dict[str, str]:
+    """Return what a party files itself, from a file or its home; empty where there is none."""
+    file = path or session.audits.parents[2] / "record.toml"
+    if path is None and not file.exists():
+        return {}
+    try:
+        found = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise OptionError(
+            f"'{file}' cannot be read as TOML: {error}. Correct it, or name another --record."
+        ) from error
+    wrong = [name for name, text in found.items() if name not in OWN or not isinstance(text, str)]
+    if wrong:
+        raise OptionError(
+            f"'{file}' has an entry '{wrong[0]}' that is not one of {', '.join(OWN)} with a text. "
+            "What all parties state belongs into the agreement's [record]. Correct it."
+        )
+    return found
 
 
 _WHY = {

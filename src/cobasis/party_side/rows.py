@@ -177,6 +177,16 @@ def unlike(session: PartySession, found: Findings) -> tuple[ColumnFinding, ...]:
     )
 
 
+def answered(session: PartySession, found: Findings) -> list[tuple[str, str]]:
+    """Return the sentence on each column that was asked about, and what was answered."""
+    open_yet = unlike(session, found)
+    return [
+        (each.text, "not answered yet" if each in open_yet else "called right by the party")
+        for each in found.findings
+        if each.asked
+    ]
+
+
 def call_right(session: PartySession, columns: Iterable[ColumnFinding]) -> None:
     """Keep that somebody called these columns right; it holds for this agreement alone."""
     asked: dict[str, list[str]] = {}

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from cobasis.algorithms import BasisName
 from cobasis.algorithms.bases import BASES
 from cobasis.models.families import FAMILIES
 from cobasis.privacy.audit.subject import Facts, Subject
@@ -33,6 +34,28 @@ TITLES = {
     "H6": "Labels",
     "D1": "Formal guarantee",
 }
+
+_OWN = (
+    "It reads your basis, whose directions are your rows' own. So it also tells who is in the "
+    "table: surely with as many rows as components, well at three times, hardly at twenty."
+)
+_PROPOSED = (
+    "It reads the common span, and from your proposal your own directions{strength}, exactly. So a "
+    "consensus hides no more from it than a basis of your own: it tells who is in the table, "
+    "surely with as many rows as components, well at three times, hardly at twenty."
+)
+COLLUSION: Mapping[BasisName, str] = {
+    "svd": _OWN,
+    "pca": _OWN,
+    "lpp": _OWN,
+    "haar": "It has the span already, which is drawn from the secret and is of nobody's rows: your "
+    "projected rows are all that it sees of them.",
+    "public": "It has the span already, which is of the public rows: your projected rows are all "
+    "that it sees of yours.",
+    "consensus": _PROPOSED.format(strength=""),
+    "weighted_consensus": _PROPOSED.format(strength=" and how strong each is"),
+}
+"""What a party that helps the analyst sees under each basis, besides what it rebuilds of rows."""
 
 Grade = Literal["green", "amber", "red", "told"]
 """Told is a figure without a bound."""

@@ -29,6 +29,9 @@ from cobasis.strict_json import canonical_json
 
 Verdict = Literal["pseudonymised", "differentially-private"]
 
+_ALIKE = 0.01
+"""Shares that are so near the largest one count as the largest, too."""
+
 UNTESTED = (
     "Better attacks than ours: a figure says what is possible at least, none what is at most.",
     "Records from elsewhere: half of your own rows played them, which favours the attacker.",
@@ -96,24 +99,48 @@ def _who_knows(found: Mapping[str, Any]) -> str:
     return f"{first}; {second}."
 
 
-def _changes(effects: Sequence[Effect], *, task: str) -> tuple[str, ...]:
-    """Return what would change the figures, and by how much."""
-    worth = "R2 of a simple model" if task == "regression" else "right answers of a simple model"
-    return tuple(
-        f"{each.name[:1].upper()}{each.name[1:]}: information rebuilt if one partner helps "
-        f"{per_cent(effects[0].content)} -> {per_cent(each.content)}"
-        + _moved("; right person picked by an analyst alone", effects[0].alone, each.alone)
-        + _moved("; if the basis leaks", effects[0].leaked, each.leaked)
-        + _moved(f"; {worth}", effects[0].accuracy, each.accuracy)
-        + "."
+_SHARES = (
+    "rebuilt, if one party helps the analyst",
+    "picked out of a list by an analyst alone",
+    "picked out of a list, if the basis leaks",
+)
+
+
+def _shares(effect: Effect) -> tuple[float, ...]:
+    """Return what `_SHARES` names; a record that can be given back whole counts as rebuilt."""
+    whole = effect.whole == "red"
+    return 1.0 if whole else effect.content, effect.alone or 0.0, effect.leaked
+
+
+def _first(effects: Sequence[Effect], *, task: str) -> str:
+    """Return the cheapest change that halves the largest share, and its price; empty for none."""
+    if not effects[1:]:
+        return ""
+    now, before = effects[0], _shares(effects[0])
+    found = [
+        (_price(now, each), _shares(each)[at], at, each)
         for each in effects[1:]
+        if each.setting.labels  # without any, no model is trained
+        for at in range(len(before))
+        if before[at] >= max(before) - _ALIKE and _shares(each)[at] <= before[at] / 2
+    ]
+    if not found:
+        return "No single change that was tried halves the largest share."
+    price, after, at, change = min(found, key=lambda each: each[:3])
+    worth = "no price was measured"
+    if now.accuracy is not None and change.accuracy is not None:
+        unit = "points of R2" if task == "regression" else "points of right answers"
+        was, then = per_cent(now.accuracy), per_cent(change.accuracy)
+        worth = f"it costs a simple model {price:.0f} {unit} ({was} -> {then})"
+    return (
+        f"{change.name[:1].upper()}{change.name[1:]}: {_SHARES[at]} {per_cent(before[at])} -> "
+        f"{per_cent(after)}; {worth}."
     )
 
 
-def _moved(what: str, before: float | None, after: float | None) -> str:
-    if before is None or after is None:
-        return ""
-    return f"{what} {per_cent(before)} -> {per_cent(after)}"
+def _price(now: Effect, then: Effect) -> float:
+    """Return in whole points what a change costs a simple model; 0 where it costs nothing."""
+    return max(0.0, round(100 * ((now.accuracy or 0.0) - (then.accuracy or 0.0))))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -127,7 +154,7 @@ class AuditReport(Hidden):
     findings: tuple[Finding, ...]
     distances: tuple[Distance, ...]  # epsilon-DR, as the papers mean it, under collusion
     effects: tuple[Effect, ...]  # what would change the figures, measured
-    changes: tuple[str, ...]  # and in words
+    first: str  # the change that we would make first, and its price
     untested: tuple[str, ...]  # what no figure covers
 
     def __getitem__(self, id: str) -> Finding:  # noqa: A002 -- the findings' own word
@@ -174,7 +201,7 @@ def audit(
             findings=found,
             distances=distances(subject, settings=settings, spans=spans, rng=rng),
             effects=measured,
-            changes=_changes(measured, task=facts.task),
+            first=_first(measured, task=facts.task),
             untested=_untested(subject, facts),
         )
 
@@ -222,7 +249,7 @@ def audit_proposal(
         findings=checked(subject, facts),
         distances=(),
         effects=(),
-        changes=(),
+        first="",
         untested=("P1 to P6, which ask what rows give away: the upload is audited.", *UNTESTED),
     )
 

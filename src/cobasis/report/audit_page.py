@@ -1,0 +1,213 @@
+"""An audit and a plan as HTML pages: what an officer files, and the price of each defence."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from matplotlib.figure import Figure
+
+from cobasis.features.contract import CategoryFeature, NumericFeature
+from cobasis.privacy.audit.policy import COLLUSION, POLICY, per_cent
+from cobasis.privacy.audit.report import AuditReport
+from cobasis.privacy.audit.what_if import THIS
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.approval import Record
+from cobasis.report.pages import GREY, INK, as_svg, template
+
+if TYPE_CHECKING:
+    from cobasis.privacy.audit.prices import Plan
+    from cobasis.privacy.audit.what_if import Distance, Effect
+
+_SMALL, _LISTED = 8, 60
+
+
+def effects_chart(effects: "Sequence[Effect]", *, task: str) -> str:
+    """Draw what each setting comes to: content, linkage twice, and what it is worth."""
+    worth = "R2 of a\nsimple model" if task == "regression" else "Right answers of\na simple model"
+    panels: dict[str, list[float | None]] = {
+        "Information rebuilt,\nif one partner helps": [each.content for each in effects],
+        "Picked out of a list\nby an analyst alone": [each.alone for each in effects],
+        "Picked out of a list,\nif the basis leaks": [each.leaked for each in effects],
+        worth: [each.accuracy for each in effects],
+    }
+    shown = {title: each for title, each in panels.items() if set(each) != {None}}
+    figure = Figure(figsize=(8.2, 0.75 + 0.27 * len(effects)), layout="constrained")
+    axes = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+    colours = [INK, *["#cfd8df"] * (len(effects) - 1)]
+    for panel, (title, values) in zip(axes, shown.items(), strict=True):
+        lengths = [0.0 if each is None else min(max(each, 0.0), 1.0) for each in values]
+        places = range(len(values))
+        bars = panel.barh(places, lengths, 0.62, color=colours, edgecolor=INK, linewidth=0.6)
+        told = ["not measured" if each is None else per_cent(each) for each in values]
+        panel.bar_label(bars, told, padding=2, fontsize=_SMALL - 1, color=INK)
+        panel.set_xlim(0, 1.4)  # a figure stands behind the longest bar, too
+        panel.set_xticks([0, 0.5, 1], ["0", "50", "100 %"], fontsize=_SMALL - 1, color=GREY)
+        panel.set_title(title, fontsize=_SMALL + 0.5, loc="left")
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.tick_params(axis="y", length=0)
+    axes[0].set_yticks(range(len(effects)), [each.name for each in effects], fontsize=_SMALL)
+    axes[0].invert_yaxis()
+    return as_svg(figure)
+
+
+MARKS: Final[Mapping[str, str]] = {
+    "green": "within policy",
+    "amber": "look at it",
+    "red": "above policy",
+    "told": "for information",
+}
+"""How a grade is written: in words, since there is no picture of safety."""
+
+_WORTH = {"classification": "right answers", "regression": "R2"}
+
+_DISTANCES = (
+    "0 is the record itself, 1 is as far as the average person. It is a distance, so 0.3 leaves a "
+    "tenth of the variance hidden. In brackets: the 1 % of people (at least one) who are rebuilt "
+    "best. Down: svd (of a party's own rows), consensus (of three parties like yours) and haar "
+    "(random), which could be agreed on. Across: numbers of components."
+)
+
+
+def render_audit(
+    report: AuditReport,
+    agreement: Agreement,
+    *,
+    own: Mapping[str, str] | None = None,
+    asked: Sequence[tuple[str, str]] = (),
+    seal: str = "",
+) -> str:
+    """Render an audit as the page that an officer files, to be read, printed and signed.
+
+    `own` is what the party says of the processing itself; `asked` are sentences on columns that
+    look unlike the agreement, each with what the party answered.
+    """
+    mine = next((each for each in report.distances if each.basis == THIS), None)
+    told = f"{mine.mean:.2f} on average, {mine.worst:.2f} for those 1 %" if mine else "not measured"
+    task = agreement.task
+    return template("audit.html").render(
+        report=report,
+        filed=filed(agreement, own or {}),
+        asked=asked,
+        collusion=COLLUSION[agreement.basis],
+        officers=[each for each in agreement.approvers if each.party == report.about["party"]],
+        table=table_of(report.effects, task=task) if report.effects else None,
+        spread=_spread(report.distances),
+        guarantee=report["D1"].words,
+        effects=effects_chart(report.effects, task=task) if report.effects else "",
+        n_compared=report.effects[0].n_rows if report.effects else 0,
+        labels=any(each.accuracy is not None for each in report.effects),
+        distance_words=_DISTANCES,
+        own_distance=told,
+        policy=POLICY,
+        marks=MARKS,
+        seal=seal,
+    )
+
+
+def filed(agreement: Agreement, own: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return what officers file of a round, as titles and words; empty where nothing is stated."""
+    record, analyst, basis = agreement.record or Record(), agreement.analyst, agreement.basis
+    keep, dp, size = agreement.retention_days, agreement.dp, agreement.n_components
+    reader = f"analyst {analyst.name}, {analyst.fingerprint}" if analyst else ""
+    names = "; ".join(f"{each.name}, {each.fingerprint}" for each in agreement.enrolled)
+    words = {
+        each.name: f"{each.name} ({' or '.join(each.values)})"
+        for each in agreement.features
+        if isinstance(each, CategoryFeature)
+    }
+    numbers = [
+        f"{each.name} ({each.unit})" if each.unit else each.name
+        for each in agreement.features
+        if isinstance(each, NumericFeature)
+    ]
+    label, noise = agreement.label, "none, so no guarantee" if dp is None else f"eps={dp.epsilon:g}"
+    if label:
+        label += f": {' or '.join(map(str, agreement.classes)) or 'a number'}"
+        label += ", with some changed at random" if dp and dp.label_epsilon else ", in the clear"
+    return [
+        ("Purpose", agreement.purpose),
+        ("Controllers and their arrangement (art. 26)", record.controllers),
+        ("Contacts", record.contacts),
+        ("Legal basis (art. 6 and 9)", record.legal_basis),
+        ("People and data", record.people),
+        (f"Columns of numbers ({len(numbers):,})", _some(numbers) or "none"),
+        (f"Columns of words ({len(words):,})", _some(list(words.values())) or "none"),
+        ("Label, what is predicted", label or "none"),
+        ("Leaves of each person", f"{size:,} numbers through the secret basis '{basis}'"),
+        ("Noise", noise),
+        ("Who gets the file", reader),
+        ("Contract with the processor (art. 28)", record.processor),
+        ("Who gets the model", names),
+        ("Who may use it", record.users),
+        ("Transfers", record.transfers),
+        ("Retention", f"{keep:,} days at the analyst" if keep else ""),
+        ("Security", record.security),
+        *((title, own.get(name, "")) for name, title in _OWN.items()),
+    ]
+
+
+_OWN = {
+    "necessity": "Necessity and proportion, in the party's words (art. 35)",
+    "risks": "Risks to the people",
+    "measures": "Measures against them",
+    "advice": "Advice of the officer, and of the people",
+}
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f", and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
+
+
+def _spread(distances: "Sequence[Distance]") -> list[list[str]]:
+    """Return distances as a table: kinds of bases down, numbers of components across."""
+    sizes = sorted({each.n_components for each in distances})
+    found = {(each.basis, each.n_components): each for each in distances}
+    lines = [["basis", *(f"{size:,}" for size in sizes)]] if distances else []
+    for kind in dict.fromkeys(each.basis for each in distances):
+        here = [found.get((kind, size)) for size in sizes]
+        lines.append([kind, *(f"{x.mean:.2f} ({x.worst:.2f})" if x else "-" for x in here)])
+    return lines
+
+
+def render_plan(found: "Plan", *, round_id: str, task: str) -> str:
+    """Render the price of each defence."""
+    titles, rows, about = table_of(found.effects, task=task)
+    chart = effects_chart(found.effects, task=task)
+    return template("plan.html").render(
+        plan=found, round_id=round_id, chart=chart, titles=titles, rows=rows, about=about
+    )
+
+
+def table_of(effects: "Sequence[Effect]", *, task: str) -> tuple[list[str], list[list[str]], str]:
+    """Return titles, cells, and what the columns mean, of settings beside the first one."""
+    now = effects[0]
+    titles = ["setting", "rebuilt", "whole", "picked out, alone", "picked out, leaked"]
+    alone = (
+        "'picked out, alone' was not tried, on so few rows"
+        if now.alone is None
+        else "'picked out, alone': an analyst with similar records picks the right person out of "
+        f"a list of {round(1 / now.chance_alone):,}"
+    )
+    about = (
+        "'rebuilt': share of the variance that is rebuilt, if one partner helps the analyst; "
+        "'whole': whether enough leaves to give records back whole, counted by the values that "
+        f"columns may have; {alone}; 'picked out, leaked': the same of "
+        f"{round(1 / now.chance):,}, if the secret basis leaks."
+    )
+    if task in _WORTH and now.accuracy is not None:
+        titles.append(_WORTH[task])
+        about += (
+            f" '{_WORTH[task]}': of a simple model of your own rows, tried on {now.n_scored:,} "
+            "that it was not fitted on, which get no noise, as when a party predicts: mean of "
+            "three splits, least and most. It compares settings, and is not the round's."
+        )
+    return titles, [_cells(each)[: len(titles)] for each in effects], about
+
+
+def _cells(effect: "Effect") -> list[str]:
+    alone = "-" if effect.alone is None else per_cent(effect.alone)
+    worth = effect.accuracy, effect.accuracy_least, effect.accuracy_most
+    told = [f"{100 * each:.0f}" for each in worth if each is not None]
+    said = "{} % ({} to {})".format(*told) if told else "-"
+    whole = {"red": "yes", "amber": "some", "green": "no"}[effect.whole]
+    return [effect.name, per_cent(effect.content), whole, alone, per_cent(effect.leaked), said]

@@ -1,0 +1,151 @@
+"""What a party that helps the analyst finds out, and what the audit says of it (R1, R8)."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from experiments.attacks.membership import by_span
+
+from cobasis.algorithms.consensus import consensus_span, weighted_directions
+from cobasis.features.contract import CategoryFeature, NumericFeature
+from cobasis.linalg.directions import leading_directions
+from cobasis.linalg.rng import KeyStream, haar_columns
+from cobasis.privacy.attacks import Release
+from cobasis.privacy.attacks.collusion import LeakedBasis
+from cobasis.privacy.attacks.scores import score_content, told_apart
+from cobasis.privacy.audit.attackers import colluded
+from cobasis.privacy.audit.counted import bits_of_record, bits_sent
+from cobasis.privacy.audit.policy import graded_bits
+from cobasis.privacy.audit.subject import Subject
+from privacy.attacks.constructions import anchor, cancer, digits
+
+
+def discrete(levels, size, precision, *, features=()):
+    """Return an upload of 600 people, of whom low values are the more frequent."""
+    rng = np.random.default_rng(1)
+    draws = [(each * rng.random(600) ** 2).astype(int) for each in levels]
+    if features:
+        draws = [column for each in draws for column in np.eye(max(levels))[each].T]
+    rows = np.stack(draws, axis=1).astype(float)
+    if not features:
+        features = tuple(
+            NumericFeature(name=f"c{at}", scale=most - 1.0, low=0.0, high=most - 1.0)
+            for at, most in enumerate(levels)
+        )
+        rows /= np.array(levels) - 1.0
+    basis = haar_columns(KeyStream(bytes(32), "b"), n_rows=rows.shape[1], n_columns=size)
+    sent = rows @ basis
+    step = np.abs(sent).max() / 127
+    kind = {"fp64": "f8", "fp32": "f4", "fp16": "f2"}.get(precision)
+    sent = np.rint(sent / step) * step if kind is None else sent.astype(kind).astype(float)
+    return Subject(
+        rows=rows,
+        release=Release(rows=sent),
+        basis=basis,
+        columns=tuple(map(str, range(rows.shape[1]))),
+        features=features,
+        precision=precision,
+    )
+
+
+SEVEN = (57, 4, 4, 4, 3, 3, 4)  # 131,328 valid rows
+
+
+@pytest.mark.parametrize(
+    ("size", "precision", "grade", "least", "most"),
+    [
+        (1, "fp64", "red", 1, 1),
+        (1, "fp32", "red", 1, 1),
+        (1, "fp16", "amber", 0.01, 0.33),
+        (1, "int8", "green", 0, 0.09),
+        (2, "fp16", "red", 0.9, 1),
+    ],
+)
+def test_r1_records_of_few_values_count_as_rebuilt_where_enough_bits_leave(
+    size, precision, grade, least, most
+):
+    """A colluder who tries all valid rows gets everybody back, however few the components."""
+    found = colluded(discrete(SEVEN, size, precision))
+    assert least <= found.figures["exact"] <= most
+    assert found.figures["bits_of_record"] == pytest.approx(np.log2(131_328))
+    assert graded_bits(found.figures["bits_sent"], np.log2(131_328)) == grade
+    assert found.grade == "red" or grade != "red"
+
+
+def test_r1_words_beside_each_other_and_decimals_are_counted_as_they_are():
+    words = tuple(CategoryFeature(name=f"w{at}", values=tuple("abcdef")) for at in range(4))
+    found = colluded(discrete((6,) * 4, 1, "fp64", features=words))  # m = 24, of 1,296 rows
+    assert (found.grade, found.figures["exact"]) == ("red", 1)
+    assert "enough to give records back whole" in found.words
+    assert found.figures["bits_of_record"] == pytest.approx(4 * np.log2(6))
+    fine = discrete((101, 101), 1, "int8")
+    tenths = replace(fine, features=tuple(NumericFeature(name=each, scale=10) for each in "ab"))
+    assert bits_of_record(tenths) == pytest.approx(2 * np.log2(np.ptp(fine.rows[:, 0]) * 100 + 1))
+    noisy = replace(fine, noisy=True, precision="fp64")
+    blurred = noisy.release.rows + np.random.default_rng(0).normal(size=(600, 1))
+    assert bits_sent(replace(noisy, release=Release(rows=blurred))) < 1
+    assert bits_sent(replace(fine, precision="fp64")) == 53
+
+
+def dealt(rows, n_rows, *, parties=4):
+    """Return the rows of some parties, and of the people who are at none."""
+    order = np.random.default_rng(0).permutation(len(rows))
+    parts = np.split(rows[order], [n_rows * (each + 1) for each in range(parties)])
+    return parts[:-1], parts[-1]
+
+
+def span_of(kind, parties, others, *, size, drawn):
+    """Return the basis of the first party, and what of a party's own directions is told."""
+    width = drawn.shape[1]
+    if kind == "haar":
+        return haar_columns(KeyStream(bytes(32), "b"), n_rows=width, n_columns=size), None
+    leading = [leading_directions(each, n_wanted=size) for each in (*parties, others[:100])]
+    if kind in {"svd", "public"}:
+        found = leading[0 if kind == "svd" else -1].directions
+        return found, None if kind == "public" else found
+    weighted = kind == "weighted_consensus"
+    proposed = {
+        str(at): drawn
+        @ (weighted_directions(each, n_rows=len(parties[0])) if weighted else each.directions)
+        for at, each in enumerate(leading[:-1])
+    }
+    told = np.linalg.lstsq(drawn, proposed["0"], rcond=None)[0]
+    own = leading[0].directions
+    np.testing.assert_allclose(told / np.linalg.norm(told, axis=0), own, atol=1e-9)
+    return drawn.T @ consensus_span(proposed, n_components=size, weighted=weighted), told
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "explained", "named", "members"),
+    [
+        ("svd", "digits", 0.87, 1.0, (1, 0.94, 0.71)),
+        ("consensus", "digits", 0.85, 0.99, (1, 0.94, 0.71)),
+        ("weighted_consensus", "digits", 0.85, 0.99, (1, 0.94, 0.71)),
+        ("public", "digits", 0.81, 0.97, (0.5,)),
+        ("haar", "digits", 0.64, 0.82, (0.5,)),
+        ("svd", "cancer", 0.89, 0.85, (1, 0.78, 0.66)),
+        ("consensus", "cancer", 0.87, 0.82, (1, 0.78, 0.66)),
+        ("weighted_consensus", "cancer", 0.87, 0.82, (1, 0.78, 0.66)),
+        ("public", "cancer", 0.84, 0.72, (0.5,)),
+        ("haar", "cancer", 0.54, 0.33, (0.5,)),
+    ],
+)
+def test_r8_what_collusion_shows_under_each_basis(kind, name, explained, named, members):
+    """The threat model's table; a proposal gives a party's own directions, in their order."""
+    rows, n_rows, size = {"digits": (digits()[0], 150, 16), "cancer": (cancer()[0], 100, 5)}[name]
+    drawn = anchor("isometric", 200, rows.shape[1])
+    parties, others = dealt(rows, n_rows)
+    basis, _ = span_of(kind, parties, others, size=size, drawn=drawn)
+    prior = others[100:] if kind == "haar" else None  # what is not spanned follows from the rest
+    found = LeakedBasis(basis=basis, prior_rows=prior).recover(Release(rows=parties[0] @ basis))
+    score = score_content(found, parties[0])
+    told = []
+    for times in (1, 3, 9)[-len(members) :]:
+        tables, strangers = dealt(rows, min(times * size, len(rows) // 5))
+        own = span_of(kind, tables, strangers, size=size, drawn=drawn)[1]
+        people = np.vstack([tables[0], strangers[100:]])
+        seen = by_span(basis if own is None else own, people)
+        told.append(told_apart(seen, np.arange(len(people)) < len(tables[0])))
+    assert score.explained.value == pytest.approx(explained, abs=0.03)
+    assert score.named.value == pytest.approx(named, abs=0.03)
+    np.testing.assert_allclose(told, members, atol=0.1 if len(members) == 1 else 0.03)
