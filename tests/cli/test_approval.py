@@ -116,7 +116,7 @@ def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, m
         path.write_text(text)
     with monkeypatch.context() as patch:
         patch.setattr(approval, "_worse", lambda *_: ["P1"])
-        refused("CB513", "worse than the approved one in P1")
+        refused("CB513", "worse than the approved one: P1")
     before = OFFICER.read_text()
     audited(f"{APPROVE} --withdraw", by="officer")
     Path("icu.north.upload.copy.approval").write_text(before)

@@ -157,18 +157,18 @@ def _flaw(session: PartySession, told: Mapping[str, Any], approval: Approval) ->
     if changed:
         words = ", ".join(changed).replace("_", " ")
         return f"what one was given for is not as it was then: {words}"
-    worse = ", ".join(_worse(report["findings"], told["findings"]))
-    return f"the audit is worse than the approved one in {worse}" if worse else ""
+    worse = "; ".join(_worse(report["findings"], told["findings"]))
+    return f"the audit is worse than the approved one: {worse}" if worse else ""
 
 
 def _worse(
     before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, Any]]
 ) -> Iterator[str]:
-    """Yield the ids of findings with a worse grade, or with a larger share."""
+    """Yield the findings with a worse grade, or with a larger share."""
     known = {each["id"]: each for each in before}
     for each in after:
         then, figures = known[each["id"]], each["figures"]
         most = {name: then["figures"].get(name, 1) + _CHANCE for name in _SHARES}
         larger = any(figures.get(name, 0) > most[name] for name in _SHARES)
         if larger or worst(then["grade"], each["grade"]) != then["grade"]:
-            yield each["id"]
+            yield f"{each['title']} ({each['id']})"

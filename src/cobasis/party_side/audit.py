@@ -238,10 +238,10 @@ def approve(
             "--override-by NAME --override-by NAME --override-reason TEXT."
         )
     if report.to_sign and not people:
-        ids = ", ".join(each.id for each in report.to_sign)
+        what = "; ".join(f"{each.title} ({each.id})" for each in report.to_sign)
         raise AuditUnsignedError(
-            f"the audit of party '{session.name}' in round '{round_id}' is above its policy in "
-            f"{ids}, so somebody who may decide has to sign. Nothing has left. Read what 'cobasis "
+            f"the audit of party '{session.name}' in round '{round_id}' is above its policy: "
+            f"{what}. Somebody who may decide has to sign. Nothing has left. Read what 'cobasis "
             "audit' says, then give --signed-by NAME."
         )
     ask()

@@ -250,7 +250,7 @@ def audit_proposal(
         distances=(),
         effects=(),
         first="",
-        untested=("P1 to P6, which ask what rows give away: the upload is audited.", *UNTESTED),
+        untested=("What rows give away: the upload, in which they leave, is audited.", *UNTESTED),
     )
 
 
