@@ -128,9 +128,35 @@ def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, m
     assert all(name.encode() not in UPLOAD.read_bytes() for name in ("officer", "second"))
 
 
+@pytest.mark.parametrize(
+    ("now", "worse"),
+    [
+        ({}, []),
+        ({"grade": "red"}, ["P1"]),
+        ({"figures": {"explained": 0.31}}, []),
+        ({"figures": {"explained": 0.33}}, ["P1"]),
+        ({"grade": "green", "figures": {}}, []),
+    ],
+)
+def test_an_audit_is_worse_by_a_grade_or_a_share_that_no_draw_explains(now, worse):
+    then = {"id": "P1", "grade": "amber", "figures": {"explained": 0.3}}
+    assert list(approval._worse([then], [{**then, **now}])) == worse
+
+
 def test_an_analyst_takes_no_file_without_the_approval_that_is_agreed(audited, monkeypatch):
     monkeypatch.setattr("cobasis.party_side.audit.approved", lambda *_, **__: {})
     audited(f"{SEND} --signed-by Dr")
     found = audited.json("receive icu.toml icu.north.1-upload", by="lab", code=3)["files"][0]
     assert found["code"] == "CB802"
     assert "no approval that holds" in found["reason"]
+
+
+def test_a_proposal_leaves_with_an_approval_of_its_own(officers):
+    officers.sealed(more="--basis consensus --approver north=officer.pub")
+    assert "[CB512]" in officers(f"{SEND} --signed-by Dr", code=2).stderr
+    officers("audit icu.toml north.csv -o audit.html")
+    officers(APPROVE, by="officer")
+    assert Path("icu.north.proposal.officer.approval").exists()
+    officers(SEND)
+    found = officers.json("receive icu.toml icu.north.1-proposal", by="lab")["files"][0]
+    assert found["verdict"] == "accepted"
