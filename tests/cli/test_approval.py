@@ -8,6 +8,7 @@ from cli.round_by_commands import PUBS
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.errors import ApprovalError
 from cobasis.party_side import approval
+from cobasis.protocol.enrolment import PublicIdentity
 
 SEND = "send icu.toml north.csv --yes"
 APPROVE = "approve icu.toml audit.json --yes"
@@ -28,6 +29,8 @@ def test_an_officer_is_enrolled_beside_a_party_and_what_officers_file_is_signed(
     officers.draft(pubs=f"{PUBS} officer.pub", more=one)
     before = read_agreement(Path("icu.toml")).agreement
     assert [(each.party, each.name) for each in before.approvers] == [("north", "officer")]
+    public = PublicIdentity.from_text(Path("officer.pub").read_text())
+    assert public.fingerprint == before.approvers[0].fingerprint
     text = Path("icu.toml").read_text()
     text = text.replace("# [record]", "[record]").replace("# legal_basis", "legal_basis")
     Path("icu.toml").write_text(text.replace('legal_basis = ""', 'legal_basis = "art. 9(2)(j)"'))

@@ -188,7 +188,7 @@ def _terms(agreement: "Agreement", who: "PublicIdentity") -> Iterator[tuple[str,
     needed = f"{agreement.minimum_parties} of {len(agreement.parties)} parties are needed"
     yield "Kept", f"{kept}{until}; {needed}"
     officers = _cut(
-        f"{each.party}'s {each.name} {each.public.fingerprint}" for each in agreement.approvers
+        f"{each.party}'s {each.name} {each.fingerprint}" for each in agreement.approvers
     )
     typed = "no officer's key is agreed on; a name that is typed proves no person"
     yield "Approval", f"{officers}, before each file leaves" if officers else typed

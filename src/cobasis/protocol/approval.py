@@ -40,6 +40,11 @@ class Approver(PublicIdentity):
         """The officer's .pub file, whose fingerprint is compared."""
         return PublicIdentity(**self.model_dump(exclude={"party"}))
 
+    @property
+    def fingerprint(self) -> str:
+        """The .pub file's, which is read out."""
+        return self.public.fingerprint
+
 
 def officers_of(agreement: "Agreement", party: str) -> dict[str, Approver]:
     """Return who approves a party's files, by name; nobody where it needs no approval."""
