@@ -47,7 +47,7 @@ def test_from_the_table_to_predictions_that_keep_their_ids(returns):
     for suffix in ("csv", "parquet"):
         path, out = folder / f"new.{suffix}", folder / f"out.{suffix}"
         getattr(new.drop("died"), f"write_{suffix}")(path)
-        assert predict(session, path, to=out) == 120
+        assert predict(session, path, to=out).n_rows == 120
         read = {"csv": pl.read_csv, "parquet": pl.read_parquet}[suffix](out)
         tables.append(read.with_columns(pl.col("patient").cast(pl.String).str.zfill(7)))
     one, two = tables
@@ -132,8 +132,8 @@ def test_a_table_that_fails_half_way_leaves_no_predictions(returns):
     session, folder = site.session("north"), site.folder("north")
     accept(session, site.return_file(made["north"]))
     text = site.table("north").read_text(encoding="utf-8")
-    (folder / "bad.csv").write_text(text + "0000999,inf,1,2,3,icu,0\n", encoding="utf-8")
-    with pytest.raises(CobasisError, match="CB101"):
+    (folder / "bad.csv").write_text(text + "0000999,1,1,2\n", encoding="utf-8")
+    with pytest.raises(CobasisError, match="CB611"):
         predict(session, folder / "bad.csv", to=folder / "out.csv")
     assert [each.name for each in folder.glob("out.csv*")] == []
 

@@ -1,6 +1,7 @@
 """Tables that are not what they should be: one clear error, and no upload."""
 
 import csv
+import re
 
 import numpy as np
 import polars as pl
@@ -19,6 +20,7 @@ from cobasis.errors import (
     StepError,
     TableError,
 )
+from cobasis.party_side.rows import gathered
 from cobasis.tables import open_table
 from cobasis.tables.sources import source_of
 from tables.parties import frame, kept, site, uploaded
@@ -108,14 +110,43 @@ def test_integers_that_a_csv_file_would_lose_are_refused(cell, tmp_path):
     [
         lambda text: text.replace(",", ";").encode(),
         lambda text: text.replace(",", ";").replace(".", ",").encode(),
-        lambda text: text.replace(",", "\t").encode(),
+        lambda text: "\ufeff" + text.replace(",", "\t"),
         lambda text: text.encode("utf-16"),
+        lambda text: text.replace("east", "\xf6st").encode("latin-1"),
+        lambda text: text.replace("x1", "X1 "),
+        lambda text: re.sub(r",(-?[0-9]+)\.([0-9]+)", r',"\1,\2"', text),
     ],
 )
-def test_what_spreadsheet_programs_also_call_csv_is_refused_in_words(change, tmp_path):
-    (tmp_path / "icu.csv").write_bytes(change(frame(30).write_csv()))
-    words = "another kind of CSV.* UTF-8, with commas between cells and points in numbers"
-    attempt(tmp_path / "icu.csv", tmp_path, expected=TableError, match=words)
+def test_what_spreadsheet_programs_also_call_csv_is_read_as_the_same_table(change, tmp_path):
+    given, text = tmp_path / "icu.csv", frame(30).write_csv()
+    changed = change(text)
+    given.write_bytes(changed.encode() if isinstance(changed, str) else changed)
+    (tmp_path / "plain.csv").write_text(text)
+    for agreement in (site().agreement, site(task="regression", classes=()).agreement):
+        label = "stay" if agreement.task == "regression" else "died"
+        one, two = (
+            open_table(path, agreement=agreement, party="north", labels=label)
+            for path in (given, tmp_path / "plain.csv")
+        )
+        assert np.array_equal(gathered(one), gathered(two))
+        assert np.array_equal(one.labels(), two.labels())
+
+
+UNCLEAR = {
+    "no names": (lambda text: text.partition("\n")[2], "numbers in its first line"),
+    "names twice": (lambda text: text.partition("\n")[0] + "\n" + text, "names its columns twice"),
+    "two separators": (lambda text: text.replace("x2,x1", "x2;x1"), "several separators in its"),
+    "mixed separators": (lambda text: text.replace(",", ";").replace("0;e", "0,e"), "line [0-9]+"),
+    "mixed marks": (lambda text: re.sub(r"\d+\.\d+", '"1,5"', text, count=1), "comma, and"),
+    "empty": (lambda _: "", "not even a line of column names"),
+}
+
+
+@pytest.mark.parametrize("what", UNCLEAR)
+def test_a_csv_file_that_can_be_read_in_two_ways_stops(what, tmp_path):
+    change, match = UNCLEAR[what]
+    (tmp_path / "icu.csv").write_text(change(frame(30).write_csv()))
+    attempt(tmp_path / "icu.csv", tmp_path, expected=TableError, match=match)
 
 
 def test_a_folder_is_no_table(tmp_path):
@@ -194,7 +225,7 @@ LINES = {
 @pytest.mark.parametrize("what", LINES)
 def test_a_bad_line_far_down_a_csv_file_is_named_and_not_shown(what, tmp_path, monkeypatch):
     (change, match), path = LINES[what], tmp_path / "icu.csv"
-    monkeypatch.setattr("cobasis.tables.sources.INFERRED_ROWS", 100)
+    monkeypatch.setattr("cobasis.tables.cells.INFERRED_ROWS", 100)
     table = frame(N_ROWS).with_columns(ward=pl.lit(1))
     table.select("died", "ward", *[f"x{i}" for i in range(7)]).write_csv(path)
     lines = path.read_text().splitlines()
@@ -208,7 +239,12 @@ def test_lines_are_counted_through_once_and_those_of_a_changed_file_again(tmp_pa
     path.write_text("a,b\n1,2\n3,\n")  # an empty last cell, which a short line would be read as
     counted = []
     reader = csv.reader
-    monkeypatch.setattr(csv, "reader", lambda file: counted.append(file.name) or reader(file))
+
+    def counting(file, **told):
+        counted.extend([file] if hasattr(file, "name") else [])  # not the first lines
+        return reader(file, **told)
+
+    monkeypatch.setattr(csv, "reader", counting)
     source = source_of(path, party="icu")
     for _ in range(3):
         assert source.collect(pl.col("a").sum()).item() == 4

@@ -83,7 +83,7 @@ class Terms:
         list[str] | None, Option("--category", help="A column: sex=female,male.")
     ] = None
     missing: Annotated[
-        Literal["refuse", "fill"] | None, Option(help="Empty cells; fill: the centre, or a level.")
+        str | None, Option(help="Empty cells: refuse; fill (the centre, or a level); or columns.")
     ] = None
     round_id: Annotated[str | None, Option("--round", help="Its name, which no other has.")] = None
     purpose: Annotated[str | None, Option(help="What the model is for, in words.")] = None
@@ -250,7 +250,7 @@ def _asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
         return said
 
     fields = {word: draft.field_of_words(word, told[word]) for word in set(told) - _WORDS}
-    missing, example = told.get("missing", "refuse"), told.get("columns")
+    missing, example = told.get("missing", ""), told.get("columns")
     columns = told.get("numbers", []), told.get("categories", [])
     found = draft.features_of_words(*columns, missing=missing)
     _ask(fields, "purpose", "What is the model for, and who may use it")
@@ -267,6 +267,9 @@ def _asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     if example is not None:
         leave = [fields.get("label", ""), fields.get("id", ""), *(each.name for each in found)]
         found += draft.features_of_example(example, leave_out=leave, missing=missing)
+    blank = {*_words(missing)} - {"fill", "refuse", *(each.name for each in found)}
+    if blank and found:
+        raise OptionError(f"--missing {listed(sorted(blank))} names no column. Name one of them.")
     fields["features"] = found or None
     fields["classes"] = _classes(_words(told.get("classes", "")), fields, example)
     fields["models"] = _words(told.get("models", "")) or None

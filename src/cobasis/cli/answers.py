@@ -1,12 +1,9 @@
 """What ``--json`` prints; ``docs/reference/json.md`` is written from these models."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
-
-if TYPE_CHECKING:
-    from cobasis.party_side.session import PartySession
 
 _ATTRIBUTES = {"round": "round_id", "exchange": "number"}  # of an agreement, and of an exchange
 
@@ -41,7 +38,7 @@ class PartyAnswer(Answer):
     party: str
 
     @classmethod
-    def by(cls, session: "PartySession", *sources: object, **more: object) -> Self:
+    def by(cls, session: Any, *sources: object, **more: object) -> Self:
         """Take who answers in which round from a session, and the rest as `of` does."""
         return cls.of(*sources, session.agreement, party=session.name, **more)
 
@@ -211,10 +208,11 @@ class ScoreAnswer(PartyAnswer):
 
 
 class PredictAnswer(PartyAnswer):
-    """`predict`: predictions were written."""
+    """`predict`: predictions were written; exit code 2 where rows have none."""
 
     path: Path
-    n_rows: int
+    n_rows: int = Field(description="Rows with a prediction.")
+    bad: list[str] = Field(description="Cells of rows without: line, column, and what is wrong.")
 
 
 class ExportAnswer(PartyAnswer):

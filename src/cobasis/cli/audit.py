@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
+from cobasis.cli.mapping import Mapped
 from cobasis.cli.options import Owner, Screen, agreed, grouped, numbers, progress, the_one, wrapped
 from cobasis.errors import OptionError
 
@@ -32,6 +33,7 @@ Sizes = Annotated[str, Option(help="Numbers of components to compare, such as 4,
 @grouped
 def audit(
     owner: Owner,
+    mapped: Mapped,
     words: WithTable,
     out: Annotated[Path | None, Option("-o", "--out", help="The page; a .json beside it.")] = None,
     public_rows: Public = None,
@@ -48,7 +50,6 @@ def audit(
     from cobasis.party_side.approval import keep
     from cobasis.party_side.audit import Question, audited, own_record
     from cobasis.party_side.preview import make_ready
-    from cobasis.party_side.rows import check
     from cobasis.party_side.send import projected, require_secret
 
     agreement, rest = agreed(words)
@@ -62,8 +63,8 @@ def audit(
     session = owner.party(agreement)
     require_secret(session)
     own = own_record(session, record)
+    rows = mapped.check(owner, session, data)
     with progress() as report:
-        rows = check(session, data, report=report)
         ready = make_ready(session, rows, looking=True, public_rows=public_rows)
         with projected(ready, report=report) as made:
             found = audited(made, question=question)

@@ -3,10 +3,13 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from typer import Argument, Option
+from typer import Argument, Exit, Option
 
 from cobasis.cli.accept import scores_in_words
 from cobasis.cli.options import AgreementFile, Owner, agreed, alone, grouped, progress, the_one
+
+_SHOWN = 20
+"""How many cells are named on the terminal."""
 
 
 @grouped
@@ -19,6 +22,7 @@ def predict(
 ) -> None:
     """Predict new rows with the common model; the id column is kept beside each prediction.
 
+    A row with a cell that is not as agreed gets none; the command then ends with 2.
     A classification adds a column for each class: a probability, or a score under noise.
 
     Example: cobasis predict icu.toml new.csv -o out.csv
@@ -30,9 +34,16 @@ def predict(
     data = the_one(rest, what="a table of new rows, CSV or Parquet")
     session = owner.party(agreement)
     with progress() as report:
-        n_rows = predicting.predict(session, data, to=out, report=report)
-    answer = PredictAnswer.by(session, command="predict", path=out, n_rows=n_rows)
-    owner.say(answer, [f"Wrote {out}: {n_rows:,} predictions."])
+        found = predicting.predict(session, data, to=out, report=report)
+    told = [f"line {each.line}, column '{each.column}': {each.problem}" for each in found.bad]
+    answer = PredictAnswer.by(session, found, command="predict", path=out, bad=list(told))
+    if len(told) > _SHOWN:
+        told[_SHOWN:] = [f"and {len(told) - _SHOWN:,} more"]
+    if told:
+        told = ["Rows without a prediction; the file says why in its last column:", *told]
+    owner.say(answer, [f"Wrote {out}: {found.n_rows:,} predictions.", *told])
+    if told:
+        raise Exit(2)
 
 
 @grouped

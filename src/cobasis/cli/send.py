@@ -11,6 +11,7 @@ from typer import Argument, Option
 
 from cobasis.cli import options
 from cobasis.cli.audit import Public, Sensitive, in_words
+from cobasis.cli.mapping import Mapped
 from cobasis.cli.options import (
     Owner,
     Yes,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Asked(Mapped):
     """How somebody is asked before anything leaves, and what was answered beforehand."""
 
     sensitive: Sensitive = None
@@ -62,8 +63,8 @@ class Asked:
         """Ask whether the file may be made."""
         consent("Make the sealed file?", yes=self.yes, what="the sealed file")
 
-    def about_columns(self, owner: Owner, session: "PartySession", found: "Findings") -> None:
-        """Ask whether columns that look unlike the agreement are right; keep who is not asked."""
+    def about_columns(self, owner: Owner, session: "PartySession", found: "Findings") -> bool:
+        """Ask whether columns that look unlike the agreement are right; whether some are mapped."""
         from cobasis.party_side.rows import call_right, unlike
 
         named = set(self.checked or ())
@@ -74,7 +75,7 @@ class Asked:
             )
         doubts = unlike(session, found)
         if not doubts:
-            return
+            return False
         columns = {each.column for each in doubts}
         n_agreed = len(session.agreement.columns)
         order = " in the agreed order, under the right names," if len(columns) > 1 else ""
@@ -87,10 +88,13 @@ class Asked:
         if not columns <= named and options.on_terminal():
             question = f"Are these columns{order} right as they are?"
             if not typer.confirm(question, err=True):
+                if self.converted(session, doubts):
+                    return True
                 typer.echo("Nothing was made. Correct the table, then type send again.", err=True)
                 raise typer.Exit(2)
             named = columns
         call_right(session, [each for each in doubts if each.column in named])
+        return False
 
     def about_audit(self, owner: Owner, before: Callable[[], None]) -> "Allow":
         """Return what happens between making a file and sealing it; `before` ends the bars."""
@@ -146,7 +150,7 @@ def send(
     if data is None:
         _say_sent(owner, session, sending.send_again(session, out))
     elif dry_run:
-        _say_dry(owner, session, data)
+        _say_dry(owner, session, asked.check(owner, session, data))
     elif (sent := sending.finish(session, out)) is not None:
         _say_sent(owner, session, sent)
     else:
@@ -163,28 +167,23 @@ def _ready(
 ) -> "Ready":
     """Make a table ready for the next file, and say what would leave."""
     from cobasis.party_side.preview import make_ready
-    from cobasis.party_side.rows import check
     from cobasis.party_side.send import require_turn
 
     require_turn(session)
-    with progress() as report:
-        found = check(session, data, report=report)
-    if found.fits:
-        asked.about_columns(owner, session, found)
+    found = asked.check(owner, session, data)
+    while found.fits and asked.about_columns(owner, session, found):
+        found = asked.check(owner, session, data)
     ready = make_ready(session, found, forced=asked.override(), public_rows=public_rows)
     owner.tell(_in_words(ready))
     return ready
 
 
-def _say_dry(owner: Owner, session: "PartySession", data: Path) -> None:
+def _say_dry(owner: Owner, session: "PartySession", found: "Findings") -> None:
     """Say what would leave, or all that does not fit."""
     from cobasis.cli.answers import DryAnswer
     from cobasis.party_side.preview import make_ready
-    from cobasis.party_side.rows import check
     from cobasis.party_side.session import upcoming
 
-    with progress() as report:
-        found = check(session, data, report=report)
     ready = make_ready(session, found, looking=True) if found.fits else None
     problems = [str(each.args[0]) for each in found.problems]
     preview = None if ready is None else ready.preview
@@ -241,6 +240,9 @@ def _in_words(ready: "Ready") -> Iterator[str]:
     yield "What stays here:"
     for each in preview.stays:
         yield from wrapped(each, lead="  - ")
+    mapping = ready.session.round.mapping()
+    for each in mapping.in_words() if mapping.root else ():
+        yield from wrapped(f"Your column {each}")
     if exchange.message == "upload":  # a proposal comes before the basis
         yield f"The basis: {_SPANS[preview.span]}"
         yield from wrapped(f"The guarantee: {preview.guarantee}")

@@ -55,8 +55,11 @@ class ColumnFinding:
     text: str  # of column and rule alone: it may be printed, logged and sent on
     n_rows: int | None = None  # None where it is about the column
     n_all: int = 0
-    # at most five unknown words of a category, the most frequent first; never a number
+    # at most five: unknown words of a category, the most frequent first, or text where numbers
+    # are agreed
     words: tuple[str, ...] = ()
+    agreed: tuple[str, ...] = ()  # the words of a category
+    dates: bool = False  # whether dates stand where numbers are agreed
 
     @property
     def asked(self) -> bool:
@@ -66,10 +69,14 @@ class ColumnFinding:
     @property
     def counted(self) -> str:
         """The text with figures and words of the rows, for the party's own screen alone."""
-        if self.n_rows is None:
-            return self.text
-        words = ": " + ", ".join(f"'{word}'" for word in self.words) if self.words else ""
-        return f"{self.text} ({self.n_rows:,} of {self.n_all:,} cells{words})"
+        cells = [] if self.n_rows is None else [f"{self.n_rows:,} of {self.n_all:,} cells"]
+        found = [f"found: {_quoted(self.words)}"] if self.words else []
+        return f"{self.text} ({'; '.join(cells + found)})" if cells or found else self.text
+
+
+def _quoted(words: tuple[str, ...]) -> str:
+    more = " and others" if len(words) > SHOWN else ""
+    return ", ".join(f"'{word}'" for word in words[:SHOWN]) + more
 
 
 @dataclass
@@ -193,7 +200,8 @@ def _told(feature: Feature, seen: _Seen) -> list[ColumnFinding]:
             refused=refused,
             n_rows=n_rows,
             n_all=seen.n_rows,
-            words=words if problem == "vocabulary" else (),
+            words=words if problem in {"vocabulary", "words"} else (),
+            agreed=getattr(feature, "values", ()),
             text=f"column '{name}' {text}",
         )
         for problem, n_rows, refused, text in [
@@ -242,7 +250,9 @@ def _word_counts(feature: CategoryFeature, seen: _Seen) -> list[_Count]:
     """Return the same as `_number_counts` for each problem of a category."""
     level, other = feature.missing == "level", feature.unknown == "other"
     kept = ", and they have a level of their own" if level else ""
-    counted = ", and they count as any other" if other else ""
+    counted = ", and they count as any other"
+    if seen.unknown and not other:
+        counted = f"; agreed: {_quoted(feature.values)}"
     return [
         ("missing", seen.missing, not level, f"has empty cells{kept}"),
         ("vocabulary", seen.unknown, not other, f"has words that are not agreed{counted}"),
@@ -253,7 +263,6 @@ def _word_doubts(feature: CategoryFeature, seen: _Seen) -> list[_Doubted]:
     """Return that most words are not the agreed ones, where such words are allowed."""
     if seen.unknown <= (seen.n_rows - seen.missing) / 2:
         return []
-    agreed = ", ".join(f"'{word}'" for word in feature.values[:SHOWN])
-    more = " and others" if len(feature.values) > SHOWN else ""
-    text = f"has for the most part other words than the agreed {agreed}{more}: is it spelt so?"
+    agreed = _quoted(feature.values)
+    text = f"has for the most part other words than the agreed {agreed}: is it spelt so?"
     return [("words", seen.unknown, text)]

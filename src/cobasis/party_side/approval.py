@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _AUDITED = b"cobasis/audited/1\0"
 _BOUND = (
     *("exchange", "data_version", "rows_held_back", "columns", "basis", "span"),
-    *("precision", "history", "policy", "tool_version"),
+    *("precision", "history", "policy", "tool_version", "mapping"),
 )
 """What an approval binds besides the agreement, as a report says what it is about."""
 

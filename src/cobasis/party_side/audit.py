@@ -114,6 +114,7 @@ def audited(made: Projected | Proposed, *, question: Question | None = None) -> 
 def _about(ready: Ready) -> dict[str, str]:
     """Return what a report is about; an approval binds it."""
     agreement, rows = ready.session.agreement, ready.rows
+    mapping = ready.session.round.mapping()
     return {
         "party": ready.session.name,
         "round_id": agreement.round_id,
@@ -122,6 +123,8 @@ def _about(ready: Ready) -> dict[str, str]:
         "data_version": _version(rows, ~rows.held),  # tells equal rows only
         "rows_held_back": _version(rows, rows.held),
         "columns": ready.choice.asked.columns,
+        "mapping": mapping.digest(),
+        "mapped": "; ".join(mapping.in_words()),
         "span": ready.choice.span,
         "precision": agreement.precision,
         "history": history_of(ready.session),

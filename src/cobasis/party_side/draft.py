@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 from pydantic import ValidationError, create_model
@@ -18,7 +18,6 @@ from cobasis.protocol.agreement import MOMENT, Agreement
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.tables.sources import source_of
 
-Missing = Literal["refuse", "fill"]
 Features = tuple[Feature, ...]
 
 MAX_WORDS = 1000
@@ -26,9 +25,7 @@ _MOST = 240  # letters of a list
 _DIGITS = 3
 
 
-def features_of_example(
-    example: Path, *, leave_out: Iterable[str], missing: Missing = "refuse"
-) -> Features:
+def features_of_example(example: Path, *, leave_out: Iterable[str], missing: str = "") -> Features:
     """Describe the columns of a public table: names, kinds, vocabularies and scales."""
     source = source_of(example, party="example")
     schema, gone = source.schema, set(leave_out)
@@ -44,7 +41,12 @@ def features_of_example(
     return tuple(found)
 
 
-def _number(column: pl.Series, missing: Missing) -> NumericFeature:
+def may_be_empty(name: str, missing: str) -> bool:
+    """Whether a column may have empty cells, by what was said of all or by name."""
+    return missing == "fill" or name in missing.replace(",", " ").split()
+
+
+def _number(column: pl.Series, missing: str) -> NumericFeature:
     """Describe a column of numbers: its mean and spread become public constants."""
     whole = column.cast(pl.Float64).drop_nulls().drop_nans()
     mean, spread = whole.mean(), whole.std()
@@ -52,11 +54,11 @@ def _number(column: pl.Series, missing: Missing) -> NumericFeature:
         float(f"{each:.{_DIGITS}g}") if isinstance(each, float) else usual
         for each, usual in ((mean, 0.0), (spread, 1.0))
     )
-    fill = {"missing": missing, "fill": centre} if missing == "fill" else {}
+    fill = {"missing": "fill", "fill": centre} if may_be_empty(column.name, missing) else {}
     return NumericFeature(name=column.name, centre=centre, scale=scale or 1.0, **fill)  # type: ignore[arg-type]
 
 
-def _words(column: pl.Series, missing: Missing) -> CategoryFeature:
+def _words(column: pl.Series, missing: str) -> CategoryFeature:
     """Describe a column of words: those of the example become the vocabulary."""
     words = sorted({str(each) for each in column.drop_nulls().to_list()} - {""})
     if not 0 < len(words) <= MAX_WORDS:
@@ -68,7 +70,7 @@ def _words(column: pl.Series, missing: Missing) -> CategoryFeature:
         name=column.name,
         values=tuple(words),
         unknown="other",
-        missing="level" if missing == "fill" else "refuse",
+        missing="level" if may_be_empty(column.name, missing) else "refuse",
     )
 
 
@@ -138,7 +140,7 @@ def _deadline(said: str) -> str:
 
 
 def features_of_words(
-    numbers: Iterable[str], categories: Iterable[str], *, missing: Missing = "refuse"
+    numbers: Iterable[str], categories: Iterable[str], *, missing: str = ""
 ) -> Features:
     """Describe columns by words of a command line."""
     try:
@@ -161,7 +163,7 @@ def _problem(error: ValueError) -> str:
     return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
 
 
-def _numbers(words: str, missing: Missing) -> list[NumericFeature]:
+def _numbers(words: str, missing: str) -> list[NumericFeature]:
     """Describe the columns of one flag."""
     before, _, constants = words.partition(":")
     names = before.replace(",", " ").split()
@@ -171,12 +173,13 @@ def _numbers(words: str, missing: Missing) -> list[NumericFeature]:
             raise ValueError(
                 f"'{words}' has no {'constant after a =' if names else 'column before the colon'}"
             )
-        given[name] = value if name == "unit" else float(value)
-    if missing == "fill":
-        given.setdefault("fill", given.get("centre", 0.0))
-    if "fill" in given:
-        given["missing"] = "fill"
-    return [NumericFeature(name=name, **given) for name in names]
+        given[name] = value if name in {"unit", "missing"} else float(value)
+    how = given.pop("missing", "fill" if "fill" in given else "")
+    fill = {"missing": "fill", "fill": given.pop("fill", given.get("centre", 0.0))}
+    return [
+        NumericFeature(name=name, **given, **(fill if may_be_empty(name, how or missing) else {}))
+        for name in names
+    ]
 
 
 def _pairs(words: str) -> list[tuple[str, str]]:
@@ -185,13 +188,13 @@ def _pairs(words: str) -> list[tuple[str, str]]:
     return [(name.strip(), value.strip()) for name, _, value in found]
 
 
-def _category(words: str, missing: Missing) -> CategoryFeature:
+def _category(words: str, missing: str) -> CategoryFeature:
     """Describe one column of words."""
     name, _, values = words.partition("=")
     return CategoryFeature(
         name=name.strip(),
         values=tuple(word.strip() for word in values.split(",") if word.strip()),
-        missing="level" if missing == "fill" else "refuse",
+        missing="level" if may_be_empty(name.strip(), missing) else "refuse",
     )
 
 

@@ -3,17 +3,29 @@
 import hashlib
 import io
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 
 from cobasis.bundle.messages import model_in
 from cobasis.disk.whole import WholeFile, write_whole
-from cobasis.errors import CobasisError, OptionError, StepError
+from cobasis.errors import (
+    CobasisError,
+    DtypeError,
+    FeatureError,
+    NotFiniteError,
+    OptionError,
+    StepError,
+    TableError,
+)
+from cobasis.features.contract import MISSING, UNKNOWN, CategoryFeature, Feature
+from cobasis.features.encoder import words_of
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.models import ModelName
 from cobasis.models.chain import Chain
@@ -26,9 +38,11 @@ from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels, decode_labels
 from cobasis.protocol.secrets import SecretBasis
-from cobasis.tables.sources import CSV, PARQUET, source_of
+from cobasis.tables.sources import CSV, PARQUET, Source, source_of
 from cobasis.tables.table import StreamedTable, as_text
 from cobasis.vault.datasets import Dataset
+
+_LINE = "\0line"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -69,19 +83,93 @@ def usable(session: PartySession) -> Usable:
     )
 
 
-def predict(session: PartySession, table: Path, *, to: Path, report: Report = silent) -> int:
-    """Predict for every row of a table, in its order."""
+@dataclass(frozen=True, kw_only=True)
+class BadCell:
+    """A cell because of which its row has no prediction; never its value."""
+
+    line: int  # of the table, counted from 1; that of the names is the first
+    column: str
+    problem: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predicted:
+    """What was written."""
+
+    n_rows: int  # rows with a prediction
+    bad: tuple[BadCell, ...] = ()
+
+
+def predict(session: PartySession, table: Path, *, to: Path, report: Report = silent) -> Predicted:
+    """Predict for every row of a table, in its order; a row with a bad cell has no prediction."""
     for own in (table, Path(notes(session).get("table", table))):
         refuse_target(to, table=own)
     if to.suffix.lower() not in (*CSV, *PARQUET):
         raise OptionError(
             f"-o '{to}' has to end in one of {', '.join((*CSV, *PARQUET))}. Choose such a name."
         )
-    use, agreement, name = usable(session), session.agreement, session.agreement.id
-    source = source_of(table, party=session.name, features=(*agreement.features, *as_text(name)))
-    rows = StreamedTable(source, agreement=agreement, party=session.name, report=report)
-    require_id(source, session)
-    ids = source.collect(pl.col(name))[name] if name else None
+    use, features, mapping = usable(session), session.agreement.features, session.round.mapping()
+    read = partial(
+        source_of,
+        table,
+        party=session.name,
+        features=(*features, *as_text(session.agreement.id)),
+        mapping=mapping,
+    )
+    try:
+        return Predicted(n_rows=_written(session, use, read(), to=to, report=report))
+    except (DtypeError, FeatureError, NotFiniteError, TableError):
+        source = read(lenient=True)
+        bad = _bad_cells(source, features)
+        n_rows = int(source.collect(pl.len()).item())
+        if not 0 < len({each.line for each in bad}) < n_rows:
+            raise
+        n_good = _written(session, use, source, to=to, report=report, bad=bad)
+    return Predicted(n_rows=n_good, bad=tuple(bad))
+
+
+def _bad_cells(source: Source, features: Iterable[Feature]) -> list[BadCell]:
+    """Find the cells of a table, read leniently, that the agreement has no place for."""
+    found = []
+    for each in (each for each in features if each.name in source.schema):
+        cells = source.collect(pl.col(each.name))[each.name]
+        if isinstance(each, CategoryFeature):
+            codes, unknown = (
+                words_of(nw.from_native(cells, series_only=True), each),
+                "no agreed word",
+            )
+        else:
+            numbers, unknown = cells.cast(pl.Float64, strict=False).to_numpy(), "no number"
+            lacking = np.isnan(numbers) & (each.missing == "refuse")
+            codes = np.where(np.isinf(numbers), UNKNOWN, np.where(lacking, MISSING, 0))
+        for row in np.flatnonzero(codes < 0):
+            problem = "empty" if codes[row] == MISSING else unknown
+            found.append(BadCell(line=int(row) + 2, column=each.name, problem=problem))
+    return sorted(found, key=lambda each: each.line)
+
+
+def _written(
+    session: PartySession,
+    use: Usable,
+    source: Source,
+    *,
+    to: Path,
+    report: Report,
+    bad: Iterable[BadCell] = (),
+) -> int:
+    """Write the predictions of a table without its bad rows, which get a line that says why."""
+    agreement, name = session.agreement, session.agreement.id
+    why: dict[int, str] = {}
+    for each in bad:
+        told, row = f"{each.column}: {each.problem}", each.line - 2
+        why[row] = f"{why[row]}; {told}" if row in why else told
+    good = source
+    if why:
+        frame = source.frame.with_row_index(_LINE).filter(~pl.col(_LINE).is_in(list(why)))
+        good = replace(source, frame=frame.drop(_LINE))
+    rows = StreamedTable(good, agreement=agreement, party=session.name, report=report)
+    require_id(good, session)
+    ids = good.collect(pl.col(name))[name] if name else None
 
     def answered(first: int, blocks: Iterator[Matrix]) -> pl.DataFrame:
         answers = _answers(np.vstack(list(map(use.aligned, blocks))), use.model, agreement)
@@ -92,18 +180,32 @@ def predict(session: PartySession, table: Path, *, to: Path, report: Report = si
     with WholeFile(to, n_bytes=0) as file:
         kept, at = [], 0
         for frame in rows.over(answered, step="predicting"):
-            if csv:
+            if csv and not why:
                 data = frame.write_csv(include_header=not n_rows).encode()
                 file.write(data, offset=at)
                 at += len(data)
             else:  # of a few columns; a row group for each part would make it slow to read
                 kept.append(frame)
             n_rows += frame.height
-        if not csv:
-            buffer = io.BytesIO()
-            pl.concat(kept).write_parquet(buffer)
+        if kept:
+            whole, buffer = pl.concat(kept), io.BytesIO()
+            if why:
+                whole = _with_gaps(whole, why, source=source, name=name)
+            (whole.write_csv if csv else whole.write_parquet)(buffer)
             file.write(buffer.getvalue(), offset=0)
     return n_rows
+
+
+def _with_gaps(
+    good: pl.DataFrame, why: Mapping[int, str], *, source: Source, name: str
+) -> pl.DataFrame:
+    """Return predictions with an empty line, and a word, for each row that has none."""
+    n_rows, problem = good.height + len(why), "problem" if name != "problem" else "model_problem"
+    at = [row for row in range(n_rows) if row not in why]
+    lines = pl.DataFrame({_LINE: range(n_rows), problem: [why.get(row) for row in range(n_rows)]})
+    found = lines.join(good.with_columns(pl.Series(_LINE, at)), on=_LINE, how="left")
+    found = found.select(*good.columns, problem)
+    return found.with_columns(source.collect(pl.col(name))[name]) if name else found
 
 
 def _answers(aligned: Matrix, model: Chain, agreement: Agreement) -> pl.DataFrame:

@@ -17,12 +17,14 @@ from cobasis.errors import (
     LabelError,
     NotFiniteError,
     ShapeError,
+    StepError,
 )
 from cobasis.features.contract import CategoryFeature, NumericFeature
 from cobasis.features.encoder import SHOWN
+from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.features.problems import ColumnFinding
 from cobasis.linalg.arrays import Blocks, Hidden, Matrix
-from cobasis.party_side.session import PartySession
+from cobasis.party_side.session import SENT_AS, PartySession
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.tables.sources import Source, refuse_schema, source_of
@@ -72,7 +74,13 @@ def open_rows(session: PartySession, table: Path, *, report: Report = silent) ->
     every later round and whatever stands around it.
     """
     agreement, ids = session.agreement, None
-    rows = open_table(table, agreement=agreement, party=session.name, report=report)
+    rows = open_table(
+        table,
+        agreement=agreement,
+        party=session.name,
+        mapping=session.round.mapping(),
+        report=report,
+    )
     marks = session.vault.fingerprints(rows.plain_rows())
     if agreement.id:
         require_id(rows.source, session)
@@ -157,8 +165,9 @@ class Findings(Hidden):
             more = f"; and {len(refused) - SHOWN} more" if len(refused) > SHOWN else ""
             told = "; ".join(each.text for each in refused[:SHOWN])
             raise _kind_of(refused[0], agreement)(
-                f"{self.what} does not fit the agreement: {told}{more}. Correct "
-                f"{listed}, or agree on other columns. Nothing was made."
+                f"{self.what} does not fit the agreement: {told}{more}. Correct {listed}, or say "
+                "with --mapping FILE, or asked on a terminal, what your columns are. Nothing was "
+                "made."
             )
         for problem in self.problems:
             raise problem
@@ -195,6 +204,19 @@ def call_right(session: PartySession, columns: Iterable[ColumnFinding]) -> None:
     session.round.call_right(asked)
 
 
+def use_mapping(session: PartySession, mapping: TableMapping) -> None:
+    """Keep what the party says of its columns; StepError once something was sent by other words."""
+    if mapping == session.round.mapping():
+        return
+    if session.history(*SENT_AS.values()):
+        raise StepError(
+            f"party '{session.name}' has sent a file of round '{session.agreement.round_id}', and "
+            "its columns stay mapped as they were then. Leave --mapping out, or agree on a new "
+            "round."
+        )
+    session.round.map_columns(mapping)
+
+
 def _kind_of(finding: ColumnFinding, agreement: Agreement) -> type[CobasisError]:
     """Return the error that a column's finding is, at every door."""
     if finding.problem == "type":
@@ -210,7 +232,10 @@ def _kind_of(finding: ColumnFinding, agreement: Agreement) -> type[CobasisError]
 def check(session: PartySession, table: Path, *, report: Report = silent) -> Findings:
     """Hold a table against the agreement: columns, words, ranges, labels, identifiers, rows."""
     agreement, rows = session.agreement, None
-    found = check_table(table, agreement=agreement, party=session.name, report=report)
+    mapping = session.round.mapping()
+    found = check_table(
+        table, agreement=agreement, party=session.name, mapping=mapping, report=report
+    )
     absent = {each.column for each in found.findings if each.problem == "absent"}
     named = agreement.id and agreement.id not in absent
     problems = list(_id_problems(session, table)) if named else []
@@ -230,7 +255,8 @@ def _id_problems(session: PartySession, table: Path) -> Iterator[CobasisError]:
     """Yield what is wrong with the column of identifiers: by one, a person is known again."""
     name, terms = session.agreement.id, session.agreement.dp
     most = 1 if terms is None else terms.rows_per_person
-    source = source_of(table, party=session.name, features=as_text(name))
+    mapping = session.round.mapping()
+    source = source_of(table, party=session.name, features=as_text(name), mapping=mapping)
     column = pl.col(name)
     empty, crowds = source.collect(
         column.null_count().alias("empty"),

@@ -1,8 +1,9 @@
 """Where a party's rows come from: a file or a frame, opened, and held against what is agreed."""
 
+import csv
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,17 +12,16 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from cobasis.disk.whole import Stamp, opened, refuse_changed, stamp_of
+from cobasis.disk.whole import Stamp, refuse_changed, stamp_of
 from cobasis.errors import DtypeError, LabelError, NotFiniteError, OptionError, TableError
 from cobasis.features.contract import CategoryFeature, Feature, NumericFeature
 from cobasis.features.encoder import SHOWN, as_frame, not_whole, refuse_names
+from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.linalg.threads import in_order
+from cobasis.tables.cells import Dialect, agreed_columns, dialect_of, own_names
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv",)
-INFERRED_ROWS = 10_000
-"""Rows of a CSV file from which its columns' types are guessed."""
-
 PART_ROWS, PART_BYTES = 2**18, 2**28
 """The most that is read of a Parquet file at a time.
 
@@ -54,6 +54,7 @@ class Source:
     what: str  # what to call it in an error, with the party's name
     path: Path | None = None  # None for a frame in memory
     stamp: Stamp | None = None  # what the file was when it was opened
+    dialect: Dialect | None = None  # how a CSV file is written
     # columns of a CSV file that look like integers, and are read as float64
     integers: frozenset[str] = frozenset()
 
@@ -64,7 +65,9 @@ class Source:
             yield
         except (pl.exceptions.PolarsError, OSError) as error:
             self.refuse_changed()
-            raise TableError(_reason(self.what, error, path=self.path)) from None
+            raise TableError(
+                _reason(self.what, error, path=self.path, dialect=self.dialect)
+            ) from None
         self.refuse_changed()
 
     @property
@@ -81,7 +84,7 @@ class Source:
     def parts(self, names: Sequence[str], *, n_rows: int, batch: int) -> Iterator[Part]:
         """Go through the table, `batch` rows at a time; of a Parquet file more are read at once."""
         chosen, start = self.frame.select(names), 0
-        if self.path is None or self.path.suffix.lower() in CSV:
+        if self.path is None or self.dialect is not None:
             with self.reading():
                 for frame in chosen.collect_batches(chunk_size=batch, lazy=True):
                     yield start, frame
@@ -114,7 +117,7 @@ class Source:
         polars takes a line that ends too early for one with empty cells. Such a line has none in
         the last column, so only where that has empty cells are the lines counted through.
         """
-        if self.path is None or self.path.suffix.lower() not in CSV:
+        if self.path is None or self.dialect is None:
             with self.reading():
                 return self.frame.select(*columns).collect(engine="streaming")
         last = pl.last().null_count().alias(_LAST_EMPTY)
@@ -122,7 +125,8 @@ class Source:
         with self.reading():
             frame = self.frame.select(*columns, last)
             found = frame.collect(engine="streaming", optimizations=every_cell)
-        ragged = found[_LAST_EMPTY].head(1).sum() and _ragged(self.path, stamp_of(self.path))
+        short = found[_LAST_EMPTY].head(1).sum()
+        ragged = short and _ragged(self.path, stamp_of(self.path), self.dialect)
         if ragged:
             raise TableError(f"{self.what} {ragged}")
         return found.drop(_LAST_EMPTY)
@@ -134,10 +138,16 @@ def source_of(
     party: str,
     features: Sequence[Feature] = (),
     labels: str | None = None,
+    mapping: TableMapping = TableMapping(),  # noqa: B008 -- frozen
+    lenient: bool = False,
 ) -> Source:
-    """Open a file by its ending, or take a frame."""
+    """Open a file by its ending, or take a frame; read leniently, a bad cell is infinite.
+
+    `features` are what columns become; with `labels` among them where these are read.
+    """
     if isinstance(table, (str, Path)):
-        return _of_file(Path(table), party=party, features=features)
+        file = _of_file(Path(table), party=party)
+        return _as_agreed(file, features, labels=labels, mapping=mapping, lenient=lenient)
     what = f"the table of party '{party}'"
     if isinstance(table, (pl.LazyFrame, pl.DataFrame)):
         return Source(frame=table.lazy(), what=what)
@@ -170,8 +180,8 @@ def _as_polars(series: nw.Series[Any]) -> pl.Series:
         ) from None
 
 
-def _of_file(path: Path, *, party: str, features: Sequence[Feature]) -> Source:
-    """Open a file."""
+def _of_file(path: Path, *, party: str) -> Source:
+    """Open a file; of a CSV file no more is known than how it is written."""
     kind = path.suffix.lower()
     what = f"the table '{path.name or path}' of party '{party}'"
     if kind not in (*PARQUET, *CSV):
@@ -181,72 +191,73 @@ def _of_file(path: Path, *, party: str, features: Sequence[Feature]) -> Source:
             "one of these; a spreadsheet program saves a sheet as CSV."
         )
     stamp = stamp_of(path)
-    if kind in CSV:
-        _refuse_other_csv(path, what)
-    frame = pl.scan_parquet(path) if kind in PARQUET else _csv(path)
-    source = Source(frame=frame, what=what, path=path, stamp=stamp)
-    schema = source.schema
     if kind in PARQUET:
-        return source
-    types, integers = _csv_types(source, schema, features)
-    read = _csv(path, schema_overrides=types)
-    return Source(frame=read, what=what, path=path, stamp=stamp, integers=integers)
+        return Source(frame=pl.scan_parquet(path), what=what, path=path, stamp=stamp)
+    dialect = dialect_of(path, stamp, what=what)
+    return Source(frame=dialect.scan(path), what=what, path=path, stamp=stamp, dialect=dialect)
 
 
-def _refuse_other_csv(path: Path, what: str) -> None:
-    """Refuse what spreadsheet programs also call CSV, which reads as one column of odd names."""
-    with opened(path) as (file, _):
-        names = (file.read(2**16) or b"").partition(b"\n")[0]
-    if b"\0" in names or (b"," not in names and (b";" in names or b"\t" in names)):
+def _as_agreed(
+    source: Source,
+    features: Sequence[Feature],
+    *,
+    labels: str | None,
+    mapping: TableMapping,
+    lenient: bool,
+) -> Source:
+    """Read a file's columns as the agreed ones."""
+    schema, frame, dialect, path = source.schema, source.frame, source.dialect, source.path
+    own = own_names([each.name for each in features], schema.names(), mapping=mapping)
+    if features and not own and any(each.lstrip("-").isdigit() for each in schema):
         raise TableError(
-            f"{what} is another kind of CSV, with semicolons or tabs, or not in UTF-8. Save it in "
-            "UTF-8, with commas between cells and points in numbers; nothing of it was used."
+            f"{source.what} has numbers in its first line, and no agreed name. Write the columns' "
+            "names there; nothing of it was used."
         )
+    types: dict[str, Any] = {}
+    integers: set[str] = set()
+    if dialect is not None and path is not None:
+        for each in (each for each in features if each.name in own):
+            name, kind = own[each.name], schema[own[each.name]]
+            category = isinstance(each, CategoryFeature)
+            if lenient or dialect.comma or kind == pl.String or category:
+                types.setdefault(name, pl.String)
+            elif kind.is_numeric() and each.name != labels:
+                types[name] = pl.Float64
+                integers |= {each.name} if kind.is_integer() else set()
+        frame = dialect.scan(path, schema_overrides=types)
+    with source.reading():
+        made = agreed_columns(
+            frame,
+            features,
+            own=own,
+            mapping=mapping,
+            written=dialect is not None,
+            lenient=lenient,
+            what=source.what,
+        )
+    return replace(source, frame=made, integers=frozenset(integers))
 
 
-def _csv_types(
-    source: Source, schema: pl.Schema, features: Sequence[Feature]
-) -> tuple[dict[str, Any], frozenset[str]]:
-    """Return how a CSV file's columns are read, and which of the numbers look like integers."""
-    known = [feature for feature in features if feature.name in schema]
-    types: dict[str, Any] = {
-        each.name: pl.String for each in known if isinstance(each, CategoryFeature)
-    }
-    numbers = [each.name for each in known if each.name not in types]
-    integers = frozenset(name for name in numbers if schema[name].is_integer())
-    types |= {name: pl.Float64 for name in numbers if schema[name].is_numeric()}
-    unclear = [name for name in numbers if schema[name] == pl.String]
-    if unclear:  # a column without a single cell looks like text
-        with source.reading():
-            head = source.frame.select(unclear).head(INFERRED_ROWS).collect()
-        types |= {each.name: pl.Float64 for each in head if each.null_count() == head.height}
-    return types, integers
-
-
-def _csv(path: Path, **options: Any) -> pl.LazyFrame:  # noqa: ANN401
-    return pl.scan_csv(path, infer_schema_length=INFERRED_ROWS, **options)
-
-
-def _reason(what: str, error: Exception, *, path: Path | None) -> str:
+def _reason(what: str, error: Exception, *, path: Path | None, dialect: Dialect | None) -> str:
     """Return a message for polars' own, which may quote cells."""
     if path is None:
         return (
             f"{what} cannot be read to its end ({type(error).__name__}). Collect the frame in "
             "polars to see where it fails, and correct that."
         )
-    if path.suffix.lower() in PARQUET:
+    if dialect is None:
         return (
             f"{what} is no whole Parquet file ({type(error).__name__}): it is truncated, damaged "
             "or still being written. Write it again; nothing of it was used."
         )
     if isinstance(error, pl.exceptions.NoDataError):
         return f"{what} has not even a line of column names. Write it again."
-    ragged = _ragged(path, stamp_of(path))
+    ragged = _ragged(path, stamp_of(path), dialect)
     if ragged:
         return f"{what} {ragged}"
-    reason = f"a cell below the first {INFERRED_ROWS:,} rows is not of its column's type"
-    cells = Source(frame=pl.scan_csv(path, infer_schema=False), what="")
-    for name, kind in _csv(path).collect_schema().items():
+    reason = "a cell far below the first rows is not of its column's type"
+    cells = Source(frame=dialect.scan(path, infer_schema_length=0), what="")
+    for name, kind in dialect.scan(path).collect_schema().items():
         row = row_of_text(cells, name) if kind.is_numeric() else None
         if row is not None:
             reason = f"in row {row:,} below the names, column '{name}' has text where numbers stand"
@@ -263,16 +274,14 @@ def row_of_text(source: Source, name: str) -> int | None:
 
 
 @lru_cache(maxsize=8)
-def _ragged(path: Path, stamp: Stamp) -> str:  # noqa: ARG001 -- a changed file is read anew
+def _ragged(path: Path, stamp: Stamp, dialect: Dialect) -> str:  # noqa: ARG001 -- a changed file is read anew
     """Say which line is the first with another number of fields; nothing where none has.
 
     An empty line has none, where there are several columns: polars makes a row of it as well.
     A table is asked several things, and its lines are counted through once.
     """
-    import csv  # noqa: PLC0415 -- only to explain a failure
-
-    with path.open(newline="", encoding="utf-8", errors="replace") as file:
-        rows = csv.reader(file)
+    with path.open(newline="", encoding=dialect.encoding, errors="replace") as file:
+        rows = csv.reader(file, delimiter=dialect.separator)
         width = len(next(filter(None, rows), []))
         for row in rows:
             if len(row) != width and (row or width > 1):

@@ -1,6 +1,7 @@
 """A party's table, as blocks on the agreed scale and never whole; and what is wrong with it."""
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from copy import copy
@@ -18,7 +19,8 @@ from safetensors.numpy import load, save
 from cobasis.disk.whole import PART, make_folder, remove_tree, write_whole
 from cobasis.errors import LabelError, OptionError, SealError, ShapeError, TableError
 from cobasis.features.contract import CategoryFeature, Feature, NumericFeature, word_of
-from cobasis.features.encoder import Array, Encoder, rounded
+from cobasis.features.encoder import SHOWN, Array, Encoder, rounded
+from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.features.problems import ColumnFinding, check
 from cobasis.linalg.arrays import EXACT_INTEGER, Matrix
 from cobasis.linalg.threads import in_order, one_blas_thread
@@ -47,6 +49,9 @@ WIDE = 512
 
 DIGITS = 6
 """Of a number by which a row is known again: what an export to text keeps at least."""
+
+DAY = re.compile(r"\d{4}-\d\d-\d\d([ T].*)?|\d\d\.\d\d\.\d{4}")
+"""How dates are written."""
 
 CHECKED_ROWS = 2**17
 """Rows that are held against the agreement at a time."""
@@ -164,7 +169,12 @@ class StreamedTable(LabelledRows):
         if agreement.task == "regression":
             return encode_labels(found.to_numpy(), agreement, n_rows=len(found), party=self.party)
         kinds = found.unique()  # a handful, where the column has millions
-        codes = encode_labels(kinds.to_numpy(), agreement, n_rows=len(kinds), party=self.party)
+        written = kinds
+        if isinstance(agreement.classes[0], int) and not kinds.dtype.is_integer():  # 1.0, or text
+            numbers = kinds.cast(pl.Float64, strict=False)
+            if numbers.is_finite().all() and (numbers == numbers.round()).all():
+                written = numbers.cast(pl.Int64)
+        codes = encode_labels(written.to_numpy(), agreement, n_rows=len(kinds), party=self.party)
         return found.replace_strict(kinds, pl.Series(codes), return_dtype=pl.Int64).to_numpy()
 
     def memory(
@@ -206,6 +216,7 @@ def open_table(
     agreement: Agreement,
     party: str,
     labels: str | None = None,
+    mapping: TableMapping = TableMapping(),  # noqa: B008 -- frozen
     report: Report = silent,
 ) -> StreamedTable:
     """Open a party's table, for `Party.propose` and `Party.write`."""
@@ -215,8 +226,13 @@ def open_table(
             "every party has to upload the same. Leave labels= out."
         )
     labels = labels or agreement.label or None
-    read = (*agreement.features, *word_labels(agreement, labels), *as_text(agreement.id))
-    source = source_of(table, party=party, features=read, labels=labels)
+    source = source_of(
+        table,
+        party=party,
+        features=(*agreement.features, *label_column(agreement, labels), *as_text(agreement.id)),
+        labels=labels,
+        mapping=mapping,
+    )
     return StreamedTable(source, agreement=agreement, party=party, labels=labels, report=report)
 
 
@@ -226,9 +242,14 @@ def _as_words(series: pl.Series) -> list[str]:
     return [words[cell] for cell in series]
 
 
-def word_labels(agreement: Agreement, labels: str | None) -> tuple[CategoryFeature, ...]:
-    """Return the column of labels as a category where classes are text, so that it is read so."""
-    return as_text(labels or "") if isinstance(next(iter(agreement.classes), None), str) else ()
+def label_column(agreement: Agreement, labels: str | None) -> tuple[Feature, ...]:
+    """Return the column of labels as a feature: a number, or a closed vocabulary of classes."""
+    if not labels or agreement.task == "representation":
+        return ()
+    if agreement.task == "regression":
+        return (NumericFeature(name=labels),)
+    classes = tuple(map(str, agreement.classes))
+    return (CategoryFeature.model_construct(name=labels, values=classes),)
 
 
 def as_text(name: str) -> tuple[CategoryFeature, ...]:
@@ -254,20 +275,16 @@ def check_table(
     *,
     agreement: Agreement,
     party: str,
+    mapping: TableMapping = TableMapping(),  # noqa: B008 -- frozen
     report: Report = silent,
 ) -> Checked:
     """Hold a party's table against the agreement: columns, types, words, ranges, empty cells."""
     label = agreement.label or None
-    words = word_labels(agreement, label)
-    source = source_of(table, party=party, features=(*agreement.features, *words), labels=label)
+    held = [*agreement.features, *label_column(agreement, label)]
+    read = (*held, *as_text(agreement.id))
+    source = source_of(table, party=party, features=read, labels=label, mapping=mapping)
     schema = source.schema
     n_rows = int(source.collect(pl.len()).item())
-    held: list[Feature] = list(agreement.features)
-    if label and agreement.task == "regression":
-        held.append(NumericFeature(name=label))
-    elif label:  # classes are a closed vocabulary
-        classes = tuple(str(each) for each in agreement.classes)
-        held.append(CategoryFeature.model_construct(name=label, values=classes))
     named = [each.name for each in held if each.name in schema]
 
     def frames() -> Iterator["nw.DataFrame[Any]"]:
@@ -284,13 +301,16 @@ def check_table(
     for place, each in enumerate(findings):
         if each.problem == "type":  # say where a column that is no number has its first text
             head, wanted = each.text.split(", and", maxsplit=1)
-            text = f"{head}{where_text(source, each.column)}, and{wanted}"
-            findings[place] = replace(each, text=text)
-    integers = agreement.classes and isinstance(agreement.classes[0], int)
-    if label and integers and label in schema and schema[label].is_float():
-        # whether 1.0 is 1 is not guessed
-        text = f"column '{label}' is of type {schema[label]}, and the agreed classes are integers"
-        findings.append(ColumnFinding(column=label, problem="type", refused=True, text=text))
+            text, kind = (
+                f"{head}{where_text(source, each.column)}, and{wanted}",
+                schema[each.column],
+            )
+            told: tuple[str, ...] = ()
+            if kind == pl.String:
+                distinct = pl.col(each.column).drop_nulls().unique().sort().head(SHOWN)
+                told = tuple(source.collect(distinct)[each.column])
+            dates = kind.is_temporal() or any(DAY.fullmatch(word) for word in told)
+            findings[place] = replace(each, text=text, words=told, dates=dates)
     return Checked(n_rows=n_rows, findings=tuple(findings))
 
 

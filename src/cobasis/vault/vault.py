@@ -11,6 +11,7 @@ import numpy as np
 
 from cobasis.algorithms.certificate import Evidence
 from cobasis.errors import SecretError, SpanReuseError, StepError, VaultError
+from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan
@@ -290,12 +291,25 @@ class RoundRecords(Hidden):
         answers = self.called_right()
         for name, asked in columns.items():
             answers[name] = sorted({*answers.get(name, ()), *asked})
-        self._records.put(f"{self._folder}/columns", arrays={}, about={"right": answers})
+        about = {"right": answers, "mapping": self.mapping().digest()}
+        self._records.put(f"{self._folder}/columns", arrays={}, about=about)
 
     def called_right(self) -> dict[str, list[str]]:
-        """Return of each column what somebody was asked about and called right."""
+        """Return of each column what somebody called right, of the columns as mapped now."""
         record = self._records.get(f"{self._folder}/columns")
-        return {} if record is None else dict(record.about["right"])
+        if record is None or record.about["mapping"] != self.mapping().digest():
+            return {}
+        return dict(record.about["right"])
+
+    def map_columns(self, mapping: TableMapping) -> None:
+        """Keep what the party says of its columns."""
+        about = mapping.model_dump(mode="json")
+        self._records.put(f"{self._folder}/mapping", arrays={}, about=about)
+
+    def mapping(self) -> TableMapping:
+        """Return what the party says of its columns; nothing where they are as agreed."""
+        record = self._records.get(f"{self._folder}/mapping")
+        return TableMapping() if record is None else TableMapping.model_validate(record.about)
 
     def accept(self, accepted: Accepted) -> None:
         """Keep a return that was checked; a later one takes its place."""

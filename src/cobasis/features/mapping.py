@@ -1,0 +1,88 @@
+"""A mapping: what a party says of its own columns, so that they become the agreed ones."""
+
+import hashlib
+import tomllib
+from collections.abc import Iterator
+from datetime import date
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
+
+from cobasis.errors import OptionError
+from cobasis.features.contract import ColumnName, Word
+from cobasis.strict_json import canonical_json
+
+Factor = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class ColumnMapping(BaseModel):
+    """How one column of a party's table becomes an agreed one; each step may be left out."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    column: str = ""  # what the party calls it
+    words: dict[Word, Word] = {}  # each agreed word by the party's own
+    blanks: tuple[Word, ...] = ()  # what stands for no value
+    factor: Factor = 1.0  # what the party's numbers are multiplied by
+    days_since: date | None = None  # a column of dates becomes days since this one
+
+    def in_words(self) -> Iterator[str]:
+        """Yield each step."""
+        if self.column:
+            yield f"from '{self.column}'"
+        yield from (f"'{own}' is '{agreed}'" for own, agreed in self.words.items())
+        yield from (f"'{each}' is no value" for each in self.blanks)
+        if self.factor != 1:
+            yield f"times {self.factor:g}"
+        if self.days_since:
+            yield f"days since {self.days_since}"
+
+
+AS_AGREED = ColumnMapping()
+
+
+class Mapping(RootModel[dict[ColumnName, ColumnMapping]]):
+    """What a party says of its columns, by the agreed name; columns that fit are not in it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    root: dict[ColumnName, ColumnMapping] = {}
+
+    @classmethod
+    def of_toml(cls, text: str, *, what: str) -> Self:
+        """Read a mapping; OptionError where it is none."""
+        try:
+            return cls(tomllib.loads(text))
+        except ValidationError as error:
+            found = error.errors()[0]
+            problem = f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
+        except tomllib.TOMLDecodeError as error:
+            problem = f"{error}"
+        raise OptionError(
+            f"{what} is no mapping: {problem}. Write a table for each agreed column, such as "
+            '[sex] with words = { F = "female", M = "male" }; it has column, words, blanks, '
+            "factor and days_since."
+        )
+
+    def digest(self) -> str:
+        """Return what a mapping is known by."""
+        return hashlib.sha256(canonical_json(self.model_dump(mode="json"))).hexdigest()
+
+    def adding(self, name: str, **steps: Any) -> "Mapping":  # noqa: ANN401 -- as the fields are
+        """Return this with more steps of a column; OptionError for what no step can be."""
+        old = self.root.get(name, AS_AGREED)
+        more = {"words": old.words | steps.get("words", {})}
+        more["blanks"] = (*old.blanks, *steps.get("blanks", ()))
+        try:
+            step = ColumnMapping.model_validate({**dict(old), **steps, **more})
+        except ValidationError as error:
+            found = error.errors()[0]
+            raise OptionError(
+                f"'{found['input']}' cannot be the {found['loc'][0]} of column '{name}': "
+                f"{found['msg']}. Write another."
+            ) from None
+        return Mapping({**self.root, name: step})
+
+    def in_words(self) -> tuple[str, ...]:
+        """Return a line for each column."""
+        return tuple(f"{name}: {', '.join(each.in_words())}" for name, each in self.root.items())

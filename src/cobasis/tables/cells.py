@@ -1,0 +1,214 @@
+"""What a file's cells mean: its letters, separators and decimal marks, blanks, and a mapping."""
+
+import codecs
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from math import inf
+from pathlib import Path
+
+import polars as pl
+
+from cobasis.disk.whole import Stamp, opened
+from cobasis.errors import TableError
+from cobasis.features.contract import CategoryFeature, Feature
+from cobasis.features.mapping import AS_AGREED, ColumnMapping
+from cobasis.features.mapping import Mapping as TableMapping
+
+BLANKS = frozenset(
+    ["NA", "<NA>", "#N/A", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "."]
+)  # of R, pandas, spreadsheets, databases and SAS
+SEPARATORS = ",;\t|"
+INFERRED_ROWS = 10_000
+"""Rows of a CSV file from which its columns' types are guessed."""
+
+_SAMPLE = 2**16  # bytes that separators and decimal marks are told by
+_EXPONENT = r"([eE][-+]?\d+)?$"
+_COMMA, _POINT = r"^[-+]?\d*,\d+" + _EXPONENT, r"^[-+]?\d*\.\d+" + _EXPONENT
+_GROUPS = r"^[-+]?[1-9]\d{0,2}(,\d{3})+$"
+_DAY = r"\d{4}-\d\d-\d\d"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV file is written."""
+
+    separator: str = ","
+    encoding: str = "utf-8"
+    comma: bool = False  # whether numbers with a decimal comma were seen among the first
+
+    def scan(self, path: Path, **options: object) -> pl.LazyFrame:
+        """Return the file's cells; what is not in UTF-8 is held in memory in it."""
+        source: Path | bytes = path
+        if self.encoding != "utf-8":
+            source = path.read_bytes().decode(self.encoding).encode()
+        options = {"infer_schema_length": INFERRED_ROWS, **options}
+        return pl.scan_csv(source, separator=self.separator, **options)  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=8)
+def dialect_of(path: Path, stamp: Stamp, *, what: str) -> Dialect:  # noqa: ARG001 -- a changed file is read anew
+    """Tell letters, separator and decimal mark from a file; TableError where they are unclear."""
+    decoder, head, encoding = codecs.getincrementaldecoder("utf-8")(), b"", "utf-8"
+    with opened(path) as (file, _):
+        try:
+            while part := file.read(2**20):  # to its end, for one letter may be far down
+                head = head or part[:_SAMPLE]
+                decoder.decode(part)
+        except UnicodeDecodeError:
+            marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+            encoding = "utf-16" if marked else "cp1252"  # with it, Latin-1
+    text = head.decode(encoding, errors="ignore").removeprefix("\ufeff")
+    if "\0" in text:
+        raise TableError(f"{what} is in no letters that are read. Save it as CSV in UTF-8.")
+    lines = text.splitlines()[: None if len(head) < _SAMPLE else -1]
+    by = {each: [row for row in csv.reader(lines, delimiter=each) if row] for each in SEPARATORS}
+    found = [each for each, rows in by.items() if rows and len(rows[0]) > 1]
+    if len(found) > 1:
+        found = [each for each in found if len({len(row) for row in by[each]}) == 1]
+        if len(found) != 1:
+            raise TableError(
+                f"{what} has several separators in its first line, and it cannot be told which "
+                "parts the cells. Save it with one, and quote names that hold another; nothing of "
+                "it was used."
+            )
+    separator = found[0] if found else ","
+    names, *rows = by[separator] or [[]]
+    if rows and rows[0] == names and len(names) > 1:
+        raise TableError(f"{what} names its columns twice, in the first two lines. Leave one out.")
+    comma = any(re.match(_COMMA, cell.strip()) for row in rows for cell in row)
+    return Dialect(separator, encoding, comma)
+
+
+def own_names(
+    agreed: Sequence[str], found: Sequence[str], *, mapping: TableMapping
+) -> dict[str, str]:
+    """Return the file's name of each agreed column: as mapped, the same, or but for its case."""
+    by_case: dict[str, list[str]] = {}
+    for name in found:
+        by_case.setdefault(name.strip().casefold(), []).append(name)
+    own = {}
+    for name in agreed:
+        alike = by_case.get(name.strip().casefold(), [])
+        same = name if name in found or len(alike) != 1 else alike[0]
+        own[name] = mapping.root.get(name, AS_AGREED).column or same
+    return {name: each for name, each in own.items() if each in found}
+
+
+def _day(feature: Feature, step: ColumnMapping) -> date | None:
+    """Return the day from which a column of dates is counted: mapped, or named in its unit."""
+    named = re.search(f"days since ({_DAY})", getattr(feature, "unit", ""))
+    return step.days_since or (date.fromisoformat(named[1]) if named else None)
+
+
+def _days(day: pl.Expr, since: date) -> pl.Expr:
+    return (day.cast(pl.Date) - pl.lit(since)).dt.total_days().cast(pl.Float64)
+
+
+def agreed_columns(
+    frame: pl.LazyFrame,
+    features: Sequence[Feature],
+    *,
+    own: Mapping[str, str],
+    mapping: TableMapping,
+    written: bool,
+    lenient: bool,
+    what: str,
+) -> pl.LazyFrame:
+    """Return a file's columns under the agreed names, as what is agreed, the others as they are.
+
+    Numbers that are `written`, as text, become numbers where every cell is one. Of a column
+    that has other cells these are kept, and nothing else.
+    """
+    schema = frame.collect_schema()
+    made: dict[str, pl.Expr] = {}
+    texts: dict[str, tuple[pl.Expr, date | None, float]] = {}
+    for each in (each for each in features if each.name in own):
+        name, step = own[each.name], mapping.root.get(each.name, AS_AGREED)
+        column, kind = pl.col(name), schema[name]
+        if isinstance(each, CategoryFeature) and (kind == pl.String or step.words or step.blanks):
+            blanks = (BLANKS | {*step.blanks}) - {*each.values, *step.words}
+            words = {f"{x}.0": x for x in each.values if x.lstrip("-").isdigit()} | step.words
+            said = column.cast(pl.String)
+            said = pl.when(~said.is_in(sorted(blanks))).then(said)
+            made[name] = said.replace(list(words), list(words.values())) if words else said
+        elif kind == pl.String and written:
+            text, none = column.str.strip_chars(), sorted({*BLANKS, *step.blanks, ""})
+            texts[name] = pl.when(~text.is_in(none)).then(text), _day(each, step), step.factor
+        elif kind.is_temporal() and (since := _day(each, step)) is not None:
+            made[name] = _days(column, since)
+        else:
+            made[name] = column * step.factor if kind.is_numeric() and step.factor != 1 else column
+    if texts:
+        points = any(schema[name].is_float() for name in made)
+        made |= _numbers(frame, texts, points=points, lenient=lenient, what=what)
+    agreed = {name: each for each, name in own.items()}
+    return frame.select(
+        made.get(name, pl.col(name)).alias(agreed.get(name, name))
+        for name in schema
+        if name in agreed or name not in own
+    )
+
+
+def _numbers(
+    frame: pl.LazyFrame,
+    texts: Mapping[str, tuple[pl.Expr, date | None, float]],
+    *,
+    points: bool,
+    lenient: bool,
+    what: str,
+) -> dict[str, pl.Expr]:
+    """Return columns of text as numbers, or days, where every cell is one."""
+    comma = _decimal_comma(frame, texts, points=points, lenient=lenient, what=what)
+    made, bad = {}, {}
+    for name, (text, since, factor) in texts.items():
+        plain = text.str.replace(",", ".", literal=True) if comma else text
+        number = plain.cast(pl.Float64, strict=False)
+        if since is not None:
+            days = [text.str.to_date(form, strict=False) for form in ("%Y-%m-%d", "%d.%m.%Y")]
+            days.append(text.str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False))
+            number = pl.coalesce(number, _days(pl.coalesce(days), since))
+        wrong = text.is_not_null() & number.is_null()
+        made[name] = pl.when(wrong).then(inf).otherwise(number * factor)
+        bad[name] = pl.when(wrong).then(plain)
+    if lenient:
+        return made
+    found = frame.select(each.count().alias(name) for name, each in bad.items())
+    n_bad = found.collect(engine="streaming").row(0, named=True)
+    return {name: bad[name] if n_bad[name] else each for name, each in made.items()}
+
+
+def _decimal_comma(
+    frame: pl.LazyFrame,
+    texts: Mapping[str, tuple[pl.Expr, date | None, float]],
+    *,
+    points: bool,  # whether other columns have decimal points
+    lenient: bool,
+    what: str,
+) -> bool:
+    """Whether numbers in columns of text have a decimal comma; TableError where it is unclear."""
+    kinds = {"comma": _COMMA, "point": _POINT, "groups": _GROUPS}
+    seen = (
+        frame.select(
+            each.str.contains(kind).sum().alias(f"{word} {name}")
+            for name, (each, _, _) in texts.items()
+            for word, kind in kinds.items()
+        )
+        .collect(engine="streaming")
+        .row(0, named=True)
+    )
+    commas = [name for name in texts if seen[f"comma {name}"]]
+    reason = ""
+    if commas and (points or any(seen[f"point {name}"] for name in texts)):
+        reason = "numbers with a decimal comma, and others with a decimal point"
+    elif commas and all(seen[f"comma {name}"] == seen[f"groups {name}"] for name in commas):
+        reason = "numbers like 1,234 alone, whose comma may be decimal or part thousands"
+    if reason and not lenient:
+        raise TableError(
+            f"{what} has {reason} (column '{commas[0]}'), so they cannot be told apart. Write all "
+            "in one way, without marks between thousands; nothing of it was used."
+        )
+    return bool(commas) and not reason

@@ -1,0 +1,113 @@
+"""What users of the first version met with their tables (F11, F16, F18 to F20)."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from cli.round_by_commands import write_table
+from cobasis.party_side.rows import gathered, open_rows
+from cobasis.party_side.session import open_session
+from cobasis.tables import open_table
+
+
+def test_f11_an_ordinary_csv_is_read_and_what_is_unclear_is_asked_once(sealed, terminal):
+    """`;`, decimal commas, a byte-order mark, other names and words, grams for kilograms."""
+    good = pl.read_csv("north.csv")
+    text = good.with_columns(c=1000 * pl.col("c")).write_csv(separator=";")
+    head, _, rows = text.partition("\n")
+    head = head.replace("b;", "B ;").replace("a;", "albumin;")
+    rows = re.sub(r"(\d)\.(\d)", r"\1,\2", rows).replace(";yes", ";1").replace(";no", ";0")
+    ugly = Path("ugly.csv")
+    ugly.write_text(f"\ufeff{head}\n{rows}", encoding="utf-8")
+    line = "send icu.toml ugly.csv --signed-by Officer"
+    terminal.undo()
+    told = " ".join(sealed(line, code=2).stderr.split())
+    assert "column 'a' is agreed on, and the table has none" in told
+    assert "column 'sick' has words that are not agreed; agreed: 'no', 'yes'" in told
+    assert "--mapping FILE" in told
+    assert "'1'" not in told  # a word that is found is the party's
+    terminal.setattr("cobasis.cli.options.on_terminal", lambda: True)
+    yes = (good["sick"] == "yes").sum() > good.height / 2
+    typed = "albumin\nwhat\n" + ("yes\nno\n" if yes else "no\nyes\n") + "n\n0.001\ny\n"
+    said = " ".join(sealed(line, typed=typed).output.split())
+    assert "cells; found: '1', '0')" in said or "cells; found: '0', '1')" in said
+    assert "Your column sick: '" in said
+    terminal.undo()
+    session = open_session(
+        Path("icu.toml"), home=Path("home-north"), name=None, passphrase=lambda: "correct horse"
+    )
+    one = open_rows(session, ugly).table
+    two = open_table("north.csv", agreement=session.agreement, party="north")
+    assert np.allclose(gathered(one), gathered(two))
+    assert np.array_equal(one.labels(), two.labels())
+    Path("map.toml").write_text("[c]\nfactor = 0.002\n")
+    told = sealed("send icu.toml ugly.csv --dry-run --mapping map.toml", code=2).stderr
+    assert "its columns stay mapped" in " ".join(told.split())
+    assert session.round.mapping().root["a"].column == "albumin"
+
+
+def test_f11_a_mapping_is_a_file_too_and_answers_hold_for_it_alone(sealed, terminal):
+    terminal.undo()
+    table = pl.read_csv("north.csv").with_columns(c=1000 * pl.col("c"))
+    table.rename({"sick": "ill"}).write_csv("north.csv")
+    line, ill = "send icu.toml north.csv --signed-by Officer --yes", '[sick]\ncolumn = "ill"\n'
+    Path("map.toml").write_text(f"{ill}[c]\nfactor = -1\n")
+    assert "is no mapping: c.factor" in sealed(f"{line} --mapping map.toml", code=2).stderr
+    Path("map.toml").write_text(ill)
+    assert "[CB108]" in sealed(f"{line} --mapping map.toml", code=2).stderr
+    sealed("audit icu.toml north.csv")  # whoever looks only is told
+    session = open_session(
+        Path("icu.toml"), home=Path("home-north"), name=None, passphrase=lambda: "correct horse"
+    )
+    session.round.call_right({"c": ["spread"]})
+    assert session.round.called_right()
+    Path("map.toml").write_text(f"{ill}[c]\nfactor = 0.001\n")
+    sealed("audit icu.toml north.csv -o audit.html --mapping map.toml")
+    assert "c: times 0.001; sick: from &#39;ill&#39;" in Path("audit.html").read_text()
+    assert not session.round.called_right()
+    sealed(line)
+
+
+def test_f19_a_bad_cell_costs_its_row_and_is_named(ran):
+    write_table(Path("new.csv"), seed=9)
+    ran("predict icu.toml new.csv -o good.csv")
+    lines = Path("new.csv").read_text().splitlines()
+    for at, cell, bad in ((3, 1, "high"), (3, 5, ""), (7, 2, ""), (9, 4, "inf")):
+        cells = lines[at].split(",")
+        lines[at] = ",".join([*cells[:cell], bad, *cells[cell + 1 :]])
+    Path("new.csv").write_text("\n".join(lines))
+    told = ran("predict icu.toml new.csv -o out.csv", code=2).stdout
+    assert "37 predictions" in told
+    assert "line 4, column 'a': no number" in told
+    assert "high" not in told
+    out, good = pl.read_csv("out.csv"), pl.read_csv("good.csv")
+    rows = out.with_row_index("row").filter(pl.col("problem").is_not_null())
+    assert rows["row"].to_list() == [2, 6, 8]
+    assert rows["problem"].to_list() == ["a: no number; sex: empty", "b: empty", "d: no number"]
+    assert out["patient"].equals(good["patient"])
+    fine = out.filter(pl.col("problem").is_null()).drop("problem")
+    assert fine.equals(good.filter(~pl.col("patient").is_in(rows["patient"].to_list())))
+    found = ran.json("predict icu.toml new.csv -o out.parquet", code=2)
+    assert found["bad"][2] == "line 8, column 'b': empty"
+    assert pl.read_parquet("out.parquet").equals(out)
+
+
+def test_f16_what_is_missing_is_said_for_each_column(cobasis):
+    write_table(Path("public.csv"), seed=0)
+    line = "agreement new {} --task representation --id patient --purpose study"
+    cobasis(
+        f"{line.format('w.toml')} --missing ward,age --numbers pgr:centre=40,missing=fill "
+        "--numbers er --numbers age:centre=60 --category ward=icu,surgery --category sex=f,m"
+    )
+    cobasis(f"{line.format('t.toml')} --columns public.csv --missing b,sex")
+    gaps = {}
+    for file in ("w", "t"):
+        features = tomllib.loads(Path(f"{file}.toml").read_text())["features"]
+        gaps[file] = {each["name"]: each.get("fill") for each in features if "missing" in each}
+    assert gaps["w"] == {"pgr": 40, "age": 60, "ward": None}
+    assert set(gaps["t"]) == {"b", "sex"}
+    told = cobasis(f"{line.format('x.toml')} --columns public.csv --missing bmi", code=2).stderr
+    assert "--missing bmi names no column" in told
