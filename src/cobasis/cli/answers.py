@@ -38,7 +38,7 @@ class PartyAnswer(Answer):
     party: str
 
     @classmethod
-    def by(cls, session: Any, *sources: object, **more: object) -> Self:
+    def by(cls, session: Any, *sources: object, **more: object) -> Self:  # noqa: ANN401 -- a party's
         """Take who answers in which round from a session, and the rest as `of` does."""
         return cls.of(*sources, session.agreement, party=session.name, **more)
 
