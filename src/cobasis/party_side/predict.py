@@ -165,8 +165,8 @@ def _written(
         why[row] = f"{why[row]}; {told}" if row in why else told
     good = source
     if why:
-        frame = source.frame.with_row_index(_LINE).filter(~pl.col(_LINE).is_in(list(why)))
-        good = replace(source, frame=frame.drop(_LINE))
+        left = source.frame.with_row_index(_LINE).filter(~pl.col(_LINE).is_in(list(why)))
+        good = replace(source, frame=left.drop(_LINE))
     rows = StreamedTable(good, agreement=agreement, party=session.name, report=report)
     require_id(good, session)
     ids = good.collect(pl.col(name))[name] if name else None
