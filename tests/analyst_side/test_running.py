@@ -197,7 +197,9 @@ def test_once_made_the_span_stays_and_late_parties_get_it_too(consensual):
     made.proposal("west")
     late = made.receive()
     assert verdicts(late)["west.proposal"] == "CB804"
-    assert "send 'west' the file outbox/icu.west.1-span" in late.refused[0].reason
+    assert "came after the common span was made" in late.refused[0].reason
+    made.receive()
+    assert [each.event for each in made.entries()].count("late") == 1  # once for a file
     made.reply("north", 0).unlink()
     again = made.run()
     assert (again.plan.members, set(again.written)) == (EARLY, {"north"})

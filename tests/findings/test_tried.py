@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.round_by_commands import write_table
+from cli.round_by_commands import NAMES, PUBS, write_table
 from cobasis.errors import StepError
 from cobasis.models.trainer import train
 from cobasis.party_side.accept import accept, adopt
@@ -116,6 +116,30 @@ def test_f14_what_is_wrong_is_said_once_and_in_the_words_of_the_command(sealed):
     told = sealed("send icu.toml north.csv --dry-run", code=2).stderr
     assert "empty: 0 rows" in told
     assert "the party out" not in told
+
+
+def test_f7_a_common_span_is_never_made_without_somebody_unsaid(cobasis):
+    """West's proposal is missing, and comes when the span is made."""
+    names = (*NAMES, "west")
+    cobasis.keys(names)
+    cobasis.draft(pubs=f"west.pub {PUBS}", more="--basis consensus --deadline 2099-12-31")
+    for seed, name in enumerate(names):
+        cobasis("sign icu.toml --yes", by=name)
+        write_table(Path(f"{name}.csv"), seed=seed, n_rows=60)
+    cobasis("sign icu.toml --yes", by="lab")
+    cobasis("receive icu.toml", by="lab")
+    cobasis.send(*NAMES)
+    waits = " ".join(cobasis.run(code=4).stderr.split())
+    assert "waits for the proposal of west" in waits
+    assert "go on without them: --without west" in waits
+    made = " ".join(cobasis.run("--without west").stdout.split())
+    assert "is made without west, for good" in made
+    cobasis.send("west")
+    told = " ".join(cobasis("receive icu.toml inbox", by="lab", code=3).output.split())
+    assert "[CB804]" in told
+    for who in ("lab", "west"):
+        assert "too late, the span was made without it" in cobasis("status", by=who).stdout
+    assert cobasis.json("status", by="west")["next"] == ""
 
 
 def test_f15_a_round_that_was_forgotten_stays_closed(returns):

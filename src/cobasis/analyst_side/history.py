@@ -12,7 +12,7 @@ from cobasis.protocol.agreement import Message
 from cobasis.protocol.signatures import Signature
 
 OPENED, AGREED, RECEIVED, CONSENSUS = "opened", "agreed", "received", "consensus"
-RUN, ADDED, REMOVED = "run", "added", "removed"
+LATE, RUN, ADDED, REMOVED = "late", "run", "added", "removed"
 FORGOTTEN, KEY_DESTROYED = "forgotten", "key destroyed"
 
 UNREADABLE = "unreadable"
@@ -114,6 +114,7 @@ class History:
     removed: tuple[str, ...] = ()
     without: tuple[str, ...] = ()  # whom the analyst goes on without, until it says otherwise
     contributors: tuple[str, ...] = ()  # whose directions shaped the common span
+    late: tuple[str, ...] = ()  # digests of proposals that came after it was made
     ended: tuple[str, ...] = ()  # when each exchange ended, as many as have
     outcome: Outcome | None = None
     forgotten: str = ""  # when the uploads were destroyed; empty before
@@ -146,6 +147,8 @@ class History:
         elif entry.event == CONSENSUS:
             self.contributors = tuple(told["contributors"])
             self.ended = (*self.ended, entry.time)
+        elif entry.event == LATE:
+            self.late = (*self.late, told["file"])
         elif entry.event == REMOVED and told["party"] not in self.removed:
             self.removed = (*self.removed, told["party"])
         elif entry.event == FORGOTTEN:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from cobasis.analyst_side.history import AGREED, RECEIVED, AuditRecord, Received, audit_words
+from cobasis.analyst_side.history import AGREED, LATE, RECEIVED, AuditRecord, Received, audit_words
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import line_in, read_agreement, seal, sealed_path, stem_of
 from cobasis.bundle.envelope import PLAIN, Bundle, plain_kind
@@ -325,13 +325,14 @@ def _exchange_of(session: AnalystSession, bundle: Bundle) -> Exchange:
         )
     now = session.open_exchange()
     if of.number < now.number:
-        party = bundle.manifest.sender
-        reply = session.reply(party, of)
-        ended = session.history.ended[of.number - 1]
+        party, history = bundle.manifest.sender, session.history
+        if bundle.digest not in history.late:
+            session.note(LATE, {"party": party, "exchange": of.number, "file": bundle.digest})
         raise ForeignBundleError(
-            f"{what}, of exchange {of.number} of {len(every)}, which ended on {ended}; exchange "
-            f"{now.number} takes '{now.message}'. So '{party}' has no part in what was "
-            f"made, and goes on from it: send '{party}' the file {reply.parent.name}/{reply.name}."
+            f"{what}, and came after the common span was made, on {history.ended[0]}, of "
+            f"{', '.join(history.contributors)}. '{party}' has no part in that, and takes no span "
+            f"without its proposal. Go on without it, cobasis run --without {party}, or agree on "
+            "a new round."
         )
     if of.number > now.number:
         raise ForeignBundleError(

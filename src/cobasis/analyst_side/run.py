@@ -143,8 +143,8 @@ def _made_span(session: AnalystSession, plan: Plan) -> ConsensusSpan:
     span = Analyst(session.agreement).consensus(proposals)
     told = {"anchor_tag": span.anchor_tag.hex(), "contributors": json.dumps(span.contributors)}
     write_tables(session.work.span, {"rows": span.rows}, metadata=told)
-    facts = {"contributors": list(span.contributors), "without": list(plan.without)}
-    session.note(CONSENSUS, facts)
+    away = {"without": list(plan.without), "missing": list(plan.missing)}
+    session.note(CONSENSUS, {"contributors": list(span.contributors), **away})
     return span
 
 

@@ -98,6 +98,8 @@ def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
     plan, concluded = found.plan, found.concluded
     told: dict[str, Any] = {"contributors": plan.members, "waits": plan.waits}
     lines: list[str] = []
+    if concluded is None and (away := (*plan.missing, *plan.without)):
+        lines += wrapped(f"The span is made without {listed(away)}, for good; none is added later.")
     if concluded is not None:
         certificate, outcome = concluded.certificate, concluded.outcome
         told = {

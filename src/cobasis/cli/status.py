@@ -52,6 +52,17 @@ class Standing:
         return {**dict.fromkeys(self.news.without, "left out"), **removed}
 
     @cached_property
+    def outside(self) -> dict[str, str]:
+        """The parties that the common span was made without, each with what is known of it."""
+        if self.news is None or not self.news.ended or len(self.exchanges) == 1:
+            return {}
+        late = {each.told["party"] for each in self.own if each.event == "late"}
+        late |= {self.name} if self.has("proposed") else set()
+        away = {*self.agreement.parties} - {*self.receipts(self.exchanges[0])}
+        made = "the span was made without it"
+        return {name: f"too late, {made}" if name in late else made for name in away}
+
+    @cached_property
     def late(self) -> tuple[str, ...]:
         """Who sent all, and is not in the last run."""
         if self.news is None or not self.news.trained_on:
@@ -273,6 +284,8 @@ def _message(of: Standing, exchange: "Exchange", party: str) -> str:
         out = f", {of.out[party]}" if party in of.out else ""
         late = ", after the last run" if party in of.late and exchange is of.exchanges[-1] else ""
         return f"received {_day(receipt.time)}{kept}{out}{late}"
+    if party in of.outside and exchange is of.exchanges[0]:
+        return of.outside[party]
     if party in of.out:
         return of.out[party]
     if mine and of.has(SENT_AS[exchange.message]):
@@ -299,6 +312,8 @@ def _next_of_party(of: Standing) -> tuple[str, bool]:
     from cobasis.party_side.session import SENT_AS
 
     agreement, stem = of.path.name, stem_of(of.path)
+    if of.name in of.outside and of.has("proposed"):
+        return "", False  # its accept takes no span that was made without it
     for each in of.exchanges:
         if not of.has(SENT_AS[each.message]):
             return f"cobasis send {agreement} data.csv", True
