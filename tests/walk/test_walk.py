@@ -55,7 +55,8 @@ def test_files_are_as_large_as_the_page_says(walked, agreed):
             continue  # this is none under a passphrase; tests/cli weighs one
         world = agreed if name.endswith(("-proposal", "-span")) else walked
         found = (world.folder(role) / name).stat().st_size
-        assert found == pytest.approx(size, rel=0.25), (role, name, found)
+        step = 4096 if "-upload" in name else 0  # who is held back is drawn anew
+        assert found == pytest.approx(size, rel=0.25, abs=step), (role, name, found)
 
 
 def test_only_the_named_files_cross_and_no_secret_goes_to_the_analyst(walked, agreed):
