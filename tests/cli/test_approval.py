@@ -135,14 +135,14 @@ def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, m
     ("now", "worse"),
     [
         ({}, []),
-        ({"grade": "red"}, ["P1"]),
+        ({"grade": "red"}, ["Rebuilt (P1)"]),
         ({"figures": {"explained": 0.31}}, []),
-        ({"figures": {"explained": 0.33}}, ["P1"]),
+        ({"figures": {"explained": 0.33}}, ["Rebuilt (P1)"]),
         ({"grade": "green", "figures": {}}, []),
     ],
 )
 def test_an_audit_is_worse_by_a_grade_or_a_share_that_no_draw_explains(now, worse):
-    then = {"id": "P1", "grade": "amber", "figures": {"explained": 0.3}}
+    then = {"id": "P1", "title": "Rebuilt", "grade": "amber", "figures": {"explained": 0.3}}
     assert list(approval._worse([then], [{**then, **now}])) == worse
 
 
