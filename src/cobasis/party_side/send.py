@@ -170,6 +170,7 @@ def send_again(session: PartySession, to: Path | None) -> Sent:
     with alone(session):
         place = _place(session, exchange, to)
         copy_whole(kept, place)
+        remove_tree(session.work / MARKS)  # of a file that is sent nothing is made any more
     n_bytes, digest = kept.stat().st_size, file_digest(kept)
     return Sent(path=place, digest=digest, n_bytes=n_bytes, exchange=exchange, again=True)
 
