@@ -87,23 +87,6 @@ def test_f8_accept_says_with_intervals_what_a_model_is_worth_beside_alone(ran):
     assert "one class" in found["remarks"][0]
 
 
-def test_f8_a_score_is_a_probability_and_under_noise_it_is_called_a_score(returns):
-    """Scores of ridge and rff were numbers around zero that nobody could read."""
-    site, made = returns
-    session, folder = site.session("north"), site.folder("north")
-    accept(session, site.return_file(made["north"]))
-    frame(9).drop("died").write_csv(folder / "new.csv")
-    predict(session, folder / "new.csv", to=folder / "out.csv")
-    likely = pl.read_csv(folder / "out.csv").select("probability_0", "probability_1").to_numpy()
-    np.testing.assert_allclose(likely.sum(axis=1), 1.0)
-    rows, labels = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
-    told = {"model": "ridge", "task": "classification", "seed": 0, "n_classes": 2}
-    noisy = SimpleNamespace(task="classification", classes=(0, 1), id=None, dp=object())
-    for tempered in (True, False):
-        model = train(rows, labels, tempered=tempered, **told)
-        assert "score_1" in _answers(rows, model, noisy).columns
-
-
 def test_f14_what_is_wrong_is_said_once_and_in_the_words_of_the_command(sealed):
     told = sealed("run icu.toml --model nope", by="lab", code=2).stderr
     assert "Value error" not in told
@@ -142,6 +125,48 @@ def test_f7_a_common_span_is_never_made_without_somebody_unsaid(cobasis):
     assert cobasis.json("status", by="west")["next"] == ""
 
 
+def test_f23_the_front_page_begins_with_the_picture_and_the_tutorials():
+    docs = ROOT / "docs"
+    front = (docs / "index.md").read_text(encoding="utf-8")
+    assert 0 < front.index("who-sends-what.svg") < front.index("1. The parties")
+    order = [front.index(f"\n{name}\n") for name in ("tutorial/party", "how-to/read-the-audit")]
+    order += [front.index("\nhow-to/*"), front.index("\nreference/python-api")]
+    assert order == sorted(order)
+    told = (docs / "explanation" / "gallery.md").read_text(encoding="utf-8").partition("## ")[2]
+    assert "how far a method is from pooled rows" in told.partition("{{ everything }}")[0]
+
+
+def test_f9_run_says_what_each_agreed_family_is_worth_here_and_at_a_new_party(sent):
+    """The analyst chose among the agreed families blind."""
+    sent("receive icu.toml inbox", by="lab")
+    found = sent.json("run icu.toml", by="lab")
+    assert found["model"] in found["scores"]
+    for each in found["scores"].values():
+        assert set(each) == {"these parties", "a new party"}
+        assert all(low <= value <= high for value, low, high in each.values())
+    shown = sent("run icu.toml --model logistic", by="lab").stdout
+    assert "a new party" in shown
+    assert "these parties" in shown
+    assert "a new party" not in sent("run icu.toml --model ridge --no-scores", by="lab").stdout
+
+
+def test_f8_a_score_is_a_probability_and_under_noise_it_is_called_a_score(returns):
+    """Scores of ridge and rff were numbers around zero that nobody could read."""
+    site, made = returns
+    session, folder = site.session("north"), site.folder("north")
+    accept(session, site.return_file(made["north"]))
+    frame(9).drop("died").write_csv(folder / "new.csv")
+    predict(session, folder / "new.csv", to=folder / "out.csv")
+    likely = pl.read_csv(folder / "out.csv").select("probability_0", "probability_1").to_numpy()
+    np.testing.assert_allclose(likely.sum(axis=1), 1.0)
+    rows, labels = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    told = {"model": "ridge", "task": "classification", "seed": 0, "n_classes": 2}
+    noisy = SimpleNamespace(task="classification", classes=(0, 1), id=None, dp=object())
+    for tempered in (True, False):
+        model = train(rows, labels, tempered=tempered, **told)
+        assert "score_1" in _answers(rows, model, noisy).columns
+
+
 def test_f15_a_round_that_was_forgotten_stays_closed(returns):
     """The old secret and an old return brought a removed party back."""
     site, made = returns
@@ -156,14 +181,3 @@ def test_f15_a_round_that_was_forgotten_stays_closed(returns):
         adopt(session, path)
     assert session.round.accepted() is None
     assert not session.round.joined
-
-
-def test_f23_the_front_page_begins_with_the_picture_and_the_tutorials():
-    docs = ROOT / "docs"
-    front = (docs / "index.md").read_text(encoding="utf-8")
-    assert 0 < front.index("who-sends-what.svg") < front.index("1. The parties")
-    order = [front.index(f"\n{name}\n") for name in ("tutorial/party", "how-to/read-the-audit")]
-    order += [front.index("\nhow-to/*"), front.index("\nreference/python-api")]
-    assert order == sorted(order)
-    told = (docs / "explanation" / "gallery.md").read_text(encoding="utf-8").partition("## ")[2]
-    assert "how far a method is from pooled rows" in told.partition("{{ everything }}")[0]

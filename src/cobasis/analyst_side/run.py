@@ -29,6 +29,7 @@ from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whol
 from cobasis.errors import AgreementError, RemoteError, RetentionError, StepError, WaitingError
 from cobasis.models import ModelName
 from cobasis.models.chain_file import encode_chain
+from cobasis.models.worth import Figure
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
@@ -46,6 +47,7 @@ class Concluded:
     certificate: Certificate
     files: Mapping[str, Path]  # the sealed return of each party
     written: Mapping[str, Path]  # those of them that were not there as they are
+    scores: Mapping[ModelName, Mapping[str, Figure | None]]  # of families, cross-validated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +67,7 @@ def run(
     confirmed: Collection[str] = (),
     model: ModelName | None = None,
     cluster: str | None = None,
+    scores: bool = False,
     now: datetime | None = None,
     report: Report = silent,
 ) -> RunResult:
@@ -72,7 +75,7 @@ def run(
 
     Run it again after Ctrl-C, a kill or a full disk: what is done is not done again, and all
     returns carry the same model. `confirmed` names the parties that came after the last run and
-    are to be taken in.
+    are to be taken in. `scores` asks for those of every agreed family, where something is new.
     """
     family = _family(session.agreement, model)
     with session.at_work(report) as history:
@@ -101,6 +104,7 @@ def run(
                 event=ADDED if plan.new else RUN,
                 told={**told, "parties": list(plan.new)} if plan.new else told,
                 cluster=cluster,
+                compared=session.agreement.allowed_models if scores else (),
             )
             written = {**concluded.written}
         session.tell()
@@ -171,6 +175,7 @@ def conclude(
     told: Mapping[str, Any],
     realign: bool = False,
     cluster: str | None = None,
+    compared: Collection[ModelName] = (),
 ) -> Concluded:
     """Align, certify and train, write one sealed return for each party, and record it."""
     before, everybody = session.history.outcome, sorted(parties)
@@ -192,20 +197,20 @@ def conclude(
         )
         same = before is not None and made == replace(before, returns={}, time="")
         kept = before.returns if before and same else {}  # nothing is sealed anew
+        scores = analyst.compare(() if same else compared)
         returns, written = _send_returns(session, analyst, made, kept=kept)
-    other = event == RUN and told["without"] != [*session.history.without]
     # Returns come before the line that names their digests: a kill between the two leaves returns
     # that no line names, and the same command, typed again, seals others over them.
-    if written or other or not same:
+    if written or not same or (event == RUN and told["without"] != [*session.history.without]):
         versions = [f"{each} {version(each)}" for each in _NUMBERS_DEPEND_ON]
-        facts = {**replace(made, returns=returns).told(), **told, "versions": versions}
-        session.note(event, facts)
+        session.note(event, {**replace(made, returns=returns).told(), **told, "versions": versions})
     delete_targets(session, but=name)
     return Concluded(
         outcome=cast("Outcome", session.history.outcome),
         certificate=certificate,
         files={party: session.reply(party, session.exchanges[-1]) for party in returns},
         written=written,
+        scores=scores,
     )
 
 

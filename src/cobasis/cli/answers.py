@@ -5,8 +5,6 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-_ATTRIBUTES = {"round": "round_id", "exchange": "number"}  # of an agreement, and of an exchange
-
 
 class Part(BaseModel):
     """An object, or a part of one."""
@@ -16,11 +14,12 @@ class Part(BaseModel):
     @classmethod
     def of(cls, *sources: object, **more: object) -> Self:
         """Take each field that is not given from the first source with an attribute for it."""
+        called = {"round": "round_id", "exchange": "number"}  # by an agreement, and an exchange
         found = {
-            name: getattr(source, _ATTRIBUTES.get(name, name))
+            name: getattr(source, called.get(name, name))
             for source in reversed(sources)
             for name in cls.model_fields
-            if hasattr(source, _ATTRIBUTES.get(name, name))
+            if hasattr(source, called.get(name, name))
         }
         return cls.model_validate({**found, **more})
 
@@ -354,6 +353,7 @@ class RunAnswer(Answer):
     trained_on: list[str] = Field([])
     target_carries: list[str] = Field([])
     returns: dict[str, Path] = Field({}, description="The return of each party.")
+    scores: dict[str, dict[str, list[float] | None]] = Field({}, description="By family, for whom.")
 
 
 class RemoveAnswer(PartyAnswer):

@@ -1,6 +1,6 @@
 """``cobasis run`` and ``remove``: what writes one sealed file for each party."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cobasis.analyst_side.plan import Plan
     from cobasis.analyst_side.run import RunResult
     from cobasis.analyst_side.session import AnalystSession
+    from cobasis.models.worth import Figure
 
 Outbox = Annotated[Path | None, Option("-o", "--out", help="Folder to write to; else outbox/.")]
 Cluster = Annotated[str | None, Option(help="Address of a Dask scheduler to train on.")]
@@ -40,6 +41,7 @@ def run(
     again: Annotated[list[str] | None, Option("--with", help="Take a party in again.")] = None,
     model: Annotated[ModelName | None, Option(help="Another family that is agreed.")] = None,
     cluster: Cluster = None,
+    scores: Annotated[bool, Option(help="Cross-validate every agreed family.")] = True,
     out: Outbox = None,
     yes: Yes = False,
 ) -> None:
@@ -68,7 +70,8 @@ def run(
         question = f"Take in {', '.join(new)}, and send everybody new returns?"
         consent(question, yes=yes, what="the new run")
     with progress() as report:
-        found = end(session, **told, confirmed=new, model=model, cluster=cluster, report=report)
+        told |= {"confirmed": new, "model": model, "cluster": cluster, "scores": scores}
+        found = end(session, **told, report=report)
     _say(owner, session, found)
 
 
@@ -91,6 +94,19 @@ def _first(session: "AnalystSession", plan: "Plan") -> Iterator[str]:
         yield from wrapped(f"The upload of {listed(waiting)} is in. To take it: {options}")
 
 
+def _scores(scores: "Mapping[ModelName, Mapping[str, Figure | None]]") -> Iterator[str]:
+    """Yield the table of families."""
+    if scores:
+        yield "Right answers (R2 of numbers), cross-validated, with intervals of 95 %:"
+        yield f"  {'':16}{'these parties':26}a new party"
+    for family, found in scores.items():
+        cells = [
+            f"{each[0]:.3f} ({each[1]:.3f} to {each[2]:.3f})" if each else "not measured"
+            for each in found.values()
+        ]
+        yield f"  {family:16}{cells[0]:26}{cells[1]}"
+
+
 def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
     """Print what was certified, trained and written."""
     from cobasis.cli.answers import RunAnswer
@@ -111,12 +127,14 @@ def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
             "trained_on": list(outcome.uploads),
             "target_carries": outcome.target_carries,
             "returns": concluded.files,
+            "scores": concluded.scores,
         }
         lines += certificate.summary().splitlines()
         if outcome.family is not None:
             who = f"{outcome.n_rows:,} rows of {listed(outcome.uploads)}"
             lines += wrapped(f"Model: {outcome.family}, trained on {who}.")
             lines += ["SHA-256 of the model, the same for all:", f"  {outcome.model_sha256}"]
+        lines += _scores(concluded.scores)
         lines += wrapped(f"The target descends from {listed(outcome.target_carries)}.")
     answer = RunAnswer.of(
         command="run",

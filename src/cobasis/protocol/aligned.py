@@ -62,11 +62,13 @@ class AlignedRows:
 
     def sample(self, n_rows: int) -> Block:
         """Read the first rows of each party, as many as are its share; at most all."""
-        wanted, done, parts = min(n_rows, self.n_rows), 0, []
-        for party, size in self._sizes.items():
-            before, done = done * wanted // self.n_rows, done + size
-            parts.append(_Part(party, 0, done * wanted // self.n_rows - before))
+        parts = [_Part(party, 0, size) for party, size in self.shares(n_rows).items()]
         return self._read([part for part in parts if part.stop], None)
+
+    def shares(self, n_rows: int) -> dict[str, int]:
+        """Return how many rows of each party a sample has."""
+        ends = np.cumsum([0, *self._sizes.values()]) * min(n_rows, self.n_rows) // self.n_rows
+        return dict(zip(self._sizes, np.diff(ends).tolist(), strict=True))
 
     def only(self, blocks: Sequence[int]) -> "AlignedRows":
         """Return a view that holds uploads and changes of basis of these blocks alone."""

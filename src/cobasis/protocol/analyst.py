@@ -7,6 +7,8 @@ and state lie is for whoever gives them: in memory in a simulation, in files els
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from functools import partial
 
+import numpy as np
+
 from cobasis.algorithms.base import Aligner, Alignment, align, keep_target
 from cobasis.algorithms.bases import BASES
 from cobasis.algorithms.certificate import Certificate, certify, row_moments
@@ -18,6 +20,7 @@ from cobasis.errors import RowCarryingError, StepError
 from cobasis.models import Estimator, ModelName
 from cobasis.models.passes import Pass
 from cobasis.models.trainer import Model, train
+from cobasis.models.worth import COMPARED_ROWS, Figure, cross_validated
 from cobasis.progress import Report, silent
 from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
@@ -289,6 +292,28 @@ class Analyst:
             tempered=self.agreement.dp is None,
         )
         return self._model
+
+    def compare(self, models: Iterable[ModelName]) -> dict[ModelName, dict[str, Figure | None]]:
+        """Cross-validate families on a sample of aligned rows, for these parties and a new one.
+
+        Parameters
+        ----------
+        models : iterable of str
+            Families that the agreement allows.
+
+        Returns
+        -------
+        mapping of str to mapping of str to Figure or None
+            Accuracy or R2 with its interval, by family, for "these parties" and "a new party".
+        """
+        self._report("comparing families", 0, 1)
+        rows = AlignedRows(self.uploads, self.alignment.changes_of_basis)
+        sizes = [*rows.shares(COMPARED_ROWS).values()]
+        block, owners = rows.sample(COMPARED_ROWS), np.repeat(np.arange(len(sizes)), sizes)
+        return {
+            each: cross_validated(block, owners, model=each, task=self.agreement.task, seed=0)
+            for each in models
+        }
 
     def returns(self) -> Iterator[Return]:
         """Make one return for each party, one at a time; each is for that party alone.
