@@ -197,7 +197,7 @@ def conclude(
         )
         same = before is not None and made == replace(before, returns={}, time="")
         kept = before.returns if before and same else {}  # nothing is sealed anew
-        scores = analyst.compare(() if same else compared)
+        scores = analyst.compare(compared) if compared and not same else {}
         returns, written = _send_returns(session, analyst, made, kept=kept)
     # Returns come before the line that names their digests: a kill between the two leaves returns
     # that no line names, and the same command, typed again, seals others over them.
