@@ -94,7 +94,7 @@ def test_f14_what_is_wrong_is_said_once_and_in_the_words_of_the_command(sealed):
     north = pl.read_csv("north.csv")
     north.drop("b").write_csv("north.csv")
     told = " ".join(sealed("send icu.toml north.csv --dry-run", code=2).stderr.split())
-    assert "Correct what is listed, or agree" in told
+    assert "orrect what is listed, or say with --mapping FILE" in told
     north.clear().write_csv("north.csv")
     told = sealed("send icu.toml north.csv --dry-run", code=2).stderr
     assert "empty: 0 rows" in told

@@ -4,7 +4,7 @@ import pytest
 
 from cobasis.party_side.send import send
 from cobasis.party_side.session import note
-from party_side.sites import NAMES, consortium, copied, join, ready_from
+from party_side.sites import NAMES, consortium, copied, join, keys_unencrypted, ready_from
 
 
 @pytest.fixture
@@ -30,12 +30,14 @@ def whole_round(tmp_path_factory):
             join(made.session(name), made.secret_file(name))
             paths[name] = made.folder(name) / f"{name}.upload"
             send(ready_from(made.session(name), made.table(name)), paths[name])
-        yield made, made.as_files(made.analyst_of(paths).run())
+        answers = made.as_files(made.analyst_of(paths).run())
+    return made, answers
 
 
 @pytest.fixture
-def uploaded(whole_round, tmp_path):
+def uploaded(whole_round, tmp_path, monkeypatch):
     """Everybody has uploaded."""
+    keys_unencrypted(monkeypatch)
     made = copied(whole_round[0], tmp_path / "round")
     for name in NAMES:
         note(made.session(name), table=str(made.table(name)))

@@ -221,8 +221,13 @@ def agreed(root, **changes):
     return path
 
 
-def consortium(root, monkeypatch, **changes):
-    """Keys, a sealed agreement, and the secret; keys are not encrypted, which takes seconds."""
+def keys_unencrypted(monkeypatch):
+    """Open each key at once: encrypted, one takes seconds."""
     monkeypatch.setattr(session_module, "load_identity", lambda path, **_: PEOPLE[path.stem])
+
+
+def consortium(root, monkeypatch, **changes):
+    """Keys, a sealed agreement, and the secret."""
+    keys_unencrypted(monkeypatch)
     path = agreed(root, **changes)
     return Consortium(root=root, identities=PEOPLE, lab=PEOPLE["lab"], agreement_path=path, key=KEY)

@@ -70,17 +70,6 @@ def test_another_party_and_another_round_are_not_kept_waiting(make):
         assert len({each.work for each in (*first, other)}) == 3
 
 
-def test_a_secret_that_a_killed_join_had_opened_goes_when_the_next_command_begins(make):
-    site = make()
-    opened = on("replace", "secret.bin")
-    with pytest.raises(Killed), at_call(1, dying_after, counts=opened):
-        join(site.session("north"), site.secret_file("north"))
-    left = site.session("north").work / "opened"
-    assert [each.read_bytes() for each in left.rglob("secret.bin")] == [site.key]
-    with alone(site.session("north")):
-        assert not left.exists()
-
-
 def test_projected_rows_of_a_killed_prepare_go_and_its_directions_stay_sealed(site):
     to = site.folder("north") / "north.upload"
     ready = ready_from(site.session("north"), site.table("north"))
