@@ -63,7 +63,7 @@ def test_r4_a_column_in_another_unit_or_place_is_asked_about_at_the_party(sealed
     south.with_columns(a=pl.col("d") * 40, d=pl.col("a") / 40).write_csv("south.csv")
     line = "send icu.toml south.csv --signed-by Officer"
     terminal.setattr("cobasis.cli.options.on_terminal", lambda: True)
-    said = sealed(line, by="south", typed="n\n", code=2).output
+    said = sealed(line, by="south", typed="n\n\n", code=2).output
     assert "look unlike the agreement" in said
     assert "Nothing was made" in said
     assert "Wrote" in sealed(line, by="south", typed="y\ny\n").output

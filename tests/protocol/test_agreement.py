@@ -15,6 +15,7 @@ from cobasis.algorithms import AlignerName
 from cobasis.errors import AgreementError, OptionError
 from cobasis.features.contract import CategoryFeature
 from cobasis.protocol.agreement import missing_fields
+from cobasis.protocol.approval import Approver, Record
 from cobasis.protocol.dp_terms import DPTerms
 from protocol.consortium import NAMES, NONE, WIDTH, agree
 from protocol.people import ANALYST, PEOPLE, REAL, identity
@@ -79,7 +80,7 @@ CONTRADICTIONS = {
     ),
     "the analyst is a party": (
         {"enrolled": PEOPLE, "analyst": identity("north")},
-        "enrolled and analyst names north more than once",
+        "north, north have one and the same name",
     ),
     "rows in a family": ({"models": ("ridge", "svm")}, "models names 'svm', whose file is made"),
     "rows in the model": ({"model": "svm", "enrolled": PEOPLE}, "model='svm' carries rows"),
@@ -178,6 +179,7 @@ def test_no_field_can_be_changed_afterwards():
     assert agreement.digest() == before
 
 
+OFFICER = Approver(party="north", **identity("officer", role="approver").model_dump())
 CHANGED = {
     "round_id": {"round_id": "icu-2027", "commitment": made().commitment},
     "parties": {"parties": NAMES[::-1]},
@@ -210,6 +212,8 @@ CHANGED = {
     "enrolled": {"enrolled": PEOPLE},
     "analyst": {"analyst": ANALYST},
     "dp": {"basis": "haar", "dp": TERMS},
+    "record": {"record": Record(contacts="lab")},
+    "approvers": {"enrolled": PEOPLE, "approvers": (OFFICER,)},
     "features.unit": {"features": (NumericFeature(name="x0", unit="kg"), *made().features[1:])},
     "features.low": {"features": (NumericFeature(name="x0", low=0.0), *made().features[1:])},
     "features.high": {"features": (NumericFeature(name="x0", high=9.0), *made().features[1:])},

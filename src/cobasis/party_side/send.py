@@ -138,10 +138,7 @@ def send(
         session.vault.finish_upload(number, written.digest)
         told = {exchange.message: written.digest, "analyst": session.analyst.name, "history": head}
         session.transcript.append(SENT_AS[exchange.message], {**told, "exchange": exchange.number})
-        sent = _delivered(session, exchange, place, digest=written.digest)
-        for path in (session.work / _PAYLOAD, session.work / MARKS):
-            remove_tree(path)
-        return sent
+        return _delivered(session, exchange, place, digest=written.digest)
 
 
 def finish(session: PartySession, to: Path | None) -> Sent | None:
@@ -170,7 +167,6 @@ def send_again(session: PartySession, to: Path | None) -> Sent:
     with alone(session):
         place = _place(session, exchange, to)
         copy_whole(kept, place)
-        remove_tree(session.work / MARKS)  # of a file that is sent nothing is made any more
     n_bytes, digest = kept.stat().st_size, file_digest(kept)
     return Sent(path=place, digest=digest, n_bytes=n_bytes, exchange=exchange, again=True)
 
@@ -209,6 +205,8 @@ def _delivered(
     # and is nowhere outside.
     copy_whole(made, to)
     move_whole(made, made.with_suffix(SENT))
+    for path in (session.work / _PAYLOAD, session.work / MARKS):  # nothing is made of them any more
+        remove_tree(path)
     return Sent(path=to, digest=digest, n_bytes=n_bytes, exchange=exchange, again=again)
 
 

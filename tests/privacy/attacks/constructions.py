@@ -94,6 +94,7 @@ def facts(upload, **changes):
 
 
 ABOUT = {
+    "mapped": "",
     "party": "north",
     "round_id": "icu-2026",
     "agreement": "a" * 64,
