@@ -55,6 +55,7 @@ RETURN = Return(
     trained_on=("north", "south"),
     target_carries=("south", "east"),
     simulated=False,
+    others=MODEL,
 )
 
 
@@ -83,7 +84,7 @@ def same(found, sent):
         one, other = getattr(found, name), getattr(sent, name)
         if isinstance(other, np.ndarray):
             np.testing.assert_array_equal(one, other, strict=True)
-        elif name == "model" and other is not None:
+        elif name in {"model", "others"} and other is not None:
             assert encode_chain(one) == encode_chain(other)
         else:
             assert one == other, name

@@ -160,7 +160,7 @@ def test_predict_and_export_write_what_they_say_and_over_no_table(ran):
     write_table(Path("new.csv"), seed=9)
     assert "40 predictions" in ran("predict icu.toml new.csv -o out.csv").stdout
     likely = ["probability_no", "probability_yes"]
-    assert pl.read_csv("out.csv").columns == ["patient", "prediction", *likely]
+    assert pl.read_csv("out.csv").columns == ["patient", "prediction", *likely, "model"]
     assert ran.json("predict icu.toml new.csv -o out.csv")["n_rows"] == 40
     table = Path("north.csv").read_bytes()
     for line in ("predict icu.toml new.csv", "export icu.toml"):

@@ -6,8 +6,8 @@ import pytest
 
 from cobasis.party_side.accept import accept
 from cobasis.party_side.audit import Question, approve, audited
-from cobasis.party_side.predict import score
 from cobasis.party_side.send import send
+from cobasis.party_side.worth import score
 from faults import died, dying_after
 from party_side.sites import copied, ready_from
 

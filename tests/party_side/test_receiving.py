@@ -19,9 +19,10 @@ from cobasis.errors import (
 )
 from cobasis.keys.identity import Identity
 from cobasis.party_side.accept import accept, accept_news, adopt, look_at
-from cobasis.party_side.predict import export_onnx, predict, score, usable
+from cobasis.party_side.predict import export_onnx, predict, usable
 from cobasis.party_side.send import send
 from cobasis.party_side.session import news_at
+from cobasis.party_side.worth import score
 from cobasis.protocol.messages import ConsensusSpan, Return
 from cobasis.protocol.signatures import News, Receipt, check_countersigned, sign_receipt
 from party_side.sites import NAMES, ROUND, agreed, frame, join, ready_from
@@ -51,7 +52,7 @@ def test_from_the_table_to_predictions_that_keep_their_ids(returns):
         read = {"csv": pl.read_csv, "parquet": pl.read_parquet}[suffix](out)
         tables.append(read.with_columns(pl.col("patient").cast(pl.String).str.zfill(7)))
     one, two = tables
-    assert one.columns == ["patient", "prediction", "probability_0", "probability_1"]
+    assert one.columns == ["patient", "prediction", "probability_0", "probability_1", "model"]
     assert one["patient"].to_list() == new["patient"].to_list()
     assert ((one["probability_1"] > 0.5) == (one["prediction"] == 1)).all()
     assert one.select("patient", "prediction").equals(two.select("patient", "prediction"))

@@ -26,9 +26,9 @@ from cobasis.party_side import session as session_module
 from cobasis.party_side.accept import accept, accept_news, adopt
 from cobasis.party_side.audit import Audited, approve
 from cobasis.party_side.author import Authorship, issue
-from cobasis.party_side.predict import score
 from cobasis.party_side.send import send
 from cobasis.party_side.session import forget
+from cobasis.party_side.worth import score
 from cobasis.privacy.audit.report import audit
 from cobasis.protocol import aligned
 from faults import BROKEN, FULL, at_call, calls_of, changes, every, half

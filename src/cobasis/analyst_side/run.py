@@ -34,6 +34,7 @@ from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.messages import ConsensusSpan, SpanProposal
+from cobasis.protocol.others import model_without
 from cobasis.protocol.span_lines import SpanLine
 
 _NAME_DIGITS = 24
@@ -311,7 +312,7 @@ def _send_returns(
             digests[party] = kept[party]
             continue
         enclosed = enclose_return(
-            returned,
+            replace(returned, others=model_without(analyst, party, like=returned.model)),
             agreement=session.agreement,
             sender=session.name,
             upload=outcome.uploads[party],

@@ -24,7 +24,11 @@ _TABLE = 2**30 + 2**16
 
 PARTS: dict[Kind, dict[str, int]] = {
     "upload": {"upload.safetensors": 2**44},
-    "return": {"fit.safetensors": 2**31 + 2**16, "model.safetensors": 2**28},
+    "return": {
+        "fit.safetensors": 2**31 + 2**16,
+        "model.safetensors": 2**28,
+        "others.safetensors": 2**28,
+    },
     "proposal": {"span.safetensors": _TABLE},
     "consensus": {"span.safetensors": _TABLE},
     "receipt": {"receipt.json": 2**20},
@@ -32,7 +36,7 @@ PARTS: dict[Kind, dict[str, int]] = {
 }
 """By kind: which parts there are, and how many bytes each may have. No bundle names others."""
 
-_OPTIONAL = {"model.safetensors"}  # a representation has no model
+_OPTIONAL = {"model.safetensors", "others.safetensors"}  # a representation has no model
 
 
 class Part(BaseModel):

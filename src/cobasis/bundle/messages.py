@@ -78,11 +78,13 @@ def return_in(bundle: Bundle, *, agreement: Agreement, party: str) -> Return:
         evidence = told.get("evidence")
         if evidence not in get_args(Evidence):
             refuse(bundle.what, "its evidence is none that a certificate has")
+        others = bundle.parts.get("others.safetensors")
         return Return(
             party=party,
             agreement_digest=bytes.fromhex(manifest.agreement),
             change_of_basis=_table(bundle, "fit.safetensors", tensor="change_of_basis"),
             model=_model(bundle, agreement),
+            others=None if others is None else model_in(others.read_bytes(), agreement),
             evidence=cast("Evidence", evidence),
             trained_on=_names(bundle, "trained_on"),
             target_carries=_names(bundle, "target_carries"),
@@ -269,6 +271,8 @@ def enclose_return(
                 "travel. Turn it into one with cobasis.models.sources.read_chain."
             )
         parts["model.safetensors"] = encode_chain(made.model)
+    if made.others is not None:
+        parts["others.safetensors"] = encode_chain(made.others)
     signed = tuple(lines)
     return _enclosed("return", made, agreement, sender=sender, told=told, parts=parts, lines=signed)
 

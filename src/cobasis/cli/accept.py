@@ -10,8 +10,8 @@ from cobasis.cli.options import Files, Owner, agreed, grouped, listed, progress,
 from cobasis.errors import CobasisError, WaitingError
 
 if TYPE_CHECKING:
-    from cobasis.party_side.predict import Scores
     from cobasis.party_side.session import PartySession
+    from cobasis.party_side.worth import Scores
 
 
 @grouped
@@ -152,10 +152,11 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
     from cobasis.algorithms.certificate import CAVEAT
     from cobasis.cli.answers import ReturnAnswer
     from cobasis.party_side import accept as accepting
-    from cobasis.party_side.predict import score_quietly
+    from cobasis.party_side.worth import fit_local, score_quietly
 
     taken = accepting.accept(session, path)
     with progress() as report:
+        chosen = fit_local(session, report=report)
         scores = score_quietly(session, report=report)
     lines = [
         f"Accepted {path.name}.",
@@ -169,21 +170,32 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
         model = "The model, the same at every party, has the SHA-256"
         lines += [model, f"  {taken.model_sha256}"]
     lines += scores_in_words(scores)
+    if chosen is not None:
+        lines += wrapped(f"For your rows, by those that you uploaded: {_CHOSEN[chosen]}.")
     if taken.model_sha256:
         lines += ["Next:", f"  cobasis predict {session.path.name} NEW.csv -o OUT.csv"]
     return ReturnAnswer.of(taken, return_sha256=taken.bundle, score=scores), lines
+
+
+_CHOSEN = {
+    "common": "the common model as it is",
+    "intercept": "the common model with an intercept of your own",
+    "slope": "the common model with an intercept and a slope of your own",
+    "mix": "a mix of the common model and one of your own",
+    "alone": "a model of your own alone",
+}
 
 
 def scores_in_words(scores: "Scores") -> Iterator[str]:
     """Yield what the model is worth, for people."""
     if scores.together:
         yield f"On {scores.n_rows:,} rows that never left, with intervals of 95 %:"
-        yield f"  {'':24}{'together':26}{'alone':>8}{'constant':>10}"
+        yield f"  {'':24}{'together':26}{'local':>8}{'alone':>8}{'constant':>10}"
         for name, (value, low, high) in scores.together.items():
             within = f" ({low:.3f} to {high:.3f})" if low < high else ""
-            others = [each.get(name) for each in (scores.alone, scores.constant)]
-            alone, constant = ("-" if each is None else f"{each.value:.3f}" for each in others)
-            yield f"  {name:24}{f'{value:.3f}{within}':26}{alone:>8}{constant:>10}"
+            beside = [each.get(name) for each in (scores.local, scores.alone, scores.constant)]
+            local, alone, constant = ("-" if e is None else f"{e.value:.3f}" for e in beside)
+            yield f"  {name:24}{f'{value:.3f}{within}':26}{local:>8}{alone:>8}{constant:>10}"
     if scores.verdict is not None:
         shown = f"no difference that {scores.n_rows:,} rows can show"
         told = {"no difference": shown}.get(scores.verdict, f"{scores.verdict} than alone")

@@ -19,6 +19,9 @@ def predict(
         list[Path], Argument(metavar="[AGREEMENT] DATA", help="New rows, CSV or Parquet.")
     ],
     out: Annotated[Path, Option("-o", "--out", help="Predictions, CSV or Parquet.")],
+    model: Annotated[
+        Literal["local", "common"], Option(help="As fitted to your rows, or as all have it.")
+    ] = "local",
 ) -> None:
     """Predict new rows with the common model; the id column is kept beside each prediction.
 
@@ -34,7 +37,7 @@ def predict(
     data = the_one(rest, what="a table of new rows, CSV or Parquet")
     session = owner.party(agreement)
     with progress() as report:
-        found = predicting.predict(session, data, to=out, report=report)
+        found = predicting.predict(session, data, to=out, model=model, report=report)
     told = [f"line {each.line}, column '{each.column}': {each.problem}" for each in found.bad]
     answer = PredictAnswer.by(session, found, command="predict", path=out, bad=list(told))
     if len(told) > _SHOWN:
@@ -61,7 +64,7 @@ def score(
     Example: cobasis score icu.toml later.csv
     """
     from cobasis.cli.answers import ScoreAnswer
-    from cobasis.party_side import predict as scoring
+    from cobasis.party_side import worth as scoring
 
     agreement, rest = agreed(words)
     table = the_one(rest, what="one table, CSV or Parquet") if rest else None

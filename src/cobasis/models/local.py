@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import log_softmax
+import scipy
 
 from cobasis.linalg.arrays import Matrix
-from cobasis.models import Task
-from cobasis.models.chain import ABSENT, Affine, Chain, folded
+from cobasis.models import ModelName, Task
+from cobasis.models.chain import ABSENT, Affine, Chain, ChainFamily, folded
 from cobasis.models.passes import Labels
 
 Kind = Literal["common", "intercept", "slope", "mix", "alone"]
@@ -23,6 +22,16 @@ Kind = Literal["common", "intercept", "slope", "mix", "alone"]
 
 Train: TypeAlias = Callable[[Matrix, Labels], Chain]
 """Trains a model of a party's own."""
+
+FAMILIES: Mapping[ChainFamily, ModelName] = {
+    "linear": "ridge",
+    "rff": "rff",
+    "logistic": "logistic",
+}
+"""Those whose models can be mixed; each as an agreement calls it."""
+
+MOST_PARTIES = 20
+"""With more, a model of the others for each would be trained too often."""
 
 NEEDS: Mapping[Kind, tuple[int, int]] = {"intercept": (20, 5), "slope": (100, 20)}
 """Rows, and rows of each class that a party has, from which on something is tried."""
@@ -106,7 +115,9 @@ def losses(outputs: Matrix, labels: Labels, *, task: Task) -> Matrix:
     if task == "regression":
         squared: Matrix = (outputs[:, 0] - labels) ** 2
         return squared
-    likely = log_softmax(outputs, axis=1)[np.arange(len(labels)), labels.astype(np.int64)]
+    likely = scipy.special.log_softmax(outputs, axis=1)[
+        np.arange(len(labels)), labels.astype(np.int64)
+    ]
     return np.minimum(-likely, _WORST)
 
 
@@ -123,7 +134,7 @@ def adjusted(outputs: Matrix, labels: Labels, *, task: Task, sloped: bool = Fals
     # no row of would otherwise get minus infinity.
     def objective(told: Matrix) -> tuple[float, Matrix]:
         slope, intercept = told[0], told[1:]
-        likely = log_softmax(slope * known + intercept, axis=1)
+        likely = scipy.special.log_softmax(slope * known + intercept, axis=1)
         excess = np.exp(likely) - true
         far = told - start
         steep = np.sum(excess * known) if sloped else 0.0
@@ -134,7 +145,7 @@ def adjusted(outputs: Matrix, labels: Labels, *, task: Task, sloped: bool = Fals
 
     start = np.concatenate([[1.0], np.zeros(outputs.shape[1])])
     bounds = [(0.0, None), *[(None, None)] * outputs.shape[1]]
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+    found = scipy.optimize.minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds).x
     return Adjustment(float(found[0]), found[1:])
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -152,7 +152,7 @@ def adopt(session: PartySession, path: Path) -> ConsensusSpan:
 
 
 def accept(session: PartySession, path: Path) -> Accepted:
-    """Check what came back, and keep it; `cobasis.party_side.predict.score` says its worth.
+    """Check what came back, and keep it; `cobasis.party_side.worth.score` says its worth.
 
     A later return of the same round, after a party came or left, takes the place of this one.
     """
@@ -175,6 +175,7 @@ def accept(session: PartySession, path: Path) -> Accepted:
             change_of_basis=returned.change_of_basis,
             model=model,
             model_sha256="" if model is None else hashlib.sha256(model).hexdigest(),
+            others=None if returned.others is None else encode_chain(returned.others),
             evidence=returned.evidence,
             trained_on=returned.trained_on,
             target_carries=returned.target_carries,
@@ -188,18 +189,19 @@ def accept(session: PartySession, path: Path) -> Accepted:
         session.round.accept(accepted)
         for sent in session.work.glob(f"*{SENT}"):  # what was sent has arrived
             remove_tree(sent)
-        session.transcript.append(
-            "accepted",
-            {
-                "return": digest,
-                "model_sha256": accepted.model_sha256,
-                "evidence": accepted.evidence,
-                "trained_on": list(accepted.trained_on),
-                "target_carries": list(accepted.target_carries),
-                "exchange": exchanges(agreement)[-1].number,
-            },
-        )
+        told: dict[str, Any] = {"return": digest, "exchange": exchanges(agreement)[-1].number}
+        session.transcript.append("accepted", {**told, **_told(accepted)})
         return accepted
+
+
+def _told(accepted: Accepted) -> dict[str, Any]:
+    """Return what the transcript says of a return."""
+    return {
+        "model_sha256": accepted.model_sha256,
+        "evidence": accepted.evidence,
+        "trained_on": list(accepted.trained_on),
+        "target_carries": list(accepted.target_carries),
+    }
 
 
 def _upload_of(session: PartySession, upload: object) -> str:

@@ -30,10 +30,10 @@ class Message:
 
     @property
     def n_bytes(self) -> int:
-        """The bytes of a message's arrays, those of a return's model among them."""
-        model: Chain | TrainedModel | None = getattr(self, "model", None)
-        arrays = [each for each in vars(self).values() if isinstance(each, np.ndarray)]
-        return sum(each.nbytes for each in arrays) + (0 if model is None else model.n_bytes)
+        """The bytes of a message's arrays, those of a return's models among them."""
+        held = vars(self).values()
+        arrays = sum(each.nbytes for each in held if isinstance(each, np.ndarray))
+        return arrays + sum(each.n_bytes for each in held if isinstance(each, Chain | TrainedModel))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,6 +168,8 @@ class Return(Message):
         Which agreement it belongs to; G_i.
     model : Chain, TrainedModel or None
         What travels, or an estimator in a simulation; None for representation.
+    others : Chain or None
+        The same family, trained without this party's rows, for its local fit.
     evidence : {"not a random turn", "cannot tell"}
         What the certificate says of this party.
     trained_on, target_carries : tuple of str
@@ -190,6 +192,7 @@ class Return(Message):
     trained_on: tuple[str, ...]
     target_carries: tuple[str, ...]
     simulated: bool
+    others: Chain | None = None
 
 
 def encode_labels(

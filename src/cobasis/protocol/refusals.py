@@ -179,9 +179,10 @@ def check_return(returned: Return, agreement: Agreement, *, n_components: int, p
     model, task, width = returned.model, agreement.task, change.shape[1]
     if isinstance(model, Chain):
         # a representation has no classes, and no chain has a width of 0: it is refused
-        n_outputs = 1 if task == "regression" else len(agreement.classes)
-        told = model.head == "prediction", model.widths[0], model.widths[-1]
-        fits = told == (task == "regression", width, n_outputs)
+        told = task == "regression", width, 1 if task == "regression" else len(agreement.classes)
+        both = [model, returned.others or model]
+        ends = {(each.head == "prediction", each.widths[0], each.widths[-1]) for each in both}
+        fits = ends == {told} and both[0].family == both[1].family
     elif model is None:
         fits = task == "representation"
     else:

@@ -55,7 +55,13 @@ class Accepted(Hidden):
     bundle: str  # digest of the sealed file that it came in
     time: str  # when the analyst made it
     model_sha256: str = ""  # the same at every party
+    others: bytes | None = None  # a model file too, trained without this party
+    local: bytes | None = None  # what the model became here, over the party's own columns
+    chosen: str | None = None  # None where nothing was compared
     orthogonality: float | None = None  # how far G'G is from I where the method makes rotations
+
+
+_MODELS = ("model", "others", "local")
 
 
 class Vault(Hidden):
@@ -315,9 +321,9 @@ class RoundRecords(Hidden):
         """Keep a return that was checked; a later one takes its place."""
         about = asdict(accepted)
         arrays = {"change_of_basis": about.pop("change_of_basis")}
-        model = about.pop("model")
-        if model is not None:
-            arrays["model"] = np.frombuffer(model, dtype=np.uint8)
+        models = {name: about.pop(name) for name in _MODELS}
+        given = {name: each for name, each in models.items() if each is not None}
+        arrays |= {name: np.frombuffer(each, dtype=np.uint8) for name, each in given.items()}
         self._records.put(f"{self._folder}/return", arrays=arrays, about=about)
 
     def accepted(self) -> Accepted | None:
@@ -325,13 +331,10 @@ class RoundRecords(Hidden):
         record = self._records.get(f"{self._folder}/return")
         if record is None:
             return None
-        about, model = dict(record.about), record.arrays.get("model")
+        about, arrays = dict(record.about), dict(record.arrays)
         about |= {name: tuple(about[name]) for name in ("trained_on", "target_carries")}
-        return Accepted(
-            change_of_basis=record.arrays["change_of_basis"],
-            model=None if model is None else model.tobytes(),
-            **about,
-        )
+        about |= {name: arrays[name].tobytes() for name in _MODELS if name in arrays}
+        return Accepted(change_of_basis=arrays["change_of_basis"], **{"model": None, **about})
 
     def forget(self) -> None:
         """Destroy secret, consensus and return; nothing happens where there are none."""

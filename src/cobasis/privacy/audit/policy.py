@@ -284,7 +284,8 @@ def _models(facts: Facts) -> Finding:
         return Finding("H5", "green", words)
     words = (
         f"What may come back is {', '.join(facts.models)}, as a checked model file: weights, "
-        "no records, nothing that could run by itself."
+        "no records, nothing that could run by itself. Of ridge, rff and logistic each party also "
+        "gets the model of the others, without its own rows, for its local fit."
     )
     if _TREES.isdisjoint(facts.models):
         return Finding("H5", "green", words)

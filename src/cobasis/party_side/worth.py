@@ -1,0 +1,215 @@
+"""What the model is worth to a party, and what it becomes for the party's own rows."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from cobasis.bundle.messages import model_in
+from cobasis.errors import (
+    CobasisError,
+)
+from cobasis.linalg.arrays import Matrix
+from cobasis.models import ModelName
+from cobasis.models.chain import Chain
+from cobasis.models.chain_file import encode_chain
+from cobasis.models.local import FAMILIES, Kind, Train, fit_locally, over_columns
+from cobasis.models.trainer import train
+from cobasis.models.worth import Figure, Verdict, compared, figures
+from cobasis.party_side.predict import Usable, usable
+from cobasis.party_side.rows import PartyRows, gathered, open_rows
+from cobasis.party_side.session import PartySession, alone, notes
+from cobasis.progress import Report, silent
+from cobasis.protocol.messages import Labels
+
+MOST_CELLS = 2**25
+"""Cells of the rows that the party's own model is trained on, 256 MB; of more, a random part."""
+
+_ONE_CLASS = "all of these rows are of one class: they say nothing of AUC and calibration"
+
+_WORSE_HERE = (
+    "the common model is worse here than the party's own: before using it, look whether labels and "
+    "units mean the same at all parties"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scores:
+    """Figures on the rows that a party held back; for its own screen."""
+
+    n_rows: int
+    # of each measure, by name
+    together: Mapping[str, Figure] = field(default_factory=dict)
+    alone: Mapping[str, Figure] = field(default_factory=dict)  # own model, on raw uploaded rows
+    constant: Mapping[str, Figure] = field(default_factory=dict)  # shares of those, or their mean
+    local: Mapping[str, Figure] = field(default_factory=dict)  # where it is not together's
+    verdict: Verdict | None = None  # together against alone
+    remarks: tuple[str, ...] = ()
+
+
+def score(session: PartySession, *, table: Path | None = None, report: Report = silent) -> Scores:
+    """Score what was accepted on rows that the party never uploaded.
+
+    Without a table these are the held-back rows of the one that it uploaded. Rows of another
+    table are left out where they were uploaded, in this round or in an earlier one.
+    """
+    agreement = session.agreement
+
+    def nothing(reason: str) -> Scores:
+        return Scores(n_rows=0, remarks=(reason,))
+
+    if agreement.task == "representation":
+        return nothing("the round was for a representation: there is no model to score")
+    if not agreement.holdout and table is None:
+        return nothing("the agreement holds no rows back; give a table: cobasis score TABLE")
+    noted = Path(notes(session).get("table", ""))
+    place = table or noted
+    if not place.is_file() and table is None:
+        gone = f"the table '{place}' is not there any more; give it: cobasis score TABLE"
+        # the note is forgotten with the round
+        return nothing(gone) if place != Path() else Scores(n_rows=0)
+    use = usable(session, model="common")
+    rows = _unseen(session, place, use=use, report=report)
+    if not rows.n_held:
+        return nothing(f"every row of '{place.name}' was uploaded, so none is left to score on")
+    own = rows
+    if not rows.n_sent and noted.is_file():
+        own = _unseen(session, noted, use=use, report=report)
+    return _scored(session, rows, own=own, use=use)
+
+
+def score_quietly(session: PartySession, *, report: Report = silent) -> Scores:
+    """Score on held-back rows; where the table cannot be read any more, say why in a remark."""
+    try:
+        return score(session, report=report)
+    except CobasisError as error:
+        remark = f"the table cannot be scored on: {error.args[0]}"
+        return Scores(n_rows=0, remarks=(remark.rstrip("."),))
+
+
+def _unseen(session: PartySession, table: Path, *, use: Usable, report: Report) -> PartyRows:
+    """Open a table, and hold back every row that was not uploaded."""
+    rows = open_rows(session, table, report=report)
+    seen = use.dataset.knows(rows.marks, rows.marks[:0])
+    if rows.ids is not None:
+        seen = seen | use.dataset.knows(rows.ids[:0], rows.ids)
+    return replace(rows, held=~seen)
+
+
+def _scored(session: PartySession, rows: PartyRows, *, own: PartyRows, use: Usable) -> Scores:
+    """Predict the rows that were never uploaded, three ways."""
+    held, truth, task = gathered(rows.kept), rows.kept.labels(), session.agreement.task
+    if truth is None:
+        return Scores(n_rows=0)
+
+    def measured(model: Chain, rows: Matrix) -> Mapping[str, Figure]:
+        certain = model.likely and session.agreement.dp is None
+        likely = model.scores(rows, method=model.method) if certain else None
+        return figures(truth, model.predict(rows), likely=likely, task=task)
+
+    aligned, one_class = use.aligned(held), task == "classification" and len(np.unique(truth)) == 1
+    remarks: tuple[str, ...] = (_ONE_CLASS,) if one_class else ()
+    found = Scores(n_rows=len(truth), together=measured(use.model, aligned))
+    if (fitted := usable(session)).local:
+        found = replace(found, local=measured(fitted.model, held))
+    if not own.n_sent:
+        gone = "the table that was uploaded is not there, so there is nothing beside it"
+        return replace(found, remarks=(*remarks, gone))
+    uploaded, labels = _own_rows(own)
+    kind = use.model.family
+    family: ModelName = "ridge" if kind == "linear" else kind
+    alone, more = _alone(session, uploaded, labels=labels, family=family)
+    remarks += more
+    if len(uploaded) < own.n_sent:
+        remarks += (
+            f"the party's own model was trained on {len(uploaded):,} of its rows, at random",
+        )
+    if task == "regression":
+        guess, shares = np.full(len(truth), labels.mean()), None
+    else:
+        counts = np.bincount(labels.astype(np.int64), minlength=len(session.agreement.classes))
+        guess = np.full(len(truth), np.argmax(counts))
+        shares = np.tile(counts / counts.sum(), (len(truth), 1))
+    constant = figures(truth, guess, likely=shares, task=task)
+    if alone is None:
+        return replace(found, constant=constant, remarks=remarks)
+    verdict = compared(use.model.predict(aligned), alone.predict(held), truth=truth, task=task)
+    if verdict == "worse":
+        remarks += (_WORSE_HERE,)
+    return replace(
+        found, alone=measured(alone, held), constant=constant, verdict=verdict, remarks=remarks
+    )
+
+
+def _own_rows(rows: PartyRows) -> tuple[Matrix, Labels]:
+    """Return the rows that were uploaded, encoded, and their labels; at most so many cells."""
+    chosen = ~rows.held
+    most = max(1, MOST_CELLS // rows.table.shape[1])
+    if rows.n_sent > most:  # those with the smallest fingerprints, which are random numbers
+        chosen = chosen & (rows.marks <= np.sort(rows.marks[chosen])[most - 1])
+    own = rows.table.only(chosen)
+    return gathered(own), np.asarray(own.labels())
+
+
+def _alone(
+    session: PartySession, own: Matrix, *, labels: Labels, family: ModelName
+) -> tuple[Chain | None, tuple[str, ...]]:
+    """Train the party's own model, or say why there is none."""
+    task = session.agreement.task
+    if task == "classification" and len(np.unique(labels)) == 1:
+        return None, ("all uploaded rows are of one class, so the party has no model of its own",)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of scikit-learn, about few rows
+            return _trainer(session, family)(own, labels), ()
+    except (CobasisError, ValueError) as error:
+        kind = type(error).__name__
+        return None, (f"the party's rows do not allow a model of family '{family}' ({kind})",)
+
+
+def _trainer(session: PartySession, family: ModelName) -> Train:
+    """Return what trains a model on the party's raw rows."""
+    agreement = session.agreement
+    how: Any = {
+        "model": family,
+        "task": agreement.task,
+        "n_classes": len(agreement.classes),
+        "tempered": agreement.dp is None,
+    }
+    return lambda rows, labels: cast("Chain", train(rows, labels, seed=0, aligned=False, **how))
+
+
+def fit_local(session: PartySession, *, report: Report = silent) -> Kind | None:
+    """Choose what the accepted model becomes for the party's rows, and keep it.
+
+    None where the return has no model of the others, or the uploaded rows are not there any more.
+    """
+    found, place = session.round.accepted(), Path(notes(session).get("table", ""))
+    if found is None or found.others is None or not place.is_file():
+        return None
+    agreement = session.agreement
+    try:
+        use = usable(session, model="common")
+        if (family := FAMILIES.get(use.model.family)) is None:
+            return None
+        own = _unseen(session, place, use=use, report=report)
+        rows, labels = _own_rows(own)
+        map_in = use.aligned(np.eye(agreement.n_features))  # F_i G_i
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of scikit-learn, about few rows
+            fit = fit_locally(
+                rows,
+                labels,
+                common=over_columns(use.model, map_in),
+                others=over_columns(model_in(found.others, agreement), map_in),
+                train=_trainer(session, family),
+            )
+    except (CobasisError, ValueError):  # `score` says what is wrong with the table
+        return None
+    local = None if fit.kind == "common" else encode_chain(fit.chain)
+    with alone(session):
+        session.round.accept(replace(found, local=local, chosen=fit.kind))
+    return fit.kind
