@@ -204,9 +204,10 @@ def _delivered(
     # Copied first: renamed first, a kill in between would leave a file that counts as delivered
     # and is nowhere outside.
     copy_whole(made, to)
-    move_whole(made, made.with_suffix(SENT))
-    for path in (session.work / _PAYLOAD, session.work / MARKS):  # nothing is made of them any more
+    # Removed before it: behind it nobody comes here again, and they would stay.
+    for path in (session.work / _PAYLOAD, session.work / MARKS):
         remove_tree(path)
+    move_whole(made, made.with_suffix(SENT))
     return Sent(path=to, digest=digest, n_bytes=n_bytes, exchange=exchange, again=again)
 
 
