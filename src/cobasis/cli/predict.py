@@ -23,7 +23,7 @@ def predict(
         Literal["local", "common"], Option(help="As fitted to your rows, or as all have it.")
     ] = "local",
 ) -> None:
-    """Predict new rows with the common model; the id column is kept beside each prediction.
+    """Predict new rows; the id column is kept beside each prediction.
 
     A row with a cell that is not as agreed gets none; the command then ends with 2.
     A classification adds a column for each class: a probability, or a score under noise.

@@ -9,9 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from cobasis.bundle.messages import model_in
-from cobasis.errors import (
-    CobasisError,
-)
+from cobasis.errors import CobasisError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import ModelName
 from cobasis.models.chain import Chain
