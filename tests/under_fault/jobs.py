@@ -31,6 +31,7 @@ from cobasis.party_side.session import forget
 from cobasis.party_side.worth import score
 from cobasis.privacy.audit.report import audit
 from cobasis.protocol import aligned
+from cobasis.tables.cells import dialect_of
 from faults import BROKEN, FULL, at_call, calls_of, changes, every, half
 from party_side.sites import (
     ENROLLED,
@@ -308,6 +309,7 @@ def _copied(stage):
     """Always the same place: copies are made one after the other."""
     place = Path(f"{stage}-failing")
     shutil.rmtree(place, ignore_errors=True)
+    dialect_of.cache_clear()  # a command is a process of its own, which has seen no file yet
     return shutil.copytree(stage, place)
 
 
