@@ -98,7 +98,7 @@ check_and_test() { # pytest comes last, so that its summary closes the output
     check || exit 1
     wait "$documenting"
     "$venv/bin/python" -m pytest -n 2 --dist loadscope --no-loadscope-reorder \
-        --cov=cobasis --cov-report= "$@"
+        --cov --cov-report= "$@"
     for package in linalg algorithms protocol; do
         printf 'lines and branches of %s that tests reach, in %%: ' "$package"
         "$venv/bin/python" -m coverage report --format=total --precision=1 --fail-under=95 \
