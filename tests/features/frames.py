@@ -10,9 +10,9 @@ LACTATE = NumericFeature(
     name="lactate", centre=2, scale=1.5, unit="mmol/l", low=0, missing="fill", fill=1.25
 )
 WARD = CategoryFeature(name="ward", values=("icu", "7", "true"), unknown="other", missing="level")
-SEX = CategoryFeature(name="sex", values=("f", "m"))
+SEX = CategoryFeature(name="sex", values=("f", "m"), base="f")
 MIXED = (AGE, WARD, LACTATE, SEX)
-WIDTH = 1 + 5 + 1 + 2
+WIDTH = 1 + 5 + 1 + 1
 
 
 def mixed(n_rows=4):
@@ -28,9 +28,9 @@ def mixed(n_rows=4):
 
 
 ENCODED = [
-    [0.0, 1, 0, 0, 0, 0, 0.0, 1, 0],
-    [1.0, 0, 0, 0, 1, 0, -0.5, 0, 1],
-    [-2.0, 0, 0, 0, 0, 1, 1.0, 0, 1],
-    [-1.0, 0, 1, 0, 0, 0, -0.5, 1, 0],
+    [0.0, 1, 0, 0, 0, 0, 0.0, 0],
+    [1.0, 0, 0, 0, 1, 0, -0.5, 1],
+    [-2.0, 0, 0, 0, 0, 1, 1.0, 1],
+    [-1.0, 0, 1, 0, 0, 0, -0.5, 0],
 ]
 """What `mixed` becomes."""

@@ -46,7 +46,8 @@ BAD_CATEGORIES = [
     *(WORDS | {"values": values} for values in ((), ("",), ("a", "a"), ["a"], (1,))),
     WORDS | {"values": tuple(f"w{i}" for i in range(1001))},
     *(WORDS | other for other in ({"name": ""}, {"unknown": "drop"}, {"missing": "fill"})),
-    *(WORDS | other for other in ({"kind": "number"}, {"centre": 0.0})),
+    *(WORDS | other for other in ({"kind": "number"}, {"centre": 0.0}, {"base": "c"})),
+    {"name": "x", "values": ("a",), "base": "a"},
 ]
 
 
@@ -84,9 +85,9 @@ def test_each_cell_has_one_level_or_is_refused():
 def test_encoded_columns_describe_themselves_in_order():
     columns = encoded_columns(MIXED)
     assert len(columns) == width_of(MIXED) == WIDTH
-    names = "age,ward=icu,ward=7,ward=true,ward: any other,ward: missing,lactate,sex=f,sex=m"
+    names = "age,ward=icu,ward=7,ward=true,ward: any other,ward: missing,lactate,sex=m"
     assert [each.name for each in columns] == names.split(",")
-    assert [each.level for each in columns] == [None, 0, 1, 2, 3, 4, None, 0, 1]
+    assert [each.level for each in columns] == [None, 0, 1, 2, 3, 4, None, 1]
     assert [each.feature.name for each in columns[:2]] == ["age", "ward"]
 
 

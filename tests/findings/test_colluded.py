@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 from experiments.attacks.membership import by_span
 
 from cobasis.algorithms.consensus import consensus_span, weighted_directions
-from cobasis.features.contract import CategoryFeature, NumericFeature
+from cobasis.features.contract import CategoryFeature, NumericFeature, with_bases
+from cobasis.features.encoder import encode
 from cobasis.linalg.directions import leading_directions
 from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.privacy.attacks import Release
@@ -25,9 +27,11 @@ def discrete(levels, size, precision, *, features=()):
     rng = np.random.default_rng(1)
     draws = [(each * rng.random(600) ** 2).astype(int) for each in levels]
     if features:
-        draws = [column for each in draws for column in np.eye(max(levels))[each].T]
-    rows = np.stack(draws, axis=1).astype(float)
-    if not features:
+        words = [np.array(tuple("abcdef"))[each] for each in draws]
+        table = pl.DataFrame({f"w{at}": each for at, each in enumerate(words)})
+        rows = encode(table, features, party="north")
+    else:
+        rows = np.stack(draws, axis=1).astype(float)
         features = tuple(
             NumericFeature(name=f"c{at}", scale=most - 1.0, low=0.0, high=most - 1.0)
             for at, most in enumerate(levels)
@@ -74,7 +78,7 @@ def test_r1_records_of_few_values_count_as_rebuilt_where_enough_bits_leave(
 
 def test_r1_words_beside_each_other_and_decimals_are_counted_as_they_are():
     words = tuple(CategoryFeature(name=f"w{at}", values=tuple("abcdef")) for at in range(4))
-    found = colluded(discrete((6,) * 4, 1, "fp64", features=words))  # m = 24, of 1,296 rows
+    found = colluded(discrete((6,) * 4, 1, "fp64", features=with_bases(words)))  # of 1,296 rows
     assert (found.grade, found.figures["exact"]) == ("red", 1)
     assert "enough to give records back whole" in found.words
     assert found.figures["bits_of_record"] == pytest.approx(4 * np.log2(6))

@@ -1,13 +1,20 @@
 """What users of the first version met with their tables (F11, F16, F18 to F20)."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
+from pydantic import TypeAdapter
 
 from cli.round_by_commands import write_table
+from cobasis import simulate
+from cobasis.bundle.agreement_file import read_draft
+from cobasis.errors import AgreementError
+from cobasis.features.contract import Feature
 from cobasis.party_side.rows import gathered, open_rows
 from cobasis.party_side.session import open_session
 from cobasis.tables import open_table
@@ -111,3 +118,28 @@ def test_f16_what_is_missing_is_said_for_each_column(cobasis):
     assert set(gaps["t"]) == {"b", "sex"}
     told = cobasis(f"{line.format('x.toml')} --columns public.csv --missing bmi", code=2).stderr
     assert "--missing bmi names no column" in told
+
+
+def test_f20_a_column_that_follows_from_others_is_dropped_by_name(cobasis):
+    """Three categories in 334 rows of credit, as many components as columns."""
+    words = ("checking=none,low,high", "purpose=car,goods,study", "sex=female,male")
+    line = "agreement new icu.toml --numbers age:centre=35,scale=11 --task classification"
+    told = cobasis(" ".join([line, *(f"--category {each}" for each in words)])).stdout
+    said = "No column of its own has what follows from others: purpose=car, sex=female."
+    assert said in " ".join(told.split())
+    draft = read_draft(Path("icu.toml"))
+    assert draft["n_anchor_rows"] == 1 + 3 + 2 + 1
+    features = TypeAdapter(tuple[Feature, ...]).validate_json(json.dumps(draft["features"]))
+    rng = np.random.default_rng(0)
+
+    def dealt(_):
+        age = rng.integers(20, 70, size=334)
+        table = {"age": age} | {f.name: rng.choice(f.values, 334) for f in features[1:]}
+        return pl.DataFrame(table), ((table["checking"] == "none") | (age < 30)).astype(int)
+
+    rows = {name: dealt(name) for name in ("north", "south", "east")}
+    done = simulate(rows, rng=rng, n_components=7, features=features)
+    assert min(done.score(*dealt("new")).values()) > 0.7
+    whole = [each.model_copy(update={"base": None}) for each in features[1:]]
+    with pytest.raises(AgreementError, match=r"above the 7 .*each of checking, purpose, sex add"):
+        simulate(rows, rng=rng, n_components=9, features=[features[0], *whole])

@@ -75,7 +75,8 @@ FEATURES = """\
 # outside low and high; missing = "fill" lets fill stand for empty cells, else they are refused.
 #
 # A category has a closed list of words. unknown = "other" gives all other words one level,
-# missing = "level" gives empty cells one; without them such cells are refused.
+# missing = "level" gives empty cells one; without them such cells are refused. base is the word
+# without a column of its own: every category but the first has one, else columns are dependent.
 """
 
 EXAMPLE = """\

@@ -238,6 +238,7 @@ _WORDS = {"columns", "numbers", "categories", "missing", "classes", "models", "d
 
 def _asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     """Return the fields that were told, and on a terminal those that were asked for."""
+    from cobasis.features.contract import with_bases
     from cobasis.party_side import draft
 
     def table(said: str) -> Path:
@@ -270,7 +271,7 @@ def _asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     blank = {*_words(missing)} - {"fill", "refuse", *(each.name for each in found)}
     if blank and found:
         raise OptionError(f"--missing {listed(sorted(blank))} names no column. Name one of them.")
-    fields["features"] = found or None
+    fields["features"] = with_bases(found) or None
     fields["classes"] = _classes(_words(told.get("classes", "")), fields, example)
     fields["models"] = _words(told.get("models", "")) or None
     fields["dp"] = draft.dp_of_words(told["dp"]) if "dp" in told else None
@@ -368,7 +369,11 @@ def _show(
         secrets={each.name: author.secret(each.name) for each in people.parties if digest},
     )
     lead = lead or f"Wrote {path}, of round '{answer.round}'."
-    owner.say(answer, [lead, *_lines(answer, own=own, more=more)])
+    features = fields.get("features", ())
+    bases = [f"{each['name']}={each['base']}" for each in features if "base" in each]
+    if bases:
+        lead += f" No column of its own has what follows from others: {', '.join(bases)}."
+    owner.say(answer, [*wrapped(lead), *_lines(answer, own=own, more=more)])
 
 
 def _lines(answer: "AgreementAnswer", *, own: "Identity | None", more: str) -> Iterator[str]:

@@ -104,6 +104,9 @@ class CategoryFeature(BaseModel):
         Whether a party may have empty cells, which then have one column more.
     blanks_at_most : float or None
         The share of empty cells, from 0 to 1, above which a party is asked whether that is right.
+    base : str or None
+        The word that has no column of its own. The columns of all levels add up to one in every
+        row, so of two categories with all their columns one column follows from the others.
 
     Notes
     -----
@@ -114,6 +117,8 @@ class CategoryFeature(BaseModel):
     >>> ward = CategoryFeature(name="ward", values=("icu", "surgery"), missing="level")
     >>> ward.levels, ward.code("surgery"), ward.code(""), ward.code("Surgery")
     (('icu', 'surgery', None), 1, 2, -1)
+    >>> width_of([ward, CategoryFeature(name="sex", values=("female", "male"), base="female")])
+    4
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
@@ -124,17 +129,20 @@ class CategoryFeature(BaseModel):
     unknown: Literal["refuse", "other"] = "refuse"
     missing: Literal["refuse", "level"] = "refuse"
     blanks_at_most: BlankShare = None
+    base: Annotated[Word | None, Field(exclude_if=lambda word: word is None)] = None
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
-        """Refuse a word that stands twice: it would have two columns."""
+        """Refuse a word that stands twice, and a base that is none or alone."""
         if len(set(self.values)) != len(self.values):
             raise ValueError("values holds a word more than once")
+        if self.base is not None and (self.base not in self.values or len(self.levels) == 1):
+            raise ValueError(f"base={self.base!r} is to be one of several levels, a word of values")
         return self
 
     @property
     def levels(self) -> tuple[str | None, ...]:
-        """What each column stands for: the words, ``""`` for all others, None for empty cells."""
+        """What a cell may stand for: the words, ``""`` for all others, None for empty cells."""
         other = ("",) if self.unknown == "other" else ()
         empty = (None,) if self.missing == "level" else ()
         return (*self.values, *other, *empty)
@@ -239,6 +247,21 @@ def listed_features(features: Iterable[Feature]) -> tuple[Feature, ...]:
     return listed
 
 
+def with_bases(features: Iterable[Feature]) -> tuple[Feature, ...]:
+    """Give every category but the first a base: no column then follows from all others."""
+    found: list[Feature] = []
+    whole = False
+    for each in features:
+        if isinstance(each, CategoryFeature) and each.base is None and len(each.levels) > 1:
+            each = each.model_copy(update={"base": each.values[0]}) if whole else each  # noqa: PLW2901
+            whole = True
+        found.append(each)
+    return tuple(found)
+
+
 def width_of(features: Iterable[Feature]) -> int:
     """Return how many columns features become: m."""
-    return sum(1 if isinstance(each, NumericFeature) else len(each.levels) for each in features)
+    return sum(
+        1 if isinstance(each, NumericFeature) else len(each.levels) - (each.base is not None)
+        for each in features
+    )

@@ -173,9 +173,12 @@ def _columns_of(feature: Feature) -> list[EncodedColumn]:
     words = {"": ": any other", None: ": missing"}
     return [
         EncodedColumn(
-            name=feature.name + words.get(level, f"={level}"), feature=feature, level=position
+            name=feature.name + words.get(level, f"={level}"),
+            feature=feature,
+            level=position,
         )
         for position, level in enumerate(feature.levels)
+        if level is None or level != feature.base
     ]
 
 
@@ -231,9 +234,10 @@ class Encoder:
         for column in columns:
             feature, count = self.features[done], len(column) if column.ndim > 1 else 1
             if isinstance(feature, CategoryFeature):
-                for position in range(len(feature.levels)):
-                    np.equal(column, position, out=out[at + position])
-                at += len(feature.levels)
+                for position, level in enumerate(feature.levels):
+                    if level is None or level != feature.base:
+                        np.equal(column, position, out=out[at])
+                        at += 1
             else:
                 constants = self._constants(done, count)
                 _scale(np.atleast_2d(column).T, constants, out[at : at + count].T)

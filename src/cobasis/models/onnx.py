@@ -200,7 +200,7 @@ def _write_numbers(sheet: _Sheet, columns: Sequence[tuple[Any, str]]) -> tuple[s
 
 
 def _write_category(sheet: _Sheet, feature: CategoryFeature, name: str) -> tuple[str, list[str]]:
-    """Write a column of zeros and ones for each level; return what a row may not have, too."""
+    """Write a column of zeros and ones for all but the base; return what a row may not have."""
 
     def ones_where(*words: str) -> str:
         known = sheet.weight(np.array([words], dtype=object))
@@ -211,6 +211,8 @@ def _write_category(sheet: _Sheet, feature: CategoryFeature, name: str) -> tuple
     other = sheet.put("Sub", sheet.weight([[1.0]]), told)
     refused = {other: feature.unknown == "refuse", empty: feature.missing == "refuse"}
     levels = [column for column, never in refused.items() if not never]
+    if feature.base is not None:
+        agreed = ones_where(*(word for word in feature.values if word != feature.base))
     faults = [sheet.row_sum(column) for column, never in refused.items() if never]
     return sheet.put("Concat", agreed, *levels, axis=1), faults
 

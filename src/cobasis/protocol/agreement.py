@@ -231,7 +231,7 @@ class Agreement(Strict):
 
     @property
     def n_features(self) -> int:
-        """m: the columns of what is projected; a category has one for each of its levels."""
+        """m: the columns of what is projected; a category has one for each level but its base."""
         return width_of(self.features)
 
     @property
@@ -311,6 +311,14 @@ def _size_problems(agreement: Agreement) -> Iterator[str]:
     n_features, n_anchor_rows = agreement.n_features, agreement.n_anchor_rows
     if agreement.n_components > n_features:
         yield f"n_components={agreement.n_components} is above the {n_features} features"
+    whole = [x.name for x in agreement.features if x.kind == "category" and x.base is None]
+    rank = n_features - max(0, len(whole) - 1)
+    if rank < agreement.n_components <= n_features and not BASES[agreement.basis].under_dp:
+        yield (
+            f"n_components={agreement.n_components} is above the {rank} columns that no rows make "
+            f"dependent, since those of each of {', '.join(whole)} add up to one: name a base for "
+            "all but one of these categories"
+        )
     if n_anchor_rows < agreement.n_components:
         yield (
             f"n_anchor_rows={n_anchor_rows} is below n_components, so images would be "

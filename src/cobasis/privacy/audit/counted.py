@@ -10,7 +10,7 @@ from math import log2
 
 import numpy as np
 
-from cobasis.features.contract import CategoryFeature, NumericFeature
+from cobasis.features.contract import CategoryFeature, NumericFeature, width_of
 from cobasis.linalg.arrays import Matrix
 from cobasis.privacy.audit.subject import Subject
 
@@ -58,8 +58,9 @@ def tried(subject: Subject) -> float | None:
             values = (start + step * np.arange(round(count)))[:, np.newaxis]
             here = np.rint((some.rows[:, first] - start) / step).astype(np.intp)
         else:
-            values = np.eye(round(count))
-            here = some.rows[:, first : first + len(values)].argmax(axis=1)
+            values = np.delete(np.eye(round(count)), [] if np.isnan(start) else int(start), axis=1)
+            cells = some.rows[:, first : first + values.shape[1]]
+            here = (cells @ values.T - values.sum(axis=1) / 2).argmax(axis=1)  # the nearest
         axes = subject.basis[first : first + values.shape[1]]
         made = (made[:, np.newaxis] + values @ axes).reshape(-1, subject.n_components)
         theirs, first = theirs * len(values) + here, first + values.shape[1]
@@ -69,14 +70,15 @@ def tried(subject: Subject) -> float | None:
 def _columns(subject: Subject) -> Iterator[tuple[float, float, float]]:
     """Yield of each column how many values it may have, the first one and the step, as encoded.
 
-    A column of words has no step. A number lies on the decimals that were seen, within what was
-    agreed and seen.
+    A column of words has no step, and its base, if any, in place of a first value. A number lies on
+    the decimals that were seen, within what was agreed and seen.
     """
     first = 0
     for feature in subject.features or [NumericFeature(name="-")] * subject.rows.shape[1]:
         if isinstance(feature, CategoryFeature):
-            yield len(feature.levels), 0.0, 0.0
-            first += len(feature.levels)
+            base = np.nan if feature.base is None else feature.levels.index(feature.base)
+            yield len(feature.levels), base, 0.0
+            first += width_of([feature])
             continue
         values = subject.rows[:, first] * feature.scale + feature.centre
         agreed = [each for each in (feature.low, feature.high) if each is not None]
