@@ -83,7 +83,10 @@ def test_f8_accept_says_with_intervals_what_a_model_is_worth_beside_alone(ran):
         "For your rows",
     ):
         assert words in shown
+    assert "For your rows" in ran("score icu.toml").stdout
     told = ran.json("score icu.toml")["score"]
+    assert told["chosen"] in {"common", "intercept", "slope", "mix", "alone"}
+    assert bool(told["local"]) == (told["chosen"] != "common")
     assert told["verdict"] in {"better", "no difference", "worse"}
     assert all(low <= value <= high for value, low, high in told["together"].values())
     one = write_table(Path("later.csv"), seed=8)

@@ -156,7 +156,7 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
 
     taken = accepting.accept(session, path)
     with progress() as report:
-        chosen = fit_local(session, report=report)
+        fit_local(session, report=report)
         scores = score_quietly(session, report=report)
     lines = [
         f"Accepted {path.name}.",
@@ -170,8 +170,6 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
         model = "The model, the same at every party, has the SHA-256"
         lines += [model, f"  {taken.model_sha256}"]
     lines += scores_in_words(scores)
-    if chosen is not None:
-        lines += wrapped(f"For your rows, by those that you uploaded: {_CHOSEN[chosen]}.")
     if taken.model_sha256:
         lines += ["Next:", f"  cobasis predict {session.path.name} NEW.csv -o OUT.csv"]
     return ReturnAnswer.of(taken, return_sha256=taken.bundle, score=scores), lines
@@ -200,5 +198,7 @@ def scores_in_words(scores: "Scores") -> Iterator[str]:
         shown = f"no difference that {scores.n_rows:,} rows can show"
         told = {"no difference": shown}.get(scores.verdict, f"{scores.verdict} than alone")
         yield from wrapped(f"The model of all beside one of your own rows alone: {told}.")
+    if scores.chosen is not None:
+        yield from wrapped(f"For your rows, by those that you uploaded: {_CHOSEN[scores.chosen]}.")
     for remark in scores.remarks:
         yield from wrapped(f"Note: {remark}.")

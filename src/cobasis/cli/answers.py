@@ -1,5 +1,6 @@
 """What ``--json`` prints; ``docs/reference/json.md`` is written from these models."""
 
+from itertools import product
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,13 +16,10 @@ class Part(BaseModel):
     def of(cls, *sources: object, **more: object) -> Self:
         """Take each field that is not given from the first source with an attribute for it."""
         called = {"round": "round_id", "exchange": "number"}  # by an agreement, and an exchange
-        found = {
-            name: getattr(source, called.get(name, name))
-            for source in reversed(sources)
-            for name in cls.model_fields
-            if hasattr(source, called.get(name, name))
-        }
-        return cls.model_validate({**found, **more})
+        for source, name in product(sources, cls.model_fields):
+            if hasattr(source, word := called.get(name, name)):
+                more.setdefault(name, getattr(source, word))
+        return cls.model_validate(more)
 
 
 class Answer(Part):
@@ -89,9 +87,11 @@ class ScorePart(Part):
 
     n_rows: int = Field(description="Rows it was scored on.")
     together: dict[str, list[float]] = Field(description="Each measure, and its interval.")
+    local: dict[str, list[float]] = Field(description="Of the local model, where it is another.")
     alone: dict[str, list[float]] = Field(description="Of a model of the party's own.")
     constant: dict[str, list[float]] = Field(description="Of the classes' shares, or the mean.")
     verdict: str | None = Field(description="better, no difference or worse than alone.")
+    chosen: str | None = Field(description="Of local fits, as `judge-a-model` has them; or null.")
     remarks: list[str]
 
 

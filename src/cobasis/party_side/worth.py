@@ -45,6 +45,7 @@ class Scores:
     constant: Mapping[str, Figure] = field(default_factory=dict)  # shares of those, or their mean
     local: Mapping[str, Figure] = field(default_factory=dict)  # where it is not together's
     verdict: Verdict | None = None  # together against alone
+    chosen: str | None = None  # what the local fit came to; None where nothing was compared
     remarks: tuple[str, ...] = ()
 
 
@@ -54,10 +55,11 @@ def score(session: PartySession, *, table: Path | None = None, report: Report = 
     Without a table these are the held-back rows of the one that it uploaded. Rows of another
     table are left out where they were uploaded, in this round or in an earlier one.
     """
-    agreement = session.agreement
+    agreement, found = session.agreement, session.round.accepted()
+    chosen = None if found is None else found.chosen
 
-    def nothing(reason: str) -> Scores:
-        return Scores(n_rows=0, remarks=(reason,))
+    def nothing(*reasons: str) -> Scores:
+        return Scores(n_rows=0, chosen=chosen, remarks=reasons)
 
     if agreement.task == "representation":
         return nothing("the round was for a representation: there is no model to score")
@@ -68,7 +70,7 @@ def score(session: PartySession, *, table: Path | None = None, report: Report = 
     if not place.is_file() and table is None:
         gone = f"the table '{place}' is not there any more; give it: cobasis score TABLE"
         # the note is forgotten with the round
-        return nothing(gone) if place != Path() else Scores(n_rows=0)
+        return nothing(gone) if place != Path() else nothing()
     use = usable(session, model="common")
     rows = _unseen(session, place, use=use, report=report)
     if not rows.n_held:
@@ -76,7 +78,7 @@ def score(session: PartySession, *, table: Path | None = None, report: Report = 
     own = rows
     if not rows.n_sent and noted.is_file():
         own = _unseen(session, noted, use=use, report=report)
-    return _scored(session, rows, own=own, use=use)
+    return replace(_scored(session, rows, own=own, use=use), chosen=chosen)
 
 
 def score_quietly(session: PartySession, *, report: Report = silent) -> Scores:
