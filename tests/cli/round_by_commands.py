@@ -99,7 +99,8 @@ class Typed:
         write_table(self.folder / "public.csv", seed=0)
         return self(
             f"agreement new {file} {pubs} --columns public.csv --label sick --id patient "
-            "--purpose study --task classification --n-components 3 --retention-days 30 "
+            "--i-may-publish --purpose study --task classification --n-components 3 "
+            "--retention-days 30 "
             f"--model ridge --models ridge,logistic --minimum-parties 2 --yes {more}"
         )
 

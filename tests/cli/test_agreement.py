@@ -69,7 +69,7 @@ def test_a_constant_that_is_none_is_refused(cobasis):
 def test_on_a_terminal_what_is_missing_is_asked_again_until_it_can_stand(cobasis):
     write_table(cobasis.folder / "public.csv", seed=0)
     answers = [
-        *("study", "none.csv", "public.csv", "guess", "", "ill", "sick", "patient"),
+        *("study", "none.csv", "public.csv", "guess", "", "ill", "sick", "patient", "y"),
         *("many", "", "0", "45", "", "someday", "2030-01-31", "0.7", ""),
     ]
     told = cobasis("agreement new icu.toml", typed="\n".join(answers) + "\n").stderr
@@ -103,6 +103,7 @@ def test_a_term_that_cannot_stand_is_refused_and_nothing_is_written(cobasis):
     before = sorted(cobasis.folder.iterdir())
     line = f"agreement new icu.toml {PUBS} --columns public.csv --label sick --id patient"
     terms = "--purpose p --task classification --n-components 3 --retention-days 30 --yes"
+    terms += " --i-may-publish"
     for code, each in REFUSED.items():
         for words in each:
             assert f"[{code}]" in cobasis(f"{line} {terms} {words}", code=2).stderr, words

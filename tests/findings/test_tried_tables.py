@@ -109,15 +109,51 @@ def test_f16_what_is_missing_is_said_for_each_column(cobasis):
         f"{line.format('w.toml')} --missing ward,age --numbers pgr:centre=40,missing=fill "
         "--numbers er --numbers age:centre=60 --category ward=icu,surgery --category sex=f,m"
     )
-    cobasis(f"{line.format('t.toml')} --columns public.csv --missing b,sex")
+    cobasis(f"{line.format('t.toml')} --columns public.csv --i-may-publish --missing b,sex")
     gaps = {}
     for file in ("w", "t"):
         features = tomllib.loads(Path(f"{file}.toml").read_text())["features"]
         gaps[file] = {each["name"]: each.get("fill") for each in features if "missing" in each}
     assert gaps["w"] == {"pgr": 40, "age": 60, "ward": None}
     assert set(gaps["t"]) == {"b", "sex"}
-    told = cobasis(f"{line.format('x.toml')} --columns public.csv --missing bmi", code=2).stderr
+    told = cobasis(
+        f"{line.format('x.toml')} --columns public.csv --i-may-publish --missing bmi", code=2
+    ).stderr
     assert "--missing bmi names no column" in told
+
+
+def test_f18_what_tells_of_people_becomes_public_only_where_somebody_says_that_it_may(
+    cobasis, monkeypatch
+):
+    write_table(Path("public.csv"), seed=0)
+    table = pl.read_csv("public.csv").with_row_index("case")
+    wards = pl.Series("ward", ["icu"] * 31 + ["hall"] * 9)
+    table.with_columns(wards).write_csv("people.csv")
+    line = "agreement new icu.toml --columns people.csv --label sick --id patient --purpose study "
+    line += "--task classification"
+    told = " ".join(cobasis(line, code=2).stderr.split())
+    assert "'people.csv' has identifiers, or 10 rows or more, so it looks like people" in told
+    assert "say --i-may-publish; else give a code book" in told
+    told = cobasis(f"{line} --i-may-publish", code=2).stderr
+    assert "another value in every row, in case" in told
+    assert not Path("icu.toml").exists()
+    typed = f"{line} --leave-out case"
+    with monkeypatch.context() as here:
+        here.setattr("cobasis.cli.options.on_terminal", lambda: True)
+        asked = cobasis(typed, typed="n\n", code=2).stderr
+    assert "Features, of people.csv: a, b, c, d, sex, ward." in asked
+    assert "people.csv looks like people. May its means" in asked
+    assert not Path("icu.toml").exists()
+    told = cobasis(f"{typed} --i-may-publish", code=0).stderr
+    assert "In fewer than 10 rows, so any other word: ward=hall." in told
+    features = tomllib.loads(Path("icu.toml").read_text())["features"]
+    assert {each["source"] for each in features} == {"people.csv"}
+    assert features[-1]["values"] == ["icu"]
+    Path("book.csv").write_text("a,b,sex,sick\n60,1.5,f,no\n70,2.5,m,yes\n")
+    new = "agreement new book.toml --columns book.csv --label sick --numbers c:centre=1"
+    cobasis(f"{new} --task classification --purpose study")
+    features = tomllib.loads(Path("book.toml").read_text())["features"]
+    assert [each["source"] for each in features] == ["told by the author", *["book.csv"] * 3]
 
 
 def test_f20_a_column_that_follows_from_others_is_dropped_by_name(cobasis):

@@ -13,17 +13,15 @@ from typer import Argument, Option
 
 from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.cli import options
-from cobasis.cli.options import Owner, consent, grouped, listed, wrapped
-from cobasis.errors import CobasisError, OptionError
+from cobasis.cli.options import Owner, ask, consent, grouped, listed, wrapped
+from cobasis.errors import OptionError
 from cobasis.models import ModelName, Task
 
 if TYPE_CHECKING:
     from cobasis.cli.answers import AgreementAnswer
+    from cobasis.features.contract import Feature
     from cobasis.keys.identity import Identity
     from cobasis.party_side.author import Authorship, People
-
-Text = Callable[[str], str]
-"""An agreement's text, for a commitment."""
 
 _PEOPLE = ("parties", "approvers", "analyst")
 _BY_COMMAND = {"parties", "enrolled", "analyst", "commitment"}
@@ -74,8 +72,12 @@ class Terms:
     """What is agreed, as far as it is told; fields of the agreement, and words for some."""
 
     columns: Annotated[
-        Path | None, Option(help="A public table: columns, words, means and spreads become public.")
+        Path | None, Option(help="A table: its columns, words, means and spreads become public.")
     ] = None
+    leave_out: Annotated[str | None, Option(help="Columns of it that are no features.")] = None
+    i_may_publish: Annotated[
+        bool, Option("--i-may-publish", help="What is computed of its rows may become public.")
+    ] = False
     numbers: Annotated[
         list[str] | None, Option(help="Columns of numbers: age or age:centre=60,unit=years.")
     ] = None
@@ -120,7 +122,11 @@ class Terms:
     @property
     def told(self) -> dict[str, Any]:
         """What was told."""
-        return {word: each for word, each in vars(self).items() if each is not None}
+        return {
+            word: each
+            for word, each in vars(self).items()
+            if each is not None and each is not False
+        }
 
     @property
     def digest(self) -> str:
@@ -161,7 +167,7 @@ def new(
     last = author.last()
     known = People.of(read_draft(file, text=last.text))
     if edited:
-        _refuse_options(author, terms)
+        author.refuse_options(terms.digest if terms.told else "")
         people = People.of(read_draft(file)).joined(people)
     identity = _author(owner, people)
     text = _edited(author, people) if edited else _drawn_up(author, people, terms)
@@ -188,18 +194,6 @@ def new(
     _show(owner, author, identity, changed=changed, more=void)
 
 
-def _refuse_options(author: "Authorship", terms: Terms) -> None:
-    """Raise OptionError where a file is there and options describe another one."""
-    from cobasis.bundle.agreement_file import text_of
-
-    last = author.last()
-    if terms.told and (last.words, last.text) != (terms.digest, text_of(author.path)):
-        raise OptionError(
-            f"'{author.path}' exists, and options describe a new agreement. Edit the file, and "
-            f"type 'cobasis agreement new {author.path}' without options, or choose another name."
-        )
-
-
 def _author(owner: Owner, people: "People") -> "Identity | None":
     """Open the key of the party that makes the secret; None while somebody is not enrolled."""
     from cobasis.keys.identity import refuse_other_key
@@ -213,16 +207,16 @@ def _author(owner: Owner, people: "People") -> "Identity | None":
     return identity
 
 
-def _edited(author: "Authorship", people: "People") -> Text:
-    """Return the file's text with who takes part."""
+def _edited(author: "Authorship", people: "People") -> Callable[[str], str]:
+    """Return the file's text with who takes part, for a commitment."""
     from cobasis.bundle.agreement_file import complete, text_of
 
     text, told = text_of(author.path), {name: getattr(people, name) for name in _PEOPLE}
     return lambda commitment: complete(text, path=author.path, commitment=commitment, **told)
 
 
-def _drawn_up(author: "Authorship", people: "People", terms: Terms) -> Text:
-    """Return a new agreement's text from options, questions and defaults."""
+def _drawn_up(author: "Authorship", people: "People", terms: Terms) -> Callable[[str], str]:
+    """Return a new agreement's text from options, questions and defaults, for a commitment."""
     from cobasis.bundle.agreement_text import new_text
     from cobasis.party_side.draft import draft_fields
 
@@ -232,7 +226,8 @@ def _drawn_up(author: "Authorship", people: "People", terms: Terms) -> Text:
     return lambda commitment: new_text({**fields, "commitment": commitment or None})
 
 
-_WORDS = {"columns", "numbers", "categories", "missing", "classes", "models", "dp"}
+_WORDS = {"columns", "leave_out", "i_may_publish", "numbers", "categories", "missing", "classes"}
+_WORDS |= {"models", "dp"}
 """Terms that are read by themselves; every other one is a field of the agreement."""
 
 
@@ -254,20 +249,23 @@ def _asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     missing, example = told.get("missing", ""), told.get("columns")
     columns = told.get("numbers", []), told.get("categories", [])
     found = draft.features_of_words(*columns, missing=missing)
-    _ask(fields, "purpose", "What is the model for, and who may use it")
+    ask(fields, "purpose", "What is the model for, and who may use it")
     if not found and example is None:
-        _ask(fields, "example", "Public table with all columns (CSV, Parquet)", read=table)
+        ask(fields, "example", "Public table with all columns (CSV, Parquet)", read=table)
         example = fields.pop("example", None)
     for word in {"label", "id"} & set(fields):
         column(word, fields[word])
-    _ask(fields, "task", "classification, regression or representation", default="classification")
+    options.ask(
+        fields, "task", "classification, regression or representation", default="classification"
+    )
     if fields.get("task") != "representation":
-        _ask(fields, "label", "Column of labels", read=partial(column, "label"))
+        ask(fields, "label", "Column of labels", read=partial(column, "label"))
     question = "Column of identifiers, to know people again; it never leaves"
-    _ask(fields, "id", question, read=partial(column, "id"))
+    ask(fields, "id", question, read=partial(column, "id"))
     if example is not None:
         leave = [fields.get("label", ""), fields.get("id", ""), *(each.name for each in found)]
-        found += draft.features_of_example(example, leave_out=leave, missing=missing)
+        leave += _words(told.get("leave_out", ""))
+        found += _described(example, leave, id_column=fields.get("id", ""), told=told)
     blank = {*_words(missing)} - {"fill", "refuse", *(each.name for each in found)}
     if blank and found:
         raise OptionError(f"--missing {listed(sorted(blank))} names no column. Name one of them.")
@@ -279,6 +277,28 @@ def _asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     return fields
 
 
+def _described(
+    example: Path, leave: list[str], *, id_column: str, told: dict[str, Any]
+) -> "tuple[Feature, ...]":
+    """Describe the columns of a table, and ask whether what tells of its rows may be public."""
+    from cobasis.party_side import draft
+
+    may, here = "i_may_publish" in told, options.on_terminal()
+    if not may and not here:
+        draft.refuse_people(example, id_column)
+    missing = told.get("missing", "")
+    found, rare = draft.features_of_example(example, leave_out=leave, missing=missing)
+    lines = [f"Features, of {example.name}: {listed(each.name for each in found)}."]
+    if rare:
+        lines += [f"In fewer than {draft.FEWEST} rows, so any other word: {listed(rare)}."]
+    for line in lines:
+        typer.echo("\n".join(wrapped(line)), err=True)
+    if here and draft.looks_like_people(example, id_column):
+        question = f"{example.name} looks like people. May its means, spreads and words be public?"
+        consent(question, yes=may, what="the table")
+    return found
+
+
 def _classes(
     told: tuple[str, ...], fields: dict[str, Any], example: Path | None
 ) -> tuple[str, ...] | tuple[int, ...] | None:
@@ -288,7 +308,7 @@ def _classes(
     if not told and fields.get("task") == "classification" and fields.get("label"):
         if example is not None:
             return labels_of_example(example, fields["label"])
-        _ask(fields, "classes", "Labels that may occur, like no,yes", read=_words)
+        ask(fields, "classes", "Labels that may occur, like no,yes", read=_words)
         told = fields.get("classes") or ()
     if told and all(each.lstrip("-").isdigit() for each in told):
         return tuple(map(int, told))
@@ -309,29 +329,7 @@ def _ask_numbers(fields: dict[str, Any], n_parties: int) -> None:
         ("deadline", "Deadline in UTC, like 2026-12-31 (empty: none)", ""),
         ("holdout", "Share of rows that stays at a party, to score on", "0.2"),
     ):
-        _ask(fields, word, question, default=default)
-
-
-def _ask(
-    fields: dict[str, Any],
-    word: str,
-    question: str,
-    *,
-    default: str = "",
-    read: Callable[[str], object] | None = None,
-) -> None:
-    """Ask on a terminal for a field that was not told, until the answer can stand; or leave it."""
-    from cobasis.party_side.draft import field_of_words
-
-    read = read or partial(field_of_words, word)
-    while fields.get(word) is None and options.on_terminal():
-        said = typer.prompt(question, default=default, show_default=bool(default), err=True)
-        if not said.strip():
-            return
-        try:
-            fields[word] = read(said.strip())
-        except CobasisError as error:
-            typer.echo("\n".join(wrapped(f"{error}", lead="  ")), err=True)
+        ask(fields, word, question, default=default)
 
 
 def _words(said: str) -> tuple[str, ...]:

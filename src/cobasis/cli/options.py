@@ -9,14 +9,14 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from typer import Argument, Option
 
-from cobasis.errors import DiskError, IdentityError, OptionError, PassphraseError
+from cobasis.errors import CobasisError, DiskError, IdentityError, OptionError, PassphraseError
 
 if TYPE_CHECKING:
     from cobasis.analyst_side.session import AnalystSession
@@ -215,6 +215,28 @@ def on_terminal() -> bool:
     # the system would go on reading the keyboard, and Python hear of Ctrl-C after the next line.
     signal.siginterrupt(signal.SIGINT, True)
     return True
+
+
+def ask(
+    fields: dict[str, Any],
+    word: str,
+    question: str,
+    *,
+    default: str = "",
+    read: Callable[[str], object] | None = None,
+) -> None:
+    """Ask on a terminal for a field that was not told, until the answer can stand; or leave it."""
+    from cobasis.party_side.draft import field_of_words
+
+    read = read or partial(field_of_words, word)
+    while fields.get(word) is None and on_terminal():
+        said = typer.prompt(question, default=default, show_default=bool(default), err=True)
+        if not said.strip():
+            return
+        try:
+            fields[word] = read(said.strip())
+        except CobasisError as error:
+            typer.echo("\n".join(wrapped(f"{error}", lead="  ")), err=True)
 
 
 def consent(question: str, *, yes: bool, what: str, word: str = "") -> None:

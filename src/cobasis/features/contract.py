@@ -17,6 +17,7 @@ from cobasis.errors import FeatureError, OptionError
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 ColumnName = Annotated[str, Field(min_length=1, max_length=200)]
 # Absent and not null where nothing is agreed: older agreements keep their digest.
+Source = Annotated[str, Field(max_length=200, exclude_if=lambda text: not text)]
 BlankShare = Annotated[float | None, Field(ge=0, le=1, exclude_if=lambda share: share is None)]
 
 
@@ -41,6 +42,8 @@ class NumericFeature(BaseModel):
         What stands for them, in the column's unit; given if missing is "fill", and only then.
     blanks_at_most : float or None
         The share of empty cells, from 0 to 1, above which a party is asked whether that is right.
+    source : str
+        Where the constants come from.
 
     Notes
     -----
@@ -62,6 +65,7 @@ class NumericFeature(BaseModel):
     missing: Literal["refuse", "fill"] = "refuse"
     fill: Finite | None = None
     blanks_at_most: BlankShare = None
+    source: Source = ""
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
@@ -107,6 +111,8 @@ class CategoryFeature(BaseModel):
     base : str or None
         The word that has no column of its own. The columns of all levels add up to one in every
         row, so of two categories with all their columns one column follows from the others.
+    source : str
+        Where the words come from.
 
     Notes
     -----
@@ -130,6 +136,7 @@ class CategoryFeature(BaseModel):
     missing: Literal["refuse", "level"] = "refuse"
     blanks_at_most: BlankShare = None
     base: Annotated[Word | None, Field(exclude_if=lambda word: word is None)] = None
+    source: Source = ""
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:

@@ -198,6 +198,15 @@ class Authorship:
         # the commitment is new each time, and says nothing
         return tuple(each for each in lines if each[0] in "+-" and "commitment" not in each)
 
+    def refuse_options(self, words: str) -> None:
+        """Raise OptionError for a digest of words other than those that the file was written by."""
+        last = self.last()
+        if words and (last.words, last.text) != (words, text_of(self.path)):
+            raise OptionError(
+                f"'{self.path}' exists, and options describe a new agreement. Edit the file, and "
+                f"type 'cobasis agreement new {self.path}' without options, or choose another name."
+            )
+
     def refuse_signed(self) -> None:
         """Raise AgreementError where somebody signed the file, or what was written before it."""
         who = sorted({*self._signers()})

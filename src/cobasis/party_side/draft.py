@@ -1,6 +1,7 @@
 """A new agreement's fields: from a public example, from words of a command line, and by default."""
 
 import secrets
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -21,24 +22,64 @@ from cobasis.tables.sources import source_of
 Features = tuple[Feature, ...]
 
 MAX_WORDS = 1000
+FEWEST = 10
+"""Rows from which on a table looks like people, and that a word of it needs to become public."""
 _MOST = 240  # letters of a list
 _DIGITS = 3
+_TOLD = "told by the author"
 
 
-def features_of_example(example: Path, *, leave_out: Iterable[str], missing: str = "") -> Features:
-    """Describe the columns of a public table: names, kinds, vocabularies and scales."""
+def looks_like_people(example: Path, id_column: str) -> bool:
+    """Whether a table has many rows, or identifiers: what is computed of it then tells of them."""
+    source = source_of(example, party="example")
+    name = id_column or next(iter(source.schema))
+    column = source.collect(pl.col(name))[name]
+    return len(column) >= FEWEST or bool(id_column and column.count())
+
+
+def refuse_people(example: Path, id_column: str) -> None:
+    """Raise OptionError for a table that looks like people."""
+    if looks_like_people(example, id_column):
+        raise OptionError(
+            f"'{example.name}' has identifiers, or {FEWEST} rows or more, so it looks like people, "
+            "and means, spreads and words of its rows become public. If you may publish them, say "
+            "--i-may-publish; else give a code book without anybody's rows, or constants: "
+            "--numbers age:centre=60,scale=20 --category sex=female,male."
+        )
+
+
+def features_of_example(
+    example: Path, *, leave_out: Iterable[str], missing: str = ""
+) -> tuple[Features, tuple[str, ...]]:
+    """Describe the columns of a table, and say which words are too rare to become public."""
     source = source_of(example, party="example")
     schema, gone = source.schema, set(leave_out)
     found: list[Feature] = []
+    names, rare = [], []
     for name in (each for each in schema if each not in gone):
         column = source.collect(pl.col(name))[name]
-        made = _number if schema[name].is_numeric() else _words
-        found.append(made(column, missing))
+        number = schema[name].is_numeric()
+        differ = len(column) >= FEWEST and column.n_unique() == len(column)
+        if schema[name].is_temporal() or (differ and not schema[name].is_float()):
+            names.append(name)
+        elif number:
+            found.append(_number(column, missing))
+        else:
+            feature, left = _words(column, missing)
+            found.append(feature)
+            rare += [f"{name}={each}" for each in left]
+    if names:
+        raise FeatureError(
+            f"'{example.name}' has dates, or another value in every row, in {', '.join(names)}, "
+            "which names people more than it describes them. Leave them out "
+            f"(--leave-out {','.join(names)}), or describe them by --numbers or --category."
+        )
     if not found:
         raise FeatureError(
             f"'{example.name}' has no column besides label and id. Give a table with features."
         )
-    return tuple(found)
+    said = {"source": example.name}
+    return tuple(each.model_copy(update=said) for each in found), tuple(rare)
 
 
 def may_be_empty(name: str, missing: str) -> bool:
@@ -58,20 +99,24 @@ def _number(column: pl.Series, missing: str) -> NumericFeature:
     return NumericFeature(name=column.name, centre=centre, scale=scale or 1.0, **fill)  # type: ignore[arg-type]
 
 
-def _words(column: pl.Series, missing: str) -> CategoryFeature:
-    """Describe a column of words: those of the example become the vocabulary."""
-    words = sorted({str(each) for each in column.drop_nulls().to_list()} - {""})
+def _words(column: pl.Series, missing: str) -> tuple[CategoryFeature, list[str]]:
+    """Describe a column of words: those of many rows become the vocabulary; return the others."""
+    counts = Counter(str(each) for each in column.drop_nulls().to_list() if each != "")
+    least = FEWEST if len(column) >= FEWEST else 1
+    words = sorted(each for each, count in counts.items() if count >= least)
     if not 0 < len(words) <= MAX_WORDS:
         raise FeatureError(
-            f"column '{column.name}' of the example has {len(words):,} different words, and a "
-            f"category has 1 to {MAX_WORDS:,}. Name it as --id or --label, or leave it out."
+            f"column '{column.name}' of the example has {len(words):,} words that "
+            f"{least} rows or more have, and a category has 1 to {MAX_WORDS:,}. Name its words by "
+            f"--category {column.name}=WORD,WORD, or leave it out by --leave-out {column.name}."
         )
-    return CategoryFeature(
+    feature = CategoryFeature(
         name=column.name,
         values=tuple(words),
         unknown="other",
         missing="level" if may_be_empty(column.name, missing) else "refuse",
     )
+    return feature, sorted({*counts} - {*words})
 
 
 def refuse_other_columns(example: Path, **columns: str | None) -> None:
@@ -177,7 +222,12 @@ def _numbers(words: str, missing: str) -> list[NumericFeature]:
     how = given.pop("missing", "fill" if "fill" in given else "")
     fill = {"missing": "fill", "fill": given.pop("fill", given.get("centre", 0.0))}
     return [
-        NumericFeature(name=name, **given, **(fill if may_be_empty(name, how or missing) else {}))
+        NumericFeature(
+            name=name,
+            source=_TOLD,
+            **given,
+            **(fill if may_be_empty(name, how or missing) else {}),
+        )
         for name in names
     ]
 
@@ -194,6 +244,7 @@ def _category(words: str, missing: str) -> CategoryFeature:
     return CategoryFeature(
         name=name.strip(),
         values=tuple(word.strip() for word in values.split(",") if word.strip()),
+        source=_TOLD,
         missing="level" if may_be_empty(name.strip(), missing) else "refuse",
     )
 
