@@ -13,7 +13,7 @@ from cobasis.protocol.enrolment import PublicIdentity
 
 TERMS = (
     "--purpose study --retention-days 30 --task regression --label lactate --id patient "
-    "--n-components 2"
+    "--fewest-rows 9 --n-components 2"
 )
 
 
@@ -70,7 +70,7 @@ def test_on_a_terminal_what_is_missing_is_asked_again_until_it_can_stand(cobasis
     write_table(cobasis.folder / "public.csv", seed=0)
     answers = [
         *("study", "none.csv", "public.csv", "guess", "", "ill", "sick", "patient", "y"),
-        *("many", "", "0", "45", "", "someday", "2030-01-31", "0.7", ""),
+        *("many", "", "0", "45", "", "", "someday", "2030-01-31", "0.7", ""),
     ]
     told = cobasis("agreement new icu.toml", typed="\n".join(answers) + "\n").stderr
     assert [told.count(code) for code in ("CB601", "CB105", "CB107")] == [1, 1, 5]
@@ -78,6 +78,7 @@ def test_on_a_terminal_what_is_missing_is_asked_again_until_it_can_stand(cobasis
     assert (read["purpose"], read["task"], read["label"]) == ("study", "classification", "sick")
     assert (read["id"], read["classes"], read["n_components"]) == ("patient", ["no", "yes"], 4)
     assert (read["retention_days"], read["minimum_parties"], read["holdout"]) == (45, 2, 0.2)
+    assert read["fewest_rows"] == 10
     assert (read["model"], read["deadline"]) == ("logistic", "2030-01-31T23:59:59Z")
     line = f"agreement new b.toml --numbers age,pulse {TERMS} --deadline 2030-01-31 --holdout 0"
     cobasis(f"{line} --minimum-parties 2", typed="")  # nothing that was told

@@ -205,6 +205,7 @@ CHANGED = {
     "precision": {"precision": "fp32"},
     "int8_range": {"precision": "int8", "int8_range": 4.0},
     "minimum_parties": {"minimum_parties": 2},
+    "fewest_rows": {"fewest_rows": 20},
     "deadline": {"deadline": "2026-12-31T23:59:59Z"},
     "purpose": {"purpose": "research"},
     "threat_model": {"threat_model": "semi-honest"},

@@ -9,6 +9,7 @@ import pytest
 from cobasis import Analyst, ConsortiumSecret, PartyKey, simulate
 from cobasis.algorithms import AlignerName
 from cobasis.errors import (
+    AgreementError,
     AnchorImageError,
     AnchorTagError,
     ConditionError,
@@ -270,3 +271,17 @@ def test_a_model_that_carries_rows_is_for_simulated_uploads_behind_a_flag():
     assert hasattr(done.parties["north"]._return.model.estimator, "support_vectors_")
     with pytest.raises(ValueError, match=r"\[CB401\]$"):
         simulate(tables(), rng=np.random.default_rng(0), **options)
+
+
+def test_a_party_with_fewer_rows_than_were_agreed_takes_no_part():
+    few = consortium(fewest_rows=31, basis="consensus")
+    party, (rows, labels) = few.parties["north"], few.rows["north"]
+    for send in (lambda: party.propose(rows), lambda: party.prepare(rows, labels)):
+        with pytest.raises(AgreementError, match=r"fewer rows to send than fewest_rows=31.*CB303"):
+            send()
+    enough = consortium(fewest_rows=20)
+    sent = enough.parties["north"].prepare(*enough.rows["north"])
+    enough.analyst.receive(replace(sent, rows=sent.rows[:20], labels=sent.labels[:20]))
+    cut = replace(sent, party="south", rows=sent.rows[:19], labels=sent.labels[:19])
+    with pytest.raises(MessageError, match="'south' holds fewer rows than fewest_rows=20"):
+        enough.analyst.receive(cut)

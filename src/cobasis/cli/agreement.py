@@ -94,6 +94,7 @@ class Terms:
         None
     )
     minimum_parties: Annotated[int | None, Option(help="With fewer uploads nothing is run.")] = None
+    fewest_rows: Annotated[int | None, Option(help="With fewer a party takes no part.")] = None
     task: Annotated[Task | None, Option(help="What the model does.")] = None
     label: Annotated[str | None, Option(help="The column of labels.")] = None
     classes: Annotated[str | None, Option(help="Labels; by default the example's.")] = None
@@ -326,6 +327,7 @@ def _ask_numbers(fields: dict[str, Any], n_parties: int) -> None:
         ("n_components", f"Numbers that stand for a row{of_width}", size),
         ("retention_days", "Days that the analyst keeps uploads", "90"),
         ("minimum_parties", f"Parties that are needed{of_all}", str(max(2, n_parties - 1))),
+        ("fewest_rows", "Rows that a party needs to take part", "10"),
         ("deadline", "Deadline in UTC, like 2026-12-31 (empty: none)", ""),
         ("holdout", "Share of rows that stays at a party, to score on", "0.2"),
     ):

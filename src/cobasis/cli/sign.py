@@ -186,6 +186,8 @@ def _terms(agreement: "Agreement", who: "PublicIdentity") -> Iterator[tuple[str,
     kept = f"{agreement.retention_days:,} days ({lab.name}'s word, no proof)"
     until = "" if closes is None else f"; files are taken until {closes:%d %b %Y %H:%M} UTC"
     needed = f"{agreement.minimum_parties} of {len(agreement.parties)} parties are needed"
+    if agreement.fewest_rows:
+        needed += f", each with {agreement.fewest_rows:,} rows or more"
     yield "Kept", f"{kept}{until}; {needed}"
     officers = _cut(
         f"{each.party}'s {each.name} {each.fingerprint}" for each in agreement.approvers

@@ -298,13 +298,7 @@ def _not_whole(raw: list[Array], encoder: Encoder) -> list[str]:
     return found
 
 
-def refuse_huge(table: Matrix, *, name: str) -> None:
-    """Raise NotFiniteError for a scaled table whose squares would not stay finite."""
-    if not max(table.max(), -table.min()) <= LARGEST:
-        raise _too_large(name)
-
-
-def _too_large(name: str) -> NotFiniteError:
+def too_large(name: str) -> NotFiniteError:
     """Return the error for entries whose squares would leave float64's range."""
     return NotFiniteError(
         f"an entry of {name} is above {LARGEST:.0e} after centre and scale, so sums of "
@@ -315,7 +309,7 @@ def _too_large(name: str) -> NotFiniteError:
 def not_whole(name: str, columns: Sequence[str]) -> NotFiniteError:
     """Return the error for columns that lack numbers, or hold NaN or infinity."""
     if not columns:
-        return _too_large(name)
+        return too_large(name)
     return NotFiniteError(
         f"{name} is missing numbers, or has NaN or infinity, in {_short(columns)}, so no "
         "projection of it is defined. Fill or drop them by a rule that all parties share: "

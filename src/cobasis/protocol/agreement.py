@@ -42,7 +42,7 @@ Count = Annotated[int, Field(ge=1)]
 Precision = Literal["fp64", "fp32", "fp16", "int8"]
 Message = Literal["proposal", "upload"]
 Reply = Literal["span", "return"]
-_ABSENT = ("dp", "record", "approvers")
+_ABSENT = ("dp", "record", "approvers", "fewest_rows")
 """Absent, and not null, where they are empty: part of the digest's definition."""
 
 
@@ -110,6 +110,8 @@ class Agreement(Strict):
         With int8 only: projected values lie between minus this and this.
     minimum_parties : int
         With fewer uploads the analyst does not run.
+    fewest_rows : int
+        A party with fewer rows to upload takes no part.
     deadline : str
         Until when uploads are taken, in UTC like ``2026-12-31T23:59:59Z``; empty for no limit.
     purpose : str
@@ -160,6 +162,7 @@ class Agreement(Strict):
     precision: Precision = "fp64"
     int8_range: Positive | None = None
     minimum_parties: Count = 1
+    fewest_rows: Annotated[int, Field(ge=0)] = 0
     deadline: Annotated[str, AfterValidator(lambda text: text and moment_text(moment_of(text)))] = (
         ""
     )

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.bases import BASES, require_components
-from cobasis.errors import OptionError, StepError, UnknownPartyError
+from cobasis.errors import AgreementError, OptionError, StepError, UnknownPartyError
 from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Blocks, Matrix, WholeTable
 from cobasis.linalg.threads import one_blas_thread
@@ -200,6 +200,7 @@ class Party:
             )
         if not isinstance(rows, Blocks):
             rows = WholeTable(encode(rows, self.agreement.features, party=self.name))
+        self._refuse_few(rows.shape[0])
         directions = self._chooser.directions(rows, memory=memory)
         require_components(directions, n_components=1, n_rows=rows.shape[0], party=self.name)
         return SpanProposal(
@@ -210,6 +211,15 @@ class Party:
             image=self._anchor.apply(self._chooser.turned(directions, use="proposal")),
             simulated=self._simulated,
         )
+
+    def _refuse_few(self, n_rows: int) -> None:
+        """Raise AgreementError where a party has fewer rows than whoever takes part."""
+        fewest = self.agreement.fewest_rows
+        if n_rows < fewest:
+            raise AgreementError(
+                f"party '{self.name}' has fewer rows to send than fewest_rows={fewest}, so it "
+                "takes no part in this round. Send more of your rows, or agree on fewer."
+            )
 
     def prepare(
         self,
@@ -284,6 +294,7 @@ class Party:
     ) -> Projection:
         """Settle all that an upload needs before a row is projected; the first half of `write`."""
         agreement, key, n_rows = self.agreement, self._chooser.key, rows.shape[0]
+        self._refuse_few(n_rows)
         if consensus is not None:
             check_consensus(consensus, agreement, anchor_tag=self._tag, party=self.name)
         labels = rows.labels()  # refused before a long pass

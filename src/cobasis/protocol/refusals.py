@@ -22,7 +22,7 @@ from cobasis.errors import (
     UndeterminedFitError,
     UnknownPartyError,
 )
-from cobasis.features.encoder import refuse_huge
+from cobasis.features.encoder import LARGEST, too_large
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.models.chain import Chain
 from cobasis.protocol.agreement import Agreement
@@ -98,6 +98,11 @@ def check_header(upload: ReadableUpload, agreement: Agreement) -> None:
             f"shape {image}; {width} columns, {expected} labels and {(height, width)} are needed. "
             "Ask the party to prepare it again."
         )
+    if rows[0] < agreement.fewest_rows:
+        raise MessageError(
+            f"{what} holds fewer rows than fewest_rows={agreement.fewest_rows}, which whoever "
+            "takes part needs. Run without it."
+        )
 
 
 def check_upload(upload: ReadableUpload, agreement: Agreement) -> ReadableUpload:
@@ -128,7 +133,9 @@ def check_upload(upload: ReadableUpload, agreement: Agreement) -> ReadableUpload
     with as_message_error(what):
         check_image(upload.party, upload.read_image(), n_rows=agreement.n_anchor_rows)
         for block in row_blocks(upload):
-            refuse_huge(as_matrix(block, name=name), name=name)
+            table = as_matrix(block, name=name)
+            if not max(table.max(), -table.min()) <= LARGEST:
+                raise too_large(name)
     return upload
 
 
