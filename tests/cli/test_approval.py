@@ -1,6 +1,8 @@
 """Officers: who they are in an agreement, what they approve, and what leaves with it."""
 
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -9,6 +11,7 @@ from cobasis.bundle.agreement_file import read_agreement
 from cobasis.errors import ApprovalError
 from cobasis.party_side import approval
 from cobasis.protocol.enrolment import PublicIdentity
+from cobasis.vault.vault import Vault
 
 SEND = "send icu.toml north.csv --yes"
 APPROVE = "approve icu.toml audit.json --yes"
@@ -128,7 +131,27 @@ def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, m
     audited(SEND)
     received = audited.json("receive icu.toml icu.north.1-upload", by="lab")["files"][0]
     assert received["verdict"] == "accepted"
+    shown = audited("inspect icu.north.1-upload --as lab", by="lab").stdout.splitlines()
+    assert {"  approvals:", "    exchange upload", "    times 2"} <= {*shown}
     assert all(name.encode() not in UPLOAD.read_bytes() for name in ("officer", "second"))
+
+
+def test_an_approval_outlives_a_send_that_was_killed_and_no_file_of_another_round(
+    audited, monkeypatch
+):
+    audited(APPROVE, by="officer")
+    with monkeypatch.context() as patch:
+        patch.setattr("cobasis.party_side.send.write_bundle", Mock(side_effect=KeyboardInterrupt))
+        audited(SEND, code=130)
+    history = Vault.history
+
+    def elsewhere(vault):
+        return tuple(replace(each, agreement="0" * 64) for each in history(vault))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Vault, "history", elsewhere)
+        assert "not as it was then: history." in audited(SEND, code=2).stderr
+    audited(SEND)
 
 
 @pytest.mark.parametrize(
@@ -163,3 +186,4 @@ def test_a_proposal_leaves_with_an_approval_of_its_own(officers):
     officers(SEND)
     found = officers.json("receive icu.toml icu.north.1-proposal", by="lab")["files"][0]
     assert found["verdict"] == "accepted"
+    assert "3 needed, 1 in" in officers("status icu.toml", by="lab").stdout  # agreed were two

@@ -77,7 +77,14 @@ class Standing:
             return False
         closes, came = self.agreement.closes, set(self.receipts(self.open)) - set(self.out)
         closed = closes is not None and closes < self.now
-        return len(came) >= self.agreement.minimum_parties and (closed or not self.left)
+        return len(came) >= self.needed and (closed or not self.left)
+
+    @cached_property
+    def needed(self) -> int:
+        """How many messages the open exchange needs."""
+        from cobasis.analyst_side.plan import fewest
+
+        return 0 if self.open is None else fewest(self.agreement, self.open)
 
     @cached_property
     def left(self) -> tuple[str, ...]:
@@ -268,7 +275,7 @@ def _messages(of: Standing) -> Iterator[str]:
         ahead = f"in {left.days} days" if left > _SOON else "in less than two days"
         when = f"{_day(of.agreement.deadline)} {closes:%H:%M} UTC"
         when += f", {'over' if closes < of.now else ahead}"
-    yield f"  {'deadline':<11}{when}; {of.agreement.minimum_parties} needed{came}"
+    yield f"  {'deadline':<11}{when}; {of.needed} needed{came}"
 
 
 def _message(of: Standing, exchange: "Exchange", party: str) -> str:

@@ -112,8 +112,18 @@ def _in_words(file: Path, found: "Inspected") -> Iterator[str]:
     for part in manifest.parts:
         yield from (f"part: {part.name}, {part.n_bytes:,} bytes, SHA-256", f"  {part.sha256}")
     if manifest.audit is not None:
-        yield from (
-            "audit:",
-            *(f"  {word} {what}" for word, what in sorted(manifest.audit.items())),
-        )
+        yield from _said("audit", manifest.audit)
     yield from (f"{word}: {value}" for word, value in sorted(manifest.told.items()))
+
+
+def _said(word: str, what: object, *, lead: str = "") -> Iterator[str]:
+    """Yield a value of a manifest; of a list and an object each on a line of its own."""
+    if isinstance(what, list):
+        for each in what:
+            yield from _said(word, each, lead=lead)
+    elif isinstance(what, dict):
+        yield f"{lead}{word}:"
+        for name, each in sorted(what.items()):
+            yield from _said(name, each, lead=f"{lead}  ")
+    else:
+        yield from wrapped(f"{word} {what}", lead=lead)

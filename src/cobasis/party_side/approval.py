@@ -4,11 +4,9 @@ The party's signature shows an officer that a figure was edited. Were it made by
 `send` notices: it audits the file once more, and takes no approval of better figures.
 """
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,14 +23,14 @@ from cobasis.protocol.agreement import Agreement, moment_text
 from cobasis.protocol.approval import officers_of
 from cobasis.protocol.enrolment import verify
 from cobasis.protocol.signatures import Approval, signers
-from cobasis.strict_json import canonical_json, json_object
+from cobasis.strict_json import json_object
 
 if TYPE_CHECKING:
     from cobasis.party_side.audit import Audited
 
 _AUDITED = b"cobasis/audited/1\0"
 _BOUND = (
-    *("exchange", "data_version", "rows_held_back", "columns", "basis", "span"),
+    *("exchange", "data_version", "rows_held_back", "columns", "basis"),
     *("precision", "history", "policy", "tool_version", "mapping"),
 )
 """What an approval binds besides the agreement, as a report says what it is about."""
@@ -105,13 +103,6 @@ def approvals(session: PartySession, paths: Iterable[Path] | None) -> tuple[Appr
     """Read the approvals that are given, or else lie beside the agreement."""
     beside = session.path.parent.glob(f"{stem_of(session.path)}.{session.name}.*.approval")
     return tuple(line_in(each, Approval) for each in sorted(paths or beside))
-
-
-def history_of(session: PartySession) -> str:
-    """Return a digest of the uploads of all other rounds."""
-    own = session.agreement.digest().hex()  # a send that was killed goes on with its approval
-    lines = [asdict(each) for each in session.vault.history() if each.agreement != own]
-    return hashlib.sha256(canonical_json(lines)).hexdigest()
 
 
 def approved(

@@ -18,7 +18,7 @@ from cobasis.errors import AuditBlockedError, AuditUnsignedError, OptionError
 from cobasis.features.encoder import encoded_columns
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES
-from cobasis.party_side.approval import approved, history_of, keep
+from cobasis.party_side.approval import approved, keep
 from cobasis.party_side.preview import Ready, budget_of, own_setting
 from cobasis.party_side.rows import PartyRows, gathered
 from cobasis.party_side.send import Projected, Proposed
@@ -114,7 +114,10 @@ def audited(made: Projected | Proposed, *, question: Question | None = None) -> 
 def _about(ready: Ready) -> dict[str, str]:
     """Return what a report is about; an approval binds it."""
     agreement, rows = ready.session.agreement, ready.rows
-    mapping = ready.session.round.mapping()
+    mapping, vault = ready.session.round.mapping(), ready.session.vault
+    # of other rounds: a send that was killed goes on with its approval
+    entries, own = zip(vault.history(), vault.heads(), strict=True), agreement.digest().hex()
+    heads = ["", *(head for entry, head in entries if entry.agreement != own)]
     return {
         "party": ready.session.name,
         "round_id": agreement.round_id,
@@ -127,7 +130,7 @@ def _about(ready: Ready) -> dict[str, str]:
         "mapped": "; ".join(mapping.in_words()),
         "span": ready.choice.span,
         "precision": agreement.precision,
-        "history": history_of(ready.session),
+        "history": heads[-1],
         "policy": POLICY,
         "tool_version": f"cobasis {version('cobasis')}",
         "time": moment_text(now()),
