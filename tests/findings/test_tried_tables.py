@@ -179,3 +179,16 @@ def test_f20_a_column_that_follows_from_others_is_dropped_by_name(cobasis):
     whole = [each.model_copy(update={"base": None}) for each in features[1:]]
     with pytest.raises(AgreementError, match=r"above the 7 .*each of checking, purpose, sex add"):
         simulate(rows, rng=rng, n_components=9, features=[features[0], *whole])
+
+
+@pytest.mark.parametrize(("how", "size"), [("fp64", 1), ("fp16", 6), ("int8 --int8-range 20", 8)])
+def test_auto_shows_two_sizes_with_bits_and_price_and_takes_the_smaller(cobasis, how, size):
+    """Eight numbers of unknown range and two categories: 12 columns that 76 bits tell apart."""
+    line = f"agreement new icu.toml --numbers a,b,c,d,e,f,g,h --precision {how} --task regression"
+    words = "--category sex=f,m --category ward=icu,hall,other --n-components auto"
+    told = " ".join(cobasis(f"{line} {words}").stderr.split())
+    bits = {"fp64": 53, "fp16": 11}.get(how, 8)
+    for each in {size, 8}:
+        assert f"{each} of 12 numbers: {each * bits} bits of a record leave, of 76 that" in told
+    assert told.count("points lost, in our studies: 2 to 10") == 1 + (size == 6)
+    assert read_draft(Path("icu.toml"))["n_components"] == size

@@ -1,7 +1,5 @@
 """``cobasis agreement new``: a commented agreement, who takes part, and their secret."""
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -104,7 +102,7 @@ class Terms:
     ] = None
     models: Annotated[str | None, Option(help="Families the analyst may choose from.")] = None
     holdout: Annotated[float | None, Option(help="Share of rows that stays at a party.")] = None
-    n_components: Annotated[int | None, Option(help="Columns of every secret basis.")] = None
+    n_components: Annotated[str | None, Option(help="Columns of every basis, or auto.")] = None
     n_anchor_rows: Annotated[int | None, Option(help="By default one per encoded feature.")] = None
     anchor: Annotated[AnchorKind | None, Option(help="The anchor's kind.")] = None
     basis: Annotated[BasisName | None, Option(help="The bases; consensus is best, from 3 on.")] = (
@@ -129,11 +127,6 @@ class Terms:
             if each is not None and each is not False
         }
 
-    @property
-    def digest(self) -> str:
-        """By which the same command is known when it is typed again."""
-        return hashlib.sha256(json.dumps(self.told, default=str).encode()).hexdigest()
-
 
 app = typer.Typer(help="The agreement that everybody signs.", no_args_is_help=True)
 
@@ -155,7 +148,7 @@ def new(
     Example: cobasis agreement new icu.toml *.pub --analyst lab.pub --columns codebook.csv
     """
     from cobasis.bundle.agreement_file import read_draft, read_terms, write_agreement
-    from cobasis.party_side.author import Authorship, People, issue, read_people
+    from cobasis.party_side.author import Authorship, People, digest_of, issue, read_people
     from cobasis.protocol.agreement import missing_fields
 
     people = read_people(
@@ -164,11 +157,12 @@ def new(
     if people.aside:
         owner.tell([f"{people.aside} is the analyst's, and is set aside from the parties'."])
     author, edited = Authorship(file, home=owner.folder()), file.exists()
+    words = digest_of(terms.told) if terms.told else ""
     author.refuse_signed()
     last = author.last()
     known = People.of(read_draft(file, text=last.text))
     if edited:
-        author.refuse_options(terms.digest if terms.told else "")
+        author.refuse_options(words)
         people = People.of(read_draft(file)).joined(people)
     identity = _author(owner, people)
     text = _edited(author, people) if edited else _drawn_up(author, people, terms)
@@ -182,15 +176,13 @@ def new(
         read_terms(file, text=text(""))  # contradictions are found before anybody is asked
     enrolment.compare(people, own=identity, known=known)
     if identity is None or missing - {"commitment"}:
-        author.keep(replace(last, text=text(""), words=terms.digest))
+        author.keep(replace(last, text=text(""), words=words))
         write_agreement(file, text(""))
     else:
         if edited and last.files:
-            what = "the new secret"
-            consent(
-                "Draw a new secret, and replace every NAME.secret?", yes=enrolment.yes, what=what
-            )
-        issue(author, text=text, identity=identity, words=terms.digest)
+            question = "Draw a new secret, and replace every NAME.secret?"
+            consent(question, yes=enrolment.yes, what="the new secret")
+        issue(author, text=text, identity=identity, words=words)
     void = "The secrets are new: what was sent before is of no use. " if last.files else ""
     _show(owner, author, identity, changed=changed, more=void)
 
@@ -246,7 +238,9 @@ def _asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
             draft.refuse_other_columns(example, **{word: said})
         return said
 
-    fields = {word: draft.field_of_words(word, told[word]) for word in set(told) - _WORDS}
+    auto = told.get("n_components") == "auto"
+    read = set(told) - _WORDS - ({"n_components"} if auto else set())
+    fields = {word: draft.field_of_words(word, told[word]) for word in read}
     missing, example = told.get("missing", ""), told.get("columns")
     columns = told.get("numbers", []), told.get("categories", [])
     found = draft.features_of_words(*columns, missing=missing)
@@ -274,7 +268,7 @@ def _asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     fields["classes"] = _classes(_words(told.get("classes", "")), fields, example)
     fields["models"] = _words(told.get("models", "")) or None
     fields["dp"] = draft.dp_of_words(told["dp"]) if "dp" in told else None
-    _ask_numbers(fields, n_parties)
+    _ask_numbers(fields, n_parties, auto=auto)
     return fields
 
 
@@ -316,15 +310,19 @@ def _classes(
     return told or None
 
 
-def _ask_numbers(fields: dict[str, Any], n_parties: int) -> None:
-    """Ask for sizes and times."""
-    from cobasis.features.contract import width_of
+def _ask_numbers(fields: dict[str, Any], n_parties: int, *, auto: bool) -> None:
+    """Ask for sizes and times; take the smaller number of components where nobody chooses."""
+    from cobasis.party_side.draft import components_for
 
-    width = width_of(fields["features"] or ())
-    of_width, of_all = f", of {width}" if width else "", f", of {n_parties}" if n_parties else ""
-    size = str(max(1, min(100, 2 * width // 3))) if width else ""
+    sizes = components_for(fields["features"] or (), precision=fields.get("precision", "fp64"))
+    if auto or (options.on_terminal() and "n_components" not in fields):
+        for line in sizes.values():
+            typer.echo("\n".join(wrapped(line)), err=True)
+    if auto:
+        fields["n_components"] = min(sizes, default=None)
+    size, of_all = str(max(sizes, default="")), f", of {n_parties}" if n_parties else ""
     for word, question, default in (
-        ("n_components", f"Numbers that stand for a row{of_width}", size),
+        ("n_components", "Numbers that stand for a row", size),
         ("retention_days", "Days that the analyst keeps uploads", "90"),
         ("minimum_parties", f"Parties that are needed{of_all}", str(max(2, n_parties - 1))),
         ("fewest_rows", "Rows that a party needs to take part", "10"),

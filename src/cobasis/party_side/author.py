@@ -157,6 +157,11 @@ class Written:
     files: tuple[str, ...] = ()  # digests of the sealed secrets that may lie beside it
 
 
+def digest_of(told: Mapping[str, Any]) -> str:
+    """Return by what the same command is known when it is typed again."""
+    return hashlib.sha256(json.dumps(told, default=str).encode()).hexdigest()
+
+
 class Authorship:
     """An agreement's file, beside what this home wrote of it before."""
 

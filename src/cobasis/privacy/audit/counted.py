@@ -5,12 +5,12 @@ words and whole numbers hold few: one number of 53 bits tells 2^53 records from 
 whoever has the basis tries them all, or solves for them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import log2
 
 import numpy as np
 
-from cobasis.features.contract import CategoryFeature, NumericFeature, width_of
+from cobasis.features.contract import CategoryFeature, Feature, NumericFeature, width_of
 from cobasis.linalg.arrays import Matrix
 from cobasis.privacy.audit.subject import Subject
 
@@ -21,6 +21,7 @@ MOST_TRIED = 10**6
 """So many valid records are tried one by one."""
 
 _PEOPLE = 600
+_FINE = 600
 _DECIMALS, _CLOSE = 9, 1e-4
 
 
@@ -38,6 +39,19 @@ def bits_sent(subject: Subject) -> float:
 def bits_of_record(subject: Subject) -> float:
     """Return the binary logarithm of how many records are valid."""
     return sum(log2(count) for count, _, _ in _columns(subject))
+
+
+def bits_agreed(features: Iterable[Feature]) -> float:
+    """Return how many bits tell a record of agreed columns from all others, before rows are seen.
+
+    A number counts as whole units where low and high are agreed, else as six scales in hundredths.
+    """
+    return sum(
+        log2(len(each.levels))
+        if isinstance(each, CategoryFeature)
+        else log2(_FINE if each.low is None or each.high is None else each.high - each.low + 1)
+        for each in features
+    )
 
 
 def tried(subject: Subject) -> float | None:
