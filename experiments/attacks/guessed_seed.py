@@ -15,8 +15,8 @@ import numpy as np
 
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.privacy.attacks import Recovered, Release
-from cobasis.privacy.attacks.collusion import Collusion
 from experiments.attacks import basis_behind, image_of
+from experiments.attacks.collusion import collude
 
 _ROWS = 200
 """So many anchor rows tell a right guess from thousands of wrong ones; the residual decides."""
@@ -64,7 +64,7 @@ class GuessedSeed(Hidden):
             else [self.likeness(release, each, average=average) for each in self.guesses]
         )
         best = self.guesses[int(np.argmax(agreement))]
-        return Collusion(anchor=self.draw(best)).recover(release)
+        return collude(release, self.draw(best))
 
 
 def _correlation(first: Matrix, second: Matrix) -> float:

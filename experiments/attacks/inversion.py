@@ -8,8 +8,8 @@ import numpy as np
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.models.chain import Chain
 from cobasis.models.trainer import TrainedModel
-from cobasis.privacy.attacks import Recovered, Release
-from cobasis.privacy.attacks.collusion import LeakedBasis
+from cobasis.privacy.attacks import Recovered
+from cobasis.privacy.attacks.leaked_basis import read_through
 from cobasis.privacy.attacks.scores import nearest
 
 _STORES = ("support_vectors_", "_fit_X", "X_train_", "X_fit_")
@@ -36,15 +36,15 @@ class ModelInversion(Hidden):
         return self._back(_fresh(stored_rows(model), stored_rows(before)))
 
     def _back(self, stored: Matrix) -> Recovered:
-        return LeakedBasis(basis=self.shared_map).recover(Release(rows=stored))
+        return read_through(self.shared_map, stored)
 
 
-def frame_of_another(shared_map: Matrix, *, change: Matrix) -> LeakedBasis:
+def frame_of_another(shared_map: Matrix, *, change: Matrix) -> Matrix:
     """Take a party's map for that of another, whose change of basis is known: F_i ~ F_j G_j G_i^+.
 
     Alignment makes ``F_i G_i`` (nearly) equal for all; the anchor may be long destroyed.
     """
-    return LeakedBasis(basis=shared_map @ np.linalg.pinv(change))
+    return shared_map @ np.linalg.pinv(change)
 
 
 def stored_rows(model: Chain | TrainedModel) -> Matrix:

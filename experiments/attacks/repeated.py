@@ -17,7 +17,7 @@ from scipy.spatial.distance import cdist
 
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.privacy.attacks import Recovered, Release
-from cobasis.privacy.attacks.collusion import LeakedBasis
+from cobasis.privacy.attacks.leaked_basis import read_through
 from experiments.attacks import basis_behind
 
 _SAME = 1e-9
@@ -49,10 +49,10 @@ class Repeated(Hidden):
         """Return an upload's rows in the order of what was seen before."""
         if self.prior_rows is None:
             return rows
-        prior, known = self.prior_rows, LeakedBasis(basis=through, prior_rows=self.prior_rows)
-        wrong = known.recover(Release(rows=prior @ through)).rows - prior
+        prior = self.prior_rows
+        wrong = read_through(through, prior @ through, prior_rows=prior).rows - prior
         _, spread, axes = np.linalg.svd(wrong @ basis, full_matrices=False)
         weights = axes.T / np.maximum(spread, _SURE * spread.max(initial=_SAME))
-        expected = known.recover(Release(rows=seen)).rows @ basis
+        expected = read_through(through, seen, prior_rows=prior).rows @ basis
         order = linear_sum_assignment(cdist(expected @ weights, rows @ weights))[1]
         return rows[order]

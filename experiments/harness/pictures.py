@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
-from cobasis.privacy.attacks.collusion import Collusion
-from cobasis.privacy.attacks.known_records import KnownRecords
-from cobasis.privacy.attacks.public_sample import PublicSample
+from cobasis.privacy.attacks.known_records import back_to_records
+from cobasis.privacy.attacks.public_sample import match_sample
+from experiments.attacks.collusion import collude
 from experiments.harness.models import Table
 from experiments.harness.noise import PAPERS_NOISE, papers_scale
 from experiments.harness.systems import generator
@@ -33,17 +33,7 @@ def strips(data: str) -> list[Strip]:
     size, rng = COMPONENTS[data], generator(0, 8)
     release, anchor = released(own, labels, size=size, rng=rng)
     places = rng.permutation(np.arange(SHOWN, PEOPLE))[: 2 * size]  # nobody who is shown
-    attacks: dict[str, KnownRecords | PublicSample | Collusion] = {
-        f"Rebuilt from it by somebody who knows {2 * size} of the {PEOPLE} people": KnownRecords(
-            places=places, records=own[places]
-        ),
-        "Rebuilt by an analyst whom one party helps": Collusion(anchor=anchor),
-    }
-    if data == DIGITS:  # larger pictures take it seconds
-        attacks["Rebuilt by somebody with other people's pictures, and the labels"] = PublicSample(
-            rows=public, labels=public_labels, rng=rng
-        )
-    return [
+    shown = [
         Strip(title="Original", pictures=_squares(own)),
         *_noisy(own, rng),
         Strip(
@@ -54,11 +44,16 @@ def strips(data: str) -> list[Strip]:
             title="The same with a basis that is not orthonormal",
             pictures=_grids(release.rows @ rng.random((size, size))),
         ),
-        *(
-            Strip(title=title, pictures=_squares(attack.recover(release).rows))
-            for title, attack in attacks.items()
-        ),
     ]
+    known = f"Rebuilt from it by somebody who knows {2 * size} of the {PEOPLE} people"
+    rebuilt = {
+        known: release.rows @ back_to_records(release.rows[places], own[places]),
+        "Rebuilt by an analyst whom one party helps": collude(release, anchor).rows,
+    }
+    if data == DIGITS:  # larger pictures take it seconds
+        found = match_sample(release, public, labels=public_labels, rng=rng)
+        rebuilt["Rebuilt by somebody with other people's pictures, and the labels"] = found.rows
+    return shown + [Strip(title=x, pictures=_squares(rows)) for x, rows in rebuilt.items()]
 
 
 def _noisy(own: Table, rng: np.random.Generator) -> Iterator[Strip]:

@@ -7,10 +7,10 @@ import numpy.typing as npt
 from sklearn.datasets import load_breast_cancer, load_digits
 
 from cobasis.privacy.attacks import Recovered, Release
-from cobasis.privacy.attacks.collusion import Collusion
-from cobasis.privacy.attacks.known_records import KnownRecords
-from cobasis.privacy.attacks.public_sample import PublicSample
+from cobasis.privacy.attacks.known_records import back_to_records
+from cobasis.privacy.attacks.public_sample import match_sample
 from cobasis.privacy.attacks.scores import score_content
+from experiments.attacks.collusion import collude
 from experiments.data.images import images
 from experiments.harness.models import Labels, Table
 from experiments.harness.study import Settings, Study, Values
@@ -41,17 +41,16 @@ def run(settings: Settings, *, repeat: int) -> Values:
         drawn_values = []
         for _ in range(DRAWS):
             places = rng.permutation(len(rows))[:count]
-            attack = KnownRecords(places=places, records=rows[places])
-            recovered = attack.recover(release)
+            back = back_to_records(release.rows[places], rows[places])
+            recovered = Recovered(rows=release.rows @ back, basis=nothing.basis)
             drawn_values.append(scored(f"{words} known", recovered, rows, places=places))
         found |= {
             name: float(np.mean([each[name] for each in drawn_values])) for name in drawn_values[0]
         }
     for name, labelled in PUBLIC.items():
         given = public_labels if labelled else None
-        sample = PublicSample(rows=public, labels=given, rng=rng)
-        found |= scored(name, sample.recover(release), rows)
-    return found | scored(COLLUSION, Collusion(anchor=anchor).recover(release), rows)
+        found |= scored(name, match_sample(release, public, labels=given, rng=rng), rows)
+    return found | scored(COLLUSION, collude(release, anchor), rows)
 
 
 def released(

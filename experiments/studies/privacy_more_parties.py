@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from cobasis.privacy.attacks import Release
-from cobasis.privacy.attacks.public_sample import PublicSample
+from cobasis.privacy.attacks import Recovered, Release
+from cobasis.privacy.attacks.public_sample import match_sample
 from cobasis.privacy.attacks.scores import score_content
 from experiments.harness.study import Settings, Study, Values
 from experiments.harness.systems import generator
@@ -15,7 +15,7 @@ SCALES = {DIGITS: 1.0, FASHION: 255.0}  # what brings rows to [0, 1] that are no
 
 
 def run(settings: Settings, *, repeat: int) -> Values:
-    """Attack the first party's release, with those of the others beside it."""
+    """Attack all releases together, and score what is found of the first party."""
     data, parties = str(settings["data"]), int(settings["parties"])
     raw, all_labels = load(data)
     total = PUBLIC + max(PARTIES) * PEOPLE
@@ -23,14 +23,14 @@ def run(settings: Settings, *, repeat: int) -> Values:
     rows, labels = raw[chosen] / SCALES[data], all_labels[chosen]
     held = rows[PUBLIC:]
     basis = np.linalg.svd(held, full_matrices=False)[2][:COMPONENTS].T
-    parts = [slice(PUBLIC + PEOPLE * i, PUBLIC + PEOPLE * (i + 1)) for i in range(parties)]
-    releases = [Release(rows=rows[part] @ basis, labels=labels[part]) for part in parts]
+    theirs = slice(PUBLIC, PUBLIC + PEOPLE * parties)
+    release = Release(rows=rows[theirs] @ basis, labels=labels[theirs])
     found: Values = {}
     for name, given in (("no labels", None), ("labels", labels[:PUBLIC])):
-        attack = PublicSample(
-            rows=rows[:PUBLIC], labels=given, rng=generator(repeat, parties), others=releases[1:]
-        )
-        content = score_content(attack.recover(releases[0]), rows[parts[0]])
+        rng = generator(repeat, parties)
+        back = match_sample(release, rows[:PUBLIC], labels=given, rng=rng)
+        first = Recovered(rows=back.rows[:PEOPLE], basis=back.basis)
+        content = score_content(first, held[:PEOPLE])
         found |= {
             f"{name}: R2": content.explained.value,
             f"{name}: re-id": 100 * content.named.value,

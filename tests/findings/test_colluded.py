@@ -13,7 +13,7 @@ from cobasis.features.encoder import encode
 from cobasis.linalg.directions import leading_directions
 from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.privacy.attacks import Release
-from cobasis.privacy.attacks.collusion import LeakedBasis
+from cobasis.privacy.attacks.leaked_basis import read_through
 from cobasis.privacy.attacks.scores import score_content, told_apart
 from cobasis.privacy.audit.attackers import colluded
 from cobasis.privacy.audit.counted import bits_of_record, bits_sent
@@ -141,7 +141,7 @@ def test_r8_what_collusion_shows_under_each_basis(kind, name, explained, named, 
     parties, others = dealt(rows, n_rows)
     basis, _ = span_of(kind, parties, others, size=size, drawn=drawn)
     prior = others[100:] if kind == "haar" else None  # what is not spanned follows from the rest
-    found = LeakedBasis(basis=basis, prior_rows=prior).recover(Release(rows=parties[0] @ basis))
+    found = read_through(basis, parties[0] @ basis, prior_rows=prior)
     score = score_content(found, parties[0])
     told = []
     for times in (1, 3, 9)[-len(members) :]:

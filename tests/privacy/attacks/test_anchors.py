@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from experiments.attacks.anchor_ica import anchor_ica, row_sums
 from experiments.attacks.bad_haar import read_by, typical_anchor
+from experiments.attacks.collusion import collude
 from experiments.attacks.public_anchor import anchor_rows
 
 from cobasis.linalg.rng import KeyStream
-from cobasis.privacy.attacks.collusion import Collusion
-from cobasis.privacy.attacks.public_sample import PublicSample
+from cobasis.privacy.attacks.public_sample import match_sample
 from cobasis.privacy.attacks.scores import nearest, score_content
 from linalg.test_haar_isometry import MUTANTS, blocked, stream_of
 from privacy.attacks.constructions import (
@@ -148,8 +148,8 @@ def found():
     """A party's digits and basis, a collection, and the basis that it gives without the anchor."""
     (own, pool), (labels, theirs) = ((each[:400], each[400:800]) for each in digits())
     basis = own_basis(own, 16)
-    first = PublicSample(rows=pool, labels=theirs, rng=np.random.default_rng(0))
-    return own, basis, pool, first.recover(released(own, basis, labels=labels)).basis
+    release, rng = released(own, basis, labels=labels), np.random.default_rng(0)
+    return own, basis, pool, match_sample(release, pool, labels=theirs, rng=rng).basis
 
 
 def test_every_anchor_row_of_digits_is_identified_and_the_result_is_collusions():
@@ -159,8 +159,7 @@ def test_every_anchor_row_of_digits_is_identified_and_the_result_is_collusions()
     places = anchor_rows(release, pool=pool, first=first)
     np.testing.assert_array_equal(pool[places], pool[:120])
     read, expected = (
-        score_content(Collusion(anchor=each).recover(release), rows)
-        for each in (pool[places], secret)
+        score_content(collude(release, each), rows) for each in (pool[places], secret)
     )
     assert read.explained.value == pytest.approx(expected.explained.value, abs=1e-9)
     assert read.explained.value > 0.82
@@ -186,6 +185,6 @@ def test_an_anchor_that_was_drawn_has_no_rows_to_find():
     for secret in (anchor("isometric", 100, 64), pool.mean(axis=0) + gaussian @ factor.T):
         release = released(rows, basis, secret)
         places = anchor_rows(release, pool=pool, first=first)
-        content = score_content(Collusion(anchor=pool[places]).recover(release), rows)
+        content = score_content(collude(release, pool[places]), rows)
         assert content.named.value <= content.named.chance + 0.05
         assert content.explained.value < 0

@@ -4,6 +4,7 @@ last one's span, below 45 degrees exactly."""
 
 import numpy as np
 import pytest
+from experiments.attacks.collusion import collude
 from experiments.attacks.inversion import frame_of_another
 from experiments.attacks.reflection import last_span
 
@@ -12,7 +13,7 @@ from cobasis.algorithms.consensus import consensus_span
 from cobasis.errors import AgreementError, ShapeError
 from cobasis.linalg.arrays import principal_cosines
 from cobasis.privacy.attacks import Release
-from cobasis.privacy.attacks.collusion import Collusion, LeakedBasis
+from cobasis.privacy.attacks.leaked_basis import read_through
 from cobasis.privacy.attacks.scores import score_content
 from privacy.attacks.constructions import (
     aligned_round,
@@ -39,7 +40,7 @@ CANCER, DIGITS = cancer()[0][:280], digits()[0][:800]
 def test_collusion_gets_what_the_notes_measured(rows, size, printed):
     drawn = anchor("isometric", 100, rows.shape[1])
     release = released(rows, own_basis(rows, size), drawn)
-    found = score_content(Collusion(anchor=drawn).recover(release), rows)
+    found = score_content(collude(release, drawn), rows)
     shares = found.distance, found.explained, found.cells, found.named
     apart = np.abs(np.subtract([each.value for each in shares], printed))
     np.testing.assert_array_less(apart, [0.02, 0.02, 0.03, 0.06])
@@ -48,13 +49,13 @@ def test_collusion_gets_what_the_notes_measured(rows, size, printed):
 
 def test_the_anchor_of_another_round_names_nobody_and_of_another_size_is_refused():
     release = released(DIGITS, own_basis(DIGITS, 16), anchor("isometric", 100, 64))
-    wrong = Collusion(anchor=anchor("isometric", 100, 64, number=1)).recover(release)
+    wrong = collude(release, anchor("isometric", 100, 64, number=1))
     found = score_content(wrong, DIGITS)
     assert found.named.value < 0.02
     assert found.explained.value < 0
     for other in (release, Release(rows=release.rows)):
-        with pytest.raises(ShapeError, match="Give the anchor of this release"):
-            Collusion(anchor=np.eye(64)).recover(other)
+        with pytest.raises(ShapeError, match="Give anchor_image"):
+            collude(other, np.eye(64))
 
 
 def test_a_prior_fills_in_what_a_random_basis_does_not_show():
@@ -62,7 +63,7 @@ def test_a_prior_fills_in_what_a_random_basis_does_not_show():
     basis = haar_basis(30, 10)
     release = Release(rows=CANCER @ basis)
     plain, known, few = (
-        score_content(LeakedBasis(basis=basis, prior_rows=each).recover(release), CANCER).explained
+        score_content(read_through(basis, release.rows, prior_rows=each), CANCER).explained
         for each in (None, cancer()[0][-280:], cancer()[0][-3:])
     )
     assert plain.value < -0.5
@@ -77,7 +78,7 @@ def test_after_a_round_another_partys_frame_rebuilds_what_the_notes_measured(
     """Notes 2.3, digits of four parties of 300, the anchor destroyed."""
     done = aligned_round(digits(), parties=4, n_rows=300, n_components=16, shared=share)
     frame = frame_of_another(done.bases[1] @ done.changes[1], change=done.changes[3])
-    found = score_content(frame.recover(Release(rows=done.releases[3].rows)), done.rows[3])
+    found = score_content(read_through(frame, done.releases[3].rows), done.rows[3])
     assert found.explained.value == pytest.approx(explained, abs=0.05)
     assert found.named.value == pytest.approx(named, abs=0.04)
 

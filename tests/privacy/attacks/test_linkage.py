@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from cobasis.errors import ShapeError
-from cobasis.privacy.attacks import Release
-from cobasis.privacy.attacks.linkage import CandidatesAlone
+from cobasis.privacy.attacks.linkage import match_list
 from cobasis.privacy.attacks.scores import score_content, score_linkage
 from privacy.attacks.constructions import cancer, digits, haar_basis, own_basis, released
 
@@ -18,7 +17,7 @@ def listed(data, *, n_rows, n_candidates):
 
 
 def linked_alone(release, candidates, places):
-    basis = CandidatesAlone(candidates=candidates).recover(release).basis
+    basis = match_list(release.rows, candidates).basis
     return score_linkage(release.rows, basis, candidates=candidates, places=places).value
 
 
@@ -52,7 +51,7 @@ def test_a_list_alone_names_everybody_where_the_basis_is_the_partys_own_svd(
 ):
     rows, candidates, places = listed(data, n_rows=n_rows, n_candidates=n_candidates)
     release = released(rows, own_basis(rows, n_components))
-    recovered = CandidatesAlone(candidates=candidates).recover(release)
+    recovered = match_list(release.rows, candidates)
     share = score_linkage(release.rows, recovered.basis, candidates=candidates, places=places)
     assert share.value > 0.98
     assert share.chance == 1 / n_candidates
@@ -75,7 +74,7 @@ def test_a_list_that_most_of_the_people_are_not_on_names_many_of_those_that_are(
     party, on_it = rows[:800], round(share * 800)
     candidates = np.vstack([party[:on_it], rows[800:]])
     release = released(party, own_basis(party, 16))
-    basis = CandidatesAlone(candidates=candidates).recover(release).basis
+    basis = match_list(release.rows, candidates).basis
     found = score_linkage(
         release.rows[:on_it], basis, candidates=candidates, places=np.arange(on_it)
     )
@@ -85,4 +84,4 @@ def test_a_list_that_most_of_the_people_are_not_on_names_many_of_those_that_are(
 
 def test_a_list_shorter_than_the_basis_is_refused():
     with pytest.raises(ShapeError, match="Give a longer list"):
-        CandidatesAlone(candidates=np.eye(5)).recover(Release(rows=np.ones((9, 6))))
+        match_list(np.ones((9, 6)), np.eye(5))

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from experiments.data.images import images
 
-from cobasis.privacy.attacks import Release
-from cobasis.privacy.attacks.collusion import LeakedBasis
-from cobasis.privacy.attacks.public_sample import PublicSample
+from cobasis.privacy.attacks import Recovered, Release
+from cobasis.privacy.attacks.leaked_basis import read_through
+from cobasis.privacy.attacks.public_sample import match_sample
 from cobasis.privacy.attacks.scores import score_content, score_linkage
 from privacy.attacks.constructions import cancer, digits, haar_basis, own_basis
 
@@ -25,8 +25,7 @@ def split(name, most=None):
 def attacked(basis, rows, labels, public, public_labels, *, labelled):
     release = Release(rows=rows @ basis, labels=labels)
     given = public_labels if labelled else None
-    attack = PublicSample(rows=public, labels=given, rng=np.random.default_rng(0))
-    recovered = attack.recover(release)
+    recovered = match_sample(release, public, labels=given, rng=np.random.default_rng(0))
     places = np.arange(len(rows))
     linked = score_linkage(release.rows, recovered.basis, candidates=rows, places=places)
     return score_content(recovered, rows), linked
@@ -49,8 +48,7 @@ def test_a_public_sample_gets_at_least_what_the_notes_measured(
     assert found.explained.value >= explained
     assert found.named.value >= named
     assert linked.value >= found.named.value - 0.05
-    drawn = LeakedBasis(basis=basis).recover(Release(rows=rows @ basis))
-    colluding = score_content(drawn, rows)
+    colluding = score_content(read_through(basis, rows @ basis), rows)
     assert found.explained.value <= colluding.explained.value + 0.01
 
 
@@ -78,14 +76,13 @@ def test_more_parties_do_reveal_more_about_each():
     """The seed says they reveal nothing more; 25 people each, digits, l = 16, no labels."""
     rows = digits()[0]
     public = rows[:400]
-    parts = [slice(400 + 25 * i, 425 + 25 * i) for i in range(20)]
     basis = own_basis(rows[400:900], 16)
-    releases = [Release(rows=rows[part] @ basis) for part in parts]
     found = []
-    for others in ((), releases[1:]):
-        rng = np.random.default_rng(0)
-        attack = PublicSample(rows=public, rng=rng, others=others)
-        found.append(score_content(attack.recover(releases[0]), rows[parts[0]]))
+    for parties in (1, 20):
+        release = Release(rows=rows[400 : 400 + 25 * parties] @ basis)
+        back = match_sample(release, public, rng=np.random.default_rng(0))
+        first = Recovered(rows=back.rows[:25], basis=back.basis)
+        found.append(score_content(first, rows[400:425]))
     alone, together = (each.explained.value for each in found)
     assert alone < 0
     assert together > 0.7

@@ -1,8 +1,8 @@
 """What an attacker makes of a release: arrays in, a guess of the raw rows out.
 
-What an attacker knows are the fields of a class or the arguments of a function; the truth is in
-none of them. ``scores`` sets a guess against the truth, with what guessing blindly gives beside
-it. Attacks that no audit runs are in ``experiments/attacks``.
+What an attacker knows are the arguments of a function; the truth is in none of them. ``scores``
+sets a guess against the truth, with what guessing blindly gives beside it. Attacks that no audit
+runs are in ``experiments/attacks``.
 """
 
 from dataclasses import dataclass

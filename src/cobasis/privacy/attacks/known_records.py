@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.errors import ShapeError
-from cobasis.linalg.arrays import Hidden, Matrix
-from cobasis.privacy.attacks import Recovered, Release
+from cobasis.linalg.arrays import Matrix
+from cobasis.privacy.attacks import Release
 from cobasis.privacy.attacks.scores import Places, explained, nearest, told_apart
 
 _PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6)
@@ -27,22 +27,8 @@ _STRENGTH = 10.0
 """Inverse weight of the penalty, for rows of size 1: between 1 and 100 it hardly matters."""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class KnownRecords(Hidden):
-    """The records of k of the party's people, and which released rows are theirs."""
-
-    places: Places
-    records: Matrix
-
-    def recover(self, release: Release) -> Recovered:
-        """Fit what takes the known people's released rows back to their records."""
-        seen = release.rows[self.places]
-        basis = np.asarray(np.linalg.lstsq(self.records, seen, rcond=None)[0])
-        return Recovered(rows=release.rows @ _back(seen, self.records), basis=basis)
-
-
-def _back(released: Matrix, records: Matrix) -> Matrix:
-    """Return the l x m matrix that takes known released rows to their records."""
+def back_to_records(released: Matrix, records: Matrix) -> Matrix:
+    """Return the l x m matrix that takes known people's released rows to their records."""
     # Ridge regression, since what a record has outside the basis is noise to this fit. Plain
     # least squares interpolates it once k reaches l: its error explodes there, so that more known
     # people would seem to give less away (double descent). The penalty is chosen by leaving out
@@ -104,7 +90,7 @@ def fewest_known(
 def _figures(released: Matrix, rows: Matrix, order: Places, *, known: int) -> tuple[float, float]:
     """Return R2 and re-identification of people who are not known."""
     places, asked = order[:known], order[known:][-_ASKED:]
-    guessed = released[asked] @ _back(released[places], rows[places])
+    guessed = released[asked] @ back_to_records(released[places], rows[places])
     named = np.mean(nearest(guessed, among=rows) == asked)
     return explained(guessed, rows[asked]), float(named)
 

@@ -1,7 +1,7 @@
 """Somebody has rows of the same kind: the two clouds of points are laid over each other."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.polar import polar
 from cobasis.privacy.attacks import Recovered, Release
-from cobasis.privacy.attacks.collusion import LeakedBasis
+from cobasis.privacy.attacks.leaked_basis import read_through
 from cobasis.privacy.attacks.scores import Places
 
 _SPREAD = 0.97
@@ -131,57 +131,50 @@ def _misfit(clouds: Clouds, basis: Matrix) -> float:
     return float(np.sum((clouds.public[theirs] @ basis - points) ** 2) / np.sum(points**2))
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class PublicSample(Hidden):
-    """Rows of the same kind as the party's, of other people."""
+def match_sample(
+    release: Release,
+    public: Matrix,
+    *,
+    labels: npt.NDArray[Any] | None = None,
+    rng: np.random.Generator,
+) -> Recovered:
+    """Find the basis under which rows of other people of the same kind look like released ones.
 
-    rows: Matrix
-    labels: npt.NDArray[Any] | None = None
-    rng: np.random.Generator
-    others: Sequence[Release] = field(default=())
+    Principal directions of both come first; their signs are tried one by one. Where labels
+    are shared, the averages of the classes are another start. From each, points are matched
+    and the basis is turned to the pairs, until that changes nothing; the closest is kept.
+    """
+    clouds = _clouds(release, public, labels)
+    middle = clouds.sample(_MIDDLE, rng=rng)
+    begun = [_laid_over(middle, start, most=_REFINEMENTS) for start in _searched(clouds, rng)]
+    basis, _ = min(begun, key=lambda each: each[1])
+    largest = max(len(ours) for ours, _ in clouds.groups)
+    whole = clouds if largest <= _MOST else clouds.sample(_MOST, rng=rng)
+    basis, _ = _laid_over(whole, basis, most=_LAST_REFINEMENTS)
+    if len(clouds.groups) > 1:
+        # a basis that need not be orthonormal fits more, whatever is true: its misfit has to
+        # be much the smaller one
+        other = _fitted(whole, _from_averages(clouds))
+        if _misfit(whole, other) < _CLEARLY * _misfit(whole, basis):
+            return read_through(other, release.rows, prior_rows=public)
+    mean = public.mean(axis=0)
+    return Recovered(rows=mean + (release.rows - mean @ basis) @ basis.T, basis=basis)
 
-    def recover(self, release: Release) -> Recovered:
-        """Find the basis under which public rows look like released ones.
 
-        Principal directions of both come first; their signs are tried one by one. Where labels
-        are shared, the averages of the classes are another start. From each, points are matched
-        and the basis is turned to the pairs, until that changes nothing; the closest is kept.
-        """
-        clouds = self._clouds(release)
-        middle = clouds.sample(_MIDDLE, rng=self.rng)
-        begun = [
-            _laid_over(middle, start, most=_REFINEMENTS) for start in _searched(clouds, self.rng)
+def _clouds(release: Release, public: Matrix, labels: npt.NDArray[Any] | None) -> Clouds:
+    """Group released and public rows by label, where both have one."""
+    ours, groups = release.labels, []
+    if labels is not None and ours is not None:
+        groups = [
+            (np.flatnonzero(ours == label), np.flatnonzero(labels == label))
+            for label in np.intersect1d(ours, labels)
         ]
-        basis, _ = min(begun, key=lambda each: each[1])
-        largest = max(len(ours) for ours, _ in clouds.groups)
-        whole = clouds if largest <= _MOST else clouds.sample(_MOST, rng=self.rng)
-        basis, _ = _laid_over(whole, basis, most=_LAST_REFINEMENTS)
-        if len(clouds.groups) > 1:
-            # a basis that need not be orthonormal fits more, whatever is true: its misfit has to
-            # be much the smaller one
-            other = _fitted(whole, _from_averages(clouds))
-            if _misfit(whole, other) < _CLEARLY * _misfit(whole, basis):
-                return LeakedBasis(basis=other, prior_rows=self.rows).recover(release)
-        mean = self.rows.mean(axis=0)
-        return Recovered(rows=mean + (release.rows - mean @ basis) @ basis.T, basis=basis)
-
-    def _clouds(self, release: Release) -> Clouds:
-        """Put all releases together, and group them with the public rows by label."""
-        uploads, groups = (release, *self.others), []
-        released = np.vstack([each.rows for each in uploads])
-        given = [each.labels for each in uploads if each.labels is not None]
-        if self.labels is not None and len(given) == len(uploads):
-            ours, theirs = np.concatenate(given), self.labels
-            groups = [
-                (np.flatnonzero(ours == label), np.flatnonzero(theirs == label))
-                for label in np.intersect1d(ours, theirs)
-            ]
-        return Clouds(
-            released=released,
-            public=self.rows,
-            groups=groups or [(np.arange(len(released)), np.arange(len(self.rows)))],
-            along=_leading(released),
-        )
+    return Clouds(
+        released=release.rows,
+        public=public,
+        groups=groups or [(np.arange(len(release.rows)), np.arange(len(public)))],
+        along=_leading(release.rows),
+    )
 
 
 def _searched(clouds: Clouds, rng: np.random.Generator) -> Iterator[Matrix]:

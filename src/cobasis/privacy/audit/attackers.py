@@ -7,10 +7,10 @@ import numpy as np
 from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Matrix
 from cobasis.privacy.attacks import Recovered, Release
-from cobasis.privacy.attacks.collusion import LeakedBasis
 from cobasis.privacy.attacks.known_records import Inferred, fewest_known, infer_attribute
-from cobasis.privacy.attacks.linkage import CandidatesAlone
-from cobasis.privacy.attacks.public_sample import PublicSample
+from cobasis.privacy.attacks.leaked_basis import read_through
+from cobasis.privacy.attacks.linkage import match_list
+from cobasis.privacy.attacks.public_sample import match_sample
 from cobasis.privacy.attacks.scores import (
     Content,
     Share,
@@ -122,7 +122,7 @@ def _count_in_words(sent: float, needed: float, exact: float | None, *, subject:
 
 def rebuilt(subject: Subject) -> Recovered:
     """Rebuild rows with the true basis, in the best of two ways."""
-    plain = LeakedBasis(basis=subject.basis).recover(subject.release)
+    plain = read_through(subject.basis, subject.release.rows)
     # The other is told the party's own covariance C, which no attacker knows better: F' C gives
     # what goes together, and Cov(x~)^+ the least mean squared error, for the noise is inside it.
     mean, centre = subject.rows.mean(axis=0), subject.release.rows.mean(axis=0)
@@ -192,8 +192,8 @@ def _of_halves(
         return None, linkages[0]
     for shown, seen in _views(victims.release.rows, public, quick=quick):
         release = Release(rows=_rounded(victims.release.rows @ shown), labels=sent)
-        guess = PublicSample(rows=public @ seen, labels=labels, rng=rng).recover(release).basis
-        found = LeakedBasis(basis=seen @ guess, prior_rows=public).recover(release)
+        guess = match_sample(release, public @ seen, labels=labels, rng=rng).basis
+        found = read_through(seen @ guess, release.rows, prior_rows=public)
         linkages.append(linkage(victims, rows=release.rows, basis=found.basis))
         if not quick:
             contents.append(score_content(found, victims.rows))
@@ -205,9 +205,8 @@ def _by_list(victims: Subject) -> Share:
     """Link people with the list itself, by their distances to all others on it."""
     if min(victims.rows.shape) < victims.n_components:
         return Share(value=0.0, chance=1 / victims.n_rows)
-    release = Release(rows=_rounded(victims.release.rows @ _leading(victims.release.rows)))
-    found = CandidatesAlone(candidates=victims.listed).recover(release)
-    return linkage(victims, rows=release.rows, basis=found.basis)
+    rows = _rounded(victims.release.rows @ _leading(victims.release.rows))
+    return linkage(victims, rows=rows, basis=match_list(rows, victims.listed).basis)
 
 
 def _views(released: Matrix, public: Matrix, *, quick: bool) -> Iterator[tuple[Matrix, Matrix]]:
