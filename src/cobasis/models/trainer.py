@@ -7,6 +7,7 @@ mini-batches, xgboost from files, and scikit-learn's trees are refused.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -219,20 +220,12 @@ class Job:
         return read_chain(trained, task=self.task, n_classes=self.n_classes)
 
 
-def _ridge(job: Job) -> Chain:
-    """Fit ridge in the rows' own frame: turning them would change nothing."""
-    return _linear(job, "linear", waves=None)
-
-
-def _rff(job: Job) -> Chain:
-    """Fit ridge to random features of rows along their axes."""
-    waves = draw_waves(job.axes, variance=job.seen.variance(job.axes), seed=job.seed)
-    return _linear(job, "rff", waves=waves)
-
-
-def _linear(job: Job, name: ChainFamily, *, waves: Affine | None) -> Chain:
-    """Fit ridge to rows, or to waves of them."""
-    width = job.rows.n_columns if waves is None else len(waves.offset)
+def _linear(job: Job, *, name: ChainFamily) -> Chain:
+    """Fit ridge to rows in their own frame, which turning would not change, or to waves of them."""
+    waves, width = None, job.rows.n_columns
+    if name == "rff":
+        waves = draw_waves(job.axes, variance=job.seen.variance(job.axes), seed=job.seed)
+        width = len(waves.offset)
     design = Design(width=width, waves=waves, n_classes=job.n_classes, present=job.present)
     last, _, held = fit_ridge(job.rows, design=design, over=job.over)
     layers: list[Layer] = [last]
@@ -338,9 +331,9 @@ def _whole(job: Job, name: str) -> Block:
 
 _FITS: dict[ModelName, Callable[[Job], Model]] = {
     "logistic": _logistic,
-    "ridge": _ridge,
+    "ridge": partial(_linear, name="linear"),
     "mlp": _perceptron,
-    "rff": _rff,
+    "rff": partial(_linear, name="rff"),
     "boosted_trees": _boosted_trees,
     "xgboost": _xgboost,
     "svm": _svm,

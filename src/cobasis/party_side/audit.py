@@ -25,23 +25,16 @@ from cobasis.party_side.send import Projected, Proposed
 from cobasis.party_side.session import PartySession
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.audit.policy import POLICY
-from cobasis.privacy.audit.report import AuditReport, as_json, audit, audit_proposal, travelling
-from cobasis.privacy.audit.subject import (
-    Facts,
-    Guarantee,
-    Subject,
-    sample_size,
-    settings_of,
-)
+from cobasis.privacy.audit.report import AuditReport, as_json, audit, audit_proposal, seal_of
+from cobasis.privacy.audit.subject import Facts, Guarantee, Subject, sample_size, settings_of
 from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.messages import Labels
+from cobasis.protocol.refusals import row_blocks
 from cobasis.protocol.secrets import check_public_rows
 from cobasis.protocol.signatures import Approval
-from cobasis.vault.datasets import Fingerprints, Forced
+from cobasis.vault.datasets import Forced
 
 Places = npt.NDArray[np.intp]
-
-_BLOCK = 2**16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +62,8 @@ class Audited(Hidden):
     @property
     def record(self) -> dict[str, str]:
         """What travels with an upload: policy, verdict, and the salted hash of the report."""
-        return dict(travelling(self.report, salt=self.salt))
+        seal = seal_of(self.told, salt=self.salt)
+        return {"policy": POLICY, "verdict": self.report.verdict, "report": seal}
 
 
 def audited(made: Projected | Proposed, *, question: Question | None = None) -> Audited:
@@ -87,14 +81,17 @@ def audited(made: Projected | Proposed, *, question: Question | None = None) -> 
             f"{', '.join(unknown)} in --sensitive: round '{agreement.round_id}' has no such "
             f"column. Name some of {', '.join(sorted(known)[:20])}."
         )
-    marks = ready.choice.asked.rows  # sorted, so one version however the table is
     about = _about(ready)
     if isinstance(made, Proposed):
         facts, width = _facts(ready, None, asked), made.proposal.image.shape[1]
         shape = agreement.n_features, width
         found = audit_proposal(facts, about=about, shape=shape)
         return Audited(report=found, salt=secrets.token_bytes(KEY_BYTES))
-    rng = np.random.default_rng(int.from_bytes(_digest(marks, b"sample"), "big"))
+    # keyed, so whoever has not the vault's key learns nothing of rows; sorted, so one however
+    # the table is
+    marks = ready.choice.asked.rows
+    seed = hashlib.sha256(b"cobasis/audit/1/sample" + marks.astype("<u8").tobytes()).digest()
+    rng = np.random.default_rng(int.from_bytes(seed, "big"))
     size = sample_size(rows.n_sent, agreement.n_features)
     places = np.sort(rng.permutation(rows.n_sent)[:size])
     payload = open_payload(made.payload)
@@ -142,12 +139,11 @@ def _subject(made: Projected, payload: Payload, places: Places, asked: Question)
     session, rows = made.ready.session, made.ready.rows
     agreement, budget = session.agreement, budget_of(session.agreement)
     sent = np.argsort(made.projection.order)[places]  # where each of them stands in the upload
-    released = np.empty((len(sent), payload.rows_shape[1]))
-    for first in range(0, payload.rows_shape[0], _BLOCK):
-        stop = min(first + _BLOCK, payload.rows_shape[0])
-        here = (sent >= first) & (sent < stop)
-        if here.any():
-            released[here] = payload.row_block(first, stop)[sent[here] - first]
+    released, first = np.empty((len(sent), payload.rows_shape[1])), 0
+    for block in row_blocks(payload):
+        here = (sent >= first) & (sent < first + len(block))
+        released[here] = block[sent[here] - first]
+        first += len(block)
     raw = gathered(rows.sent, places)
     labels, told = rows.sent.labels(), payload.labels()
     columns = encoded_columns(agreement.features)
@@ -202,11 +198,6 @@ def _facts(ready: Ready, told: Labels | None, asked: Question) -> Facts:
         n_uploads=0 if choice.dataset is None else len(choice.dataset.history),
         guarantee=guarantee,
     )
-
-
-def _digest(marks: Fingerprints, use: bytes) -> bytes:
-    """Return a digest of keyed fingerprints: who has not the vault's key learns nothing of rows."""
-    return hashlib.sha256(b"cobasis/audit/1/" + use + marks.astype("<u8").tobytes()).digest()
 
 
 def _version(rows: PartyRows, side: npt.NDArray[np.bool_]) -> str:

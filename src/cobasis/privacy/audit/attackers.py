@@ -269,25 +269,27 @@ def acquainted(subject: Subject, *, rng: np.random.Generator) -> Finding:
     """Find how few of the party's people somebody has to know: P4."""
     if subject.n_rows < FEWEST:
         words = (
-            f"With {subject.n_rows} rows this cannot be tried; take one known person for enough."
+            "How many of your people somebody has to know cannot be measured on so few rows; take "
+            "one for enough."
         )
         return Finding("P4", "red", words)
     some = subject.some(_ROWS, seed=int(rng.integers(2**32)))
     found = fewest_known(some.release, some.listed, rng=rng, draws=_DRAWS)
-    words = (
-        f"{_from(found.explained, found.tried)} half of the variance of everybody else's rows is "
-        f"rebuilt; {_from(found.named, found.tried).lower()} one in eleven is named among "
-        f"{some.n_rows:,}."
+    named = (
+        f"Knowing {found.tried:,} of your people, the most that were tried, names fewer than one "
+        "in eleven of the rest"
+        if found.named is None
+        else f"Someone who knows the records of {found.named:,} of your people could name one in "
+        "eleven of the rest"
+    )
+    rebuilt = (
+        f"{found.tried:,} do not rebuild half of the information in everybody's record"
+        if found.explained is None
+        else f"knowing {found.explained:,} rebuilds half of the information in everybody's record"
     )
     figures = {"explained_from": found.explained, "named_from": found.named, "tried": found.tried}
     grade = worst(*(graded_known(each, found.tried) for each in (found.explained, found.named)))
-    return Finding("P4", grade, words, figures)
-
-
-def _from(number: int | None, tried: int) -> str:
-    if number is None:
-        return f"With {tried:,} known people, the most that were tried, it does not happen that"
-    return f"From {number:,} known {'person' if number == 1 else 'people'} on"
+    return Finding("P4", grade, f"{named}; {rebuilt}.", figures)
 
 
 def attributes(subject: Subject, *, rng: np.random.Generator) -> Finding:

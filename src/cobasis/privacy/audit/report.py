@@ -51,9 +51,9 @@ def _verdict_words(guarantee: Guarantee | None) -> str:
     return f"Protected by differential privacy: {told}."
 
 
-def _sentences(figures: Mapping[str, Mapping[str, Any]], facts: Facts) -> tuple[str, str, str, str]:
+def _sentences(findings: Mapping[str, Finding], facts: Facts) -> tuple[str, str, str, str]:
     """Return the four sentences, each with this table's own figures."""
-    content, linkage, found = figures["P1"], figures["P3"], figures["P2"]
+    content, found, linkage = (findings[each].figures for each in ("P1", "P2", "P3"))
     helped = (
         f"If one partner helps the analyst, {per_cent(content['explained'])} of the information "
         f"in each record can be rebuilt on average, "
@@ -77,26 +77,7 @@ def _sentences(figures: Mapping[str, Mapping[str, Any]], facts: Facts) -> tuple[
             f"candidates, acting alone, would pick the right person {times(found['linked'])} "
             f"(chance: {times(found['chance'])})."
         )
-    return helped, alone, _who_knows(figures["P4"]), model_sentence(facts)
-
-
-def _who_knows(found: Mapping[str, Any]) -> str:
-    if not found:
-        return "How many of your people somebody has to know cannot be measured on so few rows."
-    named, rebuilt, tried = found["named_from"], found["explained_from"], found["tried"]
-    first = (
-        f"Someone who knows the records of {named:,} of your people could name one in eleven of "
-        "the rest"
-        if named is not None
-        else f"Knowing {tried:,} of your people, the most that were tried, names fewer than one in "
-        "eleven of the rest"
-    )
-    second = (
-        f"knowing {rebuilt:,} rebuilds half of the information in everybody's record"
-        if rebuilt is not None
-        else f"{tried:,} do not rebuild half of the information in everybody's record"
-    )
-    return f"{first}; {second}."
+    return helped, alone, findings["P4"].words, model_sentence(facts)
 
 
 _SHARES = (
@@ -197,7 +178,7 @@ def audit(
             about=_about(about, facts, subject, n_sampled=subject.n_rows),
             verdict="pseudonymised" if facts.guarantee is None else "differentially-private",
             verdict_words=_verdict_words(facts.guarantee),
-            sentences=_sentences({each.id: each.figures for each in found}, facts),
+            sentences=_sentences({each.id: each for each in found}, facts),
             findings=found,
             distances=distances(subject, settings=settings, spans=spans, rng=rng),
             effects=measured,
@@ -288,9 +269,3 @@ def seal_of(told: Mapping[str, Any], *, salt: bytes) -> str:
     """Return a hash of a report's JSON that only who has the salt can open."""
     key = require_key(salt, name="the salt of an audit")
     return hmac.digest(key, b"cobasis/audit/1\0" + canonical_json(told), "sha256").hex()
-
-
-def travelling(report: AuditReport, *, salt: bytes) -> Mapping[str, str]:
-    """Return what may leave of a report: policy, verdict, and a hash that only the party opens."""
-    seal = seal_of(as_json(report), salt=salt)
-    return {"policy": POLICY, "verdict": report.verdict, "report": seal}
