@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,14 +19,16 @@ from urllib.parse import urlsplit
 
 from cobasis.disk.tensors import read_tables, write_tables
 from cobasis.disk.whole import make_folder, remove_tree, require_room, scratch_folder
-from cobasis.errors import CobasisError, MissingExtraError, OptionError
+from cobasis.errors import CobasisError, OptionError
 from cobasis.linalg.threads import available_threads, one_blas_thread
-from cobasis.models import ModelName
+from cobasis.models import ModelName, optional
 from cobasis.models.out_of_core import ROW_BYTES
 from cobasis.models.passes import Block, LabelledRows, Pass, Result, Share, Threads, Work
 from cobasis.progress import Report
 
 ON_A_CLUSTER = ("logistic", "ridge", "rff", "xgboost")
+
+_extra = partial(optional, extra="dask", what="--cluster")
 
 _LOOK_SECONDS = 2.0
 """How often it is looked whether workers are still there."""
@@ -59,17 +60,6 @@ def passes_for(
         ) from error
     with client:
         yield ClusterPasses(client, report)
-
-
-def _extra(package: str) -> Any:  # noqa: ANN401 -- a module
-    """Import an optional package, or say how to install it."""
-    try:
-        return import_module(package)
-    except ImportError as error:
-        raise MissingExtraError(
-            f"--cluster needs the package {package}, which is not installed. Install it with: "
-            "pip install 'cobasis[dask]'"
-        ) from error
 
 
 @dataclass(frozen=True)

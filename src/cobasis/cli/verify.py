@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from cobasis.cli.options import (
-    Owner,
-    Screen,
-    agreed,
-    grouped,
-    progress,
-    the_one,
-    wrapped,
-)
+from cobasis.cli.options import Owner, Screen, agreed, grouped, progress, the_one, wrapped
 from cobasis.errors import RemoteError
 
 if TYPE_CHECKING:

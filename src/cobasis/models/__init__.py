@@ -4,10 +4,24 @@ scikit-learn is imported when a model is built, not when this package is.
 The words for tasks and families are here, so that a command can list them.
 """
 
+from importlib import import_module
 from typing import Any, Literal, TypeAlias
+
+from cobasis.errors import MissingExtraError
 
 Task = Literal["classification", "regression", "representation"]
 ModelName = Literal["logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost", "svm"]
 
 Estimator: TypeAlias = Any
 """Anything with scikit-learn's ``fit`` and ``predict``; scikit-learn itself is untyped."""
+
+
+def optional(package: str, *, extra: str, what: str) -> Any:  # noqa: ANN401 -- a module
+    """Import a package that an extra brings, or say how to install it."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{what} needs the package {package}, which is not installed. Install it with: "
+            f"pip install 'cobasis[{extra}]'"
+        ) from error

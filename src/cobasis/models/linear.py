@@ -10,7 +10,6 @@ with more weights a step is found by conjugate gradients, one pass for each.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -115,16 +114,8 @@ class Moments:
         self.n_rows = n_rows
 
 
-class Ridge(NamedTuple):
-    """What fitting ridge gives."""
-
-    fitted: Affine
-    penalty: float
-    held: Held  # of one row in a few
-
-
-def fit_ridge(rows: LabelledRows, *, design: Design, over: Pass) -> Ridge:
-    """Fit all rows with the penalty that leaving each row out finds best."""
+def fit_ridge(rows: LabelledRows, *, design: Design, over: Pass) -> tuple[Affine, float, Held]:
+    """Fit with the penalty that leaving each row out finds best; of some return what it held."""
     if rows.n_blocks == 1 and rows.n_rows < design.width:
         sizes, axes, found = _axes_by_rows(rows.block(0), design)
     else:
@@ -155,7 +146,7 @@ def fit_ridge(rows: LabelledRows, *, design: Design, over: Pass) -> Ridge:
     one = int(len(target_means) == 1)  # the second of two classes, beside zero
     logits = [np.pad(taken[:, best], ((0, 0), (one, 0))) for taken, _ in held]
     places = [np.searchsorted(design.present, labels) for _, labels in held]
-    return Ridge(fitted, float(PENALTIES[best]), list(zip(logits, places, strict=True)))
+    return fitted, float(PENALTIES[best]), list(zip(logits, places, strict=True))
 
 
 def _moments(rows: LabelledRows, index: int, *, design: Design) -> Moments:

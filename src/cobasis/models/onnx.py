@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from cobasis.errors import MissingExtraError, ShapeError
+from cobasis.errors import ShapeError
 from cobasis.features.contract import CategoryFeature, Feature, NumericFeature
 from cobasis.features.encoder import LARGEST, encoded_columns
 from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.models import optional
 from cobasis.models.chain import Affine, Array, Chain, Trees
 
 if TYPE_CHECKING:
@@ -91,13 +92,7 @@ def raw_graph(
     precision: Precision = "float64",
 ) -> bytes:
     """Write one ONNX graph of raw columns, encoding, ``F_i G_i`` and model."""
-    try:
-        import onnx
-    except ImportError as error:
-        raise MissingExtraError(
-            "this needs the package onnx, which is not installed. Install it with: "
-            "pip install 'cobasis[onnx]'"
-        ) from error
+    onnx = optional("onnx", extra="onnx", what="this")
     table = as_matrix(map_in, name="the map into the aligned rows")
     columns = encoded_columns(features)
     if table.shape != (len(columns), model.widths[0]):

@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cobasis.errors import CobasisError, MissingExtraError, NotFiniteError
+from cobasis.errors import CobasisError, NotFiniteError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import in_order
 from cobasis.models import Estimator
@@ -247,23 +247,10 @@ ROW_BYTES = 24
 _SETTINGS = {"eta": 0.1, "max_depth": 6, "tree_method": "hist", "max_bin": 256, "verbosity": 0}
 
 
-def require_xgboost() -> Any:  # noqa: ANN401 -- a module
-    """Import xgboost, or say how to install it."""
-    try:
-        import xgboost
-    except ImportError as error:
-        raise MissingExtraError(
-            "model='xgboost' needs the package xgboost, which is not installed. Install it with: "
-            "pip install 'cobasis[trees]'"
-        ) from error
-    return xgboost
-
-
 def fit_xgboost(
     rows: LabelledRows, *, axes: Matrix, classes: Labels | None, seed: int, over: Pass
 ) -> bytes:
     """Boost trees along the axes, until rows that were kept apart see no gain; as JSON."""
-    require_xgboost()
     split = Split.of(rows, axes, seed=seed)
     judged_by = split.judges(rows, over)
     work = partial(

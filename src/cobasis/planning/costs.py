@@ -7,6 +7,7 @@ do. Our streamed code does less of both.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 BYTES_PER_NUMBER = 8
 """float64."""
@@ -68,18 +69,12 @@ def transfer_seconds(
     return 8 * n_bytes / bits_per_second + trips * delay
 
 
-@dataclass(frozen=True, kw_only=True)
-class Size:
+class Size(NamedTuple):
     """The size of one alignment."""
 
     n_anchor_rows: int  # a
     n_components: int  # l
     n_parties: int  # c
-
-    @property
-    def letters(self) -> tuple[int, int, int]:
-        """The same as ``(a, l, c)``, for formulas."""
-        return self.n_anchor_rows, self.n_components, self.n_parties
 
 
 def _product(*, rows: float, inner: float, columns: float) -> float:
@@ -95,7 +90,7 @@ def _svd(*, rows: float, columns: float) -> float:
 
 def _imakura_operations(size: Size) -> float:
     """Count one decomposition of all images, and one and a product for each (eqs. 36-39)."""
-    a, l, c = size.letters  # noqa: E741 -- the paper's letter
+    a, l, c = size  # noqa: E741 -- the paper's letter
     target = _svd(rows=a, columns=c * l) + _product(rows=a, inner=l, columns=l)
     return target + c * (_svd(rows=a, columns=l) + _product(rows=l, inner=a, columns=l))
 
@@ -105,35 +100,35 @@ def _kawakami_operations(size: Size) -> float:
 
     The factorisation does not form Q; inverting a triangle takes l^3 / 3 (Table 2, eq. 54).
     """
-    a, l, c = size.letters  # noqa: E741 -- the paper's letter
+    a, l, c = size  # noqa: E741 -- the paper's letter
     qr = 2 * a * l**2 - 2 / 3 * l**3
     return _svd(rows=a, columns=c * l) + c * (qr + l**3 / 3 + l**3)
 
 
 def _odc_operations(size: Size) -> float:
     """Count two small products, a cross product and a small decomposition each (eqs. 79, 80)."""
-    a, l, c = size.letters  # noqa: E741 -- the paper's letter
+    a, l, c = size  # noqa: E741 -- the paper's letter
     small = _product(rows=l, inner=l, columns=l)
     return c * (_product(rows=l, inner=a, columns=l) + _svd(rows=l, columns=l) + 2 * small)
 
 
 def _imakura_numbers(size: Size) -> int:
     """Count images, target and factors, and the smaller side's square as workspace (eqs. 41-46)."""
-    a, l, c = size.letters  # noqa: E741 -- the paper's letter
+    a, l, c = size  # noqa: E741 -- the paper's letter
     workspace = min(a, c * l) ** 2
     return a * c * l + max(a * l + workspace, 2 * a * l + l**2, a * l + c * l**2)
 
 
 def _kawakami_numbers(size: Size) -> int:
     """Count images, all changes of basis twice, and the same workspace (eqs. 59-66)."""
-    a, l, c = size.letters  # noqa: E741 -- the paper's letter
+    a, l, c = size  # noqa: E741 -- the paper's letter
     workspace = min(a, c * l) ** 2
     return a * c * l + max(a * l, c * l**2 + workspace, 2 * c * l**2)
 
 
 def _odc_numbers(size: Size) -> int:
     """Count images, changes of basis and four small matrices (eqs. 82-84)."""
-    a, l, c = size.letters  # noqa: E741 -- the paper's letter
+    a, l, c = size  # noqa: E741 -- the paper's letter
     return a * c * l + c * l**2 + 4 * l**2
 
 

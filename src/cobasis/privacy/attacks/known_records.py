@@ -17,7 +17,7 @@ _PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6)
 """Shares of what known records have outside the basis: how much the fit is held back."""
 
 _NONE = 1e-13
-"""Of the largest squared singular value: the least penalty, where nothing is outside."""
+"""Of what is released, squared: the least penalty, where nothing is outside."""
 
 _HALF, _ELEVENTH = 0.5, 0.09
 _ASKED = 200
@@ -29,34 +29,19 @@ _STRENGTH = 10.0
 
 def back_to_records(released: Matrix, records: Matrix) -> Matrix:
     """Return the l x m matrix that takes known people's released rows to their records."""
+    from sklearn.linear_model import RidgeCV  # noqa: PLC0415 -- keeps imports light
+
     # Ridge regression, since what a record has outside the basis is noise to this fit. Plain
     # least squares interpolates it once k reaches l: its error explodes there, so that more known
     # people would seem to give less away (double descent). The penalty is chosen by leaving out
-    # one known person after the other, which one SVD gives for all penalties.
-    left, values, right = np.linalg.svd(released, full_matrices=False)
-    penalty = 0.0  # of a single record, which nothing is left to judge by
-    if len(records) > 1:
-        gram = records @ records.T
-        outside = (np.trace(gram) - np.sum(values**2)) / len(records)
-        scale = max(float(outside), _NONE * float(values[0] ** 2), np.finfo(np.float64).tiny)
-        penalty = min(
-            (scale * share for share in _PENALTIES),
-            key=lambda each: _left_out(left, values, gram, penalty=each),
-        )
-    weights = np.divide(
-        values, values**2 + penalty, out=np.zeros_like(values), where=values > _NONE * values[0]
-    )
-    back: Matrix = (right.T * weights) @ (left.T @ records)
+    # one known person after the other.
+    seen, told = np.sum(released**2), np.sum(records**2)
+    if len(records) == 1 or not seen:  # nothing is left to judge by
+        return np.asarray(np.linalg.pinv(released) @ records)
+    scale = max(float(told - seen) / len(records), _NONE * float(seen))
+    fitted = RidgeCV(alphas=scale * np.array(_PENALTIES), fit_intercept=False)
+    back: Matrix = np.atleast_2d(fitted.fit(released, records).coef_).T
     return back
-
-
-def _left_out(left: Matrix, values: Matrix, gram: Matrix, *, penalty: float) -> float:
-    """Return the squared error of each known record when the others explain it, summed."""
-    # With H the hat matrix the error of person i is row i of (I - H) Y over 1 - H_ii; of its
-    # square only Y Y' is needed, k x k however many features there are.
-    rest = np.eye(len(gram)) - (left * (values**2 / (values**2 + penalty))) @ left.T
-    errors = np.einsum("ij,ij->i", rest @ gram, rest)
-    return float(np.sum(errors / np.maximum(np.diag(rest), _NONE) ** 2))
 
 
 @dataclass(frozen=True, kw_only=True)

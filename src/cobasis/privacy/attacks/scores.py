@@ -19,6 +19,9 @@ _WORST = 0.01
 _BLOCK = 1024
 _SIGMAS = 3.0
 
+NEIGHBOURS = 10
+"""Of each person, so many nearest others are compared."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
@@ -105,7 +108,7 @@ def told_apart(scores: Matrix, really: npt.NDArray[np.bool_]) -> float:
     return float(above / (positives * negatives))
 
 
-def score_structure(release: Release, truth: Matrix, *, n_neighbours: int = 10) -> Structure:
+def score_structure(release: Release, truth: Matrix) -> Structure:
     """Compare a release's distances and neighbours with those of the raw rows."""
     n_rows = len(release.rows)
     seen, real = (_apart(each) for each in (release.rows, truth))
@@ -114,12 +117,12 @@ def score_structure(release: Release, truth: Matrix, *, n_neighbours: int = 10) 
     correlation = np.corrcoef(seen[pairs], real[pairs])[0, 1] if spread > 0 else 0.0
     marks, each = np.zeros((n_rows, n_rows), dtype=np.int8), np.arange(n_rows)[:, np.newaxis]
     for apart in (seen, real):
-        marks[each, np.argpartition(apart, n_neighbours - 1, axis=1)[:, :n_neighbours]] += 1
-    kept = np.count_nonzero(marks == 2) / (n_rows * n_neighbours)  # noqa: PLR2004 -- both
+        marks[each, np.argpartition(apart, NEIGHBOURS - 1, axis=1)[:, :NEIGHBOURS]] += 1
+    kept = np.count_nonzero(marks == 2) / (n_rows * NEIGHBOURS)  # noqa: PLR2004 -- both
     alone = standing_alone(release.rows) > _SIGMAS
     return Structure(
         distance_correlation=Share(value=float(correlation), chance=0.0),
-        neighbours_kept=Share(value=kept, chance=n_neighbours / (n_rows - 1)),
+        neighbours_kept=Share(value=kept, chance=NEIGHBOURS / (n_rows - 1)),
         alone=int(alone.sum()),
         alone_in_truth=int((alone & (standing_alone(truth) > _SIGMAS)).sum()),
     )

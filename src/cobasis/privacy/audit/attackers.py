@@ -12,6 +12,7 @@ from cobasis.privacy.attacks.leaked_basis import read_through
 from cobasis.privacy.attacks.linkage import match_list
 from cobasis.privacy.attacks.public_sample import match_sample
 from cobasis.privacy.attacks.scores import (
+    NEIGHBOURS,
     Content,
     Share,
     explained,
@@ -54,7 +55,7 @@ _SMALL, _SPLITS = 200, 3
 """Tables of so few rows are split more than once: one split of them says little."""
 
 _DRAWS, _DIGITS = 3, 9
-_KNOWN, _NEIGHBOURS = 20, 10
+_KNOWN = 20
 
 
 def findings(
@@ -316,12 +317,12 @@ def attributes(subject: Subject, *, rng: np.random.Generator) -> Finding:
 
 def structure(subject: Subject) -> Finding:
     """Say what distances between released rows show to whoever opens them: P6."""
-    if subject.n_rows <= _NEIGHBOURS:
+    if subject.n_rows <= NEIGHBOURS:
         return Finding("P6", "told", f"With {subject.n_rows} rows there is nothing to compare.")
     some = subject.some(_ROWS_OF_STRUCTURE, seed=0)
-    found = score_structure(some.release, some.rows, n_neighbours=_NEIGHBOURS)
+    found = score_structure(some.release, some.rows)
     words = (
-        f"Of each person's {_NEIGHBOURS} nearest, {per_cent(found.neighbours_kept.value)} are the "
+        f"Of each person's {NEIGHBOURS} nearest, {per_cent(found.neighbours_kept.value)} are the "
         f"same in the upload (chance: {per_cent(found.neighbours_kept.chance)}). {found.alone:,} "
         f"of {some.n_rows:,} people stand alone there, {found.alone_in_truth:,} in truth."
     )
