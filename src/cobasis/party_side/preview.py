@@ -25,7 +25,7 @@ from cobasis.vault.datasets import Asked, Choice, Forced, Span
 
 NONE = "no formal guarantee"
 
-_ABOUT_CELLS = {"unit", "low", "high", "blanks_at_most"}
+_ABOUT_CELLS = {"unit", "low", "high", "blanks_at_most", "source"}
 """What a cell may be, which is no part of how it becomes a number."""
 
 _BYTES = {"fp64": (8, 8), "fp32": (4, 4), "fp16": (2, 2), "int8": (1, 2)}
