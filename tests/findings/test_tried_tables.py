@@ -189,6 +189,6 @@ def test_auto_shows_two_sizes_with_bits_and_price_and_takes_the_smaller(cobasis,
     told = " ".join(cobasis(f"{line} {words}").stderr.split())
     bits = {"fp64": 53, "fp16": 11}.get(how, 8)
     for each in {size, 8}:
-        assert f"{each} of 12 numbers: {each * bits} bits of a record leave, of 76 that" in told
+        assert f"{each} of 12 numbers carry {each * bits} bits, and 76 tell a record" in told
     assert told.count("points lost, in our studies: 2 to 10") == 1 + (size == 6)
     assert read_draft(Path("icu.toml"))["n_components"] == size

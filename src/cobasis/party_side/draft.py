@@ -113,10 +113,13 @@ def _words(column: pl.Series, missing: str) -> tuple[CategoryFeature, list[str]]
     least = FEWEST if len(column) >= FEWEST else 1
     words = sorted(each for each, count in counts.items() if count >= least)
     if not 0 < len(words) <= MAX_WORDS:
+        reason = f"{len(words):,} words, and a category has at most {MAX_WORDS:,}"
+        if not words:
+            reason = f"no word that {least} rows have" if counts else "no cell that says what it is"
         raise FeatureError(
-            f"column '{column.name}' of the example has {len(words):,} words that "
-            f"{least} rows or more have, and a category has 1 to {MAX_WORDS:,}. Name its words by "
-            f"--category {column.name}=WORD,WORD, or leave it out by --leave-out {column.name}."
+            f"column '{column.name}' of the example has {reason}. Describe it by --numbers "
+            f"{column.name}:centre=60,scale=20 or --category {column.name}=WORD,WORD, or leave it "
+            f"out by --leave-out {column.name}."
         )
     feature = CategoryFeature(
         name=column.name,
@@ -162,8 +165,8 @@ def components_for(features: Iterable[Feature], *, precision: str) -> dict[int, 
             (text for least, text in prices.items() if size >= least * width), "not measured"
         )
         found[size] = (
-            f"{size} of {width} numbers: {size * bits:,} bits of a record leave, of {record:,.0f} "
-            f"that tell it from all others; points lost, in our studies: {price}"
+            f"{size} of {width} numbers carry {size * bits:,} bits, and {record:,.0f} tell a "
+            f"record from all others; points lost, in our studies: {price}"
         )
     return found
 
