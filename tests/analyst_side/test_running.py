@@ -1,6 +1,7 @@
 """Running: one span or one sealed return per party, one model, and what the agreement forbids."""
 
 from datetime import UTC, datetime
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from cobasis.errors import (
 )
 from cobasis.models.chain_file import encode_chain
 from cobasis.protocol import aligned
+from cobasis.protocol.card import card_of
 
 
 @pytest.fixture
@@ -26,8 +28,8 @@ def made(tmp_path):
 
 
 def test_every_party_gets_its_own_change_of_basis_and_the_one_model(made):
-    outcome = made.run().concluded.outcome
-    analyst = Analyst(made.agreement)
+    concluded = made.run().concluded
+    outcome, analyst = concluded.outcome, Analyst(made.agreement)
     for name in NAMES:
         analyst.receive(open_payload(made.work.payload(name)))
     wanted, models = analyst.run(), set()
@@ -40,7 +42,9 @@ def test_every_party_gets_its_own_change_of_basis_and_the_one_model(made):
         assert got.evidence == outcome.evidence[name]
         models.add(encode_chain(got.model))
     assert len(models) == 1
-    assert outcome.n_rows == 160
+    assert outcome.n_rows == concluded.card.n_rows == 160
+    assert card_of(analyst) == concluded.card == got.card.beside(None)  # one at all doors
+    assert got.card.others_sha256 == sha256(encode_chain(got.others)).hexdigest()
 
 
 def test_a_return_is_sealed_for_its_party_and_nobody_else(made):

@@ -15,6 +15,7 @@ from cobasis.errors import ForeignBundleError, MessageError, OptionError
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.sources import read_chain
 from cobasis.models.trainer import train
+from cobasis.protocol.card import make_card
 from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal, Upload
 from protocol.consortium import agree
 
@@ -46,7 +47,7 @@ UPLOAD = Upload(
     anchor_image=ROWS[:8],
     simulated=False,
 )
-RETURN = Return(
+_RETURN = Return(
     party="north",
     agreement_digest=DIGEST,
     change_of_basis=np.linalg.qr(ROWS[:3])[0],
@@ -57,6 +58,10 @@ RETURN = Return(
     simulated=False,
     others=MODEL,
 )
+CARD = make_card(
+    AGREEMENT, _RETURN, consensus=None, anchor_tag=TAG, n_rows=84, evidence="cannot tell"
+)
+RETURN = replace(_RETURN, card=CARD)
 
 
 def through(folder, enclosed, *, by, to):

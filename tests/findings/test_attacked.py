@@ -154,7 +154,7 @@ def test_r6_all_whose_rows_are_in_the_model_signed_one_span(make):
         paths[name] = site.folder(name) / "x.upload"
         send(ready_from(session, site.table(name)), paths[name])
         [lines[name]] = site.opened(name, paths[name]).manifest.lines
-    returned = site.as_files(site.analyst_of(paths, contributors=NAMES).run())["north"]
+    returned = site.as_files(site.analyst_of(paths, span=good).run())["north"]
     here, elsewhere = site.agreement, site.agreement.model_copy(update={"purpose": "another"})
     told = {"party": "east", "sign": site.identities["east"].sign}
     for east, error, words in (

@@ -96,6 +96,29 @@ def test_f8_accept_says_with_intervals_what_a_model_is_worth_beside_alone(ran):
     assert "one class" in found["remarks"][0]
 
 
+def test_f8_a_party_reads_who_and_what_made_its_model(ran):
+    """It got weights, and could show nobody what they are of."""
+    found = ran.json("accept icu.toml icu.north.1-return")["returned"]
+    told = ran.json("run icu.toml", by="lab")
+    assert (found["card"], told["card"]) == ("icu.north.card.html", "icu.card.html")
+    for path in (found["card"], told["card"]):
+        text = Path(path).read_text()
+        for words in (
+            "east, north, south",
+            f"{round(told['n_rows'], -1)}, to the nearest 10",
+            "no approval as a medical device",
+            "without noise: pseudonymised personal data",
+            found["model_sha256"],
+        ):
+            assert words in text, words
+        assert not re.search(r"(src|href)\s*=|http|<svg|<img", text)
+    assert "as party <b>north</b> got it and checked it" in Path(found["card"]).read_text()
+    Path(found["card"]).unlink()  # as after a kill behind the transcript's line
+    shown = ran("accept icu.toml icu.north.1-return").stdout
+    assert "Who and what made the model: icu.north.card.html" in shown
+    assert Path(found["card"]).exists()
+
+
 def test_f14_what_is_wrong_is_said_once_and_in_the_words_of_the_command(sealed):
     told = sealed("run icu.toml --model nope", by="lab", code=2).stderr
     assert "Value error" not in told

@@ -22,6 +22,7 @@ from cobasis.party_side import session as session_module
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import check
 from cobasis.party_side.session import keep_secret, open_session, read_secret
+from cobasis.protocol.card import make_card
 from cobasis.protocol.messages import Return
 from cobasis.protocol.signatures import sign_agreement
 
@@ -155,7 +156,14 @@ class Consortium:
         if upload is None:
             upload = self.session(returned.party).vault.upload_of(self.agreement).entry.upload
         told = {"agreement": self.agreement, "sender": "lab", "upload": upload, "lines": lines}
-        return enclose_return(returned, **told)
+        return enclose_return(self.carded(returned), **told)
+
+    def carded(self, returned):
+        """A return with its model card, as of 1,000 rows."""
+        tag, span = self.secret.anchor_tag(self.agreement), self.session(returned.party).round
+        told = {"consensus": span.consensus(), "anchor_tag": tag, "evidence": returned.evidence}
+        card = make_card(self.agreement, returned, **told, n_rows=1000)
+        return replace(returned, card=returned.card or card)
 
     def return_file(self, returned, *, to=None, upload=None, lines=(), **options):
         name = returned.party

@@ -1,5 +1,6 @@
 """Vectors on a party's side: returns, models and secrets that it must not take."""
 
+import json
 from datetime import UTC, datetime
 from functools import partial
 from itertools import product
@@ -7,17 +8,26 @@ from itertools import product
 import numpy as np
 
 from bundle import bundles
+from cobasis.bundle.messages import model_in
 from cobasis.keys.identity import Identity
 from cobasis.party_side.accept import accept
 from cobasis.party_side.send import send
 from cobasis.protocol.agreement import moment_text
+from cobasis.protocol.messages import Return
 from models import chains
 from models.chains import WIDTH
 from models.malformed import MALFORMED, malformed
 from party_side.sites import KEY, NAMES, PEOPLE, consortium, join, ready_from
 from under_fault.in_files import OTHERS, PLACES
 from under_fault.in_uploads import RESHAPED, ROWS
-from under_fault.vectors import Vector, bad_names, file_of, outcome_of, wrong_fields
+from under_fault.vectors import (
+    Vector,
+    bad_names,
+    file_of,
+    json_faults,
+    outcome_of,
+    wrong_fields,
+)
 
 
 class Site:
@@ -30,6 +40,18 @@ class Site:
         to = made.folder("north") / "north.upload"
         self.upload = send(ready_from(made.session("north"), made.table("north")), to).digest
         self.change = np.linalg.qr(np.random.default_rng(0).normal(size=(WIDTH, WIDTH)))[0]
+        model = model_in(chains.file_of("ridge"), made.agreement)
+        good = Return(
+            party="north",
+            agreement_digest=made.agreement.digest(),
+            change_of_basis=self.change,
+            model=model,
+            evidence="cannot tell",
+            trained_on=NAMES,
+            target_carries=("north",),
+            simulated=False,
+        )
+        self.card = made.carded(good).card
         self.before = self.kept()
 
     def sealed(self, path, parts, *, by="lab", to="north", **changes):
@@ -224,6 +246,52 @@ SECRETS = {
     "CB804": {"round_id": ["icu-2025"], "recipients": [["east"]], "simulated": [True]},
     "CB806": {"created": [FAR]},
 }
+
+
+CARD = {
+    "CB306": {
+        "trained_on": [["north"], ["north", "south", "east", "north"], ["south", "north", "east"]],
+        "target_carries": [[], ["south"]],
+        "n_rows": [0, 80],  # north sent 90
+        "evidence": ["not a random turn"],
+        "gives": ["probabilities", "numbers"],
+        "purpose": ["another test", ""],
+        "classes": [["0", "1"], []],
+        "family": ["logistic", None],
+        "widths": [[], [5, 3]],
+        "limits": [[], ["none"]],
+        "facts": [[]],
+        "basis": ["haar"],
+        "others_sha256": ["0" * 64],
+        **{f"{word}_sha256": ["0" * 64] for word in ("model", "consensus")},
+        **{word: ["0" * 64] for word in ("agreement", "anchor_tag")},
+    },
+    "CB803": {
+        "format": ["cobasis/card/2", None, ...],
+        "n_rows": [84, 7.0, -10, 10**30, "100", None, ...],
+        "evidence": ["proven", None, ...],
+        "label": [None, ["died"], ...],
+        "limits": ["none", [1], ...],
+        "model_sha256": ["A" * 64, "", ...],
+        "approved": [True],
+    },
+}
+
+
+def cards():
+    """Cards of other models, with fields that cannot stand, and none at all."""
+    for name, expect, field, value in wrong_fields(CARD):
+        made = partial(_card, changes={field: value})
+        yield return_vector(f"whose card's {name}", expect, made)
+    for word, change in json_faults():
+        yield return_vector(f"of a card {word}", "CB803", partial(_card, change=change))
+    yield return_vector("without a card", "CB306", {})
+
+
+def _card(site, *, changes=(), change=bytes):
+    fields = {**json.loads(site.card.encoded()), **dict(changes)}
+    text = json.dumps({name: each for name, each in fields.items() if each is not ...}).encode()
+    return {"parts": lambda parts: {**parts, "card.json": change(text)}}
 
 
 def secrets():

@@ -18,7 +18,10 @@ UPLOADS = (
     *(in_bundles.manifests, in_bundles.containers),
     *(in_bundles.clocks, in_bundles.signatures, in_bundles.seals),
 )
-RETURNS = (in_returns.fits, in_returns.returns, in_returns.models, in_returns.secrets)
+RETURNS = (
+    *(in_returns.fits, in_returns.returns, in_returns.models),
+    *(in_returns.cards, in_returns.secrets),
+)
 TEXTS = (in_text.agreements, in_text.signature_files, in_text.news, in_text.transcripts)
 DOORS = {"analyst": UPLOADS, "party": RETURNS, "reader": TEXTS}
 GROUPS = [(door, group) for door, groups in DOORS.items() for group in groups]

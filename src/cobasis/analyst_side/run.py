@@ -33,6 +33,7 @@ from cobasis.models.worth import Figure
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
+from cobasis.protocol.card import ModelCard, card_of
 from cobasis.protocol.messages import ConsensusSpan, SpanProposal
 from cobasis.protocol.others import model_without
 from cobasis.protocol.span_lines import SpanLine
@@ -49,6 +50,7 @@ class Concluded:
     files: Mapping[str, Path]  # the sealed return of each party
     written: Mapping[str, Path]  # those of them that were not there as they are
     scores: Mapping[ModelName, Mapping[str, Figure | None]]  # of families, cross-validated
+    card: ModelCard
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,8 +181,7 @@ def conclude(
     compared: Collection[ModelName] = (),
 ) -> Concluded:
     """Align, certify and train, write one sealed return for each party, and record it."""
-    before, everybody = session.history.outcome, sorted(parties)
-    received = session.history.taken()
+    before, everybody, received = session.history.outcome, sorted(parties), session.history.taken()
     name = _alignment(session, everybody, realign=realign)
     words = [name, family or "", *everybody, version("cobasis")]
     path = session.work.models / f"{_name_of(words)}.model"
@@ -199,7 +200,7 @@ def conclude(
         same = before is not None and made == replace(before, returns={}, time="")
         kept = before.returns if before and same else {}  # nothing is sealed anew
         scores = analyst.compare(compared) if compared and not same else {}
-        returns, written = _send_returns(session, analyst, made, kept=kept)
+        card, returns, written = _send_returns(session, analyst, made, kept=kept)
     # Returns come before the line that names their digests: a kill between the two leaves returns
     # that no line names, and the same command, typed again, seals others over them.
     if written or not same or (event == RUN and told["without"] != [*session.history.without]):
@@ -212,6 +213,7 @@ def conclude(
         files={party: session.reply(party, session.exchanges[-1]) for party in returns},
         written=written,
         scores=scores,
+        card=card,
     )
 
 
@@ -254,7 +256,7 @@ def _analyst(
                 uploads=uploads,
                 fits=fits,
                 state=StateFolder(folder),
-                contributors=session.history.contributors,
+                span=session.kept_span() if session.history.contributors else None,
                 removed=[each for each in uploads if each not in parties],
                 model=model_in(path.read_bytes(), session.agreement) if path.exists() else None,
                 report=session.report,
@@ -289,10 +291,10 @@ def _train(
 
 def _send_returns(
     session: AnalystSession, analyst: Analyst, outcome: Outcome, *, kept: Mapping[str, str]
-) -> tuple[dict[str, str], dict[str, Path]]:
+) -> tuple[ModelCard, dict[str, str], dict[str, Path]]:
     """Seal one return for each party, and for nobody else, unless it lies there as it was kept.
 
-    Returns the digest of each, and the paths of those that were written.
+    Returns the card, the digest of each, and the paths of those that were written.
     """
     make_folder(session.outbox)
     exchange = session.exchanges[-1]
@@ -302,7 +304,7 @@ def _send_returns(
         SpanLine(party=party, consensus=consensus, signature=signature)
         for party, (consensus, signature) in spans.items()
     ]
-    digests: dict[str, str] = {}
+    card, digests = card_of(analyst), dict[str, str]()
     written: dict[str, Path] = {}
     for returned in analyst.returns():
         session.report("sealing returns", len(digests), len(outcome.uploads))
@@ -311,8 +313,9 @@ def _send_returns(
         if party in kept and path.is_file() and file_digest(path) == kept[party]:
             digests[party] = kept[party]
             continue
+        others = model_without(analyst, party, like=returned.model)
         enclosed = enclose_return(
-            replace(returned, others=model_without(analyst, party, like=returned.model)),
+            replace(returned, others=others, card=card.beside(others)),
             agreement=session.agreement,
             sender=session.name,
             upload=outcome.uploads[party],
@@ -321,7 +324,7 @@ def _send_returns(
         digests[party] = session.seal_reply(enclosed, party=party, exchange=exchange)
         written[party] = path
     session.report("sealing returns", len(outcome.uploads), len(outcome.uploads))
-    return digests, written
+    return card, digests, written
 
 
 def _name_of(words: Iterable[str]) -> str:

@@ -28,6 +28,7 @@ PARTS: dict[Kind, dict[str, int]] = {
         "fit.safetensors": 2**31 + 2**16,
         "model.safetensors": 2**28,
         "others.safetensors": 2**28,
+        "card.json": 2**20,
     },
     "proposal": {"span.safetensors": _TABLE},
     "consensus": {"span.safetensors": _TABLE},
@@ -36,7 +37,8 @@ PARTS: dict[Kind, dict[str, int]] = {
 }
 """By kind: which parts there are, and how many bytes each may have. No bundle names others."""
 
-_OPTIONAL = {"model.safetensors", "others.safetensors"}  # a representation has no model
+# a representation has no model; `accept` asks for the card, which older returns lack
+_OPTIONAL = {"model.safetensors", "others.safetensors", "card.json"}
 
 
 class Part(BaseModel):

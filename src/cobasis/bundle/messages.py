@@ -18,6 +18,7 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.card import ModelCard
 from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal
 from cobasis.protocol.span_lines import SpanLine
 
@@ -89,7 +90,17 @@ def return_in(bundle: Bundle, *, agreement: Agreement, party: str) -> Return:
             trained_on=_names(bundle, "trained_on"),
             target_carries=_names(bundle, "target_carries"),
             simulated=manifest.simulated,
+            card=_card(bundle),
         )
+
+
+def _card(bundle: Bundle) -> ModelCard | None:
+    """Return the model card; None where there is none."""
+    path = bundle.parts.get("card.json")
+    try:
+        return None if path is None else ModelCard.read(path.read_bytes())
+    except ValueError:
+        refuse(bundle.what, "its model card has not the fields of one")
 
 
 def _model(bundle: Bundle, agreement: Agreement) -> Chain | None:
@@ -273,6 +284,8 @@ def enclose_return(
         parts["model.safetensors"] = encode_chain(made.model)
     if made.others is not None:
         parts["others.safetensors"] = encode_chain(made.others)
+    if made.card is not None:
+        parts["card.json"] = made.card.encoded()
     signed = tuple(lines)
     return _enclosed("return", made, agreement, sender=sender, told=told, parts=parts, lines=signed)
 

@@ -151,13 +151,18 @@ def _take_span(session: "PartySession", path: Path) -> tuple[object, list[str]]:
 def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]]:
     from cobasis.algorithms.certificate import CAVEAT
     from cobasis.cli.answers import ReturnAnswer
+    from cobasis.disk.whole import write_whole
     from cobasis.party_side import accept as accepting
     from cobasis.party_side.worth import fit_local, score_quietly
+    from cobasis.protocol.card import ModelCard
+    from cobasis.report.pages import render_card
 
     taken = accepting.accept(session, path)
     with progress() as report:
         fit_local(session, report=report)
         scores = score_quietly(session, report=report)
+    card, page = ModelCard.read(taken.card), session.beside("card.html")
+    write_whole(page, render_card(card, party=session.name).encode())
     lines = [
         f"Accepted {path.name}.",
         *wrapped(f"The certificate says of your basis: {taken.evidence}; {CAVEAT}."),
@@ -169,10 +174,10 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
     if taken.model_sha256:
         model = "The model, the same at every party, has the SHA-256"
         lines += [model, f"  {taken.model_sha256}"]
-    lines += scores_in_words(scores)
+    lines += [*scores_in_words(scores), f"Who and what made the model: {page}"]
     if taken.model_sha256:
         lines += ["Next:", f"  cobasis predict {session.path.name} NEW.csv -o OUT.csv"]
-    return ReturnAnswer.of(taken, return_sha256=taken.bundle, score=scores), lines
+    return ReturnAnswer.of(taken, return_sha256=taken.bundle, score=scores, card=page), lines
 
 
 _CHOSEN = {

@@ -102,6 +102,7 @@ class ReturnAnswer(Part):
     trained_on: list[str]
     target_carries: list[str] = Field(description="Whose trace the target keeps.")
     return_sha256: str
+    card: Path = Field(description="The model card as a page.")
     model_sha256: str = Field(description="The same at every party; empty without a model.")
     score: ScorePart
 
@@ -353,6 +354,7 @@ class RunAnswer(Answer):
     trained_on: list[str] = Field([])
     target_carries: list[str] = Field([])
     returns: dict[str, Path] = Field({}, description="The return of each party.")
+    card: Path | None = Field(None, description="The model card as a page; null for spans.")
     scores: dict[str, dict[str, list[float] | None]] = Field({}, description="By family, for whom.")
 
 

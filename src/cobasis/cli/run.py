@@ -25,7 +25,7 @@ from cobasis.models import ModelName
 
 if TYPE_CHECKING:
     from cobasis.analyst_side.plan import Plan
-    from cobasis.analyst_side.run import RunResult
+    from cobasis.analyst_side.run import Concluded, RunResult
     from cobasis.analyst_side.session import AnalystSession
     from cobasis.models.worth import Figure
 
@@ -128,6 +128,7 @@ def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
             "target_carries": outcome.target_carries,
             "returns": concluded.files,
             "scores": concluded.scores,
+            "card": _draw_card(session, concluded),
         }
         lines += certificate.summary().splitlines()
         if outcome.family is not None:
@@ -136,6 +137,7 @@ def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
             lines += ["SHA-256 of the model, the same for all:", f"  {outcome.model_sha256}"]
         lines += _scores(concluded.scores)
         lines += wrapped(f"The target descends from {listed(outcome.target_carries)}.")
+        lines += [f"Who and what made the model: {told['card']}"]
     answer = RunAnswer.of(
         command="run",
         round=session.agreement.round_id,
@@ -146,13 +148,22 @@ def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
         **told,
     )
     lines += ["", *(f"Wrote {path}" for path in found.written.values())]
-    if found.written:
-        lines += [f"Send each party its own file, and {session.news.name} to everybody."]
-    else:
-        lines += ["Nothing is new, and no file is lost."]
+    send = f"Send each party its own file, and {session.news.name} to everybody."
+    lines += [send if found.written else "Nothing is new, and no file is lost."]
     if plan.waits:
         lines += wrapped(f"Next: {plan.waits}")
     owner.say(answer, lines)
+
+
+def _draw_card(session: "AnalystSession", concluded: "Concluded") -> Path:
+    """Write the model card beside the agreement; say where."""
+    from cobasis.bundle.agreement_file import stem_of
+    from cobasis.disk.whole import write_whole
+    from cobasis.report.pages import render_card
+
+    path = session.path.with_name(f"{stem_of(session.path)}.card.html")
+    write_whole(path, render_card(concluded.card).encode())
+    return path
 
 
 @grouped
@@ -178,6 +189,7 @@ def remove(
     with progress() as report:
         done = take_out(session, party, realign=realign, cluster=cluster, report=report)
     written = {} if done.concluded is None else done.concluded.written
+    drawn = [] if done.concluded is None else [_draw_card(session, done.concluded)]
     answer = RemoveAnswer.of(
         done.removal, command="remove", certificate=done.files, written=written
     )
@@ -186,7 +198,7 @@ def remove(
         [
             *done.removal.text().splitlines(),
             "",
-            *(f"Wrote {path}" for path in (*written.values(), *done.files)),
+            *(f"Wrote {path}" for path in (*written.values(), *drawn, *done.files)),
             f"Send each party its own file; certificate and {session.news.name} to all.",
         ],
     )

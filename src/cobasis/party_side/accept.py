@@ -29,6 +29,7 @@ from cobasis.party_side.session import (
     opened_bundle,
 )
 from cobasis.protocol.agreement import Reply, exchanges, moment_of
+from cobasis.protocol.card import check_card
 from cobasis.protocol.messages import ConsensusSpan, Return
 from cobasis.protocol.refusals import check_consensus, check_return
 from cobasis.protocol.signatures import MAX_BYTES as NEWS_BYTES
@@ -39,6 +40,7 @@ from cobasis.protocol.signatures import (
     countersign,
 )
 from cobasis.protocol.span_lines import check_lines
+from cobasis.vault.datasets import UploadEntry
 from cobasis.vault.vault import Accepted
 
 _SEALED = b"age-encryption.org/"
@@ -165,30 +167,34 @@ def accept(session: PartySession, path: Path) -> Accepted:
             )
         with opened_bundle(session, path, kind="return") as bundle:
             returned = return_in(bundle, agreement=agreement, party=session.name)
-            upload = _upload_of(session, bundle.manifest.told.get("upload"))
+            sent = _upload_of(session, bundle.manifest.told.get("upload"))
             manifest, digest, span = bundle.manifest, bundle.digest, session.round.consensus()
         _refuse_older(session, digest=digest, created=manifest.created)
         check_return(returned, agreement, n_components=agreement.n_components, party=session.name)
         check_lines(manifest.lines, agreement, consensus=span, parties=returned.trained_on)
+        off = _orthogonality(returned, session)
+        tag, n_rows = session.round.secret().anchor_tag(agreement), sent.n_rows
+        card = check_card(returned, agreement, consensus=span, anchor_tag=tag, n_rows=n_rows)
         model = encode_chain(returned.model) if isinstance(returned.model, Chain) else None
         accepted = Accepted(
             change_of_basis=returned.change_of_basis,
             model=model,
             model_sha256="" if model is None else hashlib.sha256(model).hexdigest(),
             others=None if returned.others is None else encode_chain(returned.others),
+            card=card.encoded(),
             evidence=returned.evidence,
             trained_on=returned.trained_on,
             target_carries=returned.target_carries,
-            upload=upload,
+            upload=sent.upload,
             bundle=digest,
             time=manifest.created,
-            orthogonality=_orthogonality(returned, session),
+            orthogonality=off,
         )
         # Vault, then transcript: killed in between, the same file is accepted once more, for it is
         # no older one; and no line tells of a return that is not there.
         session.round.accept(accepted)
-        for sent in session.work.glob(f"*{SENT}"):  # what was sent has arrived
-            remove_tree(sent)
+        for each in session.work.glob(f"*{SENT}"):  # what was sent has arrived
+            remove_tree(each)
         told: dict[str, Any] = {"return": digest, "exchange": exchanges(agreement)[-1].number}
         session.transcript.append("accepted", {**told, **_told(accepted)})
         return accepted
@@ -204,11 +210,11 @@ def _told(accepted: Accepted) -> dict[str, Any]:
     }
 
 
-def _upload_of(session: PartySession, upload: object) -> str:
-    """Return the digest of the upload that a return was made for; it has to be one of ours."""
+def _upload_of(session: PartySession, upload: object) -> UploadEntry:
+    """Return the upload that a return was made for; it has to be one of ours."""
     agreement = session.agreement
-    if isinstance(upload, str) and session.vault.upload_of(agreement, upload=upload):
-        return upload
+    if isinstance(upload, str) and (found := session.vault.upload_of(agreement, upload=upload)):
+        return found.entry
     raise ForeignBundleError(
         f"this return to party '{session.name}' was made for the upload {str(upload)[:16]}, which "
         f"is none that its vault has made in round '{agreement.round_id}', so no basis goes with "

@@ -41,8 +41,8 @@ class Analyst:
     fits, state : mutable mapping, optional
         Where fits, the target and what an interrupted run goes on from are kept as they are
         made, and looked up before they are made again.
-    contributors, removed : iterable of str
-        Whose directions shaped the consensus span; whose uploads are left out.
+    span, removed : ConsensusSpan and iterable of str, optional
+        The common span, where it was made before; whose uploads are left out.
     model : Chain, optional
         Trained before on these uploads; `train` then returns it.
     aligner : Aligner, optional
@@ -65,7 +65,7 @@ class Analyst:
         uploads: Mapping[str, ReadableUpload] | None = None,
         fits: MutableMapping[str, Fit] | None = None,
         state: State | None = None,
-        contributors: Iterable[str] = (),
+        span: ConsensusSpan | None = None,
         removed: Iterable[str] = (),
         model: Model | None = None,
         aligner: Aligner | None = None,
@@ -78,7 +78,7 @@ class Analyst:
         self._removed = dict.fromkeys(removed)
         self._fits: MutableMapping[str, Fit] = {} if fits is None else fits
         self._state: State = {} if state is None else state
-        self._contributors = tuple(contributors)
+        self.span = span
         self._model, self._report = model, report
         self._alignment: Alignment | None = None
         self._certificate: Certificate | None = None
@@ -106,7 +106,8 @@ class Analyst:
     @property
     def target_carries(self) -> tuple[str, ...]:
         """Whose trace target or consensus basis carry, those that left included."""
-        return tuple(dict.fromkeys((*self.alignment.target.shaped_by, *self._contributors)))
+        proposed = () if self.span is None else self.span.contributors
+        return tuple(dict.fromkeys((*self.alignment.target.shaped_by, *proposed)))
 
     def consensus(self, proposals: Iterable[SpanProposal]) -> ConsensusSpan:
         """Make the common span that every party will take its basis from.
@@ -132,14 +133,14 @@ class Analyst:
             n_components=self.agreement.n_components,
             weighted=BASES[self.agreement.basis].weighted,
         )
-        self._contributors = tuple(received)
-        return ConsensusSpan(
+        self.span = ConsensusSpan(
             agreement_digest=self.agreement.digest(),
             anchor_tag=next(iter(received.values())).anchor_tag,
             rows=rows,
-            contributors=self._contributors,
+            contributors=tuple(received),
             simulated=any(proposal.simulated for proposal in received.values()),
         )
+        return self.span
 
     def receive(self, upload: ReadableUpload) -> None:
         """Take one upload in; after `align`, fit it to the frozen target as a late party.
@@ -326,8 +327,7 @@ class Analyst:
         if self._model is None and self.agreement.task != "representation":
             raise StepError("no model is trained yet. Call train() first.")
         uploads, alignment = self.uploads, self.alignment
-        trained_on = tuple(uploads)
-        carried = self.target_carries
+        trained_on, carried = tuple(uploads), self.target_carries
         simulated = any(each.simulated for each in uploads.values())
         for party in uploads:
             yield Return(

@@ -21,6 +21,7 @@ from cobasis.models import Task
 from cobasis.models.chain import Chain
 from cobasis.models.trainer import TrainedModel
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.card import ModelCard
 
 Labels = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
@@ -170,6 +171,8 @@ class Return(Message):
         What travels, or an estimator in a simulation; None for representation.
     others : Chain or None
         The same family, trained without this party's rows, for its local fit.
+    card : ModelCard or None
+        Who and what made the model; None in a simulation.
     evidence : {"not a random turn", "cannot tell"}
         What the certificate says of this party.
     trained_on, target_carries : tuple of str
@@ -193,6 +196,7 @@ class Return(Message):
     target_carries: tuple[str, ...]
     simulated: bool
     others: Chain | None = None
+    card: ModelCard | None = None
 
 
 def encode_labels(

@@ -3,7 +3,6 @@
 import io
 from collections.abc import Mapping
 from dataclasses import asdict
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import jinja2
@@ -11,12 +10,15 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
+from cobasis.algorithms.certificate import CAVEAT
 from cobasis.linalg.arrays import principal_cosines
+from cobasis.protocol.enrolment import words_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from cobasis.algorithms.images import Images
+    from cobasis.protocol.card import ModelCard
     from cobasis.report.comparison import Comparison
 
 _LEGEND: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 4}
@@ -79,10 +81,19 @@ def as_svg(figure: Figure) -> str:
 
 def template(name: str) -> jinja2.Template:
     """Return a page of this package to be filled in; what is filled in is escaped."""
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("cobasis", "report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+    )
     environment.filters["lower_first"] = lambda text: text[:1].lower() + text[1:]
-    text = files("cobasis.report").joinpath(name).read_text(encoding="utf-8")
-    return environment.from_string(text)
+    return environment.get_template(name)
+
+
+def render_card(card: "ModelCard", *, party: str = "") -> str:
+    """Render a model card, as all parties see it or as one got it."""
+    words = words_of(bytes.fromhex(card.agreement))
+    return template("card.html").render(card=card, party=party, words=words, caveat=CAVEAT)
 
 
 def render_comparison(found: "Comparison") -> str:

@@ -56,12 +56,13 @@ class Accepted(Hidden):
     time: str  # when the analyst made it
     model_sha256: str = ""  # the same at every party
     others: bytes | None = None  # a model file too, trained without this party
+    card: bytes = b""  # as it came; empty in what an earlier version accepted
     local: bytes | None = None  # what the model became here, over the party's own columns
     chosen: str | None = None  # None where nothing was compared
     orthogonality: float | None = None  # how far G'G is from I where the method makes rotations
 
 
-_MODELS = ("model", "others", "local")
+_FILES = ("model", "others", "card", "local")
 
 
 class Vault(Hidden):
@@ -321,8 +322,8 @@ class RoundRecords(Hidden):
         """Keep a return that was checked; a later one takes its place."""
         about = asdict(accepted)
         arrays = {"change_of_basis": about.pop("change_of_basis")}
-        models = {name: about.pop(name) for name in _MODELS}
-        given = {name: each for name, each in models.items() if each is not None}
+        files = {name: about.pop(name) for name in _FILES}
+        given = {name: each for name, each in files.items() if each is not None}
         arrays |= {name: np.frombuffer(each, dtype=np.uint8) for name, each in given.items()}
         self._records.put(f"{self._folder}/return", arrays=arrays, about=about)
 
@@ -333,7 +334,7 @@ class RoundRecords(Hidden):
             return None
         about, arrays = dict(record.about), dict(record.arrays)
         about |= {name: tuple(about[name]) for name in ("trained_on", "target_carries")}
-        about |= {name: arrays[name].tobytes() for name in _MODELS if name in arrays}
+        about |= {name: arrays[name].tobytes() for name in _FILES if name in arrays}
         return Accepted(change_of_basis=arrays["change_of_basis"], **{"model": None, **about})
 
     def forget(self) -> None:

@@ -1,0 +1,214 @@
+"""The model card: who and what made a model; it goes with each return.
+
+All parties see it, so it holds no figure of one party. A party makes the same card of its agreement
+and its return, and compares: only rows in all and the evidence rest on the analyst's word.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import Field
+
+from cobasis.algorithms import AlignerName, AnchorKind, BasisName
+from cobasis.algorithms.certificate import FIT_TOLERANCE, Evidence
+from cobasis.algorithms.fits import DETERMINED
+from cobasis.errors import MessageError
+from cobasis.models import Task
+from cobasis.models.chain import Chain, ChainFamily
+from cobasis.models.chain_file import encode_chain
+from cobasis.protocol.agreement import Agreement, Count, Digest, Name, Precision
+from cobasis.protocol.approval import Text
+from cobasis.protocol.enrolment import Strict
+from cobasis.strict_json import canonical_json, json_object
+
+if TYPE_CHECKING:
+    from cobasis.protocol.analyst import Analyst
+    from cobasis.protocol.messages import ConsensusSpan, Return
+
+Gives = Literal["probabilities", "scores", "numbers", "aligned rows"]
+
+
+class ModelCard(Strict):
+    """What all parties see of a model besides its weights."""
+
+    format: Literal["cobasis/card/1"]
+    round_id: Name
+    agreement: Digest
+    purpose: Text
+    task: Task
+    label: str
+    classes: tuple[str, ...] | tuple[int, ...]
+    basis: BasisName
+    n_components: Count
+    anchor: AnchorKind
+    aligner: AlignerName
+    precision: Precision
+    family: ChainFamily | None  # as the model's file has it; None without a model
+    widths: tuple[Count, ...]  # columns in, and what each layer gives
+    gives: Gives
+    trained_on: tuple[Name, ...]
+    target_carries: tuple[Name, ...]
+    n_rows: Annotated[int, Field(ge=0, lt=2**53, multiple_of=10)]
+    facts: tuple[str, ...]  # exact: a run that lacks one ends without a model
+    evidence: Evidence  # the weakest of all parties
+    limits: tuple[str, ...]
+    anchor_tag: Digest
+    model_sha256: Digest | None
+    others_sha256: Digest | None  # another one in each party's card
+    consensus_sha256: Digest | None
+
+    def encoded(self) -> bytes:
+        """Return the canonical JSON that travels."""
+        return canonical_json(self.model_dump())
+
+    @classmethod
+    def read(cls, text: bytes) -> Self:
+        """Read what `encoded` wrote; ValueError where it is something else."""
+        json_object(text)
+        return cls.model_validate_json(text)
+
+    def beside(self, others: Chain | None) -> Self:
+        """Return the card of a return that holds this model of the others."""
+        return self.model_copy(update={"others_sha256": _sha256(others)})
+
+
+def make_card(
+    agreement: Agreement,
+    returned: "Return",
+    *,
+    consensus: "ConsensusSpan | None",
+    anchor_tag: bytes,
+    n_rows: int,
+    evidence: Evidence,
+) -> ModelCard:
+    """Make the card that goes with a return."""
+    model = returned.model if isinstance(returned.model, Chain) else None
+    gives = _gives(agreement, model)
+    shared = ModelCard.model_fields.keys() & Agreement.model_fields.keys()
+    return ModelCard(
+        **{name: getattr(agreement, name) for name in shared},
+        format="cobasis/card/1",
+        agreement=agreement.digest().hex(),
+        family=None if model is None else model.family,
+        widths=() if model is None else model.widths,
+        gives=gives,
+        trained_on=returned.trained_on,
+        target_carries=returned.target_carries,
+        n_rows=round(n_rows, -1),
+        facts=tuple(_facts(agreement)),
+        evidence=evidence,
+        limits=tuple(_limits(agreement, returned, gives=gives)),
+        anchor_tag=anchor_tag.hex(),
+        model_sha256=_sha256(model),
+        others_sha256=_sha256(returned.others),
+        consensus_sha256=None if consensus is None else consensus.digest().hex(),
+    )
+
+
+def card_of(analyst: "Analyst") -> ModelCard:
+    """Return the card of what an analyst trained, as all returns share it."""
+    uploads, told = analyst.uploads, analyst.certificate.parties.values()
+    all_alike = all(each.evidence == "not a random turn" for each in told)
+    return make_card(
+        analyst.agreement,
+        next(analyst.returns()),
+        consensus=analyst.span,
+        anchor_tag=next(iter(uploads.values())).anchor_tag,
+        n_rows=sum(each.rows_shape[0] for each in uploads.values()),
+        evidence="not a random turn" if all_alike else "cannot tell",
+    )
+
+
+def check_card(
+    returned: "Return",
+    agreement: Agreement,
+    *,
+    consensus: "ConsensusSpan | None",
+    anchor_tag: bytes,
+    n_rows: int,
+) -> ModelCard:
+    """Return a return's card, if it is what the party would say itself; it sent so many rows."""
+    card, what = returned.card, f"the model card of the return to party '{returned.party}'"
+    if card is None:
+        raise MessageError(
+            f"{what} is missing, so nobody here knows who and what made the model. Ask the analyst "
+            "to run the round again with this version of cobasis."
+        )
+    word: Any = {"n_rows": card.n_rows, "evidence": card.evidence}  # the analyst's
+    right = make_card(agreement, returned, consensus=consensus, anchor_tag=anchor_tag, **word)
+    wrong = [name for name in ModelCard.model_fields if getattr(card, name) != getattr(right, name)]
+    if card.n_rows < round(n_rows, -1):
+        wrong.append("n_rows, which is below your own")
+    if (card.evidence, returned.evidence) == ("not a random turn", "cannot tell"):
+        wrong.append("evidence")
+    if wrong:
+        raise MessageError(
+            f"{what} contradicts the agreement, the return or what you sent: {', '.join(wrong)}. "
+            "So it is another model's card, or not the whole truth. Do not use the model, and ask "
+            "the analyst to run the round again with this version of cobasis."
+        )
+    return card
+
+
+def _sha256(model: Chain | None) -> str | None:
+    """Return the digest of a model's file."""
+    return None if model is None else hashlib.sha256(encode_chain(model)).hexdigest()
+
+
+def _gives(agreement: Agreement, model: Chain | None) -> Gives:
+    """Return what comes out for a row."""
+    if agreement.task != "classification":
+        return "numbers" if agreement.task == "regression" else "aligned rows"
+    certain = model is not None and model.likely and agreement.dp is None
+    return "probabilities" if certain else "scores"
+
+
+def _facts(agreement: Agreement) -> Iterator[str]:
+    """Yield what is exact: a run of which one of these does not hold ends without a model."""
+    yield "All parties' anchor images carry one anchor tag, so they are of one anchor."
+    yield f"No fit leaves a direction undetermined: all cosines are above {DETERMINED:g}."
+    yield f"Each change of basis is the fit that the aligner asks for, to {FIT_TOLERANCE:g}."
+    yield (
+        f"No party's rows or anchor image are more than {agreement.scale_band:g} times larger or "
+        "smaller than the median party's."
+    )
+
+
+_GIVES: Mapping[Gives, str] = {
+    "probabilities": "Its probabilities are right on average over the people of these parties; for "
+    "people unlike them they can be too high or too low.",
+    "scores": "Its scores are no probabilities: they put classes in an order, and no more.",
+    "numbers": "It gives one number for a row, and does not say how far off that may be.",
+    "aligned rows": "No model was trained: what comes back is one common form of the rows.",
+}
+
+
+def _limits(agreement: Agreement, returned: "Return", *, gives: Gives) -> Iterator[str]:
+    """Yield what the model is not, and what was not looked at."""
+    who, noise = returned.trained_on, agreement.dp
+    yield (
+        f"It is of rows of {', '.join(who)} and of nobody else, and was tried on no others: for "
+        "people of other places, times and devices nothing is known."
+    )
+    if absent := [name for name in agreement.parties if name not in who]:
+        yield f"Named in the agreement, but not in the model: {', '.join(absent)}."
+    if traces := [name for name in returned.target_carries if name not in who]:
+        yield f"The alignment keeps a trace of {', '.join(traces)}, whose rows are not in it."
+    yield _GIVES[gives]
+    yield (
+        "This card is no approval as a medical device, and the model decides about nobody: whoever "
+        "uses it for that needs such an approval first."
+    )
+    left = f"Of each person {agreement.n_components} numbers left through a secret basis"
+    left += "" if agreement.task == "representation" else ", and the label"
+    if noise is None:
+        yield (
+            f"{left}, without noise: pseudonymised personal data, which no formal guarantee covers."
+        )
+    else:
+        yield f"{left}, with noise: {noise.statement(basis=agreement.basis)}."
+    yield (
+        "Rows in all, and the others' part in facts and evidence, are the analyst's word: no party "
+        "can check them alone."
+    )

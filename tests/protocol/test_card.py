@@ -1,0 +1,122 @@
+"""The model card: what all parties may know of a model, and what a party refuses to believe."""
+
+from dataclasses import replace
+
+import pytest
+
+from cobasis import ConsortiumSecret, DPTerms
+from cobasis.errors import MessageError
+from cobasis.models.sources import read_chain
+from cobasis.protocol.card import ModelCard, card_of, check_card
+from protocol.consortium import NONE, consortium
+
+SECRET = ConsortiumSecret(bytes(32))
+DP = DPTerms(epsilon=8.0, radius=9.0, most_rows=1000, labels="public", lifetime_epsilon=8.0)
+
+
+def trained(*, without=(), **changes):
+    """An analyst who has trained, and the return to north as it travels."""
+    made = consortium(secret=SECRET, **changes)
+    returned = made.received(without=without).run()["north"]
+    task, n_classes = made.agreement.task, len(made.agreement.classes)
+    model = returned.model and read_chain(returned.model, task=task, n_classes=n_classes)
+    return made, replace(returned, model=model)
+
+
+def checked(made, returned, *, n_rows=30, tag=None):
+    tag = tag or SECRET.anchor_tag(made.agreement)
+    span = made.analyst.span
+    return check_card(returned, made.agreement, consensus=span, anchor_tag=tag, n_rows=n_rows)
+
+
+@pytest.fixture(scope="module")
+def good():
+    made, returned = trained(model="logistic", purpose="find the sick", label="sick")
+    return made, replace(returned, card=card_of(made.analyst))
+
+
+def test_a_card_says_who_and_what_made_a_model_and_no_figure_of_one_party(good):
+    made, returned = good
+    card = checked(made, returned)
+    assert (card.trained_on, card.n_rows) == (("north", "south", "east", "west"), 120)
+    assert (card.purpose, card.family, card.gives) == ("find the sick", "logistic", "probabilities")
+    assert (card.widths, card.evidence) == ((3, 2), "not a random turn")
+    assert ModelCard.read(card.encoded()) == card
+    figures = made.analyst.certificate.parties.values()
+    told = card.encoded().decode()
+    for each in figures:
+        for value in (each.residual, each.scale, each.correlation, each.smallest_cosine):
+            assert f"{value:.3f}"[:5] not in told
+    assert card.facts[1] == "No fit leaves a direction undetermined: all cosines are above 1e-08."
+    assert " ".join(card.limits) == (
+        "It is of rows of north, south, east, west and of nobody else, and was tried on no others: "
+        "for people of other places, times and devices nothing is known. "
+        "Its probabilities are right on average over the people of these parties; for people "
+        "unlike them they can be too high or too low. "
+        "This card is no approval as a medical device, and the model decides about nobody: whoever "
+        "uses it for that needs such an approval first. "
+        "Of each person 3 numbers left through a secret basis, and the label, without noise: "
+        "pseudonymised personal data, which no formal guarantee covers. "
+        "Rows in all, and the others' part in facts and evidence, are the analyst's word: no party "
+        "can check them alone."
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "gives", "words"),
+    [
+        ({"model": "ridge", "basis": "haar", "dp": DP}, "scores", "with noise: differential priv"),
+        ({"task": "regression", "classes": (), "model": "ridge"}, "numbers", "how far off"),
+        (NONE, "aligned rows", "No model was trained"),
+        ({"basis": "consensus"}, "probabilities", "right on average"),
+    ],
+)
+def test_its_limits_are_those_of_this_round(changes, gives, words):
+    made = consortium(secret=SECRET, **changes)
+    if changes.get("basis") == "consensus":
+        made.agreed(made.proposals())
+        made.analyst.run()
+    else:
+        made, _ = trained(**changes)
+    card = card_of(made.analyst)
+    assert card.gives == gives
+    assert any(words in each for each in card.limits)
+    assert (card.consensus_sha256 is None) == (changes.get("basis") != "consensus")
+    assert (card.model_sha256 is None) == (gives == "aligned rows")
+
+
+def test_it_names_who_is_missing_and_who_left():
+    made, _ = trained(without=("west",))
+    assert "Named in the agreement, but not in the model: west." in card_of(made.analyst).limits
+    made.analyst.remove("north")
+    made.analyst.certify()
+    made.analyst.train()
+    told = " ".join(card_of(made.analyst).limits)
+    assert "not in the model: north, west." in told
+    assert "keeps a trace of north, whose rows are not in it" in told
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"trained_on": ("north",)}, ": trained_on. "),
+        ({"model_sha256": "0" * 64, "limits": ()}, ": limits, model_sha256. "),
+        ({"others_sha256": "0" * 64}, ": others_sha256. "),
+        ({"n_rows": 10}, "n_rows, which is below your own"),
+    ],
+)
+def test_a_party_refuses_a_card_that_contradicts_what_it_has(good, changes, named):
+    made, returned = good
+    card = returned.card.model_copy(update=changes)
+    with pytest.raises(MessageError, match=named):
+        checked(made, replace(returned, card=card))
+
+
+def test_a_party_refuses_a_card_of_another_anchor_better_evidence_than_its_own_and_none(good):
+    made, returned = good
+    with pytest.raises(MessageError, match="anchor_tag"):
+        checked(made, returned, tag=bytes(32))
+    with pytest.raises(MessageError, match="evidence"):
+        checked(made, replace(returned, evidence="cannot tell"))
+    with pytest.raises(MessageError, match="is missing"):
+        checked(made, replace(returned, card=None))
