@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,14 +22,12 @@ from cobasis.disk.tensors import read_tables, write_tables
 from cobasis.disk.whole import make_folder, remove_tree, require_room, scratch_folder
 from cobasis.errors import CobasisError, OptionError
 from cobasis.linalg.threads import available_threads, one_blas_thread
-from cobasis.models import ModelName, optional
+from cobasis.models import ModelName, needing
 from cobasis.models.out_of_core import ROW_BYTES
 from cobasis.models.passes import Block, LabelledRows, Pass, Result, Share, Threads, Work
 from cobasis.progress import Report
 
 ON_A_CLUSTER = ("logistic", "ridge", "rff", "xgboost")
-
-_extra = partial(optional, extra="dask", what="--cluster")
 
 _LOOK_SECONDS = 2.0
 """How often it is looked whether workers are still there."""
@@ -60,6 +59,11 @@ def passes_for(
         ) from error
     with client:
         yield ClusterPasses(client, report)
+
+
+def _extra(package: str) -> Any:  # noqa: ANN401 -- a module
+    with needing(package, extra="dask", what="--cluster"):
+        return import_module(package)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ scikit-learn is imported when a model is built, not when this package is.
 The words for tasks and families are here, so that a command can list them.
 """
 
-from importlib import import_module
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias
 
 from cobasis.errors import MissingExtraError
@@ -16,10 +17,11 @@ Estimator: TypeAlias = Any
 """Anything with scikit-learn's ``fit`` and ``predict``; scikit-learn itself is untyped."""
 
 
-def optional(package: str, *, extra: str, what: str) -> Any:  # noqa: ANN401 -- a module
-    """Import a package that an extra brings, or say how to install it."""
+@contextmanager
+def needing(package: str, *, extra: str, what: str) -> Iterator[None]:
+    """Say how to install a package that an extra brings, where importing it fails."""
     try:
-        return import_module(package)
+        yield
     except ImportError as error:
         raise MissingExtraError(
             f"{what} needs the package {package}, which is not installed. Install it with: "

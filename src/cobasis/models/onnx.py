@@ -15,7 +15,7 @@ from cobasis.errors import ShapeError
 from cobasis.features.contract import CategoryFeature, Feature, NumericFeature
 from cobasis.features.encoder import LARGEST, encoded_columns
 from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.models import optional
+from cobasis.models import needing
 from cobasis.models.chain import Affine, Array, Chain, Trees
 
 if TYPE_CHECKING:
@@ -92,7 +92,8 @@ def raw_graph(
     precision: Precision = "float64",
 ) -> bytes:
     """Write one ONNX graph of raw columns, encoding, ``F_i G_i`` and model."""
-    onnx = optional("onnx", extra="onnx", what="this")
+    with needing("onnx", extra="onnx", what="this"):
+        import onnx
     table = as_matrix(map_in, name="the map into the aligned rows")
     columns = encoded_columns(features)
     if table.shape != (len(columns), model.widths[0]):

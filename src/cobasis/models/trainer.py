@@ -15,7 +15,7 @@ import numpy as np
 from cobasis.errors import LabelError, OptionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import one_blas_thread
-from cobasis.models import Estimator, ModelName, Task, optional
+from cobasis.models import Estimator, ModelName, Task, needing
 from cobasis.models.chain import Affine, Chain, ChainFamily, Head, Held, Integers, Layer, chain_of
 from cobasis.models.families import family, folds, refuse_row_carrying, stored_bytes, tuned
 from cobasis.models.linear import FACTOR, Design, draw_waves, fit_logistic, fit_ridge
@@ -175,7 +175,8 @@ def refuse_model(
     if chosen.carries_rows and not allow_row_carrying and chosen.build is not None:
         refuse_row_carrying(chosen.build(task, 1, 0))
     if model == "xgboost":
-        optional("xgboost", extra="trees", what="model='xgboost'")
+        with needing("xgboost", extra="trees", what="model='xgboost'"):
+            import xgboost  # noqa: F401
 
 
 @dataclass(frozen=True, kw_only=True)
