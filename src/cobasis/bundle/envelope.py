@@ -305,6 +305,7 @@ PLAIN = {
     "news": "the analyst's news of a round",
     "removal": "a certificate of removal",
     "signature": "a signature of an agreement",
+    "word": "a party's word on a model",
 }
 """Our files that are not sealed, in words."""
 

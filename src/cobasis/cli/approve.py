@@ -24,6 +24,9 @@ def approve(
     ] = None,
     deadline: Annotated[str, Option(help="Until when; else as agreed, or 30 days.")] = "",
     times: Annotated[int, Option(help="How many such files may leave.", min=1, max=1000)] = 1,
+    word: Annotated[
+        bool, Option("--word", help="Cover a coarse word back on the model, too.")
+    ] = False,
     withdraw: Annotated[bool, Option("--withdraw", help="Take the approval back.")] = False,
     yes: Yes = False,
 ) -> None:
@@ -52,7 +55,7 @@ def approve(
     refuse_other_key(identity, who)
     until = str(field_of_words("deadline", deadline)) if deadline else ""
     made = approve_audit(
-        found, agreement, identity=identity, until=until, times=times, withdrawn=withdraw
+        found, agreement, identity=identity, until=until, times=times, withdrawn=withdraw, word=word
     )
     to = path.with_name(f"{stem_of(path)}.{party}.{made.exchange}.{who.name}.approval")
     owner.tell(_screen(found[0], made))
@@ -71,6 +74,11 @@ def _screen(report: dict[str, Any], made: "Approval") -> Iterator[str]:
     )
     yield from in_words(report)
     often = "once" if made.times == 1 else f"{made.times} times"
+    if made.word:
+        yield from wrapped(
+            f"{made.party} may say back once whether the model is better there, on how many rows "
+            "to the nearest 10, and its accuracy to 5 points."
+        )
     yield from wrapped(
         f"Such a file may leave {often} until {made.expires}. The approval is void once a row, a "
         "row that is held back, how columns become numbers, basis, precision, the history of "

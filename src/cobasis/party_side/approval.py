@@ -76,6 +76,7 @@ def approve_audit(
     until: str = "",
     times: int = 1,
     withdrawn: bool = False,
+    word: bool = False,
 ) -> Approval:
     """Sign for an audited file; without another word until the deadline, or for 30 days."""
     report, seal = audit
@@ -89,6 +90,7 @@ def approve_audit(
         time=time,
         expires=until or agreement.deadline or later,
         withdrawn=withdrawn,
+        word=word,
         signature="0" * 128,
     )
     if made.expires < time:
@@ -103,6 +105,23 @@ def approvals(session: PartySession, paths: Iterable[Path] | None) -> tuple[Appr
     """Read the approvals that are given, or else lie beside the agreement."""
     beside = session.path.parent.glob(f"{stem_of(session.path)}.{session.name}.*.approval")
     return tuple(line_in(each, Approval) for each in sorted(paths or beside))
+
+
+def word_approved(session: PartySession) -> str:
+    """Return the text of an approval that covers a word on the model; empty where none is needed."""
+    agreement, at = session.agreement, moment_text(now())
+    if not officers_of(agreement, session.name):
+        return ""
+    given = sorted(approvals(session, None), key=lambda each: (each.time, each.withdrawn))
+    newest = {each.officer(agreement): each for each in given if each.exchange == "upload"}
+    for each in newest.values():
+        if each.covers_word(agreement, party=session.name, at=at):
+            return each.text()
+    raise AuditUnsignedError(
+        f"a word of party '{session.name}' on the model needs the approval of an officer, and none "
+        f"that lies beside '{session.path.name}' covers one. Have the audit of the upload approved "
+        f"with --word: cobasis approve {session.path.name} audit.json --word."
+    )
 
 
 def approved(

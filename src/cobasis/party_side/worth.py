@@ -9,7 +9,9 @@ from typing import Any, cast
 import numpy as np
 
 from cobasis.bundle.messages import model_in
-from cobasis.errors import CobasisError
+from cobasis.bundle.transcript import now
+from cobasis.disk.whole import write_whole
+from cobasis.errors import AgreementError, CobasisError, StepError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import ModelName
 from cobasis.models.chain import Chain
@@ -17,11 +19,17 @@ from cobasis.models.chain_file import encode_chain
 from cobasis.models.local import FAMILIES, Kind, Train, fit_locally, over_columns
 from cobasis.models.trainer import train
 from cobasis.models.worth import Figure, Verdict, compared, figures
+from cobasis.party_side.approval import word_approved
 from cobasis.party_side.predict import Usable, usable
 from cobasis.party_side.rows import PartyRows, gathered, open_rows
 from cobasis.party_side.session import PartySession, alone, notes
 from cobasis.progress import Report, silent
+from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.messages import Labels
+from cobasis.protocol.word import POINTS, ROWS, Word
+
+WORD = "word"
+"""The transcript's event for a word on a model."""
 
 MOST_CELLS = 2**25
 """Cells of the rows that the party's own model is trained on, 256 MB; of more, a random part."""
@@ -213,3 +221,46 @@ def fit_local(session: PartySession, *, report: Report = silent) -> Kind | None:
     with alone(session):
         session.round.accept(replace(found, local=local, chosen=fit.kind))
     return fit.kind
+
+
+def word_of(session: PartySession, scores: Scores) -> Word:
+    """Return the word that the party may send of its model: coarse, signed, and one a model."""
+    agreement, found = session.agreement, session.round.accepted()
+    first = next(iter(scores.together.values()), None)
+    rows = ROWS * round(scores.n_rows / ROWS)
+    if agreement.dp is not None:
+        raise AgreementError(
+            f"round '{agreement.round_id}' promises differential privacy, and a word on the model "
+            "is made of rows without noise, so none may leave. Say nothing of them."
+        )
+    if found is None or first is None or scores.verdict is None or not rows:
+        raise StepError(
+            f"party '{session.name}' has nothing to say of a model: it takes an accepted model and "
+            "five held-back rows or more, beside a model of its own. See 'cobasis score'."
+        )
+    for entry in session.history(WORD):  # a second one would show what changed
+        if entry.told["model_sha256"] == found.model_sha256:
+            return Word(**{**entry.told})
+    word = Word(
+        agreement=agreement.digest().hex(),
+        party=session.name,
+        model_sha256=found.model_sha256,
+        verdict=scores.verdict,
+        n_rows=rows,
+        accuracy=POINTS * round(100 * first.value / POINTS),
+        history=session.vault.heads()[-1],
+        time=moment_text(now()),
+        approval=word_approved(session),
+        signature="0" * 128,
+    )
+    return word.model_copy(update={"signature": session.identity.sign(word.message()).hex()})
+
+
+def send_word(session: PartySession, word: Word) -> Path:
+    """Write a word down, then give it a file beside the agreement."""
+    place = session.beside("word")
+    with alone(session):
+        if all(each.told["signature"] != word.signature for each in session.history(WORD)):
+            session.transcript.append(WORD, word.model_dump())
+        write_whole(place, word.text().encode(), mode=0o644)
+    return place

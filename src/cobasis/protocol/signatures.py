@@ -39,7 +39,7 @@ _FORMAT = "cobasis/news/1"
 _NEWS, _APPROVAL = b"cobasis/news/1\0", b"cobasis/approval/1\0"
 _RECEIPT, _COUNTERSIGNED = b"cobasis/receipt/1\0", b"cobasis/receipt/1/countersigned\0"
 
-_Signed = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
+Signed = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
 
 
 class Signature(OneLine):
@@ -51,7 +51,7 @@ class Signature(OneLine):
 
     name: IdentityName
     agreement: Digest  # the digest of what was signed
-    signature: _Signed
+    signature: Signed
 
 
 def refuse_gaps(agreement: Agreement) -> None:
@@ -181,7 +181,9 @@ class Approval(OneLine):
     time: Moment
     expires: Moment
     withdrawn: bool
-    signature: _Signed
+    # whether the party may say back what the model is worth to it
+    word: Annotated[bool, Field(exclude_if=lambda word: not word)] = False
+    signature: Signed
 
     def message(self) -> bytes:
         """Return the bytes that the officer signs."""
@@ -204,6 +206,10 @@ class Approval(OneLine):
         if self.exchange != exchange:
             return f"one is for the {self.exchange}"
         return f"one ended on {self.expires}" if self.expires < at else ""
+
+    def covers_word(self, agreement: Agreement, *, party: str, at: str) -> bool:
+        """Whether a word on the model may leave."""
+        return self.word and not self.flaw(agreement, party=party, exchange="upload", at=at)
 
 
 def check_approved(
@@ -247,9 +253,9 @@ class SignedReceipt(Strict):
     """A receipt with the analyst's signature, and the party's once it has checked it."""
 
     receipt: Receipt
-    signature: _Signed  # the analyst's
+    signature: Signed  # the analyst's
     # the party's over receipt and signature; in the party's own transcript
-    countersignature: _Signed | None = None
+    countersignature: Signed | None = None
 
     def message(self) -> bytes:
         """Return the bytes that the party countersigns."""

@@ -1,0 +1,62 @@
+"""The one word that a party may say of a model: coarse, signed and once, and no figure more."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from cobasis.errors import ForeignBundleError, SignatureError
+from cobasis.models.worth import Verdict
+from cobasis.protocol.agreement import Agreement, Digest, Moment
+from cobasis.protocol.approval import officers_of
+from cobasis.protocol.enrolment import IdentityName, OneLine, verify
+from cobasis.protocol.signatures import Approval, Signed
+from cobasis.strict_json import canonical_json
+
+_PREFIX = b"cobasis/word/1\0"
+ROWS, POINTS = 10, 5
+"""To which rows and accuracy are rounded."""
+
+
+class Word(OneLine):
+    """Whether a model is better at a party than one of its own rows alone."""
+
+    form = "cobasis/word/1"
+    what = "word on a model"
+    ask = "Ask the party for the file that 'cobasis score --send' writes."
+
+    agreement: Digest
+    party: IdentityName
+    model_sha256: Digest
+    verdict: Verdict
+    n_rows: Annotated[int, Field(ge=ROWS, multiple_of=ROWS)]
+    accuracy: Annotated[int, Field(le=100, multiple_of=POINTS)]  # or R2, in per cent
+    history: Digest  # keyed head of all that the party ever sent
+    time: Moment
+    approval: Annotated[str, Field(max_length=2000)] = ""  # the officer's, where one is needed
+    signature: Signed
+
+    def message(self) -> bytes:
+        """Return the bytes that the party signs."""
+        return _PREFIX + canonical_json(self.model_dump(exclude={"signature"}))
+
+    def check(self, agreement: Agreement, *, model_sha256: str | None) -> None:
+        """Raise unless an enrolled party says it of this model, with an approval if it needs one."""
+        if (self.agreement, self.model_sha256) != (agreement.digest().hex(), model_sha256):
+            raise ForeignBundleError(
+                f"this word of '{self.party}' is on another model than the one that was trained "
+                f"last ({self.model_sha256[:16]}), or of another agreement. Ask for one on this."
+            )
+        who = next((each for each in agreement.enrolled if each.name == self.party), None)
+        signature = bytes.fromhex(self.signature)
+        if who is None or not verify(who, self.message(), signature=signature):
+            raise SignatureError(
+                f"this word is not signed with the key that is enrolled for '{self.party}', so it "
+                "says nothing. Ask the party for it once more."
+            )
+        if officers_of(agreement, self.party):
+            told = Approval.from_text(self.approval)
+            if not told.covers_word(agreement, party=self.party, at=self.time):
+                raise SignatureError(
+                    f"this word of '{self.party}' has no approval that covers one, of an officer "
+                    f"whom the agreement enrols for '{self.party}'. Ask for one that has."
+                )
