@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from cli.round_by_commands import PUBS
+from cli.round_by_commands import NAMES, PUBS
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.errors import ApprovalError
 from cobasis.party_side import approval
@@ -187,3 +187,25 @@ def test_a_proposal_leaves_with_an_approval_of_its_own(officers):
     found = officers.json("receive icu.toml icu.north.1-proposal", by="lab")["files"][0]
     assert found["verdict"] == "accepted"
     assert "3 needed, 1 in" in officers("status icu.toml", by="lab").stdout  # agreed were two
+
+
+def test_a_word_on_the_model_leaves_with_an_approval_that_covers_one(audited):
+    audited(APPROVE, by="officer")
+    audited.send(*NAMES)
+    audited.run()
+    audited.accept()
+    line, word = "score icu.toml --send --yes", Path("icu.north.word")
+    told = " ".join(audited(line, code=2).stderr.split())
+    assert "none that lies beside 'icu.toml' covers one" in told
+    assert "[CB512]" in told
+    shown = " ".join(audited(f"{APPROVE} --word", by="officer").stdout.split())
+    assert "north may say back once whether the model is better there" in shown
+    audited(line)
+    text = word.read_text()
+    word.write_text(text.replace('\\"word\\":true', '\\"word\\":false'))
+    refused = audited.json("receive icu.toml icu.north.word", by="lab", code=3)["files"][0]
+    assert refused["code"] == "CB802"
+    word.write_text(text)
+    taken = audited.json("receive icu.toml icu.north.word", by="lab")["files"][0]
+    assert (taken["verdict"], taken["message"]) == ("accepted", "word")
+    assert audited.json("inspect icu.north.word")["kind"] == "a party's word on a model"

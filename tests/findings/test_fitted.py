@@ -1,13 +1,18 @@
 """What the model becomes at one party (F8), by hands and not by commands."""
 
+import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 
+from cobasis.keys.identity import load_identity
 from cobasis.party_side.accept import accept
 from cobasis.party_side.predict import predict
 from cobasis.party_side.worth import fit_local, score
 from cobasis.protocol.others import model_without
+from cobasis.protocol.word import Word
 
 
 def test_f8_a_party_unlike_the_others_gets_a_model_for_its_own_rows(uploaded):
@@ -40,3 +45,48 @@ def test_f8_without_a_model_of_the_others_the_common_one_stays(returns):
     assert fit_local(session) is None
     predict(session, table, to=table.with_name("out.csv"))
     assert set(pl.read_csv(table.with_name("out.csv"))["model"]) == {"common"}
+
+
+def test_f8_a_party_says_once_what_a_model_is_worth_to_it_and_no_figure_more(ran):
+    """A coarse word, which the analyst takes once a party and model, and only signed."""
+    line, path = "score icu.toml --send", Path("icu.north.word")
+    assert "nobody is here to be asked" in ran(line, code=2).stderr
+    assert not path.exists()
+    told = " ".join(ran(f"{line} --yes").stdout.split())
+    said = re.search(r"Leaves, to lab, unsealed: (.*?%)\.", told)[1]
+    number = r"(better than alone|worse than alone|no difference that so few rows can show)"
+    assert re.fullmatch(rf"{number}, on some [12]0 rows; accuracy \d?\d?[05] %", said)
+    first = path.read_text()
+    assert set(json.loads(first)) == {
+        *("format", "agreement", "party", "model_sha256", "verdict", "n_rows", "measure"),
+        *("value", "history", "time", "approval", "signature"),
+    }
+    path.unlink()
+    found = ran.json(f"{line} --yes")
+    assert (found["word"], path.read_text()) == (str(path), first)  # the same, and no second
+    told = Word.from_text(first)
+    for changed, code in (
+        (first.replace(told.verdict, "best"), "CB303"),
+        (told.model_copy(update={"n_rows": told.n_rows + 10}).text(), "CB802"),
+        (told.model_copy(update={"party": "south"}).text(), "CB802"),
+        (told.model_copy(update={"model_sha256": "0" * 64}).text(), "CB804"),
+    ):
+        path.write_text(changed)
+        verdict = ran.json(f"receive icu.toml {path}", by="lab", code=3)["files"][0]
+        assert (verdict["verdict"], verdict["code"]) == ("refused", code), verdict
+    path.write_text(first)
+    verdict = {each["file"]: each for each in ran.json("receive icu.toml", by="lab")["files"]}
+    verdict = verdict[path.name]
+    assert (verdict["verdict"], verdict["party"], verdict["reason"]) == ("accepted", "north", said)
+    assert (
+        ran.json(f"receive icu.toml {path}", by="lab")["files"][0]["verdict"] == "received before"
+    )
+    assert said in " ".join(ran("status icu.toml", by="lab").stdout.split())
+    identity = load_identity(
+        Path("home-north/keys/north.key"), passphrase=Path("passphrase").read_text().strip()
+    )
+    other = told.model_copy(update={"n_rows": told.n_rows + 10})
+    other = other.model_copy(update={"signature": identity.sign(other.message()).hex()})
+    path.write_text(other.text())
+    verdict = ran.json(f"receive icu.toml {path}", by="lab", code=3)["files"][0]
+    assert "and one is taken. The first stays" in verdict["reason"]

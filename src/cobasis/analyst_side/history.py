@@ -10,6 +10,7 @@ from cobasis.bundle.transcript import Entry, Fact
 from cobasis.models import ModelName
 from cobasis.protocol.agreement import Message
 from cobasis.protocol.signatures import Signature
+from cobasis.protocol.word import WORD, Word
 
 OPENED, AGREED, RECEIVED, CONSENSUS = "opened", "agreed", "received", "consensus"
 LATE, RUN, ADDED, REMOVED = "late", "run", "added", "removed"
@@ -117,6 +118,7 @@ class History:
     late: tuple[str, ...] = ()  # digests of proposals that came after it was made
     ended: tuple[str, ...] = ()  # when each exchange ended, as many as have
     outcome: Outcome | None = None
+    words: dict[tuple[str, str], Word] = field(default_factory=dict)  # by party and model
     forgotten: str = ""  # when the uploads were destroyed; empty before
 
     def taken(self, message: Message = "upload") -> dict[str, Received]:
@@ -151,8 +153,9 @@ class History:
             self.late = (*self.late, told["file"])
         elif entry.event == REMOVED and told["party"] not in self.removed:
             self.removed = (*self.removed, told["party"])
-        elif entry.event == FORGOTTEN:
-            self.forgotten = entry.time
+        elif entry.event == WORD:
+            self.words[told["party"], told["model_sha256"]] = Word(**told)
+        self.forgotten = entry.time if entry.event == FORGOTTEN else self.forgotten
         if "uploads" in told:  # of a run, an addition or a removal that trained
             if self.outcome is None:
                 self.ended = (*self.ended, entry.time)

@@ -34,6 +34,7 @@ from cobasis.protocol.agreement import Agreement, Exchange, exchanges
 from cobasis.protocol.refusals import check_proposal, check_upload
 from cobasis.protocol.signatures import Signature, check_approved, check_signature, signers
 from cobasis.protocol.span_lines import check_lines
+from cobasis.protocol.word import WORD, Word
 
 _SIGNS = ("signature", "agreement")
 """What may hold signatures."""
@@ -57,6 +58,11 @@ class FileVerdict:
         """Say what a file is that nothing is done with."""
         reason = "no signature" if kind is None else PLAIN[kind]
         return cls(file=path.name, verdict="passed over", reason=reason)
+
+    @classmethod
+    def taken(cls, path: Path, *, new: bool, **told: Any) -> Self:  # noqa: ANN401 -- its fields
+        """Say of a file that is kept whether it is new."""
+        return cls(file=path.name, verdict="accepted" if new else "received before", **told)
 
     @classmethod
     def refused(cls, path: Path, error: CobasisError) -> Self:
@@ -155,8 +161,8 @@ def _files(paths: Iterable[Path], agreement: Path) -> list[Path]:
     given = list(paths)
     if not given:
         stem, beside = stem_of(agreement), agreement.parent
-        words = ("proposal", "upload")
-        return sorted(each for word in words for each in beside.glob(f"{stem}.*.[0-9]-{word}"))
+        ends = ("[0-9]-proposal", "[0-9]-upload", WORD)
+        return sorted(each for end in ends for each in beside.glob(f"{stem}.*.{end}"))
     found: dict[Path, None] = {}
     for path in given:
         with explained(f"'{path}' cannot be read", advice=READABLE):
@@ -197,12 +203,8 @@ def _signed(
     if not found:
         return FileVerdict.passed_over(path, kind)
     new = [take(each) for each in found]
-    return FileVerdict(
-        file=path.name,
-        verdict="accepted" if any(new) else "received before",
-        message="signature",
-        party=", ".join(each.name for each in found),
-    )
+    whose = ", ".join(each.name for each in found)
+    return FileVerdict.taken(path, new=any(new), message="signature", party=whose)
 
 
 def _signatures_in(path: Path, agreement: Agreement, *, kind: str | None) -> tuple[Signature, ...]:
@@ -253,7 +255,7 @@ def _signatures(
 
 def _taken(session: AnalystSession, path: Path, *, kind: str | None) -> FileVerdict:
     """Take one sealed file in and say what it was, or say why not."""
-    if kind is not None:
+    if kind not in {None, WORD}:
         return FileVerdict.passed_over(path, kind)
     try:
         digest = file_digest(path)
@@ -265,16 +267,21 @@ def _taken(session: AnalystSession, path: Path, *, kind: str | None) -> FileVerd
                 f"'{path.name}' is by its name a party's copy of the consortium secret, which no "
                 "analyst may have. Delete it, and tell its sender that it goes to the party alone."
             )
-        look(path)  # what is no sealed file at all does not wait for signatures
+        if kind is None:
+            look(path)  # what is no sealed file at all does not wait for signatures
         session.require_sealed()
+        if kind == WORD:
+            word = line_in(path, Word)
+            told = {"message": WORD, "party": word.party, "reason": word.said()}
+            return FileVerdict.taken(path, new=session.hear(word), **told)
         received, new = _take_in(session, path, digest=digest)
     except (DiskError, TranscriptError, AnotherRunError):
         raise  # of the work folder, and so of every file
     except CobasisError as error:
         return FileVerdict.refused(path, error)
-    return FileVerdict(
-        file=path.name,
-        verdict="accepted" if new else "received before",
+    return FileVerdict.taken(
+        path,
+        new=new,
         message=received.message,
         party=received.party,
         n_rows=received.n_rows or None,

@@ -17,7 +17,7 @@ from cobasis.bundle.transcript import now as time_now
 from cobasis.disk.lock import Lock
 from cobasis.disk.tensors import read_tables
 from cobasis.disk.whole import make_folder, remove_left, remove_tree, write_whole
-from cobasis.errors import AnotherRunError, RetentionError, UnsignedError
+from cobasis.errors import AnotherRunError, ReplayError, RetentionError, UnsignedError
 from cobasis.keys.identity import Identity, key_path, load_identity, refuse_other_key
 from cobasis.keys.identity import home as home_folder
 from cobasis.linalg.arrays import Hidden
@@ -25,6 +25,7 @@ from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement, Exchange, exchanges, moment_text
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.signatures import News, Receipt, analyst_of, sign_receipt, signers
+from cobasis.protocol.word import WORD, Word
 
 SUFFIX, NEWS = ".round", ".news"
 
@@ -109,6 +110,23 @@ class AnalystSession(Hidden):
         entry = self.transcript.append(event, told)
         self.history.take(entry)
         return entry
+
+    def hear(self, word: Word) -> bool:
+        """Note a party's word on the model that was trained last; whether it is new.
+
+        ReplayError for a second one of a party: two would show what changed.
+        """
+        outcome = self.history.outcome
+        word.check(self.agreement, model_sha256=None if outcome is None else outcome.model_sha256)
+        before = self.history.words.get((word.party, word.model_sha256))
+        if before is None:
+            self.note(WORD, word.model_dump())
+        elif before != word:
+            raise ReplayError(
+                f"party '{word.party}' has said a word on this model, on {before.time}, and one is "
+                "taken. The first stays."
+            )
+        return before is None
 
     @contextmanager
     def at_work(self, report: Report = silent) -> Iterator[History]:

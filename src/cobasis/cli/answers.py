@@ -205,6 +205,7 @@ class ScoreAnswer(PartyAnswer):
     """`score`: what the model is worth on rows that never left."""
 
     score: ScorePart
+    word: Path | None = Field(default=None, description="What --send wrote.")
 
 
 class PredictAnswer(PartyAnswer):
@@ -216,7 +217,7 @@ class PredictAnswer(PartyAnswer):
 
 
 class ExportAnswer(PartyAnswer):
-    """`export`: a secret model file was written."""
+    """`export`: a secret model file was written, of so many bytes."""
 
     path: Path
     n_bytes: int
@@ -248,11 +249,9 @@ class AgreementAnswer(Answer):
     secrets: dict[str, Path] = Field(description="The sealed secret of each party.")
 
 
-class SignAnswer(Answer):
+class SignAnswer(PersonAnswer, Answer):
     """`sign` and `approve`: one signature."""
 
-    name: str
-    role: str = Field(description="party, analyst or approver.")
     digest: str = Field(description="What was signed: the agreement's, or an audit's salted hash.")
     path: Path
     again: bool = Field(description="The same signature stood there before.")

@@ -6,7 +6,18 @@ from typing import Annotated, Literal
 from typer import Argument, Exit, Option
 
 from cobasis.cli.accept import scores_in_words
-from cobasis.cli.options import AgreementFile, Owner, agreed, alone, grouped, progress, the_one
+from cobasis.cli.options import (
+    AgreementFile,
+    Owner,
+    Yes,
+    agreed,
+    alone,
+    consent,
+    grouped,
+    progress,
+    the_one,
+    wrapped,
+)
 
 _SHOWN = 20
 """How many cells are named on the terminal."""
@@ -81,7 +92,7 @@ def score(
     if send:
         word = scoring.word_of(session, scores)
         owner.tell(lines)
-        owner.tell(wrapped(f"Leaves, to {session.analyst.name}, unsealed: {said(word)}."))
+        owner.tell(wrapped(f"Leaves, to {session.analyst.name}, unsealed: {word.said()}."))
         consent("Send this word?", yes=yes, what="the word")
         place = scoring.send_word(session, word)
         lines = [f"Wrote {place}", f"Next: send {place.name} to {session.analyst.name}"]

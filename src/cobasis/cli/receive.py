@@ -53,6 +53,7 @@ def said_of_files(files: "Iterable[FileVerdict]") -> Iterator[str]:
             continue
         told = [f"{each.message} of {each.party}"] if each.party else [each.reason]
         told += [f"{each.n_rows:,} rows"] if each.n_rows else []
+        told += [each.reason] if each.message == "word" else []
         if each.message in {"proposal", "upload"}:
             audit = f"{each.audit.verdict} by {each.audit.policy}" if each.audit else None
             told.append(f"audit: {audit or 'none is named'}")

@@ -214,6 +214,8 @@ def _read(owner: Owner, path: Path) -> Standing:
 
 def _lines(of: Standing, command: str, *, now: bool) -> Iterator[str]:
     """Yield the screen, which fits 80 columns."""
+    from cobasis.protocol.word import WORD, Word
+
     you = f"you: {of.name}, {of.role}" if of.role else "you: no key of this round"
     head = f"Round {of.agreement.round_id}   {of.agreement.purpose}"
     [first, *_] = wrapped(head) or [""]
@@ -232,6 +234,8 @@ def _lines(of: Standing, command: str, *, now: bool) -> Iterator[str]:
         when = f" {_day(of.news.sealed)}" if of.news and of.news.sealed else ""
         yield f"  {'agreement':<11}sealed{when} by all {len(of.signed)}"
         yield from _messages(of)
+    for each in (Word.model_validate(dict(x.told)) for x in of.own if x.event == WORD):
+        yield from wrapped(f"{each.party}: {each.said()}", lead=f"  {'word':<11}")
     *first_ones, last = of.waits_for or ("nobody",)
     yield from _row("Waits for", ", then ".join(filter(None, (_listed(first_ones), last))))
     if now or not command:

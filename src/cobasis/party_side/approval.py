@@ -108,7 +108,7 @@ def approvals(session: PartySession, paths: Iterable[Path] | None) -> tuple[Appr
 
 
 def word_approved(session: PartySession) -> str:
-    """Return the text of an approval that covers a word on the model; empty where none is needed."""
+    """Return an approval that covers a word on the model, as text; none where none is needed."""
     agreement, at = session.agreement, moment_text(now())
     if not officers_of(agreement, session.name):
         return ""

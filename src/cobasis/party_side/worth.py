@@ -26,10 +26,7 @@ from cobasis.party_side.session import PartySession, alone, notes
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.messages import Labels
-from cobasis.protocol.word import POINTS, ROWS, Word
-
-WORD = "word"
-"""The transcript's event for a word on a model."""
+from cobasis.protocol.word import POINTS, ROWS, WORD, Word
 
 MOST_CELLS = 2**25
 """Cells of the rows that the party's own model is trained on, 256 MB; of more, a random part."""
@@ -226,11 +223,11 @@ def fit_local(session: PartySession, *, report: Report = silent) -> Kind | None:
 def word_of(session: PartySession, scores: Scores) -> Word:
     """Return the word that the party may send of its model: coarse, signed, and one a model."""
     agreement, found = session.agreement, session.round.accepted()
-    first = next(iter(scores.together.values()), None)
+    measure, first = next(iter(scores.together.items()), ("", None))
     rows = ROWS * round(scores.n_rows / ROWS)
     if agreement.dp is not None:
         raise AgreementError(
-            f"round '{agreement.round_id}' promises differential privacy, and a word on the model "
+            f"round '{agreement.round_id}' puts noise on what leaves, and a word on the model "
             "is made of rows without noise, so none may leave. Say nothing of them."
         )
     if found is None or first is None or scores.verdict is None or not rows:
@@ -240,14 +237,15 @@ def word_of(session: PartySession, scores: Scores) -> Word:
         )
     for entry in session.history(WORD):  # a second one would show what changed
         if entry.told["model_sha256"] == found.model_sha256:
-            return Word(**{**entry.told})
+            return Word.model_validate(dict(entry.told))
     word = Word(
         agreement=agreement.digest().hex(),
         party=session.name,
         model_sha256=found.model_sha256,
         verdict=scores.verdict,
         n_rows=rows,
-        accuracy=POINTS * round(100 * first.value / POINTS),
+        measure=cast("Any", measure),
+        value=POINTS * round(100 * first.value / POINTS),
         history=session.vault.heads()[-1],
         time=moment_text(now()),
         approval=word_approved(session),

@@ -1,6 +1,6 @@
 """The one word that a party may say of a model: coarse, signed and once, and no figure more."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -13,6 +13,9 @@ from cobasis.protocol.signatures import Approval, Signed
 from cobasis.strict_json import canonical_json
 
 _PREFIX = b"cobasis/word/1\0"
+WORD = "word"
+"""The event of a transcript, a party's own and the analyst's."""
+
 ROWS, POINTS = 10, 5
 """To which rows and accuracy are rounded."""
 
@@ -29,18 +32,24 @@ class Word(OneLine):
     model_sha256: Digest
     verdict: Verdict
     n_rows: Annotated[int, Field(ge=ROWS, multiple_of=ROWS)]
-    accuracy: Annotated[int, Field(le=100, multiple_of=POINTS)]  # or R2, in per cent
+    measure: Literal["accuracy", "R2"]
+    value: Annotated[int, Field(le=100, multiple_of=POINTS)]  # of the measure, in per cent
     history: Digest  # keyed head of all that the party ever sent
     time: Moment
     approval: Annotated[str, Field(max_length=2000)] = ""  # the officer's, where one is needed
     signature: Signed
+
+    def said(self) -> str:
+        """Return it for people."""
+        than = " that so few rows can show" if self.verdict == "no difference" else " than alone"
+        return f"{self.verdict}{than}, on some {self.n_rows} rows; {self.measure} {self.value} %"
 
     def message(self) -> bytes:
         """Return the bytes that the party signs."""
         return _PREFIX + canonical_json(self.model_dump(exclude={"signature"}))
 
     def check(self, agreement: Agreement, *, model_sha256: str | None) -> None:
-        """Raise unless an enrolled party says it of this model, with an approval if it needs one."""
+        """Raise unless an enrolled party says it of this model, approved where it has to be."""
         if (self.agreement, self.model_sha256) != (agreement.digest().hex(), model_sha256):
             raise ForeignBundleError(
                 f"this word of '{self.party}' is on another model than the one that was trained "
