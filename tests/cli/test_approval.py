@@ -1,5 +1,6 @@
 """Officers: who they are in an agreement, what they approve, and what leaves with it."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
@@ -15,6 +16,7 @@ from cobasis.vault.vault import Vault
 
 SEND = "send icu.toml north.csv --yes"
 APPROVE = "approve icu.toml audit.json --yes"
+NAMES = ("officer", "second")
 OFFICER, UPLOAD = Path("icu.north.upload.officer.approval"), Path("icu.north.1-upload")
 
 
@@ -22,7 +24,7 @@ OFFICER, UPLOAD = Path("icu.north.upload.officer.approval"), Path("icu.north.1-u
 def officers(cobasis):
     """Keys of all, and of two officers of north."""
     cobasis.keys()
-    for name in ("officer", "second"):
+    for name in NAMES:
         cobasis(f"key new {name} --approver", by=name)
     return cobasis
 
@@ -134,6 +136,33 @@ def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, m
     shown = audited("inspect icu.north.1-upload --as lab", by="lab").stdout.splitlines()
     assert {"  approvals:", "    exchange upload", "    times 2"} <= {*shown}
     assert all(name.encode() not in UPLOAD.read_bytes() for name in ("officer", "second"))
+
+
+def test_the_page_says_who_approved_with_which_key_what_and_until_when(audited):
+    def drawn(*said):
+        text = Path("audit.html").read_text(encoding="utf-8")
+        start, end = text.index("<h2>Approval</h2>"), text.index('<table class="sign">')
+        found = " ".join(re.sub("<[^>]*>", "", text[start:end]).split())
+        assert [each in found for each in said] == [True] * len(said), found
+        return text[:start], found, text[end:]
+
+    before = drawn("When this page was made: not approved.")
+    deadline = "--deadline 2031-05-06"
+    audited(f"{APPROVE} --times 2 {deadline}", by="officer")
+    audited(f"{APPROVE} {deadline}", by="second")
+    keys = [PublicIdentity.from_text(Path(f"{name}.pub").read_text()) for name in NAMES]
+    often = ("upload, 2 times", "upload, once")
+    covers = [
+        f"with the key of {key.name}, {key.fingerprint}: {each} until 2031-05-06"
+        for key, each in zip(keys, often, strict=True)
+    ]
+    after = drawn(*covers)
+    assert (after[1].count("Approved on"), "not approved" in after[1]) == (2, False)
+    assert (after[0], after[2]) == (before[0], before[2])  # nothing else is another
+    audited(f"{APPROVE} --withdraw {deadline}", by="officer")
+    found = drawn(covers[1])[1]
+    assert re.search(r"Withdrawn on \S+ with the key of officer", found)
+    assert found.count("Approved on") == 1
 
 
 def test_an_approval_outlives_a_send_that_was_killed_and_no_file_of_another_round(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from cobasis.cli.audit import in_words
+from cobasis.cli.audit import draw, in_words
 from cobasis.cli.options import Owner, Yes, agreed, consent, grouped, the_one, wrapped
 
 if TYPE_CHECKING:
@@ -40,14 +40,14 @@ def approve(
     from cobasis.cli.answers import SignAnswer
     from cobasis.disk.whole import write_whole
     from cobasis.keys.identity import enrolled_here, refuse_other_key
-    from cobasis.party_side.approval import approve_audit, read_audit
+    from cobasis.party_side.approval import approvals, approve_audit, newest, read_audit
     from cobasis.party_side.draft import field_of_words
     from cobasis.protocol.approval import officers_of
 
     path, rest = agreed(words)
     agreement, audit = sealed_agreement(path), the_one(rest, what="what audit wrote, a .json file")
     found = read_audit(audit, agreement)
-    party = found[0]["about"]["party"]
+    party = found.report["about"]["party"]
     officers = {name: each.public for name, each in officers_of(agreement, party).items()}
     where = f"the approvals of party '{party}'"
     who = enrolled_here(officers, where=where, home=owner.folder(), name=name)
@@ -58,13 +58,16 @@ def approve(
         found, agreement, identity=identity, until=until, times=times, withdrawn=withdraw, word=word
     )
     to = path.with_name(f"{stem_of(path)}.{party}.{made.exchange}.{who.name}.approval")
-    owner.tell(_screen(found[0], made))
+    page, last = audit.with_suffix(".html"), newest([*approvals(path, party), made], agreement)
+    owner.tell(_screen(found.report, made))
     question = f"Type the round's name to {'withdraw' if withdraw else 'approve'}"
     consent(question, yes=yes, what=f"'{to}'", word=agreement.round_id)
     write_whole(to, made.text().encode(), mode=0o644)
+    draw(page, audit, agreement, approvals=last.values())
     told = {"digest": made.report, "path": to, "again": False, "secret_from": ""}
     answer = SignAnswer.of(who, agreement, command="approve", **told)
-    owner.say(answer, [f"Wrote {to}", f"Next: {party} keeps it beside {path.name} and sends"])
+    wrote = [f"Wrote {each}" for each in (to, page)]
+    owner.say(answer, [*wrote, f"Next: {party} keeps it beside {path.name} and sends"])
 
 
 def _screen(report: dict[str, Any], made: "Approval") -> Iterator[str]:
@@ -73,14 +76,13 @@ def _screen(report: dict[str, Any], made: "Approval") -> Iterator[str]:
         f"The {made.exchange} of {made.party}, as it was audited on {report['about']['time']}."
     )
     yield from in_words(report)
-    often = "once" if made.times == 1 else f"{made.times} times"
     if made.word:
         yield from wrapped(
             f"{made.party} may say back once whether the model is better there, on how many rows "
             "to the nearest 10, and its accuracy to 5 points."
         )
     yield from wrapped(
-        f"Such a file may leave {often} until {made.expires}. The approval is void once a row, a "
+        f"What may leave: {made.covers}. The approval is void once a row, a "
         "row that is held back, how columns become numbers, basis, precision, the history of "
         f"uploads, the policy or the software ({report['about']['tool_version']}) is another."
     )

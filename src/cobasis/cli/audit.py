@@ -11,9 +11,6 @@ from cobasis.cli.options import Owner, Screen, agreed, grouped, numbers, progres
 from cobasis.errors import OptionError
 
 if TYPE_CHECKING:
-    from cobasis.party_side.audit import Audited
-    from cobasis.party_side.rows import Findings
-    from cobasis.party_side.session import PartySession
     from cobasis.privacy.audit.prices import Plan
 
 WithTable = Annotated[
@@ -47,10 +44,13 @@ def audit(
     Example: cobasis audit icu.toml data.csv -o audit.html
     """
     from cobasis.cli.answers import AuditAnswer
+    from cobasis.disk.whole import copy_whole, write_whole
     from cobasis.party_side.approval import keep
     from cobasis.party_side.audit import Question, audited, own_record
     from cobasis.party_side.preview import make_ready
+    from cobasis.party_side.rows import answered
     from cobasis.party_side.send import projected, require_secret
+    from cobasis.report.audit_page import render_audit
 
     agreement, rest = agreed(words)
     data = the_one(rest, what="a table, CSV or Parquet")
@@ -68,8 +68,14 @@ def audit(
         ready = make_ready(session, rows, looking=True, public_rows=public_rows)
         with projected(ready, report=report) as made:
             found = audited(made, question=question)
-    kept = keep(session, found)
-    wrote = _write(pages, session, found=found, kept=kept, own=own, rows=rows)
+    asked = answered(session, rows)
+    kept = keep(session, found, own=own, asked=asked)
+    for page in pages[:1]:
+        seal = found.record["report"]
+        text = render_audit(found.report, session.agreement, own=own, asked=asked, seal=seal)
+        write_whole(page, text.encode())
+        copy_whole(kept, pages[1])
+    wrote = [*(f"Wrote {page}" for page in pages), f"Kept as {kept}"]
     answer = AuditAnswer.by(
         session,
         found.report,
@@ -111,28 +117,6 @@ def _pages(out: Path | None, data: Path) -> list[Path]:
     for path in (out, beside):
         refuse_target(path, table=data)
     return [out, beside]
-
-
-def _write(
-    pages: list[Path],
-    session: "PartySession",
-    *,
-    found: "Audited",
-    kept: Path,
-    own: Mapping[str, str],
-    rows: "Findings",
-) -> list[str]:
-    """Write the page, and beside it what was kept, for their owner only; say so."""
-    from cobasis.disk.whole import copy_whole, write_whole
-    from cobasis.party_side.rows import answered
-    from cobasis.report.audit_page import render_audit
-
-    if pages:
-        asked, seal = answered(session, rows), found.record["report"]
-        text = render_audit(found.report, session.agreement, own=own, asked=asked, seal=seal)
-        write_whole(pages[0], text.encode())
-        copy_whole(kept, pages[1])
-    return [*(f"Wrote {page}" for page in pages), f"Kept as {kept}"]
 
 
 @grouped

@@ -108,7 +108,8 @@ class Asked(Mapped):
             before()
             owner.tell(in_words(found.told))
             names, override = tuple(self.signed_by or ()), self.override()
-            session, given = made.ready.session, approvals(made.ready.session, self.approval)
+            session = made.ready.session
+            given = approvals(session.path, session.name, given=self.approval)
             keyed = officers_of(session.agreement, session.name)
             asked = found.report.to_sign and not (found.report.blocking and override is None)
             if asked and not (names or keyed) and options.on_terminal():

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cobasis.bundle.agreement_file import line_in, stem_of
 from cobasis.bundle.transcript import now
@@ -19,11 +19,11 @@ from cobasis.keys.identity import Identity
 from cobasis.party_side.session import SENT_AS, PartySession
 from cobasis.privacy.audit.policy import worst
 from cobasis.privacy.audit.report import seal_of
-from cobasis.protocol.agreement import Agreement, moment_text
-from cobasis.protocol.approval import officers_of
+from cobasis.protocol.agreement import Agreement, Message, moment_text
+from cobasis.protocol.approval import Approver, officers_of
 from cobasis.protocol.enrolment import verify
 from cobasis.protocol.signatures import Approval, signers
-from cobasis.strict_json import json_object
+from cobasis.strict_json import canonical_json, json_object
 
 if TYPE_CHECKING:
     from cobasis.party_side.audit import Audited
@@ -39,29 +39,42 @@ _SHARES, _CHANCE = ("explained", "linked", "gain"), 0.02
 """Figures of which less is better, and how far one draw may lie above another."""
 
 
-def keep(session: PartySession, found: "Audited") -> Path:
+class Kept(NamedTuple):
+    """An audit as its party keeps it."""
+
+    report: dict[str, Any]
+    seal: str  # its salted hash
+    page: dict[str, Any]  # what the page says besides
+
+    @property
+    def message(self) -> bytes:
+        """The bytes that the party signs."""
+        return _AUDITED + bytes.fromhex(self.seal) + canonical_json(self.page)
+
+
+def keep(session: PartySession, found: "Audited", **page: object) -> Path:
     """Write a report into the party's home, with its salt, signed, for its owner only."""
     make_folder(session.audits)
-    seal = found.record["report"]
-    path = session.audits / f"{seal[:16]}.json"
-    told = {"salt": found.salt.hex(), "report": found.told}
-    told["signature"] = session.identity.sign(_AUDITED + bytes.fromhex(seal)).hex()
+    kept = Kept(report=found.told, seal=found.record["report"], page=page)
+    path = session.audits / f"{kept.seal[:16]}.json"
+    told = {"salt": found.salt.hex(), "report": kept.report, "page": page}
+    told["signature"] = session.identity.sign(kept.message).hex()
     write_whole(path, json.dumps(told, sort_keys=True).encode())
     return path
 
 
-def read_audit(path: Path, agreement: Agreement) -> tuple[dict[str, Any], str]:
-    """Return the report that `keep` wrote, and its salted hash, once its party's signature fits."""
+def read_audit(path: Path, agreement: Agreement) -> Kept:
+    """Return what `keep` wrote, once its party's signature fits."""
     flaw = "it was edited, or is not what 'cobasis audit' writes beside its page"
     with opened(path) as (file, _), suppress(KeyError, TypeError, ValueError):
         told = json_object(file.readall() or b"")
-        report, about = told["report"], told["report"]["about"]
-        seal = seal_of(report, salt=bytes.fromhex(told["salt"]))
-        signed, signature = _AUDITED + bytes.fromhex(seal), bytes.fromhex(told["signature"])
+        seal = seal_of(told["report"], salt=bytes.fromhex(told["salt"]))
+        kept, about = Kept(told["report"], seal, told["page"]), told["report"]["about"]
+        party, signature = signers(agreement)[about["party"]], bytes.fromhex(told["signature"])
         if about["agreement"] != agreement.digest().hex():
             flaw = "it is of another agreement"
-        elif verify(signers(agreement)[about["party"]], signed, signature=signature):
-            return report, seal
+        elif verify(party, kept.message, signature=signature):
+            return kept
     raise ApprovalError(
         f"the audit '{path}' cannot be used: {flaw}. Have the file audited under this agreement, "
         "and take what 'cobasis audit' writes as it is."
@@ -69,7 +82,7 @@ def read_audit(path: Path, agreement: Agreement) -> tuple[dict[str, Any], str]:
 
 
 def approve_audit(
-    audit: tuple[Mapping[str, Any], str],
+    audit: Kept,
     agreement: Agreement,
     *,
     identity: Identity,
@@ -79,13 +92,13 @@ def approve_audit(
     word: bool = False,
 ) -> Approval:
     """Sign for an audited file; without another word until the deadline, or for 30 days."""
-    report, seal = audit
-    time, later = moment_text(now()), moment_text(now() + timedelta(days=30))
+    about, time = audit.report["about"], moment_text(now())
+    later = moment_text(now() + timedelta(days=30))
     made = Approval(
         agreement=agreement.digest().hex(),
-        party=report["about"]["party"],
-        report=seal,
-        exchange=report["about"]["exchange"],
+        party=about["party"],
+        report=audit.seal,
+        exchange=about["exchange"],
         times=times,
         time=time,
         expires=until or agreement.deadline or later,
@@ -101,10 +114,20 @@ def approve_audit(
     return made.model_copy(update={"signature": identity.sign(made.message()).hex()})
 
 
-def approvals(session: PartySession, paths: Iterable[Path] | None) -> tuple[Approval, ...]:
-    """Read the approvals that are given, or else lie beside the agreement."""
-    beside = session.path.parent.glob(f"{stem_of(session.path)}.{session.name}.*.approval")
-    return tuple(line_in(each, Approval) for each in sorted(paths or beside))
+def approvals(
+    agreement: Path, party: str, *, given: Iterable[Path] | None = None
+) -> tuple[Approval, ...]:
+    """Read a party's approvals that are given, or else lie beside the agreement."""
+    beside = agreement.parent.glob(f"{stem_of(agreement)}.{party}.*.approval")
+    return tuple(line_in(each, Approval) for each in sorted(given or beside))
+
+
+def newest(
+    given: Iterable[Approval], agreement: Agreement
+) -> dict[tuple[Approver | None, str, Message], Approval]:
+    """Return each officer's last word on an audit and a kind of file."""
+    in_time = sorted(given, key=lambda each: (each.time, each.withdrawn))
+    return {(each.officer(agreement), each.report, each.exchange): each for each in in_time}
 
 
 def word_approved(session: PartySession) -> str:
@@ -112,9 +135,7 @@ def word_approved(session: PartySession) -> str:
     agreement, at = session.agreement, moment_text(now())
     if not officers_of(agreement, session.name):
         return ""
-    given = sorted(approvals(session, None), key=lambda each: (each.time, each.withdrawn))
-    newest = {each.officer(agreement): each for each in given if each.exchange == "upload"}
-    for each in newest.values():
+    for each in newest(approvals(session.path, session.name), agreement).values():
         if each.covers_word(agreement, party=session.name, at=at):
             return each.text()
     raise AuditUnsignedError(
@@ -132,10 +153,9 @@ def approved(
     officers = officers_of(agreement, party)
     if not officers:
         return {}
-    in_time = sorted(given, key=lambda each: (each.time, each.withdrawn))
-    newest = {(each.officer(agreement), each.report): each for each in in_time}
-    flaws = {each: _flaw(session, told, each) for each in newest.values()}
-    good = {at.name: each for (at, _), each in newest.items() if at and not flaws[each]}
+    last = newest(given, agreement)
+    flaws = {each: _flaw(session, told, each) for each in last.values()}
+    good = {at.name: each for (at, *_), each in last.items() if at and not flaws[each]}
     if good:
         return good
     then = (
@@ -153,21 +173,21 @@ def approved(
 
 def _flaw(session: PartySession, told: Mapping[str, Any], approval: Approval) -> str:
     """Say why an approval does not let the file leave that a report is of; nothing if it does."""
-    agreement, about, report, seal = session.agreement, told["about"], dict[str, Any](), ""
+    agreement, about, kept = session.agreement, told["about"], Kept({}, "", {})
     exchange, at = about["exchange"], moment_text(now())
     if flaw := approval.flaw(agreement, party=session.name, exchange=exchange, at=at):
         return flaw
     if len(session.history(SENT_AS[exchange])) >= approval.times:
         return "one was used up"
     with suppress(CobasisError):
-        report, seal = read_audit(session.audits / f"{approval.report[:16]}.json", agreement)
-    if seal != approval.report:
+        kept = read_audit(session.audits / f"{approval.report[:16]}.json", agreement)
+    if kept.seal != approval.report:
         return "one is of an audit that this home does not keep as it was"
-    changed = [each for each in _BOUND if report["about"].get(each) != about[each]]
+    changed = [each for each in _BOUND if kept.report["about"].get(each) != about[each]]
     if changed:
         words = ", ".join(changed).replace("_", " ")
         return f"what one was given for is not as it was then: {words}"
-    worse = "; ".join(_worse(report["findings"], told["findings"]))
+    worse = "; ".join(_worse(kept.report["findings"], told["findings"]))
     return f"the audit is worse than the approved one: {worse}" if worse else ""
 
 

@@ -185,6 +185,13 @@ class Approval(OneLine):
     word: Annotated[bool, Field(exclude_if=lambda word: not word)] = False
     signature: Signed
 
+    @property
+    def covers(self) -> str:
+        """What may leave, how often, and until when."""
+        often = "once" if self.times == 1 else f"{self.times} times"
+        word = " and a word on the model" if self.word else ""
+        return f"{self.exchange}, {often}{word}, until {self.expires}"
+
     def message(self) -> bytes:
         """Return the bytes that the officer signs."""
         return _APPROVAL + canonical_json(self.model_dump(exclude={"signature"}))

@@ -1,6 +1,6 @@
 """An audit and a plan as HTML pages: what an officer files, and the price of each defence."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from matplotlib.figure import Figure
@@ -11,6 +11,7 @@ from cobasis.privacy.audit.report import AuditReport
 from cobasis.privacy.audit.what_if import THIS
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.approval import Record
+from cobasis.protocol.signatures import Approval
 from cobasis.report.pages import GREY, INK, as_svg, template
 
 if TYPE_CHECKING:
@@ -74,11 +75,13 @@ def render_audit(
     own: Mapping[str, str] | None = None,
     asked: Sequence[tuple[str, str]] = (),
     seal: str = "",
+    approvals: Iterable[Approval] = (),
 ) -> str:
     """Render an audit as the page that an officer files, to be read, printed and signed.
 
     `own` is what the party says of the processing itself; `asked` are sentences on columns that
-    look unlike the agreement, each with what the party answered.
+    look unlike the agreement, each with what the party answered; of `approvals` those are shown
+    that are made with an officer's key.
     """
     mine = next((each for each in report.distances if each.basis == THIS), None)
     told = f"{mine.mean:.2f} on average, {mine.worst:.2f} for those 1 %" if mine else "not measured"
@@ -89,6 +92,7 @@ def render_audit(
         asked=asked,
         collusion=COLLUSION[agreement.basis],
         officers=[each for each in agreement.approvers if each.party == report.about["party"]],
+        approvals=[(each, who) for each in approvals if (who := each.officer(agreement))],
         table=table_of(report.effects, task=task) if report.effects else None,
         spread=_spread(report.distances),
         guarantee=report["D1"].words,

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from cobasis.algorithms.bases import BASES
 from cobasis.linalg.arrays import Hidden
@@ -263,6 +264,11 @@ def as_json(report: AuditReport) -> dict[str, Any]:
             {**asdict(each), "title": each.title, "action": each.action} for each in report.findings
         ],
     }
+
+
+def from_json(told: Mapping[str, Any]) -> AuditReport:
+    """Return the report that `as_json` told."""
+    return TypeAdapter(AuditReport).validate_python(told)
 
 
 def seal_of(told: Mapping[str, Any], *, salt: bytes) -> str:
