@@ -16,7 +16,7 @@ from cobasis.vault.vault import Vault
 
 SEND = "send icu.toml north.csv --yes"
 APPROVE = "approve icu.toml audit.json --yes"
-NAMES = ("officer", "second")
+OFFICERS = ("officer", "second")
 OFFICER, UPLOAD = Path("icu.north.upload.officer.approval"), Path("icu.north.1-upload")
 
 
@@ -24,7 +24,7 @@ OFFICER, UPLOAD = Path("icu.north.upload.officer.approval"), Path("icu.north.1-u
 def officers(cobasis):
     """Keys of all, and of two officers of north."""
     cobasis.keys()
-    for name in NAMES:
+    for name in OFFICERS:
         cobasis(f"key new {name} --approver", by=name)
     return cobasis
 
@@ -150,7 +150,7 @@ def test_the_page_says_who_approved_with_which_key_what_and_until_when(audited):
     deadline = "--deadline 2031-05-06"
     audited(f"{APPROVE} --times 2 {deadline}", by="officer")
     audited(f"{APPROVE} {deadline}", by="second")
-    keys = [PublicIdentity.from_text(Path(f"{name}.pub").read_text()) for name in NAMES]
+    keys = [PublicIdentity.from_text(Path(f"{name}.pub").read_text()) for name in OFFICERS]
     often = ("upload, 2 times", "upload, once")
     covers = [
         f"with the key of {key.name}, {key.fingerprint}: {each} until 2031-05-06"

@@ -10,6 +10,8 @@ from cobasis.cli.audit import draw, in_words
 from cobasis.cli.options import Owner, Yes, agreed, consent, grouped, the_one, wrapped
 
 if TYPE_CHECKING:
+    from cobasis.keys.identity import Identity
+    from cobasis.protocol.agreement import Agreement
     from cobasis.protocol.signatures import Approval
 
 
@@ -39,20 +41,15 @@ def approve(
     from cobasis.bundle.agreement_file import sealed_agreement, stem_of
     from cobasis.cli.answers import SignAnswer
     from cobasis.disk.whole import write_whole
-    from cobasis.keys.identity import enrolled_here, refuse_other_key
     from cobasis.party_side.approval import approvals, approve_audit, newest, read_audit
     from cobasis.party_side.draft import field_of_words
-    from cobasis.protocol.approval import officers_of
 
     path, rest = agreed(words)
     agreement, audit = sealed_agreement(path), the_one(rest, what="what audit wrote, a .json file")
     found = read_audit(audit, agreement)
     party = found.report["about"]["party"]
-    officers = {name: each.public for name, each in officers_of(agreement, party).items()}
-    where = f"the approvals of party '{party}'"
-    who = enrolled_here(officers, where=where, home=owner.folder(), name=name)
-    identity = owner.identity(who.name)
-    refuse_other_key(identity, who)
+    identity = _officer(owner, agreement, party=party, name=name)
+    who = identity.public
     until = str(field_of_words("deadline", deadline)) if deadline else ""
     made = approve_audit(
         found, agreement, identity=identity, until=until, times=times, withdrawn=withdraw, word=word
@@ -68,6 +65,19 @@ def approve(
     answer = SignAnswer.of(who, agreement, command="approve", **told)
     wrote = [f"Wrote {each}" for each in (to, page)]
     owner.say(answer, [*wrote, f"Next: {party} keeps it beside {path.name} and sends"])
+
+
+def _officer(owner: Owner, agreement: "Agreement", *, party: str, name: str | None) -> "Identity":
+    """Open the key of an officer who approves a party's files."""
+    from cobasis.keys.identity import enrolled_here, refuse_other_key
+    from cobasis.protocol.approval import officers_of
+
+    officers = {name: each.public for name, each in officers_of(agreement, party).items()}
+    where = f"the approvals of party '{party}'"
+    who = enrolled_here(officers, where=where, home=owner.folder(), name=name)
+    identity = owner.identity(who.name)
+    refuse_other_key(identity, who)
+    return identity
 
 
 def _screen(report: dict[str, Any], made: "Approval") -> Iterator[str]:

@@ -1,6 +1,6 @@
 """``cobasis audit`` and ``plan``: measured at a party, before anything is made or agreed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +12,8 @@ from cobasis.errors import OptionError
 
 if TYPE_CHECKING:
     from cobasis.privacy.audit.prices import Plan
+    from cobasis.protocol.agreement import Agreement
+    from cobasis.protocol.signatures import Approval
 
 WithTable = Annotated[
     list[Path], Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet.")
@@ -44,13 +46,12 @@ def audit(
     Example: cobasis audit icu.toml data.csv -o audit.html
     """
     from cobasis.cli.answers import AuditAnswer
-    from cobasis.disk.whole import copy_whole, write_whole
+    from cobasis.disk.whole import copy_whole
     from cobasis.party_side.approval import keep
     from cobasis.party_side.audit import Question, audited, own_record
     from cobasis.party_side.preview import make_ready
     from cobasis.party_side.rows import answered
     from cobasis.party_side.send import projected, require_secret
-    from cobasis.report.audit_page import render_audit
 
     agreement, rest = agreed(words)
     data = the_one(rest, what="a table, CSV or Parquet")
@@ -68,24 +69,31 @@ def audit(
         ready = make_ready(session, rows, looking=True, public_rows=public_rows)
         with projected(ready, report=report) as made:
             found = audited(made, question=question)
-    asked = answered(session, rows)
-    kept = keep(session, found, own=own, asked=asked)
-    for page in pages[:1]:
-        seal = found.record["report"]
-        text = render_audit(found.report, session.agreement, own=own, asked=asked, seal=seal)
-        write_whole(page, text.encode())
+    kept = keep(session, found, own=own, asked=answered(session, rows))
+    if pages:
         copy_whole(kept, pages[1])
-    wrote = [*(f"Wrote {page}" for page in pages), f"Kept as {kept}"]
-    answer = AuditAnswer.by(
-        session,
-        found.report,
-        command="audit",
-        **{word: found.told[word] for word in ("policy", "blocked", "to_sign")},
-        report_sha256=found.record["report"],
-        report_path=kept,
-        pages=pages,
-    )
-    owner.say(answer, [*in_words(found.told), *wrote])
+        draw(pages[0], pages[1], session.agreement)
+    told = {word: found.told[word] for word in ("policy", "blocked", "to_sign")}
+    told |= {"report_sha256": found.record["report"], "report_path": kept, "pages": pages}
+    answer = AuditAnswer.by(session, found.report, command="audit", **told)
+    wrote = [f"Wrote {page}" for page in pages]
+    owner.say(answer, [*in_words(found.told), *wrote, f"Kept as {kept}"])
+
+
+def draw(
+    page: Path, audit: Path, agreement: "Agreement", *, approvals: "Iterable[Approval]" = ()
+) -> None:
+    """Draw the page of an audit that is kept, with those of the approvals that are for it."""
+    from cobasis.disk.whole import write_whole
+    from cobasis.party_side.approval import read_audit
+    from cobasis.privacy.audit.report import from_json
+    from cobasis.report.audit_page import render_audit
+
+    kept = read_audit(audit, agreement)
+    its = [each for each in approvals if each.report == kept.seal]
+    report = from_json(kept.report)
+    text = render_audit(report, agreement, **kept.page, seal=kept.seal, approvals=its)
+    write_whole(page, text.encode())
 
 
 def in_words(report: Mapping[str, Any]) -> Iterator[str]:

@@ -189,8 +189,8 @@ class Approval(OneLine):
     def covers(self) -> str:
         """What may leave, how often, and until when."""
         often = "once" if self.times == 1 else f"{self.times} times"
-        word = " and a word on the model" if self.word else ""
-        return f"{self.exchange}, {often}{word}, until {self.expires}"
+        word = ", and a word on the model," if self.word else ""
+        return f"{self.exchange}, {often}{word} until {self.expires}"
 
     def message(self) -> bytes:
         """Return the bytes that the officer signs."""
