@@ -86,7 +86,7 @@ def asked(monkeypatch):
     [
         (table_07_splits, table_07_tdc, "{data}/{condition}/", 2 * 3),
         (table_16_open, table_16, "pubchem/diffspan_orth/{a}/", 4 * 3),
-        (table_08_open, table_08, "{condition}/", 2),
+        (table_08_open, table_08, "{condition}/", 4),
         (table_07_open, table_07_images, "{data}/", 1 + 4 + 5 * 3),
     ],
 )
@@ -134,7 +134,7 @@ def test_smaller_compounds_are_the_half_with_the_fewest_bits(monkeypatch):
 
 def test_halves_in_turn_have_every_other_feature():
     persons = partition(tiny_adult(), rng=np.random.default_rng(0), n_blocks=3, n_tests=30)
-    halves = table_08_open.in_turn(persons).halves
+    halves = table_08.in_turn(persons).halves
     assert [list(np.flatnonzero(half)[:3]) for half in halves] == [[0, 2, 4], [1, 3, 5]]
     assert not np.any(halves[0] & halves[1])
 
