@@ -69,7 +69,7 @@ def test_a_constant_that_is_none_is_refused(cobasis):
 def test_on_a_terminal_what_is_missing_is_asked_again_until_it_can_stand(cobasis):
     write_table(cobasis.folder / "public.csv", seed=0)
     answers = [
-        *("study", "none.csv", "public.csv", "guess", "", "ill", "sick", "patient", "y"),
+        *("study", "none.csv", "public.csv", "guess", "", "ill", "sick", "patient", "", "y"),
         *("many", "", "0", "45", "", "", "someday", "2030-01-31", "0.7", ""),
     ]
     told = cobasis("agreement new icu.toml", typed="\n".join(answers) + "\n").stderr

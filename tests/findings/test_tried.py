@@ -55,6 +55,7 @@ def test_f5_the_audit_is_the_page_that_an_officer_files(sealed, terminal):
         ("Purpose", "study"),
         ("Contacts", "not stated"),
         ("Columns of numbers (4)", "a, b, c, d"),
+        ("Their constants and words are from", "rows of public.csv"),
         ("Label, what is predicted", "sick: no or yes, in the clear"),
         ("Retention", "30 days at the analyst"),
         ("Necessity and proportion, in the party's words (art. 35)", "No other way"),

@@ -127,33 +127,43 @@ def test_f18_what_tells_of_people_becomes_public_only_where_somebody_says_that_i
 ):
     write_table(Path("public.csv"), seed=0)
     table = pl.read_csv("public.csv").with_row_index("case")
+    case = pl.when(pl.col("case") != 5).then("case")  # with a blank, so read as a real number
+    days = pl.Series("seen", ["2025-01-02", "2025-01-03"] * 20)
     wards = pl.Series("ward", ["icu"] * 31 + ["hall"] * 9)
-    table.with_columns(wards).write_csv("people.csv")
+    table.with_columns(case, days, wards).write_csv("people.csv")
     line = "agreement new icu.toml --columns people.csv --label sick --id patient --purpose study "
     line += "--task classification"
     told = " ".join(cobasis(line, code=2).stderr.split())
     assert "'people.csv' has identifiers, or 10 rows or more, so it looks like people" in told
     assert "say --i-may-publish; else give a code book" in told
     told = cobasis(f"{line} --i-may-publish", code=2).stderr
-    assert "another value in every row, in case" in told
-    assert not Path("icu.toml").exists()
-    typed = f"{line} --leave-out case"
+    assert "another value in every row, in case, seen" in told
+    told = cobasis(f"{line} --i-may-publish --leave-out cases", code=2).stderr
+    assert "no column 'cases' to be the leave-out column" in told
     with monkeypatch.context() as here:
         here.setattr("cobasis.cli.options.on_terminal", lambda: True)
-        asked = cobasis(typed, typed="n\n", code=2).stderr
+        asked = cobasis(line, typed="\ncase,seen\nn\n", code=2).stderr
+    assert "people.csv has case, a, b, c, d, sex, seen, ward." in asked
+    assert asked.count("Which of them shall be no features") == 2
     assert "Features, of people.csv: a, b, c, d, sex, ward." in asked
     assert "people.csv looks like people. May its means" in asked
     assert not Path("icu.toml").exists()
-    told = cobasis(f"{typed} --i-may-publish", code=0).stderr
+    told = cobasis(f"{line} --leave-out case,seen --i-may-publish").stderr
     assert "In fewer than 10 rows, so any other word: ward=hall." in told
     features = tomllib.loads(Path("icu.toml").read_text())["features"]
-    assert {each["source"] for each in features} == {"people.csv"}
+    assert {each["source"] for each in features} == {"rows of people.csv"}
     assert features[-1]["values"] == ["icu"]
-    Path("book.csv").write_text("a,b,sex,sick\n60,1.5,f,no\n70,2.5,m,yes\n")
+    countries = [f"{letter}land" for letter in "ABCDEFGHIJKL"]  # a code book may be long
+    lines = [f"{each},{'no' if at else 'yes'}" for at, each in enumerate(countries[:2])]
+    Path("book.csv").write_text(
+        "\n".join(["country,sick", *lines, *(f"{e}," for e in countries[2:])])
+    )
     new = "agreement new book.toml --columns book.csv --label sick --numbers c:centre=1"
-    cobasis(f"{new} --task classification --purpose study")
-    features = tomllib.loads(Path("book.toml").read_text())["features"]
-    assert [each["source"] for each in features] == ["told by the author", *["book.csv"] * 3]
+    found = cobasis.json(f"{new} --task classification --purpose study")
+    assert found["features"] == ["c", "country"]
+    c, country = tomllib.loads(Path("book.toml").read_text())["features"]
+    assert (c["source"], country["source"]) == ("told by the author", "code book book.csv")
+    assert country["values"] == countries
 
 
 def test_f20_a_column_that_follows_from_others_is_dropped_by_name(cobasis):

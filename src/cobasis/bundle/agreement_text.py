@@ -74,6 +74,7 @@ FEATURES = """\
 # A number enters as (value - centre) / scale. Take the constants from a code book or from public
 # data, never from one party's rows. unit is for people; `cobasis send` refuses values
 # outside low and high; missing = "fill" lets fill stand for empty cells, else they are refused.
+# source is for people as well: where the constants, or a category's words, come from.
 #
 # A category has a closed list of words. unknown = "other" gives all other words one level,
 # missing = "level" gives empty cells one; without them such cells are refused. base is the word

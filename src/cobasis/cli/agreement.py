@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.cli import options
-from cobasis.cli.options import Owner, ask, consent, grouped, listed, wrapped
+from cobasis.cli.options import Owner, aside, ask, consent, grouped, listed, wrapped
 from cobasis.errors import OptionError
 from cobasis.models import ModelName, Task
 
@@ -258,52 +258,56 @@ def _asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     question = "Column of identifiers, to know people again; it never leaves"
     ask(fields, "id", question, read=partial(column, "id"))
     if example is not None:
-        leave = [fields.get("label", ""), fields.get("id", ""), *(each.name for each in found)]
-        leave += _words(told.get("leave_out", ""))
-        found += _described(example, leave, id_column=fields.get("id", ""), told=told)
-    blank = {*_words(missing)} - {"fill", "refuse", *(each.name for each in found)}
+        known = [fields.get("label", ""), fields.get("id", ""), *(each.name for each in found)]
+        found += _described(example, known, id_column=fields.get("id", ""), told=told)
+    blank = {*draft.words_of(missing)} - {"fill", "refuse", *(each.name for each in found)}
     if blank and found:
         raise OptionError(f"--missing {listed(sorted(blank))} names no column. Name one of them.")
     fields["features"] = with_bases(found) or None
-    fields["classes"] = _classes(_words(told.get("classes", "")), fields, example)
-    fields["models"] = _words(told.get("models", "")) or None
+    fields["classes"] = _classes(draft.words_of(told.get("classes", "")), fields, example)
+    fields["models"] = draft.words_of(told.get("models", "")) or None
     fields["dp"] = draft.dp_of_words(told["dp"]) if "dp" in told else None
     _ask_numbers(fields, n_parties, auto=auto)
     return fields
 
 
 def _described(
-    example: Path, leave: list[str], *, id_column: str, told: dict[str, Any]
+    example: Path, known: list[str], *, id_column: str, told: dict[str, Any]
 ) -> "tuple[Feature, ...]":
-    """Describe the columns of a table, and ask whether what tells of its rows may be public."""
+    """Describe the other columns of a table, and ask whether what tells of rows may be public."""
     from cobasis.party_side import draft
 
-    may, here = "i_may_publish" in told, options.on_terminal()
-    if not may and not here:
-        draft.refuse_people(example, id_column)
-    missing = told.get("missing", "")
-    found, rare = draft.features_of_example(example, leave_out=leave, missing=missing)
-    lines = [f"Features, of {example.name}: {listed(each.name for each in found)}."]
+    people, missing = draft.looks_like_people(example, id_column), told.get("missing", "")
+    if people and "i_may_publish" not in told and not options.on_terminal():
+        draft.refuse_people(example)
+    describe = partial(
+        draft.features_of_example, example, known=known, people=people, missing=missing
+    )
+    found = {"these": describe(told["leave_out"])} if "leave_out" in told else {}
+    if not found and options.on_terminal():
+        left = [each for each in draft.columns_of(example) if each not in known]
+        aside(f"{example.name} has {listed(left)}.")
+    ask(found, "these", "Which of them shall be no features", default="none", read=describe)
+    features, rare = found.get("these") or describe()
+    aside(f"Features, of {example.name}: {listed(each.name for each in features)}.")
     if rare:
-        lines += [f"In fewer than {draft.FEWEST} rows, so any other word: {listed(rare)}."]
-    for line in lines:
-        typer.echo("\n".join(wrapped(line)), err=True)
-    if here and draft.looks_like_people(example, id_column):
+        aside(f"In fewer than {draft.FEWEST} rows, so any other word: {listed(rare)}.")
+    if people:
         question = f"{example.name} looks like people. May its means, spreads and words be public?"
-        consent(question, yes=may, what="the table")
-    return found
+        consent(question, yes="i_may_publish" in told, what="the table")
+    return features
 
 
 def _classes(
     told: tuple[str, ...], fields: dict[str, Any], example: Path | None
 ) -> tuple[str, ...] | tuple[int, ...] | None:
     """Return the classes that were told, or that the public table has, or that were asked for."""
-    from cobasis.party_side.draft import labels_of_example
+    from cobasis.party_side.draft import labels_of_example, words_of
 
     if not told and fields.get("task") == "classification" and fields.get("label"):
         if example is not None:
             return labels_of_example(example, fields["label"])
-        ask(fields, "classes", "Labels that may occur, like no,yes", read=_words)
+        ask(fields, "classes", "Labels that may occur, like no,yes", read=words_of)
         told = fields.get("classes") or ()
     if told and all(each.lstrip("-").isdigit() for each in told):
         return tuple(map(int, told))
@@ -332,11 +336,6 @@ def _ask_numbers(fields: dict[str, Any], n_parties: int, *, auto: bool) -> None:
         ask(fields, word, question, default=default)
 
 
-def _words(said: str) -> tuple[str, ...]:
-    """Return words that commas part."""
-    return tuple(each.strip() for each in said.split(",") if each.strip())
-
-
 def _show(
     owner: Owner,
     author: "Authorship",
@@ -355,6 +354,7 @@ def _show(
     path, fields = author.path, read_draft(author.path)
     people, missing = People.of(fields), missing_fields(fields)
     digest = None if missing else read_agreement(path).agreement.digest().hex()
+    features = fields.get("features", ())
     answer = AgreementAnswer.of(
         missing=missing,
         command="agreement new",
@@ -363,11 +363,11 @@ def _show(
         state="complete" if digest else "draft",
         digest=digest,
         changed=changed,
+        features=[each["name"] for each in features],
         people=people.everybody,
         secrets={each.name: author.secret(each.name) for each in people.parties if digest},
     )
     lead = lead or f"Wrote {path}, of round '{answer.round}'."
-    features = fields.get("features", ())
     bases = [f"{each['name']}={each['base']}" for each in features if "base" in each]
     if bases:
         lead += f" No column of its own has what follows from others: {', '.join(bases)}."

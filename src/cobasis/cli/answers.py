@@ -245,6 +245,7 @@ class AgreementAnswer(Answer):
     digest: str | None = Field(description="SHA-256 that is signed; null for a draft.")
     missing: list[str] = Field(description="Fields that have to be filled before anybody signs.")
     changed: list[str] = Field(description="Lines, with + and -, since it was written before.")
+    features: list[str] = Field(description="Columns that are features.")
     people: list[PersonAnswer]
     secrets: dict[str, Path] = Field(description="The sealed secret of each party.")
 

@@ -9,7 +9,7 @@ import typer
 from typer import Option
 
 from cobasis.cli import options
-from cobasis.cli.options import Owner, listed, progress, wrapped
+from cobasis.cli.options import Owner, aside, listed, progress, wrapped
 
 if TYPE_CHECKING:
     from cobasis.features.mapping import Mapping as TableMapping
@@ -91,4 +91,4 @@ def _said(question: str, words: Sequence[str] = ()) -> str:
         )
         if not said.strip() or not words or said.strip() in words:
             return said.strip()
-        typer.echo("\n".join(wrapped(f"Write one of {listed(words)}.", lead="  ")), err=True)
+        aside(f"Write one of {listed(words)}.", lead="  ")

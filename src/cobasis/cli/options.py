@@ -236,7 +236,12 @@ def ask(
         try:
             fields[word] = read(said.strip())
         except CobasisError as error:
-            typer.echo("\n".join(wrapped(f"{error}", lead="  ")), err=True)
+            aside(f"{error}", lead="  ")
+
+
+def aside(text: str, *, lead: str = "") -> None:
+    """Say something for people, out of the way of the answer."""
+    typer.echo("\n".join(wrapped(text, lead=lead)), err=True)
 
 
 def consent(question: str, *, yes: bool, what: str, word: str = "") -> None:

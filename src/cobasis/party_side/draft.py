@@ -8,7 +8,7 @@ from datetime import datetime
 from math import ceil
 from pathlib import Path
 from textwrap import shorten
-from typing import Any
+from typing import Any, NoReturn
 
 import polars as pl
 from pydantic import ValidationError, create_model
@@ -20,6 +20,7 @@ from cobasis.privacy.audit.counted import BITS, bits_agreed
 from cobasis.protocol.agreement import MOMENT, Agreement
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.tables.sources import source_of
+from cobasis.tables.table import DAY
 
 Features = tuple[Feature, ...]
 
@@ -37,57 +38,83 @@ _MANY = {100: "0 to 2.4", 50: "0 to 6.3", 10: "2.6 to 35"}
 measured (study `ours_bases`, two sets of patients), or by l (`ours_choosing_l`, ten wide tasks)."""
 
 
+def columns_of(example: Path) -> list[str]:
+    """Return the names of a table's columns."""
+    return source_of(example, party="example").schema.names()
+
+
 def looks_like_people(example: Path, id_column: str) -> bool:
-    """Whether a table has many rows, or identifiers: what is computed of it then tells of them."""
+    """Whether what is computed of a table tells of people; a code book lists a word once."""
     source = source_of(example, party="example")
-    name = id_column or next(iter(source.schema))
-    column = source.collect(pl.col(name))[name]
-    return len(column) >= FEWEST or bool(id_column and column.count())
+    known = (source.collect(pl.col(name))[name].drop_nulls() for name in source.schema)
+    return any(
+        len(each) > 0
+        if each.name == id_column
+        else len(each) >= FEWEST and (each.dtype != pl.String or each.n_unique() < len(each))
+        for each in known
+    )
 
 
-def refuse_people(example: Path, id_column: str) -> None:
+def refuse_people(example: Path) -> NoReturn:
     """Raise OptionError for a table that looks like people."""
-    if looks_like_people(example, id_column):
-        raise OptionError(
-            f"'{example.name}' has identifiers, or {FEWEST} rows or more, so it looks like people, "
-            "and means, spreads and words of its rows become public. If you may publish them, say "
-            "--i-may-publish; else give a code book without anybody's rows, or constants: "
-            "--numbers age:centre=60,scale=20 --category sex=female,male."
-        )
+    raise OptionError(
+        f"'{example.name}' has identifiers, or {FEWEST} rows or more, so it looks like people, "
+        "and means, spreads and words of its rows become public. If you may publish them, say "
+        "--i-may-publish; else give a code book, which lists each word once and nobody's rows, or "
+        "constants: --numbers age:centre=60,scale=20 --category sex=female,male."
+    )
 
 
 def features_of_example(
-    example: Path, *, leave_out: Iterable[str], missing: str = ""
+    example: Path, leave_out: str = "none", *, known: Iterable[str], people: bool, missing: str = ""
 ) -> tuple[Features, tuple[str, ...]]:
-    """Describe the columns of a table, and say which words are too rare to become public."""
+    """Describe the other columns of a table, and say which words are too rare to become public."""
     source = source_of(example, party="example")
-    schema, gone = source.schema, set(leave_out)
-    found: list[Feature] = []
-    names, rare = [], []
-    for name in (each for each in schema if each not in gone):
-        column = source.collect(pl.col(name))[name]
-        number = schema[name].is_numeric()
-        differ = len(column) >= FEWEST and column.n_unique() == len(column)
-        if schema[name].is_temporal() or (differ and not schema[name].is_float()):
+    out = words_of(leave_out) if leave_out != "none" else ()
+    for each in out:
+        refuse_other_columns(example, **{"leave-out": each})
+    found, names, rare = list[Feature](), [], []
+    for name in (each for each in source.schema if each not in {*known, *out}):
+        column = source.collect(pl.col(name))[name].drop_nulls()
+        if _is_dates(column) or (people and _tells_rows_apart(column)):
             names.append(name)
-        elif number:
+        elif column.dtype.is_numeric():
             found.append(_number(column, missing))
         else:
-            feature, left = _words(column, missing)
+            feature, left = _words(column, missing, least=FEWEST if people else 1)
             found.append(feature)
             rare += [f"{name}={each}" for each in left]
     if names:
         raise FeatureError(
             f"'{example.name}' has dates, or another value in every row, in {', '.join(names)}, "
             "which names people more than it describes them. Leave them out "
-            f"(--leave-out {','.join(names)}), or describe them by --numbers or --category."
+            f"(--leave-out {','.join(names)}), say which are the identifiers (--id), or describe "
+            "them by --numbers or --category."
         )
     if not found:
         raise FeatureError(
             f"'{example.name}' has no column besides label and id. Give a table with features."
         )
-    said = {"source": example.name}
+    said = {"source": f"{'rows of' if people else 'code book'} {example.name}"[:200]}
     return tuple(each.model_copy(update=said) for each in found), tuple(rare)
+
+
+def _is_dates(column: pl.Series) -> bool:
+    """Whether all that a column holds are dates, as such or as they are written."""
+    written = column.dtype == pl.String and len(column) > 0
+    return column.dtype.is_temporal() or (written and all(map(DAY.fullmatch, column)))
+
+
+def _tells_rows_apart(column: pl.Series) -> bool:
+    """Whether whole numbers or words differ in every row that has one."""
+    if column.dtype.is_float() and not (column == column.round()).all():
+        return False
+    return FEWEST <= len(column) == column.n_unique()
+
+
+def words_of(said: str) -> tuple[str, ...]:
+    """Return words that commas part."""
+    return tuple(each.strip() for each in said.split(",") if each.strip())
 
 
 def may_be_empty(name: str, missing: str) -> bool:
@@ -97,7 +124,7 @@ def may_be_empty(name: str, missing: str) -> bool:
 
 def _number(column: pl.Series, missing: str) -> NumericFeature:
     """Describe a column of numbers: its mean and spread become public constants."""
-    whole = column.cast(pl.Float64).drop_nulls().drop_nans()
+    whole = column.cast(pl.Float64).drop_nans()
     mean, spread = whole.mean(), whole.std()
     centre, scale = (  # of few digits, since they become public
         float(f"{each:.{_DIGITS}g}") if isinstance(each, float) else usual
@@ -107,10 +134,9 @@ def _number(column: pl.Series, missing: str) -> NumericFeature:
     return NumericFeature(name=column.name, centre=centre, scale=scale or 1.0, **fill)  # type: ignore[arg-type]
 
 
-def _words(column: pl.Series, missing: str) -> tuple[CategoryFeature, list[str]]:
+def _words(column: pl.Series, missing: str, *, least: int) -> tuple[CategoryFeature, list[str]]:
     """Describe a column of words: those of many rows become the vocabulary; return the others."""
-    counts = Counter(str(each) for each in column.drop_nulls().to_list() if each != "")
-    least = FEWEST if len(column) >= FEWEST else 1
+    counts = Counter(str(each) for each in column.to_list() if each != "")
     words = sorted(each for each, count in counts.items() if count >= least)
     if not 0 < len(words) <= MAX_WORDS:
         reason = f"{len(words):,} words, and a category has at most {MAX_WORDS:,}"
@@ -132,10 +158,10 @@ def _words(column: pl.Series, missing: str) -> tuple[CategoryFeature, list[str]]
 
 def refuse_other_columns(example: Path, **columns: str | None) -> None:
     """Raise FeatureError where a public table lacks the column of labels, or of identifiers."""
-    schema = source_of(example, party="example").schema
+    names = columns_of(example)
     for word, name in columns.items():
-        if name and name not in schema:
-            some = shorten(", ".join(schema), _MOST, placeholder=" and more")
+        if name and name not in names:
+            some = shorten(", ".join(names), _MOST, placeholder=" and more")
             raise FeatureError(
                 f"'{example.name}' has no column '{name}' to be the {word} column. It has {some}. "
                 f"Name one of them as --{word}, or add the column to the table; it may be empty."
@@ -274,7 +300,7 @@ def _category(words: str, missing: str) -> CategoryFeature:
     name, _, values = words.partition("=")
     return CategoryFeature(
         name=name.strip(),
-        values=tuple(word.strip() for word in values.split(",") if word.strip()),
+        values=words_of(values),
         source=_TOLD,
         missing="level" if may_be_empty(name.strip(), missing) else "refuse",
     )

@@ -123,6 +123,7 @@ def filed(agreement: Agreement, own: Mapping[str, str]) -> list[tuple[str, str]]
         for each in agreement.features
         if isinstance(each, NumericFeature)
     ]
+    sources = sorted({each.source for each in agreement.features} - {""})
     label, noise = agreement.label, "none, so no guarantee" if dp is None else f"eps={dp.epsilon:g}"
     if label:
         label += f": {' or '.join(map(str, agreement.classes)) or 'a number'}"
@@ -135,6 +136,7 @@ def filed(agreement: Agreement, own: Mapping[str, str]) -> list[tuple[str, str]]
         ("People and data", record.people),
         (f"Columns of numbers ({len(numbers):,})", _some(numbers) or "none"),
         (f"Columns of words ({len(words):,})", _some(list(words.values())) or "none"),
+        ("Their constants and words are from", _some(sources)),
         ("Label, what is predicted", label or "none"),
         ("Leaves of each person", f"{size:,} numbers through the secret basis '{basis}'"),
         ("Noise", noise),
