@@ -72,7 +72,9 @@ class Terms:
     columns: Annotated[
         Path | None, Option(help="A table: its columns, words, means and spreads become public.")
     ] = None
-    leave_out: Annotated[str | None, Option(help="Columns of it that are no features.")] = None
+    leave_out: Annotated[str | None, Option(help="Its columns that are no features, or none.")] = (
+        None
+    )
     i_may_publish: Annotated[
         bool, Option("--i-may-publish", help="What is computed of its rows may become public.")
     ] = False
