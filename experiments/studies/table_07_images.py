@@ -1,6 +1,5 @@
 """Table 7, images: 100 parties of 100 MNIST or Fashion-MNIST images each."""
 
-from functools import partial
 from typing import Any
 
 from cobasis.errors import UndeterminedFitError
@@ -10,8 +9,11 @@ from experiments.harness.study import CONDITIONS, Published, Settings, Study, Va
 from experiments.harness.systems import OURS, PAPERS, Dealt, alone, central, generator, prefixed
 from experiments.harness.uploads import AsPrinted, by_each, uploads
 
-RATE = 5e-4
-MODELS: dict[str, Make] = {"svm": svm, "mlp": partial(mlp, learning_rate_init=RATE)}
+MODELS: dict[str, Make] = {"svm": svm, "mlp": mlp}
+RATE = (
+    "The learning rate. The paper does not say its MLP's; with 5e-4 in place of 1e-3 this number "
+    "agrees (three repeats: study `table_07_open`)."
+)
 ROUND: dict[str, Any] = {"anchor": "uniform", "n_anchor_rows": 1000, "n_components": 100}
 TESTS = 10_000
 JUDGES = 3
@@ -107,12 +109,16 @@ STUDY = Study(
         "images; uniform anchor of 1,000 rows; RBF-SVM (C = 1, gamma scale), MLP (256 ReLU, "
         "batches of 32, early stopping). Three of the 100 parties predict all test images (an "
         "SVM's prediction is dear), 20 are trained alone. Open in the paper: the rows of a party "
-        "(100 is section 8's), l (100 reproduces its SVM), the MLP's learning rate (5e-4; 1e-3, "
-        "scikit-learn's default, stands beside in the study `table_07_open`)."
+        "(100 is section 8's), l (100 reproduces its SVM), the MLP's learning rate (1e-3)."
     ),
     unit="accuracy, %",
     cells=[{"data": data, "condition": c} for data in PRINTED for c in ("any", *CONDITIONS)],
     run=run,
     published=_published(),
-    explained={f"{d}/{c}/kawakami/mlp": SHRUNK for d in PRINTED for c in CONDITIONS},
+    explained={
+        **{f"{d}/{c}/kawakami/mlp": SHRUNK for d in PRINTED for c in CONDITIONS},
+        "mnist/any/alone/mlp": RATE,
+        "mnist/any/central/mlp": RATE,
+        "fashion-mnist/diffspan_orth/odc/mlp": RATE,
+    },
 )
