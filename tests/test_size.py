@@ -19,28 +19,28 @@ from party_side.sites import consortium, join
 from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
-    "algorithms": (2_390, 1_430, 16),
-    "analyst_side": (2_250, 1_760, 11),
-    "bundle": (2_470, 1_850, 12),
-    "cli": (3_590, 2_730, 21),
-    "cobasis": (510, 220, 6),
-    "disk": (700, 470, 6),
-    "estimators": (900, 510, 5),
-    "features": (1_010, 680, 6),
-    "keys": (290, 220, 3),
-    "linalg": (790, 500, 7),
-    "models": (3_140, 2_220, 13),
-    "party_side": (3_110, 2_420, 13),
-    "planning": (210, 130, 3),
-    "privacy": (3_020, 2_010, 19),
-    "protocol": (4_430, 2_840, 23),
-    "report": (720, 580, 5),
-    "tables": (1_030, 800, 5),
-    "vault": (980, 710, 6),
+    "algorithms": (2_330, 1_380, 15),
+    "analyst_side": (2_190, 1_710, 10),
+    "bundle": (2_410, 1_800, 11),
+    "cli": (3_540, 2_690, 20),
+    "cobasis": (450, 170, 5),
+    "disk": (640, 420, 5),
+    "estimators": (840, 460, 4),
+    "features": (950, 630, 5),
+    "keys": (230, 170, 2),
+    "linalg": (730, 450, 6),
+    "models": (3_080, 2_170, 12),
+    "party_side": (3_100, 2_390, 12),
+    "planning": (150, 80, 2),
+    "privacy": (2_960, 1_970, 18),
+    "protocol": (4_380, 2_790, 22),
+    "report": (670, 530, 4),
+    "tables": (970, 750, 4),
+    "vault": (920, 660, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 32_500,
-    "experiments and benchmarks": 11_300,
+    "tests": 32_430,
+    "experiments and benchmarks": 11_170,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first
