@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (2_330, 1_380, 15),
     "analyst_side": (2_190, 1_710, 10),
     "bundle": (2_410, 1_800, 11),
-    "cli": (3_540, 2_690, 20),
+    "cli": (3_550, 2_690, 20),
     "cobasis": (450, 170, 5),
     "disk": (640, 420, 5),
     "estimators": (840, 460, 4),

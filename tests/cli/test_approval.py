@@ -238,3 +238,8 @@ def test_a_word_on_the_model_leaves_with_an_approval_that_covers_one(audited):
     taken = audited.json("receive icu.toml icu.north.word", by="lab")["files"][0]
     assert (taken["verdict"], taken["message"]) == ("accepted", "word")
     assert audited.json("inspect icu.north.word")["kind"] == "a party's word on a model"
+    audited("run icu.toml --model logistic --no-scores", by="lab")
+    audited.accept()  # a new model, and the approval was for one word
+    assert "or it was used" in " ".join(audited(line, code=2).stderr.split())
+    audited(f"{APPROVE} --word --deadline 2031-05-06", by="officer")
+    audited(line)

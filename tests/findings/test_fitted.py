@@ -51,6 +51,7 @@ def test_f8_a_party_says_once_what_a_model_is_worth_to_it_and_no_figure_more(ran
     """A coarse word, which the analyst takes once a party and model, and only signed."""
     line, path = "score icu.toml --send", Path("icu.north.word")
     assert "nobody is here to be asked" in ran(line, code=2).stderr
+    assert "of the rows that were held back" in ran(f"{line} north.csv --yes", code=2).stderr
     assert not path.exists()
     told = " ".join(ran(f"{line} --yes").stdout.split())
     said = re.search(r"Leaves, to lab, unsealed: (.*?%)\.", told)[1]

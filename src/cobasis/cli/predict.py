@@ -18,6 +18,7 @@ from cobasis.cli.options import (
     the_one,
     wrapped,
 )
+from cobasis.errors import OptionError
 
 _SHOWN = 20
 """How many cells are named on the terminal."""
@@ -85,6 +86,8 @@ def score(
 
     agreement, rest = agreed(words)
     table = the_one(rest, what="one table, CSV or Parquet") if rest else None
+    if send and table is not None:
+        raise OptionError("a word is of the rows that were held back. Leave out the table.")
     session = owner.party(agreement)
     with progress() as report:
         scores = scoring.score(session, table=table, report=report)

@@ -23,6 +23,7 @@ from cobasis.protocol.agreement import Agreement, Message, moment_text
 from cobasis.protocol.approval import Approver, officers_of
 from cobasis.protocol.enrolment import verify
 from cobasis.protocol.signatures import Approval, signers
+from cobasis.protocol.word import WORD
 from cobasis.strict_json import canonical_json, json_object
 
 if TYPE_CHECKING:
@@ -135,13 +136,14 @@ def word_approved(session: PartySession) -> str:
     agreement, at = session.agreement, moment_text(now())
     if not officers_of(agreement, session.name):
         return ""
+    used = {each.told["approval"] for each in session.history(WORD)}
     for each in newest(approvals(session.path, session.name), agreement).values():
-        if each.covers_word(agreement, party=session.name, at=at):
+        if each.text() not in used and each.covers_word(agreement, party=session.name, at=at):
             return each.text()
     raise AuditUnsignedError(
         f"a word of party '{session.name}' on the model needs the approval of an officer, and none "
-        f"that lies beside '{session.path.name}' covers one. Have the audit of the upload approved "
-        f"with --word: cobasis approve {session.path.name} audit.json --word."
+        f"that lies beside '{session.path.name}' covers one, or it was used. Have the upload's "
+        f"audit approved with --word: cobasis approve {session.path.name} audit.json --word."
     )
 
 

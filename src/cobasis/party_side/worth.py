@@ -233,7 +233,7 @@ def word_of(session: PartySession, scores: Scores) -> Word:
     if found is None or first is None or scores.verdict is None or not rows:
         raise StepError(
             f"party '{session.name}' has nothing to say of a model: it takes an accepted model and "
-            "five held-back rows or more, beside a model of its own. See 'cobasis score'."
+            "six held-back rows or more, beside a model of its own. See 'cobasis score'."
         )
     for entry in session.history(WORD):  # a second one would show what changed
         if entry.told["model_sha256"] == found.model_sha256:
