@@ -19,7 +19,7 @@ from party_side.sites import consortium, join
 from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
-    "algorithms": (2_330, 1_380, 15),
+    "algorithms": (2_340, 1_390, 15),
     "analyst_side": (2_190, 1_710, 10),
     "bundle": (2_410, 1_800, 11),
     "cli": (3_550, 2_690, 20),
@@ -39,8 +39,8 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (920, 660, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 32_430,
-    "experiments and benchmarks": 11_170,
+    "tests": 32_440,
+    "experiments and benchmarks": 11_180,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first

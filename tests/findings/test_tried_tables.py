@@ -189,6 +189,13 @@ def test_f20_a_column_that_follows_from_others_is_dropped_by_name(cobasis):
     whole = [each.model_copy(update={"base": None}) for each in features[1:]]
     with pytest.raises(AgreementError, match=r"above the 7 .*each of checking, purpose, sex add"):
         simulate(rows, rng=rng, n_components=9, features=[features[0], *whole])
+    with pytest.raises(AgreementError, match=r"name a base for each of them, or n_components=6 at"):
+        simulate(rows, rng=rng, n_components=7, features=features, basis="pca")
+    all_based = [features[0], whole[0].model_copy(update={"base": "low"}), *features[2:]]
+    simulate(rows, rng=rng, n_components=6, features=all_based, basis="pca")
+    for more in ("basis pca", "category site=here"):  # centred rows; a constant column
+        told = cobasis(f"{line} --{more} --category sex=f,m".replace("icu", more[:3])).stdout
+        assert "follows from others: sex=f." in " ".join(told.split())
 
 
 @pytest.mark.parametrize(("how", "size"), [("fp64", 1), ("fp16", 6), ("int8 --int8-range 20", 8)])
@@ -200,5 +207,5 @@ def test_auto_shows_two_sizes_with_bits_and_price_and_takes_the_smaller(cobasis,
     bits = {"fp64": 53, "fp16": 11}.get(how, 8)
     for each in {size, 8}:
         assert f"{each} of 12 numbers carry {each * bits} bits, and 76 tell a record" in told
-    assert told.count("points lost, in our studies: 2 to 10") == 1 + (size == 6)
+    assert told.count("points lost, in our studies: 0 to 11.2") == 1 + (size == 6)
     assert read_draft(Path("icu.toml"))["n_components"] == size

@@ -24,6 +24,7 @@ class BasisRule:
     under_dp: bool = False  # whether the span is fixed before the rows are seen
     anchor: AnchorKind | None = None  # the only one that it works with, if any
     min_parties: int = 1  # the fewest among whom it protects anybody
+    centred: bool = False  # whether it is of rows about their own mean
     weighted: bool = False  # whether proposed directions count by their singular values
 
 
@@ -32,8 +33,8 @@ _CONSENSUS = BasisRule(
 )
 BASES: dict[BasisName, BasisRule] = {
     "svd": BasisRule(span="own"),
-    "pca": BasisRule(span="own, agreed centre"),
-    "lpp": BasisRule(span="own, agreed centre; orthonormalised"),
+    "pca": BasisRule(span="own, agreed centre", centred=True),
+    "lpp": BasisRule(span="own, agreed centre; orthonormalised", centred=True),
     "haar": BasisRule(span="from the consortium secret", under_dp=True),
     "public": BasisRule(span="agreed public rows", under_dp=True),
     "consensus": _CONSENSUS,

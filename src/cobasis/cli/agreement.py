@@ -265,7 +265,7 @@ def _asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     blank = {*draft.words_of(missing)} - {"fill", "refuse", *(each.name for each in found)}
     if blank and found:
         raise OptionError(f"--missing {listed(sorted(blank))} names no column. Name one of them.")
-    fields["features"] = with_bases(found) or None
+    fields["features"] = with_bases(found, centred=fields.get("basis") in ("pca", "lpp")) or None
     fields["classes"] = _classes(draft.words_of(told.get("classes", "")), fields, example)
     fields["models"] = draft.words_of(told.get("models", "")) or None
     fields["dp"] = draft.dp_of_words(told["dp"]) if "dp" in told else None

@@ -5,7 +5,7 @@ offset that no change of basis can undo. What stands for a missing number is a c
 and not the mean of one party's rows. A category is a closed vocabulary of words, the same for all.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -254,10 +254,10 @@ def listed_features(features: Iterable[Feature]) -> tuple[Feature, ...]:
     return listed
 
 
-def with_bases(features: Iterable[Feature]) -> tuple[Feature, ...]:
-    """Give every category but the first a base: no column then follows from all others."""
+def with_bases(features: Sequence[Feature], *, centred: bool = False) -> tuple[Feature, ...]:
+    """Give every category a base, but the first where rows are not centred and none is constant."""
     found: list[Feature] = []
-    whole = False
+    whole = centred or any(x.kind == "category" and len(x.levels) == 1 for x in features)
     for each in features:
         if isinstance(each, CategoryFeature) and each.base is None and len(each.levels) > 1:
             each = each.model_copy(update={"base": each.values[0]}) if whole else each  # noqa: PLW2901

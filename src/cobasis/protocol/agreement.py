@@ -315,12 +315,13 @@ def _size_problems(agreement: Agreement) -> Iterator[str]:
     if agreement.n_components > n_features:
         yield f"n_components={agreement.n_components} is above the {n_features} features"
     whole = [x.name for x in agreement.features if x.kind == "category" and x.base is None]
-    rank = n_features - max(0, len(whole) - 1)
-    if rank < agreement.n_components <= n_features and not BASES[agreement.basis].under_dp:
+    rule = BASES[agreement.basis]
+    rank = n_features - max(0, len(whole) - (not rule.centred))
+    if rank < agreement.n_components <= n_features and not rule.under_dp:
         yield (
             f"n_components={agreement.n_components} is above the {rank} columns that no rows make "
             f"dependent, since those of each of {', '.join(whole)} add up to one: name a base for "
-            "all but one of these categories"
+            f"{'each' if rule.centred else 'all but one'} of them, or n_components={rank} at most"
         )
     if n_anchor_rows < agreement.n_components:
         yield (

@@ -227,7 +227,7 @@ class Chooser:
         if name == "lpp":
             found = local_directions(rows, n_components=size, party=self.party)
         else:
-            own = leading_directions(rows, n_wanted=size, centred=name == "pca")  # eq. (5)
+            own = leading_directions(rows, n_wanted=size, centred=BASES[name].centred)  # eq. (5)
             weighted = BASES[name].weighted
             found = weighted_directions(own, n_rows=rows.shape[0]) if weighted else own.directions
         if memory is not None and found.shape[1] == size:  # of fewer no upload can be made
