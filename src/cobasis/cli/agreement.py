@@ -228,6 +228,7 @@ _WORDS |= {"models", "dp"}
 
 def _asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     """Return the fields that were told, and on a terminal those that were asked for."""
+    from cobasis.algorithms.bases import BASES
     from cobasis.features.contract import with_bases
     from cobasis.party_side import draft
 
@@ -252,9 +253,7 @@ def _asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
         example = fields.pop("example", None)
     for word in {"label", "id"} & set(fields):
         column(word, fields[word])
-    options.ask(
-        fields, "task", "classification, regression or representation", default="classification"
-    )
+    ask(fields, "task", "classification, regression or representation", default="classification")
     if fields.get("task") != "representation":
         ask(fields, "label", "Column of labels", read=partial(column, "label"))
     question = "Column of identifiers, to know people again; it never leaves"
@@ -265,7 +264,8 @@ def _asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     blank = {*draft.words_of(missing)} - {"fill", "refuse", *(each.name for each in found)}
     if blank and found:
         raise OptionError(f"--missing {listed(sorted(blank))} names no column. Name one of them.")
-    fields["features"] = with_bases(found, centred=fields.get("basis") in ("pca", "lpp")) or None
+    rule = BASES[fields.get("basis", "svd")]
+    fields["features"] = with_bases(found, centred=rule.centred) or None
     fields["classes"] = _classes(draft.words_of(told.get("classes", "")), fields, example)
     fields["models"] = draft.words_of(told.get("models", "")) or None
     fields["dp"] = draft.dp_of_words(told["dp"]) if "dp" in told else None
@@ -323,7 +323,7 @@ def _ask_numbers(fields: dict[str, Any], n_parties: int, *, auto: bool) -> None:
     sizes = components_for(fields["features"] or (), precision=fields.get("precision", "fp64"))
     if auto or (options.on_terminal() and "n_components" not in fields):
         for line in sizes.values():
-            typer.echo("\n".join(wrapped(line)), err=True)
+            aside(line)
     if auto:
         fields["n_components"] = min(sizes, default=None)
     size, of_all = str(max(sizes, default="")), f", of {n_parties}" if n_parties else ""
