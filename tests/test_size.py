@@ -21,25 +21,25 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (2_340, 1_390, 15),
     "analyst_side": (2_190, 1_710, 10),
-    "bundle": (2_410, 1_800, 11),
+    "bundle": (2_420, 1_800, 11),
     "cli": (3_550, 2_690, 20),
-    "cobasis": (450, 170, 5),
+    "cobasis": (460, 180, 5),
     "disk": (640, 420, 5),
     "estimators": (840, 460, 4),
-    "features": (950, 630, 5),
+    "features": (1_080, 690, 6),
     "keys": (230, 170, 2),
     "linalg": (730, 450, 6),
-    "models": (3_080, 2_170, 12),
-    "party_side": (3_100, 2_390, 12),
+    "models": (3_130, 2_200, 13),
+    "party_side": (3_110, 2_400, 12),
     "planning": (150, 80, 2),
     "privacy": (2_960, 1_970, 18),
-    "protocol": (4_380, 2_790, 22),
+    "protocol": (5_280, 3_360, 27),
     "report": (670, 530, 4),
     "tables": (970, 750, 4),
     "vault": (920, 660, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 32_440,
+    "tests": 33_090,
     "experiments and benchmarks": 11_180,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

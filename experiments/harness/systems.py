@@ -106,7 +106,8 @@ def a_round(parties: Mapping[str, tuple[Table, Labels]], *, repeat: int, **optio
     """Simulate a round that ends with aligned rows; the papers' anchors warn, and are meant."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
-        return simulate(parties, rng=generator(repeat, 1), task="representation", **options)
+        made: Round = simulate(parties, rng=generator(repeat, 1), task="representation", **options)
+        return made
 
 
 def without_refused(

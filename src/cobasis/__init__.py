@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from cobasis.features.contract import CategoryFeature as CategoryFeature
     from cobasis.features.contract import NumericFeature as NumericFeature
     from cobasis.features.contract import numeric_features as numeric_features
+    from cobasis.features.maps import Columns as Columns
+    from cobasis.features.maps import RandomFourier as RandomFourier
     from cobasis.models.trainer import train as train
     from cobasis.protocol.agreement import Agreement as Agreement
     from cobasis.protocol.analyst import Analyst as Analyst
@@ -32,10 +34,12 @@ if TYPE_CHECKING:
     from cobasis.protocol.messages import Upload as Upload
     from cobasis.protocol.party import Party as Party
     from cobasis.protocol.round import Round as Round
+    from cobasis.protocol.round import SumsRound as SumsRound
     from cobasis.protocol.secrets import ConsortiumSecret as ConsortiumSecret
     from cobasis.protocol.secrets import PartyKey as PartyKey
     from cobasis.protocol.secrets import SecretBasis as SecretBasis
     from cobasis.protocol.simulation import simulate as simulate
+    from cobasis.protocol.sums_terms import SumsTerms as SumsTerms
     from cobasis.protocol.vertical import join_vertical as join_vertical
 
 __version__ = "0.1.0"
@@ -46,6 +50,7 @@ _HOMES = {
     "Analyst": "protocol.analyst",
     "CategoryFeature": "features.contract",
     "Certificate": "algorithms.certificate",
+    "Columns": "features.maps",
     "ConsortiumSecret": "protocol.secrets",
     "DPTerms": "protocol.dp_terms",
     "GOPP": "algorithms.gopp",
@@ -55,9 +60,12 @@ _HOMES = {
     "ODC": "algorithms.odc",
     "Party": "protocol.party",
     "PartyKey": "protocol.secrets",
+    "RandomFourier": "features.maps",
     "Return": "protocol.messages",
     "Round": "protocol.round",
     "SecretBasis": "protocol.secrets",
+    "SumsRound": "protocol.round",
+    "SumsTerms": "protocol.sums_terms",
     "Upload": "protocol.messages",
     "Whitened": "algorithms.whitened",
     "align": "algorithms.base",

@@ -24,7 +24,7 @@ from cobasis.bundle.messages import (
 )
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.keys.identity import Identity
-from cobasis.protocol.agreement import exchanges
+from cobasis.protocol.exchanges import exchanges
 from cobasis.protocol.signatures import News, sign_agreement
 from cobasis.protocol.span_lines import sign_span
 from protocol.consortium import COMPONENTS, WIDTH, tables

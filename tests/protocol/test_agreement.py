@@ -14,9 +14,11 @@ from cobasis import Agreement, ConsortiumSecret, NumericFeature, numeric_feature
 from cobasis.algorithms import AlignerName
 from cobasis.errors import AgreementError, OptionError
 from cobasis.features.contract import CategoryFeature
+from cobasis.features.maps import Columns, RandomFourier
 from cobasis.protocol.agreement import missing_fields
 from cobasis.protocol.approval import Approver, Record
 from cobasis.protocol.dp_terms import DPTerms
+from cobasis.protocol.sums_terms import SumsTerms
 from protocol.consortium import NAMES, NONE, WIDTH, agree
 from protocol.people import ANALYST, PEOPLE, REAL, identity
 
@@ -133,7 +135,7 @@ MISTYPED = {
     "parties": [list(NAMES), (), "north", ("",)],
     "features": [(), ("x0",), list(made().features), ({"name": "y", "colour": "red"},)],
     "classes": [(0, "1"), (0.0, 1.0), (True, False), [0, 1]],
-    "n_components": ["3", 3.0, 0, True, None, np.int64(3)],
+    "n_components": ["3", 3.0, -1, True, None, np.int64(3)],
     "public_rows_sha256": ["", "AB" * 32, "ab" * 31, b"ab" * 32],
     "scale_band": [1.0, float("inf"), float("nan"), "10"],
     "holdout": [-0.1, 0.6, "0.2"],
@@ -161,7 +163,7 @@ def test_a_field_of_another_type_is_refused_and_named(field):
 def test_a_field_too_few_or_too_many_is_refused_and_named():
     fields = dict(made())
     required = {name for name, each in Agreement.model_fields.items() if each.is_required()}
-    assert required >= {"round_id", "parties", "features", "task", "commitment"}
+    assert required >= {"round_id", "parties", "features", "task"}
     for field in required:
         with pytest.raises(AgreementError, match=rf"1 field\(s\).*{field}: Field required"):
             Agreement(**{name: value for name, value in fields.items() if name != field})
@@ -179,6 +181,20 @@ def test_no_field_can_be_changed_afterwards():
     assert agreement.digest() == before
 
 
+SUMMED = SumsTerms(
+    maps=(RandomFourier(bandwidth=2.0), Columns()), most_rows=500, most_rows_in_all=2000
+)
+SUMS = {
+    "release": "sums",
+    "sums": SUMMED,
+    "features": (NumericFeature(name="x0", low=0.0, high=9.0),),
+    "n_components": 0,
+    "n_anchor_rows": 0,
+    "commitment": "",
+    "minimum_parties": 3,
+}
+"""Changes of an agreement that make it one on sums."""
+
 OFFICER = Approver(party="north", **identity("officer", role="approver").model_dump())
 CHANGED = {
     "round_id": {"round_id": "icu-2027", "commitment": made().commitment},
@@ -190,6 +206,8 @@ CHANGED = {
     "classes": {"classes": (1, 0)},
     "classes, as text": {"classes": ("0", "1")},
     "n_components": {"n_components": 2},
+    "release": SUMS,
+    "sums": SUMS | {"sums": SUMMED.model_copy(update={"least_rows": 5})},
     "anchor": {"anchor": "gaussian"},
     "n_anchor_rows": {"n_anchor_rows": 9},
     "public_rows_sha256": {"basis": "public", "public_rows_sha256": DIGEST},
@@ -219,6 +237,42 @@ CHANGED = {
     "features.low": {"features": (NumericFeature(name="x0", low=0.0), *made().features[1:])},
     "features.high": {"features": (NumericFeature(name="x0", high=9.0), *made().features[1:])},
 }
+
+
+AGAINST_SUMS = {
+    "no terms": ({"sums": None}, r"release='sums' goes with a \[sums\] table"),
+    "terms of another release": ({"release": "rows"}, r"has no \[sums\] table"),
+    "a basis": ({"basis": "haar", "n_components": 3}, "n_components, basis say how rows are"),
+    "a secret": ({"commitment": "1" * 64}, "commitment say how rows are projected"),
+    "two parties": ({"minimum_parties": 2}, "minimum_parties=3 or more: a total of two tells"),
+    "another family": ({"model": "mlp"}, "sums train model='ridge' alone"),
+    "real people": ({"enrolled": PEOPLE}, "sums by files, and with noise, are not built yet"),
+    "noise": ({"dp": TERMS}, "and with noise, are not built yet"),
+    "numbers without a range": ({"task": "regression", "classes": ()}, "target_range goes with"),
+    "a column without a range": (
+        {"features": numeric_features(["x0"])},
+        "column 'x0' has no range from low to high",
+    ),
+    "a range of classes": (
+        {"sums": SUMMED.model_copy(update={"target_range": (0.0, 1.0)})},
+        "target_range goes with a regression",
+    ),
+    "a range backwards": (
+        {"sums": SUMMED.model_copy(update={"target_range": (1.0, 0.0)})},
+        "does not go from low to high",
+    ),
+    "fewer rows than the least": (
+        {"sums": SUMMED.model_copy(update={"least_rows": 501})},
+        "least_rows, most_rows and most_rows_in_all are not in this order",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", AGAINST_SUMS)
+def test_what_contradicts_a_release_of_sums_is_told(kind):
+    changes, words = AGAINST_SUMS[kind]
+    with pytest.raises(AgreementError, match=rf"{words}.*\[CB303\]$"):
+        made(**SUMS | changes)
 
 
 def test_the_digest_changes_with_every_field_and_json_reads_back_as_the_same():

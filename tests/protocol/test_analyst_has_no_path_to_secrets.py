@@ -19,6 +19,7 @@ CONTRACT = "The analyst's side has no path to a secret"
 ANALYSTS = {"protocol.analyst", "protocol.messages", "protocol.vertical", "bundle", "analyst_side"}
 SECRETS = {
     *("protocol.secrets", "protocol.party", "protocol.projection", "protocol.plaintext"),
+    "protocol.masks",
     *("tables", "vault", "party_side"),
 }
 
@@ -63,6 +64,7 @@ MUTANTS = {
     "analyst imports the party": ("protocol.analyst", "protocol.party"),
     "messages import secrets": ("protocol.messages", "protocol.secrets"),
     "a helper of the analyst does": ("protocol.refusals", "protocol.secrets"),
+    "what adds sums up has a mask key": ("protocol.analyst", "protocol.masks"),
     "aligned rows do": ("protocol.aligned", "protocol.secrets"),
     "what reads bundles does": ("bundle.uploads", "protocol.secrets"),
     "what keeps fits does": ("bundle.folders", "protocol.projection"),

@@ -8,7 +8,7 @@ from typing import Any, cast
 from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.transcript import Entry, Fact
 from cobasis.models import ModelName
-from cobasis.protocol.agreement import Message
+from cobasis.protocol.exchanges import Message
 from cobasis.protocol.signatures import Signature
 from cobasis.protocol.word import WORD, Word
 

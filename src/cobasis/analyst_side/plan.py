@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.errors import StepError, WaitingError
-from cobasis.protocol.agreement import Agreement, Exchange
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.refusals import require_known
 
 

@@ -30,7 +30,8 @@ from cobasis.errors import (
     TranscriptError,
 )
 from cobasis.progress import Report, silent
-from cobasis.protocol.agreement import Agreement, Exchange, exchanges
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.refusals import check_proposal, check_upload
 from cobasis.protocol.signatures import Signature, check_approved, check_signature, signers
 from cobasis.protocol.span_lines import check_lines

@@ -22,7 +22,8 @@ from cobasis.keys.identity import Identity, key_path, load_identity, refuse_othe
 from cobasis.keys.identity import home as home_folder
 from cobasis.linalg.arrays import Hidden
 from cobasis.progress import Report, silent
-from cobasis.protocol.agreement import Agreement, Exchange, exchanges, moment_text
+from cobasis.protocol.agreement import Agreement, moment_text
+from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.signatures import News, Receipt, analyst_of, sign_receipt, signers
 from cobasis.protocol.word import WORD, Word

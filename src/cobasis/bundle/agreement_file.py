@@ -19,6 +19,7 @@ from cobasis.protocol.agreement import Agreement, missing_fields, moment_text
 from cobasis.protocol.approval import Approver
 from cobasis.protocol.enrolment import OneLine, PublicIdentity
 from cobasis.protocol.signatures import Signature, check_sealed, signers
+from cobasis.protocol.sums_terms import NEEDED_FOR_ROWS
 
 Line = TypeVar("Line", bound=OneLine)
 
@@ -86,7 +87,9 @@ def read_terms(path: Path, *, text: str | None = None) -> Agreement:
 
 def _lacking(fields: Mapping[str, Any]) -> list[str]:
     """Return the names of the missing fields without which there is no agreement at all."""
-    return [name for name in missing_fields(fields) if Agreement.model_fields[name].is_required()]
+    known = Agreement.model_fields
+    missing = missing_fields(fields)
+    return [x for x in missing if x in NEEDED_FOR_ROWS or known[x].is_required()]
 
 
 def text_of(path: Path) -> str:

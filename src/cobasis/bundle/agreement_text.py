@@ -163,9 +163,9 @@ def new_text(fields: Mapping[str, Any]) -> str:
 
 def _field(name: str, fields: Mapping[str, Any]) -> str:
     """Return one line, marked where the field has to be filled."""
-    known = Agreement.model_fields[name]
-    value = fields.get(name, None if known.is_required() else known.default)
-    mark = f"  {MARK}" if name in missing_fields(fields) else ""
+    missing = name in missing_fields(fields)
+    value = fields.get(name, None if missing else Agreement.model_fields[name].default)
+    mark = f"  {MARK}" if missing else ""
     return f"{name} = {toml(value)}{mark}"
 
 

@@ -62,7 +62,7 @@ def accept(
 def _places(session: "PartySession") -> list[Path]:
     """Return where what comes for this party lies by default."""
     from cobasis.bundle.agreement_file import stem_of
-    from cobasis.protocol.agreement import exchanges
+    from cobasis.protocol.exchanges import exchanges
 
     replies = [f"{each.number}-{each.reply}" for each in exchanges(session.agreement)]
     news = session.path.with_name(f"{stem_of(session.path)}.news")

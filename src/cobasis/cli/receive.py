@@ -91,7 +91,7 @@ def _stands(found: "Reception", agreement: "Agreement") -> Iterator[str]:
 def _collected(found: "Reception", agreement: "Agreement") -> Iterator[str]:
     """Yield who is in with the files that are being collected."""
     from cobasis.analyst_side.plan import fewest
-    from cobasis.protocol.agreement import exchanges
+    from cobasis.protocol.exchanges import exchanges
 
     exchange = found.exchange
     least = fewest(agreement, exchange)

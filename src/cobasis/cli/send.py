@@ -229,7 +229,7 @@ def _say_sent(
 
 def _in_words(ready: "Ready") -> Iterator[str]:
     """Yield what would leave, for people."""
-    from cobasis.protocol.agreement import exchanges
+    from cobasis.protocol.exchanges import exchanges
 
     preview, exchange = ready.preview, ready.exchange
     n_exchanges = len(exchanges(ready.session.agreement))

@@ -224,7 +224,7 @@ def _labels(agreement: "Agreement") -> str:
 
 def _leaves(agreement: "Agreement", labels: str) -> Iterator[str]:
     """Yield what every party sends, exchange by exchange."""
-    from cobasis.protocol.agreement import exchanges
+    from cobasis.protocol.exchanges import exchanges
 
     size, steps = agreement.n_components, exchanges(agreement)
     noise = "" if agreement.dp is None else " with noise"

@@ -11,7 +11,8 @@ from cobasis.cli.options import AgreementFile, Owner, alone, grouped, wrapped
 
 if TYPE_CHECKING:
     from cobasis.bundle.transcript import Entry
-    from cobasis.protocol.agreement import Agreement, Exchange
+    from cobasis.protocol.agreement import Agreement
+    from cobasis.protocol.exchanges import Exchange
     from cobasis.protocol.signatures import News, Receipt
 
 _WIDTH, _LEAD = 79, 13
@@ -179,7 +180,7 @@ def _read(owner: Owner, path: Path) -> Standing:
     from cobasis.bundle.transcript import verify_transcript
     from cobasis.errors import IdentityError, UnknownPartyError
     from cobasis.party_side.session import NEWS, transcript_path
-    from cobasis.protocol.agreement import exchanges
+    from cobasis.protocol.exchanges import exchanges
     from cobasis.protocol.signatures import News, analyst_of, signed_by, signers
 
     file = signed_agreement(path)

@@ -28,8 +28,9 @@ from cobasis.party_side.session import (
     news_at,
     opened_bundle,
 )
-from cobasis.protocol.agreement import Reply, exchanges, moment_of
+from cobasis.protocol.agreement import moment_of
 from cobasis.protocol.card import check_card
+from cobasis.protocol.exchanges import Reply, exchanges
 from cobasis.protocol.messages import ConsensusSpan, Return
 from cobasis.protocol.refusals import check_consensus, check_return
 from cobasis.protocol.signatures import MAX_BYTES as NEWS_BYTES

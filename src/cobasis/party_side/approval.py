@@ -19,9 +19,10 @@ from cobasis.keys.identity import Identity
 from cobasis.party_side.session import SENT_AS, PartySession
 from cobasis.privacy.audit.policy import worst
 from cobasis.privacy.audit.report import seal_of
-from cobasis.protocol.agreement import Agreement, Message, moment_text
+from cobasis.protocol.agreement import Agreement, moment_text
 from cobasis.protocol.approval import Approver, officers_of
 from cobasis.protocol.enrolment import verify
+from cobasis.protocol.exchanges import Message
 from cobasis.protocol.signatures import Approval, signers
 from cobasis.protocol.word import WORD
 from cobasis.strict_json import canonical_json, json_object

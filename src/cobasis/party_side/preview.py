@@ -17,8 +17,9 @@ from cobasis.party_side.session import PartySession, refuse_rollback, upcoming
 from cobasis.privacy.audit.prices import Offer, Plan, plan
 from cobasis.privacy.audit.subject import Budget, Setting, sample_size
 from cobasis.progress import Report, silent
-from cobasis.protocol.agreement import Agreement, Exchange
+from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE
+from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.secrets import check_public_rows
 from cobasis.tables.table import open_table
 from cobasis.vault.datasets import Asked, Choice, Forced, Span

@@ -34,7 +34,8 @@ from cobasis.party_side.session import (
     upcoming,
 )
 from cobasis.progress import Report, silent
-from cobasis.protocol.agreement import Exchange, exchanges, moment_text
+from cobasis.protocol.agreement import moment_text
+from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.messages import SpanProposal
 from cobasis.protocol.party import Party
 from cobasis.protocol.projection import Projection

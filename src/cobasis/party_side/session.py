@@ -25,8 +25,9 @@ from cobasis.keys.identity import Identity, enrolled_here, key_path, load_identi
 from cobasis.keys.identity import home as home_folder
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES
-from cobasis.protocol.agreement import Agreement, Exchange, Message, exchanges
+from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
+from cobasis.protocol.exchanges import Exchange, Message, exchanges
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.secrets import ConsortiumSecret
 from cobasis.protocol.signatures import MAX_BYTES as NEWS_BYTES

@@ -8,7 +8,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import filterfalse
@@ -32,6 +31,7 @@ from cobasis.models.families import FAMILIES, family
 from cobasis.protocol.approval import Approver, Record, Text, enrolment_problems
 from cobasis.protocol.dp_terms import DPTerms, noise_problems
 from cobasis.protocol.enrolment import PublicIdentity, Strict, field_findings
+from cobasis.protocol.sums_terms import NEEDED_FOR_ROWS, Release, SumsTerms, sums_problems
 from cobasis.strict_json import canonical_json
 
 MOMENT = "%Y-%m-%dT%H:%M:%SZ"
@@ -40,9 +40,7 @@ Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 Precision = Literal["fp64", "fp32", "fp16", "int8"]
-Message = Literal["proposal", "upload"]
-Reply = Literal["span", "return"]
-_ABSENT = ("dp", "record", "approvers", "fewest_rows")
+_ABSENT = ("dp", "record", "approvers", "fewest_rows", "sums")
 """Absent, and not null, where they are empty: part of the digest's definition."""
 
 
@@ -130,6 +128,10 @@ class Agreement(Strict):
         What officers file: controllers, legal basis, transfers and the like, in words.
     approvers : tuple of Approver
         Officers, each with the party whose files leave with their approval only.
+    release : {"rows", "sums"}
+        What a party's file holds: projected rows, or masked sums.
+    sums : SumsTerms or None
+        Of what sums are made; None where rows are sent.
 
     Raises
     ------
@@ -146,15 +148,15 @@ class Agreement(Strict):
     features: Annotated[tuple[Feature, ...], Field(min_length=1)]
     task: Task
     classes: tuple[str, ...] | tuple[int, ...] = ()
-    n_components: Count
+    n_components: Annotated[int, Field(ge=0)] = 0
     anchor: AnchorKind = "isometric"
-    n_anchor_rows: Count
+    n_anchor_rows: Annotated[int, Field(ge=0)] = 0
     public_rows_sha256: Digest | None = None
     basis: BasisName = "svd"
     aligner: AlignerName = "odc"
     model: ModelName | None = None
     models: tuple[ModelName, ...] = ()
-    commitment: Digest
+    commitment: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
     scale_band: Annotated[float, Field(gt=1, allow_inf_nan=False)] = 10.0
     label: Annotated[str, Field(max_length=200)] = ""
     id: Annotated[str, Field(max_length=200)] = ""
@@ -174,6 +176,8 @@ class Agreement(Strict):
     dp: DPTerms | None = None
     record: Record | None = None
     approvers: tuple[Approver, ...] = ()
+    release: Release = "rows"
+    sums: SumsTerms | None = None
 
     _digest: bytes = PrivateAttr()
     _members: frozenset[str] = PrivateAttr()
@@ -196,7 +200,7 @@ class Agreement(Strict):
             *_repeats("parties, in whatever case,", map(str.casefold, self.parties)),
             *_repeats("features", self.columns),
             *_repeats("classes", self.classes),
-            *_size_problems(self),
+            *(sums_problems(self, self.sums) if self.release == "sums" else _size_problems(self)),
             *_task_problems(self),
             *(_column_problems(self) if self.label or self.id else ()),
             *(enrolment_problems(self) if self.enrolled or self.analyst else ()),
@@ -208,7 +212,8 @@ class Agreement(Strict):
                 what = "the agreement contradicts itself"
                 then = "Change one of the two fields and have it signed again."
             raise AgreementError(f"{what}: {'; '.join(problems)}. {then}")
-        told = self.model_dump(mode="json", exclude={*filterfalse(vars(self).get, _ABSENT)})
+        absent = {*filterfalse(vars(self).get, _ABSENT), *(() if self.sums else ("release",))}
+        told = self.model_dump(mode="json", exclude=absent)
         self._members = frozenset(self.parties)
         self._digest = hashlib.sha256(canonical_json(told)).digest()
 
@@ -274,26 +279,6 @@ class Agreement(Strict):
         return makers[self.aligner]()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Exchange:
-    """One message from every party to the analyst, and one back to each."""
-
-    number: int
-    message: Message
-    reply: Reply
-
-
-def exchanges(agreement: Agreement) -> tuple[Exchange, ...]:
-    """Return a round's exchanges in their order."""
-    words: list[tuple[Message, Reply]] = [("upload", "return")]
-    if BASES[agreement.basis].exchanges > 1:
-        words.insert(0, ("proposal", "span"))
-    return tuple(
-        Exchange(number=number, message=message, reply=reply)
-        for number, (message, reply) in enumerate(words, start=1)
-    )
-
-
 NEEDED_TO_SIGN = ("id", "purpose", "threat_model", "retention_days", "enrolled", "analyst")
 """What a simulation does without, and nobody puts a name under."""
 
@@ -302,7 +287,9 @@ def missing_fields(agreement: Agreement | Mapping[str, object]) -> tuple[str, ..
     """Return which fields have to be filled before anybody may sign."""
     fields = dict(agreement)
     known = Agreement.model_fields.items()
-    needed = [name for name, field in known if field.is_required()] + list(NEEDED_TO_SIGN)
+    needed = [name for name, field in known if field.is_required()]
+    needed += NEEDED_FOR_ROWS if fields.get("release", "rows") == "rows" else ["sums"]
+    needed += NEEDED_TO_SIGN
     task = fields.get("task")
     needed += [] if task == "representation" else ["label", "model"]
     needed += ["classes"] if not task or task == "classification" else []
@@ -312,6 +299,8 @@ def missing_fields(agreement: Agreement | Mapping[str, object]) -> tuple[str, ..
 def _size_problems(agreement: Agreement) -> Iterator[str]:
     """Yield what is wrong with the sizes, the anchor, and the numbers on the wire."""
     n_features, n_anchor_rows = agreement.n_features, agreement.n_anchor_rows
+    if agreement.sums is not None or not all(getattr(agreement, each) for each in NEEDED_FOR_ROWS):
+        yield f"release='rows' needs {', '.join(NEEDED_FOR_ROWS)}, and has no [sums] table"
     if agreement.n_components > n_features:
         yield f"n_components={agreement.n_components} is above the {n_features} features"
     whole = [x.name for x in agreement.features if x.kind == "category" and x.base is None]

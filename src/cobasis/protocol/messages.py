@@ -22,6 +22,7 @@ from cobasis.models.chain import Chain
 from cobasis.models.trainer import TrainedModel
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.card import ModelCard
+from cobasis.protocol.totals import Words
 
 Labels = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
@@ -155,6 +156,33 @@ class Upload(Message):
     def label_block(self, start: int, stop: int) -> Labels | None:
         """Return their labels."""
         return None if self.labels is None else self.labels[start:stop]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskedSums(Message):
+    """Party to analyst: its sums, under masks that cancel in everybody's total.
+
+    Attributes
+    ----------
+    party : str
+        Who sends it.
+    agreement_digest : bytes
+        Which agreement it belongs to.
+    words : ndarray of shape (n_words,) of uint64
+        One of them, or those of all parties but one, are random numbers to whoever reads them.
+    simulated : bool
+        Drawn from a seed.
+
+    Notes
+    -----
+    **Who sees what.** Everybody's files together show the total, and no single party's sums.
+    **Cost.** 8 bytes a word; 4 MB for a map of 1,000 features.
+    """
+
+    party: str
+    agreement_digest: bytes
+    words: Words = field(repr=False)
+    simulated: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,7 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import (
     ConsensusSpan,
     Labels,
+    MaskedSums,
     ReadableUpload,
     Return,
     SpanProposal,
@@ -59,7 +60,7 @@ def refuse_second(party: str, received: Iterable[str]) -> None:
 
 
 def check_origin(
-    message: SpanProposal | ReadableUpload | ConsensusSpan | Return,
+    message: SpanProposal | ReadableUpload | MaskedSums | ConsensusSpan | Return,
     agreement: Agreement,
     *,
     what: str,

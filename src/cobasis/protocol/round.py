@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import cast
+from typing import Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +17,12 @@ from cobasis.errors import LabelError, StepError
 from cobasis.models import Estimator
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
+from cobasis.protocol.masks import SumsParty
 from cobasis.protocol.messages import ConsensusSpan, Labels, decode_labels, encode_labels, figure_of
 from cobasis.protocol.party import Party
 from cobasis.protocol.refusals import require_known
 from cobasis.protocol.secrets import SecretBasis
+from cobasis.protocol.sums import SumsAnalyst, SumsResult
 
 Rows = Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike | None]]
 
@@ -33,90 +35,25 @@ class Traffic:
     down: int = 0
 
 
+class Predicting(Protocol):
+    """A party that may have a model by now."""
+
+    @property
+    def finished(self) -> bool: ...  # noqa: D102 -- as of Party
+    def predict(self, rows: npt.ArrayLike) -> npt.NDArray[np.generic]: ...  # noqa: D102
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Round(Readable):
-    """Parties and an analyst, all in one process, exchanging the real messages.
-
-    Attributes
-    ----------
-    agreement : Agreement
-        What they agreed on.
-    parties : mapping of str to Party
-        By name. They joined with the consortium secret, and can draw the anchor (line 2).
-    analyst : Analyst
-        Without a path to a secret.
-    traffic : mapping of str to Traffic
-        Bytes up and down, by party name.
-
-    Notes
-    -----
-    **Who sees what.** This object holds both sides and is for simulation and tests; between
-    organisations each side runs its own half. **Cost.** One pass over everybody's rows, one
-    alignment, one training.
-
-    References
-    ----------
-    ODC paper, Algorithm 1.
-    """
+class Simulated(Readable):
+    """What all rounds in one process share: parties that predict."""
 
     agreement: Agreement
-    parties: Mapping[str, Party]
-    analyst: Analyst
+    parties: Mapping[str, Predicting]
     traffic: Mapping[str, Traffic] = field(default_factory=partial(defaultdict, Traffic))
 
     def __repr__(self) -> str:
         """Name the round and its parties."""
         return f"<Round '{self.agreement.round_id}' of {named(tuple(self.parties))}>"
-
-    def run(
-        self,
-        rows: Rows,
-        *,
-        bases: Mapping[str, SecretBasis] | None = None,
-        exclude: Iterable[str] = (),
-        model: Estimator | None = None,
-        allow_row_carrying: bool = False,
-    ) -> "Round":
-        """Run Algorithm 1: one upload a party, one alignment, one model, one return.
-
-        Parameters
-        ----------
-        rows : mapping of str to (X, y)
-            Every party's rows of shape (n_rows, n_features) and labels.
-        bases : mapping of str to SecretBasis, optional
-            Kept from an earlier round, or made under a span condition.
-        exclude : iterable of str
-            Parties that the analyst leaves out by name.
-        model : scikit-learn estimator, optional
-            Instead of the agreement's family.
-        allow_row_carrying : bool
-            Accept a model that stores rows; with simulated parties only.
-
-        Returns
-        -------
-        Round
-            Itself, ready to predict.
-        """
-        kept = dict.fromkeys(rows) if bases is None else bases
-        for given in (rows, kept):
-            for name in {*given} ^ {*self.parties}:  # whom only one of the two knows
-                require_known(name, {*given} & {*self.parties})
-        proposes = BASES[self.agreement.basis].exchanges > 1
-        consensus = self._agree_on_a_span(rows) if proposes else None
-        uploads = [  # at each party; line 2, the anchor, is drawn where a party opens its secret
-            party.prepare(*rows[name], consensus=consensus, basis=kept[name])  # lines 3, 4
-            for name, party in self.parties.items()
-        ]
-        for upload in uploads:
-            self.traffic[upload.party].up += upload.n_bytes
-            self.analyst.receive(upload)  # lines 5, 9
-        returns = self.analyst.run(  # lines 10 to 15: align, train, return
-            exclude=exclude, model=model, allow_row_carrying=allow_row_carrying
-        )
-        for name, returned in returns.items():
-            self.traffic[name].down += returned.n_bytes
-            self.parties[name].accept(returned)  # line 18; `predict` is line 19
-        return self
 
     def predict(
         self, rows: npt.ArrayLike | Mapping[str, npt.ArrayLike]
@@ -186,6 +123,86 @@ class Round(Readable):
             scores[name] = figure_of(known, predicted, task=self.agreement.task)
         return scores
 
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Round(Simulated):
+    """Parties and an analyst, all in one process, exchanging the real messages.
+
+    Attributes
+    ----------
+    agreement : Agreement
+        What they agreed on.
+    parties : mapping of str to Party
+        By name. They joined with the consortium secret, and can draw the anchor (line 2).
+    analyst : Analyst
+        Without a path to a secret.
+    traffic : mapping of str to Traffic
+        Bytes up and down, by party name.
+
+    Notes
+    -----
+    **Who sees what.** This object holds both sides and is for simulation and tests; between
+    organisations each side runs its own half. **Cost.** One pass over everybody's rows, one
+    alignment, one training.
+
+    References
+    ----------
+    ODC paper, Algorithm 1.
+    """
+
+    parties: Mapping[str, Party]
+    analyst: Analyst
+
+    def run(
+        self,
+        rows: Rows,
+        *,
+        bases: Mapping[str, SecretBasis] | None = None,
+        exclude: Iterable[str] = (),
+        model: Estimator | None = None,
+        allow_row_carrying: bool = False,
+    ) -> "Round":
+        """Run Algorithm 1: one upload a party, one alignment, one model, one return.
+
+        Parameters
+        ----------
+        rows : mapping of str to (X, y)
+            Every party's rows of shape (n_rows, n_features) and labels.
+        bases : mapping of str to SecretBasis, optional
+            Kept from an earlier round, or made under a span condition.
+        exclude : iterable of str
+            Parties that the analyst leaves out by name.
+        model : scikit-learn estimator, optional
+            Instead of the agreement's family.
+        allow_row_carrying : bool
+            Accept a model that stores rows; with simulated parties only.
+
+        Returns
+        -------
+        Round
+            Itself, ready to predict.
+        """
+        kept = dict.fromkeys(rows) if bases is None else bases
+        for given in (rows, kept):
+            for name in {*given} ^ {*self.parties}:  # whom only one of the two knows
+                require_known(name, {*given} & {*self.parties})
+        proposes = BASES[self.agreement.basis].exchanges > 1
+        consensus = self._agree_on_a_span(rows) if proposes else None
+        uploads = [  # at each party; line 2, the anchor, is drawn where a party opens its secret
+            party.prepare(*rows[name], consensus=consensus, basis=kept[name])  # lines 3, 4
+            for name, party in self.parties.items()
+        ]
+        for upload in uploads:
+            self.traffic[upload.party].up += upload.n_bytes
+            self.analyst.receive(upload)  # lines 5, 9
+        returns = self.analyst.run(  # lines 10 to 15: align, train, return
+            exclude=exclude, model=model, allow_row_carrying=allow_row_carrying
+        )
+        for name, returned in returns.items():
+            self.traffic[name].down += returned.n_bytes
+            self.parties[name].accept(returned)  # line 18; `predict` is line 19
+        return self
+
     def _table(self) -> Table:
         """Show what everybody sent and got, and what the certificate says."""
         agreed, told = self.agreement, dict[str, PartyFigures]()
@@ -220,3 +237,75 @@ class Round(Readable):
             self.traffic[name].up += proposal.n_bytes
             self.traffic[name].down += consensus.n_bytes
         return consensus
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SumsRound(Simulated):
+    """Parties that send masked sums, and an analyst that reads their total, all in one process.
+
+    Attributes
+    ----------
+    agreement : Agreement
+        What they agreed on, with ``release="sums"``.
+    parties : mapping of str to SumsParty
+        By name, each with its mask key.
+    analyst : SumsAnalyst
+        Without a path to a mask key.
+    result : SumsResult
+        The model, the map that evidence chose, and the total.
+    traffic : mapping of str to Traffic
+        Bytes up and down, by party name.
+
+    Notes
+    -----
+    **Who sees what.** As `Round`. **Cost.** One pass over everybody's rows and one
+    eigendecomposition for each map.
+    """
+
+    parties: Mapping[str, SumsParty]
+    analyst: SumsAnalyst
+    result: SumsResult
+
+    def _table(self) -> Table:
+        """Show what everybody sent and got, and how many rows a feature has."""
+        result, terms = self.result, self.analyst.terms
+        rows = []
+        for name in islice(self.parties, MOST_ROWS):
+            each = self.traffic[name]
+            rows.append((name, f"{each.up:,}", f"{each.down:,}"))
+        chosen, share = terms.maps[result.chosen], result.rows_per_feature
+        told = (
+            f"{result.total.n_rows:,} rows, {share:.3g} a feature: {result.light}. Below 5 (red) "
+            "the total tells of nearly everybody whether they are in it, from 20 on (green) of "
+            "hardly anybody."
+        )
+        return Table(
+            title=(
+                f"Round {self.agreement.round_id}: {self.agreement.task}, masked sums of "
+                f"{len(self.parties)} parties."
+            ),
+            header=("party", "bytes up", "bytes down"),
+            rows=rows,
+            n_rows=len(self.parties),
+            notes=(
+                f"Map {result.chosen + 1} of {len(terms.maps)} by evidence: {chosen!r}.",
+                told,
+            ),
+        )
+
+
+def run_sums(rows: Rows, *, agreement: Agreement, parties: Mapping[str, SumsParty]) -> SumsRound:
+    """Run the one exchange: masked sums from every party, one model back."""
+    analyst, traffic = SumsAnalyst(agreement), defaultdict[str, Traffic](Traffic)
+    for name, party in parties.items():
+        table, labels = rows[name]
+        message = party.prepare(table, cast("npt.ArrayLike", labels))
+        traffic[name].up += message.n_bytes
+        analyst.receive(message)
+    result = analyst.run()
+    for name, party in parties.items():
+        traffic[name].down += result.model.n_bytes
+        party.accept(result.model)
+    return SumsRound(
+        agreement=agreement, parties=parties, analyst=analyst, result=result, traffic=traffic
+    )

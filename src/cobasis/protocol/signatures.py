@@ -22,9 +22,10 @@ from cobasis.errors import (
     UnknownPartyError,
     UnsignedError,
 )
-from cobasis.protocol.agreement import Agreement, Digest, Message, Moment, Name, missing_fields
+from cobasis.protocol.agreement import Agreement, Digest, Moment, Name, missing_fields
 from cobasis.protocol.approval import Approver, officers_of
 from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, Strict, verify
+from cobasis.protocol.exchanges import Message
 from cobasis.strict_json import canonical_json, json_object
 
 PREFIX = b"cobasis/agreement/1\0"

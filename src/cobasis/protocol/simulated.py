@@ -4,7 +4,8 @@ A module of its own, because it takes all of the round with it: whoever imports 
 for that until the first call.
 """
 
-from collections.abc import Iterable, Mapping
+import inspect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, get_args
 
 import numpy as np
@@ -21,17 +22,21 @@ from cobasis.features.contract import (
     width_of,
 )
 from cobasis.features.encoder import column_names, encode
-from cobasis.linalg.arrays import as_table
+from cobasis.features.maps import Columns, RandomFourier
+from cobasis.linalg.arrays import Matrix, as_table
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.models import ModelName, Task
 from cobasis.models.families import DEFAULT_MODELS
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.dp_terms import DPTerms
+from cobasis.protocol.masks import MaskKey, SumsParty
 from cobasis.protocol.messages import as_labels
 from cobasis.protocol.party import Party
-from cobasis.protocol.round import Round, Rows
+from cobasis.protocol.round import Round, Rows, SumsRound, run_sums
 from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis, public_rows_digest
+from cobasis.protocol.simulation import simulate
+from cobasis.protocol.sums_terms import MOST_MAPS, Release, SumsTerms
 
 WORDS: Final[Mapping[str, Any]] = {
     "task": Task,
@@ -40,11 +45,13 @@ WORDS: Final[Mapping[str, Any]] = {
     "basis": BasisName,
     "model": ModelName,
     "span_condition": SpanCondition,
+    "release": Release,
 }
 """The options that are one of some words; an aligner and a model may be objects as well."""
 
 
 _PAIR = 2
+NO_OBJECTS = {"task", "anchor", "basis", "release"}
 
 
 def round_of(*, rows: Rows, **given: Any) -> tuple[Round, dict[str, SecretBasis] | None]:  # noqa: ANN401
@@ -70,7 +77,7 @@ def round_of(*, rows: Rows, **given: Any) -> tuple[Round, dict[str, SecretBasis]
     return made, condition and _under(condition, rows, agreement, keys)
 
 
-def _refuse_options(rows: object, given: Mapping[str, Any]) -> None:
+def _refuse_options(rows: object, given: Mapping[str, Any], wrong: Iterable[str] = ()) -> None:
     """Raise OptionError for all that the call gave and `simulate` does not take."""
     aligner, model, dp = given["aligner"], given["model"], given["dp"]
     public = given["anchor"] in FROM_PUBLIC_ROWS or given["basis"] == "public"
@@ -85,6 +92,7 @@ def _refuse_options(rows: object, given: Mapping[str, Any]) -> None:
             isinstance(model, str | None) or hasattr(model, "fit")
         ),
         "dp is no DPTerms": isinstance(dp, DPTerms | None),
+        "maps go with release='sums'": given["maps"] is None or given["release"] == "sums",
         f"span_condition makes all bases, so basis={given['basis']!r} would have no effect": (
             given["span_condition"] is None or given["basis"] == "svd"
         ),
@@ -92,12 +100,12 @@ def _refuse_options(rows: object, given: Mapping[str, Any]) -> None:
             public == (given["public_rows"] is not None)
         ),
     }
-    found = [what for what, it_is in right.items() if not it_is]
+    found = [*wrong, *(what for what, it_is in right.items() if not it_is)]
     for name, words in WORDS.items():
         value, taken = given[name], get_args(words)
-        if value not in taken and (isinstance(value, str) or name in {"task", "anchor", "basis"}):
+        if value not in taken and (isinstance(value, str) or name in NO_OBJECTS):
             found.append(f"{name}={value!r} does not exist; there are {', '.join(taken)}")
-    for name in ("n_components", "n_anchor_rows"):
+    for name in ("n_components", "n_anchor_rows") * (given["release"] != "sums"):
         value = given[name]
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool) and value > 0
         if not whole and (name, value) != ("n_anchor_rows", None):
@@ -112,6 +120,66 @@ def _refuse_options(rows: object, given: Mapping[str, Any]) -> None:
         raise ShapeError(
             "there is no party, so there is nothing to simulate. Give rows={'north': (X, y)}."
         )
+
+
+def _not_of_sums(given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield which options a release of sums has no place for."""
+    right = inspect.signature(simulate).parameters
+    taken = {"rng", "release", "task", "maps", "features"}
+    for name, value in given.items():
+        if name not in taken and value is not right[name].default and value != right[name].default:
+            yield f"{name}={value!r:.40} is for rows, and release='sums' sends none"
+    maps = given["maps"]
+    if maps is not None and not (
+        isinstance(maps, Sequence)
+        and 0 < len(maps) <= MOST_MAPS
+        and all(isinstance(each, Columns | RandomFourier) for each in maps)
+    ):
+        yield f"maps are not 1 to {MOST_MAPS} of Columns() and RandomFourier(bandwidth=...)"
+
+
+def round_of_sums(*, rows: Rows, **given: Any) -> SumsRound:  # noqa: ANN401
+    """Run a round of sums: mask keys from a seed, and the agreement that nobody signs."""
+    _refuse_options(rows, given, _not_of_sums(given))
+    rng, task = given["rng"], given["task"]
+    features = _features(rows, given["features"])
+    tables = {name: encode(own, features, party=name) for name, (own, _) in rows.items()}
+    sizes = [len(each) for each in tables.values()]
+    ends = None
+    if task == "regression":
+        told = np.concatenate([np.asarray(labels, dtype=np.float64) for _, labels in rows.values()])
+        ends = float(told.min()), float(told.max())
+    agreement = Agreement(
+        round_id=f"simulation-{rng.bytes(8).hex()}",
+        parties=tuple(rows),
+        features=features,
+        task=task,
+        classes=_classes(rows) if task == "classification" else (),
+        model="ridge",
+        minimum_parties=len(rows),
+        release="sums",
+        sums=SumsTerms(
+            maps=_maps(tables) if given["maps"] is None else tuple(given["maps"]),
+            most_rows=max(sizes),
+            most_rows_in_all=sum(sizes),
+            target_range=ends,
+        ),
+    )
+    keys = {name: MaskKey(rng.bytes(KEY_BYTES)) for name in rows}
+    public = {name: key.public for name, key in keys.items()}
+    parties = {
+        name: SumsParty(name, agreement=agreement, key=key, keys=public, simulated=True)
+        for name, key in keys.items()
+    }
+    return run_sums(rows, agreement=agreement, parties=parties)
+
+
+def _maps(tables: Mapping[str, Matrix]) -> tuple[RandomFourier, ...]:
+    """Return random features of three bandwidths about the scale of the rows."""
+    # The scale that scikit-learn's gamma="scale" stands for. A real agreement takes it from agreed
+    # scales, of which encoded columns have a variance about 1.
+    scale = float(np.sqrt(np.vstack(list(tables.values())).var(axis=0).sum() / 2)) or 1.0
+    return tuple(RandomFourier(bandwidth=share * scale) for share in (0.5, 1.0, 2.0))
 
 
 def _agreement(

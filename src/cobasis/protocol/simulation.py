@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import numpy as np
     import numpy.typing as npt
@@ -13,17 +13,52 @@ if TYPE_CHECKING:
     from cobasis.algorithms import AlignerName, AnchorKind, BasisName, SpanCondition
     from cobasis.algorithms.base import Aligner
     from cobasis.features.contract import CategoryFeature, NumericFeature
+    from cobasis.features.maps import Columns, RandomFourier
     from cobasis.models import Estimator, ModelName, Task
     from cobasis.protocol.dp_terms import DPTerms
-    from cobasis.protocol.round import Round, Rows
+    from cobasis.protocol.round import Round, Rows, SumsRound
+    from cobasis.protocol.sums_terms import Release
 
 
+@overload
 def simulate(
     rows: Rows,
     *,
     rng: np.random.Generator,
     n_components: int,
+    task: Task = ...,
+    release: Literal["rows"] = ...,
+    aligner: AlignerName | Aligner = ...,
+    anchor: AnchorKind = ...,
+    n_anchor_rows: int | None = ...,
+    basis: BasisName = ...,
+    model: ModelName | Estimator | None = ...,
+    features: Iterable[NumericFeature | CategoryFeature] | None = ...,
+    public_rows: npt.ArrayLike | None = ...,
+    span_condition: SpanCondition | None = ...,
+    complete_bases: bool = ...,
+    exclude: Iterable[str] = ...,
+    allow_row_carrying: bool = ...,
+    dp: DPTerms | None = ...,
+) -> Round: ...
+@overload
+def simulate(
+    rows: Rows,
+    *,
+    rng: np.random.Generator,
+    release: Literal["sums"],
+    task: Task = ...,
+    maps: Sequence[Columns | RandomFourier] | None = ...,
+    features: Iterable[NumericFeature | CategoryFeature] | None = ...,
+) -> SumsRound: ...
+def simulate(
+    rows: Rows,
+    *,
+    rng: np.random.Generator,
+    n_components: int | None = None,
     task: Task = "classification",
+    release: Release = "rows",
+    maps: Sequence[Columns | RandomFourier] | None = None,
     aligner: AlignerName | Aligner = "odc",
     anchor: AnchorKind = "isometric",
     n_anchor_rows: int | None = None,
@@ -36,7 +71,7 @@ def simulate(
     exclude: Iterable[str] = (),
     allow_row_carrying: bool = False,
     dp: DPTerms | None = None,
-) -> Round:
+) -> Round | SumsRound:
     """Run a whole round in one process, with the real messages and secrets from a seed.
 
     Parameters
@@ -47,9 +82,16 @@ def simulate(
     rng : numpy.random.Generator
         Fills the 32-byte keys. Everything made from them is marked as simulated.
     n_components : int
-        l, columns of every secret basis.
+        l, columns of every secret basis; needed where rows are released.
     task : {"classification", "regression", "representation"}
         What the model is for.
+    release : {"rows", "sums"}
+        What a party's message holds: projected rows, or masked sums. With "sums" only `task`,
+        `maps` and `features` are taken of the other options, and the model is ridge regression.
+    maps : sequence of Columns or RandomFourier, optional
+        Of which the sums are made; evidence chooses one. By default 1,000 random Fourier
+        features of three bandwidths: half, once and twice the root of half the summed variance
+        of all encoded columns.
     aligner : str or Aligner
         "odc", "gopp", "whitened", "imakura", "kawakami", or one with other options, of which
         the agreement then does not know.
@@ -80,8 +122,9 @@ def simulate(
 
     Returns
     -------
-    Round
-        ``round.score(X, y)``, ``print(round)``, ``round.analyst.certificate``.
+    Round or SumsRound
+        ``round.score(X, y)``, ``print(round)``; of rows ``round.analyst.certificate``, of sums
+        ``round.result``.
 
     Raises
     ------
@@ -108,10 +151,18 @@ def simulate(
     >>> done = simulate(rows, rng=rng, n_components=4)
     >>> min(done.score(table, label).values()) > 0.8
     True
+    >>> done = simulate(rows, rng=rng, release="sums")
+    >>> min(done.score(table, label).values()) > 0.8
+    True
     """
     given = dict(locals())
-    from cobasis.protocol.simulated import round_of  # noqa: PLC0415 -- all of it, on its first use
+    from cobasis.protocol.simulated import (  # noqa: PLC0415 -- all of it, on its first use
+        round_of,
+        round_of_sums,
+    )
 
+    if release == "sums":
+        return round_of_sums(**given)
     made, bases = round_of(**given)
     return made.run(
         rows,

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from cobasis.errors import OptionError, SpanReuseError, VaultError
 from cobasis.linalg.arrays import Hidden
-from cobasis.protocol.agreement import Message
+from cobasis.protocol.exchanges import Message
 from cobasis.protocol.plaintext import basis_columns, secret_bytes
 from cobasis.protocol.secrets import PartyKey, SecretBasis
 from cobasis.vault.records import SUFFIX, Arrays, Records

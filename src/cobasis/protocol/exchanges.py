@@ -1,0 +1,32 @@
+"""Exchanges: of which messages a round consists, in their order."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from cobasis.algorithms.bases import BASES
+from cobasis.protocol.agreement import Agreement
+
+Message = Literal["proposal", "upload", "sums"]
+Reply = Literal["span", "return"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange:
+    """One message from every party to the analyst, and one back to each."""
+
+    number: int
+    message: Message
+    reply: Reply
+
+
+def exchanges(agreement: Agreement) -> tuple[Exchange, ...]:
+    """Return a round's exchanges in their order."""
+    words: list[tuple[Message, Reply]] = [("upload", "return")]
+    if agreement.release == "sums":
+        words = [("sums", "return")]
+    elif BASES[agreement.basis].exchanges > 1:
+        words.insert(0, ("proposal", "span"))
+    return tuple(
+        Exchange(number=number, message=message, reply=reply)
+        for number, (message, reply) in enumerate(words, start=1)
+    )

@@ -1,0 +1,252 @@
+"""Masks that hide a party's sums and cancel in everybody's total. A party's side only.
+
+Each pair of parties shares a stream of words that nobody else can make. The first of the two adds
+it, the second subtracts it. Whoever lacks one party's file sees random words; with all files, the
+sum. A stream covers one content only, so a masked file is made once, and a retry sends its bytes.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from cobasis.errors import AgreementError, LabelError, MessageError, StepError
+from cobasis.features.encoder import encode
+from cobasis.features.maps import turn_of
+from cobasis.linalg.arrays import Hidden, Matrix
+from cobasis.linalg.rng import KEY_BYTES, KeyStream, require_key
+from cobasis.linalg.threads import one_blas_thread
+from cobasis.models.chain import Chain
+from cobasis.models.passes import Block, chunks
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.messages import MaskedSums, decode_labels, encode_labels
+from cobasis.protocol.refusals import require_known
+from cobasis.protocol.sums_terms import layout_of, terms_of
+from cobasis.protocol.totals import FORMAT, Integers, Words, gram, ones_and
+
+
+@dataclass(frozen=True, kw_only=True)
+class Occasion:
+    """What a mask is for; a mask for anything else is another one."""
+
+    salt: bytes  # digest of agreement, roster and layout
+    round_id: str
+    exchange: int
+    attempt: int
+
+
+class MaskKey(Hidden):
+    """A party's key for one round's masks; it is erased after the round's last exchange."""
+
+    def __init__(self, key: bytes | None = None) -> None:
+        self._own = X25519PrivateKey.generate()
+        if key is not None:
+            self._own = X25519PrivateKey.from_private_bytes(require_key(key, name="the mask key"))
+
+    @property
+    def public(self) -> str:
+        """What the roster shows of it."""
+        return self._own.public_key().public_bytes_raw().hex()
+
+    def masked(
+        self, sums: Integers, *, name: str, keys: Mapping[str, str], occasion: Occasion
+    ) -> Words:
+        """Hide a party's sums.
+
+        `keys` are all participants' public keys in the order that all agreed on, one's own too.
+        """
+        if keys.get(name) != self.public:
+            raise StepError(
+                f"the roster does not hold the mask key that party '{name}' has, so nothing would "
+                "cancel. Sign the agreement of this round again before anything is sent."
+            )
+        places = {each: at for at, each in enumerate(keys)}
+        words: Words = sums.astype(np.int64).view(np.uint64).copy()
+        for other, public in keys.items():
+            if other != name:
+                first, second = sorted((name, other), key=places.__getitem__)
+                seed = self._shared(other, public, occasion, names=(first, second), keys=keys)
+                mask = KeyStream(seed, "mask").words(len(words))
+                words = words + mask if name == first else words - mask
+        return words
+
+    def _shared(
+        self,
+        other: str,
+        public: str,
+        occasion: Occasion,
+        *,
+        names: tuple[str, str],
+        keys: Mapping[str, str],
+    ) -> bytes:
+        """Return the seed that this party shares with another one for one occasion."""
+        try:
+            secret = self._own.exchange(X25519PublicKey.from_public_bytes(bytes.fromhex(public)))
+        except ValueError as error:  # a point of low order, or no point: everybody could guess it
+            raise MessageError(
+                f"the mask key of party '{other}' is none: what it gives would hide nothing. Ask "
+                f"'{other}' to sign again with a new key."
+            ) from error
+        told = (FORMAT, occasion.round_id, str(occasion.exchange), str(occasion.attempt), *names)
+        parts = [each.encode() for each in told] + [bytes.fromhex(keys[each]) for each in names]
+        info = b"".join(len(part).to_bytes(4, "little") + part for part in parts)
+        return HKDF(SHA256(), KEY_BYTES, salt=occasion.salt, info=info).derive(secret)
+
+
+class SumsParty:
+    """One organisation's side of a round of sums.
+
+    Parameters
+    ----------
+    name : str
+        As the agreement has it.
+    agreement : Agreement
+        What everybody signed, with ``release="sums"``.
+    key : MaskKey
+        The party's own for this round.
+    keys : mapping of str to str
+        Everybody's public mask keys, in the agreement's order.
+    simulated : bool
+        Whether keys were drawn from a seed.
+
+    Notes
+    -----
+    **Who sees what.** Rows and sums stay here; out goes one `MaskedSums`, which hides the sums
+    from whoever lacks another party's. With all other parties' help the analyst reads them.
+    **Cost.** One pass over the rows: ``n D^2`` products.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        agreement: Agreement,
+        key: MaskKey,
+        keys: Mapping[str, str],
+        simulated: bool = False,
+    ) -> None:
+        require_known(name, agreement.parties)
+        self.name, self.agreement, self.terms = name, agreement, terms_of(agreement)
+        self._key, self._keys, self._simulated = key, keys, simulated
+        self._sent: MaskedSums | None = None
+        self._model: Chain | None = None
+
+    def __repr__(self) -> str:
+        """Show the name only."""
+        return f"<SumsParty '{self.name}'>"
+
+    @property
+    def finished(self) -> bool:
+        """Whether a model was accepted, so that the party can predict."""
+        return self._model is not None
+
+    def prepare(self, rows: npt.ArrayLike, labels: npt.ArrayLike) -> MaskedSums:
+        """Map the rows, sum them up, and mask the sums: the party's one message.
+
+        Parameters
+        ----------
+        rows : array-like or data frame of shape (n_rows, n_features)
+            The party's rows, columns as agreed.
+        labels : array-like of shape (n_rows,)
+            One per row.
+
+        Returns
+        -------
+        MaskedSums
+            For the analyst. Made once: a mask that covered two contents would show how they differ.
+
+        Raises
+        ------
+        LocalError
+            Rows or labels are not what the agreement says, or too many or too few.
+        """
+        if self._sent is not None:
+            raise StepError(
+                f"party '{self.name}' has made its sums in round '{self.agreement.round_id}', and "
+                "others under the same masks would show what changed. Send those, or agree on a "
+                "new round."
+            )
+        agreement, terms = self.agreement, self.terms
+        table = encode(rows, agreement.features, party=self.name)
+        if not terms.least_rows <= len(table) <= terms.most_rows:
+            raise AgreementError(
+                f"party '{self.name}' has {len(table):,} rows, and the agreement takes "
+                f"{terms.least_rows:,} to {terms.most_rows:,} of a party. Send as many, or agree "
+                "on other numbers."
+            )
+        targets, layout = self._targets(labels, len(table)), layout_of(agreement)
+        sums = []
+        with one_blas_thread():
+            for each, width in zip(terms.maps, layout.widths, strict=True):
+                turn = turn_of(each, agreement.features)
+                blocks = (
+                    ones_and(turn.apply(some), told, bits=layout.bits)
+                    for some, told in chunks(Block(table, targets), width=width)
+                )
+                sums.append(gram(blocks, width=width, bits=layout.bits))
+        roster = "".join(f"{name}={key};" for name, key in self._keys.items()).encode()
+        occasion = Occasion(
+            salt=hashlib.sha256(agreement.digest() + layout.digest() + roster).digest(),
+            round_id=agreement.round_id,
+            exchange=1,
+            attempt=1,
+        )
+        self._sent = MaskedSums(
+            party=self.name,
+            agreement_digest=agreement.digest(),
+            words=self._key.masked(
+                np.concatenate(sums), name=self.name, keys=self._keys, occasion=occasion
+            ),
+            simulated=self._simulated,
+        )
+        return self._sent
+
+    def _targets(self, labels: npt.ArrayLike, n_rows: int) -> Matrix:
+        """Return one-hot classes, or numbers from -1 to 1; LabelError beyond the agreed range."""
+        agreement, terms = self.agreement, self.terms
+        told = encode_labels(labels, agreement, n_rows=n_rows, party=self.name)
+        if told is None:
+            raise StepError("a representation has no labels to sum up. Agree on another task.")
+        if agreement.task == "classification":
+            hot: Matrix = np.eye(len(agreement.classes))[told]
+            return hot
+        low, high = terms.target_range or (-1.0, 1.0)  # a regression has one
+        if beyond := int(np.sum((told < low) | (told > high))):
+            raise LabelError(
+                f"party '{self.name}' has {beyond} label(s) outside the agreed range from {low:g} "
+                f"to {high:g}, so sums would have no bound. Correct them, or agree on more."
+            )
+        return np.asarray((told - low) / (high - low) * 2 - 1, dtype=np.float64)[:, None]
+
+    def accept(self, model: Chain) -> None:
+        """Keep the common model, which holds no secret.
+
+        Parameters
+        ----------
+        model : Chain
+            From the analyst.
+        """
+        self._model = model
+
+    def predict(self, rows: npt.ArrayLike) -> npt.NDArray[np.generic]:
+        """Predict labels with the common model; no basis is needed.
+
+        Parameters
+        ----------
+        rows : array-like or data frame of shape (n_rows, n_features)
+            Columns as agreed.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Classes of the agreement, or numbers; StepError before `accept`.
+        """
+        if self._model is None:
+            raise StepError(f"party '{self.name}' has no model yet. Call accept() first.")
+        table = encode(rows, self.agreement.features, party=self.name)
+        return decode_labels(self._model.predict(table), self.agreement)

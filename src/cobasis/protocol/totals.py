@@ -1,0 +1,152 @@
+"""Sums over everybody's rows: what is added up, in which order, and as which integers.
+
+For each agreed map a party makes one table Z: a column of ones, the mapped features, the targets,
+every number from -1 to 1. What is summed is Z'Z, which holds the count, all sums, and all second
+moments. Numbers are cut to whole multiples of 2**-bits first, so every sum is an exact integer, the
+same in any order; integers of 64 bits are added modulo 2**64, under masks as in the open.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.errors import MessageError, OptionError
+from cobasis.linalg.arrays import Matrix
+from cobasis.strict_json import canonical_json
+
+Words = npt.NDArray[np.uint64]
+Integers = npt.NDArray[np.int64]
+
+FORMAT = "cobasis/sums/1"
+MOST_BITS, _SIGNED_BITS, _EXACT_BITS = 20, 62, 53
+_ROUNDING = 1e-9
+"""How far below zero, relative to the trace, a Gram matrix's smallest eigenvalue may be."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Where each sum stands: map by map, the upper triangle of Z'Z row by row."""
+
+    n_features: tuple[int, ...]  # of each map, in their order
+    n_targets: int
+    one_hot: bool  # whether targets are a 1 for the row's class and 0 for the others
+    most_rows: int  # of all parties together
+
+    @property
+    def bits(self) -> int:
+        """By which power of two numbers are multiplied: no total leaves 62 bits."""
+        return min(MOST_BITS, (_SIGNED_BITS - (self.most_rows - 1).bit_length()) // 2)
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Columns of each map's Z."""
+        return tuple(1 + each + self.n_targets for each in self.n_features)
+
+    @property
+    def n_words(self) -> int:
+        """How many integers a message holds."""
+        return sum(width * (width + 1) // 2 for width in self.widths)
+
+    def digest(self) -> bytes:
+        """Return what all parties' masks are bound to."""
+        return hashlib.sha256(canonical_json({"format": FORMAT, **asdict(self)})).digest()
+
+    def tables(self, words: Integers) -> Iterator[Integers]:
+        """Yield each map's Z'Z as a whole symmetric table."""
+        at = 0
+        for width in self.widths:
+            upper = np.triu_indices(width)
+            table = np.zeros((width, width), dtype=np.int64)
+            table[upper] = words[at : at + len(upper[0])]
+            at += len(upper[0])
+            yield table + np.triu(table, 1).T
+
+
+def cut(numbers: Matrix, *, bits: int) -> Matrix:
+    """Cut numbers towards zero to multiples of 2**-bits, and return the multiples."""
+    # Towards zero and not to the nearest: no row becomes longer, so a bound on its length stays.
+    multiples: Matrix = np.trunc(numbers * 2.0**bits)
+    return multiples
+
+
+def gram(blocks: Iterable[Matrix], *, width: int, bits: int) -> Integers:
+    """Return the upper triangle of the sum of Z'Z over blocks of whole multiples."""
+    # float64 adds integers exactly below 2**53, in whatever order BLAS adds them, and its products
+    # are much faster than those of integers. So a product takes no more rows than stay below it.
+    total, step = np.zeros((width, width), dtype=np.int64), 2 ** (_EXACT_BITS - 2 * bits)
+    for block in blocks:
+        for start in range(0, len(block), step):
+            rows = block[start : start + step]
+            total += (rows.T @ rows).astype(np.int64)
+    return total[np.triu_indices(width)]
+
+
+def added(messages: Iterable[Words]) -> Integers:
+    """Add up everybody's words modulo 2**64, and read the total as signed integers."""
+    first, *others = messages
+    total = first.copy()
+    for each in others:
+        total += each  # NumPy's unsigned integers wrap around
+    return total.view(np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Total:
+    """What everybody's sums add up to, if it can be a total of rows at all."""
+
+    layout: Layout
+    n_rows: int
+    grams: tuple[Matrix, ...]  # Z'Z of each map, in Z's own units
+
+
+def checked(layout: Layout, words: Integers, *, pairs: Iterable[bool]) -> Total:
+    """Return the total, or refuse what no rows can add up to; of pairs say which maps have them.
+
+    A map of cosines and sines has as many of each, and the squares of a pair add up to the same
+    number for every row. A mask that was left out, or put on other words, makes all numbers
+    random, and these equations fail; a party that lies in its own sums is not found.
+    """
+    tables, unit = [*layout.tables(words)], 1 << 2 * layout.bits
+    n_rows, rest = divmod(int(tables[0][0, 0]), unit)
+    good = not rest and 0 < n_rows <= layout.most_rows
+    targets = [each[-layout.n_targets :, [0, *range(-layout.n_targets, 0)]] for each in tables]
+    good &= all(np.array_equal(each, targets[0]) for each in targets)
+    good &= all(int(each[0, 0]) == n_rows * unit for each in tables)
+    if layout.one_hot:
+        counts, squares = targets[0][:, 0], targets[0][:, 1:]
+        good &= np.array_equal(squares, np.diag(counts)) and bool((counts >= 0).all())
+        good &= int(counts.sum()) == n_rows * unit
+    for table, paired in zip(tables, pairs, strict=True):
+        sizes = np.diag(table).astype(np.float64) / unit
+        good &= bool((sizes >= 0).all() and (sizes <= n_rows).all())
+        if good and paired:
+            half = (len(table) - 1 - layout.n_targets) // 2
+            lengths = sizes[1 : 1 + half] + sizes[1 + half : 1 + 2 * half]
+            lost = 4 * 2.0**-layout.bits / np.sqrt(half)  # of cutting two numbers below 1/sqrt(D/2)
+            good &= bool((lengths <= n_rows / half * (1 + _ROUNDING)).all())
+            good &= bool((lengths >= n_rows * (1 / half - lost)).all())
+        if good:
+            least = np.linalg.eigvalsh(table.astype(np.float64))[0]
+            good &= bool(least >= -_ROUNDING * np.trace(table.astype(np.float64)))
+    if not good:
+        raise MessageError(
+            "these parties' sums add up to what no rows have: a file is of another round or "
+            "attempt, was masked for other parties, or holds wrong sums. Nobody can say whose it "
+            "is. Ask all parties to look whether they signed the same roster, and begin anew."
+        )
+    grams = tuple(each.astype(np.float64) / unit for each in tables)
+    return Total(layout=layout, n_rows=n_rows, grams=grams)
+
+
+def ones_and(features: Matrix, targets: Matrix, *, bits: int) -> Matrix:
+    """Return Z as whole multiples; numbers beyond 1 would break the bound on totals."""
+    table = np.hstack([np.ones((len(features), 1)), features, targets])
+    if len(table) and not np.abs(table).max() <= 1:  # NaN is refused as well
+        raise OptionError(
+            "some mapped features or targets are no numbers from -1 to 1, so their sums have no "
+            "bound. Agree on a range that holds all values."
+        )
+    return cut(table, bits=bits)

@@ -1,0 +1,82 @@
+"""Ridge from totals alone: the pooled model, with a penalty that rows would have chosen too."""
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.datasets import load_diabetes, load_digits
+from sklearn.linear_model import Ridge
+
+from cobasis.errors import AgreementError
+from cobasis.features.contract import CategoryFeature, NumericFeature, numeric_features
+from cobasis.features.encoder import encode
+from cobasis.features.maps import Columns, RandomFourier, turn_of
+from cobasis.models.evidence import fit_total
+from cobasis.protocol.totals import Layout, checked, gram, ones_and
+
+AGE = NumericFeature(name="age", centre=50, scale=10, low=18, high=98)
+SEX = CategoryFeature(name="sex", values=("f", "m"))
+
+
+def gram_of(features, targets, *, one_hot):
+    """What everybody's sums add up to, and Z itself as it was cut."""
+    layout = Layout(
+        n_features=(features.shape[1],),
+        n_targets=targets.shape[1],
+        one_hot=one_hot,
+        most_rows=len(features),
+    )
+    table = ones_and(features, targets, bits=layout.bits)
+    sums = gram([table[::2], table[1::2]], width=layout.widths[0], bits=layout.bits)
+    total = checked(layout, sums, pairs=[False])
+    return total.grams[0], table * 2.0**-layout.bits
+
+
+@pytest.mark.parametrize("kind", ["columns", "rff"])
+def test_sums_are_the_pooled_fit_of_the_same_cut_map_and_penalty(kind):
+    rows, targets = load_diabetes(return_X_y=True)
+    if kind == "rff":
+        waves = RandomFourier(n_waves=60, bandwidth=0.3)
+        rows = turn_of(waves, numeric_features(map(str, range(10)))).apply(rows)
+    found, table = gram_of(rows, targets[:, None] / 400, one_hot=False)
+    made = fit_total(found, n_targets=1)
+    right = Ridge(alpha=made.penalty, solver="svd").fit(table[:, 1:-1], table[:, -1])
+    np.testing.assert_allclose(made.fitted.apply(rows)[:, 0], right.predict(rows), atol=1e-6)
+
+
+def test_digits_of_ten_parties_are_told_apart_and_evidence_finds_the_bandwidth():
+    rows, labels = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(rows))
+    learn, rest = order[:500], order[500:]
+    features, scale = numeric_features(map(str, range(64))), np.sqrt(32 * rows[learn].var())
+    made = {}
+    for share in (0.25, 1.0, 4.0):
+        turn = turn_of(RandomFourier(n_waves=250, bandwidth=float(share * scale)), features)
+        found, _ = gram_of(turn.apply(rows[learn]), np.eye(10)[labels[learn]], one_hot=True)
+        fit = fit_total(found, n_targets=10)
+        right = np.argmax(fit.fitted.apply(turn.apply(rows[rest])), axis=1) == labels[rest]
+        made[share] = fit.surprise, float(np.mean(right))
+    assert min(made, key=made.get) == 1.0
+    assert made[1.0][1] > 0.965
+
+
+def test_the_map_of_columns_reaches_from_minus_one_to_one_and_needs_a_range():
+    turn = turn_of(Columns(), [AGE, SEX])
+    people = pl.DataFrame({"age": [18.0, 58.0, 98.0], "sex": ["f", "m", "m"]})
+    table = encode(people, [AGE, SEX], party="a")
+    np.testing.assert_allclose(turn.apply(table), [[-1, 1, 0], [0, 0, 1], [1, 0, 1]], atol=1e-15)
+    with pytest.raises(AgreementError, match=r"'pulse' has no range.*\[CB303\]"):
+        turn_of(Columns(), numeric_features(["pulse"]))
+
+
+def test_random_features_have_length_one_give_the_kernel_and_never_change():
+    turn = turn_of(RandomFourier(n_waves=5_000, bandwidth=2.0, seed=7), numeric_features("ab"))
+    rows = np.array([[0.0, 0.0], [1.0, -1.0], [50.0, 3.0]])
+    mapped = turn.apply(rows)
+    np.testing.assert_allclose(np.sum(mapped**2, axis=1), 1.0, rtol=1e-13)
+    distances = np.sum((rows[:, None] - rows) ** 2, axis=2)
+    np.testing.assert_allclose(mapped @ mapped.T, np.exp(-distances / 8), atol=0.06)
+    told = turn_of(RandomFourier(n_waves=2, bandwidth=1.0, seed=7), numeric_features("ab"))
+    assert told.weights[0, :2].round(6).tolist() == FIRST_WAVES
+
+
+FIRST_WAVES = [-0.639637, -0.528468]

@@ -1,0 +1,61 @@
+"""Parties with masked sums for the tests."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from cobasis.protocol.masks import MaskKey, Occasion
+from cobasis.protocol.totals import Layout, gram, ones_and
+
+NAMES = ("north", "south", "east")
+VECTORS = Path(__file__).parents[2] / "docs" / "reference" / "sums-vectors.json"
+LAYOUT = Layout(n_features=(2,), n_targets=1, one_hot=False, most_rows=1000)
+KEYS = {name: MaskKey(bytes([number]) * 32) for number, name in enumerate(NAMES, 1)}
+PUBLIC = {name: key.public for name, key in KEYS.items()}
+OCCASION = Occasion(salt=LAYOUT.digest(), round_id="icu-2026", exchange=1, attempt=1)
+
+
+def rows_of(name, *, n_rows=4):
+    """Some rows of two features and one target; the first cell lies between two multiples."""
+    rng = np.random.default_rng(NAMES.index(name))
+    table = rng.integers(-(2**10), 2**10, size=(n_rows, 3)) / 2**10
+    table[0, 0] = 2**-20 * 7.75
+    return table
+
+
+def sums_of(table, layout=LAYOUT):
+    """A party's sums over a table of features and targets."""
+    features, targets = np.split(table, [-layout.n_targets], axis=1)
+    whole = ones_and(features, targets, bits=layout.bits)
+    return gram([whole], width=whole.shape[1], bits=layout.bits)
+
+
+def message(name, *, sums=None, keys=None, occasion=OCCASION):
+    """What a party sends."""
+    made = sums_of(rows_of(name)) if sums is None else sums
+    return KEYS[name].masked(made, name=name, keys=keys or PUBLIC, occasion=occasion)
+
+
+def vectors():
+    """The published vectors, as this code makes them."""
+    return {
+        "format": "cobasis/sums/1",
+        "layout": json.loads(json.dumps(vars(LAYOUT))),
+        "bits": LAYOUT.bits,
+        "salt": OCCASION.salt.hex(),
+        "round_id": OCCASION.round_id,
+        "exchange": OCCASION.exchange,
+        "attempt": OCCASION.attempt,
+        "parties": [
+            {
+                "name": name,
+                "private_key": (bytes([number]) * 32).hex(),
+                "public_key": PUBLIC[name],
+                "rows": rows_of(name).tolist(),
+                "sums": sums_of(rows_of(name)).tolist(),
+                "masked": message(name).tolist(),
+            }
+            for number, name in enumerate(NAMES, 1)
+        ],
+    }

@@ -1,0 +1,186 @@
+"""Masked sums: nobody reads less than the total, and the total is exact."""
+
+import hashlib
+import hmac
+import json
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+
+from cobasis.errors import MessageError, OptionError, SecretError, StepError
+from cobasis.protocol.masks import MaskKey, Occasion
+from cobasis.protocol.totals import Layout, added, checked, ones_and
+from protocol.summed import (
+    KEYS,
+    LAYOUT,
+    NAMES,
+    OCCASION,
+    PUBLIC,
+    VECTORS,
+    message,
+    rows_of,
+    sums_of,
+    vectors,
+)
+
+WORD = 2**64
+
+
+def hkdf(secret, *, salt, info):
+    """RFC 5869 for 32 bytes, by hand."""
+    key = hmac.new(salt, secret, hashlib.sha256).digest()
+    return hmac.new(key, info + b"\x01", hashlib.sha256).digest()
+
+
+def mask(told, one, two, *, count):
+    """A pair's words as the reference page says, from one's private and two's public key."""
+    private = X25519PrivateKey.from_private_bytes(bytes.fromhex(one["private_key"]))
+    public = bytes.fromhex(two["public_key"])
+    pair = sorted((one, two), key=told["parties"].index)
+    words = [told["format"], told["round_id"], str(told["exchange"]), str(told["attempt"])]
+    parts = [each.encode() for each in (*words, *(each["name"] for each in pair))]
+    parts += [bytes.fromhex(each["public_key"]) for each in pair]
+    info = b"".join(len(part).to_bytes(4, "little") + part for part in parts)
+    shared = private.exchange(X25519PublicKey.from_public_bytes(public))
+    seed = hkdf(shared, salt=bytes.fromhex(told["salt"]), info=info)
+    key = hkdf(seed, salt=bytes(32), info=b"cobasis/1/mask")
+    drawn = Cipher(ChaCha20(key, bytes(16)), mode=None).encryptor().update(bytes(8 * count))
+    return [int.from_bytes(drawn[at : at + 8], "little") for at in range(0, 8 * count, 8)]
+
+
+def exact_sums(rows, *, bits):
+    """Z'Z in Python's integers, upper triangle."""
+    table = [[2**bits, *(int(each * 2**bits) for each in row)] for row in rows]
+    width = len(table[0])
+    pairs = [(i, j) for i in range(width) for j in range(i, width)]
+    return [sum(row[i] * row[j] for row in table) for i, j in pairs]
+
+
+def test_the_published_vectors_are_what_this_code_makes():
+    assert json.loads(VECTORS.read_text()) == vectors()
+
+
+def test_the_published_vectors_follow_from_the_reference_page_in_python_integers():
+    told = json.loads(VECTORS.read_text())
+    n_words = len(told["parties"][0]["sums"])
+    total = [0] * n_words
+    for one in told["parties"]:
+        assert one["sums"] == exact_sums(one["rows"], bits=told["bits"])
+        words = list(one["sums"])
+        for two in told["parties"]:
+            if two is not one:
+                sign = 1 if told["parties"].index(one) < told["parties"].index(two) else -1
+                drawn = mask(told, one, two, count=n_words)
+                words = [(a + sign * b) % WORD for a, b in zip(words, drawn, strict=True)]
+        assert one["masked"] == words
+        total = [(a + b) % WORD for a, b in zip(total, words, strict=True)]
+    right = [sum(each["sums"][at] for each in told["parties"]) for at in range(n_words)]
+    assert total == [each % WORD for each in right]
+
+
+def test_the_total_is_exact_and_any_two_of_three_files_show_nothing():
+    messages = {name: message(name) for name in NAMES}
+    total = sum(sums_of(rows_of(name)) for name in NAMES)
+    assert np.array_equal(added(messages.values()), total)
+    assert checked(LAYOUT, total, pairs=[False]).n_rows == 12
+    for missing in NAMES:
+        some = added(each for name, each in messages.items() if name != missing)
+        assert np.abs(some).astype(np.float64).max() > 2**50  # of rows it would be below 2**46
+        with pytest.raises(MessageError, match="what no rows have"):
+            checked(LAYOUT, some, pairs=[False])
+
+
+CHANGES = {
+    "another round": {"round_id": "icu-2027"},
+    "another exchange": {"exchange": 2},
+    "another attempt": {"attempt": 2},
+    "another roster": {"salt": bytes(32)},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_file_that_was_masked_for_something_else_voids_the_total(change):
+    other = Occasion(**{**vars(OCCASION), **CHANGES[change]})
+    files = [message("north", occasion=other), message("south"), message("east")]
+    with pytest.raises(MessageError, match=r"Nobody can say whose.*\[CB306\]"):
+        checked(LAYOUT, added(files), pairs=[False])
+
+
+def test_two_contents_under_one_mask_would_show_their_difference_so_masks_differ_by_attempt():
+    """What the rule of one content for one mask is for; the vault keeps it."""
+    changed = rows_of("north")[:-1]
+    same = message("north") - message("north", sums=sums_of(changed))
+    left = sums_of(rows_of("north")) - sums_of(changed)
+    assert np.array_equal(same.view(np.int64), left)  # the row that left, in clear
+    later = Occasion(**{**vars(OCCASION), "attempt": 2})
+    fresh = message("north") - message("north", sums=sums_of(changed), occasion=later)
+    assert not np.array_equal(fresh.view(np.int64), left)
+
+
+def test_a_key_that_is_none_or_not_in_the_roster_is_refused():
+    with pytest.raises(MessageError, match="'south' is none"):
+        message("north", keys={**PUBLIC, "south": bytes(32).hex()})
+    with pytest.raises(StepError, match="nothing would cancel"):
+        message("north", keys={**PUBLIC, "north": MaskKey().public})
+    with pytest.raises(SecretError, match="mask key"):
+        MaskKey(b"short")
+    assert KEYS["north"].public not in repr(KEYS["north"])
+
+
+WRONG = {
+    "a count that is no whole number": (0, 1),
+    "more squares than rows": (4, 2**50),
+    "a negative square": (4, -(2**50)),
+    "no Gram matrix": (1, 2**43),
+    "too many rows": (0, 2**40 * 1000),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_total_that_no_rows_have_is_refused(wrong):
+    total = sum(sums_of(rows_of(name)) for name in NAMES)
+    at, more = WRONG[wrong]
+    total[at] += more
+    with pytest.raises(MessageError, match="what no rows have"):
+        checked(LAYOUT, total, pairs=[False])
+
+
+def test_classes_that_do_not_add_up_and_pairs_off_the_circle_are_refused():
+    layout = Layout(n_features=(2, 2), n_targets=2, one_hot=True, most_rows=100)
+    angles, labels = np.arange(20.0), (np.arange(20) % 3 == 0).astype(int)
+    circle = np.column_stack([np.cos(angles), np.sin(angles)])
+
+    def total(first, second, targets):
+        parts = [sums_of(np.hstack([each, targets]), layout) for each in (first, second)]
+        return checked(layout, np.concatenate(parts), pairs=[True, True])
+
+    hot = np.eye(2)[labels]
+    assert total(circle, circle, hot).n_rows == 20
+    for bad in (hot * [1, 0], np.ones((20, 2)), hot * 0.5):
+        with pytest.raises(MessageError, match="what no rows have"):
+            total(circle, circle, bad)
+    with pytest.raises(MessageError, match="what no rows have"):
+        total(circle, circle * 0.9, hot)
+    parts = [sums_of(np.hstack([circle, each]), layout) for each in (hot, 1 - hot)]
+    with pytest.raises(MessageError, match="what no rows have"):
+        checked(layout, np.concatenate(parts), pairs=[True, True])
+
+
+def test_no_total_leaves_62_bits_and_a_sum_has_the_same_bits_in_any_order():
+    for most_rows in (1, 2**22, 2**22 + 1, 10**12):
+        layout = Layout(n_features=(3,), n_targets=1, one_hot=False, most_rows=most_rows)
+        assert most_rows * 4**layout.bits <= 2**62
+        assert layout.bits == 20 or (most_rows + 1) * 4 ** (layout.bits + 1) > 2**62
+    rng = np.random.default_rng(0)
+    table = rng.uniform(-1, 1, size=(20_000, 4))
+    table[:10] = 1.0
+    assert np.array_equal(sums_of(table), sums_of(rng.permutation(table)))
+
+
+@pytest.mark.parametrize("bad", [1.0001, -2.0, np.nan, np.inf])
+def test_numbers_beyond_their_range_are_refused(bad):
+    with pytest.raises(OptionError, match="no numbers from -1 to 1"):
+        ones_and(np.array([[0.5, bad]]), np.zeros((1, 1)), bits=20)
