@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (2_340, 1_390, 15),
     "analyst_side": (2_190, 1_710, 10),
     "bundle": (2_420, 1_800, 11),
-    "cli": (3_550, 2_690, 20),
+    "cli": (3_550, 2_700, 20),
     "cobasis": (460, 180, 5),
     "disk": (640, 420, 5),
     "estimators": (840, 460, 4),
@@ -33,13 +33,13 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "party_side": (3_110, 2_400, 12),
     "planning": (150, 80, 2),
     "privacy": (2_960, 1_970, 18),
-    "protocol": (5_280, 3_360, 27),
-    "report": (670, 530, 4),
+    "protocol": (5_290, 3_370, 27),
+    "report": (700, 560, 4),
     "tables": (970, 750, 4),
     "vault": (920, 660, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 33_090,
+    "tests": 33_190,
     "experiments and benchmarks": 11_180,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -28,10 +28,10 @@ def in_json(*arguments, folder):
     return json.loads(done.stdout)
 
 
-def test_the_demo_prints_its_four_numbers_a_warning_in_words_and_writes_one_page(tmp_path):
+def test_the_demo_prints_its_five_numbers_a_warning_in_words_and_writes_one_page(tmp_path):
     line = [sys.executable, "-m", "cobasis", "demo", *QUICK, "--anchor", "uniform"]
     done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=True)
-    for word in ("alone", "together", "consensus", "pooled", "bytes up", "a random turn", "A' A"):
+    for word in ("alone", "together", "consensus", "sums", "pooled", "a random turn", "A' A"):
         assert word in done.stdout
     assert "cobasis-report.html" in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["cobasis-report.html"]
@@ -45,7 +45,7 @@ def test_json_is_one_object_with_the_promised_keys_and_the_same_numbers_for_a_se
     assert keys | {"aligner", "anchor", "split", "seconds"} <= set(found)
     assert (found["data"], found["parties"], found["n_components"]) == ("diabetes", 4, 7)
     assert (found["aligner"], found["anchor"], found["split"]) == ("odc", "isometric", "iid")
-    means = ("alone", "together", "together_consensus", "pooled")
+    means = ("alone", "together", "together_consensus", "sums", "pooled")
     assert all(found[key] == same[key] <= 1 for key in means)
     assert (found["together"] != other["together"], other["seed"]) == (True, 3)
 
@@ -57,8 +57,8 @@ def test_every_option_changes_what_it_says(tmp_path):
     assert told == "{parties} {n_components} {aligner} {basis} {model}".format_map(found)
     line = "--parties 2 --basis public --anchor public --model svm --allow-row-carrying"
     found = in_json(*QUICK, *line.split(), folder=tmp_path)
-    told = "2 public public svm True None"
-    words = "{parties} {basis} {anchor} {model} {allow_row_carrying} {together_consensus}"
+    told = "2 public public svm True None None"
+    words = "{parties} {basis} {anchor} {model} {allow_row_carrying} {together_consensus} {sums}"
     assert words.format_map(found) == told
 
 

@@ -125,7 +125,7 @@ def demonstrated(split, seed):
     own = told["per_party"]["party-2"]
     keys = ("alone", "together", "together_consensus")
     return {
-        **{key: told[key] for key in (*keys, "pooled")},
+        **{key: told[key] for key in (*keys, "sums", "pooled")},
         "party-2": {key: own[key] for key in (*keys, "residual", "bytes_up")},
     }
 

@@ -28,17 +28,19 @@ def comparison(name, *, n_parties=None):
     return compare(deal(table, n_parties=n_parties, split="iid", seed=0), settings)
 
 
-def test_together_is_far_above_alone_and_a_consensus_basis_is_near_pooled():
+def test_together_is_far_above_alone_a_consensus_basis_is_near_pooled_and_sums_above():
     """Over ten seeds, of figures that tests/golden measures again."""
-    words, found = ("alone", "together", "together_consensus", "pooled"), {}
+    words, found = ("alone", "together", "together_consensus", "sums", "pooled"), {}
     for split in ("iid", "by-label"):
         runs = [told for case, told in recorded("demo").items() if case.startswith(f"{split},")]
         assert len(runs) == 10
         found[split] = 100 * np.mean([[told[word] for word in words] for told in runs], axis=0)
-    alone, together, consensus, pooled = found["iid"]
+    alone, together, consensus, sums, pooled = found["iid"]
+    assert sums >= 96.5
     assert together >= max(alone + 10, pooled - 3)
     assert consensus >= pooled - 1.5
-    alone, together, consensus, pooled = found["by-label"]
+    alone, together, consensus, sums, pooled = found["by-label"]
+    assert sums >= 96.5
     assert consensus >= pooled - 3
     assert together >= 80
     assert alone <= 20.5

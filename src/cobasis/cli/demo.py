@@ -34,7 +34,7 @@ def demo(
         bool, Option("--allow-row-carrying", help="Accept svm, which stores rows.")
     ] = False,
 ) -> None:
-    """Run a whole round on real data: alone, together, with a consensus basis, pooled.
+    """Run a whole round on real data: alone, together, consensus basis, sums, pooled.
 
     Parties draw secret bases and build uploads.
     The analyst aligns, certifies, trains and returns.
@@ -78,7 +78,7 @@ def _print(found: "Comparison", report: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from cobasis.report.pages import conclusion, means
+    from cobasis.report.pages import about_sums, conclusion, means
 
     def shown(value: float | None) -> str:
         if value is None:
@@ -87,11 +87,13 @@ def _print(found: "Comparison", report: Path) -> None:
 
     unit = "accuracy in %" if found.metric == "accuracy" else "R2"
     data, split, consensus = found.data.table.name, found.data.split, found.consensus or {}
-    table = Table(title=f"{data}, split {split}: {unit} on the test set")
-    for column in ("party", "alone", "together", "consensus", "pooled", "bytes up", "bytes down"):
+    table = Table(title=f"{data}, split {split}: {unit} on the test set; bytes up, down")
+    header = ("party", "alone", "together", "consensus", "sums", "pooled", "up", "down")
+    for column in header:
         table.add_column(column, justify="left" if column == "party" else "right")
     for name, traffic in found.round.traffic.items():
-        scores = (found.alone[name], found.together[name], consensus.get(name), found.pooled)
+        rows = (found.alone[name], found.together[name], consensus.get(name))
+        scores = (*rows, found.sums_score, found.pooled)
         label = name + (" (one class)" if name in found.one_class else "")
         table.add_row(label, *map(shown, scores), f"{traffic.up:,}", f"{traffic.down:,}")
     table.add_section()
@@ -99,6 +101,7 @@ def _print(found: "Comparison", report: Path) -> None:
     console = Console(highlight=False)
     console.print(table)
     console.print(conclusion(found))
+    console.print(about_sums(found))
     if found.consensus_refusal:
         console.print(f"No consensus basis: {found.consensus_refusal}")
     certificate = found.round.analyst.certificate

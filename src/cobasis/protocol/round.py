@@ -274,11 +274,7 @@ class SumsRound(Simulated):
             each = self.traffic[name]
             rows.append((name, f"{each.up:,}", f"{each.down:,}"))
         chosen, share = terms.maps[result.chosen], result.rows_per_feature
-        told = (
-            f"{result.total.n_rows:,} rows, {share:.3g} a feature: {result.light}. Below 5 (red) "
-            "the total tells of nearly everybody whether they are in it, from 20 on (green) of "
-            "hardly anybody."
-        )
+        told = f"{result.total.n_rows:,} rows, {share:.3g} a feature: {result.light}."
         return Table(
             title=(
                 f"Round {self.agreement.round_id}: {self.agreement.task}, masked sums of "
@@ -289,7 +285,7 @@ class SumsRound(Simulated):
             n_rows=len(self.parties),
             notes=(
                 f"Map {result.chosen + 1} of {len(terms.maps)} by evidence: {chosen!r}.",
-                told,
+                f"{told} {result.meaning}",
             ),
         )
 

@@ -33,15 +33,29 @@ class SumsResult:
     total: Total = field(repr=False)
 
     @property
+    def n_features(self) -> int:
+        """D of the chosen map."""
+        return self.total.layout.n_features[self.chosen]
+
+    @property
     def rows_per_feature(self) -> float:
         """n/D: below 20 the total tells who was in it, below 5 of nearly everybody."""
-        return self.total.n_rows / self.total.layout.n_features[self.chosen]
+        return self.total.n_rows / self.n_features
 
     @property
     def light(self) -> str:
         """Say by a traffic light how far the total is an aggregate: red, amber or green."""
         found = self.rows_per_feature
         return "red" if found < RED else "amber" if found < AMBER else "green"
+
+    @property
+    def meaning(self) -> str:
+        """Say what the light stands for."""
+        return {
+            "red": "The total tells of nearly everybody whether they are in it.",
+            "amber": "The total tells of some whether they are in it.",
+            "green": "The total tells of hardly anybody whether they are in it.",
+        }[self.light]
 
 
 class SumsAnalyst:

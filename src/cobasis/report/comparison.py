@@ -1,4 +1,4 @@
-"""Alone, together, together with a consensus basis, pooled: the four numbers that matter."""
+"""Alone, together, with a consensus basis, masked sums, pooled: the five numbers that matter."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -18,8 +18,9 @@ from cobasis.models import ModelName, Task
 from cobasis.models.passes import Labels
 from cobasis.models.trainer import train
 from cobasis.protocol.messages import figure_of
-from cobasis.protocol.round import Round
+from cobasis.protocol.round import Round, SumsRound
 from cobasis.protocol.simulation import simulate
+from cobasis.protocol.sums_terms import FEWEST_PARTIES
 from cobasis.report import DataName, Split
 
 
@@ -72,6 +73,8 @@ class Comparison:
     together: Mapping[str, float]
     consensus: Mapping[str, float] | None  # None where the table of bases forbids it
     consensus_refusal: str  # why there is none
+    sums: SumsRound | None  # None of fewer than three parties
+    sums_score: float | None  # the same for every party
     pooled: float  # one model on everybody's raw rows
     one_class: tuple[str, ...]  # parties that alone can only repeat their one class
     round: Round  # behind `together`
@@ -100,6 +103,12 @@ def compare(
         tell("together with a consensus basis: one small exchange more")
         common = _round(data, replace(settings, basis="consensus"))
         consensus = common.score(data.test_rows, data.test_labels)
+    sums, sums_score = None, None
+    if len(data.rows) >= FEWEST_PARTIES:
+        tell("masked sums: the same rows as another release")
+        rng, task = np.random.default_rng(settings.seed), data.table.task
+        sums = simulate(data.rows, rng=rng, release="sums", task=task, features=data.table.features)
+        sums_score = next(iter(sums.score(data.test_rows, data.test_labels).values()))
     tell("alone: every party by itself")
     alone = {name: _raw_score(*rows, data, settings) for name, rows in data.rows.items()}
     tell("pooled: what nobody may do")
@@ -112,6 +121,8 @@ def compare(
         together=together.score(data.test_rows, data.test_labels),
         consensus=consensus,
         consensus_refusal=refusal,
+        sums=sums,
+        sums_score=sums_score,
         pooled=pooled,
         one_class=tuple(name for name, rows in data.rows.items() if _one_class(rows[1], data)),
         round=together,

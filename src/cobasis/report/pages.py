@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from cobasis.protocol.card import ModelCard
     from cobasis.report.comparison import Comparison
 
-_LEGEND: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 4}
+_LEGEND: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 5}
 INK, GREY = "#1f2933", "#9aa5b1"
 ALONE, TOGETHER, CONSENSUS, POOLED = "#c8553d", "#2a6f97", "#3a9b78", "#1f2933"
+SUMS = "#8a5aa8"
 
 
 def scores_chart(found: "Comparison") -> str:
-    """Draw each party's score: alone, together, with a consensus basis; pooled as a line."""
+    """Draw each party's score: alone, together, by consensus; sums and pooled as lines."""
     names = list(found.alone)
     series = [("alone", found.alone, ALONE), ("together", found.together, TOGETHER)]
     if found.consensus is not None:
@@ -37,6 +38,8 @@ def scores_chart(found: "Comparison") -> str:
     for index, (label, scores, colour) in enumerate(series):
         places = np.arange(len(names)) + (index - (len(series) - 1) / 2) * width
         axes.bar(places, [scores[name] for name in names], width, color=colour, label=label)
+    if found.sums_score is not None:
+        axes.axhline(found.sums_score, color=SUMS, linewidth=1.5, linestyle=":", label="sums")
     axes.axhline(found.pooled, color=POOLED, linewidth=1.5, linestyle="--", label="pooled")
     axes.set_xticks(range(len(names)), names)
     axes.set_ylabel(f"{found.metric} on the common test set")
@@ -104,6 +107,7 @@ def render_comparison(found: "Comparison") -> str:
         certificate=analyst.certificate,
         means=means(found),
         conclusion=conclusion(found),
+        about_sums=about_sums(found),
         seen=_what_each_role_saw(found),
         scores=scores_chart(found),
         angles=angles_chart({name: each.read_image() for name, each in analyst.uploads.items()}),
@@ -111,17 +115,18 @@ def render_comparison(found: "Comparison") -> str:
 
 
 def means(found: "Comparison") -> dict[str, float | None]:
-    """Return the four numbers, each as mean over parties."""
+    """Return the five numbers, each as mean over parties."""
     return {
         "alone": _mean(found.alone),
         "together": _mean(found.together),
         "together_consensus": None if found.consensus is None else _mean(found.consensus),
+        "sums": found.sums_score,
         "pooled": found.pooled,
     }
 
 
 def conclusion(found: "Comparison") -> str:
-    """Return in one sentence what the four numbers say of taking part."""
+    """Return in one sentence what the five numbers say of taking part."""
     alone = _mean(found.alone)
 
     def gain(value: float) -> str:
@@ -132,7 +137,20 @@ def conclusion(found: "Comparison") -> str:
     said = f"Against being alone, taking part brings the average party {together}"
     if found.consensus:
         said += f", with a consensus basis {gain(_mean(found.consensus))}"
+    if found.sums_score is not None:
+        said += f", with masked sums {gain(found.sums_score)}"
     return f"{said}; pooling all rows would bring {gain(found.pooled)}."
+
+
+def about_sums(found: "Comparison") -> str:
+    """Return in one sentence how far the total of sums is an aggregate."""
+    if found.sums is None:
+        return "No sums: of fewer than three parties each would read the other's off the total."
+    told = found.sums.result
+    return (
+        f"Sums: {told.total.n_rows:,} rows, {told.rows_per_feature:.3g} for each of the "
+        f"{told.n_features:,} features: {told.light}. {told.meaning}"
+    )
 
 
 def _mean(scores: Mapping[str, float]) -> float:
@@ -167,6 +185,7 @@ def as_json(found: "Comparison") -> dict[str, Any]:
         "metric": found.metric,
         **means(found),
         "conclusion": conclusion(found),
+        "sums_told": about_sums(found),
         "parties": len(found.alone),
         **asdict(found.settings),
         "split": found.data.split,
