@@ -26,7 +26,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "cobasis": (460, 180, 5),
     "disk": (640, 420, 5),
     "estimators": (840, 460, 4),
-    "features": (1_080, 690, 6),
+    "features": (1_220, 770, 6),
     "keys": (230, 170, 2),
     "linalg": (730, 450, 6),
     "models": (3_130, 2_200, 13),
@@ -39,8 +39,8 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (920, 660, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 33_190,
-    "experiments and benchmarks": 11_180,
+    "tests": 33_270,
+    "experiments and benchmarks": 11_330,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cobasis.features.contract import NumericFeature as NumericFeature
     from cobasis.features.contract import numeric_features as numeric_features
     from cobasis.features.maps import Columns as Columns
+    from cobasis.features.maps import Mixed as Mixed
     from cobasis.features.maps import RandomFourier as RandomFourier
     from cobasis.models.trainer import train as train
     from cobasis.protocol.agreement import Agreement as Agreement
@@ -56,6 +57,7 @@ _HOMES = {
     "GOPP": "algorithms.gopp",
     "Imakura": "algorithms.imakura",
     "Kawakami": "algorithms.kawakami",
+    "Mixed": "features.maps",
     "NumericFeature": "features.contract",
     "ODC": "algorithms.odc",
     "Party": "protocol.party",

@@ -3,13 +3,21 @@
 import numpy as np
 import polars as pl
 import pytest
+from pydantic import ValidationError
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.linear_model import Ridge
 
 from cobasis.errors import AgreementError
 from cobasis.features.contract import CategoryFeature, NumericFeature, numeric_features
 from cobasis.features.encoder import encode
-from cobasis.features.maps import Columns, RandomFourier, turn_of
+from cobasis.features.maps import (
+    Columns,
+    Mixed,
+    RandomFourier,
+    refuse_unfit,
+    turn_of,
+    width_under,
+)
 from cobasis.models.evidence import fit_total
 from cobasis.protocol.totals import Layout, checked, gram, ones_and
 
@@ -27,7 +35,7 @@ def gram_of(features, targets, *, one_hot):
     )
     table = ones_and(features, targets, bits=layout.bits)
     sums = gram([table[::2], table[1::2]], width=layout.widths[0], bits=layout.bits)
-    total = checked(layout, sums, pairs=[False])
+    total = checked(layout, sums, n_waves=[0])
     return total.grams[0], table * 2.0**-layout.bits
 
 
@@ -68,6 +76,9 @@ def test_the_map_of_columns_reaches_from_minus_one_to_one_and_needs_a_range():
         turn_of(Columns(), numeric_features(["pulse"]))
 
 
+FIRST_WAVES = [-0.639637, -0.528468]
+
+
 def test_random_features_have_length_one_give_the_kernel_and_never_change():
     turn = turn_of(RandomFourier(n_waves=5_000, bandwidth=2.0, seed=7), numeric_features("ab"))
     rows = np.array([[0.0, 0.0], [1.0, -1.0], [50.0, 3.0]])
@@ -79,4 +90,50 @@ def test_random_features_have_length_one_give_the_kernel_and_never_change():
     assert told.weights[0, :2].round(6).tolist() == FIRST_WAVES
 
 
-FIRST_WAVES = [-0.639637, -0.528468]
+def test_the_mixed_map_is_normal_scores_in_waves_beside_hats_at_knots():
+    """Against scipy's interpolation, and made of shares that many rows have alike."""
+    rng = np.random.default_rng(3)
+    table = np.column_stack([rng.exponential(size=400), rng.integers(0, 3, size=400)])
+    each = Mixed.from_public_rows(
+        table, pieces=8, n_waves=40, bandwidth=1.5, columns_per_wave=1, seed=1
+    )
+    features = numeric_features("ab")
+    turn = turn_of(each, features)
+    rows = np.vstack([table[:50], [[-5.0, 0.5], [1e3, 9.0]]])
+    mapped = turn.apply(rows)
+    assert mapped.shape == (52, width_under(each, features))
+    np.testing.assert_allclose(np.sum(mapped[:, :80] ** 2, axis=1), 1.0, rtol=1e-12)
+    hats, at = np.sqrt(2) * mapped[:, 80:], 0
+    for column, own in enumerate(each.knots):
+        places = np.unique(own)
+        for number in range(1, len(places)):
+            hat = np.interp(rows[:, column], places, np.eye(len(places))[number])
+            np.testing.assert_allclose(hats[:, at], hat, atol=1e-8)
+            at += 1
+    assert at == hats.shape[1] == 8 + 2
+    # a wave is of one column: a change of the other leaves it, and both are used
+    moved = turn.apply(rows + np.array([0.3, 0.0]))[:, :80] - mapped[:, :80]
+    assert 0 < np.count_nonzero(np.abs(moved).max(axis=0) < 1e-9) < 80
+
+
+def test_a_column_that_bends_is_learned_by_mixed_and_not_by_a_straight_line():
+    rng = np.random.default_rng(4)
+    rows = rng.uniform(-1, 1, size=(600, 2))
+    targets = np.where(rows[:, 0] > 0.2, 0.5, -0.5) + 0.05 * rng.normal(size=600)
+    features = [NumericFeature(name=name, low=-1.0, high=1.0) for name in "ab"]
+    missed = {}
+    for each in (Columns(), Mixed.from_public_rows(rows, n_waves=50)):
+        turn = turn_of(each, features)
+        found, _ = gram_of(turn.apply(rows[:400]), targets[:400, None], one_hot=False)
+        fitted = fit_total(found, n_targets=1).fitted.apply(turn.apply(rows[400:]))[:, 0]
+        missed[each.kind] = np.mean((fitted - targets[400:]) ** 2)
+    assert missed["mixed"] < 0.3 * missed["columns"]
+
+
+def test_knots_of_other_columns_and_knots_that_fall_are_refused():
+    one = Mixed(knots=((0.0, 1.0),))
+    with pytest.raises(AgreementError, match=r"has knots of 1 columns.*become 2"):
+        refuse_unfit(one, numeric_features("ab"))
+    for knots in (((1.0, 0.0),), ((1.0, 1.0),), ((0.0, 2.0, 1.0),)):
+        with pytest.raises(ValidationError, match="do not rise"):
+            Mixed(knots=knots)

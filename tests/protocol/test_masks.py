@@ -85,12 +85,12 @@ def test_the_total_is_exact_and_any_two_of_three_files_show_nothing():
     messages = {name: message(name) for name in NAMES}
     total = sum(sums_of(rows_of(name)) for name in NAMES)
     assert np.array_equal(added(messages.values()), total)
-    assert checked(LAYOUT, total, pairs=[False]).n_rows == 12
+    assert checked(LAYOUT, total, n_waves=[0]).n_rows == 12
     for missing in NAMES:
         some = added(each for name, each in messages.items() if name != missing)
         assert np.abs(some).astype(np.float64).max() > 2**50  # of rows it would be below 2**46
         with pytest.raises(MessageError, match="what no rows have"):
-            checked(LAYOUT, some, pairs=[False])
+            checked(LAYOUT, some, n_waves=[0])
 
 
 CHANGES = {
@@ -106,7 +106,7 @@ def test_a_file_that_was_masked_for_something_else_voids_the_total(change):
     other = Occasion(**{**vars(OCCASION), **CHANGES[change]})
     files = [message("north", occasion=other), message("south"), message("east")]
     with pytest.raises(MessageError, match=r"Nobody can say whose.*\[CB306\]"):
-        checked(LAYOUT, added(files), pairs=[False])
+        checked(LAYOUT, added(files), n_waves=[0])
 
 
 def test_two_contents_under_one_mask_would_show_their_difference_so_masks_differ_by_attempt():
@@ -145,7 +145,7 @@ def test_a_total_that_no_rows_have_is_refused(wrong):
     at, more = WRONG[wrong]
     total[at] += more
     with pytest.raises(MessageError, match="what no rows have"):
-        checked(LAYOUT, total, pairs=[False])
+        checked(LAYOUT, total, n_waves=[0])
 
 
 def test_classes_that_do_not_add_up_and_pairs_off_the_circle_are_refused():
@@ -155,7 +155,7 @@ def test_classes_that_do_not_add_up_and_pairs_off_the_circle_are_refused():
 
     def total(first, second, targets):
         parts = [sums_of(np.hstack([each, targets]), layout) for each in (first, second)]
-        return checked(layout, np.concatenate(parts), pairs=[True, True])
+        return checked(layout, np.concatenate(parts), n_waves=[1, 1])
 
     hot = np.eye(2)[labels]
     assert total(circle, circle, hot).n_rows == 20
@@ -166,7 +166,7 @@ def test_classes_that_do_not_add_up_and_pairs_off_the_circle_are_refused():
         total(circle, circle * 0.9, hot)
     parts = [sums_of(np.hstack([circle, each]), layout) for each in (hot, 1 - hot)]
     with pytest.raises(MessageError, match="what no rows have"):
-        checked(layout, np.concatenate(parts), pairs=[True, True])
+        checked(layout, np.concatenate(parts), n_waves=[1, 1])
 
 
 def test_no_total_leaves_62_bits_and_a_sum_has_the_same_bits_in_any_order():

@@ -19,7 +19,8 @@ from cobasis.errors import (
     UnknownPartyError,
 )
 from cobasis.features.encoder import encode
-from cobasis.features.maps import turn_of
+from cobasis.features.maps import Mixed, turn_of
+from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.masks import MaskKey, SumsParty
 from cobasis.protocol.sums import SumsAnalyst
@@ -107,6 +108,20 @@ def test_columns_give_the_pooled_regression_in_the_targets_own_units():
     np.testing.assert_allclose(done.predict(table)["south"], right.predict(whole), atol=1e-5 * span)
     assert done.score(table, target)["north"] > 0.51
     assert done.result.model.family == "linear"
+
+
+def test_the_model_of_the_mixed_map_is_a_chain_that_predicts_as_its_features_do():
+    table, labels = some()
+    each = Mixed.from_public_rows(table, pieces=6, n_waves=20)
+    features = numeric_features("abcd")
+    done = simulate(dealt(table, labels), rng=np.random.default_rng(0), release="sums", maps=[each])
+    outer = table * 1.5  # beyond the last knots as well
+    right = done.result.found[0].fitted.apply(turn_of(each, features).apply(outer))[:, 1]
+    scores = done.result.model.scores(outer, method="decision_function")
+    np.testing.assert_allclose(scores, 2 * right - 1, atol=1e-8)
+    told = encode_chain(done.result.model)
+    again = decode_chain(told, n_components=4, task="classification", n_classes=2)
+    np.testing.assert_array_equal(again.predict(outer), done.result.model.predict(outer))
 
 
 def test_how_rows_are_dealt_changes_no_bit_of_the_model():

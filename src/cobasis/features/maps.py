@@ -7,13 +7,15 @@ rows have a bound. Random Fourier features have length 1 for every row, whatever
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, TypeAlias
+from itertools import pairwise
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+import scipy
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from cobasis.errors import AgreementError
-from cobasis.features.contract import Feature, NumericFeature, width_of
+from cobasis.features.contract import Feature, Finite, NumericFeature, width_of
 from cobasis.features.encoder import encoded_columns
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.rng import KeyStream
@@ -21,25 +23,27 @@ from cobasis.linalg.rng import KeyStream
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """A map of encoded rows: an affine one, whose numbers may be angles of cosines and sines."""
+    """A map of encoded rows: bends, an affine map, and cosines of what that gives."""
 
     weights: Matrix = field(repr=False)
     offset: Matrix = field(repr=False)
-    cosines: bool
-
-    @property
-    def factor(self) -> float:
-        """What each cosine is multiplied by, so that all of a row have length 1."""
-        return np.sqrt(2.0 / len(self.offset)) if self.cosines else 1.0
+    factor: Matrix = field(repr=False)  # what each feature is multiplied by at last
+    n_waves: int  # features begin with so many cosines, then as many sines; 0 of an affine map
+    bends: tuple[Matrix, Matrix] | None = field(default=None, repr=False)
 
     def apply(self, rows: Matrix) -> Matrix:
         """Map encoded rows."""
+        if self.bends is not None:
+            rows = np.maximum(rows @ self.bends[0] + self.bends[1], 0.0)
         mapped: Matrix = rows @ self.weights
         mapped += self.offset
-        if self.cosines:
+        if self.n_waves:
             np.cos(mapped, out=mapped)
-            mapped *= self.factor
+        mapped *= self.factor
         return mapped
+
+
+Knots = Annotated[tuple[Finite, ...], Field(min_length=2, max_length=257)]
 
 
 class Columns(BaseModel):
@@ -92,12 +96,92 @@ class RandomFourier(BaseModel):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
 
 
-FeatureMap: TypeAlias = Annotated[Columns | RandomFourier, Field(discriminator="kind")]
+class Mixed(BaseModel):
+    """Waves of a few columns each, on normal scores, beside every column bent at its knots.
+
+    Attributes
+    ----------
+    kind : {"mixed"}
+        What tells it from other maps.
+    knots : tuple of tuple of float
+        For each encoded column what splits its values into shares of one size, lowest first, as
+        `from_public_rows` makes them; values that many rows share stand more than once.
+    n_waves : int
+        Each wave gives two features.
+    bandwidth : float
+        As of `RandomFourier`, on normal scores, whose variance is about 1.
+    columns_per_wave : int
+        A wave is of so many columns, drawn at random.
+    seed : int
+        Of the waves; public.
+
+    Notes
+    -----
+    **Who sees what.** Public: take knots from a code book or from public rows, not from private
+    ones. **Cost.** As of as many columns as there are knots.
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    kind: Literal["mixed"] = "mixed"
+    knots: Annotated[tuple[Knots, ...], Field(min_length=1)]
+    n_waves: Annotated[int, Field(ge=1, le=10_000)] = 500
+    bandwidth: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.5
+    columns_per_wave: Annotated[int, Field(ge=1, le=10)] = 3
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+
+    @field_validator("knots")
+    @classmethod
+    def _ascends(cls, knots: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
+        """Refuse knots that do not rise from the first to the last."""
+        for each in knots:
+            if each[0] == each[-1] or any(low > high for low, high in pairwise(each)):
+                raise ValueError("a column's knots do not rise from the first to the last")
+        return knots
+
+    @classmethod
+    def from_public_rows(cls, rows: Matrix, *, pieces: int = 32, **options: Any) -> Self:  # noqa: ANN401
+        """Take knots from public rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_public, n_features)
+            Encoded: with agreed centres and scales, categories as zeros and ones.
+        pieces : int
+            Into how many shares of one size the knots split a column.
+        **options
+            The other attributes.
+
+        Returns
+        -------
+        Mixed
+            The map, to be agreed on.
+        """
+        shares = np.quantile(rows, np.linspace(0.0, 1.0, pieces + 1), axis=0).T.tolist()
+        knots = (each if each[0] < each[-1] else (each[0], each[0] + 1.0) for each in shares)
+        return cls(knots=tuple(map(tuple, knots)), **options)
+
+
+FeatureMap: TypeAlias = Annotated[Columns | RandomFourier | Mixed, Field(discriminator="kind")]
 
 
 def width_under(each: FeatureMap, features: Sequence[Feature]) -> int:
     """Return how many numbers a map makes of a row."""
-    return width_of(features) if isinstance(each, Columns) else 2 * each.n_waves
+    if isinstance(each, Columns):
+        return width_of(features)
+    knots = each.knots if isinstance(each, Mixed) else ()
+    return 2 * each.n_waves + sum(len({*own}) - 1 for own in knots)
+
+
+def refuse_unfit(each: FeatureMap, features: Sequence[Feature]) -> None:
+    """Raise AgreementError for columns without a range, or knots of other columns."""
+    if isinstance(each, Columns):
+        _ranges(features)
+    elif isinstance(each, Mixed) and len(each.knots) != width_of(features):
+        raise AgreementError(
+            f"the map 'mixed' has knots of {len(each.knots)} columns, and the features become "
+            f"{width_of(features)}. Make knots of the encoded columns, in their order."
+        )
 
 
 def turn_of(each: FeatureMap, features: Sequence[Feature]) -> Turn:
@@ -106,10 +190,51 @@ def turn_of(each: FeatureMap, features: Sequence[Feature]) -> Turn:
         return _ranges(features)
     # The keyed stream and not NumPy's generator: whoever reads the agreement in ten years, on
     # whatever machine, has to draw the very same waves, or sums of two maps would be added.
-    key = hashlib.sha256(f"cobasis/waves/{each.seed}".encode()).digest()
-    waves = KeyStream(key, "waves").normal((width_of(features), each.n_waves)) / each.bandwidth
+    stream = KeyStream(hashlib.sha256(f"cobasis/waves/{each.seed}".encode()).digest(), "waves")
+    waves = stream.normal((width_of(features), each.n_waves)) / each.bandwidth
     sides = np.repeat([0.0, -np.pi / 2], each.n_waves)  # sin x = cos(x - pi / 2)
-    return Turn(weights=np.hstack([waves, waves]), offset=sides, cosines=True)
+    factor = np.full(2 * each.n_waves, each.n_waves**-0.5)
+    weights = np.hstack([waves, waves])
+    if isinstance(each, Mixed):
+        for wave in range(each.n_waves):
+            others = stream.permutation(len(waves))[each.columns_per_wave :]
+            weights[others, wave] = weights[others, each.n_waves + wave] = 0.0
+        return _mixed(each, weights, sides, factor)
+    return Turn(weights=weights, offset=sides, factor=factor, n_waves=each.n_waves)
+
+
+SMALL = 1e-4
+
+
+def _mixed(each: Mixed, waves: Matrix, sides: Matrix, factor: Matrix) -> Turn:
+    """Write normal scores and hats as sums of bends, max(x - knot, 0), and waves of the scores."""
+    # A hat goes through the cosines as well, so that a map is one chain of layers: for small x,
+    # cos(x - pi / 2) / SMALL is x / SMALL to a share of SMALL^2 / 6 = 2e-9, which cutting exceeds.
+    n_columns, n_bends = len(each.knots), sum(len({*knots}) for knots in each.knots)
+    n_hats = n_bends - n_columns
+    first, moved = np.zeros((n_columns, n_bends)), np.zeros(n_bends)
+    scores, hats = np.zeros((n_bends, n_columns)), np.zeros((n_bends, n_hats))
+    level, at, hat = np.zeros(n_columns), 0, 0
+    for column, knots in enumerate(each.knots):
+        places, counts = np.unique(knots, return_counts=True)
+        ranks = np.cumsum(counts) - counts / 2
+        values = np.column_stack(
+            [scipy.special.ndtri(ranks / len(knots)), np.eye(len(places))[:, 1:]]
+        )
+        slopes = np.diff(values, axis=0) / np.diff(places)[:, None]
+        turns = np.diff(np.vstack([0 * slopes[:1], slopes, 0 * slopes[:1]]), axis=0)
+        here = slice(at, at + len(places))
+        first[column, here], moved[here] = 1.0, -places
+        scores[here, column], level[column] = turns[:, 0], values[0, 0]
+        hats[here, hat : hat + len(places) - 1] = SMALL * turns[:, 1:]
+        at, hat = at + len(places), hat + len(places) - 1
+    return Turn(
+        bends=(first, moved),
+        weights=np.hstack([scores @ waves, hats]),
+        offset=np.concatenate([level @ waves + sides, np.full(n_hats, -np.pi / 2)]),
+        factor=np.concatenate([factor, np.full(n_hats, 1 / SMALL / np.sqrt(n_columns))]),
+        n_waves=each.n_waves,
+    )
 
 
 def _ranges(features: Sequence[Feature]) -> Turn:
@@ -126,4 +251,9 @@ def _ranges(features: Sequence[Feature]) -> Turn:
                 )
             halves[at] = (each.high - each.low) / 2 / each.scale
             middles[at] = ((each.high + each.low) / 2 - each.centre) / each.scale
-    return Turn(weights=np.diag(1.0 / halves), offset=-middles / halves, cosines=False)
+    return Turn(
+        weights=np.diag(1.0 / halves),
+        offset=-middles / halves,
+        factor=np.ones(len(halves)),
+        n_waves=0,
+    )

@@ -22,7 +22,7 @@ from cobasis.features.contract import (
     width_of,
 )
 from cobasis.features.encoder import column_names, encode
-from cobasis.features.maps import Columns, RandomFourier
+from cobasis.features.maps import Columns, Mixed, RandomFourier
 from cobasis.linalg.arrays import Matrix, as_table
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.models import ModelName, Task
@@ -133,9 +133,9 @@ def _not_of_sums(given: Mapping[str, Any]) -> Iterator[str]:
     if maps is not None and not (
         isinstance(maps, Sequence)
         and 0 < len(maps) <= MOST_MAPS
-        and all(isinstance(each, Columns | RandomFourier) for each in maps)
+        and all(isinstance(each, Columns | RandomFourier | Mixed) for each in maps)
     ):
-        yield f"maps are not 1 to {MOST_MAPS} of Columns() and RandomFourier(bandwidth=...)"
+        yield f"maps are not 1 to {MOST_MAPS} of Columns, RandomFourier and Mixed"
 
 
 def round_of_sums(*, rows: Rows, **given: Any) -> SumsRound:  # noqa: ANN401

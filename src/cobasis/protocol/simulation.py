@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cobasis.algorithms import AlignerName, AnchorKind, BasisName, SpanCondition
     from cobasis.algorithms.base import Aligner
     from cobasis.features.contract import CategoryFeature, NumericFeature
-    from cobasis.features.maps import Columns, RandomFourier
+    from cobasis.features.maps import Columns, Mixed, RandomFourier
     from cobasis.models import Estimator, ModelName, Task
     from cobasis.protocol.dp_terms import DPTerms
     from cobasis.protocol.round import Round, Rows, SumsRound
@@ -48,7 +48,7 @@ def simulate(
     rng: np.random.Generator,
     release: Literal["sums"],
     task: Task = ...,
-    maps: Sequence[Columns | RandomFourier] | None = ...,
+    maps: Sequence[Columns | RandomFourier | Mixed] | None = ...,
     features: Iterable[NumericFeature | CategoryFeature] | None = ...,
 ) -> SumsRound: ...
 def simulate(
@@ -58,7 +58,7 @@ def simulate(
     n_components: int | None = None,
     task: Task = "classification",
     release: Release = "rows",
-    maps: Sequence[Columns | RandomFourier] | None = None,
+    maps: Sequence[Columns | RandomFourier | Mixed] | None = None,
     aligner: AlignerName | Aligner = "odc",
     anchor: AnchorKind = "isometric",
     n_anchor_rows: int | None = None,
@@ -88,7 +88,7 @@ def simulate(
     release : {"rows", "sums"}
         What a party's message holds: projected rows, or masked sums. With "sums" only `task`,
         `maps` and `features` are taken of the other options, and the model is ridge regression.
-    maps : sequence of Columns or RandomFourier, optional
+    maps : sequence of Columns, RandomFourier or Mixed, optional
         Of which the sums are made; evidence chooses one. By default 1,000 random Fourier
         features of three bandwidths: half, once and twice the root of half the summed variance
         of all encoded columns.

@@ -113,7 +113,7 @@ class SumsAnalyst:
         turns = [turn_of(each, agreement.features) for each in self.terms.maps]
         words = added(each.words for each in self.received.values())
         with one_blas_thread():
-            total = checked(layout, words, pairs=[each.cosines for each in turns])
+            total = checked(layout, words, n_waves=[each.n_waves for each in turns])
             found = tuple(fit_total(each, n_targets=layout.n_targets) for each in total.grams)
         chosen = min(range(len(found)), key=lambda at: found[at].surprise)
         model = _chain(turns[chosen], found[chosen], total, terms=self.terms)
@@ -137,11 +137,13 @@ def _chain(turn: Turn, found: Evident, total: Total, *, terms: SumsTerms) -> Cha
         low, high = terms.target_range
         half = (high - low) / 2
         weights, offset = half * weights, half * offset + (low + half)
-    mapped = Affine(weights=turn.weights, offset=turn.offset)
-    layers: list[Layer] = [mapped, "Cos"] if turn.cosines else [mapped]
+    layers: list[Layer] = [Affine(weights=turn.weights, offset=turn.offset)]
+    if turn.bends is not None:
+        layers[:0] = [Affine(weights=turn.bends[0], offset=turn.bends[1]), "Relu"]
+    layers += ["Cos"] * bool(turn.n_waves)
     return chain_of(
-        "rff" if turn.cosines else "linear",
-        folded([*layers, Affine(weights=turn.factor * weights, offset=offset)]),
+        "rff" if turn.n_waves else "linear",
+        folded([*layers, Affine(weights=turn.factor[:, None] * weights, offset=offset)]),
         present=present,
         n_classes=layout.n_targets if layout.one_hot else 0,
         head="decision",

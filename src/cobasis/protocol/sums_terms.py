@@ -7,7 +7,7 @@ from pydantic import Field
 
 from cobasis.errors import StepError
 from cobasis.features.contract import Finite
-from cobasis.features.maps import Columns, FeatureMap, turn_of, width_under
+from cobasis.features.maps import FeatureMap, refuse_unfit, width_under
 from cobasis.protocol.enrolment import Strict
 from cobasis.protocol.totals import Layout
 
@@ -34,7 +34,7 @@ class SumsTerms(Strict):
 
     Attributes
     ----------
-    maps : tuple of Columns or RandomFourier
+    maps : tuple of Columns, RandomFourier or Mixed
         Feature maps, each with a total of its own; the analyst takes the one with the largest
         evidence.
     most_rows : int
@@ -78,8 +78,8 @@ def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[s
         yield f"target_range={terms.target_range} does not go from low to high"
     if not terms.least_rows <= terms.most_rows <= terms.most_rows_in_all:
         yield "least_rows, most_rows and most_rows_in_all are not in this order"
-    if any(isinstance(each, Columns) for each in terms.maps):
-        turn_of(Columns(), agreement.features)  # which refuses a number without a range
+    for each in terms.maps:
+        refuse_unfit(each, agreement.features)
 
 
 def terms_of(agreement: "Agreement") -> SumsTerms:

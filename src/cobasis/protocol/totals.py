@@ -23,7 +23,7 @@ Integers = npt.NDArray[np.int64]
 FORMAT = "cobasis/sums/1"
 MOST_BITS, _SIGNED_BITS, _EXACT_BITS = 20, 62, 53
 _ROUNDING = 1e-9
-"""How far below zero, relative to the trace, a Gram matrix's smallest eigenvalue may be."""
+"""How far beyond 1 a number may be, and a smallest eigenvalue below zero relative to the trace."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +102,8 @@ class Total:
     grams: tuple[Matrix, ...]  # Z'Z of each map, in Z's own units
 
 
-def checked(layout: Layout, words: Integers, *, pairs: Iterable[bool]) -> Total:
-    """Return the total, or refuse what no rows can add up to; of pairs say which maps have them.
+def checked(layout: Layout, words: Integers, *, n_waves: Iterable[int]) -> Total:
+    """Return the total, or refuse what no rows can add up to; of each map the waves are told.
 
     A map of cosines and sines has as many of each, and the squares of a pair add up to the same
     number for every row. A mask that was left out, or put on other words, makes all numbers
@@ -119,11 +119,10 @@ def checked(layout: Layout, words: Integers, *, pairs: Iterable[bool]) -> Total:
         counts, squares = targets[0][:, 0], targets[0][:, 1:]
         good &= np.array_equal(squares, np.diag(counts)) and bool((counts >= 0).all())
         good &= int(counts.sum()) == n_rows * unit
-    for table, paired in zip(tables, pairs, strict=True):
+    for table, half in zip(tables, n_waves, strict=True):
         sizes = np.diag(table).astype(np.float64) / unit
         good &= bool((sizes >= 0).all() and (sizes <= n_rows).all())
-        if good and paired:
-            half = (len(table) - 1 - layout.n_targets) // 2
+        if good and half:
             lengths = sizes[1 : 1 + half] + sizes[1 + half : 1 + 2 * half]
             lost = 4 * 2.0**-layout.bits / np.sqrt(half)  # of cutting two numbers below 1/sqrt(D/2)
             good &= bool((lengths <= n_rows / half * (1 + _ROUNDING)).all())
@@ -144,9 +143,9 @@ def checked(layout: Layout, words: Integers, *, pairs: Iterable[bool]) -> Total:
 def ones_and(features: Matrix, targets: Matrix, *, bits: int) -> Matrix:
     """Return Z as whole multiples; numbers beyond 1 would break the bound on totals."""
     table = np.hstack([np.ones((len(features), 1)), features, targets])
-    if len(table) and not np.abs(table).max() <= 1:  # NaN is refused as well
+    if len(table) and not np.abs(table).max() <= 1 + _ROUNDING:  # NaN is refused as well
         raise OptionError(
             "some mapped features or targets are no numbers from -1 to 1, so their sums have no "
             "bound. Agree on a range that holds all values."
         )
-    return cut(table, bits=bits)
+    return cut(np.clip(table, -1.0, 1.0), bits=bits)  # the end of a range is 1 but for rounding
