@@ -25,7 +25,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "cli": (3_550, 2_700, 20),
     "cobasis": (460, 180, 5),
     "disk": (640, 420, 5),
-    "estimators": (840, 460, 4),
+    "estimators": (860, 460, 4),
     "features": (1_220, 770, 6),
     "keys": (230, 170, 2),
     "linalg": (730, 450, 6),
@@ -33,13 +33,13 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "party_side": (3_110, 2_400, 12),
     "planning": (150, 80, 2),
     "privacy": (2_960, 1_970, 18),
-    "protocol": (5_290, 3_370, 27),
+    "protocol": (5_310, 3_370, 27),
     "report": (700, 560, 4),
     "tables": (970, 750, 4),
     "vault": (920, 660, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 33_270,
+    "tests": 33_280,
     "experiments and benchmarks": 11_330,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -9,8 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from cobasis import ODC
-from cobasis.errors import RowCarryingError
+from cobasis import ODC, RandomFourier
+from cobasis.errors import OptionError, RowCarryingError
 from cobasis.estimators import (
     CollaborativeClassifier,
     CollaborativeRegressor,
@@ -169,3 +170,21 @@ def test_one_random_state_gives_one_model_and_none_gives_another_each_time(small
     np.testing.assert_array_equal(aligned(twins[0]), aligned(twins[1]))
     for one, other in ((5, 6), (None, None), (twins[0], twins[0])):
         assert np.abs(aligned(one) - aligned(other)).max() > 1e-3
+
+
+def test_a_round_of_sums_predicts_scores_and_is_searched(small):
+    X, y, parties = small.X, small.y, small.parties
+    sums = CollaborativeClassifier(release="sums", random_state=0).fit(X, y, parties=parties)
+    assert sums.score(X, y, parties=parties) > 0.9
+    assert sums.decision_function(X, parties=parties).shape[0] == len(X)
+    assert not hasattr(sums, "predict_proba")
+    assert sums.transform(X, parties=parties).shape == X.shape
+    assert sums.round_.result.total.n_rows == len(X)
+    assert len(sums.get_feature_names_out()) == X.shape[1]
+    with pytest.raises(OptionError, match="basis='haar' is for rows"):
+        clone(sums).set_params(basis="haar").fit(X, y, parties=parties)
+    numbers = CollaborativeRegressor(
+        release="sums", maps=[RandomFourier(n_waves=20, bandwidth=3.0)], random_state=0
+    )
+    numbers.fit(X, X.sum(axis=1), parties=parties)
+    assert numbers.score(X, X.sum(axis=1), parties=parties) > 0.5

@@ -1,7 +1,7 @@
 """The round as a classifier and as a regressor: a model on the aligned rows, and predictions."""
 
-from collections.abc import Callable
-from typing import Any, ClassVar, cast
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,16 +14,11 @@ from cobasis.algorithms.base import Aligner
 from cobasis.errors import OptionError
 from cobasis.estimators.inputs import Array, Features, label_column
 from cobasis.estimators.transformer import REQUESTED, CollaborativeTransformer
+from cobasis.features.maps import Columns, Mixed, RandomFourier
 from cobasis.models import Estimator, ModelName, Task
 from cobasis.models.chain import Chain
 from cobasis.models.families import DEFAULT_MODELS, FAMILIES
-from cobasis.models.trainer import TrainedModel
-from cobasis.protocol.party import Party
-
-
-def _trained(party: Party) -> Chain | TrainedModel:
-    """Return the common model as it came back to a party."""
-    return cast("Chain | TrainedModel", party.returned.model)
+from cobasis.protocol.sums_terms import Release
 
 
 class CollaborativePredictor(CollaborativeTransformer):
@@ -36,6 +31,8 @@ class CollaborativePredictor(CollaborativeTransformer):
         self,
         *,
         estimator: ModelName | Estimator | None = None,
+        release: Release = "rows",
+        maps: Sequence[Columns | RandomFourier | Mixed] | None = None,
         n_components: int | None = None,
         aligner: AlignerName | Aligner = "odc",
         anchor: AnchorKind = "isometric",
@@ -60,6 +57,8 @@ class CollaborativePredictor(CollaborativeTransformer):
             random_state=random_state,
         )
         self.estimator = estimator
+        self.release = release
+        self.maps = maps
         self.allow_row_carrying = allow_row_carrying
 
     def predict(self, X: npt.ArrayLike, *, parties: npt.ArrayLike | None = None) -> Array:
@@ -86,7 +85,7 @@ class CollaborativePredictor(CollaborativeTransformer):
 
         **Cost.** Two products and the model.
         """
-        found: Array = self._at_parties(X, parties, Party.predict)
+        found: Array = self._at_parties(X, parties, lambda party, rows: party.predict(rows))
         if self._task == "classification":  # the agreement's, as it writes them; both are sorted
             found = self.classes_[np.searchsorted(self.round_.agreement.classes, found)]
         return found
@@ -136,6 +135,10 @@ class CollaborativePredictor(CollaborativeTransformer):
 
     def _options(self, *, n_features: int) -> dict[str, Any]:
         """Return what `simulate` is asked for; OptionError where the estimator is no model."""
+        if self.release == "sums":  # which refuses whatever says how rows are projected
+            named = ("n_components", "aligner", "anchor", "n_anchor_rows", "basis", "public_rows")
+            given = {name: getattr(self, name) for name in (*named, "allow_row_carrying")}
+            return {"release": "sums", "maps": self.maps, "model": self.estimator, **given}
         model, task, reason = self.estimator, self._task, ""
         if model is not None and not isinstance(model, str):
             other = is_regressor if task == "classification" else is_classifier
@@ -158,10 +161,12 @@ def _model_has(method: str) -> Callable[["CollaborativeClassifier"], bool]:
     def check(self: "CollaborativeClassifier") -> bool:
         model = DEFAULT_MODELS[self._task] if self.estimator is None else self.estimator
         if hasattr(self, "round_"):
-            fitted = _trained(next(iter(self.round_.parties.values())))
+            fitted = next(iter(self.round_.parties.values())).model
             if isinstance(fitted, Chain):
                 return fitted.method == method
             model = fitted.estimator
+        elif self.release == "sums":
+            return method == "decision_function"
         elif isinstance(model, str) and model in FAMILIES:
             return method == ("decision_function" if model == "svm" else "predict_proba")
         return hasattr(model, method)
@@ -181,6 +186,11 @@ class CollaborativeClassifier(
         Trained on the aligned rows: a scikit-learn classifier or pipeline, fitted as it is, or
         the name of a family ("logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost",
         "svm"), tuned by cross-validation. None is "logistic".
+    release : {"rows", "sums"}
+        What parties send: projected rows, or masked sums, for which `estimator` and all that says
+        how rows are projected stay as they are by default.
+    maps : sequence of Columns, RandomFourier or Mixed, optional
+        Of which sums are made, as ``simulate`` takes them.
     n_components, aligner, anchor, n_anchor_rows, basis, public_rows : optional
         As `CollaborativeTransformer`.
     features, party_column : optional
@@ -240,7 +250,7 @@ class CollaborativeClassifier(
         return self._at_parties(
             X,
             parties,
-            lambda party, rows: _trained(party).scores(party.transform(rows), method=method),
+            lambda party, rows: party.model.scores(party.transform(rows), method=method),
         )
 
 
@@ -256,6 +266,11 @@ class CollaborativeRegressor(
         Trained on the aligned rows: a scikit-learn regressor or pipeline, fitted as it is, or
         the name of a family ("ridge", "mlp", "rff", "boosted_trees", "xgboost", "svm"), tuned by
         cross-validation. None is "ridge".
+    release : {"rows", "sums"}
+        What parties send: projected rows, or masked sums, for which `estimator` and all that says
+        how rows are projected stay as they are by default.
+    maps : sequence of Columns, RandomFourier or Mixed, optional
+        Of which sums are made, as ``simulate`` takes them.
     n_components, aligner, anchor, n_anchor_rows, basis, public_rows : optional
         As `CollaborativeTransformer`.
     features, party_column : optional

@@ -32,7 +32,6 @@ from cobasis.features.contract import listed_features
 from cobasis.features.encoder import column_names, refuse_names
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import Task
-from cobasis.protocol.party import Party
 from cobasis.protocol.simulation import simulate
 
 REQUESTED = {"parties": True}
@@ -256,13 +255,13 @@ class CollaborativeTransformer(
 
         **Cost.** Two products.
         """
-        return self._at_parties(X, parties, Party.transform)
+        return self._at_parties(X, parties, lambda party, rows: party.transform(rows))
 
     def _at_parties(
         self,
         X: npt.ArrayLike,
         parties: npt.ArrayLike | None,
-        work: Callable[[Party, Any], Array],
+        work: Callable[[Any, Any], Array],
     ) -> Array:
         """Let every party do `work` on its own rows, and put the results in the order of `X`."""
         check_is_fitted(self, "round_")
@@ -329,4 +328,5 @@ class CollaborativeTransformer(
     @property
     def _n_features_out(self) -> int:
         """The number of columns that `transform` gives, for ``get_feature_names_out``."""
-        return int(self.round_.agreement.n_components)
+        agreed = self.round_.agreement
+        return int(agreed.n_components or agreed.n_features)  # sums have no components

@@ -233,6 +233,28 @@ class SumsParty:
         """
         self._model = model
 
+    @property
+    def model(self) -> Chain:
+        """The common model, of encoded rows; StepError before `accept`."""
+        if self._model is None:
+            raise StepError(f"party '{self.name}' has no model yet. Call accept() first.")
+        return self._model
+
+    def transform(self, rows: npt.ArrayLike) -> Matrix:
+        """Encode rows, as the model takes them; there is no frame to bring them into.
+
+        Parameters
+        ----------
+        rows : array-like or data frame of shape (n_rows, n_features)
+            Columns as agreed.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Numbers with agreed centre and scale.
+        """
+        return encode(rows, self.agreement.features, party=self.name)
+
     def predict(self, rows: npt.ArrayLike) -> npt.NDArray[np.generic]:
         """Predict labels with the common model; no basis is needed.
 
@@ -246,7 +268,4 @@ class SumsParty:
         ndarray of shape (n_rows,)
             Classes of the agreement, or numbers; StepError before `accept`.
         """
-        if self._model is None:
-            raise StepError(f"party '{self.name}' has no model yet. Call accept() first.")
-        table = encode(rows, self.agreement.features, party=self.name)
-        return decode_labels(self._model.predict(table), self.agreement)
+        return decode_labels(self.model.predict(self.transform(rows)), self.agreement)
