@@ -35,9 +35,12 @@ class Turn:
         """Map encoded rows."""
         if self.bends is not None:
             rows = np.maximum(rows @ self.bends[0] + self.bends[1], 0.0)
-        mapped: Matrix = rows @ self.weights
-        mapped += self.offset
-        if self.n_waves:
+        # a cosine and its sine have one angle, so one product gives both
+        mapped, n_waves = np.empty((len(rows), len(self.offset))), self.n_waves
+        np.matmul(rows, self.weights[:, n_waves:], out=mapped[:, n_waves:])
+        mapped[:, n_waves:] += self.offset[n_waves:]
+        if n_waves:
+            np.add(mapped[:, n_waves : 2 * n_waves], np.pi / 2, out=mapped[:, :n_waves])
             np.cos(mapped, out=mapped)
         mapped *= self.factor
         return mapped

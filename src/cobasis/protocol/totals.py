@@ -68,8 +68,8 @@ class Layout:
 def cut(numbers: Matrix, *, bits: int) -> Matrix:
     """Cut numbers towards zero to multiples of 2**-bits, and return the multiples."""
     # Towards zero and not to the nearest: no row becomes longer, so a bound on its length stays.
-    multiples: Matrix = np.trunc(numbers * 2.0**bits)
-    return multiples
+    multiples = numbers * 2.0**bits
+    return np.trunc(multiples, out=multiples)
 
 
 def gram(blocks: Iterable[Matrix], *, width: int, bits: int) -> Integers:
@@ -143,9 +143,11 @@ def checked(layout: Layout, words: Integers, *, n_waves: Iterable[int]) -> Total
 def ones_and(features: Matrix, targets: Matrix, *, bits: int) -> Matrix:
     """Return Z as whole multiples; numbers beyond 1 would break the bound on totals."""
     table = np.hstack([np.ones((len(features), 1)), features, targets])
-    if len(table) and not np.abs(table).max() <= 1 + _ROUNDING:  # NaN is refused as well
+    largest = max(table.max(initial=0.0), -table.min(initial=0.0))
+    if not largest <= 1 + _ROUNDING:  # NaN is refused as well
         raise OptionError(
             "some mapped features or targets are no numbers from -1 to 1, so their sums have no "
             "bound. Agree on a range that holds all values."
         )
-    return cut(np.clip(table, -1.0, 1.0), bits=bits)  # the end of a range is 1 but for rounding
+    np.clip(table, -1.0, 1.0, out=table)  # the end of a range is 1 but for rounding
+    return cut(table, bits=bits)
