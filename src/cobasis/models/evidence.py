@@ -16,6 +16,9 @@ from cobasis.models.chain import Affine
 PENALTIES = np.logspace(-9, 1, 81)
 """Of these shares of the largest second moment the best is taken: four steps to a factor of 10."""
 
+DEPENDENT = 1e-10
+"""Columns whose smallest second moment is so small a share of the largest follow from others."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Evident:
@@ -48,3 +51,29 @@ def fit_total(gram: Matrix, *, n_targets: int) -> Evident:
         penalty=float(penalties[best]),
         surprise=float(surprises[best]),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coefficient:
+    """One line of a regression table, in the columns' and the target's own units."""
+
+    name: str
+    estimate: float
+    standard_error: float
+
+
+def least_squares(gram: Matrix) -> tuple[Matrix, Matrix] | None:
+    """Return weights of a regression without penalty, the intercept's first, and their covariance.
+
+    One target, whose errors are taken to be of one variance; None where columns depend on each
+    other, or are as many as rows.
+    """
+    table, cross, power = gram[:-1, :-1], gram[:-1, -1], gram[-1, -1]
+    free = gram[0, 0] - len(table)
+    sizes, axes = np.linalg.eigh(table)
+    if free < 1 or sizes[0] <= DEPENDENT * sizes[-1]:
+        return None
+    inverse = (axes / sizes) @ axes.T
+    weights: Matrix = inverse @ cross
+    variance = max(float(power - weights @ cross), 0.0) / free
+    return weights, variance * inverse

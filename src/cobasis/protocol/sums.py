@@ -3,15 +3,18 @@
 Nothing here can import a mask key; a contract checks it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from cobasis.errors import MessageError, StepError
-from cobasis.features.maps import Turn, turn_of
+from cobasis.features.contract import NumericFeature
+from cobasis.features.encoder import encoded_columns
+from cobasis.features.maps import Columns, Turn, turn_of
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import Affine, Chain, Layer, chain_of, folded
-from cobasis.models.evidence import Evident, fit_total
+from cobasis.models.evidence import Coefficient, Evident, fit_total, least_squares
 from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import MaskedSums
@@ -31,6 +34,9 @@ class SumsResult:
     chosen: int  # the map's place in the agreement
     found: tuple[Evident, ...] = field(repr=False)  # of each map
     total: Total = field(repr=False)
+    # of a linear regression without penalty on the map `columns`, where that was agreed on and its
+    # columns do not depend on each other
+    coefficients: tuple[Coefficient, ...] = field(default=(), repr=False)
 
     @property
     def n_features(self) -> int:
@@ -117,7 +123,37 @@ class SumsAnalyst:
             found = tuple(fit_total(each, n_targets=layout.n_targets) for each in total.grams)
         chosen = min(range(len(found)), key=lambda at: found[at].surprise)
         model = _chain(turns[chosen], found[chosen], total, terms=self.terms)
-        return SumsResult(model=model, chosen=chosen, found=found, total=total)
+        return SumsResult(
+            model=model,
+            chosen=chosen,
+            found=found,
+            total=total,
+            coefficients=tuple(_coefficients(agreement, total, terms=self.terms)),
+        )
+
+
+def _coefficients(agreement: Agreement, total: Total, *, terms: SumsTerms) -> Iterator[Coefficient]:
+    """Yield a regression's table, intercept first, in units of the columns as parties have them."""
+    places = [at for at, each in enumerate(terms.maps) if isinstance(each, Columns)]
+    found = least_squares(total.grams[places[0]]) if places and terms.target_range else None
+    if found is None or terms.target_range is None:
+        return
+    low, high = terms.target_range
+    names, middles, halves = ["intercept"], [], []
+    for column in encoded_columns(agreement.features):
+        each, ends = column.feature, (-1.0, 1.0)  # a level is 0 or 1 as it is
+        if isinstance(each, NumericFeature) and each.low is not None and each.high is not None:
+            ends = each.low, each.high
+        names.append(column.name)
+        middles.append((ends[0] + ends[1]) / 2)
+        halves.append((ends[1] - ends[0]) / 2)
+    turned = np.diag([1.0, *(1 / np.array(halves))])  # from ranges of -1 to 1 to raw units
+    turned[0, 1:] = -np.array(middles) / halves
+    turned *= (high - low) / 2
+    weights, covariance = turned @ found[0], turned @ found[1] @ turned.T
+    weights[0] += (high + low) / 2
+    for name, weight, square in zip(names, weights, np.diag(covariance), strict=True):
+        yield Coefficient(name=name, estimate=float(weight), standard_error=float(square**0.5))
 
 
 def _chain(turn: Turn, found: Evident, total: Total, *, terms: SumsTerms) -> Chain:

@@ -149,7 +149,8 @@ def about_sums(found: "Comparison") -> str:
     told = found.sums.result
     return (
         f"Sums: {told.total.n_rows:,} rows, {told.rows_per_feature:.3g} for each of the "
-        f"{told.n_features:,} features: {told.light}. {told.meaning}"
+        f"{told.n_features:,} features: {told.light}. {told.meaning} Each party sends "
+        f"{told.total.layout.n_words * 8 / 1e6:.1f} MB."
     )
 
 
