@@ -57,11 +57,11 @@ class SumsResult:
     @property
     def meaning(self) -> str:
         """Say what the light stands for."""
-        return {
-            "red": "The total tells of nearly everybody whether they are in it.",
-            "amber": "The total tells of some whether they are in it.",
-            "green": "The total tells of hardly anybody whether they are in it.",
-        }[self.light]
+        often = {"red": "mostly", "amber": "sometimes", "green": "hardly ever"}[self.light]
+        return (
+            f"With a person's record at hand the analyst can {often} tell whether the person is in "
+            "the total."
+        )
 
 
 class SumsAnalyst:
