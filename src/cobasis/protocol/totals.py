@@ -127,9 +127,7 @@ def checked(layout: Layout, words: Integers, *, n_waves: Iterable[int]) -> Total
             lost = 4 * 2.0**-layout.bits / np.sqrt(half)  # of cutting two numbers below 1/sqrt(D/2)
             good &= bool((lengths <= n_rows / half * (1 + _ROUNDING)).all())
             good &= bool((lengths >= n_rows * (1 / half - lost)).all())
-        if good:
-            least = np.linalg.eigvalsh(table.astype(np.float64))[0]
-            good &= bool(least >= -_ROUNDING * np.trace(table.astype(np.float64)))
+        good = good and _is_gram(table.astype(np.float64))
     if not good:
         raise MessageError(
             "these parties' sums add up to what no rows have: a file is of another round or "
@@ -138,6 +136,16 @@ def checked(layout: Layout, words: Integers, *, n_waves: Iterable[int]) -> Total
         )
     grams = tuple(each.astype(np.float64) / unit for each in tables)
     return Total(layout=layout, n_rows=n_rows, grams=grams)
+
+
+def _is_gram(table: Matrix) -> bool:
+    """Tell whether a table has no negative eigenvalue, to rounding: whether it has a root."""
+    table[np.diag_indices(len(table))] += _ROUNDING * np.trace(table)
+    try:
+        np.linalg.cholesky(table)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def ones_and(features: Matrix, targets: Matrix, *, bits: int) -> Matrix:
