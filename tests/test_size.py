@@ -33,13 +33,13 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "party_side": (3_110, 2_400, 12),
     "planning": (150, 80, 2),
     "privacy": (2_960, 1_970, 18),
-    "protocol": (5_350, 3_410, 27),
+    "protocol": (5_370, 3_420, 27),
     "report": (700, 560, 4),
     "tables": (970, 750, 4),
     "vault": (920, 660, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 33_310,
+    "tests": 33_340,
     "experiments and benchmarks": 11_330,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

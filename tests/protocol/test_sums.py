@@ -261,6 +261,46 @@ def test_a_party_with_another_map_voids_the_total_or_has_another_agreement():
         analyst.run()
 
 
+ROSTERS = {
+    "nobody else": lambda keys: {"north": keys["north"]},
+    "one less": lambda keys: {name: keys[name] for name in ("north", "south")},
+    "another order": lambda keys: dict(reversed(keys.items())),
+    "a stranger": lambda keys: {**keys, "west": MaskKey().public},
+    "one for two": lambda keys: {**keys, "east": keys["south"]},
+}
+
+
+@pytest.mark.parametrize("kind", ROSTERS)
+def test_a_party_makes_no_sums_but_under_one_key_of_every_other_party(kind):
+    """Under those of nobody else they would leave in the clear."""
+    made = {name: MaskKey() for name in NAMES}
+    keys = ROSTERS[kind]({name: key.public for name, key in made.items()})
+    with pytest.raises(StepError, match=r"one key of each of north, south, east.*\[CB305\]"):
+        SumsParty("north", agreement=agree(), key=made["north"], keys=keys)
+
+
+LABELS = {
+    "none": (None, "are missing"),
+    "words": (np.array(["a", "b", "c"] * 10), "need to be finite real numbers"),
+    "not finite": (np.full(30, np.nan), "need to be finite real numbers"),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels_that_are_no_numbers_are_refused_in_the_words_of_labels(kind):
+    labels, words = LABELS[kind]
+    rows = dealt(*some())
+    rows["south"] = rows["south"][0], labels
+    with pytest.raises(LabelError, match=words):
+        simulate(rows, rng=np.random.default_rng(0), release="sums", task="regression")
+
+
+def test_a_target_that_is_one_number_is_learned():
+    rows = dealt(some()[0], np.full(90, 7.0))
+    done = simulate(rows, rng=np.random.default_rng(0), release="sums", task="regression")
+    np.testing.assert_allclose(done.predict(np.zeros((2, 4)))["north"], 7.0, atol=1e-5)
+
+
 def test_a_round_of_rows_has_no_sums_and_a_stranger_no_part():
     with pytest.raises(UnknownPartyError):
         SumsParty("west", agreement=agree(), key=MaskKey(), keys={})
@@ -272,6 +312,7 @@ def test_a_round_of_rows_has_no_sums_and_a_stranger_no_part():
 OPTIONS = {
     "a basis": ({"basis": "haar"}, "basis='haar' is for rows"),
     "components": ({"n_components": 2}, "n_components=2 is for rows"),
+    "public rows": ({"public_rows": np.zeros((5, 4))}, "public_rows is for rows"),
     "a family": ({"model": "mlp"}, "model='mlp' is for rows"),
     "a release that is none": ({"release": "both"}, "release='both' does not exist"),
     "no maps": ({"maps": []}, "maps are not 1 to 8 of Columns"),

@@ -131,6 +131,14 @@ class SumsParty:
         simulated: bool = False,
     ) -> None:
         require_known(name, agreement.parties)
+        # Whoever is left out, or stands for two, has no mask of its own in what this party sends:
+        # with keys of nobody else its sums would leave in the clear.
+        if tuple(keys) != agreement.parties or len({*keys.values()}) < len(keys):
+            raise StepError(
+                f"party '{name}' was given mask keys of {', '.join(keys) or 'nobody'}, and sums "
+                f"are hidden by one key of each of {', '.join(agreement.parties)}, in this order. "
+                "Ask for the roster of this round."
+            )
         self.name, self.agreement, self.terms = name, agreement, terms_of(agreement)
         self._key, self._keys, self._simulated = key, keys, simulated
         self._sent: MaskedSums | None = None

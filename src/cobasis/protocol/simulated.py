@@ -127,8 +127,10 @@ def _not_of_sums(given: Mapping[str, Any]) -> Iterator[str]:
     right = inspect.signature(simulate).parameters
     taken = {"rng", "release", "task", "maps", "features"}
     for name, value in given.items():
-        if name not in taken and value is not right[name].default and value != right[name].default:
-            yield f"{name}={value!r:.40} is for rows, and release='sums' sends none"
+        default = right[name].default  # to compare a table with nothing would give a table
+        if name not in taken and value is not default and (np.ndim(value) or value != default):
+            told = name if np.ndim(value) else f"{name}={value!r:.40}"
+            yield f"{told} is for rows, and release='sums' sends none"
     maps = given["maps"]
     if maps is not None and not (
         isinstance(maps, Sequence)
@@ -145,10 +147,6 @@ def round_of_sums(*, rows: Rows, **given: Any) -> SumsRound:  # noqa: ANN401
     features = _features(rows, given["features"])
     tables = {name: encode(own, features, party=name) for name, (own, _) in rows.items()}
     sizes = [len(each) for each in tables.values()]
-    ends = None
-    if task == "regression":
-        told = np.concatenate([np.asarray(labels, dtype=np.float64) for _, labels in rows.values()])
-        ends = float(told.min()), float(told.max())
     agreement = Agreement(
         round_id=f"simulation-{rng.bytes(8).hex()}",
         parties=tuple(rows),
@@ -162,7 +160,7 @@ def round_of_sums(*, rows: Rows, **given: Any) -> SumsRound:  # noqa: ANN401
             maps=_maps(tables) if given["maps"] is None else tuple(given["maps"]),
             most_rows=max(sizes),
             most_rows_in_all=sum(sizes),
-            target_range=ends,
+            target_range=_target_range(rows) if task == "regression" else None,
         ),
     )
     keys = {name: MaskKey(rng.bytes(KEY_BYTES)) for name in rows}
@@ -172,6 +170,18 @@ def round_of_sums(*, rows: Rows, **given: Any) -> SumsRound:  # noqa: ANN401
         for name, key in keys.items()
     }
     return run_sums(rows, agreement=agreement, parties=parties)
+
+
+def _target_range(rows: Rows) -> tuple[float, float]:
+    """Return from where to where numbers go; what is none, each party refuses in its own words."""
+    told = [
+        as_labels(labels, name=f"the labels of party '{name}'").ravel()
+        for name, (_, labels) in rows.items()
+    ]
+    numbers = [each for each in told if each.dtype.kind in "fiu" and np.isfinite(each).all()]
+    low = min((float(each.min()) for each in numbers if len(each)), default=0.0)
+    high = max((float(each.max()) for each in numbers if len(each)), default=0.0)
+    return low, high if high > low else low + 1.0
 
 
 def _maps(tables: Mapping[str, Matrix]) -> tuple[RandomFourier, ...]:

@@ -18,7 +18,7 @@ from cobasis.models.evidence import Coefficient, Evident, fit_total, least_squar
 from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import MaskedSums
-from cobasis.protocol.sums_terms import FEWEST_PARTIES, SumsTerms, layout_of, terms_of
+from cobasis.protocol.sums_terms import SumsTerms, layout_of, terms_of
 from cobasis.protocol.totals import Total, added, checked
 
 RED, AMBER = 5.0, 20.0
@@ -45,7 +45,7 @@ class SumsResult:
 
     @property
     def rows_per_feature(self) -> float:
-        """n/D: below 20 the total tells who was in it, below 5 of nearly everybody."""
+        """n/D: what decides how far the total is an aggregate."""
         return self.total.n_rows / self.n_features
 
     @property
@@ -111,7 +111,7 @@ class SumsAnalyst:
         """
         agreement, layout = self.agreement, layout_of(self.agreement)
         missing = [name for name in agreement.parties if name not in self.received]
-        if missing or len(self.received) < FEWEST_PARTIES:
+        if missing:
             raise StepError(
                 f"the sums of {', '.join(missing)} are not in, and masks cancel in the sums of all "
                 "parties only. Wait for them, or agree on a round without them."
