@@ -152,7 +152,6 @@ APART = {  # modules that one sibling alone imports, and why they are not part o
     "cli.bar": "loaded where something is shown: --help does not wait for it",
     "models.linear": "with the trainer over 400 lines",
     "models.sources": "with the trainer over 400 lines",
-    "protocol.sums": "the analyst's, and the round that imports it holds mask keys as well",
     "protocol.simulated": "loaded on the first use of simulate",
     "tables.cells": "with sources, which imports it, over 400 lines",
     "vault.ledger": "with the vault over 400 lines",

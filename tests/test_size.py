@@ -20,27 +20,27 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (2_340, 1_390, 15),
-    "analyst_side": (2_190, 1_710, 10),
-    "bundle": (2_420, 1_800, 11),
-    "cli": (3_550, 2_700, 20),
-    "cobasis": (460, 180, 5),
+    "analyst_side": (2_330, 1_830, 10),
+    "bundle": (2_480, 1_850, 11),
+    "cli": (3_650, 2_780, 20),
+    "cobasis": (470, 180, 5),
     "disk": (640, 420, 5),
     "estimators": (860, 460, 4),
-    "features": (1_220, 770, 6),
+    "features": (1_210, 760, 6),
     "keys": (230, 170, 2),
     "linalg": (730, 450, 6),
     "models": (3_160, 2_210, 13),
-    "party_side": (3_110, 2_400, 12),
+    "party_side": (3_270, 2_540, 12),
     "planning": (150, 80, 2),
-    "privacy": (2_960, 1_970, 18),
-    "protocol": (5_370, 3_420, 27),
+    "privacy": (3_070, 2_050, 20),
+    "protocol": (5_520, 3_530, 27),
     "report": (700, 560, 4),
     "tables": (970, 750, 4),
-    "vault": (920, 660, 5),
+    "vault": (1_020, 740, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 33_340,
-    "experiments and benchmarks": 11_330,
+    "tests": 33_820,
+    "experiments and benchmarks": 11_310,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first

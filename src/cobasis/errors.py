@@ -36,7 +36,8 @@ The tree, with the stable code of each leaf; every code has a page in ``docs/err
     |   |-- IdentityError          CB702  a key file that is missing, damaged, open or in the way
     |   |-- SpanReuseError         CB703  a fresh span for rows that were uploaded before
     |   |-- VaultError             CB704  a vault record that cannot be used
-    |   `-- BudgetError            CB705  an upload that breaks a guarantee, or overspends it
+    |   |-- BudgetError            CB705  an upload that breaks a guarantee, or overspends it
+    |   `-- DifferenceError        CB706  sums that beside earlier ones show somebody
     `-- RemoteError                exit 3: what another side sent is to be changed there
         |-- AnchorImageError       CB203  an anchor image that is zero or rank-deficient
         |-- ConditionError         CB204  an anchor image too ill-conditioned to invert
@@ -227,6 +228,10 @@ class VaultError(LocalError, code="CB704"):
 
 class BudgetError(LocalError, code="CB705"):
     """An upload that would break a guarantee given before, or spend more than its budget."""
+
+
+class DifferenceError(LocalError, code="CB706"):
+    """Sums whose total, beside an earlier one, would show a few rows or one party."""
 
 
 class AnchorImageError(RemoteError, code="CB203"):

@@ -117,10 +117,6 @@ def test_the_container_is_what_the_page_says(tmp_path):
     ("changes", "words"),
     [
         ({"parts": {}}, "parts: "),
-        (
-            {"kind": "return", "parts": {"model.safetensors": b"x"}},
-            "to have a part fit.safetensors",
-        ),
         ({"parts": {"other.bin": b"x"}}, "has other parts than receipt.json"),
         ({"parts": {"receipt.json": b""}}, "parts.0.n_bytes"),
         ({"parts": {"receipt.json": bytes(2**20 + 1)}}, "1,048,576 are the most"),

@@ -70,7 +70,7 @@ def test_an_approver_is_of_a_party_has_a_key_of_its_own_and_is_named_once(office
 @pytest.fixture
 def audited(officers):
     """A round whose north has two officers, and north's audit."""
-    officers.sealed(more="--approver north=officer.pub --approver north=second.pub --holdout 0.25")
+    officers.sealed(more="--approver north=officer.pub --approver north=second.pub --holdout 0.4")
     officers("audit icu.toml north.csv -o audit.html")
     return officers
 

@@ -98,7 +98,7 @@ def test_a_model_goes_with_the_basis_of_the_upload_that_it_was_made_for(returns)
 
 
 def test_without_an_upload_nothing_is_accepted(site):
-    with pytest.raises(StepError, match="has made no upload"):
+    with pytest.raises(StepError, match="has sent nothing"):
         accept(site.session("north"), site.secret_file("north"))
 
 

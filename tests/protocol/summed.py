@@ -37,6 +37,11 @@ def message(name, *, sums=None, keys=None, occasion=OCCASION):
     return KEYS[name].masked(made, name=name, keys=keys or PUBLIC, occasion=occasion)
 
 
+def added(messages):
+    """Everybody's words, added up modulo 2**64 and read as signed integers."""
+    return np.sum(list(messages), axis=0, dtype=np.uint64).view(np.int64)
+
+
 def vectors():
     """The published vectors, as this code makes them."""
     return {

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 
 from cobasis.errors import MessageError, OptionError, SecretError, StepError
 from cobasis.protocol.masks import MaskKey, Occasion
-from cobasis.protocol.totals import Layout, added, checked, ones_and
+from cobasis.protocol.totals import Layout, checked, ones_and
 from protocol.summed import (
     KEYS,
     LAYOUT,
@@ -20,6 +20,7 @@ from protocol.summed import (
     OCCASION,
     PUBLIC,
     VECTORS,
+    added,
     message,
     rows_of,
     sums_of,

@@ -255,8 +255,13 @@ def test_a_party_with_another_map_voids_the_total_or_has_another_agreement():
     with pytest.raises(MessageError, match="are 28 numbers, and this round's maps have 946"):
         analyst.receive(message)
     made, _ = sides()  # other keys, so nothing cancels
-    for name, party in {**parties, "east": made["east"]}.items():
-        analyst.receive(party.prepare(*rows[name]))
+    messages = {n: p.prepare(*rows[n]) for n, p in {**parties, "east": made["east"]}.items()}
+    analyst.receive(messages["north"])
+    with pytest.raises(MessageError, match=r"'east' are masked for other participants"):
+        analyst.receive(messages["east"])
+    for message in (messages["south"], messages["east"]):
+        vars(message)["roster"] = messages["north"].roster
+        analyst.receive(message)
     with pytest.raises(MessageError, match="add up to what no rows have"):
         analyst.run()
 

@@ -46,7 +46,7 @@ def test_the_order_is_that_of_the_policy_and_the_signature_block_names_what_is_s
     for word in ("0123456789abcdef", "cobasis 0", "cobasis/audit/1", "b" * 64, "signature", "date"):
         assert word in text
     found = page(span="forced")  # a blocked upload says so first, and asks for two
-    assert found.index("This upload is blocked.") < found.index("What it means")
+    assert found.index("This file is blocked.") < found.index("What it means")
     assert found.count("name and office") == 2
 
 

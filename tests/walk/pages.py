@@ -1,4 +1,4 @@
-"""The tutorial's two pages as a list of what is typed, in order, and what they say is printed."""
+"""The tutorial's pages as lists of what is typed, in order, and what they say is printed."""
 
 import re
 from dataclasses import dataclass
@@ -84,6 +84,20 @@ def steps():
         for number, title, section in SECTION.findall(text)
     ]
     return sorted(found, key=lambda step: step.number)
+
+
+def steps_of_sums():
+    """The steps of the page about masked sums, which has both roles."""
+    text = (TUTORIAL / "sums.md").read_text("utf-8")
+    return [
+        Step(
+            number=int(number),
+            title=title,
+            page="analyst" if title.startswith("The analyst") else "party",
+            lines=lines_of(section),
+        )
+        for number, title, section in SECTION.findall(text)
+    ]
 
 
 def practice():

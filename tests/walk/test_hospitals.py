@@ -46,7 +46,7 @@ NUMBERS = {  # centre, scale and unit: round figures for adults with chest pain
     "oldpeak": (1, 1, "mm"),
     "ca": (0.5, 1, "vessels"),
 }
-COMPONENTS = 12
+COMPONENTS, WAVES = 12, 20
 
 
 def write_tables(folder):
@@ -76,11 +76,13 @@ def agree(cobasis, *, basis):
     )
     words = " ".join(f"--category {name}={','.join(each)}" for name, each in WORDS.items())
     pubs = " ".join(f"{site}.pub" for site in SITES)
+    how = f"--model logistic --n-components {COMPONENTS} --basis {basis}"
+    if basis == "sums":
+        how = f"--sums maps=rff,waves={WAVES},most_rows=400,most_rows_in_all=1600"
     cobasis(
         f"agreement new heart.toml {pubs} --analyst lab.pub --yes {numbers} {words} --missing fill "
-        "--label disease --id row --task classification --classes no,yes --model logistic "
-        f"--n-components {COMPONENTS} --holdout 0.2 --basis {basis} --retention-days 90 "
-        "--purpose study --minimum-parties 3",
+        f"--label disease --id row --task classification --classes no,yes {how} "
+        "--holdout 0.2 --retention-days 90 --purpose study --minimum-parties 3",
         by=SITES[0],
     )
     for name in (*SITES, "lab"):
@@ -193,6 +195,28 @@ def test_every_patient_is_uploaded_or_held_back_and_accept_tells_what_is_measure
         assert told == pytest.approx({name: found[site][name] for name in names}, abs=1e-12)
 
 
+@pytest.fixture(scope="module")
+def summed(tmp_path_factory):
+    """A whole round of masked sums: what `accept` said, and the shares of right answers."""
+    folder = tmp_path_factory.mktemp("sums")
+    with pytest.MonkeyPatch.context() as patch:
+        return go_through(folder, patch, basis="sums"), worth(folder)
+
+
+def test_masked_sums_of_four_hospitals_are_near_pooled(summed):
+    said, found = summed
+    n_held = np.array([each["n_held"] for each in found.values()])
+    shares = {
+        word: np.average([each[word] for each in found.values()], weights=n_held)
+        for word in ("together", "pooled", "constant")
+    }
+    chance = 3 * np.sqrt(0.15 / n_held.sum())  # as below
+    assert shares["together"] > shares["pooled"] - 0.03 - chance
+    assert shares["together"] > shares["constant"]
+    models = {each["model_sha256"] for each in said.values()}
+    assert len(models) == 1
+
+
 def test_together_is_near_pooled_and_what_the_tutorials_table_says(done):
     basis, _, found = done
     n_held = np.array([each["n_held"] for each in found.values()])
@@ -217,7 +241,7 @@ def test_together_is_near_pooled_and_what_the_tutorials_table_says(done):
 
 
 if __name__ == "__main__":
-    for basis in ("svd", "consensus") * int((sys.argv[1:] or ["5"])[0]):  # a round of each
+    for basis in ("svd", "consensus", "sums") * int((sys.argv[1:] or ["5"])[0]):  # a round of each
         with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
             go_through(Path(name), patch, basis=basis)
             found = worth(Path(name))

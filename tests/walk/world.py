@@ -126,9 +126,9 @@ class World:
         target.parent.mkdir(exist_ok=True)
         shutil.copyfile(path, target)
 
-    def walk(self, type_line, *, numbers, consensus=False, changes=()):
+    def walk(self, type_line, *, numbers, consensus=False, changes=(), of=steps):
         """Do what the pages say in these steps; `type_line(role, words, line)` types a line."""
-        for step in steps():
+        for step in of():
             other = step.title.startswith("With a consensus basis only")
             if step.number in numbers and (consensus or not other):
                 for role in self.roles_of(step):
@@ -168,6 +168,6 @@ def assert_same_predictions(world, role):
     given = {each.name: new[each.name].to_numpy()[:, None] for each in session.get_inputs()}
     label, scores = session.run(["label", "scores"], given)
     assert [("no", "yes")[each] for each in np.ravel(label)] == out["prediction"].to_list()
-    told = out.select(pl.selectors.starts_with("probability_")).to_numpy()
+    told = out.select(pl.selectors.starts_with("probability_", "score_")).to_numpy()
     assert told.shape[1] in {1, 2}  # without likelihoods one for the second class
     np.testing.assert_allclose(scores[:, -told.shape[1] :], told, rtol=0, atol=1e-12)

@@ -14,6 +14,7 @@ from cobasis.protocol.word import WORD, Word
 
 OPENED, AGREED, RECEIVED, CONSENSUS = "opened", "agreed", "received", "consensus"
 LATE, RUN, ADDED, REMOVED = "late", "run", "added", "removed"
+ATTEMPT = "attempt"
 FORGOTTEN, KEY_DESTROYED = "forgotten", "key destroyed"
 
 UNREADABLE = "unreadable"
@@ -66,13 +67,14 @@ class Received:
 class Outcome:
     """What was trained last, and on whose uploads."""
 
-    uploads: Mapping[str, str]  # digest of the sealed upload, by party
-    alignment: str  # the folder of the target and the fits
+    uploads: Mapping[str, str]  # digest of the sealed upload, or of sums, by party
     family: ModelName | None  # the model's; None for representation
     model_sha256: str | None
-    evidence: Mapping[str, Evidence]  # what the certificate says, by party
     n_rows: int
-    target_carries: tuple[str, ...]  # whose trace the target keeps
+    alignment: str = ""  # the folder of the target and the fits; empty where sums are added up
+    # what the certificate says, by party
+    evidence: Mapping[str, Evidence] = field(default_factory=dict)
+    target_carries: tuple[str, ...] = ()  # whose trace the target keeps
     returns: Mapping[str, str] = field(default_factory=dict)  # digest of the sealed, by party
     time: str = ""
 
@@ -113,6 +115,7 @@ class History:
     agreed_at: str = ""  # when the last of them came
     files: dict[tuple[Message, str], Received] = field(default_factory=dict)
     removed: tuple[str, ...] = ()
+    attempt: int = 1  # of sums, which begin again where somebody is missing
     without: tuple[str, ...] = ()  # whom the analyst goes on without, until it says otherwise
     contributors: tuple[str, ...] = ()  # whose directions shaped the common span
     late: tuple[str, ...] = ()  # digests of proposals that came after it was made
@@ -121,12 +124,13 @@ class History:
     words: dict[tuple[str, str], Word] = field(default_factory=dict)  # by party and model
     forgotten: str = ""  # when the uploads were destroyed; empty before
 
-    def taken(self, message: Message = "upload") -> dict[str, Received]:
-        """Return everybody's file of a kind by party, those that were removed left out."""
+    def taken(self, *messages: Message) -> dict[str, Received]:
+        """Return everybody's file of a kind, or the last that each sends, of all who stay."""
+        kinds = messages or ("upload", "sums")
         return {
             party: each
             for (kind, party), each in self.files.items()
-            if kind == message and party not in self.removed
+            if kind in kinds and party not in self.removed
         }
 
     def files_of(self, party: str) -> list[str]:
@@ -149,6 +153,9 @@ class History:
         elif entry.event == CONSENSUS:
             self.contributors = tuple(told["contributors"])
             self.ended = (*self.ended, entry.time)
+        elif entry.event == ATTEMPT:
+            self.attempt = told["attempt"]
+            self.files = {key: each for key, each in self.files.items() if key[0] != "sums"}
         elif entry.event == LATE:
             self.late = (*self.late, told["file"])
         elif entry.event == REMOVED and told["party"] not in self.removed:
@@ -157,8 +164,7 @@ class History:
             self.words[told["party"], told["model_sha256"]] = Word(**told)
         self.forgotten = entry.time if entry.event == FORGOTTEN else self.forgotten
         if "uploads" in told:  # of a run, an addition or a removal that trained
-            if self.outcome is None:
-                self.ended = (*self.ended, entry.time)
+            self.ended += (entry.time,) if self.outcome is None else ()
             self.outcome = _outcome(told, time=entry.time)
         self.without = tuple(told.get("without", self.without))
 

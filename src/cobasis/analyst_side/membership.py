@@ -213,8 +213,14 @@ def remove(
 
 
 def _files_of(session: AnalystSession, party: str) -> list[str]:
-    """Return the digests of what a party sent; UnknownPartyError where it sent nothing."""
+    """Return the digests of what a party sent; StepError for sums, UnknownPartyError for none."""
     require_known(party, session.agreement.parties)
+    if session.agreement.sums is not None:
+        raise StepError(
+            f"the sums of party '{party}' cannot be taken out of a total: nobody can read them. "
+            "For a model without the party agree on a new round, or, before the run and behind "
+            f"the deadline: cobasis run --without {party}."
+        )
     files = session.history.files_of(party)
     if not files:
         raise UnknownPartyError(

@@ -9,6 +9,7 @@ from cobasis.errors import StepError, WaitingError
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.refusals import require_known
+from cobasis.protocol.sums_terms import least_difference, terms_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +23,15 @@ class Plan:
     missing: tuple[str, ...] = ()  # who has sent nothing
     without: tuple[str, ...] = ()
     waits: str = ""  # where only lost files are written: what the next exchange waits for
+    attempt: int = 0  # which of sums begins, since other parties take part; 0 where none does
+
+    def refuse_unasked(self, confirmed: Collection[str]) -> None:
+        """Raise StepError where a party came late, and nobody said that it is to be taken in."""
+        if unasked := sorted({*self.new} - {*confirmed}):
+            raise StepError(
+                f"{', '.join(unasked)} came after the run of {self.ended}, and nobody said that "
+                "they are to be taken in. Confirm it."
+            )
 
 
 def planned(
@@ -42,6 +52,8 @@ def planned(
         missing=tuple(name for name in session.agreement.parties if name in away),
         without=out,
     )
+    if session.agreement.sums is not None and {*out} != {*history.without}:
+        return _next_attempt(session, plan, now=now or datetime.now(UTC))
     if history.outcome is not None:
         before, ended = history.outcome.uploads, history.ended[-1]
         if gone := [name for name in before if name not in plan.members]:
@@ -65,6 +77,31 @@ def planned(
             waits=str(error.args[0]),
         )
     return plan
+
+
+def _next_attempt(session: AnalystSession, plan: Plan, *, now: datetime) -> Plan:
+    """Begin sums again with other parties; StepError where two totals would show one of them."""
+    agreement, history, closes = session.agreement, session.history, session.agreement.closes
+    terms, least = terms_of(agreement), least_difference(agreement)
+    stay = tuple(name for name in agreement.parties if name not in plan.without)
+    reason = ""
+    if history.outcome is not None:
+        reason = f"the round ended on {history.ended[-1]}, with other parties"
+    elif closes is None or now < closes:
+        reason = f"the deadline is {agreement.deadline}" if closes else "no deadline is agreed"
+    elif terms.least_rows < least:
+        reason = (
+            f"least_rows={terms.least_rows:,} is agreed, and of fewer than {least:,} rows the sums "
+            "of a party that comes late would show in the difference of two totals"
+        )
+    elif len(stay) < fewest(agreement, plan.exchange):
+        reason = f"{len(stay)} parties would stay, and {fewest(agreement, plan.exchange)} must"
+    if reason:
+        raise StepError(
+            f"sums cannot begin again with {listed(stay)}: {reason}. Wait for everybody, or agree "
+            "on a new round."
+        )
+    return replace(plan, members=(), missing=stay, attempt=history.attempt + 1)
 
 
 def lost_spans(session: AnalystSession) -> list[str]:
@@ -97,17 +134,19 @@ def _left_out(
 def fewest(agreement: Agreement, exchange: Exchange) -> int:
     """Return how many messages an exchange needs at least."""
     # of two proposals each party computes the other's span; the protocol refuses fewer as well
-    return max(3 if exchange.message == "proposal" else 1, agreement.minimum_parties)
+    return max(1 if exchange.message == "upload" else 3, agreement.minimum_parties)
 
 
 def _require_all(session: AnalystSession, plan: Plan, *, now: datetime) -> None:
     """Raise WaitingError while somebody may still send, or too few have."""
     agreed, closes = session.agreement, session.agreement.closes
     least = fewest(agreed, plan.exchange)
-    if plan.missing and (closes is None or now < closes):
+    if plan.missing and (closes is None or now < closes or agreed.sums is not None):
         until = f"the deadline is {agreed.deadline}" if closes else "no deadline is agreed"
         options = " ".join(f"--without {name}" for name in plan.missing)
         go_on = f", or go on without them: {options}" if len(plan.members) >= least else ""
+        if agreed.sums is not None:
+            go_on = ". Masks cancel in the sums of all only"
         raise WaitingError(
             f"exchange {plan.exchange.number} of {len(session.exchanges)} waits for the "
             f"{plan.exchange.message} of {', '.join(plan.missing)}, and {until}. Receive what they "

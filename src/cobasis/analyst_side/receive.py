@@ -15,7 +15,7 @@ from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import line_in, read_agreement, seal, sealed_path, stem_of
 from cobasis.bundle.envelope import PLAIN, Bundle, plain_kind
 from cobasis.bundle.manifest import refuse_replay
-from cobasis.bundle.messages import proposal_in, upload_in
+from cobasis.bundle.messages import proposal_in, sums_in, upload_in
 from cobasis.bundle.seal import look
 from cobasis.disk.calls import READABLE, explained
 from cobasis.disk.whole import copy_whole, file_digest, move_whole, remove_tree
@@ -111,10 +111,7 @@ def seal_only(agreement_path: Path, paths: Iterable[Path]) -> Reception:
 
 
 def receive(
-    session: AnalystSession,
-    paths: Iterable[Path],
-    *,
-    report: Report = silent,
+    session: AnalystSession, paths: Iterable[Path], *, report: Report = silent
 ) -> Reception:
     """Take in whatever came; with the last signature the agreement is sealed, and not before."""
     kinds = {path: _kind(path) for path in _files(paths, session.path)}
@@ -162,7 +159,7 @@ def _files(paths: Iterable[Path], agreement: Path) -> list[Path]:
     given = list(paths)
     if not given:
         stem, beside = stem_of(agreement), agreement.parent
-        ends = ("[0-9]-proposal", "[0-9]-upload", WORD)
+        ends = ("[0-9]-proposal", "[0-9]-upload", "[0-9]-sums", WORD)
         return sorted(each for end in ends for each in beside.glob(f"{stem}.*.{end}"))
     found: dict[Path, None] = {}
     for path in given:
@@ -232,7 +229,7 @@ def _signatures(
     def take(each: Signature) -> bool:
         new = each.name not in agreed
         if new:
-            session.note(AGREED, {"name": each.name, "signature": each.signature})
+            session.note(AGREED, each.model_dump(exclude={"agreement"}))
         return new
 
     beside = dict.fromkeys(session.path.parent.glob("*.sig"), _SIGNS[0])
@@ -357,7 +354,6 @@ def _store(session: AnalystSession, bundle: Bundle, exchange: Exchange) -> None:
         "history": manifest.history or "",
         "audit": audit_words(manifest.audit),
     }
-    sealed = work.sealed(manifest.sender, exchange)
     check_approved(
         (manifest.audit or {}).get("approvals"),
         session.agreement,
@@ -365,9 +361,11 @@ def _store(session: AnalystSession, bundle: Bundle, exchange: Exchange) -> None:
         exchange=exchange.message,
         at=manifest.created,
     )
-    if exchange.message == "proposal":
+    payload = None
+    if exchange.message == "sums":
+        session.adding().receive(sums_in(bundle, agreement=session.agreement))
+    elif exchange.message == "proposal":
         check_proposal(proposal_in(bundle, agreement=session.agreement), session.agreement)
-        _copy(bundle, sealed)
     else:
         payload = upload_in(bundle, agreement=session.agreement)
         check_upload(payload, session.agreement)
@@ -375,7 +373,8 @@ def _store(session: AnalystSession, bundle: Bundle, exchange: Exchange) -> None:
             span, sender = session.kept_span(), (manifest.sender,)
             check_lines(manifest.lines, session.agreement, consensus=span, parties=sender)
             told["span"] = [span.digest().hex(), manifest.lines[0].signature]
-        _copy(bundle, sealed)
+    _copy(bundle, work.sealed(manifest.sender, exchange))
+    if payload is not None:
         move_whole(payload.path, work.payload(manifest.sender))
         told |= {"payload": manifest.parts[0].sha256, "n_rows": payload.rows_shape[0]}
     # Files come before the line, and the line before the news: a kill leaves files that nobody

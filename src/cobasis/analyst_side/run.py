@@ -7,10 +7,11 @@ in use any more goes after that line.
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
@@ -18,25 +19,33 @@ from typing import Any, cast
 from cobasis.algorithms.base import TARGET
 from cobasis.algorithms.certificate import Certificate
 from cobasis.analyst_side.forget import kept_uploads
-from cobasis.analyst_side.history import ADDED, CONSENSUS, RUN, Outcome, Received
+from cobasis.analyst_side.history import ADDED, CONSENSUS, RUN, Outcome
 from cobasis.analyst_side.passes import passes_for
 from cobasis.analyst_side.plan import Plan, lost_spans, planned
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.folders import FitFolder, StateFolder
-from cobasis.bundle.messages import enclose_consensus, enclose_return, model_in, proposal_in
+from cobasis.bundle.messages import (
+    enclose_consensus,
+    enclose_return,
+    model_in,
+    proposal_in,
+    sums_in,
+)
 from cobasis.disk.tensors import write_tables
 from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole
-from cobasis.errors import AgreementError, RemoteError, RetentionError, StepError, WaitingError
+from cobasis.errors import AgreementError, RemoteError, RetentionError, WaitingError
 from cobasis.models import ModelName
+from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.worth import Figure
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
-from cobasis.protocol.card import ModelCard, card_of
-from cobasis.protocol.messages import ConsensusSpan, SpanProposal
+from cobasis.protocol.card import ModelCard, card_of, make_card
+from cobasis.protocol.messages import ConsensusSpan, Return
 from cobasis.protocol.others import model_without
 from cobasis.protocol.span_lines import SpanLine
+from cobasis.protocol.sums import SumsResult
 
 _NAME_DIGITS = 24
 
@@ -46,11 +55,13 @@ class Concluded:
     """A run, an addition or a removal that has come to its end."""
 
     outcome: Outcome
-    certificate: Certificate
     files: Mapping[str, Path]  # the sealed return of each party
     written: Mapping[str, Path]  # those of them that were not there as they are
-    scores: Mapping[ModelName, Mapping[str, Figure | None]]  # of families, cross-validated
     card: ModelCard
+    certificate: Certificate | None = None  # None where sums were added up
+    # of families, cross-validated
+    scores: Mapping[ModelName, Mapping[str, Figure | None]] = field(default_factory=dict)
+    sums: SumsResult | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +69,7 @@ class RunResult:
     """What a run has made."""
 
     plan: Plan
-    concluded: Concluded | None  # None where spans were made
+    concluded: Concluded | None  # None where spans were made, or sums begin again
     written: Mapping[str, Path]
 
 
@@ -88,13 +99,13 @@ def run(
         except WaitingError:
             session.tell()  # a run that was killed behind its last reply has not told it
             raise
-        if unasked := sorted(set(plan.new) - set(confirmed)):
-            raise StepError(
-                f"{', '.join(unasked)} came after the run of {plan.ended}, and nobody said that "
-                "they are to be taken in. Confirm it."
-            )
-        concluded = None
-        if plan.exchange.reply == "span":
+        plan.refuse_unasked(confirmed)
+        concluded, written = None, dict[str, Path]()
+        if plan.attempt:
+            session.begin_attempt(plan.attempt, without=plan.without)
+        elif session.agreement.sums is not None:
+            concluded = _conclude_sums(session, plan)
+        elif plan.exchange.reply == "span":
             written = _send_spans(session, plan)
         else:
             if model is None and history.outcome is not None:
@@ -109,8 +120,8 @@ def run(
                 cluster=cluster,
                 compared=session.agreement.allowed_models if scores else (),
             )
-            written = {**concluded.written}
         session.tell()
+    written = {**concluded.written} if concluded else written
     return RunResult(plan=plan, concluded=concluded, written=written)
 
 
@@ -146,27 +157,13 @@ def _made_span(session: AnalystSession, plan: Plan) -> ConsensusSpan:
     received, proposals = session.history.taken("proposal"), []
     for done, party in enumerate(plan.members):
         session.report("opening proposals", done, len(plan.members))
-        proposals.append(_proposal(session, received[party]))
+        proposals.append(session.kept(received[party], read=proposal_in))
     span = Analyst(session.agreement).consensus(proposals)
     told = {"anchor_tag": span.anchor_tag.hex(), "contributors": json.dumps(span.contributors)}
     write_tables(session.work.span, {"rows": span.rows}, metadata=told)
     away = {"without": list(plan.without), "missing": list(plan.missing)}
     session.note(CONSENSUS, {"contributors": list(span.contributors), **away})
     return span
-
-
-def _proposal(session: AnalystSession, received: Received) -> SpanProposal:
-    path = session.work.sealed(received.party, session.exchanges[0])
-    try:
-        bundle = session.opened(path)
-        if bundle.digest == received.file:
-            return proposal_in(bundle, agreement=session.agreement)
-    finally:
-        remove_tree(session.work.incoming)
-    raise RetentionError(
-        f"'{path}' is not the proposal of party '{received.party}' that was received "
-        f"({received.file[:16]}). Restore the folder from a copy."
-    )
 
 
 def conclude(
@@ -181,7 +178,7 @@ def conclude(
     compared: Collection[ModelName] = (),
 ) -> Concluded:
     """Align, certify and train, write one sealed return for each party, and record it."""
-    before, everybody, received = session.history.outcome, sorted(parties), session.history.taken()
+    everybody, received = sorted(parties), session.history.taken()
     name = _alignment(session, everybody, realign=realign)
     words = [name, family or "", *everybody, version("cobasis")]
     path = session.work.models / f"{_name_of(words)}.model"
@@ -197,24 +194,72 @@ def conclude(
             n_rows=sum(received[party].n_rows for party in everybody),
             target_carries=analyst.target_carries,
         )
-        same = before is not None and made == replace(before, returns={}, time="")
-        kept = before.returns if before and same else {}  # nothing is sealed anew
-        scores = analyst.compare(compared) if compared and not same else {}
-        card, returns, written = _send_returns(session, analyst, made, kept=kept)
+        scores = analyst.compare(compared) if compared and not _kept(session, made) else {}
+        card, others = card_of(analyst), partial(model_without, analyst)
+        sent = _send_returns(session, analyst.returns(), made, card=card, others=others)
+    # Behind the block, whose end writes the fits: no line tells of an alignment that is not there.
+    more: Any = {"card": card, "certificate": certificate, "scores": scores}
+    concluded = _recorded(session, made, sent, event=event, told=told, **more)
+    delete_targets(session, but=name)
+    return concluded
+
+
+def _kept(session: AnalystSession, made: Outcome) -> Mapping[str, str]:
+    """Return the digests of returns that the same run has sealed; none where it is another."""
+    before = session.history.outcome
+    same = before is not None and made == replace(before, returns={}, time="")
+    return before.returns if before is not None and same else {}
+
+
+def _recorded(
+    session: AnalystSession,
+    made: Outcome,
+    sent: tuple[Mapping[str, str], Mapping[str, Path]],
+    *,
+    event: str,
+    told: Mapping[str, Any],
+    **more: Any,  # noqa: ANN401 -- what is concluded besides
+) -> Concluded:
+    """Write the line that names the returns, unless it stands there."""
+    digests, written = sent
+    new = written or not _kept(session, made)
     # Returns come before the line that names their digests: a kill between the two leaves returns
     # that no line names, and the same command, typed again, seals others over them.
-    if written or not same or (event == RUN and told["without"] != [*session.history.without]):
+    if new or (event == RUN and told["without"] != [*session.history.without]):
         versions = [f"{each} {version(each)}" for each in _NUMBERS_DEPEND_ON]
-        session.note(event, {**replace(made, returns=returns).told(), **told, "versions": versions})
-    delete_targets(session, but=name)
+        line = {**replace(made, returns=digests).told(), **told, "versions": versions}
+        session.note(event, line)
     return Concluded(
         outcome=cast("Outcome", session.history.outcome),
-        certificate=certificate,
-        files={party: session.reply(party, session.exchanges[-1]) for party in returns},
+        files={party: session.reply(party, session.exchanges[-1]) for party in digests},
         written=written,
-        scores=scores,
-        card=card,
+        **more,
     )
+
+
+def _conclude_sums(session: AnalystSession, plan: Plan) -> Concluded:
+    """Add everybody's sums up, train on the total, seal the returns, and record it."""
+    received, analyst = session.history.taken(), session.adding()
+    for done, party in enumerate(plan.members):
+        session.report("adding up", done, len(plan.members))
+        analyst.receive(session.kept(received[party], read=sums_in))
+    result, files = analyst.run(), {party: received[party].file for party in plan.members}
+    path = session.work.models / f"{_name_of([*files.values(), version('cobasis')])}.model"
+    if not path.exists():  # before the first return, so that all carry one and the same
+        make_folder(path.parent)
+        write_whole(path, encode_chain(result.model))
+    made = Outcome(
+        uploads=files,
+        family="ridge",
+        model_sha256=file_digest(path),
+        n_rows=result.total.n_rows,
+    )
+    returned = [*analyst.returns(model_in(path.read_bytes(), session.agreement))]
+    made_of: Any = {"consensus": None, "anchor_tag": None, "n_rows": made.n_rows}
+    card = make_card(session.agreement, returned[0], **made_of, evidence="cannot tell")
+    sent = _send_returns(session, returned, made, card=card, others=lambda _: None)
+    told = {"without": list(plan.without), "missing": []}
+    return _recorded(session, made, sent, event=RUN, told=told, card=card, sums=result)
 
 
 _NUMBERS_DEPEND_ON = ("cobasis", "numpy", "scipy", "scikit-learn")
@@ -290,11 +335,16 @@ def _train(
 
 
 def _send_returns(
-    session: AnalystSession, analyst: Analyst, outcome: Outcome, *, kept: Mapping[str, str]
-) -> tuple[ModelCard, dict[str, str], dict[str, Path]]:
+    session: AnalystSession,
+    made: Iterable[Return],
+    outcome: Outcome,
+    *,
+    card: ModelCard,
+    others: Callable[[Return], Chain | None],
+) -> tuple[dict[str, str], dict[str, Path]]:
     """Seal one return for each party, and for nobody else, unless it lies there as it was kept.
 
-    Returns the card, the digest of each, and the paths of those that were written.
+    Returns the digest of each, and the paths of those that were written.
     """
     make_folder(session.outbox)
     exchange = session.exchanges[-1]
@@ -304,18 +354,17 @@ def _send_returns(
         SpanLine(party=party, consensus=consensus, signature=signature)
         for party, (consensus, signature) in spans.items()
     ]
-    card, digests = card_of(analyst), dict[str, str]()
-    written: dict[str, Path] = {}
-    for returned in analyst.returns():
+    digests, written, kept = dict[str, str](), dict[str, Path](), _kept(session, outcome)
+    for returned in made:
         session.report("sealing returns", len(digests), len(outcome.uploads))
         party = returned.party
         path = session.reply(party, exchange)
         if party in kept and path.is_file() and file_digest(path) == kept[party]:
             digests[party] = kept[party]
             continue
-        others = model_without(analyst, party, like=returned.model)
+        model = others(returned)
         enclosed = enclose_return(
-            replace(returned, others=others, card=card.beside(others)),
+            replace(returned, others=model, card=card.beside(model)),
             agreement=session.agreement,
             sender=session.name,
             upload=outcome.uploads[party],
@@ -324,7 +373,7 @@ def _send_returns(
         digests[party] = session.seal_reply(enclosed, party=party, exchange=exchange)
         written[party] = path
     session.report("sealing returns", len(outcome.uploads), len(outcome.uploads))
-    return card, digests, written
+    return digests, written
 
 
 def _name_of(words: Iterable[str]) -> str:

@@ -1,12 +1,12 @@
 """What the analyst's commands work with: agreement, identity, work folder, transcript, history."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from cobasis.analyst_side.history import OPENED, History, history_of
+from cobasis.analyst_side.history import ATTEMPT, OPENED, History, Received, history_of
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, sealed_path, stem_of
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.envelope import MAX_BYTES, Bundle, open_bundle
@@ -25,10 +25,19 @@ from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement, moment_text
 from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.messages import ConsensusSpan
-from cobasis.protocol.signatures import News, Receipt, analyst_of, sign_receipt, signers
+from cobasis.protocol.signatures import (
+    News,
+    Receipt,
+    analyst_of,
+    mask_keys,
+    sign_receipt,
+    signers,
+)
+from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.word import WORD, Word
 
 SUFFIX, NEWS = ".round", ".news"
+Read = TypeVar("Read")
 
 
 class WorkFolder:
@@ -154,6 +163,35 @@ class AnalystSession(Hidden):
         name = f"{stem_of(self.path)}.{party}.{exchange.number}-{exchange.reply}"
         return self.outbox / name
 
+    def kept(self, received: Received, *, read: Callable[..., Read]) -> Read:
+        """Open a file that was received once more, and read what is in it."""
+        exchange = next(each for each in self.exchanges if each.number == received.exchange)
+        path = self.work.sealed(received.party, exchange)
+        try:
+            bundle = self.opened(path)
+            if bundle.digest == received.file:
+                return read(bundle, agreement=self.agreement)
+        finally:
+            remove_tree(self.work.incoming)
+        raise RetentionError(
+            f"'{path}' is not the {received.message} of party '{received.party}' that was received "
+            f"({received.file[:16]}). Restore the folder from a copy."
+        )
+
+    def begin_attempt(self, attempt: int, *, without: Iterable[str]) -> None:
+        """Begin sums anew with other parties; what was sent for the attempt before is deleted."""
+        self.note(ATTEMPT, {"attempt": attempt, "without": list(without)})
+        for path in self.work.received.glob("*-sums"):
+            remove_tree(path)  # with a late file they would show what the attempt leaves out
+
+    def adding(self) -> SumsAnalyst:
+        """Return who adds up the sums of this attempt's participants; nothing is received yet."""
+        history = self.history
+        keys = mask_keys(self.agreement, history.agreed.values())
+        out = history.without if history.attempt > 1 else ()
+        keys = {name: key for name, key in keys.items() if name not in out}
+        return SumsAnalyst(self.agreement, keys=keys, attempt=history.attempt)
+
     def kept_span(self) -> ConsensusSpan:
         """Return the common span that was made."""
         tables, header = read_tables(self.work.span)
@@ -241,6 +279,7 @@ class AnalystSession(Hidden):
             trained_on=() if history.outcome is None else tuple(history.outcome.uploads),
             without=history.without,
             removed=history.removed,
+            attempt=history.attempt,
         )
         write_whole(self.news, told.text(self.identity.sign), mode=0o644)
 

@@ -71,11 +71,9 @@ def read_draft(path: Path, *, text: str | None = None) -> dict[str, Any]:
 def read_terms(path: Path, *, text: str | None = None) -> Agreement:
     """Read an agreement, or a draft of one, with made-up parties where it has none."""
     fields = read_draft(path, text=text)
-    made_up = {
-        "parties": [f"party-{at}" for at in range(_SOME)],
-        "commitment": "0" * 64,
-        "minimum_parties": 1,
-    }
+    made_up = {"parties": [f"party-{at}" for at in range(_SOME)], "minimum_parties": _SOME}
+    if "sums" not in fields:
+        made_up |= {"commitment": "0" * 64, "minimum_parties": 1}
     whole = {**made_up, **fields} if fields.get("parties") else {**fields, **made_up}
     if empty := _lacking(whole):
         raise AgreementError(
@@ -209,11 +207,16 @@ def complete(
         document["analyst"].update(analyst.model_dump())
     elif analyst is not None:
         document["analyst"] = _table(analyst.model_dump())
+    if "sums" not in document:  # of sums nobody needs a secret
+        _commit(document, commitment)
+    return tomlkit.dumps(document)
+
+
+def _commit(document: tomlkit.TOMLDocument, commitment: str) -> None:
     document["commitment"] = commitment
     item = document.item("commitment")
     if commitment and isinstance(item, Item) and item.trivia.comment == MARK:
         item.trivia.comment_ws = item.trivia.comment = ""
-    return tomlkit.dumps(document)
 
 
 def write_agreement(path: Path, text: str) -> None:

@@ -10,6 +10,7 @@ from cobasis.protocol.agreement import Agreement, missing_fields
 from cobasis.protocol.approval import Record
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.enrolment import PublicIdentity, Strict
+from cobasis.protocol.sums_terms import FOR_ROWS, SumsTerms
 
 MARK = "# <- fill in"
 """Stands behind a field that has to be filled."""
@@ -113,6 +114,13 @@ DP: Mapping[str, str] = {
     "lifetime_epsilon": "What all uploads of one data set may spend; no later agreement raises it.",
 }
 
+SUMS: Mapping[str, str] = {
+    "most_rows": "The most rows that any party may sum up.",
+    "most_rows_in_all": "The most of all parties together.",
+    "least_rows": "A party with fewer takes no part; 20 for each feature let a run leave one out.",
+    "target_range": "Regression only: the target's low and high; values beyond are refused.",
+}
+
 _DP = DPTerms(epsilon=8.0, radius=2.0, most_rows=10000, lifetime_epsilon=8.0)
 
 NOISE = """\
@@ -144,14 +152,18 @@ PEOPLE = """\
 
 def new_text(fields: Mapping[str, Any]) -> str:
     """Return a commented agreement."""
-    lines = [HEAD]
-    for title, group in GROUPS:
+    lines, sums = [HEAD], fields.get("sums")
+    if sums is not None:
+        lines += ["# What a party's file holds: masked sums, and no row.", 'release = "sums"', ""]
+    for title, group in GROUPS if sums is None else GROUPS[:2]:
         lines += [f"# ---- {title}", ""]
         for name, comment in group.items():
-            lines += [f"# {comment}", _field(name, fields), ""]
+            if sums is None or name not in FOR_ROWS:
+                lines += [f"# {comment}", _field(name, fields), ""]
     lines += [FEATURES]
     features = fields.get("features") or ()
     lines += [_feature(each) for each in features] or [EXAMPLE]
+    lines += [] if sums is None else _sums(sums)
     lines += [NOISE, _table("[dp]", DP, fields.get("dp"), example=_DP)]
     lines += [OFFICERS, _table("[record]", RECORD, fields.get("record"), example=Record()), PEOPLE]
     lines += [_person("[[party]]", each) for each in fields.get("enrolled") or ()]
@@ -175,6 +187,18 @@ def _table(title: str, known: Mapping[str, str], terms: Strict | None, *, exampl
     for name, comment in known.items():
         lines += [f"# {comment}", f"{name} = {toml(getattr(terms or example, name))}"]
     return "\n".join([*(start + line for line in lines), ""])
+
+
+def _sums(terms: SumsTerms) -> list[str]:
+    """Return what is summed: the table, then a table for each map."""
+    lines = ["# ---- What is summed: an agreed map of each row, over all rows", "", "[sums]"]
+    for name, comment in SUMS.items():
+        if (value := getattr(terms, name)) is not None:
+            lines += [f"# {comment}", f"{name} = {toml(value)}"]
+    for each in terms.maps:
+        lines += ["", "[[sums.maps]]"]
+        lines += [f"{name} = {toml(value)}" for name, value in each.model_dump().items()]
+    return [*lines, ""]
 
 
 def _feature(feature: NumericFeature | CategoryFeature) -> str:

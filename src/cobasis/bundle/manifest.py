@@ -17,13 +17,14 @@ from cobasis.protocol.enrolment import IdentityName, field_findings
 from cobasis.protocol.span_lines import SpanLine
 from cobasis.strict_json import canonical_json, json_object
 
-Kind = Literal["upload", "return", "proposal", "consensus", "receipt", "secret"]
+Kind = Literal["upload", "sums", "return", "proposal", "consensus", "receipt", "secret"]
 
 
 _TABLE = 2**30 + 2**16
 
 PARTS: dict[Kind, dict[str, int]] = {
     "upload": {"upload.safetensors": 2**44},
+    "sums": {"sums.safetensors": 2**35},
     "return": {
         "fit.safetensors": 2**31 + 2**16,
         "model.safetensors": 2**28,
@@ -36,9 +37,6 @@ PARTS: dict[Kind, dict[str, int]] = {
     "secret": {"secret.bin": 2**12},
 }
 """By kind: which parts there are, and how many bytes each may have. No bundle names others."""
-
-# a representation has no model; `accept` asks for the card, which older returns lack
-_OPTIONAL = {"model.safetensors", "others.safetensors", "card.json"}
 
 
 class Part(BaseModel):
@@ -55,11 +53,8 @@ def part_problem(kind: Kind, parts: Sequence[Part]) -> str:
     """Return what is wrong with the list of parts, or nothing."""
     rules = PARTS[kind]
     names = [part.name for part in parts]
-    lacking = sorted(set(rules) - set(names) - _OPTIONAL)
     if len(set(names)) < len(names) or set(names) - set(rules):
         return f"a bundle of kind '{kind}' has other parts than {', '.join(rules)}"
-    if lacking:
-        return f"a bundle of kind '{kind}' has to have a part {', '.join(lacking)}"
     for part in parts:
         if part.n_bytes > (most := rules[part.name]):
             return f"its part {part.name} has {part.n_bytes:,} bytes, and {most:,} are the most"

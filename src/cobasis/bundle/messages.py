@@ -1,5 +1,6 @@
 """The protocol's messages as the parts of bundles, and back, checked against the manifest."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +20,7 @@ from cobasis.models.chain import Chain
 from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.card import ModelCard
-from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal
+from cobasis.protocol.messages import ConsensusSpan, MaskedSums, Return, SpanProposal
 from cobasis.protocol.span_lines import SpanLine
 
 
@@ -53,6 +54,25 @@ def proposal_in(bundle: Bundle, *, agreement: Agreement) -> SpanProposal:
         )
 
 
+def sums_in(bundle: Bundle, *, agreement: Agreement) -> MaskedSums:
+    """Return the masked sums of an opened bundle; whom they were masked for, the analyst checks."""
+    with _opened(bundle, "sums", agreement):
+        told, manifest = bundle.manifest.told, bundle.manifest
+        tables, _ = read_tables(bundle.parts["sums.safetensors"])
+        roster, attempt = told.get("roster"), told.get("attempt")
+        good = isinstance(roster, str) and re.fullmatch("[0-9a-f]{64}", roster)
+        if set(tables) != {"words"} or not good or not isinstance(attempt, int):
+            refuse(bundle.what, "it is not one table of words for an attempt and a roster")
+        return MaskedSums(
+            party=manifest.sender,
+            agreement_digest=bytes.fromhex(manifest.agreement),
+            roster=bytes.fromhex(str(roster)),
+            attempt=attempt,
+            words=tables["words"],
+            simulated=manifest.simulated,
+        )
+
+
 def consensus_in(bundle: Bundle, *, agreement: Agreement) -> ConsensusSpan:
     """Return the common span of an opened bundle, checked."""
     with _opened(bundle, "consensus", agreement):
@@ -79,11 +99,15 @@ def return_in(bundle: Bundle, *, agreement: Agreement, party: str) -> Return:
         evidence = told.get("evidence")
         if evidence not in get_args(Evidence):
             refuse(bundle.what, "its evidence is none that a certificate has")
-        others = bundle.parts.get("others.safetensors")
+        others, turned = bundle.parts.get("others.safetensors"), "fit.safetensors" in bundle.parts
+        if turned == (agreement.sums is not None):
+            refuse(bundle.what, f"it {'has' if turned else 'lacks'} a change of basis")
         return Return(
             party=party,
             agreement_digest=bytes.fromhex(manifest.agreement),
-            change_of_basis=_table(bundle, "fit.safetensors", tensor="change_of_basis"),
+            change_of_basis=_table(bundle, "fit.safetensors", tensor="change_of_basis")
+            if turned
+            else None,
             model=_model(bundle, agreement),
             others=None if others is None else model_in(others.read_bytes(), agreement),
             evidence=cast("Evidence", evidence),
@@ -116,7 +140,7 @@ def model_in(data: bytes, agreement: Agreement) -> Chain:
     """Read a model file for an agreement."""
     return decode_chain(
         data,
-        n_components=agreement.n_components,
+        n_components=agreement.n_inputs,
         task=agreement.task,
         n_classes=len(agreement.classes),
     )
@@ -196,7 +220,7 @@ class Enclosed(NamedTuple):
 
 def _enclosed(
     kind: Kind,
-    message: Payload | SpanProposal | ConsensusSpan | Return,
+    message: Payload | SpanProposal | MaskedSums | ConsensusSpan | Return,
     agreement: Agreement,
     *,
     sender: str,
@@ -204,12 +228,13 @@ def _enclosed(
     parts: Mapping[str, Path | bytes],
     **more: object,
 ) -> Enclosed:
+    unanchored = Return | MaskedSums
     draft = {
         "kind": kind,
         "round_id": agreement.round_id,
         "agreement": message.agreement_digest.hex(),
         "sender": sender,
-        "anchor_tag": None if isinstance(message, Return) else message.anchor_tag.hex(),
+        "anchor_tag": None if isinstance(message, unanchored) else message.anchor_tag.hex(),
         "simulated": message.simulated,
         "told": told,
         **more,
@@ -250,6 +275,21 @@ def enclose_proposal(
     )
 
 
+def enclose_sums(
+    sums: MaskedSums, *, agreement: Agreement, audit: Mapping[str, object] | None = None
+) -> Enclosed:
+    """Return draft and part for a party's masked sums, for `write_bundle`."""
+    return _enclosed(
+        "sums",
+        sums,
+        agreement,
+        sender=sums.party,
+        told={"roster": sums.roster.hex(), "attempt": sums.attempt},
+        parts={"sums.safetensors": _table_file("words", sums.words)},
+        audit=audit and dict(audit),
+    )
+
+
 def enclose_consensus(span: ConsensusSpan, *, agreement: Agreement, sender: str) -> Enclosed:
     """Return draft and part for the analyst's common span, for `write_bundle`."""
     told = {**_shape(span.rows), "contributors": list(span.contributors)}
@@ -266,15 +306,17 @@ def enclose_return(
     lines: Sequence[SpanLine] = (),
 ) -> Enclosed:
     """Return draft and parts for what one party gets back."""
+    change, parts = made.change_of_basis, dict[str, Path | bytes]()
     told = {
-        **_shape(made.change_of_basis),
+        **({} if change is None else _shape(change)),
         "party": made.party,
         "upload": upload,
         "evidence": made.evidence,
         "trained_on": list(made.trained_on),
         "target_carries": list(made.target_carries),
     }
-    parts = {"fit.safetensors": _table_file("change_of_basis", made.change_of_basis)}
+    if change is not None:
+        parts["fit.safetensors"] = _table_file("change_of_basis", change)
     if made.model is not None:
         if not isinstance(made.model, Chain):
             raise OptionError(
@@ -295,7 +337,7 @@ def _shape(table: Matrix) -> dict[str, Any]:
 
 
 def _table_file(name: str, table: npt.NDArray[Any]) -> bytes:
-    """Return a safetensors file of one float64 table."""
-    whole = np.ascontiguousarray(table, dtype="<f8")
+    """Return a safetensors file of one table."""
+    whole = np.ascontiguousarray(table, dtype=table.dtype.newbyteorder("<"))
     start, _ = make_header([(name, whole.dtype, whole.shape)], metadata={})
     return start + whole.tobytes()

@@ -127,6 +127,9 @@ def _take_news(session: "PartySession", path: Path) -> tuple[object, list[str]]:
     for word, names in (("goes on without", news.without), ("has removed", news.removed)):
         if names:
             lines += wrapped(f"'{news.analyst}' {word} {listed(names)}.", lead="  ")
+    if news.attempt > 1 and session.name not in news.without:
+        again = f"Sums begin again, attempt {news.attempt}: cobasis send {session.path.name} DATA"
+        lines += wrapped(again, lead="  ")
     lines.append(f"  Where the round stands: cobasis status {session.path.name}")
     return NewsAnswer.of(news, receipts=[each.receipt.file for each in signed]), lines
 
@@ -165,10 +168,11 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
     write_whole(page, render_card(card, party=session.name).encode())
     lines = [
         f"Accepted {path.name}.",
-        *wrapped(f"The certificate says of your basis: {taken.evidence}; {CAVEAT}."),
         *wrapped(f"Trained on {listed(taken.trained_on)}."),
-        *wrapped(f"The target keeps a trace of {listed(taken.target_carries)}."),
     ]
+    if taken.change_of_basis is not None:
+        lines[1:1] = wrapped(f"The certificate says of your basis: {taken.evidence}; {CAVEAT}.")
+        lines += wrapped(f"The target keeps a trace of {listed(taken.target_carries)}.")
     if taken.orthogonality is not None:
         lines.append(f"The change of basis is a rotation to {taken.orthogonality:.0e}.")
     if taken.model_sha256:

@@ -72,36 +72,26 @@ class Terms:
     columns: Annotated[
         Path | None, Option(help="A table: its columns, words, means and spreads become public.")
     ] = None
-    leave_out: Annotated[str | None, Option(help="Its columns that are no features, or none.")] = (
-        None
-    )
+    leave_out: Annotated[str | None, Option(help="Columns of it to leave out, or none.")] = None
     i_may_publish: Annotated[
         bool, Option("--i-may-publish", help="What is computed of its rows may become public.")
     ] = False
-    numbers: Annotated[
-        list[str] | None, Option(help="Columns of numbers: age or age:centre=60,unit=years.")
-    ] = None
-    categories: Annotated[
-        list[str] | None, Option("--category", help="A column: sex=female,male.")
-    ] = None
+    numbers: Annotated[list[str] | None, Option(help="age or age:centre=60,unit=years.")] = None
+    categories: Annotated[list[str] | None, Option("--category", help="sex=female,male.")] = None
     missing: Annotated[
         str | None, Option(help="Empty cells: refuse; fill (the centre, or a level); or columns.")
     ] = None
     round_id: Annotated[str | None, Option("--round", help="Its name, which no other has.")] = None
     purpose: Annotated[str | None, Option(help="What the model is for, in words.")] = None
     retention_days: Annotated[int | None, Option(help="Days that uploads are kept.")] = None
-    deadline: Annotated[str | None, Option(help="In UTC: 2026-12-31 or 2026-12-31T12:00:00Z.")] = (
-        None
-    )
+    deadline: Annotated[str | None, Option(help="In UTC, like 2026-12-31T12:00:00Z.")] = None
     minimum_parties: Annotated[int | None, Option(help="With fewer uploads nothing is run.")] = None
     fewest_rows: Annotated[int | None, Option(help="With fewer a party takes no part.")] = None
     task: Annotated[Task | None, Option(help="What the model does.")] = None
     label: Annotated[str | None, Option(help="The column of labels.")] = None
     classes: Annotated[str | None, Option(help="Labels; by default the example's.")] = None
     id: Annotated[str | None, Option(help="The column of identifiers; never uploaded.")] = None
-    model: Annotated[
-        ModelName | None, Option(help="The family; rff is nearest to pooled rows.")
-    ] = None
+    model: Annotated[ModelName | None, Option(help="The family; rff is nearest to pooled.")] = None
     models: Annotated[str | None, Option(help="Families the analyst may choose from.")] = None
     holdout: Annotated[float | None, Option(help="Share of rows that stays at a party.")] = None
     n_components: Annotated[str | None, Option(help="Columns of every basis, or auto.")] = None
@@ -116,6 +106,7 @@ class Terms:
     ] = None
     int8_range: Annotated[float | None, Option(help="With int8: largest projected value.")] = None
     public_rows_sha256: Annotated[str | None, Option(help="SHA-256 of public rows.")] = None
+    sums: Annotated[str | None, Option(help="Sums, no rows: maps=rff,most_rows=900,...")] = None
     dp: Annotated[
         str | None, Option(help="Noise with a guarantee: epsilon=8,radius=2,most_rows=900,...")
     ] = None
@@ -177,7 +168,7 @@ def new(
     if not missing - _BY_COMMAND:
         read_terms(file, text=text(""))  # contradictions are found before anybody is asked
     enrolment.compare(people, own=identity, known=known)
-    if identity is None or missing - {"commitment"}:
+    if identity is None or missing - {"commitment"} or "sums" in read_draft(file, text=text("")):
         author.keep(replace(last, text=text(""), words=words))
         write_agreement(file, text(""))
     else:
@@ -222,7 +213,7 @@ def _drawn_up(author: "Authorship", people: "People", terms: Terms) -> Callable[
 
 
 _WORDS = {"columns", "leave_out", "i_may_publish", "numbers", "categories", "missing", "classes"}
-_WORDS |= {"models", "dp"}
+_WORDS |= {"models", "dp", "sums"}
 """Terms that are read by themselves; every other one is a field of the agreement."""
 
 
@@ -269,6 +260,7 @@ def _asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     fields["classes"] = _classes(draft.words_of(told.get("classes", "")), fields, example)
     fields["models"] = draft.words_of(told.get("models", "")) or None
     fields["dp"] = draft.dp_of_words(told["dp"]) if "dp" in told else None
+    fields |= draft.sums_of_words(told.get("sums"), fields["features"], example=example)
     _ask_numbers(fields, n_parties, auto=auto)
     return fields
 
@@ -320,22 +312,26 @@ def _ask_numbers(fields: dict[str, Any], n_parties: int, *, auto: bool) -> None:
     """Ask for sizes and times; take the smaller number of components where nobody chooses."""
     from cobasis.party_side.draft import components_for
 
-    sizes = components_for(fields["features"] or (), precision=fields.get("precision", "fp64"))
+    of_rows, features = {"n_components", "fewest_rows"}, fields["features"] or ()
+    skipped = of_rows if "sums" in fields else set()
+    sizes = components_for(() if skipped else features, precision=fields.get("precision", "fp64"))
     if auto or (options.on_terminal() and "n_components" not in fields):
         for line in sizes.values():
             aside(line)
     if auto:
         fields["n_components"] = min(sizes, default=None)
     size, of_all = str(max(sizes, default="")), f", of {n_parties}" if n_parties else ""
+    least = max(2, n_parties - 1) if "sums" not in fields else n_parties
     for word, question, default in (
         ("n_components", "Numbers that stand for a row", size),
         ("retention_days", "Days that the analyst keeps uploads", "90"),
-        ("minimum_parties", f"Parties that are needed{of_all}", str(max(2, n_parties - 1))),
+        ("minimum_parties", f"Parties that are needed{of_all}", str(least)),
         ("fewest_rows", "Rows that a party needs to take part", "10"),
         ("deadline", "Deadline in UTC, like 2026-12-31 (empty: none)", ""),
         ("holdout", "Share of rows that stays at a party, to score on", "0.2"),
     ):
-        ask(fields, word, question, default=default)
+        if word not in skipped:
+            ask(fields, word, question, default=default)
 
 
 def _show(
@@ -357,6 +353,7 @@ def _show(
     people, missing = People.of(fields), missing_fields(fields)
     digest = None if missing else read_agreement(path).agreement.digest().hex()
     features = fields.get("features", ())
+    sealed = people.parties if digest and "sums" not in fields else ()
     answer = AgreementAnswer.of(
         missing=missing,
         command="agreement new",
@@ -367,7 +364,7 @@ def _show(
         changed=changed,
         features=[each["name"] for each in features],
         people=people.everybody,
-        secrets={each.name: author.secret(each.name) for each in people.parties if digest},
+        secrets={each.name: author.secret(each.name) for each in sealed},
     )
     lead = lead or f"Wrote {path}, of round '{answer.round}'."
     bases = [f"{each['name']}={each['base']}" for each in features if "base" in each]
@@ -394,7 +391,10 @@ def _lines(answer: "AgreementAnswer", *, own: "Identity | None", more: str) -> I
     yield "Digest, which everybody signs:"
     yield f"  {answer.digest}"
     yield f"  {words_of(bytes.fromhex(answer.digest))}"
-    yield "One file for each party, with the secret sealed to it; none for the analyst:"
-    yield from wrapped(listed(each.name for each in answer.secrets.values()), lead="  ")
-    yield from wrapped(f"{more}Send {name} to everybody, and to each party its own .secret file.")
+    send = f"{more}Send {name} to everybody"
+    if answer.secrets:
+        yield "One file for each party, with the secret sealed to it; none for the analyst:"
+        yield from wrapped(listed(each.name for each in answer.secrets.values()), lead="  ")
+        send += ", and to each party its own .secret file"
+    yield from wrapped(f"{send}.")
     yield f"Next, everybody: cobasis sign {name}"

@@ -1,6 +1,5 @@
 """What ``--json`` prints; ``docs/reference/json.md`` is written from these models."""
 
-from itertools import product
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,9 +15,10 @@ class Part(BaseModel):
     def of(cls, *sources: object, **more: object) -> Self:
         """Take each field that is not given from the first source with an attribute for it."""
         called = {"round": "round_id", "exchange": "number"}  # by an agreement, and an exchange
-        for source, name in product(sources, cls.model_fields):
-            if hasattr(source, word := called.get(name, name)):
-                more.setdefault(name, getattr(source, word))
+        for source in sources:
+            for name in cls.model_fields:
+                if hasattr(source, word := called.get(name, name)):
+                    more.setdefault(name, getattr(source, word))
         return cls.model_validate(more)
 
 
@@ -35,8 +35,7 @@ class PartyAnswer(Answer):
     party: str
 
     @classmethod
-    def by(cls, session: Any, *sources: object, **more: object) -> Self:  # noqa: ANN401 -- a party's
-        """Take who answers in which round from a session, and the rest as `of` does."""
+    def by(cls, session: Any, *sources: object, **more: object) -> Self:  # noqa: ANN401, D102 -- as of
         return cls.of(*sources, session.agreement, party=session.name, **more)
 
 
@@ -110,7 +109,7 @@ class ReturnAnswer(Part):
 class FindingAnswer(Part):
     """One line of an audit."""
 
-    id: str = Field(description="P1 to P6, H1 to H6, D1.")
+    id: str = Field(description="P1 to P6, S1 to S3, H1 to H6, D1.")
     title: str
     grade: str = Field(description="green, amber, red, or told for a figure without a bound.")
     action: str = Field(description="none, sign or block.")
@@ -136,7 +135,7 @@ class AuditAnswer(PartyAnswer):
     """`audit`: what an upload would give away."""
 
     policy: str
-    verdict: str = Field(description="pseudonymised or differentially-private.")
+    verdict: str = Field(description="pseudonymised, aggregate or differentially-private.")
     verdict_words: str
     sentences: list[str]
     blocked: bool
@@ -170,7 +169,7 @@ class SendAnswer(PartyAnswer):
     """`send`: a sealed file."""
 
     exchange: int = Field(description="Which of the round's exchanges it belongs to, from 1.")
-    message: str = Field(description="proposal or upload.")
+    message: str = Field(description="proposal, upload or sums.")
     path: Path
     sha256: str = Field(description="Of the sealed file; the receipt names it.")
     n_bytes: int = Field(description="Of the sealed file.")
@@ -182,7 +181,7 @@ class DryAnswer(PartyAnswer):
     """`send --dry-run`: what would leave; exit code 2 where the table does not fit."""
 
     exchange: int
-    message: str = Field(description="proposal or upload.")
+    message: str = Field(description="proposal, upload or sums.")
     fits: bool
     n_rows: int
     n_held: int | None = Field(description="Rows that never leave; null where it does not fit.")
@@ -217,7 +216,7 @@ class PredictAnswer(PartyAnswer):
 
 
 class ExportAnswer(PartyAnswer):
-    """`export`: a secret model file was written, of so many bytes."""
+    """`export`: a model file was written, of so many bytes."""
 
     path: Path
     n_bytes: int
@@ -264,7 +263,7 @@ class StandingPart(Part):
 
     name: str
     signed: bool
-    received: dict[str, str] = Field(description="When, by message: proposal, upload.")
+    received: dict[str, str] = Field(description="When, by message: proposal, upload, sums.")
     out: str = Field(description="left out, removed, or empty.")
 
 
@@ -300,7 +299,7 @@ class FileAnswer(Part):
 
     file: str
     verdict: str = Field(description="accepted, received before, passed over or refused.")
-    message: str = Field(description="signature, proposal or upload; empty where it is none.")
+    message: str = Field(description="signature, proposal, upload or sums; empty where it is none.")
     party: str | None
     n_rows: int | None
     code: str = Field(description="Of the refusal; empty otherwise.")
@@ -316,7 +315,7 @@ class ReceiveAnswer(Answer):
     unsigned: list[str] = Field(description="Who has not; empty when it is sealed.")
     sealed: Path | None = Field(description="The sealed agreement; null before.")
     exchange: int = Field(description="Which exchange collects files now.")
-    message: str = Field(description="What it collects: proposal or upload.")
+    message: str = Field(description="What it collects: proposal, upload or sums.")
     received: list[str] = Field(description="Who is in with it.")
     missing: list[str] = Field(description="Whom the analyst waits for.")
     late: list[str] = Field(description="In, but after the run: `run` takes them.")
@@ -353,6 +352,7 @@ class RunAnswer(Answer):
     n_rows: int | None = None
     trained_on: list[str] = Field([])
     target_carries: list[str] = Field([])
+    rows_per_feature: float | None = Field(None, description="n/D of a total; null of rows.")
     returns: dict[str, Path] = Field({}, description="The return of each party.")
     card: Path | None = Field(None, description="The model card as a page; null for spans.")
     scores: dict[str, dict[str, list[float] | None]] = Field({}, description="By family, for whom.")

@@ -163,6 +163,11 @@ def plan(
         if out is not None and path is not None:
             refuse_target(out, table=path)
     terms = read_terms(agreement)
+    if terms.sums is not None:
+        raise OptionError(
+            "a plan compares ways to project rows, and this agreement sends sums; 'cobasis audit' "
+            "says what those tell. Plan with an agreement of rows."
+        )
     with progress() as report:
         found = priced(terms, data, public=public, offer=offer, report=report)
     if out is not None:

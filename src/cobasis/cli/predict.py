@@ -109,7 +109,9 @@ def export(
     out: Annotated[Path, Option("-o", "--out", help="The model file.")] = Path("model.onnx"),
     precision: Annotated[Literal["float64", "float32"], Option(help="Of its numbers.")] = "float64",
 ) -> None:
-    """Write one ONNX file that takes raw columns and predicts; it holds a secret of all parties.
+    """Write one ONNX file that takes raw columns and predicts.
+
+    Where rows were projected it holds a secret of all parties; of sums it holds none.
 
     Needs the extra onnx: pip install 'cobasis[onnx]'.
 
@@ -125,5 +127,7 @@ def export(
         [
             f"Wrote {out} ({n_bytes:,} bytes). It is SECRET: keep it as you keep your key.",
             "With it, rows that any party uploaded can be turned back.",
-        ],
+        ]
+        if session.agreement.sums is None
+        else [f"Wrote {out} ({n_bytes:,} bytes). It holds no secret."],
     )

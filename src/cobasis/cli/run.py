@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from cobasis.analyst_side.run import Concluded, RunResult
     from cobasis.analyst_side.session import AnalystSession
     from cobasis.models.worth import Figure
+    from cobasis.protocol.sums import SumsResult
 
 Outbox = Annotated[Path | None, Option("-o", "--out", help="Folder to write to; else outbox/.")]
 Cluster = Annotated[str | None, Option(help="Address of a Dask scheduler to train on.")]
@@ -79,7 +80,9 @@ def _first(session: "AnalystSession", plan: "Plan") -> Iterator[str]:
     """Yield which exchange is ended, and with whom."""
     exchange = plan.exchange
     what = f"exchange {exchange.number} of {len(session.exchanges)}"
-    if not plan.ended:
+    if plan.attempt:
+        yield from wrapped(f"Begins attempt {plan.attempt} of {what}")
+    elif not plan.ended:
         yield from wrapped(f"Ends {what}: {exchange.message} -> {exchange.reply}")
     else:
         more = "takes in who came since" if plan.new else "nobody is new"
@@ -107,6 +110,44 @@ def _scores(scores: "Mapping[ModelName, Mapping[str, Figure | None]]") -> Iterat
         yield f"  {family:16}{cells[0]:26}{cells[1]}"
 
 
+def _told(concluded: "Concluded", *, card: Path) -> dict[str, Any]:
+    """Return what programs get of a run's end."""
+    outcome, certificate, sums = concluded.outcome, concluded.certificate, concluded.sums
+    told: dict[str, Any] = {
+        "model": outcome.family,
+        "model_sha256": outcome.model_sha256,
+        "n_rows": outcome.n_rows,
+        "trained_on": list(outcome.uploads),
+        "target_carries": outcome.target_carries,
+        "returns": concluded.files,
+        "scores": concluded.scores,
+        "card": card,
+    }
+    if certificate is not None:
+        told |= {"chance": certificate.chance, "figures": certificate.parties}
+    if sums is not None:
+        told["rows_per_feature"] = sums.rows_per_feature
+    return told
+
+
+def _lines(concluded: "Concluded", *, card: Path) -> Iterator[str]:
+    """Yield what people read of a run's end."""
+    outcome = concluded.outcome
+    if concluded.certificate is not None:
+        yield from concluded.certificate.summary().splitlines()
+    if concluded.sums is not None:
+        yield from _sums(concluded.sums)
+    if outcome.family is not None:
+        who = f"{outcome.n_rows:,} rows of {listed(outcome.uploads)}"
+        yield from wrapped(f"Model: {outcome.family}, trained on {who}.")
+        yield "SHA-256 of the model, the same for all:"
+        yield f"  {outcome.model_sha256}"
+    yield from _scores(concluded.scores)
+    if outcome.target_carries:
+        yield from wrapped(f"The target descends from {listed(outcome.target_carries)}.")
+    yield f"Who and what made the model: {card}"
+
+
 def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
     """Print what was certified, trained and written."""
     from cobasis.cli.answers import RunAnswer
@@ -114,30 +155,16 @@ def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
     plan, concluded = found.plan, found.concluded
     told: dict[str, Any] = {"contributors": plan.members, "waits": plan.waits}
     lines: list[str] = []
-    if concluded is None and (away := (*plan.missing, *plan.without)):
+    if plan.attempt:
+        who = listed(plan.missing)
+        what = f"Attempt {plan.attempt} begins, of {who}: each accepts the news and sends again."
+        lines += wrapped(f"{what} Sums that came before are deleted; they go with other masks.")
+    elif concluded is None and (away := (*plan.missing, *plan.without)):
         lines += wrapped(f"The span is made without {listed(away)}, for good; none is added later.")
     if concluded is not None:
-        certificate, outcome = concluded.certificate, concluded.outcome
-        told = {
-            "chance": certificate.chance,
-            "figures": certificate.parties,
-            "model": outcome.family,
-            "model_sha256": outcome.model_sha256,
-            "n_rows": outcome.n_rows,
-            "trained_on": list(outcome.uploads),
-            "target_carries": outcome.target_carries,
-            "returns": concluded.files,
-            "scores": concluded.scores,
-            "card": _draw_card(session, concluded),
-        }
-        lines += certificate.summary().splitlines()
-        if outcome.family is not None:
-            who = f"{outcome.n_rows:,} rows of {listed(outcome.uploads)}"
-            lines += wrapped(f"Model: {outcome.family}, trained on {who}.")
-            lines += ["SHA-256 of the model, the same for all:", f"  {outcome.model_sha256}"]
-        lines += _scores(concluded.scores)
-        lines += wrapped(f"The target descends from {listed(outcome.target_carries)}.")
-        lines += [f"Who and what made the model: {told['card']}"]
+        card = _draw_card(session, concluded)
+        told |= _told(concluded, card=card)
+        lines += _lines(concluded, card=card)
     answer = RunAnswer.of(
         command="run",
         round=session.agreement.round_id,
@@ -149,10 +176,26 @@ def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
     )
     lines += ["", *(f"Wrote {path}" for path in found.written.values())]
     send = f"Send each party its own file, and {session.news.name} to everybody."
-    lines += [send if found.written else "Nothing is new, and no file is lost."]
+    if plan.attempt:
+        lines += [f"Next: send {session.news.name} to everybody"]
+    else:
+        lines += [send if found.written else "Nothing is new, and no file is lost."]
     if plan.waits:
         lines += wrapped(f"Next: {plan.waits}")
     owner.say(answer, lines)
+
+
+def _sums(sums: "SumsResult") -> Iterator[str]:
+    """Yield what the total is, and a regression's table."""
+    total = f"{sums.total.n_rows:,} rows, {sums.rows_per_feature:.3g} for each of the"
+    yield from wrapped(
+        f"The total: {total} {sums.n_features:,} features of map {sums.chosen + 1} of "
+        f"{len(sums.found)}: {sums.light}. {sums.meaning}"
+    )
+    if sums.coefficients:
+        yield f"  {'coefficient':24}{'estimate':>14}{'standard error':>18}"
+    for each in sums.coefficients:
+        yield f"  {each.name:24}{each.estimate:>14.6g}{each.standard_error:>18.3g}"
 
 
 def _draw_card(session: "AnalystSession", concluded: "Concluded") -> Path:

@@ -28,7 +28,7 @@ from cobasis.errors import OptionError
 if TYPE_CHECKING:
     from cobasis.party_side.preview import Ready
     from cobasis.party_side.rows import Findings
-    from cobasis.party_side.send import Allow, Projected, Proposed, Sent
+    from cobasis.party_side.send import Allow, Projected, Proposed, Sent, Summed
     from cobasis.party_side.session import PartySession
     from cobasis.vault.datasets import Forced
 
@@ -102,7 +102,7 @@ class Asked(Mapped):
         from cobasis.party_side.audit import Question, approve, audited, typed_by
         from cobasis.protocol.approval import officers_of
 
-        def allow(made: "Projected | Proposed") -> dict[str, object]:
+        def allow(made: "Projected | Proposed | Summed") -> dict[str, object]:
             question = Question(sensitive=tuple(self.sensitive or ()), compared=False)
             found = audited(made, question=question)
             before()

@@ -54,9 +54,10 @@ def sign(
     sent = _checked(session, secret=secret, later=later)
     identity = owner.identity(who.name) if session is None else session.identity
     again = _stands(to, found, name=who.name)
-    made = sign_agreement(found, name=who.name, sign=identity.sign)
+    key = "" if session is None or found.sums is None else session.round.mask_key(new=True).public
+    made = sign_agreement(found, name=who.name, sign=identity.sign, mask_key=key)
     if not again:
-        kept = _of_secret(session, sent)
+        kept = _of_secret(session, sent, summed=found.sums is not None)
         owner.tell(_screen(found, identity.public, secret=kept, path=path))
         consent("Type the round's name to sign", yes=yes, what=f"'{to}'", word=found.round_id)
     if session is not None:
@@ -113,6 +114,8 @@ def _checked(
     """Return the secret that was sent, if it is the agreement's; None where it is kept already."""
     from cobasis.party_side.session import SUFFIX, read_secret
 
+    if session is not None and session.agreement.sums is not None:
+        return None
     if session is None:
         if secret is None and not later:
             return None
@@ -134,10 +137,13 @@ def _checked(
     )
 
 
-def _of_secret(session: "PartySession | None", sent: "SentSecret | None") -> str:
+def _of_secret(session: "PartySession | None", sent: "SentSecret | None", *, summed: bool) -> str:
     """Say what is known of the secret."""
     if sent is not None:
         return f"made by {sent.maker}; it is the one that this agreement is committed to"
+    if summed:
+        made = "your key for masks is made, and goes when the model has come"
+        return f"none is shared; {made if session else 'keys for masks are at the parties alone'}"
     if session is None:
         return "the parties have one; you must not"
     return "checked and kept before" if session.round.joined else "not here, and not checked"
@@ -171,16 +177,12 @@ def _terms(agreement: "Agreement", who: "PublicIdentity") -> Iterator[tuple[str,
     for at, text in enumerate(_leaves(agreement, labels)):
         yield "" if at else "LEAVES", text
     yield "To", f"{lab.name}, {lab.fingerprint}: only it can open"
-    seen = "who resembles whom, duplicates, outliers"
-    helped = "most of a record; your audit will say how much"
-    if dp is not None:
-        seen, helped = "rows with noise", "a record with noise, within what Noise promises"
-    yield f"{lab.name} sees", seen + (f", all labels {labels}" if labels else "")
-    yield f"IF A PARTY HELPS {lab.name.upper()}:", helped
+    yield from _sight(agreement, lab.name, labels)
     others = (f"{each.name} {each.fingerprint}" for each in agreement.enrolled if each != who)
     yield "Others get", f"{_model(agreement)}: {_cut(others)}"
     held = f", {100 * agreement.holdout:.0f} % of rows held back" if agreement.holdout else ""
-    yield "Stays", f"raw rows, your basis, the secret{held}, every column not named here"
+    own = "your basis, the secret" if agreement.sums is None else "your labels and own sums"
+    yield "Stays", f"raw rows, {own}{held}, every column not named here"
     noise = "none: no formal guarantee" if dp is None else dp.statement(basis=agreement.basis)
     yield "Noise", noise
     kept = f"{agreement.retention_days:,} days ({lab.name}'s word, no proof)"
@@ -194,9 +196,31 @@ def _terms(agreement: "Agreement", who: "PublicIdentity") -> Iterator[tuple[str,
     )
     typed = "no officer's key is agreed on; a name that is typed proves no person"
     yield "Approval", f"{officers}, before each file leaves" if officers else typed
+    yield "Method", _method(agreement)
+
+
+def _sight(agreement: "Agreement", lab: str, labels: str) -> Iterator[tuple[str, str]]:
+    """Yield what the analyst sees, alone and with help."""
+    seen, helped = "who resembles whom, duplicates, outliers", "A PARTY HELPS"
+    what = "most of a record; your audit will say how much"
+    if agreement.dp is not None:
+        seen, what = "rows with noise", "a record with noise, within what Noise promises"
+    seen += f", all labels {labels}" if labels else ""
+    if agreement.sums is not None:
+        seen, helped = "everybody's total, and nobody's row or sums", "ALL OTHERS HELP"
+        what = "your own sums; your audit will say of how many rows for each feature"
+    yield f"{lab} sees", seen
+    yield f"IF {helped} {lab.upper()}:", what
+
+
+def _method(agreement: "Agreement") -> str:
+    """Say how rows are projected and aligned, or of how many rows sums may be."""
+    if (terms := agreement.sums) is not None:
+        rows = f"{terms.least_rows:,} to {terms.most_rows:,} rows a party"
+        return f"masked sums, which can be read added up; {rows}, {terms.most_rows_in_all:,} in all"
     method = f"{agreement.basis} basis, {agreement.anchor} anchor, aligned by {agreement.aligner}"
     public = "; public rows that everybody has" if agreement.public_rows_sha256 else ""
-    yield "Method", f"{method}; numbers as {agreement.precision}{public}"
+    return f"{method}; numbers as {agreement.precision}{public}"
 
 
 def _cut(words: Iterable[object]) -> str:
@@ -229,6 +253,7 @@ def _leaves(agreement: "Agreement", labels: str) -> Iterator[str]:
     size, steps = agreement.n_components, exchanges(agreement)
     noise = "" if agreement.dp is None else " with noise"
     words = {
+        "sums": _sums(agreement),
         "proposal": f"up to {size:,} directions of the rows, through a secret anchor",
         "upload": f"per person {size:,} number{'s' * (size > 1)}{noise}"
         + (f", and the label {labels}" if labels else ""),
@@ -236,8 +261,23 @@ def _leaves(agreement: "Agreement", labels: str) -> Iterator[str]:
     for each in steps:
         number = f"{each.number}. {each.message}: " if len(steps) > 1 else ""
         yield f"{number}{words[each.message]}"
-    if agreement.dp is None:
+    if agreement.sums is not None:
+        yield "no row; sums of few rows for each feature still tell who is in them"
+    elif agreement.dp is None:
         yield "pseudonymised personal data, not anonymous data"
+
+
+def _sums(agreement: "Agreement") -> str:
+    """Say what sums are of; nothing where none are sent."""
+    from cobasis.protocol.sums_terms import layout_of
+
+    if agreement.sums is None:
+        return ""
+    sizes = ", ".join(
+        f"{each.kind} with {size:,} features"
+        for each, size in zip(agreement.sums.maps, layout_of(agreement).n_features, strict=True)
+    )
+    return f"sums over all your rows and labels, under masks; of {sizes}"
 
 
 def _model(agreement: "Agreement") -> str:

@@ -12,7 +12,7 @@ from cobasis.cli.options import AgreementFile, Owner, alone, grouped, wrapped
 if TYPE_CHECKING:
     from cobasis.bundle.transcript import Entry
     from cobasis.protocol.agreement import Agreement
-    from cobasis.protocol.exchanges import Exchange
+    from cobasis.protocol.exchanges import Exchange, Message
     from cobasis.protocol.signatures import News, Receipt
 
 _WIDTH, _LEAD = 79, 13
@@ -105,6 +105,14 @@ class Standing:
     def has(self, event: str) -> bool:
         """Whether the transcript of whoever asks says so."""
         return any(each.event == event for each in self.own)
+
+    def sent(self, message: "Message") -> bool:
+        """Whether whoever asks has made its file of an exchange, of sums that of this attempt."""
+        from cobasis.party_side.session import SENT_AS
+
+        attempt = self.news.attempt if self.news else 1
+        made = [each for each in self.own if each.event == SENT_AS[message]]
+        return any(each.told.get("attempt", 1) == attempt for each in made)
 
     def taken(self, reply: str) -> tuple[str, ...]:
         """Return the digests of the spans or the returns that whoever asks has accepted."""
@@ -285,8 +293,6 @@ def _messages(of: Standing) -> Iterator[str]:
 
 def _message(of: Standing, exchange: "Exchange", party: str) -> str:
     """Return what is known of one party's message."""
-    from cobasis.party_side.session import SENT_AS
-
     receipt, mine = of.receipts(exchange).get(party), party == of.name
     if of.out.get(party) == "removed":
         return "removed"
@@ -300,14 +306,15 @@ def _message(of: Standing, exchange: "Exchange", party: str) -> str:
         return of.outside[party]
     if party in of.out:
         return of.out[party]
-    if mine and of.has(SENT_AS[exchange.message]):
+    if mine and of.sent(exchange.message):
         return "made here; no receipt yet"
     return "missing" if of.news or mine else "not known"
 
 
 def _next(of: Standing) -> tuple[str, bool]:
     """Return what whoever asks types next, and whether now or when others' files have come."""
-    if not of.role or of.has("forgotten") or of.out.get(of.name) == "removed":
+    gone = of.out.get(of.name) == "removed" or (of.name in of.out and of.agreement.sums)
+    if not of.role or of.has("forgotten") or gone:
         return "", False
     if of.name in of.unsigned:
         return f"cobasis sign {of.path.name}", True
@@ -321,13 +328,12 @@ def _next(of: Standing) -> tuple[str, bool]:
 def _next_of_party(of: Standing) -> tuple[str, bool]:
     from cobasis.bundle.agreement_file import stem_of
     from cobasis.disk.whole import file_digest
-    from cobasis.party_side.session import SENT_AS
 
     agreement, stem = of.path.name, stem_of(of.path)
     if of.name in of.outside and of.has("proposed"):
         return "", False  # its accept takes no span that was made without it
     for each in of.exchanges:
-        if not of.has(SENT_AS[each.message]):
+        if not of.sent(each.message):
             return f"cobasis send {agreement} data.csv", True
         file = of.path.with_name(f"{stem}.{of.name}.{each.number}-{each.reply}")
         came = file.exists() and file_digest(file) not in of.taken(each.reply)

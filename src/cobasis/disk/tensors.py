@@ -23,6 +23,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "F32": np.dtype("<f4"),
     "F16": np.dtype("<f2"),
     "I64": np.dtype("<i8"),
+    "U64": np.dtype("<u8"),
     "I8": np.dtype("i1"),
 }
 """The only types that cobasis puts into a file, or reads from one."""

@@ -163,7 +163,7 @@ def accept(session: PartySession, path: Path) -> Accepted:
     with alone(session):
         if session.vault.upload_of(agreement) is None:
             raise StepError(
-                f"party '{session.name}' has made no upload in round '{agreement.round_id}', so "
+                f"party '{session.name}' has sent nothing in round '{agreement.round_id}', so "
                 "nothing can have come back for it. Type 'cobasis send' first."
             )
         with opened_bundle(session, path, kind="return") as bundle:
@@ -171,10 +171,12 @@ def accept(session: PartySession, path: Path) -> Accepted:
             sent = _upload_of(session, bundle.manifest.told.get("upload"))
             manifest, digest, span = bundle.manifest, bundle.digest, session.round.consensus()
         _refuse_older(session, digest=digest, created=manifest.created)
-        check_return(returned, agreement, n_components=agreement.n_components, party=session.name)
+        check_return(returned, agreement, n_components=agreement.n_inputs, party=session.name)
         check_lines(manifest.lines, agreement, consensus=span, parties=returned.trained_on)
         off = _orthogonality(returned, session)
-        tag, n_rows = session.round.secret().anchor_tag(agreement), sent.n_rows
+        tag, n_rows = None, sent.n_rows
+        if agreement.sums is None:
+            tag = session.round.secret().anchor_tag(agreement)
         card = check_card(returned, agreement, consensus=span, anchor_tag=tag, n_rows=n_rows)
         model = encode_chain(returned.model) if isinstance(returned.model, Chain) else None
         accepted = Accepted(
@@ -194,6 +196,7 @@ def accept(session: PartySession, path: Path) -> Accepted:
         # Vault, then transcript: killed in between, the same file is accepted once more, for it is
         # no older one; and no line tells of a return that is not there.
         session.round.accept(accepted)
+        session.round.erase_mask_key()
         for each in session.work.glob(f"*{SENT}"):  # what was sent has arrived
             remove_tree(each)
         told: dict[str, Any] = {"return": digest, "exchange": exchanges(agreement)[-1].number}
@@ -238,9 +241,9 @@ def _refuse_older(session: PartySession, *, digest: str, created: str) -> None:
 
 def _orthogonality(returned: Return, session: PartySession) -> float | None:
     """Return how far a rotation is from one; FitCheckError where that is too far."""
-    if session.agreement.make_aligner().fit_kind != "rotation":
-        return None
     change = returned.change_of_basis
+    if change is None or session.agreement.make_aligner().fit_kind != "rotation":
+        return None
     off = orthonormality_defect(change.T if change.shape[0] < change.shape[1] else change)
     if off <= ORTHOGONAL:
         return off

@@ -20,18 +20,20 @@ from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.party_side.approval import approved, keep
 from cobasis.party_side.preview import Ready, budget_of, own_setting
-from cobasis.party_side.rows import PartyRows, gathered
-from cobasis.party_side.send import Projected, Proposed
+from cobasis.party_side.rows import gathered
+from cobasis.party_side.send import Projected, Proposed, Summed
 from cobasis.party_side.session import PartySession
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.audit.policy import POLICY
 from cobasis.privacy.audit.report import AuditReport, as_json, audit, audit_proposal, seal_of
 from cobasis.privacy.audit.subject import Facts, Guarantee, Subject, sample_size, settings_of
+from cobasis.privacy.audit.sums import Added, audit_sums
 from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.messages import Labels
 from cobasis.protocol.refusals import row_blocks
 from cobasis.protocol.secrets import check_public_rows
 from cobasis.protocol.signatures import Approval
+from cobasis.protocol.sums_terms import layout_of, terms_of
 from cobasis.vault.datasets import Forced
 
 Places = npt.NDArray[np.intp]
@@ -66,7 +68,7 @@ class Audited(Hidden):
         return {"policy": POLICY, "verdict": self.report.verdict, "report": seal}
 
 
-def audited(made: Projected | Proposed, *, question: Question | None = None) -> Audited:
+def audited(made: Projected | Proposed | Summed, *, question: Question | None = None) -> Audited:
     """Audit an upload that is written and has not left; of a proposal, check what is agreed.
 
     The same rows are drawn, split and attacked in the same way each time, by a stream that
@@ -82,6 +84,9 @@ def audited(made: Projected | Proposed, *, question: Question | None = None) -> 
             f"column. Name some of {', '.join(sorted(known)[:20])}."
         )
     about = _about(ready)
+    if isinstance(made, Summed):
+        found = audit_sums(_added(made), _facts(ready, None, asked), about=about)
+        return Audited(report=found, salt=secrets.token_bytes(KEY_BYTES))
     if isinstance(made, Proposed):
         facts, width = _facts(ready, None, asked), made.proposal.image.shape[1]
         shape = agreement.n_features, width
@@ -120,8 +125,8 @@ def _about(ready: Ready) -> dict[str, str]:
         "round_id": agreement.round_id,
         "agreement": agreement.digest().hex(),
         "exchange": ready.exchange.message,
-        "data_version": _version(rows, ~rows.held),  # tells equal rows only
-        "rows_held_back": _version(rows, rows.held),
+        "data_version": rows.version(~rows.held),  # tells equal rows only
+        "rows_held_back": rows.version(rows.held),
         "columns": ready.choice.asked.columns,
         "mapping": mapping.digest(),
         "mapped": "; ".join(mapping.in_words()),
@@ -132,6 +137,20 @@ def _about(ready: Ready) -> dict[str, str]:
         "tool_version": f"cobasis {version('cobasis')}",
         "time": moment_text(now()),
     }
+
+
+def _added(made: Summed) -> Added:
+    """Return what the sums are of, and what is agreed of the others'."""
+    agreement, n_rows = made.ready.session.agreement, made.ready.rows.n_sent
+    terms, others = terms_of(agreement), len(made.party.participants) - 1
+    return Added(
+        n_rows=n_rows,
+        n_features=max(layout_of(agreement).n_features),
+        n_parties=others + 1,
+        least=n_rows + others * terms.least_rows,
+        most=min(terms.most_rows_in_all, n_rows + others * terms.most_rows),
+        small_cells=made.party.small_cells,
+    )
 
 
 def _subject(made: Projected, payload: Payload, places: Places, asked: Question) -> Subject:
@@ -198,14 +217,6 @@ def _facts(ready: Ready, told: Labels | None, asked: Question) -> Facts:
         n_uploads=0 if choice.dataset is None else len(choice.dataset.history),
         guarantee=guarantee,
     )
-
-
-def _version(rows: PartyRows, side: npt.NDArray[np.bool_]) -> str:
-    """Return a digest of one side's values, identifiers and labels, in whatever order they are."""
-    parts = [each for each in (rows.table.labels(), rows.ids, rows.marks) if each is not None]
-    chosen = [each[side] for each in parts]
-    order = np.lexsort(chosen)
-    return hashlib.sha256(b"".join(each[order].tobytes() for each in chosen)).hexdigest()
 
 
 def approve(

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from math import ceil
+from math import ceil, sqrt
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, NoReturn
@@ -15,10 +15,13 @@ from pydantic import ValidationError, create_model
 
 from cobasis.errors import FeatureError, OptionError
 from cobasis.features.contract import CategoryFeature, Feature, NumericFeature, width_of
+from cobasis.features.encoder import encode
+from cobasis.features.maps import Columns, FeatureMap, Mixed, RandomFourier
 from cobasis.models.families import DEFAULT_MODELS
 from cobasis.privacy.audit.counted import BITS, bits_agreed
 from cobasis.protocol.agreement import MOMENT, Agreement
 from cobasis.protocol.dp_terms import DPTerms
+from cobasis.protocol.sums_terms import FEWEST_PARTIES, SumsTerms
 from cobasis.tables.sources import source_of
 from cobasis.tables.table import DAY
 
@@ -203,11 +206,14 @@ def draft_fields(given: Mapping[str, Any], *, stem: str) -> dict[str, Any]:
     fields.setdefault("round_id", f"{stem}-{secrets.token_hex(4)}")
     fields.setdefault("threat_model", "semi-honest")
     task = fields.get("task")
+    if "sums" in fields:
+        fields |= {"release": "sums", "model": "ridge"}
+        fields.setdefault("minimum_parties", FEWEST_PARTIES)
     if task in {"classification", "regression"}:
         fields.setdefault("model", DEFAULT_MODELS[task])
         fields.setdefault("models", (fields["model"],))
     features = fields.get("features")
-    if features and fields.get("anchor", "isometric") == "isometric":
+    if features and "sums" not in fields and fields.get("anchor", "isometric") == "isometric":
         fields.setdefault("n_anchor_rows", width_of(features))
     return fields
 
@@ -304,6 +310,52 @@ def _category(words: str, missing: str) -> CategoryFeature:
         source=_TOLD,
         missing="level" if may_be_empty(name.strip(), missing) else "refuse",
     )
+
+
+def sums_of_words(
+    words: str | None, features: Features | None, *, example: Path | None
+) -> dict[str, SumsTerms]:
+    """Return the terms of masked sums by words of a command line, as a field; none without."""
+    if words is None:
+        return {}
+    kinds = {"most_rows": int, "most_rows_in_all": int, "least_rows": int}
+    try:
+        said = dict(_pairs(words))
+        maps, target = said.pop("maps", "rff").split("+"), said.pop("target_range", "")
+        waves = int(said.pop("waves", "500"))
+        given: dict[str, Any] = {name: kinds[name](value) for name, value in said.items()}
+        if target:
+            low, _, high = target.partition(":")
+            given["target_range"] = float(low), float(high)
+        made = [
+            each for kind in maps for each in _maps(kind.strip(), features or (), example, waves)
+        ]
+        return {"sums": SumsTerms(maps=tuple(made), **given)}
+    except (ValueError, KeyError) as error:
+        problem = f"it has no {error}" if isinstance(error, KeyError) else _problem(error)
+        raise OptionError(
+            f"--sums cannot be read: {problem}. Write it as maps=rff+mixed,waves=200,most_rows=900,"
+            "most_rows_in_all=3000,least_rows=100,target_range=0:30; "
+            "docs/reference/agreement.md lists its terms."
+        ) from None
+
+
+def _maps(kind: str, features: Features, example: Path | None, waves: int) -> list[FeatureMap]:
+    """Return the maps of a kind: of random features three bandwidths, one of others."""
+    if kind == "columns":
+        return [Columns()]
+    if kind == "rff":  # about the spread of rows whose columns have agreed scales
+        spread = sqrt(width_of(features) / 2)
+        shares = (0.5, 1.0, 2.0)
+        return [RandomFourier(n_waves=waves, bandwidth=share * spread) for share in shares]
+    if kind != "mixed":
+        raise ValueError(f"a map '{kind}' does not exist; there are columns, rff and mixed")
+    if example is None:
+        raise ValueError("the knots of mixed are made of a public table: --columns FILE")
+    source = source_of(example, party="example", features=features)
+    table = source.collect(*(pl.col(each.name) for each in features))
+    rows = encode(table, features, party="example")
+    return [Mixed.from_public_rows(rows, n_waves=waves)]
 
 
 def dp_of_words(words: str) -> DPTerms:

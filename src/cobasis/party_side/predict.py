@@ -49,14 +49,16 @@ class Usable(Hidden):
     """A party's way from encoded rows to predictions."""
 
     dataset: Dataset
-    basis: SecretBasis  # F_i
-    change_of_basis: Matrix  # G_i
+    basis: SecretBasis | None  # F_i; neither where sums were sent
+    change_of_basis: Matrix | None  # G_i
     model: Chain
     local: bool  # whether the model is over the party's own columns
 
     def aligned(self, rows: Matrix) -> Matrix:
         """Return what the model takes: ``Y F_i G_i`` for rows on the agreed scale, or the rows."""
-        return rows if self.local else self.basis.project(rows) @ self.change_of_basis
+        if self.local or self.basis is None or self.change_of_basis is None:
+            return rows
+        return self.basis.project(rows) @ self.change_of_basis
 
 
 def usable(session: PartySession, *, model: Which = "local") -> Usable:

@@ -13,7 +13,7 @@ from cobasis.errors import SpanReuseError, UnlikeColumnError
 from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Hidden
 from cobasis.party_side.rows import Findings, PartyRows, gathered, public_rows_in, unlike
-from cobasis.party_side.session import PartySession, refuse_rollback, upcoming
+from cobasis.party_side.session import PartySession, refuse_rollback, roster, upcoming
 from cobasis.privacy.audit.prices import Offer, Plan, plan
 from cobasis.privacy.audit.subject import Budget, Setting, sample_size
 from cobasis.progress import Report, silent
@@ -21,8 +21,9 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.secrets import check_public_rows
+from cobasis.protocol.sums_terms import SumsTerms, layout_of, least_difference
 from cobasis.tables.table import open_table
-from cobasis.vault.datasets import Asked, Choice, Forced, Span
+from cobasis.vault.datasets import Adding, Asked, Choice, Forced, Span
 
 NONE = "no formal guarantee"
 
@@ -77,14 +78,13 @@ def make_ready(
     agreement, exchange = session.agreement, upcoming(session)
     refuse_rollback(session)
     rows = found.opened(agreement)
-    doubts = () if looking else unlike(session, found)
-    if doubts:
+    if doubts := () if looking else unlike(session, found):
+        told = " ".join(each.text for each in doubts)
         raise UnlikeColumnError(
             f"{found.what} looks unlike the agreement, and nobody has said that it is right: "
-            f"{' '.join(each.text for each in doubts)} A column in another unit, or under another "
-            "column's name, spoils the model for everybody, and nobody else can see it. Correct "
-            "the table; what is right as it is, name with --checked COLUMN, or answer on a "
-            "terminal."
+            f"{told} A column in another unit, or under another column's name, spoils the model "
+            "for everybody, and nobody else can see it. Correct the table; what is right as it "
+            "is, name with --checked COLUMN, or answer on a terminal."
         )
     columns = [each.model_dump(exclude=_ABOUT_CELLS) for each in agreement.features]
     asked = Asked(
@@ -93,6 +93,7 @@ def make_ready(
         people=rows.marks[:0] if rows.ids is None else rows.ids[~rows.held],
         columns=hashlib.sha256(json.dumps(columns, sort_keys=True).encode()).hexdigest(),
         names=agreement.columns,
+        sums=None if agreement.sums is None else _adding(session, rows, agreement.sums),
     )
     try:
         choice = session.vault.choose_span(asked)
@@ -113,6 +114,18 @@ def make_ready(
     )
 
 
+def _adding(session: PartySession, rows: PartyRows, terms: SumsTerms) -> Adding:
+    """Return of what the party's sums are, and with whose they are to be added up."""
+    (keys, attempt), least = roster(session), least_difference(session.agreement)
+    return Adding(
+        participants=tuple(keys),
+        attempt=attempt,
+        data=rows.version(~rows.held),
+        least=least,
+        aggregate=terms.least_rows >= least,
+    )
+
+
 def _preview(session: PartySession, rows: PartyRows, choice: Choice, *, proposing: bool) -> Preview:
     """Say what would leave; BudgetError where its noise cannot be afforded any more."""
     agreement, reader, guarantee = session.agreement, session.analyst, NONE
@@ -124,10 +137,12 @@ def _preview(session: PartySession, rows: PartyRows, choice: Choice, *, proposin
             f"{terms.statement(basis=agreement.basis)}; releases so far {len(spent.charges)}, "
             f"epsilon spent on these rows {spent.epsilon(terms.delta):.4g} of {min(promised):g}"
         )
-    precision = "fp64" if proposing else agreement.precision
+    precision: str = "fp64" if proposing else agreement.precision
     row, image = _BYTES[precision]
     n_bytes = agreement.n_anchor_rows * agreement.n_components * image
-    if not proposing:
+    if agreement.sums is not None:
+        precision, n_bytes = "int64", 8 * layout_of(agreement).n_words
+    elif not proposing:
         label = 8 if agreement.label else 0
         n_bytes += rows.n_sent * (agreement.n_components * row + label)
     leaves, stays = _in_words(agreement, rows, proposing=proposing)
@@ -149,6 +164,8 @@ def _preview(session: PartySession, rows: PartyRows, choice: Choice, *, proposin
 def _warnings(choice: Choice, *, proposing: bool) -> tuple[str, ...]:
     """Return what a person should think about before this leaves."""
     told = [] if proposing else ["an upload is pseudonymised personal data, not anonymous data"]
+    if choice.asked.sums is not None:
+        told = ["sums of few rows for each feature still tell who is among them"]
     if choice.changes is not None and choice.changes.few:
         told.append(
             f"{choice.changes.added} rows came and {choice.changes.gone} went since an earlier "
@@ -172,7 +189,12 @@ def _in_words(
         randomised = agreement.dp is not None and agreement.dp.label_epsilon is not None
         how = "with some labels changed at random" if randomised else "in the clear"
         labels = f", and their column '{agreement.label}' {how}"
-    if proposing:
+    if agreement.sums is not None:
+        layout, parties = layout_of(agreement), len(agreement.parties)
+        what = f"{layout.n_words:,} sums over {rows.n_sent:,} rows and '{agreement.label}'"
+        leaves = [f"{what}, under masks that cancel in the total of {parties} parties"]
+        stays = ["the raw rows and every label, your sums without masks, the key of the masks"]
+    elif proposing:
         leaves = [
             f"up to {size:,} directions of {rows.n_sent:,} rows, as the secret anchor sees them"
         ]

@@ -1,5 +1,6 @@
 """A party's rows, held against the agreement, in two parts: one is uploaded, one never leaves."""
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,13 @@ class PartyRows(Hidden):
     def kept(self) -> StreamedTable:
         """The rows that never leave."""
         return self.table.only(self.held)
+
+    def version(self, side: npt.NDArray[np.bool_]) -> str:
+        """Return a digest of some rows' values, identifiers and labels, whatever their order."""
+        parts = [each for each in (self.table.labels(), self.ids, self.marks) if each is not None]
+        chosen = [each[side] for each in parts]
+        order = np.lexsort(chosen)
+        return hashlib.sha256(b"".join(each[order].tobytes() for each in chosen)).hexdigest()
 
     @property
     def n_sent(self) -> int:
@@ -280,7 +288,7 @@ def _id_problems(session: PartySession, table: Path) -> Iterator[CobasisError]:
 def _row_problems(session: PartySession, rows: PartyRows) -> Iterator[CobasisError]:
     """Yield what is wrong with a table whose columns are right: too few rows."""
     agreement, size = session.agreement, session.agreement.n_components
-    needed = size + OWN_SPANS.get(agreement.basis, -size)
+    needed = size + OWN_SPANS.get(agreement.basis, -size) if agreement.sums is None else 0
     if not rows.n_sent:
         yield ShapeError(
             f"all rows of party '{session.name}' are held back by holdout={agreement.holdout}, so "

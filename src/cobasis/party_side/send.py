@@ -1,4 +1,4 @@
-"""What a party sends: directions, where they are agreed on, and its one upload.
+"""What a party sends: directions, where they are agreed on, and its one upload, or its sums.
 
 The order is the promise. The vault knows the basis and the rows before anything is sealed; it
 knows the sealed file's digest, and so does the transcript, before the file has its name. Noise
@@ -6,14 +6,15 @@ that leaves is charged before it is drawn; whether the upload may leave is asked
 about a rehearsal with other noise.
 """
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from cobasis.bundle.enclosure import write_bundle
-from cobasis.bundle.messages import Enclosed, enclose_proposal, enclose_upload
-from cobasis.bundle.transcript import now
+from cobasis.bundle.messages import Enclosed, enclose_proposal, enclose_sums, enclose_upload
+from cobasis.bundle.transcript import Fact, now
 from cobasis.bundle.uploads import UploadFile
 from cobasis.disk.whole import copy_whole, file_digest, move_whole, remove_tree
 from cobasis.errors import DiskError, StepError, WaitingError
@@ -31,12 +32,14 @@ from cobasis.party_side.session import (
     note,
     refuse_target,
     require_open,
+    roster,
     upcoming,
 )
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.exchanges import Exchange, exchanges
-from cobasis.protocol.messages import SpanProposal
+from cobasis.protocol.masks import SumsParty
+from cobasis.protocol.messages import MaskedSums, SpanProposal
 from cobasis.protocol.party import Party
 from cobasis.protocol.projection import Projection
 from cobasis.protocol.secrets import Memory
@@ -59,9 +62,18 @@ class Proposed(Hidden):
     proposal: SpanProposal
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Summed(Hidden):
+    """Masked sums that nobody has sealed, and who made them."""
+
+    ready: Ready
+    party: SumsParty
+    sums: MaskedSums
+
+
 _PAYLOAD = "upload.safetensors"
 
-Allow = Callable[[Projected | Proposed], Mapping[str, object]]
+Allow = Callable[[Projected | Proposed | Summed], Mapping[str, object]]
 """Looks at a file before it is sealed: raises, or returns the manifest's record of its audit."""
 
 
@@ -79,7 +91,9 @@ class Sent:
 def require_secret(session: PartySession) -> None:
     """Raise WaitingError before `sign` has kept the secret, StepError once it was forgotten."""
     require_open(session)
-    if not session.round.joined:
+    if session.agreement.sums is not None:
+        session.round.mask_key()
+    elif not session.round.joined:
         raise WaitingError(
             f"party '{session.name}' has no secret of round '{session.agreement.round_id}' yet. "
             "'cobasis sign' takes it, from the file that came with the agreement."
@@ -107,20 +121,22 @@ def send(
     """Make the file of the exchange that is next: write down, sign, seal, and then give it a name.
 
     A crash at any moment leaves the old state or the new one, and the same command goes on. A
-    file is made only if `allow`, where it is given, lets it leave; a proposal of the same rows is
-    the same file, and one of others is refused.
+    file is made only if `allow`, where it is given, lets it leave; a proposal, or sums, of the
+    same rows are the same file, and those of others are refused.
     """
     session, exchange, source = ready.session, ready.exchange, ready.rows.table.source.path
-    proposing = exchange.message == "proposal"
-    before = proposing and session.vault.proposed(session.agreement, ready.choice.asked)
-    if before and digests_sent(session, exchange):
+    once = exchange.message != "upload"
+    before = once and session.vault.made_before(session.agreement, ready.choice.asked)
+    if before and before.upload in digests_sent(session, exchange):
         return finish(session, to) or send_again(session, to)
     with alone(session):
         place = _place(session, exchange, to, table=source)
         if source is not None:
             note(session, table=str(source.resolve()))
-        if proposing:
+        if exchange.message == "proposal":
             enclosed, number = _proposal(ready, allow=allow, report=report)
+        elif exchange.message == "sums":
+            enclosed, number = _sums(ready, allow=allow)
         else:
             enclosed, number = _upload(ready, _projection(ready), allow=allow, report=report)
         head, span = session.vault.heads()[number - 1], session.round.consensus()
@@ -137,8 +153,10 @@ def send(
         # here. Killed before the line, the same command makes the same rows and seals them anew;
         # killed behind it, `finish` gives the file its name.
         session.vault.finish_upload(number, written.digest)
-        told = {exchange.message: written.digest, "analyst": session.analyst.name, "history": head}
-        session.transcript.append(SENT_AS[exchange.message], {**told, "exchange": exchange.number})
+        told: dict[str, Fact] = {exchange.message: written.digest, "exchange": exchange.number}
+        told |= {"analyst": session.analyst.name, "history": head}
+        told |= {"attempt": roster(session)[1]} if exchange.message == "sums" else {}
+        session.transcript.append(SENT_AS[exchange.message], told)
         return _delivered(session, exchange, place, digest=written.digest)
 
 
@@ -212,6 +230,34 @@ def _delivered(
     return Sent(path=to, digest=digest, n_bytes=n_bytes, exchange=exchange, again=again)
 
 
+def _summed(ready: Ready) -> Summed:
+    """Add up what the rows are mapped to, in one pass, and mask the sums."""
+    session, (keys, attempt) = ready.session, roster(ready.session)
+    party = SumsParty(
+        session.name,
+        agreement=session.agreement,
+        key=session.round.mask_key(),
+        keys=keys,
+        attempt=attempt,
+    )
+    return Summed(ready=ready, party=party, sums=party.sum_up(ready.rows.sent))
+
+
+def _sums(ready: Ready, *, allow: Allow | None) -> tuple[Enclosed, int]:
+    """Make sums, ask whether they may leave, and begin them in the vault."""
+    agreement, made = ready.session.agreement, _summed(ready)
+    audit = None if allow is None else allow(made)
+    # Before a byte of them is on the disk: whatever leaves, no other content gets the same masks.
+    number = ready.session.vault.begin_upload(
+        ready.choice,
+        None,
+        agreement=agreement,
+        time=moment_text(now()),
+        content=hashlib.sha256(made.sums.words.astype("<u8").tobytes()).hexdigest(),
+    )
+    return enclose_sums(made.sums, agreement=agreement, audit=audit), number
+
+
 def _proposed(ready: Ready, *, report: Report) -> Proposed:
     """Find the directions of a proposal."""
     report("finding directions", 0, 1)
@@ -262,9 +308,12 @@ def _upload(
 
 
 @contextmanager
-def projected(ready: Ready, *, report: Report = silent) -> Iterator[Projected | Proposed]:
+def projected(ready: Ready, *, report: Report = silent) -> Iterator[Projected | Proposed | Summed]:
     """Make a file to look at it; it is gone when the block ends, unknown to the vault."""
     with alone(ready.session):
+        if ready.exchange.message == "sums":
+            yield _summed(ready)
+            return
         if ready.exchange.message == "proposal":
             yield _proposed(ready, report=report)
             return

@@ -7,7 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
-from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, stem_of
+from cobasis.bundle.agreement_file import (
+    read_agreement,
+    sealed_agreement,
+    signed_agreement,
+    stem_of,
+)
 from cobasis.bundle.envelope import Bundle, open_bundle, open_in_memory
 from cobasis.bundle.manifest import Expected, Kind
 from cobasis.bundle.transcript import Entry, Transcript, verify_transcript
@@ -31,7 +36,7 @@ from cobasis.protocol.exchanges import Exchange, Message, exchanges
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.secrets import ConsortiumSecret
 from cobasis.protocol.signatures import MAX_BYTES as NEWS_BYTES
-from cobasis.protocol.signatures import News, analyst_of, signers
+from cobasis.protocol.signatures import News, analyst_of, mask_keys, signers
 from cobasis.protocol.span_lines import SpanLine, sign_span
 from cobasis.vault.vault import RoundRecords, Vault
 
@@ -162,7 +167,7 @@ def open_session(
     )
 
 
-SENT_AS: Mapping[Message, str] = {"proposal": "proposed", "upload": "prepared"}
+SENT_AS: Mapping[Message, str] = {"proposal": "proposed", "upload": "prepared", "sums": "summed"}
 """The transcript's events for what was sent; a line of one holds its digest under the message."""
 
 
@@ -170,6 +175,20 @@ def upcoming(session: PartySession) -> Exchange:
     """Return the exchange that the party sends in: the proposal until a span was adopted."""
     first, *later = exchanges(session.agreement)
     return later[0] if later and session.round.consensus() is not None else first
+
+
+def roster(session: PartySession) -> tuple[dict[str, str], int]:
+    """Return who adds up under which key for masks, and in which attempt, by the kept news."""
+    keys = mask_keys(session.agreement, signed_agreement(session.path).signatures)
+    news = news_at(session, session.news)
+    if news is None or news.attempt == 1:
+        return keys, 1
+    if session.name in news.without:
+        raise StepError(
+            f"'{news.analyst}' goes on without party '{session.name}' since {news.time}, so "
+            "nothing of it is added up. Ask for a new round."
+        )
+    return {name: key for name, key in keys.items() if name not in news.without}, news.attempt
 
 
 def digests_sent(session: PartySession, exchange: Exchange) -> tuple[str, ...]:

@@ -243,6 +243,11 @@ class Agreement(Strict):
         return width_of(self.features)
 
     @property
+    def n_inputs(self) -> int:
+        """The columns of what a model takes: aligned rows, or encoded ones where sums are sent."""
+        return self.n_components if self.sums is None else self.n_features
+
+    @property
     def allowed_models(self) -> tuple[ModelName, ...]:
         """The families that the analyst may train: ``models``, or ``model`` alone."""
         return self.models or (() if self.model is None else (self.model,))

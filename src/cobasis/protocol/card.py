@@ -6,7 +6,7 @@ and its return, and compares: only rows in all and the evidence rest on the anal
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
 from pydantic import Field
 
@@ -20,6 +20,7 @@ from cobasis.models.chain_file import encode_chain
 from cobasis.protocol.agreement import Agreement, Count, Digest, Name, Precision
 from cobasis.protocol.approval import Text
 from cobasis.protocol.enrolment import Strict
+from cobasis.protocol.sums_terms import FOR_ROWS, Release
 from cobasis.strict_json import canonical_json, json_object
 
 if TYPE_CHECKING:
@@ -39,11 +40,13 @@ class ModelCard(Strict):
     task: Task
     label: str
     classes: tuple[str, ...] | tuple[int, ...]
-    basis: BasisName
-    n_components: Count
-    anchor: AnchorKind
-    aligner: AlignerName
-    precision: Precision
+    release: Annotated[Release, Field(exclude_if=lambda release: release == "rows")] = "rows"
+    # how rows were projected and aligned; None where sums were sent
+    basis: BasisName | None
+    n_components: Count | None
+    anchor: AnchorKind | None
+    aligner: AlignerName | None
+    precision: Precision | None
     family: ChainFamily | None  # as the model's file has it; None without a model
     widths: tuple[Count, ...]  # columns in, and what each layer gives
     gives: Gives
@@ -53,7 +56,7 @@ class ModelCard(Strict):
     facts: tuple[str, ...]  # exact: a run that lacks one ends without a model
     evidence: Evidence  # the weakest of all parties
     limits: tuple[str, ...]
-    anchor_tag: Digest
+    anchor_tag: Digest | None
     model_sha256: Digest | None
     others_sha256: Digest | None  # another one in each party's card
     consensus_sha256: Digest | None
@@ -78,7 +81,7 @@ def make_card(
     returned: "Return",
     *,
     consensus: "ConsensusSpan | None",
-    anchor_tag: bytes,
+    anchor_tag: bytes | None,
     n_rows: int,
     evidence: Evidence,
 ) -> ModelCard:
@@ -86,8 +89,9 @@ def make_card(
     model = returned.model if isinstance(returned.model, Chain) else None
     gives = _gives(agreement, model)
     shared = ModelCard.model_fields.keys() & Agreement.model_fields.keys()
+    unsaid = FOR_ROWS if agreement.sums else ()
     return ModelCard(
-        **{name: getattr(agreement, name) for name in shared},
+        **cast("Any", {x: None if x in unsaid else getattr(agreement, x) for x in shared}),
         format="cobasis/card/1",
         agreement=agreement.digest().hex(),
         family=None if model is None else model.family,
@@ -99,7 +103,7 @@ def make_card(
         facts=tuple(_facts(agreement)),
         evidence=evidence,
         limits=tuple(_limits(agreement, returned, gives=gives)),
-        anchor_tag=anchor_tag.hex(),
+        anchor_tag=None if anchor_tag is None else anchor_tag.hex(),
         model_sha256=_sha256(model),
         others_sha256=_sha256(returned.others),
         consensus_sha256=None if consensus is None else consensus.digest().hex(),
@@ -125,7 +129,7 @@ def check_card(
     agreement: Agreement,
     *,
     consensus: "ConsensusSpan | None",
-    anchor_tag: bytes,
+    anchor_tag: bytes | None,
     n_rows: int,
 ) -> ModelCard:
     """Return a return's card, if it is what the party would say itself; it sent so many rows."""
@@ -166,6 +170,10 @@ def _gives(agreement: Agreement, model: Chain | None) -> Gives:
 
 def _facts(agreement: Agreement) -> Iterator[str]:
     """Yield what is exact: a run of which one of these does not hold ends without a model."""
+    if agreement.sums is not None:
+        yield "All parties' masks cancelled: the total has one whole count of rows at every place."
+        yield "In it classes add up to the rows, and no table has a negative eigenvalue."
+        return
     yield "All parties' anchor images carry one anchor tag, so they are of one anchor."
     yield f"No fit leaves a direction undetermined: all cosines are above {DETERMINED:g}."
     yield f"Each change of basis is the fit that the aligner asks for, to {FIT_TOLERANCE:g}."
@@ -196,13 +204,24 @@ def _limits(agreement: Agreement, returned: "Return", *, gives: Gives) -> Iterat
     if traces := [name for name in returned.target_carries if name not in who]:
         yield f"The alignment keeps a trace of {', '.join(traces)}, whose rows are not in it."
     yield _GIVES[gives]
+    if agreement.sums is not None:
+        yield (
+            "A party that sent wrong sums is not found: nobody sees one party's, and the total "
+            "shows no party."
+        )
     yield (
         "This card is no approval as a medical device, and the model decides about nobody: whoever "
         "uses it for that needs such an approval first."
     )
     left = f"Of each person {agreement.n_components} numbers left through a secret basis"
     left += "" if agreement.task == "representation" else ", and the label"
-    if noise is None:
+    if agreement.sums is not None:
+        yield (
+            "Of each person the features of the map and the label are in sums over all parties' "
+            "rows, which no formal guarantee covers: with few rows for each feature they still "
+            "tell who is in them."
+        )
+    elif noise is None:
         yield (
             f"{left}, without noise: pseudonymised personal data, which no formal guarantee covers."
         )

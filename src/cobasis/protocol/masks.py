@@ -6,7 +6,7 @@ sum. A stream covers one content only, so a masked file is made once, and a retr
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,17 +16,19 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from cobasis.errors import AgreementError, LabelError, MessageError, StepError
-from cobasis.features.encoder import encode
-from cobasis.features.maps import turn_of
+from cobasis.features.contract import CategoryFeature
+from cobasis.features.encoder import encode, encoded_columns
+from cobasis.features.maps import Columns, turn_of
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.rng import KEY_BYTES, KeyStream, require_key
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import Chain
 from cobasis.models.passes import Block, chunks
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.messages import MaskedSums, decode_labels, encode_labels
+from cobasis.protocol.messages import Labels, MaskedSums, decode_labels, encode_labels
+from cobasis.protocol.projection import LabelledRows, RowsInMemory
 from cobasis.protocol.refusals import require_known
-from cobasis.protocol.sums_terms import layout_of, terms_of
+from cobasis.protocol.sums_terms import layout_of, roster_of, terms_of
 from cobasis.protocol.totals import FORMAT, Integers, Words, gram, ones_and
 
 
@@ -110,7 +112,9 @@ class SumsParty:
     key : MaskKey
         The party's own for this round.
     keys : mapping of str to str
-        Everybody's public mask keys, in the agreement's order.
+        Every participant's public mask key, in the agreement's order.
+    attempt : int
+        From 1, of all parties; a later one may leave some out.
     simulated : bool
         Whether keys were drawn from a seed.
 
@@ -128,25 +132,38 @@ class SumsParty:
         agreement: Agreement,
         key: MaskKey,
         keys: Mapping[str, str],
+        attempt: int = 1,
         simulated: bool = False,
     ) -> None:
         require_known(name, agreement.parties)
         # Whoever is left out, or stands for two, has no mask of its own in what this party sends:
         # with keys of nobody else its sums would leave in the clear.
-        if tuple(keys) != agreement.parties or len({*keys.values()}) < len(keys):
+        expected = agreement.parties
+        if attempt > 1:
+            expected = tuple(each for each in expected if each in keys)
+        few = len(keys) < agreement.minimum_parties
+        if tuple(keys) != expected or few or len({*keys.values()}) < len(keys):
             raise StepError(
                 f"party '{name}' was given mask keys of {', '.join(keys) or 'nobody'}, and sums "
-                f"are hidden by one key of each of {', '.join(agreement.parties)}, in this order. "
-                "Ask for the roster of this round."
+                f"are hidden by one key of each of {', '.join(expected)}, in this order, and of "
+                f"{agreement.minimum_parties} at least. Ask for the roster of this round."
             )
         self.name, self.agreement, self.terms = name, agreement, terms_of(agreement)
         self._key, self._keys, self._simulated = key, keys, simulated
+        self._attempt = attempt
+        # cells of few people in the two-way tables of words, this party's own; None where none are
+        self.small_cells: int | None = None
         self._sent: MaskedSums | None = None
         self._model: Chain | None = None
 
     def __repr__(self) -> str:
         """Show the name only."""
         return f"<SumsParty '{self.name}'>"
+
+    @property
+    def participants(self) -> tuple[str, ...]:
+        """Whose sums are added up."""
+        return tuple(self._keys)
 
     @property
     def finished(self) -> bool:
@@ -173,63 +190,84 @@ class SumsParty:
         LocalError
             Rows or labels are not what the agreement says, or too many or too few.
         """
+        table = encode(rows, self.agreement.features, party=self.name)
+        told = encode_labels(labels, self.agreement, n_rows=len(table), party=self.name)
+        return self.sum_up(RowsInMemory(table, told))
+
+    def sum_up(self, rows: LabelledRows) -> MaskedSums:
+        """Do what `prepare` does of encoded rows that come block by block, in one pass."""
+        agreement, terms, layout = self.agreement, self.terms, layout_of(self.agreement)
+        labels, n_rows = rows.labels(), rows.shape[0]
         if self._sent is not None:
             raise StepError(
-                f"party '{self.name}' has made its sums in round '{self.agreement.round_id}', and "
+                f"party '{self.name}' has made its sums in round '{agreement.round_id}', and "
                 "others under the same masks would show what changed. Send those, or agree on a "
                 "new round."
             )
-        agreement, terms = self.agreement, self.terms
-        table = encode(rows, agreement.features, party=self.name)
-        if not terms.least_rows <= len(table) <= terms.most_rows:
+        if not terms.least_rows <= n_rows <= terms.most_rows:
             raise AgreementError(
-                f"party '{self.name}' has {len(table):,} rows, and the agreement takes "
+                f"party '{self.name}' has {n_rows:,} rows, and the agreement takes "
                 f"{terms.least_rows:,} to {terms.most_rows:,} of a party. Send as many, or agree "
                 "on other numbers."
             )
-        targets, layout = self._targets(labels, len(table)), layout_of(agreement)
-        sums = []
         with one_blas_thread():
-            for each, width in zip(terms.maps, layout.widths, strict=True):
-                turn = turn_of(each, agreement.features)
-                blocks = (
-                    ones_and(turn.apply(some), told, bits=layout.bits)
-                    for some, told in chunks(Block(table, targets), width=width)
-                )
-                sums.append(gram(blocks, width=width, bits=layout.bits))
-        roster = "".join(f"{name}={key};" for name, key in self._keys.items()).encode()
+            parts = rows.over(self._adder(labels), step="adding up")
+            found = sum(parts, np.zeros(layout.n_words, dtype=np.int64))
+        self.small_cells = _small_cells(found, agreement)
+        roster = roster_of(self._keys)
         occasion = Occasion(
-            salt=hashlib.sha256(agreement.digest() + layout.digest() + roster).digest(),
+            salt=hashlib.sha256(agreement.digest() + roster + layout.digest()).digest(),
             round_id=agreement.round_id,
             exchange=1,
-            attempt=1,
+            attempt=self._attempt,
         )
         self._sent = MaskedSums(
             party=self.name,
             agreement_digest=agreement.digest(),
-            words=self._key.masked(
-                np.concatenate(sums), name=self.name, keys=self._keys, occasion=occasion
-            ),
+            roster=roster,
+            attempt=self._attempt,
+            words=self._key.masked(found, name=self.name, keys=self._keys, occasion=occasion),
             simulated=self._simulated,
         )
         return self._sent
 
-    def _targets(self, labels: npt.ArrayLike, n_rows: int) -> Matrix:
-        """Return one-hot classes, or numbers from -1 to 1; LabelError beyond the agreed range."""
+    def _adder(self, labels: Labels | None) -> Callable[[int, Iterator[Matrix]], Integers]:
+        """Return what adds up the mapped rows of some blocks, from a place in the table on."""
+        terms, layout, targets = self.terms, layout_of(self.agreement), self._targets(labels)
+        turns = [turn_of(each, self.agreement.features) for each in terms.maps]
+
+        def added(first: int, blocks: Iterator[Matrix]) -> Integers:
+            sums = np.zeros(layout.n_words, dtype=np.int64)
+            for block in blocks:
+                whole, found = Block(block, targets(first, first + len(block))), list[Integers]()
+                for turn, width in zip(turns, layout.widths, strict=True):
+                    tables = (
+                        ones_and(turn.apply(some), told, bits=layout.bits)
+                        for some, told in chunks(whole, width=width)
+                    )
+                    found.append(gram(tables, width=width, bits=layout.bits))
+                sums += np.concatenate(found)
+                first += len(block)
+            return sums
+
+        return added
+
+    def _targets(self, labels: Labels | None) -> Callable[[int, int], Matrix]:
+        """Return what gives one-hot classes of some rows, or their numbers from -1 to 1."""
         agreement, terms = self.agreement, self.terms
-        told = encode_labels(labels, agreement, n_rows=n_rows, party=self.name)
-        if told is None:
+        if labels is None:
             raise StepError("a representation has no labels to sum up. Agree on another task.")
         if agreement.task == "classification":
-            hot: Matrix = np.eye(len(agreement.classes))[told]
-            return hot
+            hot: Matrix = np.eye(len(agreement.classes))
+            return lambda start, stop: hot[labels[start:stop]]
         low, high = terms.target_range or (-1.0, 1.0)  # a regression has one
-        if beyond := int(np.sum((told < low) | (told > high))):
+        if beyond := int(np.sum((labels < low) | (labels > high))):
             raise LabelError(
                 f"party '{self.name}' has {beyond} label(s) outside the agreed range from {low:g} "
                 f"to {high:g}, so sums would have no bound. Correct them, or agree on more."
             )
-        return np.asarray((told - low) / (high - low) * 2 - 1, dtype=np.float64)[:, None]
+        numbers = labels.astype(np.float64)[:, None]
+        return lambda start, stop: (numbers[start:stop] - low) / (high - low) * 2 - 1
 
     def accept(self, model: Chain) -> None:
         """Keep the common model, which holds no secret.
@@ -277,3 +315,20 @@ class SumsParty:
             Classes of the agreement, or numbers; StepError before `accept`.
         """
         return decode_labels(self.model.predict(self.transform(rows)), self.agreement)
+
+
+_FEW = 5
+"""People of a cell of a table who stand out."""
+
+
+def _small_cells(sums: Integers, agreement: Agreement) -> int | None:
+    """Count the cells of few people in two-way tables of words and classes; None without tables."""
+    layout, columns = layout_of(agreement), encoded_columns(agreement.features)
+    words = [at for at, each in enumerate(columns, 1) if isinstance(each.feature, CategoryFeature)]
+    tables = zip(terms_of(agreement).maps, layout.tables(sums), strict=True)
+    for table in (table for each, table in tables if isinstance(each, Columns) and words):
+        classes = range(len(columns) + 1, len(table)) if layout.one_hot else ()
+        places = [*words, *classes]
+        cells = np.triu(table[np.ix_(places, places)]) >> 2 * layout.bits
+        return int(np.count_nonzero((cells > 0) & (cells < _FEW)))
+    return None

@@ -168,6 +168,10 @@ class MaskedSums(Message):
         Who sends it.
     agreement_digest : bytes
         Which agreement it belongs to.
+    roster : bytes
+        `roster_of` all keys that the masks were made with.
+    attempt : int
+        Which of the exchange, from 1.
     words : ndarray of shape (n_words,) of uint64
         One of them, or those of all parties but one, are random numbers to whoever reads them.
     simulated : bool
@@ -181,6 +185,8 @@ class MaskedSums(Message):
 
     party: str
     agreement_digest: bytes
+    roster: bytes
+    attempt: int
     words: Words = field(repr=False)
     simulated: bool
 
@@ -193,8 +199,10 @@ class Return(Message):
     ----------
     party : str
         Whom it is for, and for nobody else.
-    agreement_digest, change_of_basis : bytes, ndarray of shape (n_components, n_components)
-        Which agreement it belongs to; G_i.
+    agreement_digest : bytes
+        Which agreement it belongs to.
+    change_of_basis : ndarray of shape (n_components, n_components) or None
+        G_i; None where parties sent sums.
     model : Chain, TrainedModel or None
         What travels, or an estimator in a simulation; None for representation.
     others : Chain or None
@@ -217,7 +225,7 @@ class Return(Message):
 
     party: str
     agreement_digest: bytes
-    change_of_basis: Matrix = field(repr=False)
+    change_of_basis: Matrix | None = field(repr=False)
     model: Chain | TrainedModel | None
     evidence: Evidence
     trained_on: tuple[str, ...]

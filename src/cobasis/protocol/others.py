@@ -8,16 +8,17 @@ from cobasis.models.local import FAMILIES, MOST_PARTIES
 from cobasis.models.trainer import train
 from cobasis.protocol.aligned import AlignedRows
 from cobasis.protocol.analyst import Analyst
+from cobasis.protocol.messages import Return
 
 
-def model_without(analyst: Analyst, party: str, *, like: object) -> Chain | None:
-    """Train the common model's family on everybody's rows but one party's.
+def model_without(analyst: Analyst, returned: Return) -> Chain | None:
+    """Train a return's family on everybody's rows but its party's.
 
     None under noise, for other families, for fewer than two others or too many, and for rows that
     are more than one block.
     """
-    agreed = analyst.agreement
-    rest = {name: each for name, each in analyst.uploads.items() if name != party}
+    agreed, like = analyst.agreement, returned.model
+    rest = {name: each for name, each in analyst.uploads.items() if name != returned.party}
     family = FAMILIES.get(like.family) if isinstance(like, Chain) else None
     if family is None or agreed.dp is not None or not 1 < len(rest) < MOST_PARTIES:
         return None

@@ -363,7 +363,7 @@ class Party:
             Aligned rows; LocalError before `accept`.
         """
         table = encode(rows, self.agreement.features, party=self.name)
-        return self.basis.project(table) @ self.returned.change_of_basis
+        return self.basis.project(table) @ cast("Matrix", self.returned.change_of_basis)
 
     def predict(self, rows: npt.ArrayLike) -> npt.NDArray[np.generic]:
         """Predict labels with the common model and the party's own basis, eq. (9).

@@ -8,6 +8,7 @@ import numpy as np
 
 from cobasis.errors import OrthonormalityError, SecretError
 from cobasis.linalg.arrays import Matrix
+from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
 
 
@@ -19,6 +20,11 @@ def secret_bytes(secret: ConsortiumSecret | PartyKey) -> bytes:
             "vault keeps secrets of real rounds only; simulations need none."
         )
     return secret._key  # noqa: SLF001 -- this module is the door
+
+
+def mask_bytes(key: MaskKey) -> bytes:
+    """Return the 32 bytes of a key for masks."""
+    return key._own.private_bytes_raw()  # noqa: SLF001 -- this module is the door
 
 
 def basis_columns(basis: SecretBasis) -> Matrix:

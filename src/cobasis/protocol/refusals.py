@@ -39,6 +39,9 @@ from cobasis.protocol.messages import (
 _AGREED_AS = {"linear": {"ridge"}, "boosted_trees": {"boosted_trees", "xgboost"}}
 """What an agreement calls a chain's family, where it is not called the same."""
 
+_SUMMED_AS = {"linear": {"ridge"}, "rff": {"ridge"}}
+"""The same where sums were sent, of maps without waves and with."""
+
 BLOCK_CELLS = 2**21
 """How many numbers of a party's rows are read at a time: 16 MB as float64."""
 
@@ -177,20 +180,22 @@ def check_return(returned: Return, agreement: Agreement, *, n_components: int, p
     """Refuse a return of another agreement, for another party or of another shape."""
     what = f"the return to party '{party}'"
     check_origin(returned, agreement, what=what)
-    with as_message_error(what):
-        change = as_matrix(returned.change_of_basis, name="its change of basis")
-    if returned.party != party or change.shape[0] != n_components:
+    change, shape = returned.change_of_basis, (n_components, n_components)
+    with as_message_error(what):  # of sums there is none
+        shape = shape if change is None else as_matrix(change, name="its change of basis").shape
+    if returned.party != party or shape[0] != n_components:
         raise MessageError(
-            f"this return is for party '{returned.party}' with {change.shape[0]} components; here "
-            f"is party '{party}' with {n_components}. Ask the analyst for yours."
+            f"this return is for party '{returned.party}' with {shape[0]} components; here is "
+            f"party '{party}' with {n_components}. Ask the analyst for yours."
         )
-    model, task, width = returned.model, agreement.task, change.shape[1]
+    model, task, width = returned.model, agreement.task, shape[1]
     if isinstance(model, Chain):
         # a representation has no classes, and no chain has a width of 0: it is refused
         told = task == "regression", width, 1 if task == "regression" else len(agreement.classes)
         both = [model, returned.others or model]
         ends = {(each.head == "prediction", each.widths[0], each.widths[-1]) for each in both}
-        fits = ends == {told} and both[0].family == both[1].family
+        fits = (ends, change is None) == ({told}, agreement.sums is not None)
+        fits &= both[0].family == both[1].family
     elif model is None:
         fits = task == "representation"
     else:
@@ -201,7 +206,7 @@ def check_return(returned: Return, agreement: Agreement, *, n_components: int, p
             "the analyst for another."
         )
     if isinstance(model, Chain):
-        names = _AGREED_AS.get(model.family, {model.family})
+        names = (_SUMMED_AS if agreement.sums else _AGREED_AS).get(model.family, {model.family})
         if names.isdisjoint(agreement.models or (agreement.model,)):
             raise MessageError(
                 f"the model in {what} is of family '{model.family}', and agreed are "

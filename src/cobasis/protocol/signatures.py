@@ -52,6 +52,8 @@ class Signature(OneLine):
 
     name: IdentityName
     agreement: Digest  # the digest of what was signed
+    # a party's public key for the masks of this round, where sums are sent
+    mask_key: Annotated[Digest | Literal[""], Field(exclude_if=lambda key: not key)] = ""
     signature: Signed
 
 
@@ -66,8 +68,8 @@ def refuse_gaps(agreement: Agreement) -> None:
         )
 
 
-def sign_agreement(agreement: Agreement, *, name: str, sign: Sign) -> Signature:
-    """Sign an agreement, if there is nothing left to fill in it."""
+def sign_agreement(agreement: Agreement, *, name: str, sign: Sign, mask_key: str = "") -> Signature:
+    """Sign an agreement, if there is nothing left to fill in it; with the key of one's masks."""
     refuse_gaps(agreement)
     signer = signers(agreement).get(name)
     if signer is None:
@@ -75,14 +77,21 @@ def sign_agreement(agreement: Agreement, *, name: str, sign: Sign) -> Signature:
             f"'{name}' is not enrolled in the agreement of round '{agreement.round_id}', so there "
             "is no key to hold a signature against. It takes a new agreement that enrols it."
         )
-    message = PREFIX + agreement.digest()
-    made = sign(message)
-    if not verify(signer, message, signature=made):
+    digest = agreement.digest().hex()
+    signed = sign(PREFIX + bytes.fromhex(digest + mask_key)).hex()
+    made = Signature(name=name, agreement=digest, mask_key=mask_key, signature=signed)
+    if _flaw(made, agreement, signer):
         raise AgreementError(
             f"the key at hand is not the one that is enrolled for '{name}' (fingerprint "
             f"{signer.fingerprint}). Use that key; a new one takes a new agreement."
         )
-    return Signature(name=name, agreement=agreement.digest().hex(), signature=made.hex())
+    return made
+
+
+def mask_keys(agreement: Agreement, signatures: Iterable[Signature]) -> dict[str, str]:
+    """Return the parties' public mask keys, in the agreement's order."""
+    told = {each.name: each.mask_key for each in signatures}
+    return {name: told[name] for name in agreement.parties}
 
 
 def signers(agreement: Agreement) -> dict[str, PublicIdentity]:
@@ -102,6 +111,7 @@ def analyst_of(agreement: Agreement) -> PublicIdentity:
 
 
 _NOT_ENROLLED, _OTHER_VERSION = "not enrolled", "signed another version"
+_NO_MASK = "without a key for masks, or with one where no sums are sent"
 
 
 def _flaw(signature: Signature, agreement: Agreement, who: PublicIdentity | None) -> str:
@@ -110,7 +120,9 @@ def _flaw(signature: Signature, agreement: Agreement, who: PublicIdentity | None
         return _NOT_ENROLLED
     if signature.agreement != agreement.digest().hex():
         return _OTHER_VERSION
-    message = PREFIX + agreement.digest()
+    if bool(signature.mask_key) != (agreement.sums is not None and who.role == "party"):
+        return _NO_MASK
+    message = PREFIX + bytes.fromhex(signature.agreement + signature.mask_key)
     right = verify(who, message, signature=bytes.fromhex(signature.signature))
     return "" if right else "signature not valid"
 
@@ -130,6 +142,8 @@ def check_signature(agreement: Agreement, signature: Signature) -> None:
             f"({signature.agreement[:16]}, and this is {agreement.digest().hex()[:16]}). Send "
             f"'{name}' the text as it is now, and ask for a signature of that."
         )
+    if flaw == _NO_MASK:
+        raise SignatureError(f"the signature of '{name}' comes {flaw}. Ask '{name}' to sign again.")
     if flaw:
         raise SignatureError(
             f"this signature is not made with the key that is enrolled for '{name}' "
@@ -331,6 +345,8 @@ class News(Strict):
     trained_on: tuple[IdentityName, ...] = ()  # in the last run
     without: tuple[IdentityName, ...] = ()  # whom the analyst goes on without
     removed: tuple[IdentityName, ...] = ()
+    # of sums, which begin again where somebody is missing
+    attempt: Annotated[int, Field(ge=1, exclude_if=lambda attempt: attempt == 1)] = 1
 
     def receipts_of(self, exchange: int) -> Mapping[str, SignedReceipt]:
         """Return the receipts of one exchange by party."""

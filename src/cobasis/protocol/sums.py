@@ -3,7 +3,7 @@
 Nothing here can import a mask key; a contract checks it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,15 +15,12 @@ from cobasis.features.maps import Columns, Turn, turn_of
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import Affine, Chain, Layer, chain_of, folded
 from cobasis.models.evidence import Coefficient, Evident, fit_total, least_squares
+from cobasis.privacy.aggregate import OFTEN, light_of
 from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.messages import MaskedSums
-from cobasis.protocol.sums_terms import SumsTerms, layout_of, terms_of
-from cobasis.protocol.totals import Total, added, checked
-
-RED, AMBER = 5.0, 20.0
-"""Rows for each feature. From a total without noise, with the row at hand, it was told whether the
-row is in it (digits, area under the curve): .97 at 1.7 rows a feature, .67 at 5, .54 at 20."""
+from cobasis.protocol.messages import MaskedSums, Return
+from cobasis.protocol.sums_terms import SumsTerms, layout_of, roster_of, terms_of
+from cobasis.protocol.totals import Total, checked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,13 +48,12 @@ class SumsResult:
     @property
     def light(self) -> str:
         """Say by a traffic light how far the total is an aggregate: red, amber or green."""
-        found = self.rows_per_feature
-        return "red" if found < RED else "amber" if found < AMBER else "green"
+        return light_of(self.rows_per_feature)
 
     @property
     def meaning(self) -> str:
         """Say what the light stands for."""
-        often = {"red": "mostly", "amber": "sometimes", "green": "hardly ever"}[self.light]
+        often = OFTEN[light_of(self.rows_per_feature)]
         return (
             f"With a person's record at hand the analyst can {often} tell whether the person is in "
             "the total."
@@ -71,6 +67,11 @@ class SumsAnalyst:
     ----------
     agreement : Agreement
         What everybody signed, with ``release="sums"``.
+    keys : mapping of str to str, optional
+        Every participant's public mask key, in the agreement's order; by default whatever the
+        first message was masked for.
+    attempt : int
+        Which of the exchange is taken, from 1.
 
     Notes
     -----
@@ -78,9 +79,14 @@ class SumsAnalyst:
     **Cost.** One eigendecomposition for each map.
     """
 
-    def __init__(self, agreement: Agreement) -> None:
+    def __init__(
+        self, agreement: Agreement, *, keys: Mapping[str, str] | None = None, attempt: int = 1
+    ) -> None:
         self.agreement, self.terms = agreement, terms_of(agreement)
-        self.received: dict[str, MaskedSums] = {}
+        self.parties = agreement.parties if keys is None else tuple(keys)
+        self._masked_for = (None if keys is None else roster_of(keys), attempt)
+        self._words = np.zeros(layout_of(agreement).n_words, dtype=np.uint64)
+        self.received: list[str] = []
 
     def receive(self, message: MaskedSums) -> None:
         """Take one party's masked sums in.
@@ -92,13 +98,23 @@ class SumsAnalyst:
         """
         refusals.check_origin(message, self.agreement, what=f"the sums of party '{message.party}'")
         refusals.refuse_second(message.party, self.received)
-        n_words = layout_of(self.agreement).n_words
-        if message.words.shape != (n_words,) or message.words.dtype != np.uint64:
+        if message.words.shape != self._words.shape or message.words.dtype != np.uint64:
             raise MessageError(
                 f"the sums of party '{message.party}' are {message.words.size} numbers, and this "
-                f"round's maps have {n_words}. Ask the party to make them anew."
+                f"round's maps have {self._words.size}. Ask the party to make them anew."
             )
-        self.received[message.party] = message
+        roster, attempt = self._masked_for
+        self._masked_for = (roster or message.roster, attempt)
+        if (message.roster, message.attempt) != self._masked_for or (
+            message.party not in self.parties
+        ):
+            raise MessageError(
+                f"the sums of party '{message.party}' are masked for other participants, keys or "
+                f"another attempt than attempt {attempt} of {', '.join(self.parties)}, so their "
+                "masks would not cancel. Ask the party to send again with the newest news."
+            )
+        self._words += message.words  # NumPy's unsigned integers wrap around, so masks cancel
+        self.received.append(message.party)
 
     def run(self) -> SumsResult:
         """Add everybody's sums up, check the total, and train on it.
@@ -110,16 +126,16 @@ class SumsAnalyst:
             cancel in the sums of all only.
         """
         agreement, layout = self.agreement, layout_of(self.agreement)
-        missing = [name for name in agreement.parties if name not in self.received]
+        missing = [name for name in self.parties if name not in self.received]
         if missing:
             raise StepError(
                 f"the sums of {', '.join(missing)} are not in, and masks cancel in the sums of all "
                 "parties only. Wait for them, or agree on a round without them."
             )
         turns = [turn_of(each, agreement.features) for each in self.terms.maps]
-        words = added(each.words for each in self.received.values())
         with one_blas_thread():
-            total = checked(layout, words, n_waves=[each.n_waves for each in turns])
+            words, n_waves = self._words.view(np.int64), [each.n_waves for each in turns]
+            total = checked(layout, words, n_waves=n_waves)
             found = tuple(fit_total(each, n_targets=layout.n_targets) for each in total.grams)
         chosen = min(range(len(found)), key=lambda at: found[at].surprise)
         model = _chain(turns[chosen], found[chosen], total, terms=self.terms)
@@ -130,6 +146,20 @@ class SumsAnalyst:
             total=total,
             coefficients=tuple(_coefficients(agreement, total, terms=self.terms)),
         )
+
+    def returns(self, model: Chain) -> Iterator[Return]:
+        """Yield one return for each party, all with the same model; for `run` over files."""
+        for party in self.received:
+            yield Return(
+                party=party,
+                agreement_digest=self.agreement.digest(),
+                change_of_basis=None,
+                model=model,
+                evidence="cannot tell",
+                trained_on=tuple(self.received),
+                target_carries=(),
+                simulated=False,
+            )
 
 
 def _coefficients(agreement: Agreement, total: Total, *, terms: SumsTerms) -> Iterator[Coefficient]:

@@ -1,6 +1,7 @@
 """What an agreement says where parties send masked sums: its ``[sums]`` section."""
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
@@ -8,6 +9,7 @@ from pydantic import Field
 from cobasis.errors import StepError
 from cobasis.features.contract import Finite
 from cobasis.features.maps import FeatureMap, refuse_unfit, width_under
+from cobasis.privacy.aggregate import GREEN
 from cobasis.protocol.enrolment import Strict
 from cobasis.protocol.totals import Layout
 
@@ -24,7 +26,7 @@ FEWEST_PARTIES = 3
 NEEDED_FOR_ROWS = ("n_components", "n_anchor_rows", "commitment")
 FOR_ROWS = (
     *(*NEEDED_FOR_ROWS, "anchor", "basis", "aligner"),
-    *("public_rows_sha256", "precision", "int8_range", "scale_band"),
+    *("public_rows_sha256", "precision", "int8_range", "scale_band", "fewest_rows"),
 )
 """Fields that say how rows are projected and aligned, which sums are not."""
 
@@ -70,8 +72,8 @@ def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[s
         yield f"sums need minimum_parties={FEWEST_PARTIES} or more: a total of two tells each other"
     if agreement.model != "ridge" or agreement.models not in {(), ("ridge",)}:
         yield "sums train model='ridge' alone, on each of their maps"
-    if agreement.enrolled or agreement.dp is not None:
-        yield "sums by files, and with noise, are not built yet: use simulate(release='sums')"
+    if agreement.dp is not None:
+        yield "sums with noise are not built yet: leave [dp] out"
     if (agreement.task == "regression") != (terms.target_range is not None):
         yield "target_range goes with a regression, and only with one"
     if terms.target_range is not None and terms.target_range[0] >= terms.target_range[1]:
@@ -90,6 +92,16 @@ def terms_of(agreement: "Agreement") -> SumsTerms:
             "Party and Analyst, or agree on release='sums'."
         )
     return agreement.sums
+
+
+def roster_of(keys: Mapping[str, str]) -> bytes:
+    """Return the digest of who takes part under which public mask key, in the agreement's order."""
+    return hashlib.sha256("".join(f"{name}={key};" for name, key in keys.items()).encode()).digest()
+
+
+def least_difference(agreement: "Agreement") -> int:
+    """Return of how many rows two totals have to differ at least, if they differ."""
+    return GREEN * max(layout_of(agreement).n_features)
 
 
 def layout_of(agreement: "Agreement") -> Layout:

@@ -84,15 +84,6 @@ def gram(blocks: Iterable[Matrix], *, width: int, bits: int) -> Integers:
     return total[np.triu_indices(width)]
 
 
-def added(messages: Iterable[Words]) -> Integers:
-    """Add up everybody's words modulo 2**64, and read the total as signed integers."""
-    first, *others = messages
-    total = first.copy()
-    for each in others:
-        total += each  # NumPy's unsigned integers wrap around
-    return total.view(np.int64)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Total:
     """What everybody's sums add up to, if it can be a total of rows at all."""

@@ -127,7 +127,11 @@ def filed(agreement: Agreement, own: Mapping[str, str]) -> list[tuple[str, str]]
     label, noise = agreement.label, "none, so no guarantee" if dp is None else f"eps={dp.epsilon:g}"
     if label:
         label += f": {' or '.join(map(str, agreement.classes)) or 'a number'}"
-        label += ", with some changed at random" if dp and dp.label_epsilon else ", in the clear"
+        how = ", with some changed at random" if dp and dp.label_epsilon else ", in the clear"
+        label += how if agreement.sums is None else ", in sums alone"
+    leaves = f"{size:,} numbers through the secret basis '{basis}'"
+    if agreement.sums is not None:
+        leaves = "nothing: sums over all rows do, which can be read added to the other parties'"
     return [
         ("Purpose", agreement.purpose),
         ("Controllers and their arrangement (art. 26)", record.controllers),
@@ -138,7 +142,7 @@ def filed(agreement: Agreement, own: Mapping[str, str]) -> list[tuple[str, str]]
         (f"Columns of words ({len(words):,})", _some(list(words.values())) or "none"),
         ("Their constants and words are from", _some(sources)),
         ("Label, what is predicted", label or "none"),
-        ("Leaves of each person", f"{size:,} numbers through the secret basis '{basis}'"),
+        ("Leaves of each person", leaves),
         ("Noise", noise),
         ("Who gets the file", reader),
         ("Contract with the processor (art. 28)", record.processor),

@@ -16,7 +16,7 @@ from typing import Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.errors import OptionError, SpanReuseError, VaultError
+from cobasis.errors import DifferenceError, OptionError, SpanReuseError, VaultError
 from cobasis.linalg.arrays import Hidden
 from cobasis.protocol.exchanges import Message
 from cobasis.protocol.plaintext import basis_columns, secret_bytes
@@ -67,8 +67,20 @@ class Charge:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Adding:
+    """Of what a party's sums are, and with whose they are added up."""
+
+    participants: Sequence[str]  # a list, where it was read back
+    attempt: int
+    data: str  # digest of rows and labels
+    least: int  # of how many rows a difference of two totals has to be
+    aggregate: bool  # whether every party's own sum is of so many rows
+    content: str = ""  # digest of what left
+
+
+@dataclass(frozen=True, kw_only=True)
 class UploadEntry:
-    """One line of a party's history: an upload, or a proposal."""
+    """One line of a party's history: an upload, a proposal, or sums."""
 
     number: int  # counts all lines of the vault, from 1
     time: str
@@ -83,14 +95,15 @@ class UploadEntry:
     reason: str  # why it was forced
     by: str  # who answers for it
     charge: Charge | None = None
+    sums: Adding | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Dataset(Hidden):
-    """Rows that are seen through one span, as long as they live, or of one proposal."""
+    """Rows that are seen through one span, as long as they live, or of one proposal or sums."""
 
     name: str  # the vault's own
-    basis: SecretBasis | None  # None of a proposal
+    basis: SecretBasis | None  # None of a proposal, and of sums
     key: PartyKey  # draws the order of rows in every round, and what is held back
     columns: str  # digest of how columns became numbers, which the basis goes with
     names: tuple[str, ...]  # of the columns; none where they are not known
@@ -127,7 +140,7 @@ class Uploaded(Hidden):
     """What a party uploaded in a round."""
 
     dataset: Dataset
-    basis: SecretBasis
+    basis: SecretBasis | None  # None of sums
     entry: UploadEntry
 
 
@@ -155,7 +168,11 @@ def load_datasets(records: Records) -> tuple[Dataset, ...]:
         if record is None:
             records.refuse(f"{_FOLDER}/{name}", "it is gone")
         history = [
-            {**told, "charge": Charge(**told["charge"]) if told["charge"] else None}
+            {
+                **told,
+                "charge": Charge(**told["charge"]) if told["charge"] else None,
+                "sums": told.get("sums") and Adding(**told["sums"]),
+            }
             for told in record.about["history"]
         ]
         basis = record.arrays.get("basis")
@@ -202,6 +219,12 @@ class Asked(Hidden):
     columns: str = ""  # digest of how columns become numbers
     names: tuple[str, ...] = ()  # of the columns
     forced: Forced | None = None  # why a fresh span is to be made whatever was uploaded before
+    sums: Adding | None = None  # where no row is seen through a span
+
+    @property
+    def message(self) -> Message:
+        """What is made of rows without a basis."""
+        return "proposal" if self.sums is None else "sums"
 
     def __post_init__(self) -> None:
         """Sort the rows, and with them their identifiers."""
@@ -248,6 +271,9 @@ def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Cho
         changes=_changes([each for each, _ in known], asked),
         renamed=_renamed(datasets, asked, np.logical_or.reduce([nobody, *(s for _, s in known)])),
     )
+    if asked.sums is not None:
+        _refuse_difference([each for each, _ in known], asked, asked.sums, party=party)
+        return choice
     stored = [(each, each.basis, seen) for each, seen in known if each.basis is not None]
     if not stored:
         return choice
@@ -270,6 +296,40 @@ def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Cho
         "leave those rows out; else two people answer for a second span, with a reason: "
         "--override-by, --override-reason."
     )
+
+
+def _refuse_difference(
+    known: Sequence[Dataset], asked: Asked, adding: Adding, *, party: str
+) -> None:
+    """Raise DifferenceError where a total, beside an earlier one, would show a few rows or a party.
+
+    Somebody who has both totals subtracts them; what is left is of the rows that came or went, and
+    of the parties that did.
+    """
+    for dataset in known:
+        entry, changes = dataset.history[-1], compare(dataset.last, asked.rows)
+        before = entry.sums
+        if before is None:
+            continue
+        moved = [each for each in (changes.added, changes.gone) if each]
+        problem = ""
+        if moved and min(moved) < adding.least:
+            problem = f"rows came or went since, fewer than {adding.least:,}"
+        elif not moved and before.data != adding.data:
+            problem = "labels of the same rows changed since"
+        elif {*before.participants} != {*adding.participants} and not adding.aggregate:
+            problem = (
+                f"then with {', '.join(before.participants)} and now with "
+                f"{', '.join(adding.participants)}, and the agreement's least_rows is below "
+                f"{adding.least:,}"
+            )
+        if problem:
+            raise DifferenceError(
+                f"party '{party}' sent sums of these rows on {entry.time}, in round "
+                f"'{entry.round_id}': {problem}. Whoever has both totals subtracts them, and what "
+                "is left shows these people or that party. Give the table of then, or agree on "
+                f"least_rows of {adding.least:,} or more, which all parties have."
+            )
 
 
 def _renamed(datasets: Sequence[Dataset], asked: Asked, old: npt.NDArray[np.bool_]) -> float:

@@ -14,8 +14,9 @@ from cobasis.errors import SecretError, SpanReuseError, StepError, VaultError
 from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.messages import ConsensusSpan
-from cobasis.protocol.plaintext import basis_columns, secret_bytes
+from cobasis.protocol.plaintext import basis_columns, mask_bytes, secret_bytes
 from cobasis.protocol.secrets import ConsortiumSecret, SecretBasis
 from cobasis.strict_json import canonical_json
 from cobasis.vault.datasets import (
@@ -46,7 +47,7 @@ class Accepted(Hidden):
     """A return that the party checked and keeps."""
 
     # G_i; with the basis it makes F_i G_i, a secret of the whole consortium
-    change_of_basis: Matrix
+    change_of_basis: Matrix | None  # None where sums were sent
     model: bytes | None  # the file as it came; None for representation
     evidence: Evidence
     trained_on: tuple[str, ...]
@@ -63,6 +64,7 @@ class Accepted(Hidden):
 
 
 _FILES = ("model", "others", "card", "local")
+_MASKS = "masks/key"  # in a folder of its own, which is destroyed at one moment
 
 
 class Vault(Hidden):
@@ -100,19 +102,19 @@ class Vault(Hidden):
         agreement: Agreement,
         time: str,
         release: str = "",
+        content: str = "",
     ) -> int:
         """Keep the basis, the rows and the charge of an upload, before a byte of it leaves.
 
-        Without a basis it is a proposal.
+        Without a basis it is a proposal, or sums, of which the content is a digest.
         """
         asked = choice.asked
         with self._records.alone():
             self.ledger.affordable(asked, agreement, release=release)
-            datasets = self.datasets()
-            now = choose_span(datasets, asked, party=self.party)  # nobody else writes any more
+            now = self.choose_span(asked)  # nobody else writes any more
             if basis is not None:
                 self._refuse_other_basis(now, choice, basis)
-            elif before := self.proposed(agreement, asked):
+            elif before := self.made_before(agreement, asked, content=content):
                 return before.number
             forced = asked.forced if now.span == "forced" else None
             entry = UploadEntry(
@@ -120,7 +122,7 @@ class Vault(Hidden):
                 time=time,
                 round_id=agreement.round_id,
                 agreement=agreement.digest().hex(),
-                message="proposal" if basis is None else "upload",
+                message=asked.message if basis is None else "upload",
                 upload="",
                 n_rows=len(asked.rows),
                 n_components=asked.shape[1],
@@ -129,6 +131,7 @@ class Vault(Hidden):
                 reason=forced.reason if forced else "",
                 by=" and ".join(forced.by) if forced else "",
                 charge=charge_of(agreement, release),
+                sums=asked.sums and replace(asked.sums, content=content),
             )
             dataset = (None if basis is None else now.dataset) or Dataset(
                 name=secrets.token_hex(8),
@@ -141,19 +144,28 @@ class Vault(Hidden):
             save_dataset(dataset, self._records)
         return entry.number
 
-    def proposed(self, agreement: Agreement, asked: Asked) -> UploadEntry | None:
-        """Return the proposal of a round if it was of these rows; StepError if of others."""
-        # The difference of two proposals is a person, where one came or went in between.
-        digest = agreement.digest().hex()
+    def made_before(
+        self, agreement: Agreement, asked: Asked, *, content: str = ""
+    ) -> UploadEntry | None:
+        """Return a round's proposal or sums if they were of these rows; StepError if of others."""
+        # The difference of two is a person, where one came or went in between; of two contents
+        # under one mask it is all that differs.
+        digest, sums = agreement.digest().hex(), asked.sums
         for dataset in self.datasets():
             entry = dataset.history[0]
-            if (entry.message, entry.agreement) != ("proposal", digest):
+            if (entry.message, entry.agreement) != (asked.message, digest):
                 continue
-            if np.array_equal(dataset.last, asked.rows):
+            same = np.array_equal(dataset.last, asked.rows)
+            if sums is not None and entry.sums is not None:
+                if sums.attempt != entry.sums.attempt:
+                    continue
+                made = entry.sums.content if content else ""
+                same = same and (sums.data, content) == (entry.sums.data, made)
+            if same:
                 return entry
             raise StepError(
-                f"party '{self.party}' made its proposal of other rows on {entry.time}, and a "
-                f"round takes one: the difference of two shows who came or went. Give the table "
+                f"party '{self.party}' made its {entry.message} of other rows on {entry.time}, and "
+                "a round takes one: the difference of two shows who came or went. Give the table "
                 "of then, or agree on a new round."
             )
         return None
@@ -194,7 +206,7 @@ class Vault(Hidden):
             Uploaded(dataset=dataset, basis=dataset.basis, entry=entry)
             for dataset in self.datasets()
             for entry in dataset.history
-            if dataset.basis is not None
+            if entry.message != "proposal"
             and entry.agreement == digest
             and entry.upload
             and upload in {None, entry.upload}
@@ -217,7 +229,10 @@ class Vault(Hidden):
         """
         key, history, found = self._records.derived(b"history"), self.history(), [""]
         for entry in history:  # the digest of a file is known only when it is whole
-            text = canonical_json(asdict(replace(entry, upload="")))
+            told = asdict(replace(entry, upload=""))
+            if entry.sums is None:  # as before there were any
+                del told["sums"]
+            text = canonical_json(told)
             found.append(hmac.digest(key, found[-1].encode() + text, "sha256").hex())
         whole = [each.number for each in history] == [*range(1, len(found))]
         if whole and not {*known} - {*found}:
@@ -252,8 +267,30 @@ class RoundRecords(Hidden):
 
     @property
     def joined(self) -> bool:
-        """Whether the vault holds this round's secret."""
-        return self._records.path(f"{self._folder}/secret").exists()
+        """Whether the vault holds this round's secret, or the key of the party's masks."""
+        path = self._records.path
+        return path(f"{self._folder}/secret").exists() or path(f"{self._folder}/{_MASKS}").exists()
+
+    def mask_key(self, *, new: bool = False) -> MaskKey:
+        """Return the party's key for this round's masks; StepError where there is none any more."""
+        record = self._records.get(f"{self._folder}/{_MASKS}")
+        if record is None and (not new or self.accepted() is not None):
+            raise StepError(
+                f"party '{self._records.party}' has no key for masks of round "
+                f"'{self.agreement.round_id}': it has not signed, or the round has ended for it, "
+                "and the key was erased. 'cobasis sign' makes one before the first; for another "
+                "model agree on a new round."
+            )
+        if record is not None:
+            return MaskKey(record.arrays["key"].tobytes())
+        made = MaskKey()
+        key = np.frombuffer(mask_bytes(made), dtype=np.uint8)
+        self._records.put(f"{self._folder}/{_MASKS}", arrays={"key": key})
+        return made
+
+    def erase_mask_key(self) -> None:
+        """Erase it once no file of the round needs masks any more: it would open the archived."""
+        self._records.remove(f"{self._folder}/{_MASKS.split('/', maxsplit=1)[0]}")
 
     def secret(self) -> ConsortiumSecret:
         """Return the consortium secret; StepError before `join`."""
@@ -321,7 +358,8 @@ class RoundRecords(Hidden):
     def accept(self, accepted: Accepted) -> None:
         """Keep a return that was checked; a later one takes its place."""
         about = asdict(accepted)
-        arrays = {"change_of_basis": about.pop("change_of_basis")}
+        change = about.pop("change_of_basis")
+        arrays = {} if change is None else {"change_of_basis": change}
         files = {name: about.pop(name) for name in _FILES}
         given = {name: each for name, each in files.items() if each is not None}
         arrays |= {name: np.frombuffer(each, dtype=np.uint8) for name, each in given.items()}
@@ -335,7 +373,8 @@ class RoundRecords(Hidden):
         about, arrays = dict(record.about), dict(record.arrays)
         about |= {name: tuple(about[name]) for name in ("trained_on", "target_carries")}
         about |= {name: arrays[name].tobytes() for name in _FILES if name in arrays}
-        return Accepted(change_of_basis=arrays["change_of_basis"], **{"model": None, **about})
+        change = arrays.get("change_of_basis")
+        return Accepted(change_of_basis=change, **{"model": None, **about})
 
     def forget(self) -> None:
         """Destroy secret, consensus and return; nothing happens where there are none."""

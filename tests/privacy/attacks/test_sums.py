@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 from cobasis import Columns, RandomFourier, numeric_features, simulate
 from cobasis.features.contract import CategoryFeature, NumericFeature
 from cobasis.features.maps import turn_of
-from cobasis.protocol.sums import AMBER, RED
+from cobasis.privacy.aggregate import GREEN, RED
 from cobasis.protocol.totals import cut, gram, ones_and
 
 
@@ -38,12 +38,12 @@ def told_apart(rate, *, seed):
 def test_who_is_in_a_total_shows_by_rows_a_feature():
     found = {
         rate: float(np.mean([told_apart(rate, seed=seed) for seed in range(5)]))
-        for rate in (0.5, 2.0, RED, AMBER)
+        for rate in (0.5, 2.0, RED, GREEN)
     }
     assert found[0.5] > 0.99
     assert found[2.0] > 0.8
     assert 0.55 < found[RED] < 0.8
-    assert found[AMBER] < 0.6
+    assert found[GREEN] < 0.6
 
 
 def test_a_row_that_left_between_two_totals_is_read_exactly():

@@ -26,6 +26,9 @@ TITLES = {
     "P4": "People whose records have to be known, to rebuild others or pick them out",
     "P5": "Sensitive columns told, if 20 people are known",
     "P6": "What distances show, to anybody who opens the file",
+    "S1": "Rows for each feature of the total",
+    "S2": "Your own rows for each feature",
+    "S3": "Cells of few people in tables of words",
     "H1": "Anchor",
     "H2": "Rows for each component",
     "H3": "Smallest class",
@@ -88,7 +91,7 @@ _TREES = {"boosted_trees", "xgboost"}
 class Finding:
     """One line of an audit."""
 
-    id: str  # P1 to P6, H1 to H6, D1
+    id: str  # P1 to P6, S1 to S3, H1 to H6, D1
     grade: Grade
     words: str  # a sentence with its figures
     figures: Mapping[str, Any] = field(default_factory=dict)  # for machines; shares are 0 to 1
@@ -171,7 +174,7 @@ def checked(subject: Subject, facts: Facts) -> tuple[Finding, ...]:
         _anchor(subject, facts),
         _rows_per_component(subject, facts),
         _smallest_class(facts),
-        _history(facts),
+        history_finding(facts),
         _models(facts),
         _labels(subject, facts),
         Finding("D1", "told", guarantee),
@@ -235,7 +238,7 @@ def _smallest_class(facts: Facts) -> Finding:
     return Finding("H3", "green" if least >= SMALLEST_CLASS else "red", words, figures)
 
 
-def _history(facts: Facts) -> Finding:
+def history_finding(facts: Facts) -> Finding:
     """H4: rows that were uploaded before go through the span of then, and few do not change."""
     figures: dict[str, Any] = {
         "n_uploads": facts.n_uploads,

@@ -28,7 +28,7 @@ from cobasis.privacy.audit.subject import Facts, Guarantee, Setting, Spans, Subj
 from cobasis.privacy.audit.what_if import Distance, Effect, distances, effects, swept
 from cobasis.strict_json import canonical_json
 
-Verdict = Literal["pseudonymised", "differentially-private"]
+Verdict = Literal["pseudonymised", "differentially-private", "aggregate"]
 
 _ALIKE = 0.01
 """Shares that are so near the largest one count as the largest, too."""

@@ -1,0 +1,85 @@
+"""The audit of masked sums: no attack is run, for what a total tells follows from a few counts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cobasis.privacy.aggregate import OFTEN, light_of
+from cobasis.privacy.audit.policy import Finding, Grade, history_finding
+from cobasis.privacy.audit.report import UNTESTED, AuditReport
+from cobasis.privacy.audit.subject import Facts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Added:
+    """What a party's sums are, beside those of the others."""
+
+    n_rows: int
+    n_features: int  # D, of the largest map
+    n_parties: int
+    least: int  # rows that all parties have at least, and at most, by what is agreed
+    most: int
+    small_cells: int | None  # of the party's own two-way tables; None without the map `columns`
+
+
+def audit_sums(added: Added, facts: Facts, *, about: Mapping[str, str]) -> AuditReport:
+    """Say before sums leave what their total tells."""
+    low, high = added.least / added.n_features, added.most / added.n_features
+    light, own = light_of(low), added.n_rows / added.n_features
+    between = f"{low:.3g} to {high:.3g} rows for each of {added.n_features:,} features"
+    words = "Sums of so few rows that they still tell of people. Treat as personal data."
+    if light == "green":
+        words = "Sums over many people's rows: an aggregate, of which no guarantee is proved."
+    counts = {"n_rows": added.n_rows, "n_sampled": added.n_rows, "n_features": added.n_features}
+    return AuditReport(
+        about={**about, **counts},
+        verdict="aggregate" if light == "green" else "pseudonymised",
+        verdict_words=words,
+        sentences=_sentences(added, between, often=OFTEN[light], own=own),
+        findings=(
+            Finding("S1", light, f"{between}.", {"least": low, "most": high}),
+            Finding("S2", "told", f"{own:.3g} of your own.", {"rows_per_feature": own}),
+            _cells(added),
+            history_finding(facts),
+            Finding("H6", "green", "Labels leave in sums alone."),
+            Finding("D1", "told", "No formal guarantee: no proof bounds what is found out."),
+        ),
+        distances=(),
+        effects=(),
+        first="",
+        untested=(
+            "A party that sends wrong sums: it shifts the model of all, and nobody can see it.",
+            "Totals of nearly these rows from another home: their difference shows people.",
+            UNTESTED[2],
+            UNTESTED[4],
+        ),
+    )
+
+
+def _sentences(added: Added, between: str, *, often: str, own: float) -> tuple[str, str, str, str]:
+    leaves = (
+        f"No row leaves: sums over {added.n_rows:,} rows and labels do, under masks. The analyst "
+        f"can read them added to those of {added.n_parties - 1} other parties, and in no other way."
+    )
+    alone = (
+        f"The analyst, with a person's record at hand, can {often} tell whether the person is in "
+        f"the total: by what is agreed it is of {between}."
+    )
+    helped = (
+        f"If all other parties help the analyst, it reads your own sums: {own:.3g} rows for each "
+        "feature. Of fewer rows than features single records can be rebuilt."
+    )
+    back = "The model you get back holds no record and no secret; all parties get the same file."
+    return leaves, alone, helped, back
+
+
+def _cells(added: Added) -> Finding:
+    """S3: with the columns themselves the total holds every two-way table of the words."""
+    if added.small_cells is None:
+        return Finding("S3", "green", "The agreed map publishes no table of words.")
+    words = (
+        f"The total holds every two-way table of the words. Of your own, {added.small_cells:,} "
+        f"cells have fewer than five people; the others' people are added, and nothing makes "
+        "sure that a cell has any."
+    )
+    grade: Grade = "amber" if added.small_cells else "green"
+    return Finding("S3", grade, words, {"small_cells": added.small_cells})

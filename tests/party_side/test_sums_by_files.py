@@ -1,0 +1,293 @@
+"""Sums by files: nobody's are read, none is made twice, and no two totals show a person."""
+
+from dataclasses import replace
+from itertools import count
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.linear_model import Ridge
+
+from cobasis.bundle.enclosure import write_bundle
+from cobasis.bundle.messages import enclose_sums
+from cobasis.errors import (
+    AgreementError,
+    CobasisError,
+    DifferenceError,
+    LabelError,
+    MessageError,
+    SignatureError,
+    StepError,
+    WaitingError,
+)
+from cobasis.features.maps import turn_of
+from cobasis.party_side.accept import accept
+from cobasis.party_side.predict import predict, usable
+from cobasis.party_side.rows import gathered
+from cobasis.party_side.send import send, send_again
+from cobasis.protocol.masks import MaskKey
+from cobasis.protocol.signatures import check_signature, sign_agreement
+from faults import died, dying_after
+from party_side.sites import ready_from
+from party_side.summing import LAB, MAP, NAMES, PAST, PEOPLE, TERMS, summing
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    return summing(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def make(tmp_path, monkeypatch):
+    return lambda **changes: summing(tmp_path, monkeypatch, **changes)
+
+
+def sent(site, *names):
+    for name in names or NAMES:
+        site.send(name)
+    return site.receive(*(names or NAMES))
+
+
+def test_four_parties_get_the_model_of_everybodys_sums_and_nothing_else_is_read(site):
+    assert {each.verdict for each in sent(site).values()} == {"accepted"}
+    made = site.run()
+    rows = {name: ready_from(site.session(name), site.table(name)).rows for name in NAMES}
+    total = made.concluded.sums.total
+    assert total.n_rows == sum(each.n_sent for each in rows.values())
+    models = {site.accept(name).model for name in NAMES}
+    assert len(models) == 1
+    pooled = np.vstack([gathered(each.sent) for each in rows.values()])
+    labels = np.concatenate([each.sent.labels() for each in rows.values()])
+    mapped, [found] = turn_of(MAP, site.agreement.features).apply(pooled), made.concluded.sums.found
+    right = Ridge(alpha=found.penalty, solver="svd").fit(mapped, labels).predict(mapped)
+    scores = usable(site.session("east")).model.scores(pooled, method="decision_function")
+    np.testing.assert_allclose(scores, 2 * right - 1, atol=1e-4)
+    told = site.desk().history.taken()
+    assert {each.n_rows for each in told.values()} == {0}  # how many a party has is masked as well
+
+
+def test_a_file_is_random_words_and_tells_no_count(site):
+    one = site.send("north")
+    words = site.words("north").words
+    assert abs(np.unpackbits(words.view(np.uint8)).mean() - 0.5) < 0.07  # six of its spreads
+    assert len({*words.tolist()}) == len(words)
+    again = send_again(site.session("north"), site.root / "again.sums")
+    assert again.digest == one.digest
+
+
+def test_predictions_have_scores_that_are_called_none_but_scores(site):
+    sent(site)
+    site.run()
+    site.accept("north")
+    to = site.root / "out.csv"
+    predict(site.session("north"), site.table("north"), to=to)
+    found = pl.read_csv(to)
+    assert found.columns == ["patient", "prediction", "score_1", "model"]
+    assert found["model"].unique().to_list() == ["common"]
+
+
+def test_the_key_for_masks_goes_with_the_return_and_no_second_is_made(site):
+    sent(site)
+    site.run()
+    assert site.session("north").round.mask_key().public
+    site.accept("north")
+    session = site.session("north")
+    for new in (False, True):
+        with pytest.raises(StepError, match="no key for masks"):
+            session.round.mask_key(new=new)
+    accept(session, site.root / "out" / "icu.north.1-return")  # the same, once more
+
+
+def cell(frame):
+    return frame.with_columns(
+        age=pl.col("age") + pl.when(pl.col("age") > 0).then(1e-9).otherwise(0)
+    )
+
+
+CHANGED = {
+    "rows less": lambda frame: frame.head(100),
+    "a corrected cell": lambda frame: frame.with_columns(pulse=pl.col("pulse").fill_null(0) + 1),
+    "another label": lambda frame: frame.with_columns(died=1 - pl.col("died")),
+    "the tenth digit of a cell": cell,
+}
+
+
+@pytest.mark.parametrize("kind", CHANGED)
+def test_no_second_file_of_other_rows_leaves(site, kind):
+    first = site.send("north")
+    words = site.words("north").words
+    (site.session("north").work / "1-sums.sent").unlink()  # as if it had been lost
+    with pytest.raises((DifferenceError, StepError), match=r"\[CB(706|305)\]"):
+        site.send("north", change=CHANGED[kind])
+    assert np.array_equal(site.words("north").words, words)
+    assert len(site.session("north").vault.history()) == 1
+    assert site.session("north").vault.history()[0].upload == first.digest
+
+
+def test_a_later_round_of_the_same_rows_and_parties_is_taken_and_of_few_others_refused(
+    tmp_path, monkeypatch
+):
+    """The difference of two totals is the row that came."""
+    (tmp_path / "one").mkdir()
+    site = summing(tmp_path / "one", monkeypatch)
+    site.send("north")
+    second = site.copied(tmp_path / "two")
+    second.path.unlink()
+    (second.root / "north.sums").unlink()
+    later = summing(second.root, monkeypatch, round_id="icu-2027")
+    with pytest.raises(DifferenceError, match="rows came or went since, fewer than 80"):
+        later.send("north", change=CHANGED["rows less"])
+    later.send("north")
+    assert [each.round_id for each in later.session("north").vault.history()] == [
+        "icu-2026",
+        "icu-2027",
+    ]
+
+
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.soak)])
+def test_a_kill_at_each_point_leaves_one_content_for_one_mask(site, in_memory, step):
+    """No two files that ever left, or could have, differ by a row."""
+    seen = []
+    for number in count(1, step):
+        place = site.copied(in_memory / str(number))
+        if not died(dying_after, number, lambda place=place: place.send("north")):
+            break
+        left = place.words("north").words if (place.root / "north.sums").exists() else None
+        begun = place.session("north").vault.history()
+        if left is not None:
+            assert begun
+        if begun:  # whatever the vault knows of is the content that this mask keeps
+            with pytest.raises(CobasisError, match=r"\[CB(706|305)\]"):
+                place.send("north", change=CHANGED["rows less"])
+        place.send("north")
+        again = place.words("north").words
+        assert left is None or np.array_equal(left, again)
+        seen.append((bool(begun), again.tobytes()))
+    assert {begun for begun, _ in seen} == {True, False}
+    assert len({words for _, words in seen}) == 1
+
+
+def test_without_a_party_sums_wait_whatever_the_deadline_says(make):
+    site = make(deadline=PAST)
+    sent(site, "north", "south", "east")
+    with pytest.raises(WaitingError, match=r"waits for the sums of west.*the sums of all only"):
+        site.run()
+    with pytest.raises(StepError, match=r"least_rows=0 is agreed, and of fewer than 80 rows"):
+        site.run(without=["west"])
+
+
+def test_an_attempt_without_a_party_begins_anew_under_other_masks(make):
+    site = make(deadline=PAST, holdout=0.1, sums=TERMS.model_copy(update={"least_rows": 80}))
+    present = NAMES[:3]
+    with pytest.raises(StepError, match="2 parties would stay, and 3 must"):
+        site.run(without=["west", "east"])
+    sent(site, *present)
+    first = site.words("north").words
+    site.send("west")  # late: with it the files of before would show what the attempt leaves out
+    begun = site.run(without=["west"])
+    assert begun.plan.attempt == 2
+    assert begun.plan.missing == present
+    assert not [*(site.root / "icu.round" / "received").iterdir()]
+    refused = site.receive("north", "west")
+    assert [each.code for each in refused.values()] == ["CB306", "CB306"]
+    for name in present:
+        site.tell(name)
+        site.send(name)
+    assert not np.array_equal(site.words("north").words, first)
+    assert {each.verdict for each in site.receive(*present).values()} == {"accepted"}
+    made = site.run()
+    assert made.concluded.card.trained_on == tuple(sorted(present))
+    assert [len(site.accept(name).trained_on) for name in present] == [3] * 3
+    site.tell("west")
+    with pytest.raises(StepError, match="goes on without party 'west'"):
+        site.send("west")
+    with pytest.raises(StepError, match="the round ended on"):
+        site.run(again=["west"])
+
+
+def stranger(site, name="north", **changes):
+    """A file of a party's that says other things of its masks."""
+    made = replace(site.words(name), **changes)
+    enclosed = enclose_sums(made, agreement=site.agreement)
+    write_bundle(
+        site.root / f"{name}.sums",
+        draft=enclosed.draft,
+        parts=enclosed.parts,
+        sign=PEOPLE[name].sign,
+        recipients=[LAB.public],
+    )
+
+
+WRONG = {
+    "another roster": {"roster": bytes(32)},
+    "another attempt": {"attempt": 2},
+    "another layout": {"words": np.zeros(5, dtype=np.uint64)},
+    "other numbers": {"words": np.zeros(28, dtype=np.float64)},
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_the_analyst_takes_no_sums_of_other_masks_or_another_layout(site, kind):
+    site.send("north")
+    stranger(site, **WRONG[kind])
+    found = site.receive("north")
+    [refused] = found.values()
+    assert (refused.verdict, refused.code) == ("refused", "CB306")
+    assert not site.desk().history.files
+
+
+def test_a_total_that_no_rows_have_ends_without_a_model(site):
+    sent(site, *NAMES[:3])
+    site.send("west")
+    words = site.words("west").words.copy()
+    words[0] += np.uint64(1)
+    stranger(site, "west", words=words)
+    site.receive("west")
+    with pytest.raises(MessageError, match="add up to what no rows have"):
+        site.run()
+    assert not site.desk().history.outcome
+    assert not (site.root / "out").exists()
+
+
+def test_a_signature_without_a_key_for_masks_or_with_anothers_is_none(site):
+    agreement = site.agreement
+    with pytest.raises(AgreementError):
+        sign_agreement(agreement, name="north", sign=PEOPLE["north"].sign)
+    made = sign_agreement(
+        agreement, name="north", sign=PEOPLE["north"].sign, mask_key=MaskKey().public
+    )
+    check_signature(agreement, made)
+    for changes, words in (
+        ({"mask_key": MaskKey().public}, "not made with the key"),
+        ({"mask_key": ""}, "without a key for masks"),
+    ):
+        with pytest.raises(SignatureError, match=words):
+            check_signature(agreement, made.model_copy(update=changes))
+
+
+def test_a_party_with_too_many_rows_or_a_label_beyond_its_range_makes_nothing(make):
+    site = make(sums=TERMS.model_copy(update={"most_rows": 60}))
+    with pytest.raises(AgreementError, match=r"has \d+ rows, and the agreement takes 0 to 60"):
+        site.send("north")
+    terms = TERMS.model_copy(update={"target_range": (0.0, 0.5)})
+    site = make(sums=terms, task="regression", classes=())
+    with pytest.raises(LabelError, match=r"outside the agreed range from 0 to 0\.5"):
+        site.send("north")
+    assert not site.session("north").vault.history()
+    assert not (site.root / "north.sums").exists()
+
+
+def test_nobodys_sums_are_taken_out_again(site):
+    from cobasis.analyst_side.membership import remove  # noqa: PLC0415 -- of one test
+
+    sent(site)
+    with pytest.raises(StepError, match="cannot be taken out of a total"):
+        remove(site.desk(), "north")
+
+
+def test_send_takes_the_same_table_twice_as_one_file(site):
+    first = site.send("north")
+    table = site.root / "north" / "data.csv"
+    again = send(ready_from(site.session("north"), table), site.root / "north.sums")
+    assert again.again
+    assert again.digest == first.digest
