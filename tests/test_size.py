@@ -22,25 +22,25 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (2_340, 1_390, 15),
     "analyst_side": (2_330, 1_830, 10),
     "bundle": (2_480, 1_850, 11),
-    "cli": (3_650, 2_780, 20),
+    "cli": (3_660, 2_780, 20),
     "cobasis": (470, 180, 5),
     "disk": (640, 420, 5),
     "estimators": (860, 460, 4),
     "features": (1_210, 760, 6),
     "keys": (230, 170, 2),
     "linalg": (730, 450, 6),
-    "models": (3_160, 2_210, 13),
-    "party_side": (3_270, 2_540, 12),
+    "models": (3_180, 2_220, 13),
+    "party_side": (3_300, 2_560, 12),
     "planning": (150, 80, 2),
-    "privacy": (3_070, 2_050, 20),
-    "protocol": (5_520, 3_530, 27),
+    "privacy": (3_210, 2_130, 21),
+    "protocol": (5_700, 3_660, 27),
     "report": (700, 560, 4),
     "tables": (970, 750, 4),
-    "vault": (1_020, 740, 5),
+    "vault": (1_030, 740, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 33_820,
-    "experiments and benchmarks": 11_310,
+    "tests": 34_300,
+    "experiments and benchmarks": 11_430,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first

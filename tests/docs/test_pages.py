@@ -29,8 +29,10 @@ MAY_SAY_IT = {
     *(f"docs/{page}.md" for page in ("explanation/differential-privacy", "reference/agreement")),
     "docs/how-to/read-the-audit.md",
     "docs/decisions/0012-noise-with-a-guarantee.md",
-    *(f"src/cobasis/protocol/{name}.py" for name in ("dp_terms",)),
-    *(f"src/cobasis/privacy/{name}.py" for name in ("mechanism", "audit/subject", "audit/report")),
+    "docs/decisions/0019-noise-on-sums.md",
+    *(f"src/cobasis/protocol/{name}.py" for name in ("dp_terms", "sums_terms")),
+    *(f"src/cobasis/privacy/{name}.py" for name in ("discrete", "mechanism", "audit/subject")),
+    *(f"src/cobasis/privacy/audit/{name}.py" for name in ("report", "sums")),
 }
 """Where the guarantee of an agreement's [dp] section is made, explained or stated."""
 

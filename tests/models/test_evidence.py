@@ -34,7 +34,8 @@ def gram_of(features, targets, *, one_hot):
         most_rows=len(features),
     )
     table = ones_and(features, targets, bits=layout.bits)
-    sums = gram([table[::2], table[1::2]], width=layout.widths[0], bits=layout.bits)
+    [width] = layout.widths
+    sums = gram([table[::2], table[1::2]], width=width, bits=layout.bits)[layout.places(width)]
     total = checked(layout, sums, n_waves=[0])
     return total.grams[0], table * 2.0**-layout.bits
 

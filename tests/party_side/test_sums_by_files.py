@@ -8,10 +8,12 @@ import polars as pl
 import pytest
 from sklearn.linear_model import Ridge
 
+from cobasis import DPTerms, NumericFeature
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.messages import enclose_sums
 from cobasis.errors import (
     AgreementError,
+    BudgetError,
     CobasisError,
     DifferenceError,
     LabelError,
@@ -22,13 +24,15 @@ from cobasis.errors import (
 )
 from cobasis.features.maps import turn_of
 from cobasis.party_side.accept import accept
+from cobasis.party_side.audit import audited
 from cobasis.party_side.predict import predict, usable
 from cobasis.party_side.rows import gathered
-from cobasis.party_side.send import send, send_again
+from cobasis.party_side.send import projected, send, send_again
 from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.signatures import check_signature, sign_agreement
+from cobasis.protocol.sums_terms import noise_of
 from faults import died, dying_after
-from party_side.sites import ready_from
+from party_side.sites import FEATURES, ready_from
 from party_side.summing import LAB, MAP, NAMES, PAST, PEOPLE, TERMS, summing
 
 
@@ -135,7 +139,7 @@ def test_a_later_round_of_the_same_rows_and_parties_is_taken_and_of_few_others_r
     second.path.unlink()
     (second.root / "north.sums").unlink()
     later = summing(second.root, monkeypatch, round_id="icu-2027")
-    with pytest.raises(DifferenceError, match="rows came or went since, fewer than 80"):
+    with pytest.raises(DifferenceError, match="rows came, went or changed since, fewer than 80"):
         later.send("north", change=CHANGED["rows less"])
     later.send("north")
     assert [each.round_id for each in later.session("north").vault.history()] == [
@@ -291,3 +295,93 @@ def test_send_takes_the_same_table_twice_as_one_file(site):
     again = send(ready_from(site.session("north"), table), site.root / "north.sums")
     assert again.again
     assert again.digest == first.digest
+
+
+def noisy(*, epsilon=4.0, lifetime=4.0, **changes):
+    dp = DPTerms(
+        epsilon=epsilon,
+        delta=1e-5,
+        radius=1.0,
+        most_rows=TERMS.most_rows,
+        lifetime_epsilon=lifetime,
+        colluders=1,
+    )
+    return {"dp": dp, **changes}
+
+
+def test_noise_is_charged_before_it_leaves_and_the_same_file_costs_nothing_more(make):
+    site = make(**noisy())
+    sent(site)
+    session = site.session("north")
+    [entry] = session.vault.history()
+    assert entry.charge.mu == pytest.approx(noise_of(site.agreement).mu)
+    again = send(ready_from(session, site.root / "north" / "data.csv"), site.root / "north.sums")
+    assert again.again
+    assert len(session.vault.history()) == 1
+    made = site.run()
+    card = made.concluded.card
+    assert (card.n_rows, made.concluded.sums.total.n_rows) == (0, 0)
+    assert any("epsilon 4, delta 1e-05, features and labels" in each for each in card.limits)
+    assert site.accept("north").trained_on == tuple(sorted(NAMES))
+    told = ready_from(site.session("south"), site.table("south"), looking=True).preview.guarantee
+    assert "releases so far 1, epsilon spent on these rows 4 of 4" in told
+
+
+def test_a_second_release_beyond_the_lifetime_is_refused_and_one_within_hides_who_came(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "one").mkdir()
+    first = summing(tmp_path / "one", monkeypatch, **noisy(lifetime=8.0))
+    first.send("north")
+    for name, lifetime, epsilon in (("two", 8.0, 8.0), ("three", 8.0, 4.0)):
+        site = first.copied(tmp_path / name)
+        for path in (site.path, site.root / "north.sums"):
+            path.unlink()
+        terms = noisy(epsilon=epsilon, lifetime=lifetime, round_id="icu-2027")
+        later = summing(site.root, monkeypatch, **terms)
+        if name == "two":
+            with pytest.raises(BudgetError, match="a lifetime of 8 was promised"):
+                later.send("north", change=CHANGED["rows less"])
+        else:  # the difference of two totals has the noise of both
+            later.send("north", change=CHANGED["rows less"])
+            spent = later.session("north").vault.history()
+            assert [each.charge is None for each in spent] == [False, False]
+
+
+def test_the_audit_of_sums_with_noise_says_the_guarantee_and_asks_for_no_signature(make):
+    site = make(**noisy())
+    with projected(ready_from(site.session("north"), site.table("north"))) as made:
+        report = audited(made).report
+    assert report.verdict == "differentially-private"
+    assert "eps=4, delta=1e-05, per record, features and labels" in report.verdict_words
+    assert "against the analyst and up to 1 parties" in report["D1"].words
+    assert not report.to_sign
+    assert not report.blocking
+
+
+def test_a_few_people_more_are_seen_whatever_columns_the_next_round_is_of(tmp_path, monkeypatch):
+    """Two totals have the label in common: their counts differ by who came."""
+    (tmp_path / "one").mkdir()
+    site = summing(tmp_path / "one", monkeypatch)
+    site.send("north")
+    for name, features in (("some", FEATURES[1:]), ("others", (NumericFeature(name="height"),))):
+        later = site.copied(tmp_path / name)
+        for path in (later.path, later.root / "north.sums"):
+            path.unlink()
+        later = summing(later.root, monkeypatch, round_id="icu-2027", features=features)
+        with pytest.raises(DifferenceError, match="rows came, went or changed since"):
+            later.send("north", change=lambda frame: frame.with_columns(height=1.5).head(100))
+        later.send("north", change=lambda frame: frame.with_columns(height=1.5))
+
+
+def test_a_party_takes_no_attempt_that_the_agreement_does_not_allow(make):
+    """An analyst that begins again with its friends alone would read one party's sums."""
+    site = make(deadline=PAST)
+    sent(site, *NAMES[:3])
+    desk = site.desk()
+    with desk.at_work():
+        desk.begin_attempt(2, without=["west"])
+        desk.tell()
+    site.tell("north")
+    with pytest.raises(StepError, match="begins sums again without west, and the agreement allows"):
+        site.send("north")

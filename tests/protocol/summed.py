@@ -28,7 +28,7 @@ def sums_of(table, layout=LAYOUT):
     """A party's sums over a table of features and targets."""
     features, targets = np.split(table, [-layout.n_targets], axis=1)
     whole = ones_and(features, targets, bits=layout.bits)
-    return gram([whole], width=whole.shape[1], bits=layout.bits)
+    return gram([whole], width=whole.shape[1], bits=layout.bits)[layout.places(whole.shape[1])]
 
 
 def message(name, *, sums=None, keys=None, occasion=OCCASION):
@@ -46,7 +46,7 @@ def vectors():
     """The published vectors, as this code makes them."""
     return {
         "format": "cobasis/sums/1",
-        "layout": json.loads(json.dumps(vars(LAYOUT))),
+        "layout": json.loads(json.dumps({x: y for x, y in vars(LAYOUT).items() if x != "bare"})),
         "bits": LAYOUT.bits,
         "salt": OCCASION.salt.hex(),
         "round_id": OCCASION.round_id,

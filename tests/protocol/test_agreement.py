@@ -246,7 +246,7 @@ AGAINST_SUMS = {
     "a secret": ({"commitment": "1" * 64}, "commitment say how rows are projected"),
     "two parties": ({"minimum_parties": 2}, "minimum_parties=3 or more: a total of two tells"),
     "another family": ({"model": "mlp"}, "sums train model='ridge' alone"),
-    "noise": ({"dp": TERMS}, "sums with noise are not built yet"),
+    "noise on two maps": ({"dp": TERMS}, r"\[dp\] of sums takes one map 'rff'"),
     "numbers without a range": ({"task": "regression", "classes": ()}, "target_range goes with"),
     "a column without a range": (
         {"features": numeric_features(["x0"])},

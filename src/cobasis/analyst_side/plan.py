@@ -9,7 +9,7 @@ from cobasis.errors import StepError, WaitingError
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.refusals import require_known
-from cobasis.protocol.sums_terms import least_difference, terms_of
+from cobasis.protocol.sums_terms import least_difference, may_leave_out, terms_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,7 @@ def _next_attempt(session: AnalystSession, plan: Plan, *, now: datetime) -> Plan
         reason = f"the round ended on {history.ended[-1]}, with other parties"
     elif closes is None or now < closes:
         reason = f"the deadline is {agreement.deadline}" if closes else "no deadline is agreed"
-    elif terms.least_rows < least:
+    elif not may_leave_out(agreement):
         reason = (
             f"least_rows={terms.least_rows:,} is agreed, and of fewer than {least:,} rows the sums "
             "of a party that comes late would show in the difference of two totals"

@@ -111,6 +111,7 @@ DP: Mapping[str, str] = {
     "most_rows": "The most rows that any party may upload.",
     "labels": '"public" by declaration, or "randomised_response"; "" for a representation.',
     "label_epsilon": "With randomised_response only: of one person's labels, at most 16.",
+    "colluders": "Of sums only: how many parties may help the analyst, 1 or more.",
     "lifetime_epsilon": "What all uploads of one data set may spend; no later agreement raises it.",
 }
 

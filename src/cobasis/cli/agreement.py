@@ -259,8 +259,8 @@ def _asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     fields["features"] = with_bases(found, centred=rule.centred) or None
     fields["classes"] = _classes(draft.words_of(told.get("classes", "")), fields, example)
     fields["models"] = draft.words_of(told.get("models", "")) or None
-    fields["dp"] = draft.dp_of_words(told["dp"]) if "dp" in told else None
     fields |= draft.sums_of_words(told.get("sums"), fields["features"], example=example)
+    fields["dp"] = draft.dp_of_words(told["dp"], fields.get("sums")) if "dp" in told else None
     _ask_numbers(fields, n_parties, auto=auto)
     return fields
 

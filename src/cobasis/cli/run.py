@@ -126,7 +126,7 @@ def _told(concluded: "Concluded", *, card: Path) -> dict[str, Any]:
     if certificate is not None:
         told |= {"chance": certificate.chance, "figures": certificate.parties}
     if sums is not None:
-        told["rows_per_feature"] = sums.rows_per_feature
+        told["rows_per_feature"] = sums.rows_per_feature or None
     return told
 
 
@@ -138,7 +138,8 @@ def _lines(concluded: "Concluded", *, card: Path) -> Iterator[str]:
     if concluded.sums is not None:
         yield from _sums(concluded.sums)
     if outcome.family is not None:
-        who = f"{outcome.n_rows:,} rows of {listed(outcome.uploads)}"
+        rows = f"{outcome.n_rows:,} rows" if outcome.n_rows else "rows"
+        who = f"{rows} of {listed(outcome.uploads)}"
         yield from wrapped(f"Model: {outcome.family}, trained on {who}.")
         yield "SHA-256 of the model, the same for all:"
         yield f"  {outcome.model_sha256}"
@@ -187,6 +188,9 @@ def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
 
 def _sums(sums: "SumsResult") -> Iterator[str]:
     """Yield what the total is, and a regression's table."""
+    if not sums.total.n_rows:
+        yield "The total has noise, under which no rows are counted."
+        return
     total = f"{sums.total.n_rows:,} rows, {sums.rows_per_feature:.3g} for each of the"
     yield from wrapped(
         f"The total: {total} {sums.n_features:,} features of map {sums.chosen + 1} of "

@@ -246,6 +246,7 @@ def _in_words(ready: "Ready") -> Iterator[str]:
         yield from wrapped(f"Your column {each}")
     if exchange.message == "upload":  # a proposal comes before the basis
         yield f"The basis: {_SPANS[preview.span]}"
+    if exchange.message != "proposal":
         yield from wrapped(f"The guarantee: {preview.guarantee}")
     for each in preview.warnings:
         yield from wrapped(f"Note: {each}.")

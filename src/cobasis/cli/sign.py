@@ -166,8 +166,9 @@ def _terms(agreement: "Agreement", who: "PublicIdentity") -> Iterator[tuple[str,
     from cobasis.protocol.approval import Record
     from cobasis.protocol.enrolment import words_of
     from cobasis.protocol.signatures import analyst_of
+    from cobasis.protocol.sums_terms import guarantee_of
 
-    dp, lab, closes = agreement.dp, analyst_of(agreement), agreement.closes
+    lab, closes = analyst_of(agreement), agreement.closes
     record, labels = agreement.record or Record(), _labels(agreement)
     yield "Digest", words_of(agreement.digest())
     yield "Purpose", agreement.purpose
@@ -183,8 +184,7 @@ def _terms(agreement: "Agreement", who: "PublicIdentity") -> Iterator[tuple[str,
     held = f", {100 * agreement.holdout:.0f} % of rows held back" if agreement.holdout else ""
     own = "your basis, the secret" if agreement.sums is None else "your labels and own sums"
     yield "Stays", f"raw rows, {own}{held}, every column not named here"
-    noise = "none: no formal guarantee" if dp is None else dp.statement(basis=agreement.basis)
-    yield "Noise", noise
+    yield "Noise", guarantee_of(agreement) or "none: no formal guarantee"
     kept = f"{agreement.retention_days:,} days ({lab.name}'s word, no proof)"
     until = "" if closes is None else f"; files are taken until {closes:%d %b %Y %H:%M} UTC"
     needed = f"{agreement.minimum_parties} of {len(agreement.parties)} parties are needed"
@@ -261,7 +261,9 @@ def _leaves(agreement: "Agreement", labels: str) -> Iterator[str]:
     for each in steps:
         number = f"{each.number}. {each.message}: " if len(steps) > 1 else ""
         yield f"{number}{words[each.message]}"
-    if agreement.sums is not None:
+    if agreement.sums is not None and agreement.dp is not None:
+        yield "no row, and noise on the sums"
+    elif agreement.sums is not None:
         yield "no row; sums of few rows for each feature still tell who is in them"
     elif agreement.dp is None:
         yield "pseudonymised personal data, not anonymous data"

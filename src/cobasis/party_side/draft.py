@@ -322,14 +322,13 @@ def sums_of_words(
     try:
         said = dict(_pairs(words))
         maps, target = said.pop("maps", "rff").split("+"), said.pop("target_range", "")
-        waves = int(said.pop("waves", "500"))
+        waves, bandwidth = int(said.pop("waves", "500")), said.pop("bandwidth", "")
         given: dict[str, Any] = {name: kinds[name](value) for name, value in said.items()}
         if target:
             low, _, high = target.partition(":")
             given["target_range"] = float(low), float(high)
-        made = [
-            each for kind in maps for each in _maps(kind.strip(), features or (), example, waves)
-        ]
+        how: Any = {"waves": waves, "bandwidth": bandwidth}
+        made = [x for kind in maps for x in _maps(kind.strip(), features or (), example, **how)]
         return {"sums": SumsTerms(maps=tuple(made), **given)}
     except (ValueError, KeyError) as error:
         problem = f"it has no {error}" if isinstance(error, KeyError) else _problem(error)
@@ -340,14 +339,16 @@ def sums_of_words(
         ) from None
 
 
-def _maps(kind: str, features: Features, example: Path | None, waves: int) -> list[FeatureMap]:
+def _maps(
+    kind: str, features: Features, example: Path | None, *, waves: int, bandwidth: str
+) -> list[FeatureMap]:
     """Return the maps of a kind: of random features three bandwidths, one of others."""
     if kind == "columns":
         return [Columns()]
     if kind == "rff":  # about the spread of rows whose columns have agreed scales
         spread = sqrt(width_of(features) / 2)
-        shares = (0.5, 1.0, 2.0)
-        return [RandomFourier(n_waves=waves, bandwidth=share * spread) for share in shares]
+        sizes = [float(bandwidth)] if bandwidth else [share * spread for share in (0.5, 1.0, 2.0)]
+        return [RandomFourier(n_waves=waves, bandwidth=size) for size in sizes]
     if kind != "mixed":
         raise ValueError(f"a map '{kind}' does not exist; there are columns, rff and mixed")
     if example is None:
@@ -358,15 +359,17 @@ def _maps(kind: str, features: Features, example: Path | None, waves: int) -> li
     return [Mixed.from_public_rows(rows, n_waves=waves)]
 
 
-def dp_of_words(words: str) -> DPTerms:
+def dp_of_words(words: str, sums: SumsTerms | None = None) -> DPTerms:
     """Return the terms of noise with a guarantee by words of a command line."""
     kind = {"most_rows": int, "rows_per_person": int, "labels": str, "adjacency": str}
+    kind["colluders"] = int
     try:
         given: dict[str, Any] = {
             name: kind.get(name, float)(value) for name, value in _pairs(words)
         }
         once = given.get("epsilon", 0.0) + given.get("label_epsilon", 0.0)
-        return DPTerms(**{"lifetime_epsilon": once, **given})
+        summed = {} if sums is None else {"radius": 1.0, "most_rows": sums.most_rows}
+        return DPTerms(**{"lifetime_epsilon": once, **summed, **given})
     except ValueError as error:
         raise OptionError(
             f"--dp cannot be read: {_problem(error)}. Write it as epsilon=8,radius=2,"

@@ -21,7 +21,7 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.secrets import check_public_rows
-from cobasis.protocol.sums_terms import SumsTerms, layout_of, least_difference
+from cobasis.protocol.sums_terms import guarantee_of, layout_of, least_difference, may_leave_out
 from cobasis.tables.table import open_table
 from cobasis.vault.datasets import Adding, Asked, Choice, Forced, Span
 
@@ -93,7 +93,7 @@ def make_ready(
         people=rows.marks[:0] if rows.ids is None else rows.ids[~rows.held],
         columns=hashlib.sha256(json.dumps(columns, sort_keys=True).encode()).hexdigest(),
         names=agreement.columns,
-        sums=None if agreement.sums is None else _adding(session, rows, agreement.sums),
+        sums=None if agreement.sums is None else _adding(session, rows),
     )
     try:
         choice = session.vault.choose_span(asked)
@@ -114,15 +114,17 @@ def make_ready(
     )
 
 
-def _adding(session: PartySession, rows: PartyRows, terms: SumsTerms) -> Adding:
+def _adding(session: PartySession, rows: PartyRows) -> Adding:
     """Return of what the party's sums are, and with whose they are to be added up."""
-    (keys, attempt), least = roster(session), least_difference(session.agreement)
+    keys, attempt = roster(session)
+    # noise hides the difference, and is paid for
+    least = 0 if session.agreement.dp else least_difference(session.agreement)
     return Adding(
         participants=tuple(keys),
         attempt=attempt,
         data=rows.version(~rows.held),
         least=least,
-        aggregate=terms.least_rows >= least,
+        aggregate=may_leave_out(session.agreement),
     )
 
 
@@ -134,7 +136,7 @@ def _preview(session: PartySession, rows: PartyRows, choice: Choice, *, proposin
         terms = agreement.dp
         promised = [terms.lifetime_epsilon, *(each.lifetime_epsilon for each in spent.charges)]
         guarantee = (
-            f"{terms.statement(basis=agreement.basis)}; releases so far {len(spent.charges)}, "
+            f"{guarantee_of(agreement)}; releases so far {len(spent.charges)}, "
             f"epsilon spent on these rows {spent.epsilon(terms.delta):.4g} of {min(promised):g}"
         )
     precision: str = "fp64" if proposing else agreement.precision
@@ -164,8 +166,9 @@ def _preview(session: PartySession, rows: PartyRows, choice: Choice, *, proposin
 def _warnings(choice: Choice, *, proposing: bool) -> tuple[str, ...]:
     """Return what a person should think about before this leaves."""
     told = [] if proposing else ["an upload is pseudonymised personal data, not anonymous data"]
-    if choice.asked.sums is not None:
-        told = ["sums of few rows for each feature still tell who is among them"]
+    if (sums := choice.asked.sums) is not None:
+        few = "sums of few rows for each feature still tell who is among them"
+        told = [few] if sums.least else []
     if choice.changes is not None and choice.changes.few:
         told.append(
             f"{choice.changes.added} rows came and {choice.changes.gone} went since an earlier "
@@ -192,6 +195,7 @@ def _in_words(
     if agreement.sums is not None:
         layout, parties = layout_of(agreement), len(agreement.parties)
         what = f"{layout.n_words:,} sums over {rows.n_sent:,} rows and '{agreement.label}'"
+        what += "" if agreement.dp is None else ", with noise"
         leaves = [f"{what}, under masks that cancel in the total of {parties} parties"]
         stays = ["the raw rows and every label, your sums without masks, the key of the masks"]
     elif proposing:

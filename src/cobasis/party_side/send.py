@@ -248,12 +248,14 @@ def _sums(ready: Ready, *, allow: Allow | None) -> tuple[Enclosed, int]:
     agreement, made = ready.session.agreement, _summed(ready)
     audit = None if allow is None else allow(made)
     # Before a byte of them is on the disk: whatever leaves, no other content gets the same masks.
+    content = hashlib.sha256(made.sums.words.astype("<u8").tobytes()).hexdigest()
     number = ready.session.vault.begin_upload(
         ready.choice,
         None,
         agreement=agreement,
         time=moment_text(now()),
-        content=hashlib.sha256(made.sums.words.astype("<u8").tobytes()).hexdigest(),
+        release="" if agreement.dp is None else content,
+        content=content,
     )
     return enclose_sums(made.sums, agreement=agreement, audit=audit), number
 

@@ -30,14 +30,15 @@ from cobasis.keys.identity import Identity, enrolled_here, key_path, load_identi
 from cobasis.keys.identity import home as home_folder
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES
-from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.agreement import Agreement, moment_of
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.exchanges import Exchange, Message, exchanges
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.secrets import ConsortiumSecret
 from cobasis.protocol.signatures import MAX_BYTES as NEWS_BYTES
-from cobasis.protocol.signatures import News, analyst_of, mask_keys, signers
+from cobasis.protocol.signatures import News, analyst_of, check_sealed, mask_keys, signers
 from cobasis.protocol.span_lines import SpanLine, sign_span
+from cobasis.protocol.sums_terms import may_leave_out
 from cobasis.vault.vault import RoundRecords, Vault
 
 MARKS, NOTES = "marks", "notes.age"
@@ -178,11 +179,23 @@ def upcoming(session: PartySession) -> Exchange:
 
 
 def roster(session: PartySession) -> tuple[dict[str, str], int]:
-    """Return who adds up under which key for masks, and in which attempt, by the kept news."""
-    keys = mask_keys(session.agreement, signed_agreement(session.path).signatures)
-    news = news_at(session, session.news)
+    """Return who adds up under which key for masks, and in which attempt, by the kept news.
+
+    The analyst says who is left out of an attempt, and the agreement whether somebody may be: of
+    fewer the total says more of each.
+    """
+    agreement, signatures = session.agreement, signed_agreement(session.path).signatures
+    check_sealed(agreement, signatures=signatures)  # of what is read now
+    keys, news = mask_keys(agreement, signatures), news_at(session, session.news)
     if news is None or news.attempt == 1:
         return keys, 1
+    closes = agreement.closes
+    if closes is None or moment_of(news.time) < closes or not may_leave_out(agreement):
+        raise StepError(
+            f"'{news.analyst}' begins sums again without {', '.join(news.without) or 'nobody'}, "
+            "and the agreement allows that behind its deadline alone, with least_rows of 20 for "
+            "each feature or with noise. Nothing is made. Ask why, and for a new round."
+        )
     if session.name in news.without:
         raise StepError(
             f"'{news.analyst}' goes on without party '{session.name}' since {news.time}, so "

@@ -123,7 +123,7 @@ def noise_scale(*, epsilon: float, delta: float, sensitivity: float) -> float:
     def enough(noise: float) -> bool:
         return delta_of(epsilon=epsilon, noise=noise, sensitivity=sensitivity) <= delta
 
-    return _least(enough, sensitivity)
+    return least_enough(enough, sensitivity)
 
 
 def epsilon_of(*, noise: float, delta: float, sensitivity: float) -> float:
@@ -169,10 +169,10 @@ def epsilon_of(*, noise: float, delta: float, sensitivity: float) -> float:
     def enough(epsilon: float) -> bool:
         return delta_of(epsilon=epsilon, noise=noise, sensitivity=sensitivity) <= delta
 
-    return 0.0 if enough(0.0) else _least(enough, 1.0)
+    return 0.0 if enough(0.0) else least_enough(enough, 1.0)
 
 
-def _least(enough: Callable[[float], bool], start: float) -> float:
+def least_enough(enough: Callable[[float], bool], start: float) -> float:
     """Return the least number that is enough: by doubling, then halving to the last bit."""
     # No root finder: it ends on either side of the root, within a tolerance. Here what is returned
     # was itself found to be enough, and the float below it not.

@@ -204,7 +204,7 @@ class Agreement(Strict):
             *_task_problems(self),
             *(_column_problems(self) if self.label or self.id else ()),
             *(enrolment_problems(self) if self.enrolled or self.analyst else ()),
-            *(() if self.dp is None else noise_problems(self, self.dp)),
+            *(noise_problems(self, self.dp) if self.dp and not self.sums else ()),
         ]
         if problems:
             what, then = "these options contradict each other", "Change one of them."

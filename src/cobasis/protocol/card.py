@@ -20,7 +20,7 @@ from cobasis.models.chain_file import encode_chain
 from cobasis.protocol.agreement import Agreement, Count, Digest, Name, Precision
 from cobasis.protocol.approval import Text
 from cobasis.protocol.enrolment import Strict
-from cobasis.protocol.sums_terms import FOR_ROWS, Release
+from cobasis.protocol.sums_terms import FOR_ROWS, Release, guarantee_of
 from cobasis.strict_json import canonical_json, json_object
 
 if TYPE_CHECKING:
@@ -142,7 +142,8 @@ def check_card(
     word: Any = {"n_rows": card.n_rows, "evidence": card.evidence}  # the analyst's
     right = make_card(agreement, returned, consensus=consensus, anchor_tag=anchor_tag, **word)
     wrong = [name for name in ModelCard.model_fields if getattr(card, name) != getattr(right, name)]
-    if card.n_rows < round(n_rows, -1):
+    counted = agreement.sums is None or agreement.dp is None  # under noise on sums nothing is
+    if card.n_rows < round(n_rows, -1) * counted:
         wrong.append("n_rows, which is below your own")
     if (card.evidence, returned.evidence) == ("not a random turn", "cannot tell"):
         wrong.append("evidence")
@@ -170,6 +171,9 @@ def _gives(agreement: Agreement, model: Chain | None) -> Gives:
 
 def _facts(agreement: Agreement) -> Iterator[str]:
     """Yield what is exact: a run of which one of these does not hold ends without a model."""
+    if agreement.sums is not None and agreement.dp is not None:
+        yield "No number of the total is beyond what the agreed rows and noise can add up to."
+        return
     if agreement.sums is not None:
         yield "All parties' masks cancelled: the total has one whole count of rows at every place."
         yield "In it classes add up to the rows, and no table has a negative eigenvalue."
@@ -215,7 +219,7 @@ def _limits(agreement: Agreement, returned: "Return", *, gives: Gives) -> Iterat
     )
     left = f"Of each person {agreement.n_components} numbers left through a secret basis"
     left += "" if agreement.task == "representation" else ", and the label"
-    if agreement.sums is not None:
+    if agreement.sums is not None and noise is None:
         yield (
             "Of each person the features of the map and the label are in sums over all parties' "
             "rows, which no formal guarantee covers: with few rows for each feature they still "
@@ -226,7 +230,8 @@ def _limits(agreement: Agreement, returned: "Return", *, gives: Gives) -> Iterat
             f"{left}, without noise: pseudonymised personal data, which no formal guarantee covers."
         )
     else:
-        yield f"{left}, with noise: {noise.statement(basis=agreement.basis)}."
+        left = left if agreement.sums is None else "Sums left"
+        yield f"{left}, with noise: {guarantee_of(agreement)}."
     yield (
         "Rows in all, and the others' part in facts and evidence, are the analyst's word: no party "
         "can check them alone."

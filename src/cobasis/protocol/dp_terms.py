@@ -55,6 +55,8 @@ class DPTerms(Strict):
     lifetime_epsilon : float
         What all uploads of one data set may spend together at `delta`, labels included. A later
         agreement cannot raise it.
+    colluders : int
+        Of sums only: how many parties may help the analyst, 1 or more.
 
     Notes
     -----
@@ -71,6 +73,7 @@ class DPTerms(Strict):
     labels: LabelTreatment | None = None
     label_epsilon: Annotated[float, Field(gt=0, le=MAX_LABEL_EPSILON)] | None = None
     lifetime_epsilon: Epsilon
+    colluders: Annotated[int, Field(ge=0, exclude_if=lambda number: not number)] = 0
 
     @cached_property
     def sensitivity(self) -> float:
@@ -135,6 +138,8 @@ def noise_problems(agreement: "Agreement", terms: DPTerms) -> Iterator[str]:
             f"[dp] with basis='{agreement.basis}': rows shape that basis, so one of them can move "
             f"all, whatever the noise; the bases that no row shapes are {allowed}"
         )
+    if terms.colluders:
+        yield "dp.colluders is of sums, which parties put noise on together"
     if agreement.anchor in FROM_PUBLIC_ROWS or agreement.anchor == "uniform":
         yield (
             f"[dp] with anchor='{agreement.anchor}', which is for reproducing papers; use "

@@ -8,6 +8,8 @@ sum. A stream covers one content only, so a masked file is made once, and a retr
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from math import ceil, sqrt
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +26,12 @@ from cobasis.linalg.rng import KEY_BYTES, KeyStream, require_key
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import Chain
 from cobasis.models.passes import Block, chunks
+from cobasis.privacy.discrete import discrete_gaussian
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels, MaskedSums, decode_labels, encode_labels
 from cobasis.protocol.projection import LabelledRows, RowsInMemory
 from cobasis.protocol.refusals import require_known
-from cobasis.protocol.sums_terms import layout_of, roster_of, terms_of
+from cobasis.protocol.sums_terms import SumsNoise, layout_of, noise_of, roster_of, terms_of
 from cobasis.protocol.totals import FORMAT, Integers, Words, gram, ones_and
 
 
@@ -54,6 +57,10 @@ class MaskKey(Hidden):
     def public(self) -> str:
         """What the roster shows of it."""
         return self._own.public_key().public_bytes_raw().hex()
+
+    def stream(self, label: str) -> KeyStream:
+        """Return numbers that nobody but the party can draw."""
+        return KeyStream(self._own.private_bytes_raw(), label)
 
     def masked(
         self, sums: Integers, *, name: str, keys: Mapping[str, str], occasion: Occasion
@@ -221,6 +228,8 @@ class SumsParty:
             exchange=1,
             attempt=self._attempt,
         )
+        if agreement.dp is not None:
+            found = found + self._noise(found, occasion.salt)
         self._sent = MaskedSums(
             party=self.name,
             agreement_digest=agreement.digest(),
@@ -230,6 +239,27 @@ class SumsParty:
             simulated=self._simulated,
         )
         return self._sent
+
+    def _noise(self, sums: Integers, salt: bytes) -> Integers:
+        """Draw the party's share of the noise, one integer for each sum.
+
+        It follows from the mask key, from what the round is about, and from the sums: the same
+        sums, made once more, have the same noise, and others have noise of their own.
+        """
+        agreement, layout = self.agreement, layout_of(self.agreement)
+        own = cast("SumsNoise", noise_of(agreement)).own
+        of = hashlib.sha256(salt + bytes([self._attempt % 256]) + sums.tobytes()).hexdigest()
+        drawn, [width] = self._key.stream(f"noise/{of}"), layout.widths
+        rows, columns = layout.places(width)
+        # A product of two features counts twice in the length that the sensitivity is about, for
+        # it stands twice in the table, so it takes half the squares of the others' noise.
+        n_features = layout.n_features[0]
+        twice = (rows != columns) & (columns < n_features)
+        noise = np.empty(len(sums), dtype=np.int64)
+        for places, scale in ((~twice, own), (twice, ceil(own / sqrt(2)))):
+            count = int(np.count_nonzero(places))
+            noise[places] = discrete_gaussian(drawn, scale=scale, count=count)
+        return noise
 
     def _adder(self, labels: Labels | None) -> Callable[[int, Iterator[Matrix]], Integers]:
         """Return what adds up the mapped rows of some blocks, from a place in the table on."""
@@ -242,10 +272,11 @@ class SumsParty:
                 whole, found = Block(block, targets(first, first + len(block))), list[Integers]()
                 for turn, width in zip(turns, layout.widths, strict=True):
                     tables = (
-                        ones_and(turn.apply(some), told, bits=layout.bits)
+                        ones_and(turn.apply(some), told, bits=layout.bits, bare=layout.bare)
                         for some, told in chunks(whole, width=width)
                     )
-                    found.append(gram(tables, width=width, bits=layout.bits))
+                    table = gram(tables, width=width, bits=layout.bits)
+                    found.append(table[layout.places(width)])
                 sums += np.concatenate(found)
                 first += len(block)
             return sums

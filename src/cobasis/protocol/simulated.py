@@ -125,7 +125,9 @@ def _refuse_options(rows: object, given: Mapping[str, Any], wrong: Iterable[str]
 def _not_of_sums(given: Mapping[str, Any]) -> Iterator[str]:
     """Yield which options a release of sums has no place for."""
     right = inspect.signature(simulate).parameters
-    taken = {"rng", "release", "task", "maps", "features"}
+    taken = {"rng", "release", "task", "maps", "features", "dp"}
+    if given["dp"] is not None and given["maps"] is None:
+        yield "dp takes a map with it, maps=[RandomFourier(...)]: the default one looks at rows"
     for name, value in given.items():
         default = right[name].default  # to compare a table with nothing would give a table
         if name not in taken and value is not default and (np.ndim(value) or value != default):
@@ -156,9 +158,10 @@ def round_of_sums(*, rows: Rows, **given: Any) -> SumsRound:  # noqa: ANN401
         model="ridge",
         minimum_parties=len(rows),
         release="sums",
+        dp=given["dp"],
         sums=SumsTerms(
             maps=_maps(tables) if given["maps"] is None else tuple(given["maps"]),
-            most_rows=max(sizes),
+            most_rows=max(sizes) if given["dp"] is None else given["dp"].most_rows,
             most_rows_in_all=sum(sizes),
             target_range=_target_range(rows) if task == "regression" else None,
         ),

@@ -14,13 +14,19 @@ from cobasis.features.encoder import encoded_columns
 from cobasis.features.maps import Columns, Turn, turn_of
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import Affine, Chain, Layer, chain_of, folded
-from cobasis.models.evidence import Coefficient, Evident, fit_total, least_squares
+from cobasis.models.evidence import Coefficient, Evident, fit_noisy, fit_total, least_squares
 from cobasis.privacy.aggregate import OFTEN, light_of
 from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import MaskedSums, Return
-from cobasis.protocol.sums_terms import SumsTerms, layout_of, roster_of, terms_of
-from cobasis.protocol.totals import Total, checked
+from cobasis.protocol.sums_terms import (
+    SumsTerms,
+    layout_of,
+    noise_of,
+    roster_of,
+    terms_of,
+)
+from cobasis.protocol.totals import Total, checked, within
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +131,7 @@ class SumsAnalyst:
             The model with the largest evidence; StepError where a party is missing, since masks
             cancel in the sums of all only.
         """
-        agreement, layout = self.agreement, layout_of(self.agreement)
+        agreement = self.agreement
         missing = [name for name in self.parties if name not in self.received]
         if missing:
             raise StepError(
@@ -134,9 +140,7 @@ class SumsAnalyst:
             )
         turns = [turn_of(each, agreement.features) for each in self.terms.maps]
         with one_blas_thread():
-            words, n_waves = self._words.view(np.int64), [each.n_waves for each in turns]
-            total = checked(layout, words, n_waves=n_waves)
-            found = tuple(fit_total(each, n_targets=layout.n_targets) for each in total.grams)
+            total, found = self._fitted([each.n_waves for each in turns])
         chosen = min(range(len(found)), key=lambda at: found[at].surprise)
         model = _chain(turns[chosen], found[chosen], total, terms=self.terms)
         return SumsResult(
@@ -146,6 +150,19 @@ class SumsAnalyst:
             total=total,
             coefficients=tuple(_coefficients(agreement, total, terms=self.terms)),
         )
+
+    def _fitted(self, n_waves: list[int]) -> tuple[Total, tuple[Evident, ...]]:
+        """Check the total, and fit each map: by evidence, or under noise by a frozen rule."""
+        agreement, layout, words = self.agreement, layout_of(self.agreement), self._words
+        n_targets, noise = layout.n_targets, noise_of(agreement)
+        if noise is None:
+            total = checked(layout, words.view(np.int64), n_waves=n_waves)
+            return total, tuple(fit_total(each, n_targets=n_targets) for each in total.grams)
+        # all parties' noise, the colluders' too, which the promise does not count on
+        scale = noise.own * len(self.parties) ** 0.5 / 4**layout.bits
+        most = 12 * noise.own * len(self.parties) / 4**layout.bits
+        total = within(layout, words.view(np.int64), noise=most)
+        return total, (fit_noisy(total.grams[0], n_targets=n_targets, noise=scale),)
 
     def returns(self, model: Chain) -> Iterator[Return]:
         """Yield one return for each party, all with the same model; for `run` over files."""
@@ -190,7 +207,11 @@ def _chain(turn: Turn, found: Evident, total: Total, *, terms: SumsTerms) -> Cha
     """Return the model of encoded rows: the map, then the weights in the labels' own units."""
     layout, weights, offset = total.layout, found.fitted.weights, found.fitted.offset
     present = np.arange(layout.n_targets)
-    if layout.one_hot:  # scores from -1 to 1, as of ridge on rows; a class without rows gets none
+    if layout.one_hot and layout.bare:  # nothing is counted, so every class may occur
+        weights, offset = 2 * weights, 2 * offset - 1
+        if layout.n_targets == 2:  # noqa: PLR2004 -- without an intercept they add up to nothing
+            weights, offset = (weights - weights[:, ::-1]) / 2, np.zeros(2)
+    elif layout.one_hot:  # scores from -1 to 1, as of ridge on rows; a class without rows gets none
         counts = np.diag(total.grams[0])[-layout.n_targets :]
         present = np.flatnonzero(counts)
         if len(present) == 1:

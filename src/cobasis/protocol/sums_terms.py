@@ -2,14 +2,19 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from math import ceil, sqrt
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
 from cobasis.errors import StepError
 from cobasis.features.contract import Finite
-from cobasis.features.maps import FeatureMap, refuse_unfit, width_under
+from cobasis.features.maps import FeatureMap, RandomFourier, refuse_unfit, width_under
 from cobasis.privacy.aggregate import GREEN
+from cobasis.privacy.discrete import LEAST_SCALE, MOST_SCALE, zcdp_scale
+from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE, DPTerms
 from cobasis.protocol.enrolment import Strict
 from cobasis.protocol.totals import Layout
 
@@ -73,7 +78,7 @@ def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[s
     if agreement.model != "ridge" or agreement.models not in {(), ("ridge",)}:
         yield "sums train model='ridge' alone, on each of their maps"
     if agreement.dp is not None:
-        yield "sums with noise are not built yet: leave [dp] out"
+        yield from _noise_problems(agreement, terms, agreement.dp)
     if (agreement.task == "regression") != (terms.target_range is not None):
         yield "target_range goes with a regression, and only with one"
     if terms.target_range is not None and terms.target_range[0] >= terms.target_range[1]:
@@ -82,6 +87,85 @@ def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[s
         yield "least_rows, most_rows and most_rows_in_all are not in this order"
     for each in terms.maps:
         refuse_unfit(each, agreement.features)
+
+
+def _noise_problems(agreement: "Agreement", terms: SumsTerms, dp: "DPTerms") -> Iterator[str]:
+    """Yield what the guarantee of sums does not hold under; of none of these it is proven."""
+    if len(terms.maps) != 1 or not isinstance(terms.maps[0], RandomFourier):
+        yield "[dp] of sums takes one map 'rff', whose features have length 1 for every row"
+        return
+    if (dp.radius, dp.centre, dp.labels, dp.label_epsilon) != (1.0, (), None, None):
+        yield "[dp] of sums has radius=1 and no centre, and covers labels too: name no labels"
+    if dp.adjacency != "replace-one":
+        yield "[dp] of sums is for adjacency='replace-one', which hides not how many rows there are"
+    if dp.most_rows != terms.most_rows:
+        yield f"dp.most_rows={dp.most_rows} is not that of [sums]"
+    if not 1 <= dp.colluders < agreement.minimum_parties:
+        yield (
+            f"dp.colluders={dp.colluders} is not from 1 to below minimum_parties="
+            f"{agreement.minimum_parties}: a party subtracts its own noise, so one at least"
+        )
+        return
+    if dp.delta * PEOPLE_PER_FAILURE * terms.most_rows_in_all > 1:
+        yield f"dp.delta={dp.delta:g} is above 1/({PEOPLE_PER_FAILURE} most_rows_in_all)"
+    if dp.lifetime_epsilon < dp.epsilon:
+        yield f"dp.lifetime_epsilon={dp.lifetime_epsilon:g} is below epsilon={dp.epsilon:g}"
+    noise = noise_of(agreement)
+    own = 0 if noise is None else noise.own
+    if not 2 * LEAST_SCALE <= own <= MOST_SCALE or 12 * own * len(agreement.parties) >= 2**62:
+        yield f"dp.epsilon={dp.epsilon:g} takes noise that sums of 64 bits cannot hold"
+
+
+SENSITIVITY = 4.5**0.5
+"""How far one row that is another moves the sums: see docs/explanation/differential-privacy.md."""
+
+_ROUNDING = 1 + 1e-9
+"""What rounding in floats may lengthen a row of waves by, and more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SumsNoise:
+    """Discrete Gaussian noise on everybody's sums, a share of it by each party."""
+
+    scale: float  # of that of the honest parties together, in units of Z'Z
+    mu: float  # how far one person moves the sums, over it
+    own: int  # of one party's, in steps of the grid
+
+
+def noise_of(agreement: "Agreement") -> SumsNoise | None:
+    """Return how much noise the sums of an agreement get; None for none."""
+    dp = agreement.dp
+    if dp is None or agreement.sums is None:
+        return None
+    honest = agreement.minimum_parties - dp.colluders
+    bits = layout_of(agreement).bits
+    return _noise(dp.epsilon, dp.delta, dp.rows_per_person, honest=honest, bits=bits)
+
+
+@cache
+def _noise(epsilon: float, delta: float, n_rows: int, *, honest: int, bits: int) -> SumsNoise:
+    moved = n_rows * SENSITIVITY * _ROUNDING
+    least = zcdp_scale(epsilon=epsilon, delta=delta, sensitivity=moved)
+    own = ceil(least * 4**bits / sqrt(honest))  # squares of scales add up
+    scale = own * sqrt(honest) / 4**bits
+    return SumsNoise(scale=scale, mu=moved / scale, own=own)
+
+
+def guarantee_of(agreement: "Agreement") -> str:
+    """Return what noise promises, in one sentence without full stop; empty without noise."""
+    dp, noise = agreement.dp, noise_of(agreement)
+    if dp is None:
+        return ""
+    if noise is None:
+        return dp.statement(basis=agreement.basis)
+    bits = 2 * layout_of(agreement).bits
+    share = "row" if dp.rows_per_person == 1 else f"{dp.rows_per_person} rows"
+    return (
+        f"differential privacy, epsilon {dp.epsilon:g}, delta {dp.delta:g}, features and labels, "
+        f"one person ({share}) replaced by another, against the analyst and up to {dp.colluders} "
+        f"parties that help it; discrete Gaussian noise of scale {noise.scale:.6g} in steps of "
+        f"2^-{bits}"
+    )
 
 
 def terms_of(agreement: "Agreement") -> SumsTerms:
@@ -104,6 +188,13 @@ def least_difference(agreement: "Agreement") -> int:
     return GREEN * max(layout_of(agreement).n_features)
 
 
+def may_leave_out(agreement: "Agreement") -> bool:
+    """Whether sums may begin again without a party, whose own the difference of totals shows."""
+    return agreement.dp is not None or (
+        terms_of(agreement).least_rows >= least_difference(agreement)
+    )
+
+
 def layout_of(agreement: "Agreement") -> Layout:
     """Return where each sum stands in a message."""
     terms = terms_of(agreement)
@@ -112,4 +203,5 @@ def layout_of(agreement: "Agreement") -> Layout:
         n_targets=len(agreement.classes) or 1,
         one_hot=agreement.task == "classification",
         most_rows=terms.most_rows_in_all,
+        bare=agreement.dp is not None,
     )

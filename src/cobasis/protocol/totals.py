@@ -34,6 +34,9 @@ class Layout:
     n_targets: int
     one_hot: bool  # whether targets are a 1 for the row's class and 0 for the others
     most_rows: int  # of all parties together
+    # with noise: products of features, and of these with targets, alone; what counts people is not
+    # summed, since noise on it would have to be larger
+    bare: bool = False
 
     @property
     def bits(self) -> int:
@@ -43,22 +46,32 @@ class Layout:
     @property
     def widths(self) -> tuple[int, ...]:
         """Columns of each map's Z."""
-        return tuple(1 + each + self.n_targets for each in self.n_features)
+        return tuple((not self.bare) + each + self.n_targets for each in self.n_features)
 
     @property
     def n_words(self) -> int:
         """How many integers a message holds."""
-        return sum(width * (width + 1) // 2 for width in self.widths)
+        left_out = self.n_targets * (self.n_targets + 1) // 2 if self.bare and self.one_hot else 0
+        return sum(width * (width + 1) // 2 - left_out for width in self.widths)
+
+    def places(self, width: int) -> tuple[Integers, Integers]:
+        """Return rows and columns of the cells of one map's Z'Z that are summed, in their order."""
+        rows, columns = np.triu_indices(width)
+        if self.bare and self.one_hot:
+            kept = rows < width - self.n_targets
+            rows, columns = rows[kept], columns[kept]
+        return rows, columns
 
     def digest(self) -> bytes:
         """Return what all parties' masks are bound to."""
-        return hashlib.sha256(canonical_json({"format": FORMAT, **asdict(self)})).digest()
+        told = {name: each for name, each in asdict(self).items() if name != "bare" or each}
+        return hashlib.sha256(canonical_json({"format": FORMAT, **told})).digest()
 
     def tables(self, words: Integers) -> Iterator[Integers]:
         """Yield each map's Z'Z as a whole symmetric table."""
         at = 0
         for width in self.widths:
-            upper = np.triu_indices(width)
+            upper = self.places(width)
             table = np.zeros((width, width), dtype=np.int64)
             table[upper] = words[at : at + len(upper[0])]
             at += len(upper[0])
@@ -73,7 +86,7 @@ def cut(numbers: Matrix, *, bits: int) -> Matrix:
 
 
 def gram(blocks: Iterable[Matrix], *, width: int, bits: int) -> Integers:
-    """Return the upper triangle of the sum of Z'Z over blocks of whole multiples."""
+    """Return the sum of Z'Z over blocks of whole multiples."""
     # float64 adds integers exactly below 2**53, in whatever order BLAS adds them, and its products
     # are much faster than those of integers. So a product takes no more rows than stay below it.
     total, step = np.zeros((width, width), dtype=np.int64), 2 ** (_EXACT_BITS - 2 * bits)
@@ -81,7 +94,7 @@ def gram(blocks: Iterable[Matrix], *, width: int, bits: int) -> Integers:
         for start in range(0, len(block), step):
             rows = block[start : start + step]
             total += (rows.T @ rows).astype(np.int64)
-    return total[np.triu_indices(width)]
+    return total
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +102,7 @@ class Total:
     """What everybody's sums add up to, if it can be a total of rows at all."""
 
     layout: Layout
-    n_rows: int
+    n_rows: int  # 0 where there is noise, under which nothing is counted
     grams: tuple[Matrix, ...]  # Z'Z of each map, in Z's own units
 
 
@@ -120,13 +133,29 @@ def checked(layout: Layout, words: Integers, *, n_waves: Iterable[int]) -> Total
             good &= bool((lengths >= n_rows * (1 / half - lost)).all())
         good = good and _is_gram(table.astype(np.float64))
     if not good:
-        raise MessageError(
-            "these parties' sums add up to what no rows have: a file is of another round or "
-            "attempt, was masked for other parties, or holds wrong sums. Nobody can say whose it "
-            "is. Ask all parties to look whether they signed the same roster, and begin anew."
-        )
+        raise _void()
     grams = tuple(each.astype(np.float64) / unit for each in tables)
     return Total(layout=layout, n_rows=n_rows, grams=grams)
+
+
+def within(layout: Layout, words: Integers, *, noise: float) -> Total:
+    """Return a total with noise, or refuse one that rows and noise cannot add up to.
+
+    Masks that do not cancel leave numbers of 64 random bits; nothing else can be seen under noise.
+    """
+    unit, tables = 1 << 2 * layout.bits, [*layout.tables(words)]
+    grams = tuple(each.astype(np.float64) / unit for each in tables)
+    if any(np.abs(each).max() > layout.most_rows + noise for each in grams):
+        raise _void()
+    return Total(layout=layout, n_rows=0, grams=grams)
+
+
+def _void() -> MessageError:
+    return MessageError(
+        "these parties' sums add up to what no rows have: a file is of another round or attempt, "
+        "was masked for other parties, or holds wrong sums. Nobody can say whose it is. Ask all "
+        "parties to look whether they signed the same roster, and begin anew."
+    )
 
 
 def _is_gram(table: Matrix) -> bool:
@@ -139,9 +168,9 @@ def _is_gram(table: Matrix) -> bool:
     return True
 
 
-def ones_and(features: Matrix, targets: Matrix, *, bits: int) -> Matrix:
+def ones_and(features: Matrix, targets: Matrix, *, bits: int, bare: bool = False) -> Matrix:
     """Return Z as whole multiples; numbers beyond 1 would break the bound on totals."""
-    table = np.hstack([np.ones((len(features), 1)), features, targets])
+    table = np.hstack([*([] if bare else [np.ones((len(features), 1))]), features, targets])
     largest = max(table.max(initial=0.0), -table.min(initial=0.0))
     if not largest <= 1 + _ROUNDING:  # NaN is refused as well
         raise OptionError(

@@ -73,7 +73,7 @@ class Adding:
     participants: Sequence[str]  # a list, where it was read back
     attempt: int
     data: str  # digest of rows and labels
-    least: int  # of how many rows a difference of two totals has to be
+    least: int  # of how many rows a difference of two totals has to be; 0 where noise hides it
     aggregate: bool  # whether every party's own sum is of so many rows
     content: str = ""  # digest of what left
 
@@ -255,7 +255,7 @@ def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Cho
     A person is known again by the identifier, a row without one by its values. Data sets that
     share no column with the table show other sides of people, and do not count.
     """
-    datasets = [each for each in datasets if each.overlaps(asked.names)]
+    every, datasets = datasets, [each for each in datasets if each.overlaps(asked.names)]
     if len(asked.people) and any(not len(each.people) for each in datasets):
         raise VaultError(
             f"the vault of party '{party}' has rows that were uploaded without identifiers, so it "
@@ -272,7 +272,7 @@ def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Cho
         renamed=_renamed(datasets, asked, np.logical_or.reduce([nobody, *(s for _, s in known)])),
     )
     if asked.sums is not None:
-        _refuse_difference([each for each, _ in known], asked, asked.sums, party=party)
+        _refuse_difference(every, asked, asked.sums, party=party)
         return choice
     stored = [(each, each.basis, seen) for each, seen in known if each.basis is not None]
     if not stored:
@@ -299,23 +299,27 @@ def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Cho
 
 
 def _refuse_difference(
-    known: Sequence[Dataset], asked: Asked, adding: Adding, *, party: str
+    datasets: Sequence[Dataset], asked: Asked, adding: Adding, *, party: str
 ) -> None:
     """Raise DifferenceError where a total, beside an earlier one, would show a few rows or a party.
 
     Somebody who has both totals subtracts them; what is left is of the rows that came or went, and
-    of the parties that did.
+    of the parties that did. People are compared whatever columns they are seen by, for two totals
+    have the label in common; values where the columns are those of then.
     """
-    for dataset in known:
-        entry, changes = dataset.history[-1], compare(dataset.last, asked.rows)
-        before = entry.sums
-        if before is None:
+    people = np.unique(asked.people)
+    for dataset in datasets if adding.least else ():
+        entry, before = dataset.history[-1], dataset.history[-1].sums
+        alike = {*dataset.names} == {*asked.names}
+        pairs = [(dataset.people, people)] if len(people) and len(dataset.people) else []
+        found = [compare(*each) for each in (*pairs, *([(dataset.last, asked.rows)] * alike))]
+        if before is None or not any(each.same for each in found):
             continue
-        moved = [each for each in (changes.added, changes.gone) if each]
+        moved = [count for each in found for count in (each.added, each.gone) if count]
         problem = ""
         if moved and min(moved) < adding.least:
-            problem = f"rows came or went since, fewer than {adding.least:,}"
-        elif not moved and before.data != adding.data:
+            problem = f"rows came, went or changed since, fewer than {adding.least:,}"
+        elif alike and not moved and before.data != adding.data:
             problem = "labels of the same rows changed since"
         elif {*before.participants} != {*adding.participants} and not adding.aggregate:
             problem = (

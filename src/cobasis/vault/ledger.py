@@ -10,10 +10,15 @@ from dataclasses import dataclass
 
 from cobasis.errors import BudgetError
 from cobasis.linalg.arrays import Hidden
+from cobasis.privacy.discrete import zcdp_epsilon
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.dp_terms import epsilon_spent
+from cobasis.protocol.sums_terms import noise_of
 from cobasis.vault.datasets import Asked, Charge, load_datasets
 from cobasis.vault.records import Records
+
+_DISCRETE = "sums/"
+"""Before the digest of a release whose noise is discrete."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +34,10 @@ class Spent:
         """Return what all releases together spend at a delta; infinity if one had no noise."""
         if self.bare:
             return math.inf
-        return epsilon_spent(
-            mu=math.hypot(*(each.mu for each in self.charges)),
-            labels=sum(each.labels for each in self.charges),
-            delta=delta,
-        )
+        mu, labels = math.hypot(*(x.mu for x in self.charges)), sum(x.labels for x in self.charges)
+        if any(each.release.startswith(_DISCRETE) for each in self.charges):
+            return labels + zcdp_epsilon(mu=mu, delta=delta)  # which holds of both kinds of noise
+        return epsilon_spent(mu=mu, labels=labels, delta=delta)
 
 
 def charge_of(agreement: Agreement, release: str) -> Charge | None:
@@ -41,9 +45,10 @@ def charge_of(agreement: Agreement, release: str) -> Charge | None:
     terms = agreement.dp
     if terms is None:
         return None
+    sums = noise_of(agreement)
     return Charge(
-        release=release,
-        mu=terms.calibration.mu,
+        release=release if sums is None else f"{_DISCRETE}{release}",
+        mu=terms.calibration.mu if sums is None else sums.mu,
         labels=terms.spent_on_labels,
         lifetime_epsilon=terms.lifetime_epsilon,
         delta=terms.delta,
@@ -99,7 +104,7 @@ class Ledger(Hidden):
                 "epsilon is infinite. Leave those rows out, or agree on a round without [dp]."
             )
         known = release is None and agreement.digest().hex() in spent.agreements
-        if known or any(each.release == release for each in spent.charges):
+        if known or any(each.release == charge.release for each in spent.charges):
             return spent
         after = Spent(charges=(*spent.charges, charge))
         for promised in after.charges:

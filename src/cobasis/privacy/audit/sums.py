@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cobasis.privacy.aggregate import OFTEN, light_of
+from cobasis.privacy.aggregate import OFTEN, Light, light_of
 from cobasis.privacy.audit.policy import Finding, Grade, history_finding
-from cobasis.privacy.audit.report import UNTESTED, AuditReport
-from cobasis.privacy.audit.subject import Facts
+from cobasis.privacy.audit.report import UNTESTED, AuditReport, Verdict
+from cobasis.privacy.audit.subject import Facts, Guarantee
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,22 +26,25 @@ def audit_sums(added: Added, facts: Facts, *, about: Mapping[str, str]) -> Audit
     low, high = added.least / added.n_features, added.most / added.n_features
     light, own = light_of(low), added.n_rows / added.n_features
     between = f"{low:.3g} to {high:.3g} rows for each of {added.n_features:,} features"
-    words = "Sums of so few rows that they still tell of people. Treat as personal data."
-    if light == "green":
-        words = "Sums over many people's rows: an aggregate, of which no guarantee is proved."
+    words, verdict = _verdict(light, facts.guarantee)
+    noised: Grade | None = None if facts.guarantee is None else "told"
+    guarantee = "No formal guarantee: no proof bounds what is found out."
+    if facts.guarantee is not None:
+        guarantee = f"{facts.guarantee.statement}."
     counts = {"n_rows": added.n_rows, "n_sampled": added.n_rows, "n_features": added.n_features}
     return AuditReport(
         about={**about, **counts},
-        verdict="aggregate" if light == "green" else "pseudonymised",
+        verdict=verdict,
         verdict_words=words,
-        sentences=_sentences(added, between, often=OFTEN[light], own=own),
+        sentences=_sentences(added, between, facts, own=own),
         findings=(
-            Finding("S1", light, f"{between}.", {"least": low, "most": high}),
+            Finding("S1", noised or light, f"{between}.", {"least": low, "most": high}),
             Finding("S2", "told", f"{own:.3g} of your own.", {"rows_per_feature": own}),
             _cells(added),
-            history_finding(facts),
+            # with noise the account of the vault, and no rule, says what another total may cost
+            *(() if facts.guarantee else (history_finding(facts),)),
             Finding("H6", "green", "Labels leave in sums alone."),
-            Finding("D1", "told", "No formal guarantee: no proof bounds what is found out."),
+            Finding("D1", "told", guarantee),
         ),
         distances=(),
         effects=(),
@@ -55,19 +58,42 @@ def audit_sums(added: Added, facts: Facts, *, about: Mapping[str, str]) -> Audit
     )
 
 
-def _sentences(added: Added, between: str, *, often: str, own: float) -> tuple[str, str, str, str]:
+def _verdict(light: Light, guarantee: Guarantee | None) -> tuple[str, Verdict]:
+    if guarantee is not None:
+        told = f"eps={guarantee.epsilon:g}, delta={guarantee.delta:g}, per record"
+        words = f"Protected by differential privacy: {told}, features and labels."
+        return words, "differentially-private"
+    if light == "green":
+        words = "Sums over many people's rows: an aggregate, of which no guarantee is proved."
+        return words, "aggregate"
+    words = "Sums of so few rows that they still tell of people. Treat as personal data."
+    return words, "pseudonymised"
+
+
+def _sentences(
+    added: Added, between: str, facts: Facts, *, own: float
+) -> tuple[str, str, str, str]:
     leaves = (
         f"No row leaves: sums over {added.n_rows:,} rows and labels do, under masks. The analyst "
         f"can read them added to those of {added.n_parties - 1} other parties, and in no other way."
     )
+    often = OFTEN[light_of(added.least / added.n_features)]
     alone = (
         f"The analyst, with a person's record at hand, can {often} tell whether the person is in "
         f"the total: by what is agreed it is of {between}."
     )
+    if facts.guarantee is not None:
+        alone = (
+            "Whatever the analyst knows, the total with noise is nearly as likely whether a person "
+            f"is in it or another: the ratio is at most e^{facts.guarantee.epsilon:g}, but for a "
+            f"chance of {facts.guarantee.delta:g}."
+        )
     helped = (
         f"If all other parties help the analyst, it reads your own sums: {own:.3g} rows for each "
         "feature. Of fewer rows than features single records can be rebuilt."
     )
+    if facts.guarantee is not None:
+        helped = "The noise counts on no more helpers than the agreement's colluders."
     back = "The model you get back holds no record and no secret; all parties get the same file."
     return leaves, alone, helped, back
 

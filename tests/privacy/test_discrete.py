@@ -1,0 +1,141 @@
+"""The discrete Gaussian, exact, and the guarantee of sums: held against oracles and a falsifier."""
+
+import itertools
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from dp_accounting.rdp import rdp_privacy_accountant
+
+from cobasis.linalg.rng import KeyStream
+from cobasis.privacy import discrete
+from cobasis.privacy.discrete import discrete_gaussian, zcdp_epsilon, zcdp_scale
+from cobasis.privacy.gaussian import epsilon_of
+from cobasis.protocol.sums_terms import SENSITIVITY
+
+
+def drawn(*, scale, count, label="noise"):
+    return discrete_gaussian(KeyStream(bytes(32), label), scale=scale, count=count)
+
+
+@pytest.mark.parametrize("scale", [1, 2, 7, 1000])
+def test_each_integer_has_the_share_of_a_discrete_gaussian(scale):
+    """Pearson's statistic over all integers that occur often, and the tail; six of its spreads."""
+    count = 200_000
+    found = drawn(scale=scale, count=count)
+    step = max(1, scale // 20)
+    edges = [-math.inf, *range(-3 * scale, 3 * scale + 1, step), math.inf]
+    every = range(-9 * scale, 9 * scale + 1)
+    weights = {k: mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * scale**2)) for k in every}
+    whole = mpmath.fsum(weights.values())
+    shares = [
+        float(mpmath.fsum(w for k, w in weights.items() if low <= k < high) / whole)
+        for low, high in itertools.pairwise(edges)
+    ]
+    counts = np.histogram(found, [-1e18, *edges[1:-1], 1e18])[0]
+    expected = count * np.array(shares)
+    chi = float(np.sum((counts - expected) ** 2 / expected))
+    free = len(shares) - 1
+    assert abs(chi - free) < 6 * math.sqrt(2 * free)
+
+
+@pytest.mark.parametrize("scale", [1, 3, 2**44 + 12345])
+def test_where_a_float_decides_many_digits_would_decide_the_same(monkeypatch, scale):
+    by_floats = drawn(scale=scale, count=300)
+    monkeypatch.setattr(discrete, "_SURE", 0.9)  # nothing is left to a float
+    assert np.array_equal(drawn(scale=scale, count=300), by_floats)
+
+
+def test_one_stream_gives_one_noise_and_another_label_another():
+    assert np.array_equal(drawn(scale=2**40, count=50), drawn(scale=2**40, count=50))
+    assert not np.array_equal(drawn(scale=2**40, count=50), drawn(scale=2**40, count=50, label="x"))
+    large = drawn(scale=2**44, count=100_000) / 2**44
+    assert abs(large.std() - 1) < 0.015
+    assert abs(large.mean()) < 0.02
+    assert len(np.unique(drawn(scale=2**44, count=1000) % 2)) == 2
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.3, 1.0, 4.0])
+@pytest.mark.parametrize("delta", [1e-9, 1e-5])
+def test_epsilon_is_that_of_zero_concentrated_privacy_and_no_less(mu, delta):
+    """Against the best order in 30 digits; above the continuous Gaussian's, and little."""
+
+    def at(order):
+        one = mpmath.mpf(order)
+        told = one * mpmath.mpf(mu) ** 2 / 2
+        return told + (
+            -mpmath.log(delta) + (one - 1) * mpmath.log(1 - 1 / one) - mpmath.log(one)
+        ) / (one - 1)
+
+    best = min(at(1 + 10 ** (each / 50)) for each in range(-200, 300))
+    found = zcdp_epsilon(mu=mu, delta=delta)
+    assert float(best) * (1 - 1e-3) < found < float(best) * (1 + 1e-3)
+    exact = epsilon_of(noise=1.0, delta=delta, sensitivity=mu)
+    assert exact < found < 1.25 * exact + 0.02
+
+
+def test_the_accountant_of_another_library_finds_no_larger_epsilon():
+    orders = [1 + each / 10 for each in range(1, 1000)]
+    for mu in (0.2, 1.0, 3.0):
+        divergences = [order * mu**2 / 2 for order in orders]
+        theirs, _ = rdp_privacy_accountant.compute_epsilon(orders, divergences, 1e-6)
+        assert zcdp_epsilon(mu=mu, delta=1e-6) == pytest.approx(theirs, rel=0.01)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0])
+def test_the_scale_is_enough_and_a_smaller_one_is_not(epsilon):
+    scale = zcdp_scale(epsilon=epsilon, delta=1e-6, sensitivity=SENSITIVITY)
+    assert zcdp_epsilon(mu=SENSITIVITY / scale, delta=1e-6) <= epsilon
+    assert zcdp_epsilon(mu=SENSITIVITY / (scale * 0.999), delta=1e-6) > epsilon
+
+
+def moved(one, other, *, counts=False, intercept=False):
+    """How far two rows are apart in the sums, their features' products counted twice."""
+    vectors = []
+    for features, label in (one, other):
+        phi = np.append(features, 1.0) if intercept else features
+        parts = [np.outer(phi, phi).ravel(), np.outer(phi, label).ravel()]
+        vectors.append(np.concatenate([*parts, label] if counts else parts))
+    return float(np.sum((vectors[0] - vectors[1]) ** 2))
+
+
+def pair(cosine, *, n=4):
+    one, other = np.eye(n)[0], np.zeros(n)
+    other[:2] = cosine, math.sqrt(1 - cosine**2)
+    return one, other
+
+
+def test_no_two_rows_are_farther_apart_than_the_sensitivity_and_some_are_as_far():
+    """Unit features and one-hot labels; what is left out would have taken more noise."""
+    same, unlike = (np.eye(3)[0],) * 2, (np.eye(3)[0], np.eye(3)[1])
+    found = [
+        moved(*zip(pair(cosine), labels, strict=True))
+        for cosine in np.linspace(-1, 1, 401)
+        for labels in (same, unlike)
+    ]
+    assert max(found) == pytest.approx(SENSITIVITY**2)
+    assert max(found) <= SENSITIVITY**2 + 1e-9
+    rng = np.random.default_rng(0)
+    for _ in range(2000):
+        phis = rng.normal(size=(2, 4))
+        phis *= (rng.uniform(size=(2, 1)) ** 0.25) / np.linalg.norm(phis, axis=1, keepdims=True)
+        assert moved(*zip(phis, np.eye(3)[rng.integers(3, size=2)], strict=True)) <= 4.5 + 1e-9
+    cosines = np.linspace(-1, 1, 401)
+    counted = max(moved(*zip(pair(c), unlike, strict=True), counts=True) for c in cosines)
+    with_intercept = max(
+        moved(*zip(pair(c), labels, strict=True), intercept=True)
+        for c in cosines
+        for labels in (same, unlike)
+    )
+    assert counted == pytest.approx(6.0)
+    assert with_intercept == pytest.approx(12.0)
+
+
+def test_of_numbers_as_targets_no_two_rows_are_farther_apart():
+    def distance(cosine, y, z):
+        square = 2 - 2 * cosine**2 + y**2 + z**2 - 2 * cosine * y * z
+        return square + (y**2 - z**2) ** 2
+
+    grid = np.linspace(-1, 1, 41)
+    assert max(distance(c, y, z) for c in grid for y in grid for z in grid) == pytest.approx(4.5)
