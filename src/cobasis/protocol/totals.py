@@ -78,10 +78,10 @@ class Layout:
             yield table + np.triu(table, 1).T
 
 
-def cut(numbers: Matrix, *, bits: int) -> Matrix:
+def cut(numbers: Matrix, *, bits: int, out: Matrix | None = None) -> Matrix:
     """Cut numbers towards zero to multiples of 2**-bits, and return the multiples."""
     # Towards zero and not to the nearest: no row becomes longer, so a bound on its length stays.
-    multiples = numbers * 2.0**bits
+    multiples = np.multiply(numbers, 2.0**bits, out=out)
     return np.trunc(multiples, out=multiples)
 
 
@@ -90,10 +90,16 @@ def gram(blocks: Iterable[Matrix], *, width: int, bits: int) -> Integers:
     # float64 adds integers exactly below 2**53, in whatever order BLAS adds them, and its products
     # are much faster than those of integers. So a product takes no more rows than stay below it.
     total, step = np.zeros((width, width), dtype=np.int64), 2 ** (_EXACT_BITS - 2 * bits)
+    some, counted = np.zeros((width, width)), 0
     for block in blocks:
         for start in range(0, len(block), step):
             rows = block[start : start + step]
-            total += (rows.T @ rows).astype(np.int64)
+            if counted + len(rows) > step:
+                total += some.astype(np.int64)
+                some[:], counted = 0.0, 0
+            some += rows.T @ rows
+            counted += len(rows)
+    total += some.astype(np.int64)
     return total
 
 
@@ -177,5 +183,6 @@ def ones_and(features: Matrix, targets: Matrix, *, bits: int, bare: bool = False
             "some mapped features or targets are no numbers from -1 to 1, so their sums have no "
             "bound. Agree on a range that holds all values."
         )
-    np.clip(table, -1.0, 1.0, out=table)  # the end of a range is 1 but for rounding
-    return cut(table, bits=bits)
+    if largest > 1:  # the end of a range is 1 but for rounding
+        np.clip(table, -1.0, 1.0, out=table)
+    return cut(table, bits=bits, out=table)
