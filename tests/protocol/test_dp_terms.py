@@ -128,7 +128,7 @@ OTHERS = {  # what a term may be, too, and what it may not
     "label_epsilon": (1, [0.0, 16.5]),
     "lifetime_epsilon": (5.0, [0.0, float("inf")]),
 }
-OF_SUMS = {"colluders"}  # which tests/privacy/test_noise_on_sums.py tries
+OF_SUMS = {"colluders"}  # which tests/protocol/test_noise_on_sums.py tries
 
 
 def test_every_term_changes_the_digest_and_another_type_or_range_is_refused():

@@ -1,7 +1,6 @@
 """Sums by files: nobody's are read, none is made twice, and no two totals show a person."""
 
 from dataclasses import replace
-from itertools import count
 
 import numpy as np
 import polars as pl
@@ -14,7 +13,6 @@ from cobasis.bundle.messages import enclose_sums
 from cobasis.errors import (
     AgreementError,
     BudgetError,
-    CobasisError,
     DifferenceError,
     LabelError,
     MessageError,
@@ -31,29 +29,12 @@ from cobasis.party_side.send import projected, send, send_again
 from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.signatures import check_signature, sign_agreement
 from cobasis.protocol.sums_terms import noise_of
-from faults import died, dying_after
 from party_side.sites import FEATURES, ready_from
 from party_side.summing import LAB, MAP, NAMES, PAST, PEOPLE, TERMS, summing
 
 
-@pytest.fixture
-def site(tmp_path, monkeypatch):
-    return summing(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def make(tmp_path, monkeypatch):
-    return lambda **changes: summing(tmp_path, monkeypatch, **changes)
-
-
-def sent(site, *names):
-    for name in names or NAMES:
-        site.send(name)
-    return site.receive(*(names or NAMES))
-
-
 def test_four_parties_get_the_model_of_everybodys_sums_and_nothing_else_is_read(site):
-    assert {each.verdict for each in sent(site).values()} == {"accepted"}
+    assert {each.verdict for each in site.sent().values()} == {"accepted"}
     made = site.run()
     rows = {name: ready_from(site.session(name), site.table(name)).rows for name in NAMES}
     total = made.concluded.sums.total
@@ -80,7 +61,7 @@ def test_a_file_is_random_words_and_tells_no_count(site):
 
 
 def test_predictions_have_scores_that_are_called_none_but_scores(site):
-    sent(site)
+    site.sent()
     site.run()
     site.accept("north")
     to = site.root / "out.csv"
@@ -91,7 +72,7 @@ def test_predictions_have_scores_that_are_called_none_but_scores(site):
 
 
 def test_the_key_for_masks_goes_with_the_return_and_no_second_is_made(site):
-    sent(site)
+    site.sent()
     site.run()
     assert site.session("north").round.mask_key().public
     site.accept("north")
@@ -148,32 +129,9 @@ def test_a_later_round_of_the_same_rows_and_parties_is_taken_and_of_few_others_r
     ]
 
 
-@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.soak)])
-def test_a_kill_at_each_point_leaves_one_content_for_one_mask(site, in_memory, step):
-    """No two files that ever left, or could have, differ by a row."""
-    seen = []
-    for number in count(1, step):
-        place = site.copied(in_memory / f"send-{step}-{number}")
-        if not died(dying_after, number, lambda place=place: place.send("north")):
-            break
-        left = place.words("north").words if (place.root / "north.sums").exists() else None
-        begun = place.session("north").vault.history()
-        if left is not None:
-            assert begun
-        if begun:  # whatever the vault knows of is the content that this mask keeps
-            with pytest.raises(CobasisError, match=r"\[CB(706|305)\]"):
-                place.send("north", change=CHANGED["rows less"])
-        place.send("north")
-        again = place.words("north").words
-        assert left is None or np.array_equal(left, again)
-        seen.append((bool(begun), again.tobytes()))
-    assert {begun for begun, _ in seen} == {True, False}
-    assert len({words for _, words in seen}) == 1
-
-
 def test_without_a_party_sums_wait_whatever_the_deadline_says(make):
     site = make(deadline=PAST)
-    sent(site, "north", "south", "east")
+    site.sent("north", "south", "east")
     with pytest.raises(WaitingError, match=r"waits for the sums of west.*the sums of all only"):
         site.run()
     with pytest.raises(StepError, match=r"least_rows=0 is agreed, and of fewer than 80 rows"):
@@ -185,7 +143,7 @@ def test_an_attempt_without_a_party_begins_anew_under_other_masks(make):
     present = NAMES[:3]
     with pytest.raises(StepError, match="2 parties would stay, and 3 must"):
         site.run(without=["west", "east"])
-    sent(site, *present)
+    site.sent(*present)
     first = site.words("north").words
     site.send("west")  # late: with it the files of before would show what the attempt leaves out
     begun = site.run(without=["west"])
@@ -241,7 +199,7 @@ def test_the_analyst_takes_no_sums_of_other_masks_or_another_layout(site, kind):
 
 
 def test_a_total_that_no_rows_have_ends_without_a_model(site):
-    sent(site, *NAMES[:3])
+    site.sent(*NAMES[:3])
     site.send("west")
     words = site.words("west").words.copy()
     words[0] += np.uint64(1)
@@ -284,7 +242,7 @@ def test_a_party_with_too_many_rows_or_a_label_beyond_its_range_makes_nothing(ma
 def test_nobodys_sums_are_taken_out_again(site):
     from cobasis.analyst_side.membership import remove  # noqa: PLC0415 -- of one test
 
-    sent(site)
+    site.sent()
     with pytest.raises(StepError, match="cannot be taken out of a total"):
         remove(site.desk(), "north")
 
@@ -311,7 +269,7 @@ def noisy(*, epsilon=4.0, lifetime=4.0, **changes):
 
 def test_noise_is_charged_before_it_leaves_and_the_same_file_costs_nothing_more(make):
     site = make(**noisy())
-    sent(site)
+    site.sent()
     session = site.session("north")
     [entry] = session.vault.history()
     assert entry.charge.mu == pytest.approx(noise_of(site.agreement).mu)
@@ -377,7 +335,7 @@ def test_a_few_people_more_are_seen_whatever_columns_the_next_round_is_of(tmp_pa
 def test_a_party_takes_no_attempt_that_the_agreement_does_not_allow(make):
     """An analyst that begins again with its friends alone would read one party's sums."""
     site = make(deadline=PAST)
-    sent(site, *NAMES[:3])
+    site.sent(*NAMES[:3])
     desk = site.desk()
     with desk.at_work():
         desk.begin_attempt(2, without=["west"])
@@ -385,71 +343,3 @@ def test_a_party_takes_no_attempt_that_the_agreement_does_not_allow(make):
     site.tell("north")
     with pytest.raises(StepError, match="begins sums again without west, and the agreement allows"):
         site.send("north")
-
-
-def models_in(site):
-    """The models of the returns that are whole, as their parties find them."""
-    found = set()
-    for path in sorted((site.root / "out").glob("*-return")):
-        name = path.name.split(".")[1]
-        place = site.copied(site.root.with_name(f"{site.root.name}-{name}"))
-        found.add(place.accept(name).model_sha256)
-    return found
-
-
-@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.soak)])
-def test_a_kill_while_running_leaves_one_model_and_the_same_command_ends_it(site, in_memory, step):
-    sent(site)
-    seen = []
-    for number in count(1, step):
-        place = site.copied(in_memory / f"run-{step}-{number}")
-        if not died(dying_after, number, lambda place=place: place.run()):
-            break
-        before = models_in(place)
-        place.run()
-        after = models_in(place.copied(place.root.with_name(f"{place.root.name}-after")))
-        assert len(after) == 1
-        assert before <= after
-        seen.append(len(before))
-    assert {0, 1} == {*seen}
-
-
-@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.soak)])
-def test_a_kill_while_accepting_leaves_the_key_until_the_model_is_kept(site, in_memory, step):
-    sent(site)
-    site.run()
-    seen = []
-    for number in count(1, step):
-        place = site.copied(in_memory / f"accept-{step}-{number}")
-        if not died(dying_after, number, lambda place=place: place.accept("north")):
-            break
-        kept = place.session("north").round.accepted() is not None
-        assert kept or place.session("north").round.mask_key()
-        place.accept("north")
-        with pytest.raises(StepError, match="no key for masks"):
-            place.session("north").round.mask_key()
-        seen.append(kept)
-    assert {*seen} == {True, False}
-
-
-@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.soak)])
-def test_a_kill_while_beginning_again_leaves_the_old_attempt_or_the_new_one(make, in_memory, step):
-    site = make(deadline=PAST, holdout=0.1, sums=TERMS.model_copy(update={"least_rows": 80}))
-    sent(site, *NAMES[:3])
-    seen = []
-    for number in count(1, step):
-        place = site.copied(in_memory / f"again-{step}-{number}")
-        if not died(dying_after, number, lambda place=place: place.run(without=["west"])):
-            break
-        attempt = place.desk().history.attempt
-        if attempt == 1:
-            place.run(without=["west"])
-        else:  # the news may not have said so yet, and receive says it
-            place.receive()
-        for name in NAMES[:3]:
-            place.tell(name)
-            place.send(name)
-        assert {each.verdict for each in place.receive(*NAMES[:3]).values()} == {"accepted"}
-        assert place.run().concluded.card.trained_on == tuple(sorted(NAMES[:3]))
-        seen.append(attempt)
-    assert {*seen} == {1, 2}
