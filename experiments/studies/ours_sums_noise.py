@@ -138,7 +138,7 @@ STUDY = Study(
         "same map, penalty by evidence. What noise on rows costs stands in the study of honest "
         "differential privacy. Measured with noise from a seed, as everything in a simulation."
     ),
-    unit="accuracy, %; of days: R2, %",
+    unit="accuracy; of days, R2; %",
     cells=[{"data": data, "rows": each} for data, sizes in SIZES.items() for each in sizes],
     run=run,
     repeats=5,
