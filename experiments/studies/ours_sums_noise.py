@@ -164,7 +164,7 @@ STUDY = Study(
     settings=(
         f"{PARTIES} parties with equally many rows, {TESTS:,} test rows (digits and eICU: "
         "what is left, 397 and 505). One map: "
-        f" {FEW_ROWS[0]} waves of bandwidth {FEW_ROWS[1]:g}, from {MANY:,} rows on "
+        f"{FEW_ROWS[0]} waves of bandwidth {FEW_ROWS[1]:g}, from {MANY:,} rows on "
         f"{MANY_ROWS[0]} of {MANY_ROWS[1]:g}; penalty: a quarter of the noise's own largest "
         "eigenvalue. All of it was chosen on Fashion-MNIST, at 10,000 rows and epsilon 2 and at "
         "50,000 and 1, then frozen. Rows have length 1; images were averaged over blocks of 2 x 2 "
