@@ -171,8 +171,10 @@ def panels_of(found: Sequence[Number]) -> list[Panel]:
                 level = each.settings.get(laid.across, "")
                 if level in laid.levels:
                     panel.series.setdefault(called, []).append((level, each))
-                else:
-                    panel.lines[called] = each
+                    continue
+                kept = panel.lines.get(called)
+                if kept is None or not of[place].items() <= kept.settings.items():
+                    panel.lines[called] = each  # of this very number of rows, if there is one
     return [panels[place] for place in sorted(panels, key=lambda place: order[place[0]])]
 
 
