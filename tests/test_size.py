@@ -39,7 +39,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_030, 740, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 34_380,
+    "tests": 34_400,
     "experiments and benchmarks": 11_500,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -363,7 +363,7 @@ def _store(session: AnalystSession, bundle: Bundle, exchange: Exchange) -> None:
     )
     payload = None
     if exchange.message == "sums":
-        session.adding().receive(sums_in(bundle, agreement=session.agreement))
+        session.sums_analyst().receive(sums_in(bundle, agreement=session.agreement))
     elif exchange.message == "proposal":
         check_proposal(proposal_in(bundle, agreement=session.agreement), session.agreement)
     else:

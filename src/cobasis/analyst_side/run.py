@@ -239,7 +239,7 @@ def _recorded(
 
 def _conclude_sums(session: AnalystSession, plan: Plan) -> Concluded:
     """Add everybody's sums up, train on the total, seal the returns, and record it."""
-    received, analyst = session.history.taken(), session.adding()
+    received, analyst = session.history.taken(), session.sums_analyst()
     for done, party in enumerate(plan.members):
         session.report("adding up", done, len(plan.members))
         analyst.receive(session.kept(received[party], read=sums_in))

@@ -184,7 +184,7 @@ class AnalystSession(Hidden):
         for path in self.work.received.glob("*-sums"):
             remove_tree(path)  # with a late file they would show what the attempt leaves out
 
-    def adding(self) -> SumsAnalyst:
+    def sums_analyst(self) -> SumsAnalyst:
         """Return who adds up the sums of this attempt's participants; nothing is received yet."""
         history = self.history
         keys = mask_keys(self.agreement, history.agreed.values())

@@ -72,11 +72,11 @@ class Terms:
     columns: Annotated[
         Path | None, Option(help="A table: its columns, words, means and spreads become public.")
     ] = None
-    leave_out: Annotated[str | None, Option(help="Columns of it to leave out, or none.")] = None
+    leave_out: Annotated[str | None, Option(help="Its columns to leave out, or none.")] = None
     i_may_publish: Annotated[
         bool, Option("--i-may-publish", help="What is computed of its rows may become public.")
     ] = False
-    numbers: Annotated[list[str] | None, Option(help="age or age:centre=60,unit=years.")] = None
+    numbers: Annotated[list[str] | None, Option(help="Numbers: age or age:centre=60.")] = None
     categories: Annotated[list[str] | None, Option("--category", help="sex=female,male.")] = None
     missing: Annotated[
         str | None, Option(help="Empty cells: refuse; fill (the centre, or a level); or columns.")
@@ -91,7 +91,7 @@ class Terms:
     label: Annotated[str | None, Option(help="The column of labels.")] = None
     classes: Annotated[str | None, Option(help="Labels; by default the example's.")] = None
     id: Annotated[str | None, Option(help="The column of identifiers; never uploaded.")] = None
-    model: Annotated[ModelName | None, Option(help="The family; rff is nearest to pooled.")] = None
+    model: Annotated[ModelName | None, Option(help="Family; rff is nearest pooled rows.")] = None
     models: Annotated[str | None, Option(help="Families the analyst may choose from.")] = None
     holdout: Annotated[float | None, Option(help="Share of rows that stays at a party.")] = None
     n_components: Annotated[str | None, Option(help="Columns of every basis, or auto.")] = None

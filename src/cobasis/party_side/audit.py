@@ -27,7 +27,7 @@ from cobasis.privacy.attacks import Release
 from cobasis.privacy.audit.policy import POLICY
 from cobasis.privacy.audit.report import AuditReport, as_json, audit, audit_proposal, seal_of
 from cobasis.privacy.audit.subject import Facts, Guarantee, Subject, sample_size, settings_of
-from cobasis.privacy.audit.sums import Added, audit_sums
+from cobasis.privacy.audit.sums import SumsFacts, audit_sums
 from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.messages import Labels
 from cobasis.protocol.refusals import row_blocks
@@ -85,7 +85,7 @@ def audited(made: Projected | Proposed | Summed, *, question: Question | None = 
         )
     about = _about(ready)
     if isinstance(made, Summed):
-        found = audit_sums(_added(made), _facts(ready, None, asked), about=about)
+        found = audit_sums(_sums_facts(made), _facts(ready, None, asked), about=about)
         return Audited(report=found, salt=secrets.token_bytes(KEY_BYTES))
     if isinstance(made, Proposed):
         facts, width = _facts(ready, None, asked), made.proposal.image.shape[1]
@@ -139,11 +139,11 @@ def _about(ready: Ready) -> dict[str, str]:
     }
 
 
-def _added(made: Summed) -> Added:
+def _sums_facts(made: Summed) -> SumsFacts:
     """Return what the sums are of, and what is agreed of the others'."""
     agreement, n_rows = made.ready.session.agreement, made.ready.rows.n_sent
     terms, others = terms_of(agreement), len(made.party.participants) - 1
-    return Added(
+    return SumsFacts(
         n_rows=n_rows,
         n_features=max(layout_of(agreement).n_features),
         n_parties=others + 1,

@@ -23,7 +23,7 @@ from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.secrets import check_public_rows
 from cobasis.protocol.sums_terms import guarantee_of, layout_of, least_difference, may_leave_out
 from cobasis.tables.table import open_table
-from cobasis.vault.datasets import Adding, Asked, Choice, Forced, Span
+from cobasis.vault.datasets import Asked, Choice, Forced, Span, SumsEntry
 
 NONE = "no formal guarantee"
 
@@ -93,7 +93,7 @@ def make_ready(
         people=rows.marks[:0] if rows.ids is None else rows.ids[~rows.held],
         columns=hashlib.sha256(json.dumps(columns, sort_keys=True).encode()).hexdigest(),
         names=agreement.columns,
-        sums=None if agreement.sums is None else _adding(session, rows),
+        sums=None if agreement.sums is None else _sums_entry(session, rows),
     )
     try:
         choice = session.vault.choose_span(asked)
@@ -114,12 +114,12 @@ def make_ready(
     )
 
 
-def _adding(session: PartySession, rows: PartyRows) -> Adding:
+def _sums_entry(session: PartySession, rows: PartyRows) -> SumsEntry:
     """Return of what the party's sums are, and with whose they are to be added up."""
     keys, attempt = roster(session)
     # noise hides the difference, and is paid for
     least = 0 if session.agreement.dp else least_difference(session.agreement)
-    return Adding(
+    return SumsEntry(
         participants=tuple(keys),
         attempt=attempt,
         data=rows.version(~rows.held),

@@ -15,7 +15,7 @@ from cobasis.bundle.agreement_file import (
 )
 from cobasis.bundle.envelope import Bundle, open_bundle, open_in_memory
 from cobasis.bundle.manifest import Expected, Kind
-from cobasis.bundle.transcript import Entry, Transcript, verify_transcript
+from cobasis.bundle.transcript import Entry, Transcript, now, verify_transcript
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import make_folder, opened, remove_tree, write_whole
 from cobasis.errors import (
@@ -30,7 +30,7 @@ from cobasis.keys.identity import Identity, enrolled_here, key_path, load_identi
 from cobasis.keys.identity import home as home_folder
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES
-from cobasis.protocol.agreement import Agreement, moment_of
+from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.exchanges import Exchange, Message, exchanges
 from cobasis.protocol.messages import ConsensusSpan
@@ -181,8 +181,8 @@ def upcoming(session: PartySession) -> Exchange:
 def roster(session: PartySession) -> tuple[dict[str, str], int]:
     """Return who adds up under which key for masks, and in which attempt, by the kept news.
 
-    The analyst says who is left out of an attempt, and the agreement whether somebody may be: of
-    fewer the total says more of each.
+    The analyst says who is left out of an attempt. Whether somebody may be, the agreement and this
+    machine's own clock say: of fewer parties the total says more of each.
     """
     agreement, signatures = session.agreement, signed_agreement(session.path).signatures
     check_sealed(agreement, signatures=signatures)  # of what is read now
@@ -190,7 +190,7 @@ def roster(session: PartySession) -> tuple[dict[str, str], int]:
     if news is None or news.attempt == 1:
         return keys, 1
     closes = agreement.closes
-    if closes is None or moment_of(news.time) < closes or not may_leave_out(agreement):
+    if closes is None or now() < closes or not may_leave_out(agreement):
         raise StepError(
             f"'{news.analyst}' begins sums again without {', '.join(news.without) or 'nobody'}, "
             "and the agreement allows that behind its deadline alone, with least_rows of 20 for "

@@ -143,7 +143,7 @@ def check_card(
     right = make_card(agreement, returned, consensus=consensus, anchor_tag=anchor_tag, **word)
     wrong = [name for name in ModelCard.model_fields if getattr(card, name) != getattr(right, name)]
     counted = agreement.sums is None or agreement.dp is None  # under noise on sums nothing is
-    if card.n_rows < round(n_rows, -1) * counted:
+    if counted and card.n_rows < round(n_rows, -1):
         wrong.append("n_rows, which is below your own")
     if (card.evidence, returned.evidence) == ("not a random turn", "cannot tell"):
         wrong.append("evidence")

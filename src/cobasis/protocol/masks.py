@@ -248,7 +248,7 @@ class SumsParty:
         """
         agreement, layout = self.agreement, layout_of(self.agreement)
         own = cast("SumsNoise", noise_of(agreement)).own
-        of = hashlib.sha256(salt + bytes([self._attempt % 256]) + sums.tobytes()).hexdigest()
+        of = hashlib.sha256(salt + bytes([self._attempt]) + sums.tobytes()).hexdigest()
         drawn, [width] = self._key.stream(f"noise/{of}"), layout.widths
         rows, columns = layout.places(width)
         # A product of two features counts twice in the length that the sensitivity is about, for
@@ -357,9 +357,10 @@ def _small_cells(sums: Integers, agreement: Agreement) -> int | None:
     layout, columns = layout_of(agreement), encoded_columns(agreement.features)
     words = [at for at, each in enumerate(columns, 1) if isinstance(each.feature, CategoryFeature)]
     tables = zip(terms_of(agreement).maps, layout.tables(sums), strict=True)
-    for table in (table for each, table in tables if isinstance(each, Columns) and words):
-        classes = range(len(columns) + 1, len(table)) if layout.one_hot else ()
-        places = [*words, *classes]
-        cells = np.triu(table[np.ix_(places, places)]) >> 2 * layout.bits
-        return int(np.count_nonzero((cells > 0) & (cells < _FEW)))
-    return None
+    table = next((table for each, table in tables if isinstance(each, Columns) and words), None)
+    if table is None:
+        return None
+    classes = range(len(columns) + 1, len(table)) if layout.one_hot else ()
+    places = [*words, *classes]
+    cells = np.triu(table[np.ix_(places, places)]) >> 2 * layout.bits
+    return int(np.count_nonzero((cells > 0) & (cells < _FEW)))

@@ -194,8 +194,8 @@ def check_return(returned: Return, agreement: Agreement, *, n_components: int, p
         told = task == "regression", width, 1 if task == "regression" else len(agreement.classes)
         both = [model, returned.others or model]
         ends = {(each.head == "prediction", each.widths[0], each.widths[-1]) for each in both}
-        fits = (ends, change is None) == ({told}, agreement.sums is not None)
-        fits &= both[0].family == both[1].family
+        fits = ends == {told} and both[0].family == both[1].family
+        fits = fits and (change is None) == (agreement.sums is not None)
     elif model is None:
         fits = task == "representation"
     else:

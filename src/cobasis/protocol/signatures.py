@@ -346,7 +346,7 @@ class News(Strict):
     without: tuple[IdentityName, ...] = ()  # whom the analyst goes on without
     removed: tuple[IdentityName, ...] = ()
     # of sums, which begin again where somebody is missing
-    attempt: Annotated[int, Field(ge=1, exclude_if=lambda attempt: attempt == 1)] = 1
+    attempt: Annotated[int, Field(ge=1, le=255, exclude_if=lambda attempt: attempt == 1)] = 1
 
     def receipts_of(self, exchange: int) -> Mapping[str, SignedReceipt]:
         """Return the receipts of one exchange by party."""

@@ -19,13 +19,7 @@ from cobasis.privacy.aggregate import OFTEN, light_of
 from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import MaskedSums, Return
-from cobasis.protocol.sums_terms import (
-    SumsTerms,
-    layout_of,
-    noise_of,
-    roster_of,
-    terms_of,
-)
+from cobasis.protocol.sums_terms import SumsTerms, layout_of, noise_of, roster_of, terms_of
 from cobasis.protocol.totals import Total, checked, within
 
 

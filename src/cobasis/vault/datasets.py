@@ -67,7 +67,7 @@ class Charge:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adding:
+class SumsEntry:
     """Of what a party's sums are, and with whose they are added up."""
 
     participants: Sequence[str]  # a list, where it was read back
@@ -95,7 +95,7 @@ class UploadEntry:
     reason: str  # why it was forced
     by: str  # who answers for it
     charge: Charge | None = None
-    sums: Adding | None = None
+    sums: SumsEntry | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -171,7 +171,7 @@ def load_datasets(records: Records) -> tuple[Dataset, ...]:
             {
                 **told,
                 "charge": Charge(**told["charge"]) if told["charge"] else None,
-                "sums": told.get("sums") and Adding(**told["sums"]),
+                "sums": told.get("sums") and SumsEntry(**told["sums"]),
             }
             for told in record.about["history"]
         ]
@@ -219,7 +219,7 @@ class Asked(Hidden):
     columns: str = ""  # digest of how columns become numbers
     names: tuple[str, ...] = ()  # of the columns
     forced: Forced | None = None  # why a fresh span is to be made whatever was uploaded before
-    sums: Adding | None = None  # where no row is seen through a span
+    sums: SumsEntry | None = None  # where no row is seen through a span
 
     @property
     def message(self) -> Message:
@@ -299,7 +299,7 @@ def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Cho
 
 
 def _refuse_difference(
-    datasets: Sequence[Dataset], asked: Asked, adding: Adding, *, party: str
+    datasets: Sequence[Dataset], asked: Asked, sums: SumsEntry, *, party: str
 ) -> None:
     """Raise DifferenceError where a total, beside an earlier one, would show a few rows or a party.
 
@@ -308,7 +308,7 @@ def _refuse_difference(
     have the label in common; values where the columns are those of then.
     """
     people = np.unique(asked.people)
-    for dataset in datasets if adding.least else ():
+    for dataset in datasets if sums.least else ():
         entry, before = dataset.history[-1], dataset.history[-1].sums
         alike = {*dataset.names} == {*asked.names}
         pairs = [(dataset.people, people)] if len(people) and len(dataset.people) else []
@@ -317,22 +317,22 @@ def _refuse_difference(
             continue
         moved = [count for each in found for count in (each.added, each.gone) if count]
         problem = ""
-        if moved and min(moved) < adding.least:
-            problem = f"rows came, went or changed since, fewer than {adding.least:,}"
-        elif alike and not moved and before.data != adding.data:
+        if moved and min(moved) < sums.least:
+            problem = f"rows came, went or changed since, fewer than {sums.least:,}"
+        elif alike and not moved and before.data != sums.data:
             problem = "labels of the same rows changed since"
-        elif {*before.participants} != {*adding.participants} and not adding.aggregate:
+        elif {*before.participants} != {*sums.participants} and not sums.aggregate:
             problem = (
                 f"then with {', '.join(before.participants)} and now with "
-                f"{', '.join(adding.participants)}, and the agreement's least_rows is below "
-                f"{adding.least:,}"
+                f"{', '.join(sums.participants)}, and the agreement's least_rows is below "
+                f"{sums.least:,}"
             )
         if problem:
             raise DifferenceError(
                 f"party '{party}' sent sums of these rows on {entry.time}, in round "
                 f"'{entry.round_id}': {problem}. Whoever has both totals subtracts them, and what "
                 "is left shows these people or that party. Give the table of then, or agree on "
-                f"least_rows of {adding.least:,} or more, which all parties have."
+                f"least_rows of {sums.least:,} or more, which all parties have."
             )
 
 

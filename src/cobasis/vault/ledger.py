@@ -34,7 +34,8 @@ class Spent:
         """Return what all releases together spend at a delta; infinity if one had no noise."""
         if self.bare:
             return math.inf
-        mu, labels = math.hypot(*(x.mu for x in self.charges)), sum(x.labels for x in self.charges)
+        mu = math.hypot(*(each.mu for each in self.charges))
+        labels = sum(each.labels for each in self.charges)
         if any(each.release.startswith(_DISCRETE) for each in self.charges):
             return labels + zcdp_epsilon(mu=mu, delta=delta)  # which holds of both kinds of noise
         return epsilon_spent(mu=mu, labels=labels, delta=delta)

@@ -1,6 +1,7 @@
 """Sums by files: nobody's are read, none is made twice, and no two totals show a person."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 import polars as pl
@@ -330,6 +331,22 @@ def test_a_few_people_more_are_seen_whatever_columns_the_next_round_is_of(tmp_pa
         with pytest.raises(DifferenceError, match="rows came, went or changed since"):
             later.send("north", change=lambda frame: frame.with_columns(height=1.5).head(100))
         later.send("north", change=lambda frame: frame.with_columns(height=1.5))
+
+
+def test_a_party_takes_no_attempt_before_the_deadline_whatever_time_the_analyst_writes(
+    make, monkeypatch
+):
+    site = make(deadline="2099-01-01T00:00:00Z", sums=TERMS.model_copy(update={"least_rows": 80}))
+    site.sent(*NAMES[:3])
+    desk = site.desk()
+    later = datetime(2100, 1, 1, tzinfo=UTC)
+    with desk.at_work(), monkeypatch.context() as clock:
+        clock.setattr("cobasis.analyst_side.session.time_now", lambda: later)
+        desk.begin_attempt(2, without=["west"])
+        desk.tell()
+    assert site.tell("north")[0].time.startswith("2100")
+    with pytest.raises(StepError, match="behind its deadline alone"):
+        site.send("north")
 
 
 def test_a_party_takes_no_attempt_that_the_agreement_does_not_allow(make):

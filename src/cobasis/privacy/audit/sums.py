@@ -10,7 +10,7 @@ from cobasis.privacy.audit.subject import Facts, Guarantee
 
 
 @dataclass(frozen=True, kw_only=True)
-class Added:
+class SumsFacts:
     """What a party's sums are, beside those of the others."""
 
     n_rows: int
@@ -21,26 +21,26 @@ class Added:
     small_cells: int | None  # of the party's own two-way tables; None without the map `columns`
 
 
-def audit_sums(added: Added, facts: Facts, *, about: Mapping[str, str]) -> AuditReport:
+def audit_sums(sums: SumsFacts, facts: Facts, *, about: Mapping[str, str]) -> AuditReport:
     """Say before sums leave what their total tells."""
-    low, high = added.least / added.n_features, added.most / added.n_features
-    light, own = light_of(low), added.n_rows / added.n_features
-    between = f"{low:.3g} to {high:.3g} rows for each of {added.n_features:,} features"
+    low, high = sums.least / sums.n_features, sums.most / sums.n_features
+    light, own = light_of(low), sums.n_rows / sums.n_features
+    between = f"{low:.3g} to {high:.3g} rows for each of {sums.n_features:,} features"
     words, verdict = _verdict(light, facts.guarantee)
     noised: Grade | None = None if facts.guarantee is None else "told"
     guarantee = "No formal guarantee: no proof bounds what is found out."
     if facts.guarantee is not None:
         guarantee = f"{facts.guarantee.statement}."
-    counts = {"n_rows": added.n_rows, "n_sampled": added.n_rows, "n_features": added.n_features}
+    counts = {"n_rows": sums.n_rows, "n_sampled": sums.n_rows, "n_features": sums.n_features}
     return AuditReport(
         about={**about, **counts},
         verdict=verdict,
         verdict_words=words,
-        sentences=_sentences(added, between, facts, own=own),
+        sentences=_sentences(sums, between, facts, own=own),
         findings=(
             Finding("S1", noised or light, f"{between}.", {"least": low, "most": high}),
             Finding("S2", "told", f"{own:.3g} of your own.", {"rows_per_feature": own}),
-            _cells(added),
+            _cells(sums),
             # with noise the account of the vault, and no rule, says what another total may cost
             *(() if facts.guarantee else (history_finding(facts),)),
             Finding("H6", "green", "Labels leave in sums alone."),
@@ -71,13 +71,13 @@ def _verdict(light: Light, guarantee: Guarantee | None) -> tuple[str, Verdict]:
 
 
 def _sentences(
-    added: Added, between: str, facts: Facts, *, own: float
+    sums: SumsFacts, between: str, facts: Facts, *, own: float
 ) -> tuple[str, str, str, str]:
     leaves = (
-        f"No row leaves: sums over {added.n_rows:,} rows and labels do, under masks. The analyst "
-        f"can read them added to those of {added.n_parties - 1} other parties, and in no other way."
+        f"No row leaves: sums over {sums.n_rows:,} rows and labels do, under masks. The analyst "
+        f"can read them added to those of {sums.n_parties - 1} other parties, and in no other way."
     )
-    often = OFTEN[light_of(added.least / added.n_features)]
+    often = OFTEN[light_of(sums.least / sums.n_features)]
     alone = (
         f"The analyst, with a person's record at hand, can {often} tell whether the person is in "
         f"the total: by what is agreed it is of {between}."
@@ -98,14 +98,14 @@ def _sentences(
     return leaves, alone, helped, back
 
 
-def _cells(added: Added) -> Finding:
+def _cells(sums: SumsFacts) -> Finding:
     """S3: with the columns themselves the total holds every two-way table of the words."""
-    if added.small_cells is None:
+    if sums.small_cells is None:
         return Finding("S3", "green", "The agreed map publishes no table of words.")
     words = (
-        f"The total holds every two-way table of the words. Of your own, {added.small_cells:,} "
+        f"The total holds every two-way table of the words. Of your own, {sums.small_cells:,} "
         f"cells have fewer than five people; the others' people are added, and nothing makes "
         "sure that a cell has any."
     )
-    grade: Grade = "amber" if added.small_cells else "green"
-    return Finding("S3", grade, words, {"small_cells": added.small_cells})
+    grade: Grade = "amber" if sums.small_cells else "green"
+    return Finding("S3", grade, words, {"small_cells": sums.small_cells})
