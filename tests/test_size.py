@@ -30,7 +30,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (230, 170, 2),
     "linalg": (730, 450, 6),
     "models": (3_180, 2_220, 13),
-    "party_side": (3_300, 2_560, 12),
+    "party_side": (3_310, 2_570, 12),
     "planning": (150, 80, 2),
     "privacy": (3_210, 2_130, 21),
     "protocol": (5_710, 3_670, 27),
@@ -39,7 +39,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_030, 740, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 34_400,
+    "tests": 34_410,
     "experiments and benchmarks": 11_500,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -111,6 +111,20 @@ def test_a_term_that_cannot_stand_is_refused_and_nothing_is_written(cobasis):
             assert sorted(cobasis.folder.iterdir()) == before
     told = cobasis(f"{line} {terms} --dp epsilon=8,radi=2", code=2).stderr.replace("\n", " ")
     assert "--dp cannot be read: radius: Field required" in told
+    of_rows, most = terms, "most_rows=90,most_rows_in_all=300"
+    terms = terms.replace("--n-components 3 ", "")
+    for words, problem in (
+        (f"{of_rows} --sums maps=rff,{most}", "n_components say how rows are projected"),
+        (f"{terms} --basis haar --sums maps=rff,{most}", "basis say how rows are projected"),
+        (f"{terms} --sums maps=foo,{most}", "a map 'foo' does not exist"),
+        (f"{terms} --sums maps=rff,waves=x,{most}", "waves=x is no whole number"),
+        (f"{terms} --sums maps=rff,bandwidth=x,{most}", "bandwidth=x is no number"),
+        (f"{terms} --sums maps=rff,most_rows=90", "most_rows_in_all: Field required"),
+        (f"{terms} --model mlp --sums maps=rff,{most}", "sums train model='ridge' alone"),
+    ):
+        told = cobasis(f"{line} {words}", code=2).stderr.replace("\n", " ")
+        assert problem in told, words
+        assert sorted(cobasis.folder.iterdir()) == before
 
 
 def test_one_command_enrols_everybody_and_seals_a_secret_to_each_party(cobasis):

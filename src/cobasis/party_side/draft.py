@@ -21,7 +21,7 @@ from cobasis.models.families import DEFAULT_MODELS
 from cobasis.privacy.audit.counted import BITS, bits_agreed
 from cobasis.protocol.agreement import MOMENT, Agreement
 from cobasis.protocol.dp_terms import DPTerms
-from cobasis.protocol.sums_terms import FEWEST_PARTIES, SumsTerms
+from cobasis.protocol.sums_terms import FEWEST_PARTIES, FOR_ROWS, SumsTerms
 from cobasis.tables.sources import source_of
 from cobasis.tables.table import DAY
 
@@ -207,8 +207,12 @@ def draft_fields(given: Mapping[str, Any], *, stem: str) -> dict[str, Any]:
     fields.setdefault("threat_model", "semi-honest")
     task = fields.get("task")
     if "sums" in fields:
-        fields |= {"release": "sums", "model": "ridge"}
-        fields.setdefault("minimum_parties", FEWEST_PARTIES)
+        if told := [name for name in FOR_ROWS if name in fields]:
+            raise OptionError(
+                f"{', '.join(told)} say how rows are projected, and --sums sends none. Leave "
+                "them out, or --sums."
+            )
+        fields = {"minimum_parties": FEWEST_PARTIES, "model": "ridge", **fields, "release": "sums"}
     if task in {"classification", "regression"}:
         fields.setdefault("model", DEFAULT_MODELS[task])
         fields.setdefault("models", (fields["model"],))
@@ -281,7 +285,7 @@ def _numbers(words: str, missing: str) -> list[NumericFeature]:
             raise ValueError(
                 f"'{words}' has no {'constant after a =' if names else 'column before the colon'}"
             )
-        given[name] = value if name in {"unit", "missing"} else float(value)
+        given[name] = value if name in {"unit", "missing"} else _read(name, value)
     how = given.pop("missing", "fill" if "fill" in given else "")
     fill = {"missing": "fill", "fill": given.pop("fill", given.get("centre", 0.0))}
     return [
@@ -299,6 +303,15 @@ def _pairs(words: str) -> list[tuple[str, str]]:
     """Return names and values of ``name=value,name=value``."""
     found = [each.partition("=") for each in words.split(",") if each.strip()]
     return [(name.strip(), value.strip()) for name, _, value in found]
+
+
+def _read(name: str, value: str, *, kind: type = float) -> Any:  # noqa: ANN401 -- of that kind
+    """Read a number of a command line's words; ValueError in the words of who typed it."""
+    try:
+        return kind(value)
+    except ValueError:
+        whole = "whole number" if kind is int else "number"
+        raise ValueError(f"{name}={value} is no {whole}") from None
 
 
 def _category(words: str, missing: str) -> CategoryFeature:
@@ -322,11 +335,14 @@ def sums_of_words(
     try:
         said = dict(_pairs(words))
         maps, target = said.pop("maps", "rff").split("+"), said.pop("target_range", "")
-        waves, bandwidth = int(said.pop("waves", "500")), said.pop("bandwidth", "")
-        given: dict[str, Any] = {name: kinds[name](value) for name, value in said.items()}
+        waves = _read("waves", said.pop("waves", "500"), kind=int)
+        bandwidth = said.pop("bandwidth", "")
+        given: dict[str, Any] = {
+            name: _read(name, value, kind=kinds[name]) for name, value in said.items()
+        }
         if target:
             low, _, high = target.partition(":")
-            given["target_range"] = float(low), float(high)
+            given["target_range"] = tuple(_read("target_range", x) for x in (low, high))
         how: Any = {"waves": waves, "bandwidth": bandwidth}
         made = [x for kind in maps for x in _maps(kind.strip(), features or (), example, **how)]
         return {"sums": SumsTerms(maps=tuple(made), **given)}
@@ -347,7 +363,8 @@ def _maps(
         return [Columns()]
     if kind == "rff":  # about the spread of rows whose columns have agreed scales
         spread = sqrt(width_of(features) / 2)
-        sizes = [float(bandwidth)] if bandwidth else [share * spread for share in (0.5, 1.0, 2.0)]
+        given = [_read("bandwidth", bandwidth)] if bandwidth else []
+        sizes = given or [share * spread for share in (0.5, 1.0, 2.0)]
         return [RandomFourier(n_waves=waves, bandwidth=size) for size in sizes]
     if kind != "mixed":
         raise ValueError(f"a map '{kind}' does not exist; there are columns, rff and mixed")
@@ -365,7 +382,7 @@ def dp_of_words(words: str, sums: SumsTerms | None = None) -> DPTerms:
     kind["colluders"] = int
     try:
         given: dict[str, Any] = {
-            name: kind.get(name, float)(value) for name, value in _pairs(words)
+            name: _read(name, value, kind=kind.get(name, float)) for name, value in _pairs(words)
         }
         once = given.get("epsilon", 0.0) + given.get("label_epsilon", 0.0)
         summed = {} if sums is None else {"radius": 1.0, "most_rows": sums.most_rows}
