@@ -32,7 +32,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "models": (3_180, 2_220, 13),
     "party_side": (3_310, 2_570, 12),
     "planning": (150, 80, 2),
-    "privacy": (3_210, 2_130, 21),
+    "privacy": (3_210, 2_140, 21),
     "protocol": (5_710, 3_670, 27),
     "report": (700, 560, 4),
     "tables": (970, 750, 4),

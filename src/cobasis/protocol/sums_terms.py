@@ -92,7 +92,7 @@ def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[s
 def _noise_problems(agreement: "Agreement", terms: SumsTerms, dp: "DPTerms") -> Iterator[str]:
     """Yield what the guarantee of sums does not hold under; of none of these it is proven."""
     if len(terms.maps) != 1 or not isinstance(terms.maps[0], RandomFourier):
-        yield "[dp] of sums takes one map 'rff', whose features have length 1 for every row"
+        yield "[dp] of sums takes one map 'rff' of one bandwidth: every row has length 1 there"
         return
     if (dp.radius, dp.centre, dp.labels, dp.label_epsilon) != (1.0, (), None, None):
         yield "[dp] of sums has radius=1 and no centre, and covers labels too: name no labels"
@@ -162,9 +162,9 @@ def guarantee_of(agreement: "Agreement") -> str:
     share = "row" if dp.rows_per_person == 1 else f"{dp.rows_per_person} rows"
     return (
         f"differential privacy, epsilon {dp.epsilon:g}, delta {dp.delta:g}, features and labels, "
-        f"one person ({share}) replaced by another, against the analyst and up to {dp.colluders} "
-        f"parties that help it; discrete Gaussian noise of scale {noise.scale:.6g} in steps of "
-        f"2^-{bits}"
+        f"one person ({share}) replaced by another, against the analyst with the help of "
+        f"{dp.colluders} of the parties at most; discrete Gaussian noise of scale "
+        f"{noise.scale:.6g} in steps of 2^-{bits}"
     )
 
 

@@ -313,7 +313,7 @@ def test_the_audit_of_sums_with_noise_says_the_guarantee_and_asks_for_no_signatu
         report = audited(made).report
     assert report.verdict == "differentially-private"
     assert "eps=4, delta=1e-05, per record, features and labels" in report.verdict_words
-    assert "against the analyst and up to 1 parties" in report["D1"].words
+    assert "against the analyst with the help of 1 of the parties at most" in report["D1"].words
     assert not report.to_sign
     assert not report.blocking
 

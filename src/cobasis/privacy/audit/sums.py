@@ -93,7 +93,10 @@ def _sentences(
         "feature. Of fewer rows than features single records can be rebuilt."
     )
     if facts.guarantee is not None:
-        helped = "The noise counts on no more helpers than the agreement's colluders."
+        helped = (
+            "That holds while no more parties help the analyst than the agreement's 'colluders' "
+            "says. Helpers know their own noise, and with more of them too little is left."
+        )
     back = "The model you get back holds no record and no secret; all parties get the same file."
     return leaves, alone, helped, back
 
