@@ -9,14 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cobasis.cli import answers
+from cobasis.cli import answers, audit_answers
 from cobasis.cli.answers import Answer
 
 PAGE = Path(__file__).parent / "reference" / "json.md"
 
 HEAD = """# What `--json` prints
 
-Written by `docs/make_json_reference.py` from the models in `src/cobasis/cli/answers.py`.
+Written by `docs/make_json_reference.py` from the models in `src/cobasis/cli/answers.py` and
+`audit_answers.py`.
 
 With `--json` a command, `demo` aside, prints one JSON object on one line of standard output, and
 nothing else there; progress, questions and errors go to standard error. The exit code says the
@@ -29,7 +30,7 @@ something does not hold. Fields are added in later releases, and none is renamed
 
 def models() -> list[type[Answer]]:
     """Return every model of an answer, in the order of the file."""
-    found = vars(answers).values()
+    found = {**vars(answers), **vars(audit_answers)}.values()
     chosen = [each for each in found if isinstance(each, type) and issubclass(each, Answer)]
     return [each for each in chosen if not each.__subclasses__()]
 

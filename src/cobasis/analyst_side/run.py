@@ -41,6 +41,7 @@ from cobasis.models.worth import Figure
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
+from cobasis.protocol.baseline import BaselineTable
 from cobasis.protocol.card import ModelCard, card_of, make_card
 from cobasis.protocol.messages import ConsensusSpan, Return
 from cobasis.protocol.others import model_without
@@ -62,6 +63,7 @@ class Concluded:
     # of families, cross-validated
     scores: Mapping[ModelName, Mapping[str, Figure | None]] = field(default_factory=dict)
     sums: SumsResult | None = None
+    table: BaselineTable | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,23 +245,27 @@ def _conclude_sums(session: AnalystSession, plan: Plan) -> Concluded:
     for done, party in enumerate(plan.members):
         session.report("adding up", done, len(plan.members))
         analyst.receive(session.kept(received[party], read=sums_in))
-    result, files = analyst.run(), {party: received[party].file for party in plan.members}
-    path = session.work.models / f"{_name_of([*files.values(), version('cobasis')])}.model"
-    if not path.exists():  # before the first return, so that all carry one and the same
-        make_folder(path.parent)
-        write_whole(path, encode_chain(result.model))
-    made = Outcome(
-        uploads=files,
-        family="ridge",
-        model_sha256=file_digest(path),
-        n_rows=result.total.n_rows,
-    )
-    returned = [*analyst.returns(model_in(path.read_bytes(), session.agreement))]
+    files = {party: received[party].file for party in plan.members}
+    result: SumsResult | None = None
+    table: BaselineTable | None = None
+    if session.agreement.task == "table":
+        table = analyst.count()
+        made = Outcome(uploads=files, family=None, model_sha256=None, n_rows=table.n_rows[0])
+        returned = [*analyst.returns(None)]
+    else:
+        result = analyst.run()
+        path = session.work.models / f"{_name_of([*files.values(), version('cobasis')])}.model"
+        if not path.exists():  # before the first return, so that all carry one and the same
+            make_folder(path.parent)
+            write_whole(path, encode_chain(result.model))
+        digest, n_rows = file_digest(path), result.total.n_rows
+        made = Outcome(uploads=files, family="ridge", model_sha256=digest, n_rows=n_rows)
+        returned = [*analyst.returns(model_in(path.read_bytes(), session.agreement))]
     made_of: Any = {"consensus": None, "anchor_tag": None, "n_rows": made.n_rows}
     card = make_card(session.agreement, returned[0], **made_of, evidence="cannot tell")
     sent = _send_returns(session, returned, made, card=card, others=lambda _: None)
     told = {"without": list(plan.without), "missing": []}
-    return _recorded(session, made, sent, event=RUN, told=told, card=card, sums=result)
+    return _recorded(session, made, sent, event=RUN, told=told, card=card, sums=result, table=table)
 
 
 _NUMBERS_DEPEND_ON = ("cobasis", "numpy", "scipy", "scikit-learn")

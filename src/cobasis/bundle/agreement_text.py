@@ -38,7 +38,7 @@ GROUPS: tuple[tuple[str, Mapping[str, str]], ...] = (
     (
         "What is learned",
         {
-            "task": 'One of "classification", "regression", "representation" (no model).',
+            "task": '"classification", "regression", or without a model "representation", "table".',
             "label": "The column of labels, in every party's table.",
             "classes": "Classification: all labels that may occur, all text or all integers.",
             "id": "The column of identifiers; it is never uploaded.",
@@ -119,6 +119,7 @@ SUMS: Mapping[str, str] = {
     "most_rows": "The most rows that any party may sum up.",
     "most_rows_in_all": "The most of all parties together.",
     "least_rows": "A party with fewer takes no part; 20 for each feature let a run leave one out.",
+    "n_bins": "Table only: bins of each number's histogram, from its low to its high.",
     "target_range": "Regression only: the target's low and high; values beyond are refused.",
 }
 

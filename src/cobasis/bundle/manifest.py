@@ -29,6 +29,7 @@ PARTS: dict[Kind, dict[str, int]] = {
         "fit.safetensors": 2**31 + 2**16,
         "model.safetensors": 2**28,
         "others.safetensors": 2**28,
+        "total.safetensors": 2**28,
         "card.json": 2**20,
     },
     "proposal": {"span.safetensors": _TABLE},

@@ -16,6 +16,7 @@ from cobasis.bundle.uploads import Payload, check_precision, open_payload
 from cobasis.disk.tensors import make_header, read_tables
 from cobasis.errors import ForeignBundleError, OptionError
 from cobasis.linalg.arrays import Matrix
+from cobasis.models import MODELLESS
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.protocol.agreement import Agreement
@@ -115,7 +116,20 @@ def return_in(bundle: Bundle, *, agreement: Agreement, party: str) -> Return:
             target_carries=_names(bundle, "target_carries"),
             simulated=manifest.simulated,
             card=_card(bundle),
+            total=_total(bundle, agreement),
         )
+
+
+def _total(bundle: Bundle, agreement: Agreement) -> npt.NDArray[np.int64] | None:
+    """Return everybody's sums; there are some if the round is for a table, and only then."""
+    path = bundle.parts.get("total.safetensors")
+    tables = {} if path is None else read_tables(path)[0]
+    if (path is None) == (agreement.task == "table") or {*tables} - {"total"}:
+        refuse(bundle.what, f"a return for {agreement.task} has no total, or lacks its own")
+    found = tables.get("total")
+    if found is not None and found.dtype != np.int64:
+        refuse(bundle.what, "its total is not of whole numbers of 64 bits")
+    return found
 
 
 def _card(bundle: Bundle) -> ModelCard | None:
@@ -128,9 +142,9 @@ def _card(bundle: Bundle) -> ModelCard | None:
 
 
 def _model(bundle: Bundle, agreement: Agreement) -> Chain | None:
-    """Return the model file's model; there is one unless the task is representation."""
+    """Return the model file's model; there is one unless the task trains none."""
     path = bundle.parts.get("model.safetensors")
-    if (path is None) != (agreement.task == "representation"):
+    if (path is None) != (agreement.task in MODELLESS):
         lacks = "lacks" if path is None else "has"
         refuse(bundle.what, f"a return for {agreement.task} {lacks} a model")
     return None if path is None else model_in(path.read_bytes(), agreement)
@@ -326,6 +340,8 @@ def enclose_return(
         parts["model.safetensors"] = encode_chain(made.model)
     if made.others is not None:
         parts["others.safetensors"] = encode_chain(made.others)
+    if made.total is not None:
+        parts["total.safetensors"] = _table_file("total", made.total)
     if made.card is not None:
         parts["card.json"] = made.card.encoded()
     signed = tuple(lines)

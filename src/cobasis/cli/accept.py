@@ -12,6 +12,7 @@ from cobasis.errors import CobasisError, WaitingError
 if TYPE_CHECKING:
     from cobasis.party_side.session import PartySession
     from cobasis.party_side.worth import Scores
+    from cobasis.protocol.baseline import BaselineTable
 
 
 @grouped
@@ -159,6 +160,7 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
     from cobasis.party_side.worth import fit_local, score_quietly
     from cobasis.protocol.card import ModelCard
     from cobasis.report.pages import render_card
+    from cobasis.report.table import write_table
 
     taken = accepting.accept(session, path)
     with progress() as report:
@@ -166,10 +168,13 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
         scores = score_quietly(session, report=report)
     card, page = ModelCard.read(taken.card), session.beside("card.html")
     write_whole(page, render_card(card, party=session.name).encode())
+    table, folder = accepting.table_in(session, taken), session.beside("table")
     lines = [
         f"Accepted {path.name}.",
-        *wrapped(f"Trained on {listed(taken.trained_on)}."),
+        *wrapped(f"Of the rows of {listed(taken.trained_on)}."),
     ]
+    if table is not None:
+        lines += table_in_words(table, write_table(table, folder))
     if taken.change_of_basis is not None:
         lines[1:1] = wrapped(f"The certificate says of your basis: {taken.evidence}; {CAVEAT}.")
         lines += wrapped(f"The target keeps a trace of {listed(taken.target_carries)}.")
@@ -181,7 +186,20 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
     lines += [*scores_in_words(scores), f"Who and what made the model: {page}"]
     if taken.model_sha256:
         lines += ["Next:", f"  cobasis predict {session.path.name} NEW.csv -o OUT.csv"]
-    return ReturnAnswer.of(taken, return_sha256=taken.bundle, score=scores, card=page), lines
+    told: dict[str, Any] = {"score": scores, "card": page, "table": table and folder}
+    return ReturnAnswer.of(taken, return_sha256=taken.bundle, **told), lines
+
+
+def table_in_words(table: "BaselineTable", page: Path) -> Iterator[str]:
+    """Yield a baseline table's column of all rows; groups stand in the files."""
+    from cobasis.report.table import rows_of, small_cells
+
+    for name, told, *_ in rows_of(table):
+        yield f"  {name:40.40}{told:>36}"
+    if few := small_cells(table):
+        yield from wrapped(f"{few:,} cells or bins have fewer than five people.")
+    groups = f", by {listed(table.groups[1:])}" if table.groups[1:] else ""
+    yield from wrapped(f"The table{groups}: {page}, with CSV and JSON beside it.")
 
 
 _CHOSEN = {

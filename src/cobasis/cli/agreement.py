@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,13 +10,12 @@ from typer import Argument, Option
 
 from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.cli import options
-from cobasis.cli.options import Owner, aside, ask, consent, grouped, listed, wrapped
+from cobasis.cli.options import Owner, consent, grouped, listed, wrapped
 from cobasis.errors import OptionError
 from cobasis.models import ModelName, Task
 
 if TYPE_CHECKING:
     from cobasis.cli.answers import AgreementAnswer
-    from cobasis.features.contract import Feature
     from cobasis.keys.identity import Identity
     from cobasis.party_side.author import Authorship, People
 
@@ -107,6 +105,9 @@ class Terms:
     int8_range: Annotated[float | None, Option(help="With int8: largest projected value.")] = None
     public_rows_sha256: Annotated[str | None, Option(help="SHA-256 of public rows.")] = None
     sums: Annotated[str | None, Option(help="Sums, no rows: maps=rff,most_rows=900,...")] = None
+    from_sums: Annotated[
+        Path | None, Option(help="A baseline table's folder: its columns, means and spreads.")
+    ] = None
     dp: Annotated[
         str | None, Option(help="Noise with a guarantee: epsilon=8,radius=2,most_rows=900,...")
     ] = None
@@ -204,134 +205,13 @@ def _edited(author: "Authorship", people: "People") -> Callable[[str], str]:
 def _drawn_up(author: "Authorship", people: "People", terms: Terms) -> Callable[[str], str]:
     """Return a new agreement's text from options, questions and defaults, for a commitment."""
     from cobasis.bundle.agreement_text import new_text
+    from cobasis.cli.questions import asked
     from cobasis.party_side.draft import draft_fields
 
-    fields = draft_fields(_asked(terms.told, len(people.parties)), stem=author.path.stem)
+    fields = draft_fields(asked(terms.told, len(people.parties)), stem=author.path.stem)
     fields |= {"enrolled": people.parties, "approvers": people.approvers}
     fields |= {"analyst": people.analyst}
     return lambda commitment: new_text({**fields, "commitment": commitment or None})
-
-
-_WORDS = {"columns", "leave_out", "i_may_publish", "numbers", "categories", "missing", "classes"}
-_WORDS |= {"models", "dp", "sums"}
-"""Terms that are read by themselves; every other one is a field of the agreement."""
-
-
-def _asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
-    """Return the fields that were told, and on a terminal those that were asked for."""
-    from cobasis.algorithms.bases import BASES
-    from cobasis.features.contract import with_bases
-    from cobasis.party_side import draft
-
-    def table(said: str) -> Path:
-        draft.refuse_other_columns(Path(said))
-        return Path(said)
-
-    def column(word: str, said: str) -> str:
-        if example is not None:
-            draft.refuse_other_columns(example, **{word: said})
-        return said
-
-    auto = told.get("n_components") == "auto"
-    read = set(told) - _WORDS - ({"n_components"} if auto else set())
-    fields = {word: draft.field_of_words(word, told[word]) for word in read}
-    missing, example = told.get("missing", ""), told.get("columns")
-    columns = told.get("numbers", []), told.get("categories", [])
-    found = draft.features_of_words(*columns, missing=missing)
-    ask(fields, "purpose", "What is the model for, and who may use it")
-    if not found and example is None:
-        ask(fields, "example", "Public table with all columns (CSV, Parquet)", read=table)
-        example = fields.pop("example", None)
-    for word in {"label", "id"} & set(fields):
-        column(word, fields[word])
-    ask(fields, "task", "classification, regression or representation", default="classification")
-    if fields.get("task") != "representation":
-        ask(fields, "label", "Column of labels", read=partial(column, "label"))
-    question = "Column of identifiers, to know people again; it never leaves"
-    ask(fields, "id", question, read=partial(column, "id"))
-    if example is not None:
-        known = [fields.get("label", ""), fields.get("id", ""), *(each.name for each in found)]
-        found += _described(example, known, id_column=fields.get("id", ""), told=told)
-    blank = {*draft.words_of(missing)} - {"fill", "refuse", *(each.name for each in found)}
-    if blank and found:
-        raise OptionError(f"--missing {listed(sorted(blank))} names no column. Name one of them.")
-    rule = BASES[fields.get("basis", "svd")]
-    fields["features"] = with_bases(found, centred=rule.centred) or None
-    fields["classes"] = _classes(draft.words_of(told.get("classes", "")), fields, example)
-    fields["models"] = draft.words_of(told.get("models", "")) or None
-    fields |= draft.sums_of_words(told.get("sums"), fields["features"], example=example)
-    fields["dp"] = draft.dp_of_words(told["dp"], fields.get("sums")) if "dp" in told else None
-    _ask_numbers(fields, n_parties, auto=auto)
-    return fields
-
-
-def _described(
-    example: Path, known: list[str], *, id_column: str, told: dict[str, Any]
-) -> "tuple[Feature, ...]":
-    """Describe the other columns of a table, and ask whether what tells of rows may be public."""
-    from cobasis.party_side import draft
-
-    people, missing = draft.looks_like_people(example, id_column), told.get("missing", "")
-    if people and "i_may_publish" not in told and not options.on_terminal():
-        draft.refuse_people(example)
-    describe = partial(
-        draft.features_of_example, example, known=known, people=people, missing=missing
-    )
-    found = {"these": describe(told["leave_out"])} if "leave_out" in told else {}
-    if not found and options.on_terminal():
-        left = [each for each in draft.columns_of(example) if each not in known]
-        aside(f"{example.name} has {listed(left)}.")
-    ask(found, "these", "Which of them shall be no features", default="none", read=describe)
-    features, rare = found.get("these") or describe()
-    aside(f"Features, of {example.name}: {listed(each.name for each in features)}.")
-    if rare:
-        aside(f"In fewer than {draft.FEWEST} rows, so any other word: {listed(rare)}.")
-    if people:
-        question = f"{example.name} looks like people. May its means, spreads and words be public?"
-        consent(question, yes="i_may_publish" in told, what="the table")
-    return features
-
-
-def _classes(
-    told: tuple[str, ...], fields: dict[str, Any], example: Path | None
-) -> tuple[str, ...] | tuple[int, ...] | None:
-    """Return the classes that were told, or that the public table has, or that were asked for."""
-    from cobasis.party_side.draft import labels_of_example, words_of
-
-    if not told and fields.get("task") == "classification" and fields.get("label"):
-        if example is not None:
-            return labels_of_example(example, fields["label"])
-        ask(fields, "classes", "Labels that may occur, like no,yes", read=words_of)
-        told = fields.get("classes") or ()
-    if told and all(each.lstrip("-").isdigit() for each in told):
-        return tuple(map(int, told))
-    return told or None
-
-
-def _ask_numbers(fields: dict[str, Any], n_parties: int, *, auto: bool) -> None:
-    """Ask for sizes and times; take the smaller number of components where nobody chooses."""
-    from cobasis.party_side.draft import components_for
-
-    of_rows, features = {"n_components", "fewest_rows"}, fields["features"] or ()
-    skipped = of_rows if "sums" in fields else set()
-    sizes = components_for(() if skipped else features, precision=fields.get("precision", "fp64"))
-    if auto or (options.on_terminal() and "n_components" not in fields):
-        for line in sizes.values():
-            aside(line)
-    if auto:
-        fields["n_components"] = min(sizes, default=None)
-    size, of_all = str(max(sizes, default="")), f", of {n_parties}" if n_parties else ""
-    least = max(2, n_parties - 1) if "sums" not in fields else n_parties
-    for word, question, default in (
-        ("n_components", "Numbers that stand for a row", size),
-        ("retention_days", "Days that the analyst keeps uploads", "90"),
-        ("minimum_parties", f"Parties that are needed{of_all}", str(least)),
-        ("fewest_rows", "Rows that a party needs to take part", "10"),
-        ("deadline", "Deadline in UTC, like 2026-12-31 (empty: none)", ""),
-        ("holdout", "Share of rows that stays at a party, to score on", "0.2"),
-    ):
-        if word not in skipped:
-            ask(fields, word, question, default=default)
 
 
 def _show(

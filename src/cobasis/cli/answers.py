@@ -102,61 +102,9 @@ class ReturnAnswer(Part):
     target_carries: list[str] = Field(description="Whose trace the target keeps.")
     return_sha256: str
     card: Path = Field(description="The model card as a page.")
+    table: Path | None = Field(description="The folder of a baseline table; null of others.")
     model_sha256: str = Field(description="The same at every party; empty without a model.")
     score: ScorePart
-
-
-class FindingAnswer(Part):
-    """One line of an audit."""
-
-    id: str = Field(description="P1 to P6, S1 to S3, H1 to H6, D1.")
-    title: str
-    grade: str = Field(description="green, amber, red, or told for a figure without a bound.")
-    action: str = Field(description="none, sign or block.")
-    words: str
-    figures: dict[str, float | int | str | None] = Field(description="Shares are from 0 to 1.")
-
-
-class EffectAnswer(Part):
-    """What a setting would come to."""
-
-    name: str
-    content: float = Field(description="Share of the variance rebuilt, if one party helps.")
-    whole: str = Field(description="Whether whole records are: red for yes, amber, green for no.")
-    alone: float | None = Field(description="Right person picked by an analyst alone.")
-    leaked: float = Field(description="Right person picked, if the secret basis leaks.")
-    accuracy: float | None = Field(description="Of a simple model; R2 for a regression.")
-    accuracy_least: float | None = Field(description="Of three splits.")
-    accuracy_most: float | None
-    n_scored: int = Field(description="People whom a split was scored on.")
-
-
-class AuditAnswer(PartyAnswer):
-    """`audit`: what an upload would give away."""
-
-    policy: str
-    verdict: str = Field(description="pseudonymised, aggregate or differentially-private.")
-    verdict_words: str
-    sentences: list[str]
-    blocked: bool
-    to_sign: list[str] = Field(description="Findings that somebody has to sign for.")
-    findings: list[FindingAnswer]
-    effects: list[EffectAnswer]
-    untested: list[str]
-    report_sha256: str = Field(description="The salted hash that would travel.")
-    report_path: Path = Field(description="The whole report and its salt, at the party.")
-    pages: list[Path] = Field(description="Files that -o wrote.")
-
-
-class PlanAnswer(Answer):
-    """`plan`: what each defence would cost and win."""
-
-    n_rows: int
-    n_sampled: int = Field(description="Rows, drawn at random, that were looked at.")
-    metric: str = Field(description="accuracy, r2, or empty without labels.")
-    effects: list[EffectAnswer] = Field(description="The first is the agreement as it is.")
-    told: list[str] = Field(description="Rules, what was left out and why, in words.")
-    page: str = Field(description="The file that -o wrote; empty without one.")
 
 
 class ForgetAnswer(Answer):
@@ -355,6 +303,7 @@ class RunAnswer(Answer):
     rows_per_feature: float | None = Field(None, description="n/D of a total; null of rows.")
     returns: dict[str, Path] = Field({}, description="The return of each party.")
     card: Path | None = Field(None, description="The model card as a page; null for spans.")
+    table: Path | None = Field(None, description="The folder of a baseline table; null of others.")
     scores: dict[str, dict[str, list[float] | None]] = Field({}, description="By family, for whom.")
 
 

@@ -45,7 +45,7 @@ def audit(
 
     Example: cobasis audit icu.toml data.csv -o audit.html
     """
-    from cobasis.cli.answers import AuditAnswer
+    from cobasis.cli.audit_answers import AuditAnswer
     from cobasis.disk.whole import copy_whole
     from cobasis.party_side.approval import keep
     from cobasis.party_side.audit import Question, audited, own_record
@@ -145,7 +145,7 @@ def plan(
     Example: cobasis plan icu.toml data.csv --public public.csv -o plan.html
     """
     from cobasis.bundle.agreement_file import read_terms
-    from cobasis.cli.answers import PlanAnswer
+    from cobasis.cli.audit_answers import PlanAnswer
     from cobasis.disk.whole import write_whole
     from cobasis.party_side.preview import priced
     from cobasis.party_side.session import refuse_target

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
+from cobasis.cli.accept import table_in_words
 from cobasis.cli.options import (
     AgreementFile,
     Owner,
@@ -130,13 +131,17 @@ def _told(concluded: "Concluded", *, card: Path) -> dict[str, Any]:
     return told
 
 
-def _lines(concluded: "Concluded", *, card: Path) -> Iterator[str]:
-    """Yield what people read of a run's end."""
+def _lines(concluded: "Concluded", *, card: Path, table: Path) -> Iterator[str]:
+    """Yield what people read of a run's end; write a baseline table."""
+    from cobasis.report.table import write_table
+
     outcome = concluded.outcome
     if concluded.certificate is not None:
         yield from concluded.certificate.summary().splitlines()
     if concluded.sums is not None:
         yield from _sums(concluded.sums)
+    if concluded.table is not None:
+        yield from table_in_words(concluded.table, write_table(concluded.table, table))
     if outcome.family is not None:
         rows = f"{outcome.n_rows:,} rows" if outcome.n_rows else "rows"
         who = f"{rows} of {listed(outcome.uploads)}"
@@ -164,8 +169,9 @@ def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
         lines += wrapped(f"The span is made without {listed(away)}, for good; none is added later.")
     if concluded is not None:
         card = _draw_card(session, concluded)
-        told |= _told(concluded, card=card)
-        lines += _lines(concluded, card=card)
+        table = card.with_name(card.name.replace(".card.html", ".table"))
+        told |= {**_told(concluded, card=card), "table": concluded.table and table}
+        lines += _lines(concluded, card=card, table=table)
     answer = RunAnswer.of(
         command="run",
         round=session.agreement.round_id,

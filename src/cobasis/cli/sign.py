@@ -234,13 +234,13 @@ def _columns(agreement: "Agreement") -> str:
     kinds = {"numbers": len(agreement.features) - words, "words": words}
     told = ", ".join(f"{count:,} of {kind}" for kind, count in kinds.items() if count)
     label = f"label '{agreement.label}' ({_cut(agreement.classes) or 'a number'})"
-    label = "no label" if agreement.task == "representation" else label
+    label = label if agreement.label else "no label"
     return f"{told}: {_cut(agreement.columns)}; {label}; '{agreement.id}' never leaves"
 
 
 def _labels(agreement: "Agreement") -> str:
     """Say how labels leave; nothing where none do."""
-    if agreement.task == "representation":
+    if not agreement.label:
         return ""
     randomised = agreement.dp is not None and agreement.dp.label_epsilon is not None
     return "changed at random" if randomised else "IN THE CLEAR"
@@ -275,6 +275,12 @@ def _sums(agreement: "Agreement") -> str:
 
     if agreement.sums is None:
         return ""
+    if agreement.sums.n_bins is not None:
+        groups = f", for each '{agreement.label}'" if agreement.label else ""
+        return (
+            f"sums over all your rows, under masks, of each column alone{groups}: numbers, their "
+            f"squares, how many lie in each of {agreement.sums.n_bins} bins, how many have a word"
+        )
     sizes = ", ".join(
         f"{each.kind} with {size:,} features"
         for each, size in zip(agreement.sums.maps, layout_of(agreement).n_features, strict=True)
@@ -285,6 +291,7 @@ def _sums(agreement: "Agreement") -> str:
 def _model(agreement: "Agreement") -> str:
     """Say what comes back."""
     if agreement.model is None:
-        return "no model, only how their rows are aligned"
+        rows = "no model, only how their rows are aligned"
+        return "the baseline table of all rows, and no model" if agreement.sums else rows
     others = [each for each in agreement.allowed_models if each != agreement.model]
     return f"the model, {agreement.model}" + (f" (or {', '.join(others)})" if others else "")

@@ -10,7 +10,10 @@ from typing import Any, Literal, TypeAlias
 
 from cobasis.errors import MissingExtraError
 
-Task = Literal["classification", "regression", "representation"]
+Task = Literal["classification", "regression", "representation", "table"]
+MODELLESS: frozenset[Task] = frozenset({"representation", "table"})
+"""Tasks that train nothing."""
+
 ModelName = Literal["logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost", "svm"]
 
 Estimator: TypeAlias = Any

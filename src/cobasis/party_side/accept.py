@@ -28,7 +28,8 @@ from cobasis.party_side.session import (
     news_at,
     opened_bundle,
 )
-from cobasis.protocol.agreement import moment_of
+from cobasis.protocol.agreement import Agreement, moment_of
+from cobasis.protocol.baseline import BaselineTable, table_of
 from cobasis.protocol.card import check_card
 from cobasis.protocol.exchanges import Reply, exchanges
 from cobasis.protocol.messages import ConsensusSpan, Return
@@ -41,6 +42,7 @@ from cobasis.protocol.signatures import (
     countersign,
 )
 from cobasis.protocol.span_lines import check_lines
+from cobasis.protocol.sums_terms import table_layout
 from cobasis.vault.datasets import UploadEntry
 from cobasis.vault.vault import Accepted
 
@@ -173,11 +175,10 @@ def accept(session: PartySession, path: Path) -> Accepted:
         _refuse_older(session, digest=digest, created=manifest.created)
         check_return(returned, agreement, n_components=agreement.n_inputs, party=session.name)
         check_lines(manifest.lines, agreement, consensus=span, parties=returned.trained_on)
-        off = _orthogonality(returned, session)
-        tag, n_rows = None, sent.n_rows
-        if agreement.sums is None:
-            tag = session.round.secret().anchor_tag(agreement)
+        off, n_rows = _orthogonality(returned, session), sent.n_rows
+        tag = None if agreement.sums else session.round.secret().anchor_tag(agreement)
         card = check_card(returned, agreement, consensus=span, anchor_tag=tag, n_rows=n_rows)
+        total = _total(returned, agreement)
         model = encode_chain(returned.model) if isinstance(returned.model, Chain) else None
         accepted = Accepted(
             change_of_basis=returned.change_of_basis,
@@ -185,6 +186,7 @@ def accept(session: PartySession, path: Path) -> Accepted:
             model_sha256="" if model is None else hashlib.sha256(model).hexdigest(),
             others=None if returned.others is None else encode_chain(returned.others),
             card=card.encoded(),
+            total=total,
             evidence=returned.evidence,
             trained_on=returned.trained_on,
             target_carries=returned.target_carries,
@@ -202,6 +204,22 @@ def accept(session: PartySession, path: Path) -> Accepted:
         told: dict[str, Any] = {"return": digest, "exchange": exchanges(agreement)[-1].number}
         session.transcript.append("accepted", {**told, **_told(accepted)})
         return accepted
+
+
+def _total(returned: Return, agreement: Agreement) -> bytes | None:
+    """Return a table's total as it is kept; MessageError where no rows can add up to it."""
+    if returned.total is None:
+        return None
+    table_of(returned.total, agreement, layout=table_layout(agreement))
+    return returned.total.astype("<i8").tobytes()
+
+
+def table_in(session: PartySession, accepted: Accepted) -> BaselineTable | None:
+    """Return the baseline table of a return; None where the round was for a model."""
+    if accepted.total is None:
+        return None
+    agreement, words = session.agreement, np.frombuffer(accepted.total, dtype="<i8")
+    return table_of(words.astype(np.int64), agreement, layout=table_layout(agreement))
 
 
 def _told(accepted: Accepted) -> dict[str, Any]:

@@ -150,6 +150,7 @@ def _sums_facts(made: Summed) -> SumsFacts:
         least=n_rows + others * terms.least_rows,
         most=min(terms.most_rows_in_all, n_rows + others * terms.most_rows),
         small_cells=made.party.small_cells,
+        table=agreement.task == "table",
     )
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from math import ceil, sqrt
+from math import ceil
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, NoReturn
@@ -13,15 +13,20 @@ from typing import Any, NoReturn
 import polars as pl
 from pydantic import ValidationError, create_model
 
+from cobasis.algorithms import BasisName
+from cobasis.algorithms.bases import BASES
 from cobasis.errors import FeatureError, OptionError
-from cobasis.features.contract import CategoryFeature, Feature, NumericFeature, width_of
-from cobasis.features.encoder import encode
-from cobasis.features.maps import Columns, FeatureMap, Mixed, RandomFourier
+from cobasis.features.contract import (
+    CategoryFeature,
+    Feature,
+    NumericFeature,
+    width_of,
+    with_bases,
+)
 from cobasis.models.families import DEFAULT_MODELS
 from cobasis.privacy.audit.counted import BITS, bits_agreed
 from cobasis.protocol.agreement import MOMENT, Agreement
-from cobasis.protocol.dp_terms import DPTerms
-from cobasis.protocol.sums_terms import FEWEST_PARTIES, FOR_ROWS, SumsTerms
+from cobasis.protocol.sums_terms import FEWEST_PARTIES, FOR_ROWS
 from cobasis.tables.sources import source_of
 from cobasis.tables.table import DAY
 
@@ -31,7 +36,7 @@ MAX_WORDS = 1000
 FEWEST = 10
 """Rows from which on a table looks like people, and that a word of it needs to become public."""
 _MOST = 240  # letters of a list
-_DIGITS = 3
+DIGITS = 3
 _TOLD = "told by the author"
 
 _WIDE = 100
@@ -130,7 +135,7 @@ def _number(column: pl.Series, missing: str) -> NumericFeature:
     whole = column.cast(pl.Float64).drop_nans()
     mean, spread = whole.mean(), whole.std()
     centre, scale = (  # of few digits, since they become public
-        float(f"{each:.{_DIGITS}g}") if isinstance(each, float) else usual
+        float(f"{each:.{DIGITS}g}") if isinstance(each, float) else usual
         for each, usual in ((mean, 0.0), (spread, 1.0))
     )
     fill = {"missing": "fill", "fill": centre} if may_be_empty(column.name, missing) else {}
@@ -200,6 +205,24 @@ def components_for(features: Iterable[Feature], *, precision: str) -> dict[int, 
     return found
 
 
+def with_levels(features: Features, *, task: str, basis: BasisName) -> Features:
+    """Give categories their bases; of a table, numbers get centre and fill by their range."""
+    if task != "table":
+        return with_bases(features, centred=BASES[basis].centred)
+    return tuple(_ranged(each) if isinstance(each, NumericFeature) else each for each in features)
+
+
+def _ranged(each: NumericFeature) -> NumericFeature:
+    """Centre a number on its range where nobody told it a centre; a blank stands below it."""
+    low, high = each.low, each.high
+    if low is None or high is None or low == high:
+        return each  # the agreement says what is missing
+    told = {} if each.fill is None else {"fill": 2 * low - high}
+    if (each.centre, each.scale) == (0.0, 1.0):
+        told |= {"centre": (low + high) / 2, "scale": (high - low) / 2}
+    return each.model_copy(update=told)
+
+
 def draft_fields(given: Mapping[str, Any], *, stem: str) -> dict[str, Any]:
     """Complete what is given of an agreement with what follows from it."""
     fields = {name: value for name, value in given.items() if value is not None}
@@ -212,7 +235,8 @@ def draft_fields(given: Mapping[str, Any], *, stem: str) -> dict[str, Any]:
                 f"{', '.join(told)} say how rows are projected, and --sums sends none. Leave "
                 "them out, or --sums."
             )
-        fields = {"minimum_parties": FEWEST_PARTIES, "model": "ridge", **fields, "release": "sums"}
+        model = {} if task == "table" else {"model": "ridge"}
+        fields = {"minimum_parties": FEWEST_PARTIES, **model, **fields, "release": "sums"}
     if task in {"classification", "regression"}:
         fields.setdefault("model", DEFAULT_MODELS[task])
         fields.setdefault("models", (fields["model"],))
@@ -262,12 +286,12 @@ def features_of_words(
         )
     except ValueError as error:
         raise OptionError(
-            f"a column cannot be described like that: {_problem(error)}. Write numbers as "
+            f"a column cannot be described like that: {problem_of(error)}. Write numbers as "
             "age,pulse or age:centre=60,scale=20,unit=years and categories as sex=female,male."
         ) from None
 
 
-def _problem(error: ValueError) -> str:
+def problem_of(error: ValueError) -> str:
     """Return what is wrong, in pydantic's words where it was asked."""
     if not isinstance(error, ValidationError):
         return str(error)
@@ -280,12 +304,12 @@ def _numbers(words: str, missing: str) -> list[NumericFeature]:
     before, _, constants = words.partition(":")
     names = before.replace(",", " ").split()
     given: dict[str, Any] = {}
-    for name, value in _pairs(constants):
+    for name, value in pairs_of(constants):
         if not names or not value:
             raise ValueError(
                 f"'{words}' has no {'constant after a =' if names else 'column before the colon'}"
             )
-        given[name] = value if name in {"unit", "missing"} else _read(name, value)
+        given[name] = value if name in {"unit", "missing"} else read_number(name, value)
     how = given.pop("missing", "fill" if "fill" in given else "")
     fill = {"missing": "fill", "fill": given.pop("fill", given.get("centre", 0.0))}
     return [
@@ -299,13 +323,13 @@ def _numbers(words: str, missing: str) -> list[NumericFeature]:
     ]
 
 
-def _pairs(words: str) -> list[tuple[str, str]]:
+def pairs_of(words: str) -> list[tuple[str, str]]:
     """Return names and values of ``name=value,name=value``."""
     found = [each.partition("=") for each in words.split(",") if each.strip()]
     return [(name.strip(), value.strip()) for name, _, value in found]
 
 
-def _read(name: str, value: str, *, kind: type = float) -> Any:  # noqa: ANN401 -- of that kind
+def read_number(name: str, value: str, *, kind: type = float) -> Any:  # noqa: ANN401 -- of that kind
     """Read a number of a command line's words; ValueError in the words of who typed it."""
     try:
         return kind(value)
@@ -323,72 +347,3 @@ def _category(words: str, missing: str) -> CategoryFeature:
         source=_TOLD,
         missing="level" if may_be_empty(name.strip(), missing) else "refuse",
     )
-
-
-def sums_of_words(
-    words: str | None, features: Features | None, *, example: Path | None
-) -> dict[str, SumsTerms]:
-    """Return the terms of masked sums by words of a command line, as a field; none without."""
-    if words is None:
-        return {}
-    kinds = {"most_rows": int, "most_rows_in_all": int, "least_rows": int}
-    try:
-        said = dict(_pairs(words))
-        maps, target = said.pop("maps", "rff").split("+"), said.pop("target_range", "")
-        waves = _read("waves", said.pop("waves", "500"), kind=int)
-        bandwidth = said.pop("bandwidth", "")
-        given: dict[str, Any] = {
-            name: _read(name, value, kind=kinds[name]) for name, value in said.items()
-        }
-        if target:
-            low, _, high = target.partition(":")
-            given["target_range"] = tuple(_read("target_range", x) for x in (low, high))
-        how: Any = {"waves": waves, "bandwidth": bandwidth}
-        made = [x for kind in maps for x in _maps(kind.strip(), features or (), example, **how)]
-        return {"sums": SumsTerms(maps=tuple(made), **given)}
-    except (ValueError, KeyError) as error:
-        problem = f"it has no {error}" if isinstance(error, KeyError) else _problem(error)
-        raise OptionError(
-            f"--sums cannot be read: {problem}. Write it as maps=rff+mixed,waves=200,most_rows=900,"
-            "most_rows_in_all=3000,least_rows=100,target_range=0:30; "
-            "docs/reference/agreement.md lists its terms."
-        ) from None
-
-
-def _maps(
-    kind: str, features: Features, example: Path | None, *, waves: int, bandwidth: str
-) -> list[FeatureMap]:
-    """Return the maps of a kind: of random features three bandwidths, one of others."""
-    if kind == "columns":
-        return [Columns()]
-    if kind == "rff":  # about the spread of rows whose columns have agreed scales
-        spread = sqrt(width_of(features) / 2)
-        given = [_read("bandwidth", bandwidth)] if bandwidth else []
-        sizes = given or [share * spread for share in (0.5, 1.0, 2.0)]
-        return [RandomFourier(n_waves=waves, bandwidth=size) for size in sizes]
-    if kind != "mixed":
-        raise ValueError(f"a map '{kind}' does not exist; there are columns, rff and mixed")
-    if example is None:
-        raise ValueError("the knots of mixed are made of a public table: --columns FILE")
-    source = source_of(example, party="example", features=features)
-    table = source.collect(*(pl.col(each.name) for each in features))
-    rows = encode(table, features, party="example")
-    return [Mixed.from_public_rows(rows, n_waves=waves)]
-
-
-def dp_of_words(words: str, sums: SumsTerms | None = None) -> DPTerms:
-    """Return the terms of noise with a guarantee by words of a command line."""
-    kind = {"most_rows": int, "rows_per_person": int, "labels": str, "adjacency": str}
-    kind["colluders"] = int
-    try:
-        given: dict[str, Any] = {
-            name: _read(name, value, kind=kind.get(name, float)) for name, value in _pairs(words)
-        }
-        once = given.get("epsilon", 0.0) + given.get("label_epsilon", 0.0)
-        summed = {} if sums is None else {"radius": 1.0, "most_rows": sums.most_rows}
-        return DPTerms(**{"lifetime_epsilon": once, **summed, **given})
-    except ValueError as error:
-        raise OptionError(
-            f"--dp cannot be read: {_problem(error)}. Write it as epsilon=8,radius=2,"
-            "most_rows=900,labels=public; docs/reference/agreement.md lists its terms."
-        ) from None

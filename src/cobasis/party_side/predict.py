@@ -71,10 +71,10 @@ def usable(session: PartySession, *, model: Which = "local") -> Usable:
             f"party '{name}' has accepted no return in round '{agreement.round_id}', so there is "
             "no model to use. Run 'cobasis accept' with what the analyst sent."
         )
-    if found.model is None or agreement.task == "representation":
+    if found.model is None:
         raise StepError(
-            f"round '{agreement.round_id}' was for a representation and trained no model. Agree on "
-            "a task in a new round."
+            f"round '{agreement.round_id}' was for a {agreement.task} and trained no model. Agree "
+            "on another task in a new round."
         )
     kept = found.local if model == "local" else None
     common = model_in(found.model, agreement)

@@ -159,15 +159,17 @@ def _preview(session: PartySession, rows: PartyRows, choice: Choice, *, proposin
         leaves=leaves,
         stays=stays,
         guarantee=guarantee,
-        warnings=_warnings(choice, proposing=proposing),
+        warnings=_warnings(agreement, choice, proposing=proposing),
     )
 
 
-def _warnings(choice: Choice, *, proposing: bool) -> tuple[str, ...]:
+def _warnings(agreement: Agreement, choice: Choice, *, proposing: bool) -> tuple[str, ...]:
     """Return what a person should think about before this leaves."""
     told = [] if proposing else ["an upload is pseudonymised personal data, not anonymous data"]
     if (sums := choice.asked.sums) is not None:
         few = "sums of few rows for each feature still tell who is among them"
+        if agreement.task == "table":
+            few = "a level, a bin or a group of few people shows them in the table"
         told = [few] if sums.least else []
     if choice.changes is not None and choice.changes.few:
         told.append(
@@ -194,7 +196,8 @@ def _in_words(
         labels = f", and their column '{agreement.label}' {how}"
     if agreement.sums is not None:
         layout, parties = layout_of(agreement), len(agreement.parties)
-        what = f"{layout.n_words:,} sums over {rows.n_sent:,} rows and '{agreement.label}'"
+        by = f" and '{agreement.label}'" if agreement.label else ""
+        what = f"{layout.n_words:,} sums over {rows.n_sent:,} rows{by}"
         what += "" if agreement.dp is None else ", with noise"
         leaves = [f"{what}, under masks that cancel in the total of {parties} parties"]
         stays = ["the raw rows and every label, your sums without masks, the key of the masks"]

@@ -26,7 +26,7 @@ from cobasis.algorithms.odc import ODC
 from cobasis.algorithms.whitened import Whitened
 from cobasis.errors import AgreementError
 from cobasis.features.contract import Feature, width_of
-from cobasis.models import ModelName, Task
+from cobasis.models import MODELLESS, ModelName, Task
 from cobasis.models.families import FAMILIES, family
 from cobasis.protocol.approval import Approver, Record, Text, enrolment_problems
 from cobasis.protocol.dp_terms import DPTerms, noise_problems
@@ -72,10 +72,10 @@ class Agreement(Strict):
         Everybody who may upload, late parties included.
     features : tuple of NumericFeature or CategoryFeature
         Columns in their order, and how each becomes numbers.
-    task : {"classification", "regression", "representation"}
-        What the model is for; "representation" trains none.
+    task : {"classification", "regression", "representation", "table"}
+        What the round is for; "representation" and "table", of sums alone, train no model.
     classes : tuple of str or of int
-        All labels that may occur; empty unless the task is classification.
+        All labels that may occur; empty unless the task is classification, or a table in groups.
     n_components : int
         l, the columns of every secret basis.
     anchor : {"isometric", "gaussian", "uniform", "public", "smote"}
@@ -296,8 +296,8 @@ def missing_fields(agreement: Agreement | Mapping[str, object]) -> tuple[str, ..
     needed += NEEDED_FOR_ROWS if fields.get("release", "rows") == "rows" else ["sums"]
     needed += NEEDED_TO_SIGN
     task = fields.get("task")
-    needed += [] if task == "representation" else ["label", "model"]
-    needed += ["classes"] if not task or task == "classification" else []
+    needed += [] if task in MODELLESS else ["label", "model"]
+    needed += ["classes"] if task in {None, "classification"} else []
     return tuple(name for name in needed if not fields.get(name))
 
 
@@ -344,10 +344,13 @@ def _size_problems(agreement: Agreement) -> Iterator[str]:
 def _task_problems(agreement: Agreement) -> Iterator[str]:
     """Yield what is wrong with classes and models for the task."""
     task, model = agreement.task, agreement.model
-    if (task == "classification") != (len(agreement.classes) > 1):
-        yield "classification needs at least two classes, other tasks have none"
-    if (task == "representation") != (model is None):
-        yield "every task but representation names a model"
+    grouped = task == "classification" or (task == "table" and bool(agreement.label))
+    if grouped != (len(agreement.classes) > 1):
+        yield "classification, or a table by label, needs at least two classes, others have none"
+    if task == "table" and agreement.release != "sums":
+        yield "task='table' goes with release='sums'"
+    if (task in MODELLESS) != (model is None):
+        yield "every task but representation and table names a model, and these have none"
     elif model is not None:
         family(model, task)
     yield from _repeats("models", agreement.models)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cobasis.protocol.analyst import Analyst
     from cobasis.protocol.messages import ConsensusSpan, Return
 
-Gives = Literal["probabilities", "scores", "numbers", "aligned rows"]
+Gives = Literal["probabilities", "scores", "numbers", "aligned rows", "table"]
 
 
 class ModelCard(Strict):
@@ -164,7 +164,8 @@ def _sha256(model: Chain | None) -> str | None:
 def _gives(agreement: Agreement, model: Chain | None) -> Gives:
     """Return what comes out for a row."""
     if agreement.task != "classification":
-        return "numbers" if agreement.task == "regression" else "aligned rows"
+        named: Mapping[Task, Gives] = {"regression": "numbers", "table": "table"}
+        return named.get(agreement.task, "aligned rows")
     certain = model is not None and model.likely and agreement.dp is None
     return "probabilities" if certain else "scores"
 
@@ -176,7 +177,10 @@ def _facts(agreement: Agreement) -> Iterator[str]:
         return
     if agreement.sums is not None:
         yield "All parties' masks cancelled: the total has one whole count of rows at every place."
-        yield "In it classes add up to the rows, and no table has a negative eigenvalue."
+        if agreement.task == "table":
+            yield "In it the cells of each column are whole counts, and at most as many as rows."
+        else:
+            yield "In it classes add up to the rows, and no table has a negative eigenvalue."
         return
     yield "All parties' anchor images carry one anchor tag, so they are of one anchor."
     yield f"No fit leaves a direction undetermined: all cosines are above {DETERMINED:g}."
@@ -192,6 +196,8 @@ _GIVES: Mapping[Gives, str] = {
     "people unlike them they can be too high or too low.",
     "scores": "Its scores are no probabilities: they put classes in an order, and no more.",
     "numbers": "It gives one number for a row, and does not say how far off that may be.",
+    "table": "No model was trained: what comes back is a table of counts, means and histograms. "
+    "Means and standard deviations are exact, medians and quartiles are read off the bins.",
     "aligned rows": "No model was trained: what comes back is one common form of the rows.",
 }
 
@@ -219,7 +225,12 @@ def _limits(agreement: Agreement, returned: "Return", *, gives: Gives) -> Iterat
     )
     left = f"Of each person {agreement.n_components} numbers left through a secret basis"
     left += "" if agreement.task == "representation" else ", and the label"
-    if agreement.sums is not None and noise is None:
+    if agreement.task == "table":
+        yield (
+            "What few people have in common shows them: no formal guarantee covers the table, and "
+            "a level, a bin or a group of one person says what that person has."
+        )
+    elif agreement.sums is not None and noise is None:
         yield (
             "Of each person the features of the map and the label are in sums over all parties' "
             "rows, which no formal guarantee covers: with few rows for each feature they still "

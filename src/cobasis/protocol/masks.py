@@ -28,10 +28,19 @@ from cobasis.models.chain import Chain
 from cobasis.models.passes import Block, chunks
 from cobasis.privacy.discrete import discrete_gaussian
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.baseline import TableLayout
 from cobasis.protocol.messages import Labels, MaskedSums, decode_labels, encode_labels
 from cobasis.protocol.projection import LabelledRows, RowsInMemory
 from cobasis.protocol.refusals import require_known
-from cobasis.protocol.sums_terms import SumsNoise, layout_of, noise_of, roster_of, terms_of
+from cobasis.protocol.sums_terms import (
+    SumsNoise,
+    layout_of,
+    model_layout,
+    noise_of,
+    roster_of,
+    table_layout,
+    terms_of,
+)
 from cobasis.protocol.totals import FORMAT, Integers, Words, gram, ones_and
 
 
@@ -217,8 +226,10 @@ class SumsParty:
                 f"{terms.least_rows:,} to {terms.most_rows:,} of a party. Send as many, or agree "
                 "on other numbers."
             )
+        tabled = isinstance(layout, TableLayout)
+        adder = self._counter(labels) if tabled else self._adder(labels)
         with one_blas_thread():
-            parts = rows.over(self._adder(labels), step="adding up")
+            parts = rows.over(adder, step="adding up")
             found = sum(parts, np.zeros(layout.n_words, dtype=np.int64))
         self.small_cells = _small_cells(found, agreement)
         roster = roster_of(self._keys)
@@ -246,7 +257,7 @@ class SumsParty:
         It follows from the mask key, from what the round is about, and from the sums: the same
         sums, made once more, have the same noise, and others have noise of their own.
         """
-        agreement, layout = self.agreement, layout_of(self.agreement)
+        agreement, layout = self.agreement, model_layout(self.agreement)
         own = cast("SumsNoise", noise_of(agreement)).own
         of = hashlib.sha256(salt + bytes([self._attempt]) + sums.tobytes()).hexdigest()
         drawn, [width] = self._key.stream(f"noise/{of}"), layout.widths
@@ -263,7 +274,7 @@ class SumsParty:
 
     def _adder(self, labels: Labels | None) -> Callable[[int, Iterator[Matrix]], Integers]:
         """Return what adds up the mapped rows of some blocks, from a place in the table on."""
-        terms, layout, targets = self.terms, layout_of(self.agreement), self._targets(labels)
+        terms, layout, targets = self.terms, model_layout(self.agreement), self._targets(labels)
         turns = [turn_of(each, self.agreement.features) for each in terms.maps]
 
         def added(first: int, blocks: Iterator[Matrix]) -> Integers:
@@ -278,6 +289,21 @@ class SumsParty:
                     table = gram(tables, width=width, bits=layout.bits)
                     found.append(table[layout.places(width)])
                 sums += np.concatenate(found)
+                first += len(block)
+            return sums
+
+        return added
+
+    def _counter(self, labels: Labels | None) -> Callable[[int, Iterator[Matrix]], Integers]:
+        """Return what adds up the rows of some blocks for a baseline table."""
+        layout = table_layout(self.agreement)
+
+        def added(first: int, blocks: Iterator[Matrix]) -> Integers:
+            sums = np.zeros(layout.n_words, dtype=np.int64)
+            for block in blocks:
+                here = slice(first, first + len(block))
+                groups = np.zeros(len(block)) if labels is None else labels[here]
+                sums += layout.added(block, groups)
                 first += len(block)
             return sums
 
@@ -355,6 +381,8 @@ _FEW = 5
 def _small_cells(sums: Integers, agreement: Agreement) -> int | None:
     """Count the cells of few people in two-way tables of words and classes; None without tables."""
     layout, columns = layout_of(agreement), encoded_columns(agreement.features)
+    if isinstance(layout, TableLayout):
+        return layout.small_cells(sums, few=_FEW)
     words = [at for at, each in enumerate(columns, 1) if isinstance(each.feature, CategoryFeature)]
     tables = zip(terms_of(agreement).maps, layout.tables(sums), strict=True)
     table = next((table for each, table in tables if isinstance(each, Columns) and words), None)

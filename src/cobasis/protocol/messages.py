@@ -209,6 +209,8 @@ class Return(Message):
         The same family, trained without this party's rows, for its local fit.
     card : ModelCard or None
         Who and what made the model; None in a simulation.
+    total : ndarray of shape (n_words,) of int64, or None
+        Of a baseline table alone: everybody's sums, of which each party makes the table.
     evidence : {"not a random turn", "cannot tell"}
         What the certificate says of this party.
     trained_on, target_carries : tuple of str
@@ -233,13 +235,14 @@ class Return(Message):
     simulated: bool
     others: Chain | None = None
     card: ModelCard | None = None
+    total: npt.NDArray[np.int64] | None = field(default=None, repr=False)
 
 
 def encode_labels(
     labels: npt.ArrayLike | None, agreement: Agreement, *, n_rows: int, party: str
 ) -> Labels | None:
     """Check labels against the agreement and turn classes into their positions."""
-    if agreement.task == "representation":
+    if not (agreement.classes or agreement.task == "regression"):
         return None
     array = as_labels(labels, name=f"the labels of party '{party}'")
     if array.ndim != 1 or len(array) != n_rows:

@@ -24,6 +24,7 @@ from cobasis.errors import (
 )
 from cobasis.features.encoder import LARGEST, too_large
 from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.models import MODELLESS
 from cobasis.models.chain import Chain
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import (
@@ -35,6 +36,7 @@ from cobasis.protocol.messages import (
     SpanProposal,
     Upload,
 )
+from cobasis.protocol.sums_terms import layout_of
 
 _AGREED_AS = {"linear": {"ridge"}, "boosted_trees": {"boosted_trees", "xgboost"}}
 """What an agreement calls a chain's family, where it is not called the same."""
@@ -197,9 +199,9 @@ def check_return(returned: Return, agreement: Agreement, *, n_components: int, p
         fits = ends == {told} and both[0].family == both[1].family
         fits = fits and (change is None) == (agreement.sums is not None)
     elif model is None:
-        fits = task == "representation"
+        fits = task in MODELLESS and _total_fits(returned, agreement)
     else:
-        fits = task != "representation" and len(model.axes) == width
+        fits = task not in MODELLESS and len(model.axes) == width
     if not fits:
         raise MessageError(
             f"the model in {what} does not go with task='{task}' and {width} aligned columns. Ask "
@@ -222,6 +224,14 @@ def check_return(returned: Return, agreement: Agreement, *, n_components: int, p
             f"{agreement.minimum_parties} of {', '.join(agreement.parties)}. Ask the analyst "
             "whose rows it has."
         )
+
+
+def _total_fits(returned: Return, agreement: Agreement) -> bool:
+    """Tell whether a return without a model has the total of a table, where one was agreed on."""
+    total = returned.total
+    if agreement.task != "table":
+        return total is None
+    return total is not None and total.shape == (layout_of(agreement).n_words,)
 
 
 def row_blocks(upload: ReadableUpload) -> Iterator[Matrix]:

@@ -18,9 +18,18 @@ from cobasis.models.evidence import Coefficient, Evident, fit_noisy, fit_total, 
 from cobasis.privacy.aggregate import OFTEN, light_of
 from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.baseline import BaselineTable, table_of
 from cobasis.protocol.messages import MaskedSums, Return
-from cobasis.protocol.sums_terms import SumsTerms, layout_of, noise_of, roster_of, terms_of
-from cobasis.protocol.totals import Total, checked, within
+from cobasis.protocol.sums_terms import (
+    SumsTerms,
+    layout_of,
+    model_layout,
+    noise_of,
+    roster_of,
+    table_layout,
+    terms_of,
+)
+from cobasis.protocol.totals import Integers, Total, checked, within
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,13 +134,8 @@ class SumsAnalyst:
             The model with the largest evidence; StepError where a party is missing, since masks
             cancel in the sums of all only.
         """
+        self._refuse_missing()
         agreement = self.agreement
-        missing = [name for name in self.parties if name not in self.received]
-        if missing:
-            raise StepError(
-                f"the sums of {', '.join(missing)} are not in, and masks cancel in the sums of all "
-                "parties only. Wait for them, or agree on a round without them."
-            )
         turns = [turn_of(each, agreement.features) for each in self.terms.maps]
         with one_blas_thread():
             total, found = self._fitted([each.n_waves for each in turns])
@@ -145,21 +149,45 @@ class SumsAnalyst:
             coefficients=tuple(_coefficients(agreement, total, terms=self.terms)),
         )
 
+    def count(self) -> BaselineTable:
+        """Add everybody's sums up, check the total, and make the baseline table of it.
+
+        Returns
+        -------
+        BaselineTable
+            Where the agreement's task is "table"; StepError as of `run`.
+        """
+        self._refuse_missing()
+        return table_of(self.total, self.agreement, layout=table_layout(self.agreement))
+
+    @property
+    def total(self) -> Integers:
+        """The sums of what was received."""
+        return self._words.view(np.int64)
+
+    def _refuse_missing(self) -> None:
+        missing = [name for name in self.parties if name not in self.received]
+        if missing:
+            raise StepError(
+                f"the sums of {', '.join(missing)} are not in, and masks cancel in the sums of all "
+                "parties only. Wait for them, or agree on a round without them."
+            )
+
     def _fitted(self, n_waves: list[int]) -> tuple[Total, tuple[Evident, ...]]:
         """Check the total, and fit each map: by evidence, or under noise by a frozen rule."""
-        agreement, layout, words = self.agreement, layout_of(self.agreement), self._words
+        agreement, layout = self.agreement, model_layout(self.agreement)
         n_targets, noise = layout.n_targets, noise_of(agreement)
         if noise is None:
-            total = checked(layout, words.view(np.int64), n_waves=n_waves)
+            total = checked(layout, self.total, n_waves=n_waves)
             return total, tuple(fit_total(each, n_targets=n_targets) for each in total.grams)
         # all parties' noise, the colluders' too, which the promise does not count on
         scale = noise.own * len(self.parties) ** 0.5 / 4**layout.bits
         most = 12 * noise.own * len(self.parties) / 4**layout.bits
-        total = within(layout, words.view(np.int64), noise=most)
+        total = within(layout, self.total, noise=most)
         return total, (fit_noisy(total.grams[0], n_targets=n_targets, noise=scale),)
 
-    def returns(self, model: Chain) -> Iterator[Return]:
-        """Yield one return for each party, all with the same model; for `run` over files."""
+    def returns(self, model: Chain | None) -> Iterator[Return]:
+        """Yield one return for each party, all with the same model, or total of a table."""
         for party in self.received:
             yield Return(
                 party=party,
@@ -170,6 +198,7 @@ class SumsAnalyst:
                 trained_on=tuple(self.received),
                 target_carries=(),
                 simulated=False,
+                total=self.total if model is None else None,
             )
 
 

@@ -14,6 +14,7 @@ from cobasis.features.contract import Finite
 from cobasis.features.maps import FeatureMap, RandomFourier, refuse_unfit, width_under
 from cobasis.privacy.aggregate import GREEN
 from cobasis.privacy.discrete import LEAST_SCALE, MOST_SCALE, zcdp_scale
+from cobasis.protocol.baseline import TableLayout, range_problems
 from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE, DPTerms
 from cobasis.protocol.enrolment import Strict
 from cobasis.protocol.totals import Layout
@@ -52,17 +53,22 @@ class SumsTerms(Strict):
         A party with fewer takes no part.
     target_range : tuple of float or None
         Regression only: the target's low and high; values beyond are refused.
+    n_bins : int or None
+        Baseline table only: bins of each number's histogram, from its low to its high.
 
     Notes
     -----
     **Who sees what.** Public. Ranges must not come from private rows. **Cost.** None.
     """
 
-    maps: Annotated[tuple[FeatureMap, ...], Field(min_length=1, max_length=MOST_MAPS)]
+    maps: Annotated[tuple[FeatureMap, ...], Field(max_length=MOST_MAPS)] = ()
     most_rows: Rows
     most_rows_in_all: Rows
     least_rows: Annotated[int, Field(ge=0)] = 0
     target_range: tuple[Finite, Finite] | None = None
+    n_bins: Annotated[int | None, Field(ge=1, le=200, exclude_if=lambda n_bins: n_bins is None)] = (
+        None
+    )
 
 
 def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[str]:
@@ -75,16 +81,32 @@ def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[s
         yield f"{', '.join(given)} say how rows are projected, and release='sums' sends none"
     if min(len(agreement.parties), agreement.minimum_parties) < FEWEST_PARTIES:
         yield f"sums need minimum_parties={FEWEST_PARTIES} or more: a total of two tells each other"
+    if (agreement.task == "regression") != (terms.target_range is not None):
+        yield "target_range goes with a regression, and only with one"
+    if not terms.least_rows <= terms.most_rows <= terms.most_rows_in_all:
+        yield "least_rows, most_rows and most_rows_in_all are not in this order"
+    table = agreement.task == "table"
+    if table == (terms.n_bins is None) or table == bool(terms.maps):
+        yield "n_bins goes with task='table', and maps with all other tasks of sums"
+    else:
+        yield from _table_problems(agreement) if table else _model_problems(agreement, terms)
+
+
+def _table_problems(agreement: "Agreement") -> Iterator[str]:
+    """Yield why no baseline table can be made."""
+    yield from range_problems(agreement.features)
+    if agreement.dp is not None:
+        yield "[dp] is not for task='table': what counts people would take larger noise"
+
+
+def _model_problems(agreement: "Agreement", terms: SumsTerms) -> Iterator[str]:
+    """Yield why no model can be trained of maps."""
     if agreement.model != "ridge" or agreement.models not in {(), ("ridge",)}:
         yield "sums train model='ridge' alone, on each of their maps"
     if agreement.dp is not None:
         yield from _noise_problems(agreement, terms, agreement.dp)
-    if (agreement.task == "regression") != (terms.target_range is not None):
-        yield "target_range goes with a regression, and only with one"
     if terms.target_range is not None and terms.target_range[0] >= terms.target_range[1]:
         yield f"target_range={terms.target_range} does not go from low to high"
-    if not terms.least_rows <= terms.most_rows <= terms.most_rows_in_all:
-        yield "least_rows, most_rows and most_rows_in_all are not in this order"
     for each in terms.maps:
         refuse_unfit(each, agreement.features)
 
@@ -138,7 +160,7 @@ def noise_of(agreement: "Agreement") -> SumsNoise | None:
     if dp is None or agreement.sums is None:
         return None
     honest = agreement.minimum_parties - dp.colluders
-    bits = layout_of(agreement).bits
+    bits = model_layout(agreement).bits
     return _noise(dp.epsilon, dp.delta, dp.rows_per_person, honest=honest, bits=bits)
 
 
@@ -158,7 +180,7 @@ def guarantee_of(agreement: "Agreement") -> str:
         return ""
     if noise is None:
         return dp.statement(basis=agreement.basis)
-    bits = 2 * layout_of(agreement).bits
+    bits = 2 * model_layout(agreement).bits
     share = "row" if dp.rows_per_person == 1 else f"{dp.rows_per_person} rows"
     return (
         f"differential privacy, epsilon {dp.epsilon:g}, delta {dp.delta:g}, features and labels, "
@@ -195,8 +217,25 @@ def may_leave_out(agreement: "Agreement") -> bool:
     )
 
 
-def layout_of(agreement: "Agreement") -> Layout:
+def layout_of(agreement: "Agreement") -> Layout | TableLayout:
     """Return where each sum stands in a message."""
+    terms = terms_of(agreement)
+    return model_layout(agreement) if terms.n_bins is None else table_layout(agreement)
+
+
+def table_layout(agreement: "Agreement") -> TableLayout:
+    """Return where each sum of a baseline table stands."""
+    terms = terms_of(agreement)
+    return TableLayout(
+        features=agreement.features,
+        n_bins=terms.n_bins or 0,
+        n_groups=len(agreement.classes) or 1,
+        most_rows=terms.most_rows_in_all,
+    )
+
+
+def model_layout(agreement: "Agreement") -> Layout:
+    """Return where each sum stands that a model is made of."""
     terms = terms_of(agreement)
     return Layout(
         n_features=tuple(width_under(each, agreement.features) for each in terms.maps),

@@ -21,7 +21,7 @@ Words = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]
 
 FORMAT = "cobasis/sums/1"
-MOST_BITS, _SIGNED_BITS, _EXACT_BITS = 20, 62, 53
+MOST_BITS, SIGNED_BITS, _EXACT_BITS = 20, 62, 53
 _ROUNDING = 1e-9
 """How far beyond 1 a number may be, and a smallest eigenvalue below zero relative to the trace."""
 
@@ -41,7 +41,7 @@ class Layout:
     @property
     def bits(self) -> int:
         """By which power of two numbers are multiplied: no total leaves 62 bits."""
-        return min(MOST_BITS, (_SIGNED_BITS - (self.most_rows - 1).bit_length()) // 2)
+        return min(MOST_BITS, (SIGNED_BITS - (self.most_rows - 1).bit_length()) // 2)
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -139,7 +139,7 @@ def checked(layout: Layout, words: Integers, *, n_waves: Iterable[int]) -> Total
             good &= bool((lengths >= n_rows * (1 / half - lost)).all())
         good = good and _is_gram(table.astype(np.float64))
     if not good:
-        raise _void()
+        raise void()
     grams = tuple(each.astype(np.float64) / unit for each in tables)
     return Total(layout=layout, n_rows=n_rows, grams=grams)
 
@@ -152,11 +152,12 @@ def within(layout: Layout, words: Integers, *, noise: float) -> Total:
     unit, tables = 1 << 2 * layout.bits, [*layout.tables(words)]
     grams = tuple(each.astype(np.float64) / unit for each in tables)
     if any(np.abs(each).max() > layout.most_rows + noise for each in grams):
-        raise _void()
+        raise void()
     return Total(layout=layout, n_rows=0, grams=grams)
 
 
-def _void() -> MessageError:
+def void() -> MessageError:
+    """Return the error of a total that no rows have."""
     return MessageError(
         "these parties' sums add up to what no rows have: a file is of another round or attempt, "
         "was masked for other parties, or holds wrong sums. Nobody can say whose it is. Ask all "

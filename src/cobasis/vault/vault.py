@@ -58,12 +58,13 @@ class Accepted(Hidden):
     model_sha256: str = ""  # the same at every party
     others: bytes | None = None  # a model file too, trained without this party
     card: bytes = b""  # as it came; empty in what an earlier version accepted
+    total: bytes | None = None  # of a baseline table: everybody's sums, as int64
     local: bytes | None = None  # what the model became here, over the party's own columns
     chosen: str | None = None  # None where nothing was compared
     orthogonality: float | None = None  # how far G'G is from I where the method makes rotations
 
 
-_FILES = ("model", "others", "card", "local")
+_FILES = ("model", "others", "card", "total", "local")
 _MASKS = "masks/key"  # in a folder of its own, which is destroyed at one moment
 
 

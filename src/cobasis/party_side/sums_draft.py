@@ -1,0 +1,180 @@
+"""What an agreement on sums says of maps, rows and noise, by words and from a baseline table."""
+
+from collections.abc import Callable, Collection
+from functools import partial
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cobasis.errors import FeatureError, OptionError
+from cobasis.features.contract import Feature, NumericFeature, width_of
+from cobasis.features.encoder import encode, encoded_columns
+from cobasis.features.maps import Columns, FeatureMap, Mixed, RandomFourier
+from cobasis.linalg.arrays import Matrix
+from cobasis.party_side.draft import DIGITS, Features, pairs_of, problem_of, read_number
+from cobasis.protocol.baseline import BaselineTable, NumberSummary, WordSummary
+from cobasis.protocol.dp_terms import DPTerms
+from cobasis.protocol.sums_terms import SumsTerms
+from cobasis.tables.sources import source_of
+
+Public = Callable[[Features], Matrix] | None
+"""What gives public rows, encoded by some features."""
+
+N_BINS, _GRID = 20, 1000
+"""Bins of a baseline table where nobody says how many; rows that stand for all of one."""
+
+
+def sums_of_words(
+    words: str | None, features: Features | None, *, public: Public, task: str
+) -> dict[str, SumsTerms]:
+    """Return the terms of masked sums by words of a command line, as a field; none without."""
+    if words is None:
+        return {}
+    kinds = dict.fromkeys(("most_rows", "most_rows_in_all", "least_rows", "n_bins"), int)
+    try:
+        said = dict(pairs_of(words))
+        usual = "" if task == "table" else "rff"
+        maps, target = said.pop("maps", usual).split("+"), said.pop("target_range", "")
+        waves = read_number("waves", said.pop("waves", "500"), kind=int)
+        bandwidth = said.pop("bandwidth", "")
+        given: dict[str, Any] = {
+            name: read_number(name, value, kind=kinds[name]) for name, value in said.items()
+        }
+        if target:
+            low, _, high = target.partition(":")
+            given["target_range"] = tuple(read_number("target_range", x) for x in (low, high))
+        how: Any = {"waves": waves, "bandwidth": bandwidth}
+        found = [_maps(each.strip(), features or (), public, **how) for each in maps if each]
+        made = [each for some in found for each in some]
+        given |= {"n_bins": N_BINS, **given} if task == "table" else {}
+        return {"sums": SumsTerms(maps=tuple(made), **given)}
+    except (ValueError, KeyError) as error:
+        problem = f"it has no {error}" if isinstance(error, KeyError) else problem_of(error)
+        raise OptionError(
+            f"--sums cannot be read: {problem}. Write it as maps=rff+mixed,waves=200,most_rows=900,"
+            "most_rows_in_all=3000,least_rows=100,target_range=0:30; "
+            "docs/reference/agreement.md lists its terms."
+        ) from None
+
+
+def _maps(
+    kind: str, features: Features, public: Public, *, waves: int, bandwidth: str
+) -> list[FeatureMap]:
+    """Return the maps of a kind: of random features three bandwidths, one of others."""
+    if kind == "columns":
+        return [Columns()]
+    if kind == "rff":  # about the spread of rows whose columns have agreed scales
+        spread = sqrt(width_of(features) / 2)
+        given = [read_number("bandwidth", bandwidth)] if bandwidth else []
+        sizes = given or [share * spread for share in (0.5, 1.0, 2.0)]
+        return [RandomFourier(n_waves=waves, bandwidth=size) for size in sizes]
+    if kind != "mixed":
+        raise ValueError(f"a map '{kind}' does not exist; there are columns, rff and mixed")
+    if public is None:
+        raise ValueError(
+            "the knots of mixed are made of a public table, --columns FILE, or of a baseline "
+            "table, --from-sums FOLDER"
+        )
+    return [Mixed.from_public_rows(public(features), n_waves=waves)]
+
+
+def public_rows(table: BaselineTable | None, example: Path | None) -> Public:
+    """Return what gives rows for knots: of a baseline table, or of an example."""
+    if table is not None:
+        return partial(_rows_of_table, table)
+    return None if example is None else partial(_rows_of_example, example)
+
+
+def _rows_of_example(example: Path, features: Features) -> Matrix:
+    """Return a public table's rows, encoded."""
+    source = source_of(example, party="example", features=features)
+    table = source.collect(*(pl.col(each.name) for each in features))
+    return encode(table, features, party="example")
+
+
+def read_table(folder: Path) -> BaselineTable:
+    """Read the baseline table that `accept` or `run` wrote into a folder."""
+    path = folder / "table.json" if folder.is_dir() else folder
+    try:
+        return BaselineTable.read(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise OptionError(
+            f"--from-sums '{folder}' is no baseline table: {_first_line(error)}. Give the folder "
+            "that 'cobasis accept' wrote at the end of a round with task='table'."
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]
+
+
+def features_of_table(
+    table: BaselineTable | None, *, leave_out: Collection[str | None], missing: str = ""
+) -> Features:
+    """Describe columns by a baseline table: centre and scale are mean and deviation of all rows."""
+    if table is None:
+        return ()
+    found: list[Feature] = []
+    source = f"sums of round {table.round_id}"[:200]
+    for each in table.columns:
+        if each.feature.name in leave_out:
+            continue
+        if isinstance(each, WordSummary):
+            found.append(each.feature.model_copy(update={"source": source}))
+            continue
+        centre, scale = (  # of few digits, as those of an example
+            float(f"{figure or 0.0:.{DIGITS}g}") for figure in (each.means[0], each.deviations[0])
+        )
+        told: dict[str, Any] = {"centre": centre, "scale": scale or 1.0, "source": source}
+        blank = each.feature.missing == "fill" and (any(each.blanks) or missing == "fill")
+        told |= (
+            {"missing": "fill", "fill": centre} if blank else {"missing": "refuse", "fill": None}
+        )
+        found.append(each.feature.model_copy(update=told))
+    return tuple(found)
+
+
+def _rows_of_table(table: BaselineTable, features: Features) -> Matrix:
+    """Return encoded rows whose columns are spread as a baseline table says, each by itself."""
+    shares, columns = (np.arange(_GRID) + 0.5) / _GRID, dict[tuple[str, int | None], Matrix]()
+    for each in table.columns:
+        name = each.feature.name
+        if isinstance(each, NumberSummary):
+            columns[name, None] = np.array([each.quantile(share) for share in shares], dtype=float)
+        else:
+            for at, count in enumerate(each.counts[0]):
+                columns[name, at] = (shares < count / max(1, table.n_rows[0])).astype(float)
+    found = []
+    for one in encoded_columns(features):
+        values = columns.get((one.feature.name, one.level))
+        if values is None:
+            raise FeatureError(
+                f"the baseline table has no column '{one.feature.name}', so no knots can be made "
+                "of it. Leave the column out, or the map mixed."
+            )
+        if isinstance(one.feature, NumericFeature):
+            values = (values - one.feature.centre) / one.feature.scale
+        found.append(values)
+    return np.column_stack(found)
+
+
+def dp_of_words(words: str, sums: SumsTerms | None = None) -> DPTerms:
+    """Return the terms of noise with a guarantee by words of a command line."""
+    kind = {"most_rows": int, "rows_per_person": int, "labels": str, "adjacency": str}
+    kind["colluders"] = int
+    try:
+        given: dict[str, Any] = {
+            name: read_number(name, value, kind=kind.get(name, float))
+            for name, value in pairs_of(words)
+        }
+        once = given.get("epsilon", 0.0) + given.get("label_epsilon", 0.0)
+        summed = {} if sums is None else {"radius": 1.0, "most_rows": sums.most_rows}
+        return DPTerms(**{"lifetime_epsilon": once, **summed, **given})
+    except ValueError as error:
+        raise OptionError(
+            f"--dp cannot be read: {problem_of(error)}. Write it as epsilon=8,radius=2,"
+            "most_rows=900,labels=public; docs/reference/agreement.md lists its terms."
+        ) from None

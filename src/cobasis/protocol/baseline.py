@@ -1,0 +1,289 @@
+"""The baseline table: counts, means and histograms of columns, over all parties' rows.
+
+A round of its own sums a few numbers of each row: a one; of a number its value and its square, on
+the agreed range, and a one in its bin; of a word a one at its level. Nothing of two columns
+together is summed.
+"""
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from cobasis.errors import FeatureError
+from cobasis.features.contract import CategoryFeature, Feature, NumericFeature, width_of
+from cobasis.linalg.arrays import Matrix
+from cobasis.protocol.enrolment import Strict
+from cobasis.protocol.totals import SIGNED_BITS, Integers, cut, void
+from cobasis.strict_json import canonical_json, json_object
+
+if TYPE_CHECKING:
+    from cobasis.protocol.agreement import Agreement
+
+FORMAT: Literal["cobasis/table/1"] = "cobasis/table/1"
+_MOST_BITS = 40
+_ROUNDING = 1e-9
+
+Figures = tuple[float | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableLayout:
+    """Where each sum stands: group by group, a one for each row and then column by column."""
+
+    features: tuple[Feature, ...]
+    n_bins: int
+    n_groups: int
+    most_rows: int  # of all parties together
+
+    @property
+    def bits(self) -> int:
+        """By which power of two numbers are multiplied: no total leaves 62 bits."""
+        return min(_MOST_BITS, SIGNED_BITS - (self.most_rows - 1).bit_length())
+
+    @property
+    def n_features(self) -> tuple[int, ...]:
+        """How many numbers are summed of a row."""
+        numbers = sum(isinstance(each, NumericFeature) for each in self.features)
+        return (width_of(self.features) + numbers * (self.n_bins + 1),)
+
+    @property
+    def n_words(self) -> int:
+        """How many integers a message holds."""
+        return self.n_groups * (1 + self.n_features[0])
+
+    def digest(self) -> bytes:
+        """Return what all parties' masks are bound to; columns are in the agreement's digest."""
+        told = {"format": FORMAT, "n_bins": self.n_bins, "n_groups": self.n_groups}
+        return hashlib.sha256(canonical_json({**told, "most_rows": self.most_rows})).digest()
+
+    def parts(self, sums: Integers) -> Iterator[tuple[Feature, Integers]]:
+        """Yield each column's part of sums, of shape (n_groups, n_numbers)."""
+        table, at = sums.reshape(self.n_groups, -1), 1
+        for each in self.features:
+            stop = at + width_of([each])
+            stop += self.n_bins + 1 if isinstance(each, NumericFeature) else 0
+            yield each, table[:, at:stop]
+            at = stop
+
+    def added(self, rows: Matrix, groups: npt.NDArray[np.generic]) -> Integers:
+        """Add up encoded rows, each in its group."""
+        parts, at = [np.ones((len(rows), 1))], 0
+        for each in self.features:
+            some = rows[:, at : at + width_of([each])]
+            at += some.shape[1]
+            parts.append(
+                _summands(some, each, n_bins=self.n_bins) if each.kind == "number" else some
+            )
+        whole = cut(np.hstack(parts), bits=self.bits).astype(np.int64)
+        found = [whole[groups == group].sum(axis=0) for group in range(self.n_groups)]
+        return np.concatenate(found)
+
+    def small_cells(self, sums: Integers, *, few: int) -> int:
+        """Count levels and bins that have some people, and fewer than a few."""
+        unit, found = 1 << self.bits, 0
+        for each, part in self.parts(sums):
+            counts = part[:, 2 * (each.kind == "number") :] // unit
+            found += int(np.count_nonzero((counts > 0) & (counts < few)))
+        return found
+
+
+def _summands(column: Matrix, each: Feature, *, n_bins: int) -> Matrix:
+    """Return value, square and bin of numbers; all 0 where the agreed fill stands for a blank."""
+    if not isinstance(each, NumericFeature):
+        raise TypeError
+    low, high = _range(each)
+    values = column[:, 0] * each.scale + each.centre
+    placed = (2 * values - low - high) / (high - low)
+    if each.fill is None:
+        blank = np.zeros(len(values), dtype=bool)
+    else:  # which lies outside the range, so no value is taken for it
+        blank = np.abs(values - each.fill) <= _ROUNDING * (high - low)
+    if not (np.abs(placed[~blank]) <= 1 + _ROUNDING).all():
+        raise FeatureError(
+            f"column '{each.name}' has values outside its agreed range from {low:g} to {high:g}, "
+            "so its sum would have no bound. Correct them, or agree on a range that holds them."
+        )
+    placed = np.where(blank, 0.0, np.clip(placed, -1.0, 1.0))
+    bins = np.minimum((placed + 1) * (n_bins / 2), n_bins - 1).astype(np.int64)
+    return np.column_stack([placed, placed**2, np.eye(n_bins)[bins] * ~blank[:, None]])
+
+
+def _range(each: NumericFeature) -> tuple[float, float]:
+    """Return from where to where a number goes; `range_problems` has seen that it has a range."""
+    return float(each.low or 0.0), float(each.high or 0.0)
+
+
+def range_problems(features: Sequence[Feature]) -> Iterator[str]:
+    """Yield why columns cannot be counted."""
+    for each in features:
+        if isinstance(each, NumericFeature):
+            low, high = each.low, each.high
+            if low is None or high is None or low == high:
+                yield f"column '{each.name}' has no range from low to high to be summed on"
+            elif each.fill is not None and low <= each.fill <= high:
+                yield (
+                    f"fill={each.fill:g} of column '{each.name}' lies in its range, where a "
+                    "blank could not be told from a value: take one below low"
+                )
+
+
+class NumberSummary(Strict):
+    """A column of numbers; a figure for each group of rows."""
+
+    feature: NumericFeature
+    blanks: tuple[int, ...]
+    means: Figures
+    deviations: Figures  # of a sample
+    bins: tuple[tuple[int, ...], ...]  # of one width, from low to high
+    difference: float | None  # the largest of two groups, in standard deviations
+
+    def quantile(self, share: float, *, group: int = 0) -> float | None:
+        """Return about where a share of the values lies below, straight within a bin."""
+        low, high = _range(self.feature)
+        edges = np.linspace(low, high, len(self.bins[group]) + 1)
+        counted = np.concatenate([[0], np.cumsum(self.bins[group])])
+        if not counted[-1]:
+            return None
+        return float(np.interp(share * counted[-1], counted, edges))
+
+
+class WordSummary(Strict):
+    """A column of words; counts for each group of rows."""
+
+    feature: CategoryFeature
+    counts: tuple[tuple[int, ...], ...]  # of each level, in their order
+    difference: float | None
+
+
+Summary = NumberSummary | WordSummary
+
+
+class BaselineTable(Strict):
+    """Counts, means, standard deviations and histograms of all parties' rows.
+
+    Attributes
+    ----------
+    round_id, agreement : str
+        Of which round, and its agreement's digest.
+    groups : tuple of str
+        "all", and then the label's classes where the agreement has a label.
+    n_rows : tuple of int
+        Of each group.
+    columns : tuple of NumberSummary or WordSummary
+        In the agreement's order.
+
+    Notes
+    -----
+    **Who sees what.** Parties and analyst see all of it. A level of few people shows them.
+    **Cost.** None.
+    """
+
+    format: Literal["cobasis/table/1"] = FORMAT
+    round_id: str
+    agreement: str
+    groups: tuple[str, ...]
+    n_rows: tuple[int, ...]
+    columns: Annotated[tuple[Summary, ...], Field(min_length=1)]
+
+    @classmethod
+    def read(cls, text: bytes) -> Self:
+        """Read what ``model_dump_json`` wrote; ValueError where it is something else."""
+        json_object(text)
+        return cls.model_validate_json(text)
+
+
+def table_of(words: Integers, agreement: "Agreement", *, layout: TableLayout) -> BaselineTable:
+    """Return the table of a total, or refuse what no rows can add up to."""
+    sums = words.reshape(layout.n_groups, -1)
+    if layout.n_groups > 1:
+        sums = np.vstack([sums.sum(axis=0), sums])
+    whole, unit = replace(layout, n_groups=len(sums)), 1 << layout.bits
+    counts = sums[:, 0] // unit
+    good = not (sums[:, 0] % unit).any() and 0 < counts[0] <= layout.most_rows
+    good = good and bool((counts >= 0).all())
+    if not (good and all(_fits(*each, counts=counts, unit=unit) for each in whole.parts(sums))):
+        raise void()
+    return BaselineTable(
+        round_id=agreement.round_id,
+        agreement=agreement.digest().hex(),
+        groups=("all", *(map(str, agreement.classes) if layout.n_groups > 1 else ())),
+        n_rows=tuple(counts.tolist()),
+        columns=tuple(_summary(*each, counts=counts, unit=unit) for each in whole.parts(sums)),
+    )
+
+
+def _fits(each: Feature, part: Integers, *, counts: Integers, unit: int) -> bool:
+    """Tell whether rows can add up to a column's part: counts, and squares that go with values."""
+    first = 2 * (each.kind == "number")
+    cells = part[:, first:]
+    rows = cells.sum(axis=1) // unit
+    good = not (cells % unit).any() and bool((cells >= 0).all() and (rows <= counts).all())
+    if not (good and first):
+        return good
+    # Cutting moves each value and each square towards zero by less than one unit.
+    values, squares, lost = part[:, 0] / unit, part[:, 1] / unit, rows / unit + _ROUNDING
+    good = bool((squares <= rows + lost).all())
+    return good and bool((values**2 <= rows * (squares + lost) * (1 + _ROUNDING)).all())
+
+
+def _summary(each: Feature, part: Integers, *, counts: Integers, unit: int) -> Summary:
+    """Return a column's figures, first of all rows, then of each group."""
+    if isinstance(each, CategoryFeature):
+        cells = part // unit
+        if each.base is not None:  # has no column of its own
+            cells = np.insert(cells, each.code(each.base), counts - cells.sum(axis=1), axis=1)
+        shares = cells / np.maximum(counts, 1)[:, None]
+        return WordSummary(
+            feature=each,
+            counts=tuple(map(tuple, cells.tolist())),
+            difference=_largest(_apart(*two) for two in combinations(shares[1:], 2)),
+        )
+    low, high = _range(each)
+    bins, half = part[:, 2:] // unit, (high - low) / 2
+    rows = bins.sum(axis=1)
+    values, squares = part[:, 0] / unit, part[:, 1] / unit
+    means = values / np.maximum(rows, 1)
+    spreads = np.maximum(squares - rows * means**2, 0.0) / np.maximum(rows - 1, 1)
+    pairs = combinations(zip(means[1:].tolist(), spreads[1:].tolist(), strict=True), 2)
+    return NumberSummary(
+        feature=each,
+        blanks=tuple((counts - rows).tolist()),
+        means=_where(rows > 0, means * half + (low + high) / 2),
+        deviations=_where(rows > 1, np.sqrt(spreads) * half),
+        bins=tuple(map(tuple, bins.tolist())),
+        difference=_largest(
+            abs(one - two) / (spread / 2) ** 0.5 if (spread := of_one + of_two) else 0.0
+            for (one, of_one), (two, of_two) in pairs
+        ),
+    )
+
+
+def _where(known: npt.NDArray[np.bool_], figures: Matrix) -> Figures:
+    """Return figures, None where there is none."""
+    return tuple(float(each) if it_is else None for each, it_is in zip(figures, known, strict=True))
+
+
+def _largest(found: Iterable[float]) -> float | None:
+    """Return the largest; None of no two groups."""
+    return max(map(float, found), default=None)
+
+
+def _apart(one: Matrix, two: Matrix) -> float:
+    """Return the standardised difference of two groups' shares of levels (Yang and Dalton 2012)."""
+    apart, spread = (one - two)[1:], (_covariance(one) + _covariance(two)) / 2
+    squared = float(apart @ np.linalg.pinv(spread) @ apart)
+    return math.sqrt(max(0.0, squared))
+
+
+def _covariance(shares: Matrix) -> Matrix:
+    """Return that of the indicators of all levels but the first."""
+    some = shares[1:]
+    covariance: Matrix = np.diag(some) - np.outer(some, some)
+    return covariance

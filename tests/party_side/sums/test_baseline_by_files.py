@@ -1,0 +1,138 @@
+"""A baseline table by files: the same at every party, and the next agreement is made of it."""
+
+import polars as pl
+import pytest
+
+from cobasis import Mixed, NumericFeature, SumsTerms
+from cobasis.bundle.messages import enclose_return
+from cobasis.cli.questions import asked
+from cobasis.errors import BundleError, DifferenceError, MessageError, OptionError, StepError
+from cobasis.party_side.accept import accept, table_in
+from cobasis.party_side.audit import audited
+from cobasis.party_side.predict import usable
+from cobasis.party_side.send import projected
+from cobasis.report.table import rows_of, small_cells, write_table
+from party_side.sites import FEATURES, ready_from
+from party_side.summing import NAMES
+
+COUNTED = (
+    *(
+        each.model_copy(update={"low": -20.0, "high": 20.0, "fill": -60.0})
+        for each in FEATURES[:-1]
+    ),
+    FEATURES[-1],
+)
+FIELDS = {
+    "task": "table",
+    "model": None,
+    "features": COUNTED,
+    "sums": SumsTerms(n_bins=40, most_rows=200, most_rows_in_all=800),
+}
+
+
+@pytest.fixture
+def counting(make):
+    return make(**FIELDS)
+
+
+def table_of(site, name):
+    site.sent()
+    site.run()
+    return table_in(site.session(name), site.accept(name))
+
+
+def test_every_party_gets_the_table_of_all_rows_and_no_model(counting):
+    counting.sent()
+    made = counting.run()
+    for name in NAMES:
+        found = table_in(counting.session(name), counting.accept(name))
+        assert found == made.concluded.table
+    sent = [ready_from(counting.session(name), counting.table(name)).rows for name in NAMES]
+    frames = [
+        pl.read_csv(counting.table(name)).filter(~rows.held)
+        for name, rows in zip(NAMES, sent, strict=True)
+    ]
+    pooled, found = pl.concat(frames), made.concluded.table
+    assert found.n_rows == tuple(
+        len(each) for each in (pooled, *(pooled.filter(died=x) for x in (0, 1)))
+    )
+    age = found.columns[0]
+    assert age.means[0] == pytest.approx(pooled["age"].mean(), abs=1e-7)
+    assert found.columns[2].blanks[0] == pooled["lactate"].null_count()
+    card = counting.session("north").round.accepted().card
+    assert b'"gives":"table"' in card
+    with pytest.raises(StepError, match="was for a table"):
+        usable(counting.session("north"))
+
+
+def test_the_audit_counts_ones_own_small_cells_before_anything_leaves(counting):
+    with projected(ready_from(counting.session("north"), counting.table("north"))) as made:
+        findings = {each.id: each for each in audited(made).report.findings}
+    cells = findings["S3"]
+    assert cells.grade == "amber"
+    assert cells.figures["small_cells"] == made.party.small_cells > 0
+    assert "in each bin of each number" in cells.words
+
+
+def test_sums_of_the_same_rows_may_follow_and_of_others_not(counting, make):
+    table_of(counting, "north")
+    counting.desk().news.unlink()
+    (counting.root / "north.sums").unlink()
+    make(round_id="icu-2027").send("north")
+    last = make(round_id="icu-2028")
+    (counting.root / "north.sums").unlink()
+    with pytest.raises(DifferenceError, match="icu-202"):
+        last.send("north", change=lambda frame: frame.head(110))
+
+
+def test_a_return_with_a_wrong_total_or_none_is_refused(counting, monkeypatch):
+    counting.sent()
+    wrong = {"none": None, "short": slice(0, 4), "impossible": slice(None)}
+    for kind, part in wrong.items():
+
+        def enclosed(returned, kind=kind, part=part, **more):
+            total = None if part is None else returned.total[part] + (kind == "impossible")
+            object.__setattr__(returned, "total", total)
+            return enclose_return(returned, **more)
+
+        monkeypatch.setattr("cobasis.analyst_side.run.enclose_return", enclosed)
+        for path in (counting.root / "out").glob("*"):
+            path.unlink()
+        counting.run()
+        with pytest.raises((BundleError, MessageError)):
+            accept(counting.session("north"), counting.root / "out" / "icu.north.1-return")
+        assert counting.session("north").round.accepted() is None
+
+
+def test_a_table_is_written_for_people_for_papers_and_for_programs(counting, tmp_path):
+    table = table_of(counting, "east")
+    page = write_table(table, tmp_path / "table").read_text()
+    csv = pl.read_csv(tmp_path / "table" / "table.csv")
+    assert csv.columns[1:] == ["all", "0", "1", "difference"]
+    assert len(csv) + 1 == len([*rows_of(table)])
+    assert f"{small_cells(table)} cells or bins" in page
+    assert "http" not in page
+
+
+def test_the_next_agreement_takes_centres_scales_and_knots_from_the_table(counting, tmp_path):
+    table = table_of(counting, "east")
+    folder = write_table(table, tmp_path / "table").parent
+    told = {"from_sums": folder, "task": "classification", "label": "died", "id": "patient"}
+    told |= {"classes": "0,1", "purpose": "study", "leave_out": "weight"}
+    told |= {"sums": "maps=mixed,waves=10,most_rows=200,most_rows_in_all=800"}
+    fields = asked(told, 4)
+    age, *_, ward = fields["features"]
+    found = table.columns[0]
+    assert isinstance(age, NumericFeature)
+    assert age.centre == pytest.approx(found.means[0], rel=1e-2, abs=1e-3)
+    assert age.scale == pytest.approx(found.deviations[0], rel=1e-2)
+    assert (age.low, age.high) == (-20.0, 20.0)
+    assert age.missing == "refuse"  # the table has no blanks
+    assert ward.values == ("icu", "surgery")
+    assert "weight" not in {each.name for each in fields["features"]}
+    [mixed] = fields["sums"].maps
+    assert isinstance(mixed, Mixed)
+    middle = mixed.knots[0][16] * age.scale + age.centre
+    assert middle == pytest.approx(found.quantile(0.5), abs=1.0)
+    with pytest.raises(OptionError, match="is no baseline table"):
+        asked({**told, "from_sums": tmp_path / "nowhere"}, 4)

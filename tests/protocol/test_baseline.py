@@ -1,0 +1,202 @@
+"""A baseline table by masked sums is that of the pooled rows, and refuses what no rows have."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.metrics import roc_auc_score
+
+from cobasis import Agreement, CategoryFeature, NumericFeature, SumsTerms
+from cobasis.errors import AgreementError, FeatureError, MessageError, StepError
+from cobasis.features.encoder import encode
+from cobasis.privacy.aggregate import TABLE
+from cobasis.protocol.baseline import BaselineTable, TableLayout, table_of
+from cobasis.protocol.masks import SumsParty
+from cobasis.protocol.sums import SumsAnalyst
+from cobasis.protocol.sums_terms import table_layout
+from protocol.summed import KEYS, NAMES, PUBLIC
+
+LACTATE = NumericFeature(name="lactate", low=0.0, high=30.0, missing="fill", fill=-30.0)
+FEATURES = (
+    NumericFeature(name="age", centre=64.0, scale=46.0, low=18.0, high=110.0),
+    LACTATE,
+    CategoryFeature(name="sex", values=("female", "male"), base="female"),
+    CategoryFeature(name="ward", values=("icu", "other"), unknown="other", missing="level"),
+)
+FIELDS = {
+    "round_id": "who-2026",
+    "parties": NAMES,
+    "features": FEATURES,
+    "task": "table",
+    "release": "sums",
+    "minimum_parties": 3,
+    "sums": SumsTerms(n_bins=8, most_rows=90, most_rows_in_all=200),
+}
+WHOLE = Agreement(**FIELDS)
+GROUPED = WHOLE.model_copy(update={"label": "died", "classes": ("no", "yes")})
+
+
+def people(name, *, n_rows=60):
+    """An ugly table: blanks, words that are not agreed, an end of a range."""
+    rng = np.random.default_rng(NAMES.index(name))
+    blank, values = rng.random(n_rows) < 0.2, 30.0 * rng.random(n_rows) ** 3
+    lactate = [None if none else value for none, value in zip(blank, values, strict=True)]
+    return pl.DataFrame(
+        {
+            "age": [18.0, 110.0, *rng.uniform(18, 110, n_rows - 2).round(1)],
+            "lactate": lactate,
+            "sex": rng.choice(["female", "male"], n_rows),
+            "ward": rng.choice(["icu", "other", "hall", ""], n_rows),
+        }
+    )
+
+
+def deaths(name, *, n_rows=60):
+    return np.random.default_rng(7 + NAMES.index(name)).choice(["no", "yes"], n_rows)
+
+
+def analyst(agreement, tables=None):
+    """The analyst who has everybody's masked sums."""
+    made = SumsAnalyst(agreement, keys=PUBLIC)
+    for name in NAMES:
+        party = SumsParty(name, agreement=agreement, key=KEYS[name], keys=PUBLIC)
+        table = people(name) if tables is None else tables[name]
+        made.receive(party.prepare(table, deaths(name) if agreement.label else None))
+    return made
+
+
+@pytest.mark.parametrize("agreement", [WHOLE, GROUPED], ids=["all", "by label"])
+def test_a_table_is_that_of_the_pooled_rows(agreement):
+    found = analyst(agreement).count()
+    pooled = pl.concat([people(name) for name in NAMES])
+    labels = np.concatenate([deaths(name) for name in NAMES])
+    wanted = {"all": pooled} | {each: pooled.filter(labels == each) for each in agreement.classes}
+    assert found.groups == tuple(wanted)
+    assert found.n_rows == tuple(map(len, wanted.values()))
+    ages, lactates, sexes, wards = found.columns
+    for place, rows in enumerate(wanted.values()):
+        for summary, width in ((ages, 92), (lactates, 30)):
+            column = rows[summary.feature.name]
+            known = column.drop_nulls().to_numpy()
+            assert summary.blanks[place] == column.null_count()
+            assert abs(summary.means[place] - known.mean()) < 1e-9 * width
+            assert abs(summary.deviations[place] - known.std(ddof=1)) < 1e-8 * width
+            low, high = summary.feature.low, summary.feature.high
+            counts = np.histogram(known, bins=8, range=(low, high))[0]
+            np.testing.assert_array_equal(summary.bins[place], counts)
+            assert abs(summary.quantile(0.5, group=place) - np.median(known)) <= (high - low) / 8
+        female = rows.filter(pl.col("sex") == "female").height
+        assert sexes.counts[place] == (female, len(rows) - female)
+        told = [rows.filter(pl.col("ward") == word).height for word in ("icu", "other", "hall", "")]
+        assert list(wards.counts[place]) == told
+    assert BaselineTable.read(found.model_dump_json().encode()) == found
+
+
+def test_differences_of_groups_are_in_standard_deviations():
+    found = analyst(GROUPED).count()
+    age, _, sex, ward = found.columns
+    (_, no, yes), (_, one, two) = age.means, age.deviations
+    assert age.difference == pytest.approx(abs(no - yes) / ((one**2 + two**2) / 2) ** 0.5)
+    share_no, share_yes = (sex.counts[at][1] / found.n_rows[at] for at in (1, 2))
+    spread = (share_no * (1 - share_no) + share_yes * (1 - share_yes)) / 2
+    assert sex.difference == pytest.approx(abs(share_no - share_yes) / spread**0.5)
+    assert ward.difference > 0
+    assert all(each.difference is None for each in analyst(WHOLE).count().columns)
+
+
+def test_one_partys_message_is_random_words():
+    party = SumsParty("north", agreement=WHOLE, key=KEYS["north"], keys=PUBLIC)
+    words = party.prepare(people("north"), None).words
+    assert len({*words.tolist()}) == len(words)
+    assert party.small_cells == sum(
+        0 < count < 5
+        for rows in [people("north")]
+        for column, edges in (("age", (18, 110)), ("lactate", (0, 30)))
+        for count in np.histogram(rows[column].drop_nulls().to_numpy(), bins=8, range=edges)[0]
+    )
+
+
+WRONG = {
+    "a count of a half": (0, 1 << 39),
+    "no rows": (0, -180 << 40),
+    "more rows than agreed": (0, 200 << 40),
+    "a mean beyond the range": (1, 181 << 40),
+    "squares without values": (2, -181 << 40),
+    "squares beyond one": (2, 181 << 40),
+    "a bin below zero": (3, -181 << 40),
+    "half a person in a bin": (3, 1 << 39),
+    "more people in a column than rows": (3, 181 << 40),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_a_total_that_no_rows_have_is_void(kind):
+    place, change = WRONG[kind]
+    words = analyst(WHOLE).total.copy()
+    table_of(words, WHOLE, layout=table_layout(WHOLE))
+    words[place] += change
+    with pytest.raises(MessageError, match="what no rows have"):
+        table_of(words, WHOLE, layout=table_layout(WHOLE))
+
+
+def test_a_missing_party_leaves_no_table():
+    made = SumsAnalyst(WHOLE, keys=PUBLIC)
+    with pytest.raises(StepError, match="not in"):
+        made.count()
+
+
+def test_a_value_outside_the_range_is_refused_and_is_no_blank():
+    wrong = people("north").with_columns(lactate=pl.lit(-29.0))
+    with pytest.raises(FeatureError, match="'lactate' has values outside"):
+        SumsParty("north", agreement=WHOLE, key=KEYS["north"], keys=PUBLIC).prepare(wrong, None)
+
+
+CONTRADICTIONS = {
+    "a model": ({"model": "ridge"}, "these have none"),
+    "rows": ({"release": "rows"}, "goes with release='sums'"),
+    "no bins": ({"sums": SumsTerms(most_rows=9, most_rows_in_all=9)}, "n_bins goes with"),
+    "no range": ({"features": (NumericFeature(name="age"),)}, "has no range"),
+    "a fill in the range": (
+        {"features": (LACTATE.model_copy(update={"fill": 3.0}),)},
+        "lies in its range",
+    ),
+    "a label without classes": ({"label": "died"}, "at least two classes"),
+}
+
+
+@pytest.mark.parametrize("kind", CONTRADICTIONS)
+def test_what_cannot_be_counted_is_refused_in_the_agreement(kind):
+    changes, words = CONTRADICTIONS[kind]
+    with pytest.raises(AgreementError, match=words):
+        Agreement(**{**FIELDS, **changes})
+
+
+def membership(n_columns, n_rows, *, rng):
+    """How well a person is told to be in a table's total, and rows for each sum of it."""
+    table = rng.permutation(load_digits().data)[:, rng.permutation(64)[:n_columns]]
+    features = tuple(NumericFeature(name=f"x{at}", low=0.0, high=16.0) for at in range(n_columns))
+    layout = TableLayout(features=features, n_bins=20, n_groups=1, most_rows=2000)
+    rows = encode(table, features, party="north")
+    one_each = replace(layout, n_groups=len(rows))
+    told = one_each.added(rows, np.arange(len(rows))).reshape(len(rows), -1)[:, 1:] / 2**40
+    inside, outside, others = np.split(told, [n_rows, n_rows + 300])
+    usual = others.mean(axis=0)
+    scores = (inside.mean(axis=0) - usual) / (others.var(axis=0) + 1e-3)
+    truth = np.repeat([1, 0], [n_rows, 300])
+    told_apart = roc_auc_score(truth, (np.vstack([inside, outside]) - usual) @ scores)
+    return told_apart, n_rows / layout.n_features[0]
+
+
+@pytest.mark.parametrize(("n_columns", "n_rows", "between"), [(4, 100, (0.55, 0.8)),
+                                                              (2, 700, (0.48, 0.6))])  # fmt: skip
+def test_rows_for_each_sum_decide_whether_a_person_is_told_to_be_in_a_table(
+    n_columns, n_rows, between
+):
+    rng = np.random.default_rng(0)
+    found = [membership(n_columns, n_rows, rng=rng) for _ in range(5)]
+    low, high = between
+    assert low < np.mean([each for each, _ in found]) < high
+    share = found[0][1]
+    assert share > TABLE[1] if n_rows == 700 else share > TABLE[0]
