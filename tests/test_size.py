@@ -20,9 +20,9 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (2_340, 1_390, 15),
-    "analyst_side": (2_330, 1_830, 10),
-    "bundle": (2_500, 1_870, 11),
-    "cli": (3_730, 2_840, 22),
+    "analyst_side": (2_410, 1_890, 11),
+    "bundle": (2_510, 1_880, 11),
+    "cli": (3_750, 2_860, 22),
     "cobasis": (470, 180, 5),
     "disk": (640, 420, 5),
     "estimators": (860, 460, 4),
@@ -30,17 +30,17 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (230, 170, 2),
     "linalg": (730, 450, 6),
     "models": (3_180, 2_220, 13),
-    "party_side": (3_470, 2_690, 13),
+    "party_side": (3_540, 2_750, 13),
     "planning": (150, 80, 2),
-    "privacy": (3_220, 2_140, 21),
-    "protocol": (6_120, 3_950, 28),
+    "privacy": (3_230, 2_150, 21),
+    "protocol": (6_390, 4_130, 30),
     "report": (800, 640, 5),
     "tables": (970, 750, 4),
-    "vault": (1_030, 750, 5),
+    "vault": (1_030, 740, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 34_760,
-    "experiments and benchmarks": 11_500,
+    "tests": 35_030,
+    "experiments and benchmarks": 11_510,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first

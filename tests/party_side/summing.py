@@ -75,8 +75,8 @@ class Summing:
     def run(self, **options):
         return run(self.desk(), **options)
 
-    def accept(self, name):
-        path = self.root / "out" / f"icu.{name}.1-return"
+    def accept(self, name, *, number=1):
+        path = self.root / "out" / f"icu.{name}.{number}-return"
         return accept(self.session(name), path)
 
     def tell(self, name):

@@ -19,7 +19,7 @@ CONTRACT = "The analyst's side has no path to a secret"
 ANALYSTS = {"protocol.analyst", "protocol.messages", "protocol.vertical", "bundle", "analyst_side"}
 SECRETS = {
     *("protocol.secrets", "protocol.party", "protocol.projection", "protocol.plaintext"),
-    "protocol.masks",
+    *("protocol.masks", "protocol.sums_party"),
     *("tables", "vault", "party_side"),
 }
 

@@ -13,8 +13,8 @@ from cobasis.errors import AgreementError, FeatureError, MessageError, StepError
 from cobasis.features.encoder import encode
 from cobasis.privacy.aggregate import TABLE
 from cobasis.protocol.baseline import BaselineTable, TableLayout, table_of
-from cobasis.protocol.masks import SumsParty
 from cobasis.protocol.sums import SumsAnalyst
+from cobasis.protocol.sums_party import SumsParty
 from cobasis.protocol.sums_terms import table_layout
 from protocol.summed import KEYS, NAMES, PUBLIC
 

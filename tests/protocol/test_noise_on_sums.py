@@ -11,7 +11,8 @@ import pytest
 from cobasis import DPTerms, RandomFourier, SumsTerms, numeric_features, simulate
 from cobasis.errors import CobasisError
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.masks import MaskKey, SumsParty
+from cobasis.protocol.masks import MaskKey
+from cobasis.protocol.sums_party import SumsParty
 from cobasis.protocol.sums_terms import layout_of, noise_of
 from privacy.test_falsifiers import epsilon_at_least
 

@@ -22,8 +22,9 @@ from cobasis.features.encoder import encode
 from cobasis.features.maps import Mixed, turn_of
 from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.masks import MaskKey, SumsParty
+from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.sums import SumsAnalyst
+from cobasis.protocol.sums_party import SumsParty
 from cobasis.protocol.totals import cut
 
 NAMES = ("north", "south", "east")
@@ -252,7 +253,7 @@ def test_a_party_with_another_map_voids_the_total_or_has_another_agreement():
     strangers, _ = sides(agree(sums=small))
     message = strangers["north"].prepare(*rows["north"])
     vars(message)["agreement_digest"] = analyst.agreement.digest()
-    with pytest.raises(MessageError, match="are 28 numbers, and this round's maps have 946"):
+    with pytest.raises(MessageError, match="are 28 numbers, and this exchange has 946"):
         analyst.receive(message)
     made, _ = sides()  # other keys, so nothing cancels
     messages = {n: p.prepare(*rows[n]) for n, p in {**parties, "east": made["east"]}.items()}

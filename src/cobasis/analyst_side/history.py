@@ -164,7 +164,8 @@ class History:
             self.words[told["party"], told["model_sha256"]] = Word(**told)
         self.forgotten = entry.time if entry.event == FORGOTTEN else self.forgotten
         if "uploads" in told:  # of a run, an addition or a removal that trained
-            self.ended += (entry.time,) if self.outcome is None else ()
+            more = len(self.ended) < told.get("exchange", 1 + bool(self.contributors))
+            self.ended += (entry.time,) * more
             self.outcome = _outcome(told, time=entry.time)
         self.without = tuple(told.get("without", self.without))
 

@@ -8,7 +8,8 @@ from typing import Any, cast
 
 from cobasis.analyst_side.history import REMOVED
 from cobasis.analyst_side.plan import fewest, listed
-from cobasis.analyst_side.run import Concluded, conclude, delete_targets
+from cobasis.analyst_side.returns import Concluded
+from cobasis.analyst_side.run import conclude, delete_targets
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole

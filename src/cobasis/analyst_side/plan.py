@@ -54,7 +54,7 @@ def planned(
     )
     if session.agreement.sums is not None and {*out} != {*history.without}:
         return _next_attempt(session, plan, now=now or datetime.now(UTC))
-    if history.outcome is not None:
+    if history.outcome is not None and len(history.ended) == len(session.exchanges):
         before, ended = history.outcome.uploads, history.ended[-1]
         if gone := [name for name in before if name not in plan.members]:
             removes = " and ".join(f"cobasis remove {name}" for name in gone)
@@ -67,12 +67,13 @@ def planned(
     try:
         _require_all(session, plan, now=now or datetime.now(UTC))
     except WaitingError as error:
-        if not lost_spans(session):
+        if not lost_replies(session):
             raise
+        first = history.contributors or tuple(sorted(history.taken("sums")))
         return Plan(
             exchange=session.exchanges[0],
             ended=history.ended[0],
-            members=history.contributors,
+            members=first,
             without=out,
             waits=str(error.args[0]),
         )
@@ -104,16 +105,16 @@ def _next_attempt(session: AnalystSession, plan: Plan, *, now: datetime) -> Plan
     return replace(plan, members=(), missing=stay, attempt=history.attempt + 1)
 
 
-def lost_spans(session: AnalystSession) -> list[str]:
-    """Return the parties whose span was made, and does not stand in the outbox.
+def lost_replies(session: AnalystSession) -> list[str]:
+    """Return the parties whose span, or first return, was made, and stands not in the outbox.
 
-    Every party gets it that was not removed, so that one that sent no proposal may still come.
+    Every party gets a span that was not removed, so that one that sent no proposal may still come.
     """
     history, first = session.history, session.exchanges[0]
-    staying = [name for name in session.enrolled if name not in history.removed]
-    if not history.contributors:
-        return []
-    return [name for name in staying if not session.reply(name, first).exists()]
+    made: Iterable[str] = () if history.outcome is None else history.outcome.uploads
+    if history.contributors:
+        made = [name for name in session.enrolled if name not in history.removed]
+    return [name for name in made if not session.reply(name, first).exists()]
 
 
 def _left_out(

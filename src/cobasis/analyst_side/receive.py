@@ -159,7 +159,7 @@ def _files(paths: Iterable[Path], agreement: Path) -> list[Path]:
     given = list(paths)
     if not given:
         stem, beside = stem_of(agreement), agreement.parent
-        ends = ("[0-9]-proposal", "[0-9]-upload", "[0-9]-sums", WORD)
+        ends = ("[0-9]-proposal", "[0-9]-upload", "[0-9]-sums", "[0-9]-scores", WORD)
         return sorted(each for end in ends for each in beside.glob(f"{stem}.*.{end}"))
     found: dict[Path, None] = {}
     for path in given:
@@ -300,12 +300,8 @@ def _take_in(session: AnalystSession, path: Path, *, digest: str) -> tuple[Recei
         _refuse_removed(session, party)
         place = exchange.message, party
         if before := files.get(place):
-            refuse_replay(
-                bundle.manifest,
-                digest=bundle.digest,
-                accepted=before.file,
-                created=before.created,
-            )
+            known = {"accepted": before.file, "created": before.created}
+            refuse_replay(bundle.manifest, digest=bundle.digest, **known)
         _store(session, bundle, exchange)
         return files[place], True
     finally:
@@ -328,12 +324,14 @@ def _exchange_of(session: AnalystSession, bundle: Bundle) -> Exchange:
         party, history = bundle.manifest.sender, session.history
         if bundle.digest not in history.late:
             session.note(LATE, {"party": party, "exchange": of.number, "file": bundle.digest})
-        raise ForeignBundleError(
-            f"{what}, and came after the common span was made, on {history.ended[0]}, of "
-            f"{', '.join(history.contributors)}. '{party}' has no part in that, and takes no span "
-            f"without its proposal. Go on without it, cobasis run --without {party}, or agree on "
-            "a new round."
-        )
+        why = f"the total was made, on {history.ended[0]}, without it. Agree on a new round"
+        if of.masked is None:
+            who = ", ".join(history.contributors)
+            why = (
+                f"the common span was made, on {history.ended[0]}, of {who}. '{party}' takes no "
+                f"span without its proposal: cobasis run --without {party}, or agree on a new round"
+            )
+        raise ForeignBundleError(f"{what}, and came after {why}.")
     if of.number > now.number:
         raise ForeignBundleError(
             f"{what}, of exchange {of.number} of {len(every)}, and exchange {now.number} "
@@ -362,8 +360,9 @@ def _store(session: AnalystSession, bundle: Bundle, exchange: Exchange) -> None:
         at=manifest.created,
     )
     payload = None
-    if exchange.message == "sums":
-        session.sums_analyst().receive(sums_in(bundle, agreement=session.agreement))
+    if exchange.masked is not None:
+        found = sums_in(bundle, agreement=session.agreement, kind=exchange.masked)
+        session.sums_analyst(exchange).receive(found)
     elif exchange.message == "proposal":
         check_proposal(proposal_in(bundle, agreement=session.agreement), session.agreement)
     else:

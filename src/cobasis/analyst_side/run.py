@@ -5,11 +5,10 @@ so that all replies carry one and the same; replies before the transcript's line
 in use any more goes after that line.
 """
 
-import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from importlib.metadata import version
@@ -17,16 +16,15 @@ from pathlib import Path
 from typing import Any, cast
 
 from cobasis.algorithms.base import TARGET
-from cobasis.algorithms.certificate import Certificate
 from cobasis.analyst_side.forget import kept_uploads
 from cobasis.analyst_side.history import ADDED, CONSENSUS, RUN, Outcome
 from cobasis.analyst_side.passes import passes_for
-from cobasis.analyst_side.plan import Plan, lost_spans, planned
+from cobasis.analyst_side.plan import Plan, lost_replies, planned
+from cobasis.analyst_side.returns import Concluded, kept_returns, name_of, recorded, send_returns
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.folders import FitFolder, StateFolder
 from cobasis.bundle.messages import (
     enclose_consensus,
-    enclose_return,
     model_in,
     proposal_in,
     sums_in,
@@ -37,33 +35,14 @@ from cobasis.errors import AgreementError, RemoteError, RetentionError, WaitingE
 from cobasis.models import ModelName
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
-from cobasis.models.worth import Figure
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
-from cobasis.protocol.baseline import BaselineTable
-from cobasis.protocol.card import ModelCard, card_of, make_card
-from cobasis.protocol.messages import ConsensusSpan, Return
+from cobasis.protocol.card import card_of, make_card
+from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.others import model_without
-from cobasis.protocol.span_lines import SpanLine
-from cobasis.protocol.sums import SumsResult
-
-_NAME_DIGITS = 24
-
-
-@dataclass(frozen=True, kw_only=True)
-class Concluded:
-    """A run, an addition or a removal that has come to its end."""
-
-    outcome: Outcome
-    files: Mapping[str, Path]  # the sealed return of each party
-    written: Mapping[str, Path]  # those of them that were not there as they are
-    card: ModelCard
-    certificate: Certificate | None = None  # None where sums were added up
-    # of families, cross-validated
-    scores: Mapping[ModelName, Mapping[str, Figure | None]] = field(default_factory=dict)
-    sums: SumsResult | None = None
-    table: BaselineTable | None = None
+from cobasis.protocol.scores import Worth
+from cobasis.protocol.sums import SumsAnalyst
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +84,7 @@ def run(
         concluded, written = None, dict[str, Path]()
         if plan.attempt:
             session.begin_attempt(plan.attempt, without=plan.without)
-        elif session.agreement.sums is not None:
+        elif plan.exchange.masked is not None:
             concluded = _conclude_sums(session, plan)
         elif plan.exchange.reply == "span":
             written = _send_spans(session, plan)
@@ -145,7 +124,7 @@ def _send_spans(session: AnalystSession, plan: Plan) -> dict[str, Path]:
     # killed among the replies goes on from the kept one, and a second one would split the round
     # into parties of two spans.
     span = session.kept_span() if session.history.contributors else _made_span(session, plan)
-    lost = lost_spans(session)
+    lost = lost_replies(session)
     make_folder(session.outbox)
     enclosed = enclose_consensus(span, agreement=session.agreement, sender=session.name)
     for done, party in enumerate(lost):
@@ -183,7 +162,7 @@ def conclude(
     everybody, received = sorted(parties), session.history.taken()
     name = _alignment(session, everybody, realign=realign)
     words = [name, family or "", *everybody, version("cobasis")]
-    path = session.work.models / f"{_name_of(words)}.model"
+    path = session.work.models / f"{name_of(words)}.model"
     with _analyst(session, everybody, folder=session.work.alignments / name, path=path) as analyst:
         analyst.align()
         certificate = analyst.certify()
@@ -196,80 +175,86 @@ def conclude(
             n_rows=sum(received[party].n_rows for party in everybody),
             target_carries=analyst.target_carries,
         )
-        scores = analyst.compare(compared) if compared and not _kept(session, made) else {}
+        scores = analyst.compare(compared) if compared and not kept_returns(session, made) else {}
         card, others = card_of(analyst), partial(model_without, analyst)
-        sent = _send_returns(session, analyst.returns(), made, card=card, others=others)
+        sent = send_returns(session, analyst.returns(), outcome=made, card=card, others=others)
     # Behind the block, whose end writes the fits: no line tells of an alignment that is not there.
     more: Any = {"card": card, "certificate": certificate, "scores": scores}
-    concluded = _recorded(session, made, sent, event=event, told=told, **more)
+    concluded = recorded(session, made, sent=sent, event=event, told=told, **more)
     delete_targets(session, but=name)
     return concluded
 
 
-def _kept(session: AnalystSession, made: Outcome) -> Mapping[str, str]:
-    """Return the digests of returns that the same run has sealed; none where it is another."""
-    before = session.history.outcome
-    same = before is not None and made == replace(before, returns={}, time="")
-    return before.returns if before is not None and same else {}
-
-
-def _recorded(
-    session: AnalystSession,
-    made: Outcome,
-    sent: tuple[Mapping[str, str], Mapping[str, Path]],
-    *,
-    event: str,
-    told: Mapping[str, Any],
-    **more: Any,  # noqa: ANN401 -- what is concluded besides
-) -> Concluded:
-    """Write the line that names the returns, unless it stands there."""
-    digests, written = sent
-    new = written or not _kept(session, made)
-    # Returns come before the line that names their digests: a kill between the two leaves returns
-    # that no line names, and the same command, typed again, seals others over them.
-    if new or (event == RUN and told["without"] != [*session.history.without]):
-        versions = [f"{each} {version(each)}" for each in _NUMBERS_DEPEND_ON]
-        line = {**replace(made, returns=digests).told(), **told, "versions": versions}
-        session.note(event, line)
-    return Concluded(
-        outcome=cast("Outcome", session.history.outcome),
-        files={party: session.reply(party, session.exchanges[-1]) for party in digests},
-        written=written,
-        **more,
-    )
-
-
 def _conclude_sums(session: AnalystSession, plan: Plan) -> Concluded:
-    """Add everybody's sums up, train on the total, seal the returns, and record it."""
-    received, analyst = session.history.taken(), session.sums_analyst()
-    for done, party in enumerate(plan.members):
-        session.report("adding up", done, len(plan.members))
-        analyst.receive(session.kept(received[party], read=sums_in))
-    files = {party: received[party].file for party in plan.members}
-    result: SumsResult | None = None
-    table: BaselineTable | None = None
+    """Add everybody's sums up, make a model or a table of them, and seal the returns."""
+    analyst = session.sums_analyst(plan.exchange)
+    _take_in(session, plan, analyst)
+    if plan.exchange.masked == "scores":
+        return _judged(session, plan, analyst)
     if session.agreement.task == "table":
         table = analyst.count()
-        made = Outcome(uploads=files, family=None, model_sha256=None, n_rows=table.n_rows[0])
-        returned = [*analyst.returns(None)]
-    else:
-        result = analyst.run()
-        path = session.work.models / f"{_name_of([*files.values(), version('cobasis')])}.model"
+        return _returned(session, plan, analyst, n_rows=table.n_rows[0], table=table)
+    result = analyst.run()
+    n_rows = result.total.n_rows
+    return _returned(session, plan, analyst, model=result.model, n_rows=n_rows, sums=result)
+
+
+def _judged(session: AnalystSession, plan: Plan, analyst: SumsAnalyst) -> Concluded:
+    """Give the model probabilities by everybody's scores, and seal the returns."""
+    worth, outcome = analyst.judge(), cast("Outcome", session.history.outcome)
+    model = model_in(_model_of(session, plan.members).read_bytes(), session.agreement)
+    n_rows, calibrated = outcome.n_rows, worth.calibrated(model)
+    return _returned(session, plan, analyst, model=calibrated, n_rows=n_rows, worth=worth)
+
+
+def _take_in(session: AnalystSession, plan: Plan, analyst: SumsAnalyst) -> None:
+    """Add up what everybody sent in an exchange."""
+    kind = plan.exchange.masked or "sums"
+    received = session.history.taken(kind)
+    for done, party in enumerate(plan.members):
+        session.report("adding up", done, len(plan.members))
+        analyst.receive(session.kept(received[party], read=partial(sums_in, kind=kind)))
+
+
+def _model_of(session: AnalystSession, parties: Iterable[str], *, more: str = "") -> Path:
+    """Return where the model of these parties' sums is kept."""
+    received = session.history.taken("sums")
+    files = [received[party].file for party in parties]
+    return session.work.models / f"{name_of([*files, more, version('cobasis')])}.model"
+
+
+def _returned(
+    session: AnalystSession,
+    plan: Plan,
+    analyst: SumsAnalyst,
+    *,
+    n_rows: int,
+    model: Chain | None = None,
+    worth: Worth | None = None,
+    **more: Any,  # noqa: ANN401 -- what is concluded besides
+) -> Concluded:
+    """Seal one return for each party that added up, and record it."""
+    received = session.history.taken("sums")
+    files, digest = {party: received[party].file for party in plan.members}, None
+    if model is not None:
+        path = _model_of(session, plan.members, more="" if worth is None else "scores")
         if not path.exists():  # before the first return, so that all carry one and the same
             make_folder(path.parent)
-            write_whole(path, encode_chain(result.model))
-        digest, n_rows = file_digest(path), result.total.n_rows
-        made = Outcome(uploads=files, family="ridge", model_sha256=digest, n_rows=n_rows)
-        returned = [*analyst.returns(model_in(path.read_bytes(), session.agreement))]
-    made_of: Any = {"consensus": None, "anchor_tag": None, "n_rows": made.n_rows}
-    card = make_card(session.agreement, returned[0], **made_of, evidence="cannot tell")
-    sent = _send_returns(session, returned, made, card=card, others=lambda _: None)
-    told = {"without": list(plan.without), "missing": []}
-    return _recorded(session, made, sent, event=RUN, told=told, card=card, sums=result, table=table)
-
-
-_NUMBERS_DEPEND_ON = ("cobasis", "numpy", "scipy", "scikit-learn")
-"""Packages whose versions a model's numbers depend on, besides the uploads."""
+            write_whole(path, encode_chain(model))
+        model, digest = model_in(path.read_bytes(), session.agreement), file_digest(path)
+    family = None if model is None else session.agreement.model
+    made = Outcome(uploads=files, family=family, model_sha256=digest, n_rows=n_rows)
+    returned = [*analyst.returns(model)]
+    made_of: Any = {"consensus": None, "anchor_tag": None, "n_rows": n_rows}
+    made_of |= {"evidence": "cannot tell", "scores": worth and worth.told()}
+    card = make_card(session.agreement, returned[0], **made_of)
+    exchange = plan.exchange
+    sent = send_returns(
+        session, returned, outcome=made, card=card, others=lambda _: None, exchange=exchange
+    )
+    told = {"without": list(plan.without), "missing": [], "exchange": exchange.number}
+    more |= {"card": card, "worth": worth, "exchange": exchange}
+    return recorded(session, made, sent=sent, event=RUN, told=told, **more)
 
 
 def delete_targets(session: AnalystSession, *, but: str) -> None:
@@ -284,7 +269,7 @@ def _alignment(session: AnalystSession, parties: Collection[str], *, realign: bo
     outcome = session.history.outcome
     if outcome is None or realign:
         taken = session.history.taken()
-        return _name_of([session.digest, *(f"{name} {taken[name].file}" for name in parties)])
+        return name_of([session.digest, *(f"{name} {taken[name].file}" for name in parties)])
     folder = session.work.alignments / outcome.alignment
     if TARGET in StateFolder(folder) and not set(outcome.uploads) - set(FitFolder(folder)):
         return outcome.alignment
@@ -338,50 +323,3 @@ def _train(
         make_folder(path.parent)
         write_whole(path, encode_chain(model))
     return None if family is None else file_digest(path)
-
-
-def _send_returns(
-    session: AnalystSession,
-    made: Iterable[Return],
-    outcome: Outcome,
-    *,
-    card: ModelCard,
-    others: Callable[[Return], Chain | None],
-) -> tuple[dict[str, str], dict[str, Path]]:
-    """Seal one return for each party, and for nobody else, unless it lies there as it was kept.
-
-    Returns the digest of each, and the paths of those that were written.
-    """
-    make_folder(session.outbox)
-    exchange = session.exchanges[-1]
-    received = session.history.taken()
-    spans = {party: received[party].span for party in outcome.uploads if received[party].span}
-    lines = [
-        SpanLine(party=party, consensus=consensus, signature=signature)
-        for party, (consensus, signature) in spans.items()
-    ]
-    digests, written, kept = dict[str, str](), dict[str, Path](), _kept(session, outcome)
-    for returned in made:
-        session.report("sealing returns", len(digests), len(outcome.uploads))
-        party = returned.party
-        path = session.reply(party, exchange)
-        if party in kept and path.is_file() and file_digest(path) == kept[party]:
-            digests[party] = kept[party]
-            continue
-        model = others(returned)
-        enclosed = enclose_return(
-            replace(returned, others=model, card=card.beside(model)),
-            agreement=session.agreement,
-            sender=session.name,
-            upload=outcome.uploads[party],
-            lines=lines,
-        )
-        digests[party] = session.seal_reply(enclosed, party=party, exchange=exchange)
-        written[party] = path
-    session.report("sealing returns", len(outcome.uploads), len(outcome.uploads))
-    return digests, written
-
-
-def _name_of(words: Iterable[str]) -> str:
-    """Return a short name that stands for words."""
-    return hashlib.sha256("\0".join(words).encode()).hexdigest()[:_NAME_DIGITS]

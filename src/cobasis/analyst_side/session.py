@@ -184,13 +184,14 @@ class AnalystSession(Hidden):
         for path in self.work.received.glob("*-sums"):
             remove_tree(path)  # with a late file they would show what the attempt leaves out
 
-    def sums_analyst(self) -> SumsAnalyst:
-        """Return who adds up the sums of this attempt's participants; nothing is received yet."""
+    def sums_analyst(self, exchange: Exchange) -> SumsAnalyst:
+        """Return who adds up what this attempt's participants send; nothing is received yet."""
         history = self.history
         keys = mask_keys(self.agreement, history.agreed.values())
         out = history.without if history.attempt > 1 else ()
         keys = {name: key for name, key in keys.items() if name not in out}
-        return SumsAnalyst(self.agreement, keys=keys, attempt=history.attempt)
+        scoring = exchange.message == "scores"
+        return SumsAnalyst(self.agreement, keys=keys, attempt=history.attempt, scoring=scoring)
 
     def kept_span(self) -> ConsensusSpan:
         """Return the common span that was made."""

@@ -119,6 +119,7 @@ SUMS: Mapping[str, str] = {
     "most_rows": "The most rows that any party may sum up.",
     "most_rows_in_all": "The most of all parties together.",
     "least_rows": "A party with fewer takes no part; 20 for each feature let a run leave one out.",
+    "scores": "Whether scores on held-back rows follow, which make probabilities.",
     "n_bins": "Table only: bins of each number's histogram, from its low to its high.",
     "target_range": "Regression only: the target's low and high; values beyond are refused.",
 }

@@ -17,7 +17,7 @@ from cobasis.protocol.enrolment import IdentityName, field_findings
 from cobasis.protocol.span_lines import SpanLine
 from cobasis.strict_json import canonical_json, json_object
 
-Kind = Literal["upload", "sums", "return", "proposal", "consensus", "receipt", "secret"]
+Kind = Literal["upload", "sums", "scores", "return", "proposal", "consensus", "receipt", "secret"]
 
 
 _TABLE = 2**30 + 2**16
@@ -25,6 +25,7 @@ _TABLE = 2**30 + 2**16
 PARTS: dict[Kind, dict[str, int]] = {
     "upload": {"upload.safetensors": 2**44},
     "sums": {"sums.safetensors": 2**35},
+    "scores": {"sums.safetensors": 2**28},
     "return": {
         "fit.safetensors": 2**31 + 2**16,
         "model.safetensors": 2**28,

@@ -21,6 +21,7 @@ from cobasis.models.chain import Chain
 from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.card import ModelCard
+from cobasis.protocol.exchanges import SumsKind
 from cobasis.protocol.messages import ConsensusSpan, MaskedSums, Return, SpanProposal
 from cobasis.protocol.span_lines import SpanLine
 
@@ -55,9 +56,9 @@ def proposal_in(bundle: Bundle, *, agreement: Agreement) -> SpanProposal:
         )
 
 
-def sums_in(bundle: Bundle, *, agreement: Agreement) -> MaskedSums:
+def sums_in(bundle: Bundle, *, agreement: Agreement, kind: SumsKind = "sums") -> MaskedSums:
     """Return the masked sums of an opened bundle; whom they were masked for, the analyst checks."""
-    with _opened(bundle, "sums", agreement):
+    with _opened(bundle, kind, agreement):
         told, manifest = bundle.manifest.told, bundle.manifest
         tables, _ = read_tables(bundle.parts["sums.safetensors"])
         roster, attempt = told.get("roster"), told.get("attempt")
@@ -290,11 +291,15 @@ def enclose_proposal(
 
 
 def enclose_sums(
-    sums: MaskedSums, *, agreement: Agreement, audit: Mapping[str, object] | None = None
+    sums: MaskedSums,
+    *,
+    agreement: Agreement,
+    kind: SumsKind = "sums",
+    audit: Mapping[str, object] | None = None,
 ) -> Enclosed:
-    """Return draft and part for a party's masked sums, for `write_bundle`."""
+    """Return draft and part for a party's masked sums or scores, for `write_bundle`."""
     return _enclosed(
-        "sums",
+        kind,
         sums,
         agreement,
         sender=sums.party,

@@ -1,6 +1,6 @@
 """``cobasis accept``: whatever came to a party, each by what is in it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,6 +157,7 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
     from cobasis.cli.answers import ReturnAnswer
     from cobasis.disk.whole import write_whole
     from cobasis.party_side import accept as accepting
+    from cobasis.party_side.session import upcoming
     from cobasis.party_side.worth import fit_local, score_quietly
     from cobasis.protocol.card import ModelCard
     from cobasis.report.pages import render_card
@@ -171,9 +172,10 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
     table, folder = accepting.table_in(session, taken), session.beside("table")
     lines = [
         f"Accepted {path.name}.",
-        *wrapped(f"Of the rows of {listed(taken.trained_on)}."),
+        *wrapped(f"Trained on {listed(taken.trained_on)}."),
     ]
     if table is not None:
+        lines[1:] = wrapped(f"Of the rows of {listed(taken.trained_on)}:")
         lines += table_in_words(table, write_table(table, folder))
     if taken.change_of_basis is not None:
         lines[1:1] = wrapped(f"The certificate says of your basis: {taken.evidence}; {CAVEAT}.")
@@ -183,11 +185,29 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
     if taken.model_sha256:
         model = "The model, the same at every party, has the SHA-256"
         lines += [model, f"  {taken.model_sha256}"]
+    if card.scores:
+        lines += wrapped(worth_in_words(card.scores))
     lines += [*scores_in_words(scores), f"Who and what made the model: {page}"]
+    if upcoming(session).message == "scores" and not card.scores:
+        lines += ["Next:", f"  cobasis send {session.path.name} DATA", "Or, without probabilities:"]
     if taken.model_sha256:
-        lines += ["Next:", f"  cobasis predict {session.path.name} NEW.csv -o OUT.csv"]
+        lines += ["Next:"] * (lines[-1] != "Or, without probabilities:")
+        lines += [f"  cobasis predict {session.path.name} NEW.csv -o OUT.csv"]
     told: dict[str, Any] = {"score": scores, "card": page, "table": table and folder}
     return ReturnAnswer.of(taken, return_sha256=taken.bundle, **told), lines
+
+
+def worth_in_words(scores: "Mapping[str, float]") -> str:
+    """Say what the common model is worth on all parties' held-back rows."""
+    if not scores["rows"]:
+        return "No party held back enough rows, so nothing is known of probabilities."
+    told = [f"{word} {scores[name]:.3g}" for name, word in _CALLED.items() if name in scores]
+    if "accuracy" in scores:
+        told[0] += f" ({scores['accuracy_low']:.3f} to {scores['accuracy_high']:.3f})"
+    return f"On {scores['rows']:,.0f} rows that all parties held back: {', '.join(told)}."
+
+
+_CALLED = {"accuracy": "accuracy", "auc": "AUC", "log_loss": "log loss", "r2": "R2", "mae": "MAE"}
 
 
 def table_in_words(table: "BaselineTable", page: Path) -> Iterator[str]:

@@ -117,7 +117,7 @@ class SendAnswer(PartyAnswer):
     """`send`: a sealed file."""
 
     exchange: int = Field(description="Which of the round's exchanges it belongs to, from 1.")
-    message: str = Field(description="proposal, upload or sums.")
+    message: str = Field(description="proposal, upload, sums or scores.")
     path: Path
     sha256: str = Field(description="Of the sealed file; the receipt names it.")
     n_bytes: int = Field(description="Of the sealed file.")
@@ -129,7 +129,7 @@ class DryAnswer(PartyAnswer):
     """`send --dry-run`: what would leave; exit code 2 where the table does not fit."""
 
     exchange: int
-    message: str = Field(description="proposal, upload or sums.")
+    message: str = Field(description="proposal, upload, sums or scores.")
     fits: bool
     n_rows: int
     n_held: int | None = Field(description="Rows that never leave; null where it does not fit.")
@@ -211,7 +211,9 @@ class StandingPart(Part):
 
     name: str
     signed: bool
-    received: dict[str, str] = Field(description="When, by message: proposal, upload, sums.")
+    received: dict[str, str] = Field(
+        description="When, by message: proposal, upload, sums, scores."
+    )
     out: str = Field(description="left out, removed, or empty.")
 
 
@@ -247,7 +249,7 @@ class FileAnswer(Part):
 
     file: str
     verdict: str = Field(description="accepted, received before, passed over or refused.")
-    message: str = Field(description="signature, proposal, upload or sums; empty where it is none.")
+    message: str = Field(description="signature or the exchange's message; empty where it is none.")
     party: str | None
     n_rows: int | None
     code: str = Field(description="Of the refusal; empty otherwise.")
@@ -263,7 +265,7 @@ class ReceiveAnswer(Answer):
     unsigned: list[str] = Field(description="Who has not; empty when it is sealed.")
     sealed: Path | None = Field(description="The sealed agreement; null before.")
     exchange: int = Field(description="Which exchange collects files now.")
-    message: str = Field(description="What it collects: proposal, upload or sums.")
+    message: str = Field(description="What it collects: proposal, upload, sums or scores.")
     received: list[str] = Field(description="Who is in with it.")
     missing: list[str] = Field(description="Whom the analyst waits for.")
     late: list[str] = Field(description="In, but after the run: `run` takes them.")

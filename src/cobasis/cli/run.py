@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from cobasis.cli.accept import table_in_words
+from cobasis.cli.accept import table_in_words, worth_in_words
 from cobasis.cli.options import (
     AgreementFile,
     Owner,
@@ -26,7 +26,8 @@ from cobasis.models import ModelName
 
 if TYPE_CHECKING:
     from cobasis.analyst_side.plan import Plan
-    from cobasis.analyst_side.run import Concluded, RunResult
+    from cobasis.analyst_side.returns import Concluded
+    from cobasis.analyst_side.run import RunResult
     from cobasis.analyst_side.session import AnalystSession
     from cobasis.models.worth import Figure
     from cobasis.protocol.sums import SumsResult
@@ -140,6 +141,8 @@ def _lines(concluded: "Concluded", *, card: Path, table: Path) -> Iterator[str]:
         yield from concluded.certificate.summary().splitlines()
     if concluded.sums is not None:
         yield from _sums(concluded.sums)
+    if concluded.worth is not None:
+        yield from wrapped(worth_in_words(concluded.worth.told()))
     if concluded.table is not None:
         yield from table_in_words(concluded.table, write_table(concluded.table, table))
     if outcome.family is not None:

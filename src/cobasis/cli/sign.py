@@ -254,6 +254,7 @@ def _leaves(agreement: "Agreement", labels: str) -> Iterator[str]:
     noise = "" if agreement.dp is None else " with noise"
     words = {
         "sums": _sums(agreement),
+        "scores": "counts, losses and a histogram of the model's scores on rows held back, masked",
         "proposal": f"up to {size:,} directions of the rows, through a secret anchor",
         "upload": f"per person {size:,} number{'s' * (size > 1)}{noise}"
         + (f", and the label {labels}" if labels else ""),

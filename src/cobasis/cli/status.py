@@ -40,7 +40,7 @@ class Standing:
     @cached_property
     def open(self) -> "Exchange | None":
         """The exchange that has not ended, as far as is known."""
-        taken = sum(bool(self.taken(each.reply)) for each in self.exchanges)
+        taken = sum(bool(self.taken(each)) for each in self.exchanges)
         ended = max(taken, len(self.news.ended) if self.news else 0)
         return self.exchanges[ended] if ended < len(self.exchanges) else None
 
@@ -55,7 +55,7 @@ class Standing:
     @cached_property
     def outside(self) -> dict[str, str]:
         """The parties that the common span was made without, each with what is known of it."""
-        if self.news is None or not self.news.ended or len(self.exchanges) == 1:
+        if self.news is None or not self.news.ended or self.exchanges[0].reply != "span":
             return {}
         late = {each.told["party"] for each in self.own if each.event == "late"}
         late |= {self.name} if self.has("proposed") else set()
@@ -114,10 +114,11 @@ class Standing:
         made = [each for each in self.own if each.event == SENT_AS[message]]
         return any(each.told.get("attempt", 1) == attempt for each in made)
 
-    def taken(self, reply: str) -> tuple[str, ...]:
-        """Return the digests of the spans or the returns that whoever asks has accepted."""
-        event, word = _TAKEN[reply]
-        return tuple(str(each.told[word]) for each in self.own if each.event == event)
+    def taken(self, exchange: "Exchange") -> tuple[str, ...]:
+        """Return the digests of what whoever asks has accepted as an exchange's reply."""
+        event, word = _TAKEN[exchange.reply]
+        own = (each.told for each in self.own if each.event == event)
+        return tuple(str(each[word]) for each in own if each["exchange"] == exchange.number)
 
     def receipts(self, exchange: "Exchange") -> "dict[str, Receipt]":
         """Return what the analyst has received of an exchange, by party."""
@@ -336,8 +337,8 @@ def _next_of_party(of: Standing) -> tuple[str, bool]:
         if not of.sent(each.message):
             return f"cobasis send {agreement} data.csv", True
         file = of.path.with_name(f"{stem}.{of.name}.{each.number}-{each.reply}")
-        came = file.exists() and file_digest(file) not in of.taken(each.reply)
-        if came or not of.taken(each.reply):
+        came = file.exists() and file_digest(file) not in of.taken(each)
+        if came or not of.taken(each):
             return f"cobasis accept {stem}.news {file.name}", came
     return f"cobasis predict {agreement} new.csv -o out.csv", True
 

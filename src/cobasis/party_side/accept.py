@@ -178,7 +178,6 @@ def accept(session: PartySession, path: Path) -> Accepted:
         off, n_rows = _orthogonality(returned, session), sent.n_rows
         tag = None if agreement.sums else session.round.secret().anchor_tag(agreement)
         card = check_card(returned, agreement, consensus=span, anchor_tag=tag, n_rows=n_rows)
-        total = _total(returned, agreement)
         model = encode_chain(returned.model) if isinstance(returned.model, Chain) else None
         accepted = Accepted(
             change_of_basis=returned.change_of_basis,
@@ -186,7 +185,7 @@ def accept(session: PartySession, path: Path) -> Accepted:
             model_sha256="" if model is None else hashlib.sha256(model).hexdigest(),
             others=None if returned.others is None else encode_chain(returned.others),
             card=card.encoded(),
-            total=total,
+            total=_total(returned, agreement),
             evidence=returned.evidence,
             trained_on=returned.trained_on,
             target_carries=returned.target_carries,
@@ -198,10 +197,12 @@ def accept(session: PartySession, path: Path) -> Accepted:
         # Vault, then transcript: killed in between, the same file is accepted once more, for it is
         # no older one; and no line tells of a return that is not there.
         session.round.accept(accepted)
-        session.round.erase_mask_key()
+        ended = 1 if agreement.sums and not card.scores else len(exchanges(agreement))
+        if ended == len(exchanges(agreement)):  # of which scores are the last
+            session.round.erase_mask_key()
         for each in session.work.glob(f"*{SENT}"):  # what was sent has arrived
             remove_tree(each)
-        told: dict[str, Any] = {"return": digest, "exchange": exchanges(agreement)[-1].number}
+        told: dict[str, Any] = {"return": digest, "exchange": ended}
         session.transcript.append("accepted", {**told, **_told(accepted)})
         return accepted
 

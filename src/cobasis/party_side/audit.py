@@ -27,13 +27,13 @@ from cobasis.privacy.attacks import Release
 from cobasis.privacy.audit.policy import POLICY
 from cobasis.privacy.audit.report import AuditReport, as_json, audit, audit_proposal, seal_of
 from cobasis.privacy.audit.subject import Facts, Guarantee, Subject, sample_size, settings_of
-from cobasis.privacy.audit.sums import SumsFacts, audit_sums
+from cobasis.privacy.audit.sums import Counted, SumsFacts, audit_sums
 from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.messages import Labels
 from cobasis.protocol.refusals import row_blocks
 from cobasis.protocol.secrets import check_public_rows
 from cobasis.protocol.signatures import Approval
-from cobasis.protocol.sums_terms import layout_of, terms_of
+from cobasis.protocol.sums_terms import layout_of, score_layout, terms_of
 from cobasis.vault.datasets import Forced
 
 Places = npt.NDArray[np.intp]
@@ -141,17 +141,31 @@ def _about(ready: Ready) -> dict[str, str]:
 
 def _sums_facts(made: Summed) -> SumsFacts:
     """Return what the sums are of, and what is agreed of the others'."""
-    agreement, n_rows = made.ready.session.agreement, made.ready.rows.n_sent
+    agreement, rows, share = made.ready.session.agreement, made.ready.rows, 1.0
     terms, others = terms_of(agreement), len(made.party.participants) - 1
+    counted, n_rows, widths = _counted(made), rows.n_sent, layout_of(agreement).n_features
+    if counted == "scores":  # of held-back rows the agreement says what share they are
+        n_rows, widths = rows.n_held, score_layout(agreement).n_features
+        share = agreement.holdout / (1 - agreement.holdout)
     return SumsFacts(
         n_rows=n_rows,
-        n_features=max(layout_of(agreement).n_features),
+        n_features=max(widths),
         n_parties=others + 1,
-        least=n_rows + others * terms.least_rows,
-        most=min(terms.most_rows_in_all, n_rows + others * terms.most_rows),
+        least=n_rows + int(others * terms.least_rows * share),
+        most=int(min(terms.most_rows_in_all * share, n_rows + others * terms.most_rows * share)),
         small_cells=made.party.small_cells,
-        table=agreement.task == "table",
+        counted=counted,
     )
+
+
+def _counted(made: Summed) -> Counted:
+    """Return of what sums show counts of people."""
+    agreement = made.ready.session.agreement
+    if made.ready.exchange.message == "scores":
+        return "scores"
+    if agreement.task == "table":
+        return "table"
+    return "" if made.party.small_cells is None else "words"
 
 
 def _subject(made: Projected, payload: Payload, places: Places, asked: Question) -> Subject:

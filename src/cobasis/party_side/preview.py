@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.errors import SpanReuseError, UnlikeColumnError
+from cobasis.errors import SpanReuseError
 from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Hidden
 from cobasis.party_side.rows import Findings, PartyRows, gathered, public_rows_in, unlike
@@ -19,9 +19,16 @@ from cobasis.privacy.audit.subject import Budget, Setting, sample_size
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE
-from cobasis.protocol.exchanges import Exchange
+from cobasis.protocol.exchanges import Exchange, Message
+from cobasis.protocol.scores import FEWEST_OF_CLASS, FEWEST_ROWS
 from cobasis.protocol.secrets import check_public_rows
-from cobasis.protocol.sums_terms import guarantee_of, layout_of, least_difference, may_leave_out
+from cobasis.protocol.sums_terms import (
+    guarantee_of,
+    layout_of,
+    least_difference,
+    may_leave_out,
+    score_layout,
+)
 from cobasis.tables.table import open_table
 from cobasis.vault.datasets import Asked, Choice, Forced, Span, SumsEntry
 
@@ -77,23 +84,17 @@ def make_ready(
     """
     agreement, exchange = session.agreement, upcoming(session)
     refuse_rollback(session)
-    rows = found.opened(agreement)
-    if doubts := () if looking else unlike(session, found):
-        told = " ".join(each.text for each in doubts)
-        raise UnlikeColumnError(
-            f"{found.what} looks unlike the agreement, and nobody has said that it is right: "
-            f"{told} A column in another unit, or under another column's name, spoils the model "
-            "for everybody, and nobody else can see it. Correct the table; what is right as it "
-            "is, name with --checked COLUMN, or answer on a terminal."
-        )
+    rows = found.opened(agreement, doubts=() if looking else unlike(session, found))
     columns = [each.model_dump(exclude=_ABOUT_CELLS) for each in agreement.features]
+    side = rows.held if exchange.message == "scores" else ~rows.held
     asked = Asked(
-        rows=rows.marks[~rows.held],
+        rows=rows.marks[side],
         shape=(agreement.n_features, agreement.n_components),
-        people=rows.marks[:0] if rows.ids is None else rows.ids[~rows.held],
+        people=rows.marks[:0] if rows.ids is None else rows.ids[side],
         columns=hashlib.sha256(json.dumps(columns, sort_keys=True).encode()).hexdigest(),
         names=agreement.columns,
-        sums=None if agreement.sums is None else _sums_entry(session, rows),
+        sums=None if agreement.sums is None else _sums_entry(session, rows.version(side)),
+        message=exchange.message,
     )
     try:
         choice = session.vault.choose_span(asked)
@@ -109,12 +110,12 @@ def make_ready(
         rows=rows,
         choice=choice,
         exchange=exchange,
-        preview=_preview(session, rows, choice, proposing=exchange.message == "proposal"),
+        preview=_preview(session, rows, choice, message=exchange.message),
         public_rows=shown,
     )
 
 
-def _sums_entry(session: PartySession, rows: PartyRows) -> SumsEntry:
+def _sums_entry(session: PartySession, data: str) -> SumsEntry:
     """Return of what the party's sums are, and with whose they are to be added up."""
     keys, attempt = roster(session)
     # noise hides the difference, and is paid for
@@ -122,13 +123,15 @@ def _sums_entry(session: PartySession, rows: PartyRows) -> SumsEntry:
     return SumsEntry(
         participants=tuple(keys),
         attempt=attempt,
-        data=rows.version(~rows.held),
+        data=data,
         least=least,
         aggregate=may_leave_out(session.agreement),
     )
 
 
-def _preview(session: PartySession, rows: PartyRows, choice: Choice, *, proposing: bool) -> Preview:
+def _preview(
+    session: PartySession, rows: PartyRows, choice: Choice, *, message: Message
+) -> Preview:
     """Say what would leave; BudgetError where its noise cannot be afforded any more."""
     agreement, reader, guarantee = session.agreement, session.analyst, NONE
     spent = session.vault.ledger.affordable(choice.asked, agreement)
@@ -139,15 +142,17 @@ def _preview(session: PartySession, rows: PartyRows, choice: Choice, *, proposin
             f"{guarantee_of(agreement)}; releases so far {len(spent.charges)}, "
             f"epsilon spent on these rows {spent.epsilon(terms.delta):.4g} of {min(promised):g}"
         )
+    proposing = message == "proposal"
     precision: str = "fp64" if proposing else agreement.precision
     row, image = _BYTES[precision]
     n_bytes = agreement.n_anchor_rows * agreement.n_components * image
     if agreement.sums is not None:
-        precision, n_bytes = "int64", 8 * layout_of(agreement).n_words
+        layout = score_layout(agreement) if message == "scores" else layout_of(agreement)
+        precision, n_bytes = "int64", 8 * layout.n_words
     elif not proposing:
         label = 8 if agreement.label else 0
         n_bytes += rows.n_sent * (agreement.n_components * row + label)
-    leaves, stays = _in_words(agreement, rows, proposing=proposing)
+    leaves, stays = _in_words(agreement, rows, message=message)
     return Preview(
         n_features=agreement.n_features,
         n_components=agreement.n_components,
@@ -159,16 +164,25 @@ def _preview(session: PartySession, rows: PartyRows, choice: Choice, *, proposin
         leaves=leaves,
         stays=stays,
         guarantee=guarantee,
-        warnings=_warnings(agreement, choice, proposing=proposing),
+        warnings=_warnings(agreement, choice, message=message),
     )
 
 
-def _warnings(agreement: Agreement, choice: Choice, *, proposing: bool) -> tuple[str, ...]:
+def _warnings(agreement: Agreement, choice: Choice, *, message: Message) -> tuple[str, ...]:
     """Return what a person should think about before this leaves."""
-    told = [] if proposing else ["an upload is pseudonymised personal data, not anonymous data"]
+    told = (
+        []
+        if message == "proposal"
+        else ["an upload is pseudonymised personal data, not anonymous data"]
+    )
     if (sums := choice.asked.sums) is not None:
         few = "sums of few rows for each feature still tell who is among them"
-        if agreement.task == "table":
+        if message == "scores":
+            few = (
+                "a bin of few rows shows what the model gives to them; of fewer than "
+                f"{FEWEST_ROWS} rows, or {FEWEST_OF_CLASS} of a class, only zeros leave"
+            )
+        elif agreement.task == "table":
             few = "a level, a bin or a group of few people shows them in the table"
         told = [few] if sums.least else []
     if choice.changes is not None and choice.changes.few:
@@ -185,7 +199,7 @@ def _warnings(agreement: Agreement, choice: Choice, *, proposing: bool) -> tuple
 
 
 def _in_words(
-    agreement: Agreement, rows: PartyRows, *, proposing: bool
+    agreement: Agreement, rows: PartyRows, *, message: Message
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Say what leaves, and what does not."""
     size, labels = agreement.n_components, ""
@@ -195,13 +209,15 @@ def _in_words(
         how = "with some labels changed at random" if randomised else "in the clear"
         labels = f", and their column '{agreement.label}' {how}"
     if agreement.sums is not None:
-        layout, parties = layout_of(agreement), len(agreement.parties)
+        parties = len(agreement.parties)
         by = f" and '{agreement.label}'" if agreement.label else ""
-        what = f"{layout.n_words:,} sums over {rows.n_sent:,} rows{by}"
+        what = f"{layout_of(agreement).n_words:,} sums over {rows.n_sent:,} rows{by}"
+        if message == "scores":
+            what = f"counts, losses and a histogram of scores over {rows.n_held:,} held-back rows"
         what += "" if agreement.dp is None else ", with noise"
         leaves = [f"{what}, under masks that cancel in the total of {parties} parties"]
         stays = ["the raw rows and every label, your sums without masks, the key of the masks"]
-    elif proposing:
+    elif message == "proposal":
         leaves = [
             f"up to {size:,} directions of {rows.n_sent:,} rows, as the secret anchor sees them"
         ]
@@ -212,7 +228,7 @@ def _in_words(
             f"{rows.n_sent:,} rows in random order, as {size:,} numbers each{noise}{labels}",
             f"the image of the secret anchor, {agreement.n_anchor_rows:,} x {size:,} numbers",
         ]
-    if rows.n_held:
+    if rows.n_held and message != "scores":
         stays.append(f"{rows.n_held:,} rows that are held back, to score the model on")
     if agreement.id:
         stays.append(f"the id column '{agreement.id}', and every column that is not agreed on")

@@ -1,7 +1,7 @@
 """A party's rows, held against the agreement, in two parts: one is uploaded, one never leaves."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from cobasis.errors import (
     NotFiniteError,
     ShapeError,
     StepError,
+    UnlikeColumnError,
 )
 from cobasis.features.contract import CategoryFeature, NumericFeature
 from cobasis.features.encoder import SHOWN
@@ -165,9 +166,13 @@ class Findings(Hidden):
         return not self.problems and not any(each.refused for each in self.findings)
 
     def opened(
-        self, agreement: Agreement, *, listed: str = "what 'cobasis send --dry-run' lists"
+        self,
+        agreement: Agreement,
+        *,
+        listed: str = "what 'cobasis send --dry-run' lists",
+        doubts: Collection[ColumnFinding] = (),
     ) -> PartyRows:
-        """Return the rows, if the table fits; else raise what is wrong with it."""
+        """Return the rows, if the table fits and nobody doubts it; else raise what is wrong."""
         refused = [each for each in self.findings if each.refused]
         if refused:
             more = f"; and {len(refused) - SHOWN} more" if len(refused) > SHOWN else ""
@@ -181,6 +186,14 @@ class Findings(Hidden):
             raise problem
         if self.rows is None:  # without columns that are refused there are rows
             raise RuntimeError
+        if doubts:
+            told = " ".join(each.text for each in doubts)
+            raise UnlikeColumnError(
+                f"{self.what} looks unlike the agreement, and nobody has said that it is right: "
+                f"{told} A column in another unit, or under another column's name, spoils the "
+                "model for everybody, and nobody else can see it. Correct the table; what is right "
+                "as it is, name with --checked COLUMN, or answer on a terminal."
+            )
         return self.rows
 
 

@@ -13,13 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cobasis.bundle.enclosure import write_bundle
-from cobasis.bundle.messages import Enclosed, enclose_proposal, enclose_sums, enclose_upload
+from cobasis.bundle.messages import (
+    Enclosed,
+    enclose_proposal,
+    enclose_sums,
+    enclose_upload,
+)
 from cobasis.bundle.transcript import Fact, now
 from cobasis.bundle.uploads import UploadFile
 from cobasis.disk.whole import copy_whole, file_digest, move_whole, remove_tree
 from cobasis.errors import DiskError, StepError, WaitingError
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.threads import one_blas_thread
+from cobasis.party_side.predict import usable
 from cobasis.party_side.preview import Ready
 from cobasis.party_side.session import (
     MADE,
@@ -37,12 +43,12 @@ from cobasis.party_side.session import (
 )
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import moment_text
-from cobasis.protocol.exchanges import Exchange, exchanges
-from cobasis.protocol.masks import SumsParty
+from cobasis.protocol.exchanges import Exchange, SumsKind, exchanges
 from cobasis.protocol.messages import MaskedSums, SpanProposal
 from cobasis.protocol.party import Party
 from cobasis.protocol.projection import Projection
 from cobasis.protocol.secrets import Memory
+from cobasis.protocol.sums_party import SumsParty
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -135,8 +141,8 @@ def send(
             note(session, table=str(source.resolve()))
         if exchange.message == "proposal":
             enclosed, number = _proposal(ready, allow=allow, report=report)
-        elif exchange.message == "sums":
-            enclosed, number = _sums(ready, allow=allow)
+        elif exchange.masked is not None:
+            enclosed, number = _sums(ready, exchange.masked, allow=allow)
         else:
             enclosed, number = _upload(ready, _projection(ready), allow=allow, report=report)
         head, span = session.vault.heads()[number - 1], session.round.consensus()
@@ -155,7 +161,7 @@ def send(
         session.vault.finish_upload(number, written.digest)
         told: dict[str, Fact] = {exchange.message: written.digest, "exchange": exchange.number}
         told |= {"analyst": session.analyst.name, "history": head}
-        told |= {"attempt": roster(session)[1]} if exchange.message == "sums" else {}
+        told |= {"attempt": roster(session)[1]} if session.agreement.sums else {}
         session.transcript.append(SENT_AS[exchange.message], told)
         return _delivered(session, exchange, place, digest=written.digest)
 
@@ -231,7 +237,7 @@ def _delivered(
 
 
 def _summed(ready: Ready) -> Summed:
-    """Add up what the rows are mapped to, in one pass, and mask the sums."""
+    """Add up what rows are mapped to, or what the model is worth on those held back; mask it."""
     session, (keys, attempt) = ready.session, roster(ready.session)
     party = SumsParty(
         session.name,
@@ -240,10 +246,13 @@ def _summed(ready: Ready) -> Summed:
         keys=keys,
         attempt=attempt,
     )
-    return Summed(ready=ready, party=party, sums=party.sum_up(ready.rows.sent))
+    if ready.exchange.message == "sums":
+        return Summed(ready=ready, party=party, sums=party.sum_up(ready.rows.sent))
+    model = usable(session, model="common").model
+    return Summed(ready=ready, party=party, sums=party.score(ready.rows.kept, model))
 
 
-def _sums(ready: Ready, *, allow: Allow | None) -> tuple[Enclosed, int]:
+def _sums(ready: Ready, kind: SumsKind, *, allow: Allow | None) -> tuple[Enclosed, int]:
     """Make sums, ask whether they may leave, and begin them in the vault."""
     agreement, made = ready.session.agreement, _summed(ready)
     audit = None if allow is None else allow(made)
@@ -257,7 +266,7 @@ def _sums(ready: Ready, *, allow: Allow | None) -> tuple[Enclosed, int]:
         release="" if agreement.dp is None else content,
         content=content,
     )
-    return enclose_sums(made.sums, agreement=agreement, audit=audit), number
+    return enclose_sums(made.sums, agreement=agreement, kind=kind, audit=audit), number
 
 
 def _proposed(ready: Ready, *, report: Report) -> Proposed:
@@ -313,7 +322,7 @@ def _upload(
 def projected(ready: Ready, *, report: Report = silent) -> Iterator[Projected | Proposed | Summed]:
     """Make a file to look at it; it is gone when the block ends, unknown to the vault."""
     with alone(ready.session):
-        if ready.exchange.message == "sums":
+        if ready.session.agreement.sums is not None:
             yield _summed(ready)
             return
         if ready.exchange.message == "proposal":

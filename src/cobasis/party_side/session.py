@@ -168,14 +168,22 @@ def open_session(
     )
 
 
-SENT_AS: Mapping[Message, str] = {"proposal": "proposed", "upload": "prepared", "sums": "summed"}
+SENT_AS: Mapping[Message, str] = {
+    "proposal": "proposed",
+    "upload": "prepared",
+    "sums": "summed",
+    "scores": "scored",
+}
 """The transcript's events for what was sent; a line of one holds its digest under the message."""
 
 
 def upcoming(session: PartySession) -> Exchange:
-    """Return the exchange that the party sends in: the proposal until a span was adopted."""
+    """Return the exchange that the party sends in: the first until its answer was accepted."""
     first, *later = exchanges(session.agreement)
-    return later[0] if later and session.round.consensus() is not None else first
+    if not later:
+        return first
+    kept = session.round.consensus() if first.reply == "span" else session.round.accepted()
+    return first if kept is None else later[0]
 
 
 def roster(session: PartySession) -> tuple[dict[str, str], int]:

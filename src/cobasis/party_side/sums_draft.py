@@ -39,7 +39,7 @@ def sums_of_words(
         usual = "" if task == "table" else "rff"
         maps, target = said.pop("maps", usual).split("+"), said.pop("target_range", "")
         waves = read_number("waves", said.pop("waves", "500"), kind=int)
-        bandwidth = said.pop("bandwidth", "")
+        bandwidth, scores = said.pop("bandwidth", ""), _is_yes(said.pop("scores", "no"))
         given: dict[str, Any] = {
             name: read_number(name, value, kind=kinds[name]) for name, value in said.items()
         }
@@ -49,6 +49,7 @@ def sums_of_words(
         how: Any = {"waves": waves, "bandwidth": bandwidth}
         found = [_maps(each.strip(), features or (), public, **how) for each in maps if each]
         made = [each for some in found for each in some]
+        given |= {"scores": scores}
         given |= {"n_bins": N_BINS, **given} if task == "table" else {}
         return {"sums": SumsTerms(maps=tuple(made), **given)}
     except (ValueError, KeyError) as error:
@@ -58,6 +59,12 @@ def sums_of_words(
             "most_rows_in_all=3000,least_rows=100,target_range=0:30; "
             "docs/reference/agreement.md lists its terms."
         ) from None
+
+
+def _is_yes(said: str) -> bool:
+    if said not in {"yes", "no"}:
+        raise ValueError(f"scores={said} is neither yes nor no")
+    return said == "yes"
 
 
 def _maps(

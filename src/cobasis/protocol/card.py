@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cobasis.protocol.analyst import Analyst
     from cobasis.protocol.messages import ConsensusSpan, Return
 
+Number = Annotated[float, Field(allow_inf_nan=False)]
 Gives = Literal["probabilities", "scores", "numbers", "aligned rows", "table"]
 
 
@@ -55,6 +56,10 @@ class ModelCard(Strict):
     n_rows: Annotated[int, Field(ge=0, lt=2**53, multiple_of=10)]
     facts: tuple[str, ...]  # exact: a run that lacks one ends without a model
     evidence: Evidence  # the weakest of all parties
+    # of sums with a second exchange: on how many held-back rows of all, and what it is worth there
+    scores: Annotated[
+        dict[str, Number], Field(default_factory=dict, exclude_if=lambda scores: not scores)
+    ]
     limits: tuple[str, ...]
     anchor_tag: Digest | None
     model_sha256: Digest | None
@@ -84,6 +89,7 @@ def make_card(
     anchor_tag: bytes | None,
     n_rows: int,
     evidence: Evidence,
+    scores: Mapping[str, float] | None = None,
 ) -> ModelCard:
     """Make the card that goes with a return."""
     model = returned.model if isinstance(returned.model, Chain) else None
@@ -102,6 +108,7 @@ def make_card(
         n_rows=round(n_rows, -1),
         facts=tuple(_facts(agreement)),
         evidence=evidence,
+        scores=dict(scores or {}),
         limits=tuple(_limits(agreement, returned, gives=gives)),
         anchor_tag=None if anchor_tag is None else anchor_tag.hex(),
         model_sha256=_sha256(model),
@@ -139,7 +146,7 @@ def check_card(
             f"{what} is missing, so nobody here knows who and what made the model. Ask the analyst "
             "to run the round again with this version of cobasis."
         )
-    word: Any = {"n_rows": card.n_rows, "evidence": card.evidence}  # the analyst's
+    word: Any = {name: getattr(card, name) for name in ("n_rows", "evidence", "scores")}
     right = make_card(agreement, returned, consensus=consensus, anchor_tag=anchor_tag, **word)
     wrong = [name for name in ModelCard.model_fields if getattr(card, name) != getattr(right, name)]
     counted = agreement.sums is None or agreement.dp is None  # under noise on sums nothing is

@@ -6,7 +6,8 @@ from typing import Literal
 from cobasis.algorithms.bases import BASES
 from cobasis.protocol.agreement import Agreement
 
-Message = Literal["proposal", "upload", "sums"]
+Message = Literal["proposal", "upload", "sums", "scores"]
+SumsKind = Literal["sums", "scores"]
 Reply = Literal["span", "return"]
 
 
@@ -17,14 +18,19 @@ class Exchange:
     number: int
     message: Message
     reply: Reply
+    masked: SumsKind | None = None  # which of the two kinds of masked sums it takes
 
 
 def exchanges(agreement: Agreement) -> tuple[Exchange, ...]:
     """Return a round's exchanges in their order."""
+    if agreement.sums is not None:
+        kinds: tuple[SumsKind, ...] = ("sums", "scores") if agreement.sums.scores else ("sums",)
+        return tuple(
+            Exchange(number=number, message=kind, reply="return", masked=kind)
+            for number, kind in enumerate(kinds, start=1)
+        )
     words: list[tuple[Message, Reply]] = [("upload", "return")]
-    if agreement.release == "sums":
-        words = [("sums", "return")]
-    elif BASES[agreement.basis].exchanges > 1:
+    if BASES[agreement.basis].exchanges > 1:
         words.insert(0, ("proposal", "span"))
     return tuple(
         Exchange(number=number, message=message, reply=reply)

@@ -17,12 +17,12 @@ from cobasis.errors import LabelError, StepError
 from cobasis.models import Estimator
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
-from cobasis.protocol.masks import SumsParty
 from cobasis.protocol.messages import ConsensusSpan, Labels, decode_labels, encode_labels, figure_of
 from cobasis.protocol.party import Party
 from cobasis.protocol.refusals import require_known
 from cobasis.protocol.secrets import SecretBasis
 from cobasis.protocol.sums import SumsAnalyst, SumsResult
+from cobasis.protocol.sums_party import SumsParty
 
 Rows = Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike | None]]
 

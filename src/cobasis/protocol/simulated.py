@@ -30,12 +30,13 @@ from cobasis.models.families import DEFAULT_MODELS
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.dp_terms import DPTerms
-from cobasis.protocol.masks import MaskKey, SumsParty
+from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.messages import as_labels
 from cobasis.protocol.party import Party
 from cobasis.protocol.round import Round, Rows, SumsRound, run_sums
 from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis, public_rows_digest
 from cobasis.protocol.simulation import simulate
+from cobasis.protocol.sums_party import SumsParty
 from cobasis.protocol.sums_terms import MOST_MAPS, Release, SumsTerms
 
 WORDS: Final[Mapping[str, Any]] = {

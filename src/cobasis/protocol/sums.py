@@ -20,12 +20,14 @@ from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.baseline import BaselineTable, table_of
 from cobasis.protocol.messages import MaskedSums, Return
+from cobasis.protocol.scores import Worth, worth_of
 from cobasis.protocol.sums_terms import (
     SumsTerms,
     layout_of,
     model_layout,
     noise_of,
     roster_of,
+    score_layout,
     table_layout,
     terms_of,
 )
@@ -81,6 +83,8 @@ class SumsAnalyst:
         first message was masked for.
     attempt : int
         Which of the exchange is taken, from 1.
+    scoring : bool
+        Whether it is the second exchange, of scores.
 
     Notes
     -----
@@ -89,12 +93,18 @@ class SumsAnalyst:
     """
 
     def __init__(
-        self, agreement: Agreement, *, keys: Mapping[str, str] | None = None, attempt: int = 1
+        self,
+        agreement: Agreement,
+        *,
+        keys: Mapping[str, str] | None = None,
+        attempt: int = 1,
+        scoring: bool = False,
     ) -> None:
         self.agreement, self.terms = agreement, terms_of(agreement)
         self.parties = agreement.parties if keys is None else tuple(keys)
         self._masked_for = (None if keys is None else roster_of(keys), attempt)
-        self._words = np.zeros(layout_of(agreement).n_words, dtype=np.uint64)
+        layout = score_layout(agreement) if scoring else layout_of(agreement)
+        self._words = np.zeros(layout.n_words, dtype=np.uint64)
         self.received: list[str] = []
 
     def receive(self, message: MaskedSums) -> None:
@@ -110,7 +120,7 @@ class SumsAnalyst:
         if message.words.shape != self._words.shape or message.words.dtype != np.uint64:
             raise MessageError(
                 f"the sums of party '{message.party}' are {message.words.size} numbers, and this "
-                f"round's maps have {self._words.size}. Ask the party to make them anew."
+                f"exchange has {self._words.size}. Ask the party to make them anew."
             )
         roster, attempt = self._masked_for
         self._masked_for = (roster or message.roster, attempt)
@@ -159,6 +169,18 @@ class SumsAnalyst:
         """
         self._refuse_missing()
         return table_of(self.total, self.agreement, layout=table_layout(self.agreement))
+
+    def judge(self) -> Worth:
+        """Add everybody's scores up, and say what the common model is worth.
+
+        Returns
+        -------
+        Worth
+            Of the second exchange; StepError as of `run`.
+        """
+        self._refuse_missing()
+        layout = score_layout(self.agreement)
+        return worth_of(self.total, layout, between=self.terms.target_range)
 
     @property
     def total(self) -> Integers:

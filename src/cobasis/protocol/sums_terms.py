@@ -17,6 +17,7 @@ from cobasis.privacy.discrete import LEAST_SCALE, MOST_SCALE, zcdp_scale
 from cobasis.protocol.baseline import TableLayout, range_problems
 from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE, DPTerms
 from cobasis.protocol.enrolment import Strict
+from cobasis.protocol.scores import ScoreLayout
 from cobasis.protocol.totals import Layout
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class SumsTerms(Strict):
         A party with fewer takes no part.
     target_range : tuple of float or None
         Regression only: the target's low and high; values beyond are refused.
+    scores : bool
+        Whether a second exchange follows, of scores on held-back rows, which makes probabilities.
     n_bins : int or None
         Baseline table only: bins of each number's histogram, from its low to its high.
 
@@ -66,6 +69,7 @@ class SumsTerms(Strict):
     most_rows_in_all: Rows
     least_rows: Annotated[int, Field(ge=0)] = 0
     target_range: tuple[Finite, Finite] | None = None
+    scores: Annotated[bool, Field(exclude_if=lambda scores: not scores)] = False
     n_bins: Annotated[int | None, Field(ge=1, le=200, exclude_if=lambda n_bins: n_bins is None)] = (
         None
     )
@@ -86,6 +90,8 @@ def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[s
     if not terms.least_rows <= terms.most_rows <= terms.most_rows_in_all:
         yield "least_rows, most_rows and most_rows_in_all are not in this order"
     table = agreement.task == "table"
+    if terms.scores and (table or agreement.dp is not None or not agreement.holdout):
+        yield "scores take holdout above 0, and neither [dp] nor task='table'"
     if table == (terms.n_bins is None) or table == bool(terms.maps):
         yield "n_bins goes with task='table', and maps with all other tasks of sums"
     else:
@@ -232,6 +238,12 @@ def table_layout(agreement: "Agreement") -> TableLayout:
         n_groups=len(agreement.classes) or 1,
         most_rows=terms.most_rows_in_all,
     )
+
+
+def score_layout(agreement: "Agreement") -> ScoreLayout:
+    """Return where each sum of the second exchange stands."""
+    most = terms_of(agreement).most_rows_in_all
+    return ScoreLayout(n_classes=len(agreement.classes), most_rows=most)
 
 
 def model_layout(agreement: "Agreement") -> Layout:

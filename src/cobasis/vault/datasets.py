@@ -220,11 +220,7 @@ class Asked(Hidden):
     names: tuple[str, ...] = ()  # of the columns
     forced: Forced | None = None  # why a fresh span is to be made whatever was uploaded before
     sums: SumsEntry | None = None  # where no row is seen through a span
-
-    @property
-    def message(self) -> Message:
-        """What is made of rows without a basis."""
-        return "proposal" if self.sums is None else "sums"
+    message: Message = "proposal"  # what is made of rows without a basis
 
     def __post_init__(self) -> None:
         """Sort the rows, and with them their identifiers."""

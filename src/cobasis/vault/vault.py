@@ -207,7 +207,7 @@ class Vault(Hidden):
             Uploaded(dataset=dataset, basis=dataset.basis, entry=entry)
             for dataset in self.datasets()
             for entry in dataset.history
-            if entry.message != "proposal"
+            if entry.message not in {"proposal", "scores"}
             and entry.agreement == digest
             and entry.upload
             and upload in {None, entry.upload}

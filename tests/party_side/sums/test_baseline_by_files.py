@@ -95,7 +95,7 @@ def test_a_return_with_a_wrong_total_or_none_is_refused(counting, monkeypatch):
             object.__setattr__(returned, "total", total)
             return enclose_return(returned, **more)
 
-        monkeypatch.setattr("cobasis.analyst_side.run.enclose_return", enclosed)
+        monkeypatch.setattr("cobasis.analyst_side.returns.enclose_return", enclosed)
         for path in (counting.root / "out").glob("*"):
             path.unlink()
         counting.run()

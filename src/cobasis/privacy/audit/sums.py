@@ -2,11 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from cobasis.privacy.aggregate import OFTEN, Light, light_of
 from cobasis.privacy.audit.policy import Finding, Grade, history_finding
 from cobasis.privacy.audit.report import UNTESTED, AuditReport, Verdict
 from cobasis.privacy.audit.subject import Facts, Guarantee
+
+Counted = Literal["", "words", "table", "scores"]
+
+_COUNTED: Mapping[Counted, str] = {
+    "words": "every two-way table of the words",
+    "table": "how many people have each word, and are in each bin of each number",
+    "scores": "how many held-back rows of each class have a score in each bin",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,15 +27,20 @@ class SumsFacts:
     n_parties: int
     least: int  # rows that all parties have at least, and at most, by what is agreed
     most: int
-    # of the party's own two-way tables, or baseline table; None where no table is published
-    small_cells: int | None
-    table: bool  # whether a baseline table is all that the sums are for
+    small_cells: int | None  # of what is counted, the party's own; None where nothing is
+    counted: Counted
+
+    @property
+    def light(self) -> Light:
+        """Say how far the total is an aggregate, by the fewest rows that are agreed."""
+        alone = self.counted in {"table", "scores"}  # nothing of two columns together
+        return light_of(self.least / self.n_features, table=alone)
 
 
 def audit_sums(sums: SumsFacts, facts: Facts, *, about: Mapping[str, str]) -> AuditReport:
     """Say before sums leave what their total tells."""
     low, high = sums.least / sums.n_features, sums.most / sums.n_features
-    light, own = light_of(low, table=sums.table), sums.n_rows / sums.n_features
+    light, own = sums.light, sums.n_rows / sums.n_features
     between = f"{low:.3g} to {high:.3g} rows for each of {sums.n_features:,} features"
     words, verdict = _verdict(light, facts.guarantee)
     noised: Grade | None = None if facts.guarantee is None else "told"
@@ -79,7 +93,7 @@ def _sentences(
         f"No row leaves: sums over {sums.n_rows:,} rows and labels do, under masks. The analyst "
         f"can read them added to those of {sums.n_parties - 1} other parties, and in no other way."
     )
-    often = OFTEN[light_of(sums.least / sums.n_features, table=sums.table)]
+    often = OFTEN[sums.light]
     alone = (
         f"The analyst, with a person's record at hand, can {often} tell whether the person is in "
         f"the total: by what is agreed it is of {between}."
@@ -99,20 +113,17 @@ def _sentences(
             "That holds while no more parties help the analyst than the agreement's 'colluders' "
             "says. Helpers know their own noise, and with more of them too little is left."
         )
-    what = "table" if sums.table else "model"
+    what = "table" if sums.counted == "table" else "model"
     back = f"The {what} you get back holds no record and no secret; all parties get the same file."
     return leaves, alone, helped, back
 
 
 def _cells(sums: SumsFacts) -> Finding:
     """S3: with the columns themselves the total holds every two-way table of the words."""
-    if sums.small_cells is None:
+    if not sums.counted or sums.small_cells is None:
         return Finding("S3", "green", "The agreed map publishes no table of words.")
-    what = "every two-way table of the words"
-    if sums.table:
-        what = "how many people have each word, and are in each bin of each number"
     words = (
-        f"The total holds {what}. Of your own, {sums.small_cells:,} "
+        f"The total holds {_COUNTED[sums.counted]}. Of your own, {sums.small_cells:,} "
         f"cells have fewer than five people; the others' people are added, and nothing makes "
         "sure that a cell has any."
     )

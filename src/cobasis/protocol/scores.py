@@ -1,0 +1,177 @@
+"""The second exchange of sums: what the common model is worth on rows that were held back.
+
+A party adds up counts, losses, and of classes a histogram of scores by label. The analyst reads
+everybody's, and gives the scores the temperature of the smallest loss, with which they are
+probabilities.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import cast
+
+import numpy as np
+
+from cobasis.linalg.arrays import Matrix
+from cobasis.models.chain import Affine, Chain
+from cobasis.models.passes import Labels
+from cobasis.protocol.totals import SIGNED_BITS, Integers, cut, void
+from cobasis.strict_json import canonical_json
+
+FORMAT = "cobasis/scores/1"
+
+TEMPERATURES = np.logspace(-1, 2, 61)
+"""By which scores are multiplied to become logits; twelve per cent apart."""
+
+MOST_LOSS = 20.0
+"""Where a row's logarithmic loss is cut off, so that its sum has a bound."""
+
+N_BINS, FARTHEST = 40, 1.5
+"""Of a class's score, from minus the farthest to it; what lies beyond is in the last bin."""
+
+FEWEST_ROWS, FEWEST_OF_CLASS = 30, 10
+"""A party with fewer held-back rows, or of a class that it holds, sends zeros."""
+
+_MOST_BITS = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreLayout:
+    """Where each sum stands."""
+
+    n_classes: int  # 0 of a regression
+    most_rows: int  # of all parties together
+
+    @property
+    def bits(self) -> int:
+        """By which power of two losses are multiplied: no total leaves 62 bits."""
+        return min(_MOST_BITS, SIGNED_BITS - (self.most_rows - 1).bit_length())
+
+    @property
+    def n_words(self) -> int:
+        """How many integers a message holds."""
+        if not self.n_classes:
+            return 5
+        return 2 + self.n_classes * (1 + 2 * N_BINS) + len(TEMPERATURES)
+
+    @property
+    def n_features(self) -> tuple[int, ...]:
+        """How many numbers are summed of a row."""
+        return (self.n_words,)
+
+    def digest(self) -> bytes:
+        """Return what all parties' masks are bound to."""
+        return hashlib.sha256(canonical_json({"format": FORMAT, **asdict(self)})).digest()
+
+    def of_classes(self, outputs: Matrix, labels: Labels) -> Integers:
+        """Add up what scores are worth for classes."""
+        from scipy.special import logsumexp  # noqa: PLC0415 -- .2 s that `import cobasis` spares
+
+        rows = np.arange(len(labels))
+        logits = TEMPERATURES[:, None, None] * outputs
+        losses = logsumexp(logits, axis=2) - logits[:, rows, labels]
+        losses = cut(np.minimum(losses, MOST_LOSS) / MOST_LOSS, bits=self.bits)
+        places = (outputs + FARTHEST) * (N_BINS / 2 / FARTHEST)
+        bins = np.clip(places, 0, N_BINS - 1).astype(np.int64)
+        histogram = np.zeros((self.n_classes, 2, N_BINS), dtype=np.int64)
+        for place in range(self.n_classes):
+            np.add.at(histogram[place], ((labels == place).astype(np.int64), bins[:, place]), 1)
+        right = np.count_nonzero(np.argmax(outputs, axis=1) == labels)
+        counts = np.bincount(labels, minlength=self.n_classes)
+        summed = losses.astype(np.int64).sum(axis=1)
+        return np.concatenate([[len(labels), right], counts, summed, histogram.ravel()])
+
+    def of_numbers(
+        self, outputs: Matrix, labels: Labels, *, between: tuple[float, float]
+    ) -> Integers:
+        """Add up what predictions are worth for numbers; those outside the range are its end."""
+        low, high = between
+        placed = (np.column_stack([outputs[:, 0], labels]) - low) / (high - low) * 2 - 1
+        predicted, truth = np.clip(placed, -1.0, 1.0).T
+        off = (predicted - truth) / 2
+        summed = np.column_stack([np.ones(len(off)), np.abs(off), off**2, truth, truth**2])
+        added: Integers = cut(summed, bits=self.bits).astype(np.int64).sum(axis=0)
+        return added
+
+    def small_cells(self, sums: Integers, *, few: int) -> int:
+        """Count bins of some rows, and of fewer than a few; none of a regression."""
+        cells = sums[2 + self.n_classes + len(TEMPERATURES) :] if self.n_classes else sums[:0]
+        return int(np.count_nonzero((cells > 0) & (cells < few)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worth:
+    """What a model is worth on all parties' held-back rows."""
+
+    n_rows: int  # 0 where no party has enough of them
+    figures: Mapping[str, float]
+    temperature: float | None = None
+
+    def calibrated(self, model: Chain) -> Chain:
+        """Return the model with probabilities in place of scores, where there are classes."""
+        if self.temperature is None:
+            return model
+        *inner, last = model.layers
+        affine = cast("Affine", last)
+        scaled = Affine(
+            weights=self.temperature * affine.weights, offset=self.temperature * affine.offset
+        )
+        return replace(model, layers=(*inner, scaled), head="probabilities")
+
+    def told(self) -> dict[str, float]:
+        """Return what the model card says."""
+        return {"rows": float(self.n_rows), **self.figures}
+
+
+def worth_of(
+    words: Integers, layout: ScoreLayout, *, between: tuple[float, float] | None = None
+) -> Worth:
+    """Read a total; MessageError where no held-back rows can add up to it."""
+    if between is not None:
+        return _of_numbers(words, layout, between=between)
+    n_classes, unit = layout.n_classes, 1 << layout.bits
+    n_rows, right = map(int, words[:2])
+    counts, losses, cells = np.split(words[2:], [n_classes, n_classes + len(TEMPERATURES)])
+    histogram = cells.reshape(n_classes, 2, N_BINS)
+    good = 0 <= right <= n_rows <= layout.most_rows and bool((counts >= 0).all())
+    good = good and bool((cells >= 0).all() and (losses >= 0).all())
+    good = good and int(counts.sum()) == n_rows and bool((losses <= n_rows * unit).all())
+    good = good and np.array_equal(histogram.sum(axis=2)[:, 1], counts)
+    if not (good and bool((histogram.sum(axis=(1, 2)) == n_rows).all())):
+        raise void()
+    if not n_rows:
+        return Worth(n_rows=0, figures={})
+    from scipy.stats import binomtest  # noqa: PLC0415 -- as above
+
+    best = int(np.argmin(losses))
+    share = binomtest(right, n_rows).proportion_ci(method="wilson")
+    figures = {
+        "accuracy": right / n_rows,
+        "accuracy_low": float(share.low),
+        "accuracy_high": float(share.high),
+        "log_loss": float(losses[best]) / unit * MOST_LOSS / n_rows,
+    }
+    areas = [_area(*each) for each in histogram if each.sum(axis=1).all()]
+    figures |= {"auc": float(np.mean(areas))} if areas else {}
+    return Worth(n_rows=n_rows, figures=figures, temperature=float(TEMPERATURES[best]))
+
+
+def _area(others: Integers, own: Integers) -> float:
+    """Return how often a row of a class has a larger score than another; ties in a bin are half."""
+    below = np.cumsum(others) - others / 2
+    return float(own @ below / (own.sum() * others.sum()))
+
+
+def _of_numbers(words: Integers, layout: ScoreLayout, *, between: tuple[float, float]) -> Worth:
+    unit, half = 1 << layout.bits, (between[1] - between[0]) / 2
+    n_rows, rest = divmod(int(words[0]), unit)
+    off, squares, sums, powers = (words[1:] / unit).tolist()
+    good = not rest and 0 <= n_rows <= layout.most_rows and min(off, squares, powers) >= 0
+    if not (good and max(off, squares, abs(sums), powers) <= n_rows):
+        raise void()
+    if not n_rows:
+        return Worth(n_rows=0, figures={})
+    spread = powers - sums**2 / n_rows
+    figures = {"mae": 2 * half * off / n_rows}
+    figures |= {"r2": 1 - 4 * squares / spread} if spread > 0 else {}
+    return Worth(n_rows=n_rows, figures=figures)

@@ -1,0 +1,344 @@
+"""A party's side of a round of sums: what it adds up, hides, and is worth on its held-back rows."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from math import ceil, sqrt
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.errors import AgreementError, LabelError, StepError
+from cobasis.features.contract import CategoryFeature
+from cobasis.features.encoder import encode, encoded_columns
+from cobasis.features.maps import Columns, turn_of
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.threads import one_blas_thread
+from cobasis.models.chain import Chain
+from cobasis.models.passes import Block, chunks
+from cobasis.privacy.discrete import discrete_gaussian
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.baseline import TableLayout
+from cobasis.protocol.masks import MaskKey, Occasion
+from cobasis.protocol.messages import Labels, MaskedSums, decode_labels, encode_labels
+from cobasis.protocol.projection import LabelledRows, RowsInMemory
+from cobasis.protocol.refusals import require_known
+from cobasis.protocol.scores import FEWEST_OF_CLASS, FEWEST_ROWS, ScoreLayout
+from cobasis.protocol.sums_terms import (
+    SumsNoise,
+    layout_of,
+    model_layout,
+    noise_of,
+    roster_of,
+    score_layout,
+    table_layout,
+    terms_of,
+)
+from cobasis.protocol.totals import Integers, Layout, gram, ones_and
+
+
+class SumsParty:
+    """One organisation's side of a round of sums.
+
+    Parameters
+    ----------
+    name : str
+        As the agreement has it.
+    agreement : Agreement
+        What everybody signed, with ``release="sums"``.
+    key : MaskKey
+        The party's own for this round.
+    keys : mapping of str to str
+        Every participant's public mask key, in the agreement's order.
+    attempt : int
+        From 1, of all parties; a later one may leave some out.
+    simulated : bool
+        Whether keys were drawn from a seed.
+
+    Notes
+    -----
+    **Who sees what.** Rows and sums stay here; out goes one `MaskedSums`, which hides the sums
+    from whoever lacks another party's. With all other parties' help the analyst reads them.
+    **Cost.** One pass over the rows: ``n D^2`` products.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        agreement: Agreement,
+        key: MaskKey,
+        keys: Mapping[str, str],
+        attempt: int = 1,
+        simulated: bool = False,
+    ) -> None:
+        require_known(name, agreement.parties)
+        # Whoever is left out, or stands for two, has no mask of its own in what this party sends:
+        # with keys of nobody else its sums would leave in the clear.
+        expected = agreement.parties
+        if attempt > 1:
+            expected = tuple(each for each in expected if each in keys)
+        few = len(keys) < agreement.minimum_parties
+        if tuple(keys) != expected or few or len({*keys.values()}) < len(keys):
+            raise StepError(
+                f"party '{name}' was given mask keys of {', '.join(keys) or 'nobody'}, and sums "
+                f"are hidden by one key of each of {', '.join(expected)}, in this order, and of "
+                f"{agreement.minimum_parties} at least. Ask for the roster of this round."
+            )
+        self.name, self.agreement, self.terms = name, agreement, terms_of(agreement)
+        self._key, self._keys, self._simulated = key, keys, simulated
+        self._attempt = attempt
+        # cells of few people in the two-way tables of words, this party's own; None where none are
+        self.small_cells: int | None = None
+        self._sent = set[int]()  # exchanges of which the sums were made
+        self._model: Chain | None = None
+
+    def __repr__(self) -> str:
+        """Show the name only."""
+        return f"<SumsParty '{self.name}'>"
+
+    @property
+    def participants(self) -> tuple[str, ...]:
+        """Whose sums are added up."""
+        return tuple(self._keys)
+
+    @property
+    def finished(self) -> bool:
+        """Whether a model was accepted, so that the party can predict."""
+        return self._model is not None
+
+    def prepare(self, rows: npt.ArrayLike, labels: npt.ArrayLike) -> MaskedSums:
+        """Map the rows, sum them up, and mask the sums: the party's one message.
+
+        Parameters
+        ----------
+        rows : array-like or data frame of shape (n_rows, n_features)
+            The party's rows, columns as agreed.
+        labels : array-like of shape (n_rows,)
+            One per row.
+
+        Returns
+        -------
+        MaskedSums
+            For the analyst. Made once: a mask that covered two contents would show how they differ.
+
+        Raises
+        ------
+        LocalError
+            Rows or labels are not what the agreement says, or too many or too few.
+        """
+        table = encode(rows, self.agreement.features, party=self.name)
+        told = encode_labels(labels, self.agreement, n_rows=len(table), party=self.name)
+        return self.sum_up(RowsInMemory(table, told))
+
+    def sum_up(self, rows: LabelledRows) -> MaskedSums:
+        """Do what `prepare` does of encoded rows that come block by block, in one pass."""
+        agreement, terms, layout = self.agreement, self.terms, layout_of(self.agreement)
+        labels, n_rows = rows.labels(), rows.shape[0]
+        if not terms.least_rows <= n_rows <= terms.most_rows:
+            raise AgreementError(
+                f"party '{self.name}' has {n_rows:,} rows, and the agreement takes "
+                f"{terms.least_rows:,} to {terms.most_rows:,} of a party. Send as many, or agree "
+                "on other numbers."
+            )
+        tabled = isinstance(layout, TableLayout)
+        adder = self._counter(labels) if tabled else self._adder(labels)
+        with one_blas_thread():
+            parts = rows.over(adder, step="adding up")
+            found = sum(parts, np.zeros(layout.n_words, dtype=np.int64))
+        self.small_cells = _small_cells(found, agreement)
+        return self._hidden(found, layout, exchange=1)
+
+    def score(self, rows: LabelledRows, model: Chain) -> MaskedSums:
+        """Sum up what the common model is worth on encoded rows that were held back, and mask it.
+
+        Of too few rows, or too few of a class that the party holds, zeros are sent.
+        """
+        layout, parts = score_layout(self.agreement), list[Matrix]()
+        outputs, labels = np.empty((0, model.widths[-1])), rows.labels()
+        if rows.shape[0] >= FEWEST_ROWS and labels is not None:
+            kept = rows.over(lambda _, blocks: [model.outputs(x) for x in blocks], step="scoring")
+            parts = [each for some in kept for each in some]
+        if parts and labels is not None:
+            outputs = np.vstack(parts)
+            if layout.n_classes and min(np.unique(labels, return_counts=True)[1]) < FEWEST_OF_CLASS:
+                outputs = outputs[:0]
+        told = np.zeros(0) if labels is None else labels[: len(outputs)]
+        if layout.n_classes:
+            found = layout.of_classes(outputs, told.astype(np.int64))
+        else:
+            between = self.terms.target_range or (-1.0, 1.0)
+            found = layout.of_numbers(outputs, told, between=between)
+        self.small_cells = layout.small_cells(found, few=_FEW)
+        return self._hidden(found, layout, exchange=2)
+
+    def _hidden(
+        self, found: Integers, layout: Layout | TableLayout | ScoreLayout, *, exchange: int
+    ) -> MaskedSums:
+        """Mask sums, with noise where it is agreed; StepError for a second content of a mask."""
+        agreement, roster = self.agreement, roster_of(self._keys)
+        if exchange in self._sent:
+            raise StepError(
+                f"party '{self.name}' has made its sums in round '{agreement.round_id}', and "
+                "others under the same masks would show what changed. Send those, or agree on a "
+                "new round."
+            )
+        self._sent.add(exchange)
+        occasion = Occasion(
+            salt=hashlib.sha256(agreement.digest() + roster + layout.digest()).digest(),
+            round_id=agreement.round_id,
+            exchange=exchange,
+            attempt=self._attempt,
+        )
+        if agreement.dp is not None:
+            found = found + self._noise(found, occasion.salt)
+        return MaskedSums(
+            party=self.name,
+            agreement_digest=agreement.digest(),
+            roster=roster,
+            attempt=self._attempt,
+            words=self._key.masked(found, name=self.name, keys=self._keys, occasion=occasion),
+            simulated=self._simulated,
+        )
+
+    def _noise(self, sums: Integers, salt: bytes) -> Integers:
+        """Draw the party's share of the noise, one integer for each sum.
+
+        It follows from the mask key, from what the round is about, and from the sums: the same
+        sums, made once more, have the same noise, and others have noise of their own.
+        """
+        agreement, layout = self.agreement, model_layout(self.agreement)
+        own = cast("SumsNoise", noise_of(agreement)).own
+        of = hashlib.sha256(salt + bytes([self._attempt]) + sums.tobytes()).hexdigest()
+        drawn, [width] = self._key.stream(f"noise/{of}"), layout.widths
+        rows, columns = layout.places(width)
+        # A product of two features counts twice in the length that the sensitivity is about, for
+        # it stands twice in the table, so it takes half the squares of the others' noise.
+        n_features = layout.n_features[0]
+        twice = (rows != columns) & (columns < n_features)
+        noise = np.empty(len(sums), dtype=np.int64)
+        for places, scale in ((~twice, own), (twice, ceil(own / sqrt(2)))):
+            count = int(np.count_nonzero(places))
+            noise[places] = discrete_gaussian(drawn, scale=scale, count=count)
+        return noise
+
+    def _adder(self, labels: Labels | None) -> Callable[[int, Iterator[Matrix]], Integers]:
+        """Return what adds up the mapped rows of some blocks, from a place in the table on."""
+        terms, layout, targets = self.terms, model_layout(self.agreement), self._targets(labels)
+        turns = [turn_of(each, self.agreement.features) for each in terms.maps]
+
+        def added(first: int, blocks: Iterator[Matrix]) -> Integers:
+            sums = np.zeros(layout.n_words, dtype=np.int64)
+            for block in blocks:
+                whole, found = Block(block, targets(first, first + len(block))), list[Integers]()
+                for turn, width in zip(turns, layout.widths, strict=True):
+                    tables = (
+                        ones_and(turn.apply(some), told, bits=layout.bits, bare=layout.bare)
+                        for some, told in chunks(whole, width=width)
+                    )
+                    table = gram(tables, width=width, bits=layout.bits)
+                    found.append(table[layout.places(width)])
+                sums += np.concatenate(found)
+                first += len(block)
+            return sums
+
+        return added
+
+    def _counter(self, labels: Labels | None) -> Callable[[int, Iterator[Matrix]], Integers]:
+        """Return what adds up the rows of some blocks for a baseline table."""
+        layout = table_layout(self.agreement)
+
+        def added(first: int, blocks: Iterator[Matrix]) -> Integers:
+            sums = np.zeros(layout.n_words, dtype=np.int64)
+            for block in blocks:
+                here = slice(first, first + len(block))
+                groups = np.zeros(len(block)) if labels is None else labels[here]
+                sums += layout.added(block, groups)
+                first += len(block)
+            return sums
+
+        return added
+
+    def _targets(self, labels: Labels | None) -> Callable[[int, int], Matrix]:
+        """Return what gives one-hot classes of some rows, or their numbers from -1 to 1."""
+        agreement, terms = self.agreement, self.terms
+        if labels is None:
+            raise StepError("a representation has no labels to sum up. Agree on another task.")
+        if agreement.task == "classification":
+            hot: Matrix = np.eye(len(agreement.classes))
+            return lambda start, stop: hot[labels[start:stop]]
+        low, high = terms.target_range or (-1.0, 1.0)  # a regression has one
+        if beyond := int(np.sum((labels < low) | (labels > high))):
+            raise LabelError(
+                f"party '{self.name}' has {beyond} label(s) outside the agreed range from {low:g} "
+                f"to {high:g}, so sums would have no bound. Correct them, or agree on more."
+            )
+        numbers = labels.astype(np.float64)[:, None]
+        return lambda start, stop: (numbers[start:stop] - low) / (high - low) * 2 - 1
+
+    def accept(self, model: Chain) -> None:
+        """Keep the common model, which holds no secret.
+
+        Parameters
+        ----------
+        model : Chain
+            From the analyst.
+        """
+        self._model = model
+
+    @property
+    def model(self) -> Chain:
+        """The common model, of encoded rows; StepError before `accept`."""
+        if self._model is None:
+            raise StepError(f"party '{self.name}' has no model yet. Call accept() first.")
+        return self._model
+
+    def transform(self, rows: npt.ArrayLike) -> Matrix:
+        """Encode rows, as the model takes them; there is no frame to bring them into.
+
+        Parameters
+        ----------
+        rows : array-like or data frame of shape (n_rows, n_features)
+            Columns as agreed.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Numbers with agreed centre and scale.
+        """
+        return encode(rows, self.agreement.features, party=self.name)
+
+    def predict(self, rows: npt.ArrayLike) -> npt.NDArray[np.generic]:
+        """Predict labels with the common model; no basis is needed.
+
+        Parameters
+        ----------
+        rows : array-like or data frame of shape (n_rows, n_features)
+            Columns as agreed.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Classes of the agreement, or numbers; StepError before `accept`.
+        """
+        return decode_labels(self.model.predict(self.transform(rows)), self.agreement)
+
+
+_FEW = 5
+"""People of a cell of a table who stand out."""
+
+
+def _small_cells(sums: Integers, agreement: Agreement) -> int | None:
+    """Count the cells of few people in two-way tables of words and classes; None without tables."""
+    layout, columns = layout_of(agreement), encoded_columns(agreement.features)
+    if isinstance(layout, TableLayout):
+        return layout.small_cells(sums, few=_FEW)
+    words = [at for at, each in enumerate(columns, 1) if isinstance(each.feature, CategoryFeature)]
+    tables = zip(terms_of(agreement).maps, layout.tables(sums), strict=True)
+    table = next((table for each, table in tables if isinstance(each, Columns) and words), None)
+    if table is None:
+        return None
+    classes = range(len(columns) + 1, len(table)) if layout.one_hot else ()
+    places = [*words, *classes]
+    cells = np.triu(table[np.ix_(places, places)]) >> 2 * layout.bits
+    return int(np.count_nonzero((cells > 0) & (cells < _FEW)))

@@ -1,0 +1,119 @@
+"""The second exchange of sums by files: probabilities, and a score of all parties."""
+
+from itertools import count
+
+import numpy as np
+import pytest
+
+from cobasis.bundle.messages import sums_in
+from cobasis.errors import DifferenceError, ForeignBundleError, StepError, WaitingError
+from cobasis.party_side.audit import audited
+from cobasis.party_side.predict import usable
+from cobasis.party_side.send import projected
+from cobasis.protocol.card import ModelCard
+from faults import died, dying_after
+from party_side.sites import ready_from
+from party_side.summing import NAMES, TERMS
+
+
+@pytest.fixture
+def scoring(make):
+    return make(holdout=0.4, sums=TERMS.model_copy(update={"scores": True}))
+
+
+def asked(site):
+    """The first model is at every party, and the files of sums are gone."""
+    site.sent()
+    site.run()
+    for name in NAMES:
+        site.accept(name)
+        (site.root / f"{name}.sums").unlink()
+
+
+def card(site, name):
+    return ModelCard.read(site.session(name).round.accepted().card)
+
+
+def test_scores_make_probabilities_and_the_first_model_is_of_use_without_them(scoring):
+    asked(scoring)
+    first = usable(scoring.session("north")).model
+    assert not first.likely
+    assert not card(scoring, "north").scores
+    assert scoring.session("north").round.mask_key().public
+    assert {each.verdict for each in scoring.sent().values()} == {"accepted"}
+    made = scoring.run().concluded
+    models = {scoring.accept(name, number=2).model_sha256 for name in NAMES}
+    assert len(models) == 1
+    last, rows = usable(scoring.session("north")).model, np.random.default_rng(0)
+    table = rows.normal(size=(40, first.widths[0]))
+    assert last.likely
+    np.testing.assert_array_equal(last.predict(table), first.predict(table))
+    told = card(scoring, "north")
+    assert told.gives == "probabilities"
+    assert told.scores == made.worth.told()
+    assert told.scores["rows"] > 100
+    with pytest.raises(StepError, match="no key for masks"):
+        scoring.session("north").round.mask_key()
+
+
+def test_a_run_waits_for_everybodys_scores_and_writes_lost_models_meanwhile(scoring):
+    asked(scoring)
+    scoring.sent("north", "south")
+    with pytest.raises(WaitingError, match="waits for the scores of east, west"):
+        scoring.run()
+    lost = scoring.root / "out" / "icu.west.1-return"
+    lost.unlink()
+    found = scoring.run()
+    assert {*found.written} == {"west"}
+    assert lost.exists()
+    with pytest.raises(StepError, match="the round ended on"):
+        scoring.run(without=["west"])
+
+
+def test_scores_are_taken_once_and_of_the_rows_held_back_then(scoring):
+    asked(scoring)
+    scoring.send("north")
+    again = scoring.send("north")
+    assert again.again
+    (scoring.session("north").work / "2-scores.sent").unlink()
+    with pytest.raises((DifferenceError, StepError), match=r"\[CB(706|305)\]"):
+        scoring.send("north", change=lambda frame: frame.head(60))
+
+
+def test_sums_are_no_scores_and_scores_wait_for_their_turn(scoring):
+    scoring.sent("north", "south", "east")
+    early = scoring.send("west")
+    scoring.receive("west")
+    scoring.run()
+    for name in NAMES:
+        scoring.accept(name)
+    late = scoring.desk()
+    assert late.open_exchange().message == "scores"
+    with late.at_work():
+        bundle = late.opened(early.path)
+    with pytest.raises(ForeignBundleError):
+        sums_in(bundle, agreement=scoring.agreement, kind="scores")
+
+
+def test_the_audit_of_scores_counts_small_bins(scoring):
+    asked(scoring)
+    with projected(ready_from(scoring.session("north"), scoring.table("north"))) as made:
+        findings = {each.id: each for each in audited(made).report.findings}
+    assert findings["S3"].figures["small_cells"] == made.party.small_cells > 0
+    assert "held-back rows of each class" in findings["S3"].words
+
+
+@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.soak)])
+def test_a_kill_while_scores_leave_keeps_one_content_for_one_mask(scoring, in_memory, step):
+    asked(scoring)
+    seen = set()
+    for number in count(1, step):
+        place = scoring.copied(in_memory / f"scores-{step}-{number}")
+        if not died(dying_after, number, lambda place=place: place.send("north")):
+            break
+        place.send("north")
+        desk = place.desk()
+        with desk.at_work():
+            bundle = desk.opened(place.root / "north.sums")
+            seen.add(bundle.manifest.parts[0].sha256)
+    assert len(seen) == 1

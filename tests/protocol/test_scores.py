@@ -1,0 +1,151 @@
+"""The second exchange of sums: what a model is worth, and probabilities, from counts alone."""
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.metrics import accuracy_score, log_loss, mean_absolute_error, r2_score, roc_auc_score
+
+from cobasis import Agreement, RandomFourier, SumsTerms, numeric_features
+from cobasis.errors import AgreementError, MessageError
+from cobasis.models.chain import Affine, Chain
+from cobasis.protocol.projection import RowsInMemory
+from cobasis.protocol.scores import N_BINS, TEMPERATURES, ScoreLayout, worth_of
+from cobasis.protocol.sums import SumsAnalyst
+from cobasis.protocol.sums_party import SumsParty
+from protocol.summed import KEYS, NAMES, PUBLIC
+
+MAPS = (RandomFourier(n_waves=2, bandwidth=1.0),)
+TERMS = SumsTerms(maps=MAPS, scores=True, most_rows=900, most_rows_in_all=2000)
+FIELDS = {
+    "round_id": "icu-2026",
+    "parties": NAMES,
+    "features": numeric_features(["x", "y"]),
+    "model": "ridge",
+    "release": "sums",
+    "minimum_parties": 3,
+    "holdout": 0.2,
+}
+CLASSES = Agreement(**FIELDS, task="classification", classes=("a", "b", "c"), sums=TERMS)
+NUMBERS = Agreement(
+    **FIELDS,
+    task="regression",
+    sums=TERMS.model_copy(update={"target_range": (-40.0, 40.0)}),
+)
+WEIGHTS = np.array([[0.4, -0.1, -0.3], [0.0, 0.5, -0.5]])
+
+
+def model_of(agreement):
+    head, columns = ("decision", 3) if agreement.classes else ("prediction", 1)
+    affine = Affine(weights=WEIGHTS[:, :columns], offset=np.zeros(columns))
+    return Chain(family="linear", layers=(affine,), head=head)
+
+
+def held(name, agreement, *, n_rows=200):
+    """Rows whose labels follow from a model three times as sure of itself."""
+    rng = np.random.default_rng(NAMES.index(name))
+    rows = rng.normal(size=(n_rows, 2))
+    if not agreement.classes:
+        return rows, 10 * rows @ WEIGHTS[:, 0] + rng.normal(size=n_rows)
+    chances = softmax(3 * rows @ WEIGHTS, axis=1)
+    return rows, np.array([rng.choice(3, p=each) for each in chances])
+
+
+def judged(agreement, tables):
+    made = SumsAnalyst(agreement, keys=PUBLIC, scoring=True)
+    for name, table in tables.items():
+        party = SumsParty(name, agreement=agreement, key=KEYS[name], keys=PUBLIC)
+        made.receive(party.score(RowsInMemory(*table), model_of(agreement)))
+    return made.judge()
+
+
+def test_a_score_of_classes_is_that_of_all_held_back_rows():
+    tables = {name: held(name, CLASSES) for name in NAMES}
+    found = judged(CLASSES, tables)
+    rows, labels = (np.concatenate(each) for each in zip(*tables.values(), strict=True))
+    outputs = model_of(CLASSES).outputs(rows)
+    assert found.n_rows == 600
+    assert found.figures["accuracy"] == accuracy_score(labels, outputs.argmax(axis=1))
+    losses = [log_loss(labels, softmax(each * outputs, axis=1)) for each in TEMPERATURES]
+    assert found.temperature == TEMPERATURES[np.argmin(losses)]
+    assert 2 < found.temperature < 4.5
+    assert found.figures["log_loss"] == pytest.approx(min(losses), abs=1e-6)
+    area = np.mean([roc_auc_score(labels == place, outputs[:, place]) for place in range(3)])
+    assert found.figures["auc"] == pytest.approx(area, abs=0.01)  # ties within a bin
+
+
+def test_the_model_gets_probabilities_and_keeps_its_predictions():
+    found = judged(CLASSES, {name: held(name, CLASSES) for name in NAMES})
+    before = model_of(CLASSES)
+    after = found.calibrated(before)
+    rows = np.random.default_rng(9).normal(size=(50, 2))
+    assert (before.likely, after.likely) == (False, True)
+    np.testing.assert_array_equal(after.predict(rows), before.predict(rows))
+    right = softmax(found.temperature * before.outputs(rows), axis=1)
+    np.testing.assert_allclose(after.scores(rows, method="predict_proba"), right, rtol=1e-12)
+
+
+def test_a_score_of_numbers_is_that_of_all_held_back_rows():
+    tables = {name: held(name, NUMBERS) for name in NAMES}
+    found = judged(NUMBERS, tables)
+    rows, labels = (np.concatenate(each) for each in zip(*tables.values(), strict=True))
+    predicted = model_of(NUMBERS).predict(rows)
+    assert found.figures["r2"] == pytest.approx(r2_score(labels, predicted), abs=1e-6)
+    assert found.figures["mae"] == pytest.approx(mean_absolute_error(labels, predicted), rel=1e-6)
+    assert found.calibrated(model_of(NUMBERS)).head == "prediction"
+
+
+@pytest.mark.parametrize("few", ["rows", "a class"])
+def test_a_party_with_few_rows_or_few_of_a_class_sends_zeros(few):
+    tables = {name: held(name, CLASSES) for name in NAMES}
+    rows, labels = tables["south"]
+    kept = np.arange(29) if few == "rows" else np.sort(
+        np.concatenate([np.flatnonzero(labels != 0), np.flatnonzero(labels == 0)[:9]])
+    )  # fmt: skip
+    found = judged(CLASSES, {**tables, "south": (rows[kept], labels[kept])})
+    assert found.n_rows == 400
+    of_others = judged(CLASSES, {**tables, "south": (rows[:0], labels[:0])})
+    assert found == of_others
+
+
+def test_of_nobodys_rows_there_is_no_score_and_no_probability():
+    found = judged(CLASSES, {name: (np.zeros((0, 2)), np.zeros(0, dtype=int)) for name in NAMES})
+    assert (found.n_rows, found.told()) == (0, {"rows": 0.0})
+    assert not found.calibrated(model_of(CLASSES)).likely
+
+
+WRONG = {
+    "more right than rows": (1, 10**6),
+    "a class of more than its rows": (2, 1),
+    "a loss below zero": (5, -(2**62)),
+    "a bin of nobody": (5 + len(TEMPERATURES), -(10**6)),
+    "a row in two bins": (5 + len(TEMPERATURES) + 2 * N_BINS, 1),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_a_total_of_scores_that_no_rows_have_is_void(kind):
+    layout = ScoreLayout(n_classes=3, most_rows=2000)
+    rows, labels = held("north", CLASSES)
+    words = layout.of_classes(model_of(CLASSES).outputs(rows), labels)
+    assert worth_of(words, layout).n_rows == 200
+    place, change = WRONG[kind]
+    words[place] += change
+    with pytest.raises(MessageError, match="what no rows have"):
+        worth_of(words, layout)
+
+
+@pytest.mark.parametrize("place", range(5))
+def test_a_total_of_errors_that_no_rows_have_is_void(place):
+    layout, between = ScoreLayout(n_classes=0, most_rows=2000), (-40.0, 40.0)
+    rows, labels = held("north", NUMBERS)
+    words = layout.of_numbers(model_of(NUMBERS).outputs(rows), labels, between=between)
+    words[place] += 1 << 60
+    with pytest.raises(MessageError, match="what no rows have"):
+        worth_of(words, layout, between=between)
+
+
+@pytest.mark.parametrize("changes", [{"holdout": 0.0}, {"task": "table", "classes": ()}])
+def test_scores_take_rows_that_are_held_back(changes):
+    fields = {**FIELDS, "task": "classification", "classes": ("a", "b"), "sums": TERMS, **changes}
+    with pytest.raises(AgreementError, match="scores take holdout above 0"):
+        Agreement(**fields)
