@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (2_340, 1_390, 15),
     "analyst_side": (2_410, 1_890, 11),
     "bundle": (2_510, 1_880, 11),
-    "cli": (3_750, 2_860, 22),
+    "cli": (3_780, 2_870, 22),
     "cobasis": (470, 180, 5),
     "disk": (640, 420, 5),
     "estimators": (860, 460, 4),
@@ -30,7 +30,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (230, 170, 2),
     "linalg": (730, 450, 6),
     "models": (3_180, 2_220, 13),
-    "party_side": (3_540, 2_750, 13),
+    "party_side": (3_690, 2_870, 14),
     "planning": (150, 80, 2),
     "privacy": (3_230, 2_150, 21),
     "protocol": (6_390, 4_130, 30),
@@ -39,7 +39,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_030, 740, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 35_030,
+    "tests": 35_050,
     "experiments and benchmarks": 11_510,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -85,12 +85,35 @@ def test_a_plan_has_every_price_and_public_rows_bring_their_basis_and_guarantees
     for each in found["effects"]:
         assert each["accuracy_least"] <= each["accuracy"] <= each["accuracy_most"]
         assert each["n_scored"] == 35
-    assert draft.json(PLAN.replace("icu.toml ", "")) == found  # the only agreement that is here
+    again = draft.json(PLAN.replace("icu.toml ", ""))  # the only agreement that is here
+    for each in (*found["releases"], *again["releases"]):
+        assert each.pop("seconds") > 0
+    assert again == found
     found = draft.json(f"{PLAN} --public public.csv --epsilon 8")
     names = [each["name"] for each in found["effects"]]
     assert names[-1] == "epsilon 8, public rows' basis"
     assert "public rows' basis" in names
     assert any("about the mean of the public rows" in each for each in found["told"])
+
+
+def test_rows_are_planned_beside_sums_whichever_the_draft_sends(draft):
+    draft(
+        "agreement new sums.toml --columns public.csv --i-may-publish --label sick --id patient "
+        "--purpose study --task classification --retention-days 30 "
+        "--sums maps=rff,waves=5,most_rows=100,most_rows_in_all=300"
+    )
+    rows, sums = draft.json(PLAN)["releases"]
+    asked = draft.json("plan sums.toml north.csv")
+    assert asked["effects"] == []
+    assert [each["release"] for each in asked["releases"]] == ["rows", "sums"]
+    own = asked["releases"][1]
+    assert own["n_bytes"] == 8 * 3 * 13 * 14 // 2 < sums["n_bytes"]  # a one, ten waves, two classes
+    assert own["score"] == sums["score"]  # both of raw columns
+    assert rows["n_bytes"] == 70 * (3 * 8 + 8) + 7 * 3 * 8
+    assert "all labels" in rows["learns"]
+    said = draft("plan sums.toml north.csv -o sums.html").stdout
+    assert "Rows beside sums" in said
+    assert Path("sums.html").read_text().count("Rows beside sums") == 1
 
 
 def test_a_draft_is_planned_with_its_guarantee_and_refused_by_what_it_lacks(draft):

@@ -11,7 +11,7 @@ from cobasis.cli.options import Owner, Screen, agreed, grouped, numbers, progres
 from cobasis.errors import OptionError
 
 if TYPE_CHECKING:
-    from cobasis.privacy.audit.prices import Plan
+    from cobasis.party_side.plan import Priced, Released
     from cobasis.protocol.agreement import Agreement
     from cobasis.protocol.signatures import Approval
 
@@ -147,7 +147,7 @@ def plan(
     from cobasis.bundle.agreement_file import read_terms
     from cobasis.cli.audit_answers import PlanAnswer
     from cobasis.disk.whole import write_whole
-    from cobasis.party_side.preview import priced
+    from cobasis.party_side.plan import priced
     from cobasis.party_side.session import refuse_target
     from cobasis.privacy.audit.prices import EPSILON, NOISE, Offer
     from cobasis.report.audit_page import render_plan
@@ -163,11 +163,6 @@ def plan(
         if out is not None and path is not None:
             refuse_target(out, table=path)
     terms = read_terms(agreement)
-    if terms.sums is not None:
-        raise OptionError(
-            "a plan compares ways to project rows, and this agreement sends sums; 'cobasis audit' "
-            "says what those tell. Plan with an agreement of rows."
-        )
     with progress() as report:
         found = priced(terms, data, public=public, offer=offer, report=report)
     if out is not None:
@@ -175,13 +170,28 @@ def plan(
     metric = {"classification": "accuracy", "regression": "r2"}.get(terms.task, "")
     page = "" if out is None else str(out)
     answer = PlanAnswer.of(found, terms, command="plan", metric=metric, page=page)
-    if not screen.as_json:
+    if not screen.as_json and found.effects:
         _print(found, task=terms.task)
+    if not screen.as_json:
+        screen.tell(_beside(found.releases, metric=metric))
     wrote = [] if out is None else [f"Wrote {out}"]
     screen.say(answer, [*(f"- {each}" for each in found.told), *wrote])
 
 
-def _print(found: "Plan", *, task: str) -> None:
+def _beside(found: "Iterable[Released]", *, metric: str) -> Iterator[str]:
+    """Yield rows beside sums."""
+    yield "Rows beside sums, on your own table:"
+    for each in found:
+        worth = "" if each.score is None else f"; {each.score:.3f} {_WORTH[metric]}, you alone"
+        size = f"{each.n_bytes / 1000:,.0f} kB, about {each.seconds:.2g} s"
+        yield from wrapped(f"{each.leaves}: {size}{worth}", lead=f"  {each.release:<6}")
+        yield from wrapped(f"the analyst learns, {each.learns}", lead="        ")
+
+
+_WORTH = {"accuracy": "right answers", "r2": "R2"}
+
+
+def _print(found: "Priced", *, task: str) -> None:
     """Print the table, and what its columns are."""
     from rich.console import Console
     from rich.table import Table

@@ -49,6 +49,17 @@ class AuditAnswer(PartyAnswer):
     pages: list[Path] = Field(description="Files that -o wrote.")
 
 
+class ReleaseAnswer(Part):
+    """Rows, or sums, of this table."""
+
+    release: str = Field(description="rows or sums.")
+    leaves: str
+    learns: str = Field(description="What the analyst learns, alone and with help.")
+    n_bytes: int
+    seconds: float = Field(description="Of one thread of this machine.")
+    score: float | None = Field(description="Of random features and ridge on these rows alone.")
+
+
 class PlanAnswer(Answer):
     """`plan`: what each defence would cost and win."""
 
@@ -56,5 +67,6 @@ class PlanAnswer(Answer):
     n_sampled: int = Field(description="Rows, drawn at random, that were looked at.")
     metric: str = Field(description="accuracy, r2, or empty without labels.")
     effects: list[EffectAnswer] = Field(description="The first is the agreement as it is.")
+    releases: list[ReleaseAnswer] = Field(description="As agreed, the other one as by default.")
     told: list[str] = Field(description="Rules, what was left out and why, in words.")
     page: str = Field(description="The file that -o wrote; empty without one.")

@@ -6,22 +6,16 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from cobasis.errors import SpanReuseError
-from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Hidden
-from cobasis.party_side.rows import Findings, PartyRows, gathered, public_rows_in, unlike
+from cobasis.party_side.rows import Findings, PartyRows, public_rows_in, unlike
 from cobasis.party_side.session import PartySession, refuse_rollback, roster, upcoming
-from cobasis.privacy.audit.prices import Offer, Plan, plan
-from cobasis.privacy.audit.subject import Budget, Setting, sample_size
-from cobasis.progress import Report, silent
+from cobasis.privacy.audit.subject import Budget, Setting
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE
 from cobasis.protocol.exchanges import Exchange, Message
 from cobasis.protocol.scores import FEWEST_OF_CLASS, FEWEST_ROWS
-from cobasis.protocol.secrets import check_public_rows
 from cobasis.protocol.sums_terms import (
     guarantee_of,
     layout_of,
@@ -29,7 +23,6 @@ from cobasis.protocol.sums_terms import (
     may_leave_out,
     score_layout,
 )
-from cobasis.tables.table import open_table
 from cobasis.vault.datasets import Asked, Choice, Forced, Span, SumsEntry
 
 NONE = "no formal guarantee"
@@ -37,7 +30,7 @@ NONE = "no formal guarantee"
 _ABOUT_CELLS = {"unit", "low", "high", "blanks_at_most", "source"}
 """What a cell may be, which is no part of how it becomes a number."""
 
-_BYTES = {"fp64": (8, 8), "fp32": (4, 4), "fp16": (2, 2), "int8": (1, 2)}
+BYTES = {"fp64": (8, 8), "fp32": (4, 4), "fp16": (2, 2), "int8": (1, 2)}
 """Of one number of a row, and of one of the anchor's image, by the agreed precision."""
 
 
@@ -144,7 +137,7 @@ def _preview(
         )
     proposing = message == "proposal"
     precision: str = "fp64" if proposing else agreement.precision
-    row, image = _BYTES[precision]
+    row, image = BYTES[precision]
     n_bytes = agreement.n_anchor_rows * agreement.n_components * image
     if agreement.sums is not None:
         layout = score_layout(agreement) if message == "scores" else layout_of(agreement)
@@ -233,64 +226,6 @@ def _in_words(
     if agreement.id:
         stays.append(f"the id column '{agreement.id}', and every column that is not agreed on")
     return (*leaves, "the names of party, round and agreement"), tuple(stays)
-
-
-WHO = "you"
-"""What the party is called in messages: nobody has to be enrolled to plan."""
-
-_DELTA = 1e-6
-
-
-def priced(
-    agreement: Agreement,
-    table: Path,
-    *,
-    public: Path | None = None,
-    offer: Offer | None = None,
-    report: Report = silent,
-) -> Plan:
-    """Measure what each defence would cost and win; nothing is written, and no key is needed.
-
-    All rows of the table are looked at, also those that a round would hold back: which they are
-    follows from a key of the vault, which is not opened here.
-    """
-    rows = open_table(table, agreement=agreement, party=WHO, report=report)
-    n_rows, n_features = rows.shape
-    shown = None if public is None else public_rows_in(public, agreement=agreement, party=WHO)
-    if shown is not None and agreement.public_rows_sha256 is None:  # any, on the agreed scale
-        shown = encode(shown, agreement.features, party=WHO)
-    elif shown is not None or agreement.basis == "public":  # exactly those that the round names
-        shown = check_public_rows(shown, agreement, party=WHO)
-    offered, budget = offer or Offer(), budget_of(agreement)
-    if shown is not None:
-        # of a ball about the public rows' mean, half of them lie in it
-        centre = shown.mean(axis=0)
-        radius = float(np.median(np.linalg.norm(shown - centre, axis=1)))
-        delta = min(_DELTA, 1 / (PEOPLE_PER_FAILURE * n_rows))
-        least = Budget(epsilon=1.0, delta=delta, radius=1.0)
-        about = replace(budget or least, radius=radius, centre=tuple(map(float, centre)))
-        offered = replace(
-            offered, budget=about if radius > 0 else None, ball="about the mean of the public rows"
-        )
-    else:
-        ball = "about the agreed centre" if budget and budget.centre else "as agreed"
-        offered = replace(offered, budget=budget, ball=ball)
-    drawn = np.random.default_rng([n_rows, n_features]).permutation(n_rows)
-    places = np.sort(drawn[: sample_size(n_rows, n_features)])
-    some = gathered(rows, places)
-    seed = hashlib.sha256(np.ascontiguousarray(some, dtype="<f8").tobytes()).digest()
-    return plan(
-        some,
-        rows.labels(),
-        places=places,
-        own=own_setting(agreement),
-        offer=offered,
-        task=agreement.task,
-        rng=np.random.default_rng(int.from_bytes(seed, "big")),
-        classes=agreement.classes,
-        features=agreement.features,
-        public_rows=shown,
-    )
 
 
 def own_setting(agreement: Agreement) -> Setting:

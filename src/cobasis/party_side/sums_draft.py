@@ -67,17 +67,23 @@ def _is_yes(said: str) -> bool:
     return said == "yes"
 
 
+def waves_of(features: Features, *, n_waves: int = 500) -> tuple[RandomFourier, ...]:
+    """Return random features of three bandwidths, about the spread of rows on agreed scales."""
+    spread = sqrt(width_of(features) / 2)
+    sizes = (share * spread for share in (0.5, 1.0, 2.0))
+    return tuple(RandomFourier(n_waves=n_waves, bandwidth=each) for each in sizes)
+
+
 def _maps(
     kind: str, features: Features, public: Public, *, waves: int, bandwidth: str
 ) -> list[FeatureMap]:
     """Return the maps of a kind: of random features three bandwidths, one of others."""
     if kind == "columns":
         return [Columns()]
-    if kind == "rff":  # about the spread of rows whose columns have agreed scales
-        spread = sqrt(width_of(features) / 2)
-        given = [read_number("bandwidth", bandwidth)] if bandwidth else []
-        sizes = given or [share * spread for share in (0.5, 1.0, 2.0)]
-        return [RandomFourier(n_waves=waves, bandwidth=size) for size in sizes]
+    if kind == "rff" and bandwidth:
+        return [RandomFourier(n_waves=waves, bandwidth=read_number("bandwidth", bandwidth))]
+    if kind == "rff":
+        return [*waves_of(features, n_waves=waves)]
     if kind != "mixed":
         raise ValueError(f"a map '{kind}' does not exist; there are columns, rff and mixed")
     if public is None:

@@ -15,7 +15,7 @@ from cobasis.protocol.signatures import Approval
 from cobasis.report.pages import GREY, INK, as_svg, template
 
 if TYPE_CHECKING:
-    from cobasis.privacy.audit.prices import Plan
+    from cobasis.party_side.plan import Priced
     from cobasis.privacy.audit.what_if import Distance, Effect
 
 _SMALL, _LISTED = 8, 60
@@ -179,13 +179,14 @@ def _spread(distances: "Sequence[Distance]") -> list[list[str]]:
     return lines
 
 
-def render_plan(found: "Plan", *, round_id: str, task: str) -> str:
-    """Render the price of each defence."""
-    titles, rows, about = table_of(found.effects, task=task)
-    chart = effects_chart(found.effects, task=task)
-    return template("plan.html").render(
-        plan=found, round_id=round_id, chart=chart, titles=titles, rows=rows, about=about
-    )
+def render_plan(found: "Priced", *, round_id: str, task: str) -> str:
+    """Render the price of each defence, where rows are sent, and rows beside sums."""
+    told = {"plan": found, "round_id": round_id, "worth": _WORTH.get(task, ""), "chart": ""}
+    if found.effects:
+        told["chart"] = effects_chart(found.effects, task=task)
+        named = zip(("titles", "rows", "about"), table_of(found.effects, task=task), strict=True)
+        told |= dict(named)
+    return template("plan.html").render(**told)
 
 
 def table_of(effects: "Sequence[Effect]", *, task: str) -> tuple[list[str], list[list[str]], str]:

@@ -1,0 +1,211 @@
+"""What ``plan`` measures on a party's own table: each defence's price, and rows beside sums."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from cobasis.errors import CobasisError
+from cobasis.features.encoder import encode
+from cobasis.features.maps import FeatureMap, turn_of, width_under
+from cobasis.linalg.arrays import Hidden, Matrix
+from cobasis.linalg.directions import right_singular
+from cobasis.linalg.threads import one_blas_thread
+from cobasis.models import MODELLESS
+from cobasis.models.passes import Labels
+from cobasis.models.trainer import train
+from cobasis.party_side.draft import components_for
+from cobasis.party_side.preview import BYTES, budget_of, own_setting
+from cobasis.party_side.rows import gathered, public_rows_in
+from cobasis.party_side.sums_draft import waves_of
+from cobasis.privacy.aggregate import OFTEN, light_of
+from cobasis.privacy.audit.prices import Offer, plan
+from cobasis.privacy.audit.subject import Budget, sample_size
+from cobasis.privacy.audit.what_if import Effect
+from cobasis.progress import Report, silent
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE
+from cobasis.protocol.messages import figure_of
+from cobasis.protocol.secrets import check_public_rows
+from cobasis.protocol.sums_terms import Release
+from cobasis.tables.table import open_table
+
+_SPLITS, _FEWEST = 3, 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Released:
+    """One release of a party's table."""
+
+    release: Release
+    leaves: str
+    learns: str  # the analyst, alone and with help
+    n_bytes: int
+    seconds: float  # of this machine, one thread
+    scores: tuple[float, ...]  # of random features and ridge on these rows alone, thrice or never
+
+    @property
+    def score(self) -> float | None:
+        """The mean of the scores; None without any."""
+        return float(np.mean(self.scores)) if self.scores else None
+
+
+WHO = "you"
+"""What the party is called in messages: nobody has to be enrolled to plan."""
+
+_DELTA = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Priced(Hidden):
+    """What a party's own table says of its choices."""
+
+    effects: tuple[Effect, ...] = ()  # the first is the agreement as it is; none of sums
+    told: tuple[str, ...] = ()
+    n_rows: int
+    n_sampled: int  # drawn at random, and looked at
+    releases: tuple[Released, ...]
+
+
+def priced(
+    agreement: Agreement,
+    table: Path,
+    *,
+    public: Path | None = None,
+    offer: Offer | None = None,
+    report: Report = silent,
+) -> Priced:
+    """Measure what each defence would cost and win; nothing is written, and no key is needed.
+
+    All rows of the table are looked at, also those that a round would hold back: which they are
+    follows from a key of the vault, which is not opened here.
+    """
+    rows = open_table(table, agreement=agreement, party=WHO, report=report)
+    n_rows, n_features = rows.shape
+    drawn = np.random.default_rng([n_rows, n_features]).permutation(n_rows)
+    places = np.sort(drawn[: sample_size(n_rows, n_features)])
+    some, labels = gathered(rows, places), rows.labels()
+    told = None if labels is None else labels[places]
+    beside = releases(agreement, some, labels=told, n_rows=n_rows)
+    if agreement.sums is not None:
+        return Priced(n_rows=n_rows, n_sampled=len(some), releases=beside)
+    shown = _public_rows(public, agreement)
+    found = plan(
+        some,
+        labels,
+        places=places,
+        own=own_setting(agreement),
+        offer=_offered(offer or Offer(), agreement, shown, n_rows=n_rows),
+        task=agreement.task,
+        rng=np.random.default_rng(int.from_bytes(_seed(some), "big")),
+        classes=agreement.classes,
+        features=agreement.features,
+        public_rows=shown,
+    )
+    return Priced(**vars(found), releases=beside)
+
+
+def _seed(some: Matrix) -> bytes:
+    return hashlib.sha256(np.ascontiguousarray(some, dtype="<f8").tobytes()).digest()
+
+
+def _public_rows(public: Path | None, agreement: Agreement) -> Matrix | None:
+    """Read public rows on the agreed scale; where the round names some, exactly those."""
+    shown = None if public is None else public_rows_in(public, agreement=agreement, party=WHO)
+    if shown is not None and agreement.public_rows_sha256 is None:
+        return encode(shown, agreement.features, party=WHO)
+    if shown is not None or agreement.basis == "public":
+        return check_public_rows(shown, agreement, party=WHO)
+    return None
+
+
+def _offered(offer: Offer, agreement: Agreement, shown: Matrix | None, *, n_rows: int) -> Offer:
+    """Say within which ball rows would be clipped under a guarantee."""
+    budget = budget_of(agreement)
+    if shown is None:
+        ball = "about the agreed centre" if budget and budget.centre else "as agreed"
+        return replace(offer, budget=budget, ball=ball)
+    # of a ball about the public rows' mean, half of them lie in it
+    centre = shown.mean(axis=0)
+    radius = float(np.median(np.linalg.norm(shown - centre, axis=1)))
+    delta = min(_DELTA, 1 / (PEOPLE_PER_FAILURE * n_rows))
+    least = Budget(epsilon=1.0, delta=delta, radius=1.0)
+    about = replace(budget or least, radius=radius, centre=tuple(map(float, centre)))
+    given = about if radius > 0 else None
+    return replace(offer, budget=given, ball="about the mean of the public rows")
+
+
+def releases(
+    agreement: Agreement, some: Matrix, *, labels: Labels | None, n_rows: int
+) -> tuple[Released, ...]:
+    """Measure both releases on some of a table's rows: as agreed, the other one as by default."""
+    features, others = agreement.features, len(agreement.parties) - 1
+    usual = max(components_for(features, precision="fp64"))
+    size = min(agreement.n_components or usual, *some.shape)
+    maps = waves_of(features) if agreement.sums is None else agreement.sums.maps
+    widths = [width_under(each, features) for each in maps]
+    wide = [1 + each + (len(agreement.classes) or 1) for each in widths]
+    words, widest = sum(each * (each + 1) // 2 for each in wide), max(widths)
+    light, share = light_of((1 + others) * n_rows / widest), n_rows / len(some)
+    row, image = BYTES[agreement.precision]
+    with one_blas_thread():
+        basis = right_singular(some).directions[:, :size]
+        projecting = _seconds(lambda: some @ right_singular(some).directions[:, :size])
+        adding = _seconds(lambda: _moments(maps, some, agreement))
+        scores = [_scores(each, labels, agreement) for each in (some @ basis, some)]
+    return (
+        Released(
+            release="rows",
+            leaves=f"{n_rows:,} rows of {size:,} numbers, each with its label",
+            learns=(
+                "alone: who resembles whom, and all labels; if one party helps: most of a record"
+            ),
+            n_bytes=n_rows * (row * size + 8) + agreement.n_features * image * size,
+            seconds=projecting * share,
+            scores=scores[0],
+        ),
+        Released(
+            release="sums",
+            leaves=f"{words:,} sums, masked, of maps of up to {widest:,} features",
+            learns=(
+                f"alone: the total, and {OFTEN[light]} who is in it ({light}, were all parties "
+                f"like you); if all help: your own sums, {n_rows / widest:.3g} rows a feature"
+            ),
+            n_bytes=8 * words,
+            seconds=adding * share,
+            scores=scores[1],
+        ),
+    )
+
+
+def _moments(maps: tuple[FeatureMap, ...], some: Matrix, agreement: Agreement) -> None:
+    """Do what a party does for sums."""
+    for each in maps:
+        mapped = turn_of(each, agreement.features).apply(some)
+        mapped.T @ mapped
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    start = perf_counter()
+    work()
+    return perf_counter() - start
+
+
+def _scores(rows: Matrix, labels: Labels | None, agreement: Agreement) -> tuple[float, ...]:
+    """Train the recommended family on half of the rows, score it on the others: thrice."""
+    task, found = agreement.task, []
+    if labels is None or task in MODELLESS or len(rows) < _FEWEST:
+        return ()
+    rng, how = np.random.default_rng(len(rows)), dict[str, Any](task=task, seed=0, aligned=False)
+    for _ in range(_SPLITS):
+        fitted, held = np.split(rng.permutation(len(rows)), [len(rows) // 2])
+        try:
+            model = train(rows[fitted], labels[fitted], model="rff", **how)
+        except (CobasisError, ValueError):  # of one class, or too few
+            return ()
+        found.append(figure_of(labels[held], model.predict(rows[held]), task=task))
+    return tuple(found)
