@@ -33,7 +33,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "party_side": (3_690, 2_870, 14),
     "planning": (150, 80, 2),
     "privacy": (3_230, 2_150, 21),
-    "protocol": (6_390, 4_130, 30),
+    "protocol": (6_250, 4_130, 30),
     "report": (800, 640, 5),
     "tables": (970, 750, 4),
     "vault": (1_030, 740, 5),

@@ -166,29 +166,12 @@ Summary = NumberSummary | WordSummary
 
 
 class BaselineTable(Strict):
-    """Counts, means, standard deviations and histograms of all parties' rows.
-
-    Attributes
-    ----------
-    round_id, agreement : str
-        Of which round, and its agreement's digest.
-    groups : tuple of str
-        "all", and then the label's classes where the agreement has a label.
-    n_rows : tuple of int
-        Of each group.
-    columns : tuple of NumberSummary or WordSummary
-        In the agreement's order.
-
-    Notes
-    -----
-    **Who sees what.** Parties and analyst see all of it. A level of few people shows them.
-    **Cost.** None.
-    """
+    """What parties and analyst see of all rows: a level of few people shows them."""
 
     format: Literal["cobasis/table/1"] = FORMAT
     round_id: str
-    agreement: str
-    groups: tuple[str, ...]
+    agreement: str  # its digest
+    groups: tuple[str, ...]  # "all", and then the label's classes where there is a label
     n_rows: tuple[int, ...]
     columns: Annotated[tuple[Summary, ...], Field(min_length=1)]
 

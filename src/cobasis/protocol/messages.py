@@ -162,31 +162,13 @@ class Upload(Message):
 class MaskedSums(Message):
     """Party to analyst: its sums, under masks that cancel in everybody's total.
 
-    Attributes
-    ----------
-    party : str
-        Who sends it.
-    agreement_digest : bytes
-        Which agreement it belongs to.
-    roster : bytes
-        `roster_of` all keys that the masks were made with.
-    attempt : int
-        Which of the exchange, from 1.
-    words : ndarray of shape (n_words,) of uint64
-        One of them, or those of all parties but one, are random numbers to whoever reads them.
-    simulated : bool
-        Drawn from a seed.
-
-    Notes
-    -----
-    **Who sees what.** Everybody's files together show the total, and no single party's sums.
-    **Cost.** 8 bytes a word; 4 MB for a map of 1,000 features.
+    Its words, or those of all parties but one, are random numbers to whoever reads them.
     """
 
     party: str
     agreement_digest: bytes
-    roster: bytes
-    attempt: int
+    roster: bytes  # `roster_of` all keys that the masks were made with
+    attempt: int  # of the exchange, from 1
     words: Words = field(repr=False)
     simulated: bool
 

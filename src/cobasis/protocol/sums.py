@@ -72,24 +72,10 @@ class SumsResult:
 
 
 class SumsAnalyst:
-    """The analyst's side of a round of sums.
+    """The analyst's side of a round of sums; never a row, nor a single party's sums.
 
-    Parameters
-    ----------
-    agreement : Agreement
-        What everybody signed, with ``release="sums"``.
-    keys : mapping of str to str, optional
-        Every participant's public mask key, in the agreement's order; by default whatever the
-        first message was masked for.
-    attempt : int
-        Which of the exchange is taken, from 1.
-    scoring : bool
-        Whether it is the second exchange, of scores.
-
-    Notes
-    -----
-    **Who sees what.** Masked sums, and their total. Never a row, nor a single party's sums.
-    **Cost.** One eigendecomposition for each map.
+    `keys` are every participant's, in the agreement's order; by default whatever the first message
+    was masked for. `scoring` is for the second exchange.
     """
 
     def __init__(
@@ -108,13 +94,7 @@ class SumsAnalyst:
         self.received: list[str] = []
 
     def receive(self, message: MaskedSums) -> None:
-        """Take one party's masked sums in.
-
-        Parameters
-        ----------
-        message : MaskedSums
-            From a party that the agreement names, the first of that party.
-        """
+        """Take one party's masked sums in; MessageError for another width, roster or attempt."""
         refusals.check_origin(message, self.agreement, what=f"the sums of party '{message.party}'")
         refusals.refuse_second(message.party, self.received)
         if message.words.shape != self._words.shape or message.words.dtype != np.uint64:
@@ -136,14 +116,7 @@ class SumsAnalyst:
         self.received.append(message.party)
 
     def run(self) -> SumsResult:
-        """Add everybody's sums up, check the total, and train on it.
-
-        Returns
-        -------
-        SumsResult
-            The model with the largest evidence; StepError where a party is missing, since masks
-            cancel in the sums of all only.
-        """
+        """Train on the total, by the largest evidence; StepError while a party is missing."""
         self._refuse_missing()
         agreement = self.agreement
         turns = [turn_of(each, agreement.features) for each in self.terms.maps]
@@ -160,24 +133,12 @@ class SumsAnalyst:
         )
 
     def count(self) -> BaselineTable:
-        """Add everybody's sums up, check the total, and make the baseline table of it.
-
-        Returns
-        -------
-        BaselineTable
-            Where the agreement's task is "table"; StepError as of `run`.
-        """
+        """Make the baseline table of the total; StepError while a party is missing."""
         self._refuse_missing()
         return table_of(self.total, self.agreement, layout=table_layout(self.agreement))
 
     def judge(self) -> Worth:
-        """Add everybody's scores up, and say what the common model is worth.
-
-        Returns
-        -------
-        Worth
-            Of the second exchange; StepError as of `run`.
-        """
+        """Say what the common model is worth by the total of scores; StepError as of `run`."""
         self._refuse_missing()
         layout = score_layout(self.agreement)
         return worth_of(self.total, layout, between=self.terms.target_range)

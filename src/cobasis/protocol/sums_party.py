@@ -38,28 +38,10 @@ from cobasis.protocol.totals import Integers, Layout, gram, ones_and
 
 
 class SumsParty:
-    """One organisation's side of a round of sums.
+    """One organisation's side of a round of sums; rows stay here, and so do its own sums.
 
-    Parameters
-    ----------
-    name : str
-        As the agreement has it.
-    agreement : Agreement
-        What everybody signed, with ``release="sums"``.
-    key : MaskKey
-        The party's own for this round.
-    keys : mapping of str to str
-        Every participant's public mask key, in the agreement's order.
-    attempt : int
-        From 1, of all parties; a later one may leave some out.
-    simulated : bool
-        Whether keys were drawn from a seed.
-
-    Notes
-    -----
-    **Who sees what.** Rows and sums stay here; out goes one `MaskedSums`, which hides the sums
-    from whoever lacks another party's. With all other parties' help the analyst reads them.
-    **Cost.** One pass over the rows: ``n D^2`` products.
+    `keys` are every participant's public mask keys, in the agreement's order; a later `attempt` may
+    leave some out. Out go masked sums: whoever lacks another party's file cannot read them.
     """
 
     def __init__(
@@ -108,25 +90,7 @@ class SumsParty:
         return self._model is not None
 
     def prepare(self, rows: npt.ArrayLike, labels: npt.ArrayLike) -> MaskedSums:
-        """Map the rows, sum them up, and mask the sums: the party's one message.
-
-        Parameters
-        ----------
-        rows : array-like or data frame of shape (n_rows, n_features)
-            The party's rows, columns as agreed.
-        labels : array-like of shape (n_rows,)
-            One per row.
-
-        Returns
-        -------
-        MaskedSums
-            For the analyst. Made once: a mask that covered two contents would show how they differ.
-
-        Raises
-        ------
-        LocalError
-            Rows or labels are not what the agreement says, or too many or too few.
-        """
+        """Map rows, sum them up and mask the sums, once: two contents of a mask would differ."""
         table = encode(rows, self.agreement.features, party=self.name)
         told = encode_labels(labels, self.agreement, n_rows=len(table), party=self.name)
         return self.sum_up(RowsInMemory(table, told))
@@ -277,13 +241,7 @@ class SumsParty:
         return lambda start, stop: (numbers[start:stop] - low) / (high - low) * 2 - 1
 
     def accept(self, model: Chain) -> None:
-        """Keep the common model, which holds no secret.
-
-        Parameters
-        ----------
-        model : Chain
-            From the analyst.
-        """
+        """Keep the common model, which holds no secret."""
         self._model = model
 
     @property
@@ -294,33 +252,11 @@ class SumsParty:
         return self._model
 
     def transform(self, rows: npt.ArrayLike) -> Matrix:
-        """Encode rows, as the model takes them; there is no frame to bring them into.
-
-        Parameters
-        ----------
-        rows : array-like or data frame of shape (n_rows, n_features)
-            Columns as agreed.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_features)
-            Numbers with agreed centre and scale.
-        """
+        """Encode rows, as the model takes them; there is no frame to bring them into."""
         return encode(rows, self.agreement.features, party=self.name)
 
     def predict(self, rows: npt.ArrayLike) -> npt.NDArray[np.generic]:
-        """Predict labels with the common model; no basis is needed.
-
-        Parameters
-        ----------
-        rows : array-like or data frame of shape (n_rows, n_features)
-            Columns as agreed.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Classes of the agreement, or numbers; StepError before `accept`.
-        """
+        """Predict labels with the common model; StepError before `accept`."""
         return decode_labels(self.model.predict(self.transform(rows)), self.agreement)
 
 
