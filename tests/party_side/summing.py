@@ -46,7 +46,7 @@ class Summing:
         (home / "keys").mkdir(parents=True, exist_ok=True)
         return open_session(self.path, home=home, name=name, passphrase=str, sealed=sealed)
 
-    def table(self, name, *, n_rows=120, change=None):
+    def table(self, name, *, n_rows=150, change=None):
         path = self.root / name / "data.csv"
         made = frame(NAMES.index(name) + 1, n_rows)
         (made if change is None else change(made)).write_csv(path)
