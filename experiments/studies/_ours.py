@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.metrics import r2_score
 from sklearn.pipeline import make_pipeline
 
+from cobasis import simulate
 from experiments.data.adult import adult
 from experiments.data.faces import small_faces
 from experiments.data.hospitals import diabetes130, eicu_demo
@@ -89,6 +90,30 @@ def metric(task: str) -> Metric:
     if task in DAYS:
         return R2
     return ACCURACY if task in PIXELS else ROC
+
+
+class Judged:
+    """A model of the library as metrics want it: with the scores that it has."""
+
+    def __init__(self, model: Any) -> None:
+        self.predict = model.predict
+        if getattr(model, "method", "decision_function") == "decision_function":
+            self.decision_function = partial(model.scores, method="decision_function")
+        else:
+            self.predict_proba = partial(model.scores, method="predict_proba")
+
+
+SUMS = "none: masked sums"
+"""In the place of a basis or an anchor."""
+
+
+def added_up(dealt: Dealt, task: str, *, repeat: int) -> dict[str, float]:
+    """Score the model of masked sums, by default random Fourier features; say n/D."""
+    kind: Any = "regression" if task in DAYS else "classification"
+    rng, judge = generator(repeat, 5), metric(task)
+    done = simulate(dealt.parties, rng=rng, release="sums", task=kind).result
+    found = judge.predict(Judged(done.model), dealt.test_rows)
+    return {"rff": judge.judge(dealt.test_labels, found), "n/D": done.rows_per_feature}
 
 
 OWN = ("svd", "pca", "lpp")  # bases that a party makes of its own rows alone

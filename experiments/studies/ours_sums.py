@@ -1,7 +1,6 @@
 """Masked sums beside the best that pooled rows give, by feature map."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from experiments.harness.models import Table
 from experiments.harness.statistics import summary
 from experiments.harness.study import Settings, Study, Values, table
 from experiments.harness.systems import Dealt, generator
-from experiments.studies._ours import DAYS, deal, metric
+from experiments.studies._ours import DAYS, Judged, deal, metric
 from experiments.studies.table_11 import Setup, wards
 
 HEART = "heart disease"
@@ -22,17 +21,6 @@ MOST_ROWS = 600  # a molecule party's, as in the study of bases
 MAPS = ("columns", "rff", "mixed", "by evidence")
 POOLED: tuple[Any, ...] = ("boosted_trees", "mlp", "svm")
 NEAR = 2.0  # points below the best pooled family that are asked for
-
-
-class _Judged:
-    """A model as metrics want it: with the scores that it has."""
-
-    def __init__(self, model: Any) -> None:
-        self.predict = model.predict
-        if getattr(model, "method", "decision_function") == "decision_function":
-            self.decision_function = partial(model.scores, method="decision_function")
-        else:
-            self.predict_proba = partial(model.scores, method="predict_proba")
 
 
 def run(settings: Settings, *, repeat: int) -> Values:
@@ -46,7 +34,7 @@ def run(settings: Settings, *, repeat: int) -> Values:
     found, surprise = Values(), dict[str, float]()
 
     def score(model: Any) -> float:
-        return judge.judge(dealt.test_labels, judge.predict(_Judged(model), dealt.test_rows))
+        return judge.judge(dealt.test_labels, judge.predict(Judged(model), dealt.test_rows))
 
     for name, maps in _maps(rows).items():
         options = {"features": _features(rows), "maps": maps, **how}
