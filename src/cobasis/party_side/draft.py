@@ -229,6 +229,11 @@ def draft_fields(given: Mapping[str, Any], *, stem: str) -> dict[str, Any]:
     fields.setdefault("round_id", f"{stem}-{secrets.token_hex(4)}")
     fields.setdefault("threat_model", "semi-honest")
     task = fields.get("task")
+    if task == "table" and "sums" not in fields:
+        raise OptionError(
+            "a table is made of sums, and --sums is missing. Say how many rows a party may have: "
+            "--sums most_rows=900,most_rows_in_all=3000."
+        )
     if "sums" in fields:
         if told := [name for name in FOR_ROWS if name in fields]:
             raise OptionError(

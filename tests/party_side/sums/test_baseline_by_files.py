@@ -9,6 +9,7 @@ from cobasis.cli.questions import asked
 from cobasis.errors import BundleError, DifferenceError, MessageError, OptionError, StepError
 from cobasis.party_side.accept import accept, table_in
 from cobasis.party_side.audit import audited
+from cobasis.party_side.draft import draft_fields
 from cobasis.party_side.predict import usable
 from cobasis.party_side.send import projected
 from cobasis.report.table import rows_of, small_cells, write_table
@@ -134,5 +135,7 @@ def test_the_next_agreement_takes_centres_scales_and_knots_from_the_table(counti
     assert isinstance(mixed, Mixed)
     middle = mixed.knots[0][16] * age.scale + age.centre
     assert middle == pytest.approx(found.quantile(0.5), abs=1.0)
+    with pytest.raises(OptionError, match="--sums is missing"):
+        draft_fields({"task": "table"}, stem="who")
     with pytest.raises(OptionError, match="is no baseline table"):
         asked({**told, "from_sums": tmp_path / "nowhere"}, 4)
