@@ -20,9 +20,9 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (2_340, 1_390, 15),
-    "analyst_side": (2_410, 1_890, 11),
+    "analyst_side": (2_420, 1_900, 11),
     "bundle": (2_510, 1_880, 11),
-    "cli": (3_780, 2_870, 22),
+    "cli": (3_780, 2_880, 22),
     "cobasis": (470, 180, 5),
     "disk": (640, 420, 5),
     "estimators": (860, 460, 4),
@@ -30,16 +30,16 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (230, 170, 2),
     "linalg": (730, 450, 6),
     "models": (3_180, 2_220, 13),
-    "party_side": (3_690, 2_870, 14),
+    "party_side": (3_750, 2_920, 14),
     "planning": (150, 80, 2),
     "privacy": (3_230, 2_150, 21),
-    "protocol": (6_250, 4_130, 30),
+    "protocol": (6_290, 4_160, 30),
     "report": (800, 640, 5),
     "tables": (970, 750, 4),
-    "vault": (1_030, 740, 5),
+    "vault": (1_030, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 35_050,
+    "tests": 35_220,
     "experiments and benchmarks": 11_580,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -111,6 +111,11 @@ def test_rows_are_planned_beside_sums_whichever_the_draft_sends(draft):
     assert own["score"] == sums["score"]  # both of raw columns
     assert rows["n_bytes"] == 70 * (3 * 8 + 8) + 7 * 3 * 8
     assert "all labels" in rows["learns"]
+    draft(
+        "agreement new table.toml --category sex=f,m --purpose study --id patient --task table "
+        "--retention-days 30 --sums most_rows=100,most_rows_in_all=300"
+    )
+    assert "makes a table" in draft("plan table.toml north.csv", code=2).stderr
     said = draft("plan sums.toml north.csv -o sums.html").stdout
     assert "Rows beside sums" in said
     assert Path("sums.html").read_text().count("Rows beside sums") == 1

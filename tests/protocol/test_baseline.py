@@ -106,6 +106,58 @@ def test_differences_of_groups_are_in_standard_deviations():
     assert all(each.difference is None for each in analyst(WHOLE).count().columns)
 
 
+DEGENERATE = {
+    "an empty group": (lambda frame, _: (frame, np.full(len(frame), "no")), [None] * 4),
+    "words that do not vary": (
+        lambda frame, died: (
+            frame.with_columns(sex=pl.Series(np.where(died == "no", "female", "male"))),
+            died,
+        ),
+        [..., ..., None, ...],
+    ),
+    "a constant": (
+        lambda frame, died: (frame.with_columns(age=pl.Series(np.full(len(frame), 30.3))), died),
+        [None, ..., ..., ...],
+    ),
+    "blanks alone": (
+        lambda frame, died: (
+            frame.with_columns(
+                lactate=pl.when(pl.Series(died == "no")).then(pl.col("lactate")).otherwise(None)
+            ),
+            died,
+        ),
+        [..., None, ..., ...],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", DEGENERATE)
+def test_groups_that_cannot_be_compared_have_no_difference(kind):
+    change, wanted = DEGENERATE[kind]
+    made = SumsAnalyst(GROUPED, keys=PUBLIC)
+    for name in NAMES:
+        party = SumsParty(name, agreement=GROUPED, key=KEYS[name], keys=PUBLIC)
+        made.receive(party.prepare(*change(people(name), deaths(name))))
+    found = made.count()
+    told = [each.difference for each in found.columns]
+    assert [each if each is None else ... for each in told] == wanted
+    if kind == "a constant":
+        assert found.columns[0].deviations == (0.0, 0.0, 0.0)
+
+
+def test_a_value_on_an_edge_is_in_the_bin_above_it():
+    for n_bins, low, high, centre, scale in (
+        (10, 0.0, 100.0, 43.1, 17.3),
+        (7, -1.3, 9.1, 2.0, 0.7),
+    ):
+        edges = np.linspace(low, high, n_bins + 1)
+        feature = NumericFeature(name="x", low=low, high=high, centre=centre, scale=scale)
+        layout = TableLayout(features=(feature,), n_bins=n_bins, n_groups=1, most_rows=100)
+        rows = encode(edges[:, None], (feature,), party="north")
+        bins = layout.added(rows, np.zeros(len(rows)))[3:] >> layout.bits
+        assert bins.tolist() == [*[1] * (n_bins - 1), 2]
+
+
 def test_one_partys_message_is_random_words():
     party = SumsParty("north", agreement=WHOLE, key=KEYS["north"], keys=PUBLIC)
     words = party.prepare(people("north"), None).words

@@ -113,6 +113,32 @@ def test_of_nobodys_rows_there_is_no_score_and_no_probability():
     assert not found.calibrated(model_of(CLASSES)).likely
 
 
+def test_of_a_rare_class_no_area_is_told():
+    rng = np.random.default_rng(0)
+    labels = (rng.random(20_000) < 0.01).astype(int)
+    near = 0.02 * rng.normal(size=20_000) + 0.03 * labels - 0.98
+    layout = ScoreLayout(n_classes=2, most_rows=30_000)
+    found = worth_of(layout.of_classes(np.column_stack([-near, near]), labels), layout)
+    assert "auc" not in found.figures
+    even = rng.normal(size=20_000)
+    truth = (even + rng.normal(size=20_000) > 0).astype(int)
+    told = worth_of(layout.of_classes(np.column_stack([-even, even]) / 3, truth), layout)
+    assert told.figures["auc"] == pytest.approx(roc_auc_score(truth, even), abs=0.002)
+
+
+def test_masks_of_parties_that_were_sent_two_models_do_not_cancel():
+    made = SumsAnalyst(CLASSES, keys=PUBLIC, scoring=True)
+    other = Affine(weights=0 * WEIGHTS, offset=np.zeros(3))
+    for name in NAMES:
+        party = SumsParty(name, agreement=CLASSES, key=KEYS[name], keys=PUBLIC)
+        model = model_of(CLASSES)
+        if name == "south":
+            model = Chain(family="linear", layers=(other,), head="decision")
+        made.receive(party.score(RowsInMemory(*held(name, CLASSES)), model))
+    with pytest.raises(MessageError, match="what no rows have"):
+        made.judge()
+
+
 WRONG = {
     "more right than rows": (1, 10**6),
     "a class of more than its rows": (2, 1),

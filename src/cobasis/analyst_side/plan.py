@@ -87,7 +87,7 @@ def _next_attempt(session: AnalystSession, plan: Plan, *, now: datetime) -> Plan
     stay = tuple(name for name in agreement.parties if name not in plan.without)
     reason = ""
     if history.outcome is not None:
-        reason = f"the round ended on {history.ended[-1]}, with other parties"
+        reason = f"everybody's sums were added up on {history.ended[0]}, with other parties"
     elif closes is None or now < closes:
         reason = f"the deadline is {agreement.deadline}" if closes else "no deadline is agreed"
     elif not may_leave_out(agreement):

@@ -224,7 +224,8 @@ def _known(entries: Iterable[Entry], stem: str) -> dict[str, set[str]]:
             known.setdefault(f"{told['party']}.safetensors", set()).add(told.get("payload", ""))
         for line in told.get("returns", []):
             digest, party = line.split("  ", 1)
-            known.setdefault(f"{stem}.{party}.{last}-return", set()).add(digest)
+            number = told.get("exchange", last)
+            known.setdefault(f"{stem}.{party}.{number}-return", set()).add(digest)
     return known
 
 

@@ -189,9 +189,9 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
         lines += wrapped(worth_in_words(card.scores))
     lines += [*scores_in_words(scores), f"Who and what made the model: {page}"]
     if upcoming(session).message == "scores" and not card.scores:
-        lines += ["Next:", f"  cobasis send {session.path.name} DATA", "Or, without probabilities:"]
+        lines += ["Next:", f"  cobasis send {session.path.name} DATA", _MEANWHILE]
     if taken.model_sha256:
-        lines += ["Next:"] * (lines[-1] != "Or, without probabilities:")
+        lines += ["Next:"] * (lines[-1] != _MEANWHILE)
         lines += [f"  cobasis predict {session.path.name} NEW.csv -o OUT.csv"]
     told: dict[str, Any] = {"score": scores, "card": page, "table": table and folder}
     return ReturnAnswer.of(taken, return_sha256=taken.bundle, **told), lines
@@ -200,14 +200,16 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
 def worth_in_words(scores: "Mapping[str, float]") -> str:
     """Say what the common model is worth on all parties' held-back rows."""
     if not scores["rows"]:
-        return "No party held back enough rows, so nothing is known of probabilities."
+        return "No party held back enough rows, so nothing is known of the model's worth."
     told = [f"{word} {scores[name]:.3g}" for name, word in _CALLED.items() if name in scores]
     if "accuracy" in scores:
         told[0] += f" ({scores['accuracy_low']:.3f} to {scores['accuracy_high']:.3f})"
     return f"On {scores['rows']:,.0f} rows that all parties held back: {', '.join(told)}."
 
 
+_MEANWHILE = "Or, before everybody's scores are in:"
 _CALLED = {"accuracy": "accuracy", "auc": "AUC", "log_loss": "log loss", "r2": "R2", "mae": "MAE"}
+"""What is said of scores; R2 and MAE are of predictions cut at the agreed range."""
 
 
 def table_in_words(table: "BaselineTable", page: Path) -> Iterator[str]:

@@ -21,6 +21,7 @@ from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
 from cobasis.party_side.session import (
     SENT,
+    SENT_AS,
     PartySession,
     alone,
     digests_sent,
@@ -30,7 +31,7 @@ from cobasis.party_side.session import (
 )
 from cobasis.protocol.agreement import Agreement, moment_of
 from cobasis.protocol.baseline import BaselineTable, table_of
-from cobasis.protocol.card import check_card
+from cobasis.protocol.card import ModelCard, check_card
 from cobasis.protocol.exchanges import Reply, exchanges
 from cobasis.protocol.messages import ConsensusSpan, Return
 from cobasis.protocol.refusals import check_consensus, check_return
@@ -178,6 +179,7 @@ def accept(session: PartySession, path: Path) -> Accepted:
         off, n_rows = _orthogonality(returned, session), sent.n_rows
         tag = None if agreement.sums else session.round.secret().anchor_tag(agreement)
         card = check_card(returned, agreement, consensus=span, anchor_tag=tag, n_rows=n_rows)
+        ended = _exchange_of(session, card)
         model = encode_chain(returned.model) if isinstance(returned.model, Chain) else None
         accepted = Accepted(
             change_of_basis=returned.change_of_basis,
@@ -197,14 +199,31 @@ def accept(session: PartySession, path: Path) -> Accepted:
         # Vault, then transcript: killed in between, the same file is accepted once more, for it is
         # no older one; and no line tells of a return that is not there.
         session.round.accept(accepted)
-        ended = 1 if agreement.sums and not card.scores else len(exchanges(agreement))
         if ended == len(exchanges(agreement)):  # of which scores are the last
             session.round.erase_mask_key()
-        for each in session.work.glob(f"*{SENT}"):  # what was sent has arrived
+        for each in session.work.glob(f"[1-{ended}]-*{SENT}"):  # what was sent has arrived
             remove_tree(each)
         told: dict[str, Any] = {"return": digest, "exchange": ended}
         session.transcript.append("accepted", {**told, **_told(accepted)})
         return accepted
+
+
+def _exchange_of(session: PartySession, card: ModelCard) -> int:
+    """Return which exchange a return ends: with scores the last; raise where it is not its turn."""
+    last, scored = exchanges(session.agreement)[-1], session.history(SENT_AS["scores"])
+    if last.message != "scores" or (card.scores and scored):
+        return last.number
+    if card.scores:
+        raise MessageError(
+            f"this return to party '{session.name}' says what the model is worth by scores, and "
+            "the party has sent none. Ask the analyst which model that is."
+        )
+    if scored:
+        raise ReplayError(
+            f"party '{session.name}' has made its scores with the model that it keeps, on "
+            f"{scored[-1].time}, so the first return is not taken again. Wait for the second."
+        )
+    return 1
 
 
 def _total(returned: Return, agreement: Agreement) -> bytes | None:

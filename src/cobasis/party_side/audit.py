@@ -141,18 +141,19 @@ def _about(ready: Ready) -> dict[str, str]:
 
 def _sums_facts(made: Summed) -> SumsFacts:
     """Return what the sums are of, and what is agreed of the others'."""
-    agreement, rows, share = made.ready.session.agreement, made.ready.rows, 1.0
+    agreement, rows = made.ready.session.agreement, made.ready.rows
     terms, others = terms_of(agreement), len(made.party.participants) - 1
     counted, n_rows, widths = _counted(made), rows.n_sent, layout_of(agreement).n_features
-    if counted == "scores":  # of held-back rows the agreement says what share they are
-        n_rows, widths = rows.n_held, score_layout(agreement).n_features
-        share = agreement.holdout / (1 - agreement.holdout)
+    least, most = terms.least_rows, terms.most_rows
+    if counted == "scores":  # the others' may be zeros
+        n_rows, widths, least = rows.n_held, score_layout(agreement).n_features, 0
+        most = int(most * agreement.holdout / (1 - agreement.holdout))
     return SumsFacts(
         n_rows=n_rows,
         n_features=max(widths),
         n_parties=others + 1,
-        least=n_rows + int(others * terms.least_rows * share),
-        most=int(min(terms.most_rows_in_all * share, n_rows + others * terms.most_rows * share)),
+        least=n_rows + others * least,
+        most=min(terms.most_rows_in_all, n_rows + others * most),
         small_cells=made.party.small_cells,
         counted=counted,
     )

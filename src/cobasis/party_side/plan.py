@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cobasis.errors import CobasisError
+from cobasis.errors import CobasisError, OptionError
 from cobasis.features.encoder import encode
 from cobasis.features.maps import FeatureMap, turn_of, width_under
 from cobasis.linalg.arrays import Hidden, Matrix
@@ -84,6 +84,11 @@ def priced(
     All rows of the table are looked at, also those that a round would hold back: which they are
     follows from a key of the vault, which is not opened here.
     """
+    if agreement.task == "table":
+        raise OptionError(
+            "a plan weighs what a model takes, and this agreement makes a table; 'cobasis audit' "
+            "says what that shows. Plan with an agreement on a model."
+        )
     rows = open_table(table, agreement=agreement, party=WHO, report=report)
     n_rows, n_features = rows.shape
     drawn = np.random.default_rng([n_rows, n_features]).permutation(n_rows)
@@ -151,6 +156,7 @@ def releases(
     wide = [1 + each + (len(agreement.classes) or 1) for each in widths]
     words, widest = sum(each * (each + 1) // 2 for each in wide), max(widths)
     light, share = light_of((1 + others) * n_rows / widest), n_rows / len(some)
+    labelled = labels is not None
     row, image = BYTES[agreement.precision]
     with one_blas_thread():
         basis = right_singular(some).directions[:, :size]
@@ -160,9 +166,10 @@ def releases(
     return (
         Released(
             release="rows",
-            leaves=f"{n_rows:,} rows of {size:,} numbers, each with its label",
+            leaves=f"{n_rows:,} rows of {size:,} numbers" + ", each with its label" * labelled,
             learns=(
-                "alone: who resembles whom, and all labels; if one party helps: most of a record"
+                f"alone: who resembles whom{', and all labels' * labelled}; if one party helps: "
+                "most of a record"
             ),
             n_bytes=n_rows * (row * size + 8) + agreement.n_features * image * size,
             seconds=projecting * share,

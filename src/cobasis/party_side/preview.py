@@ -6,12 +6,14 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from cobasis.errors import SpanReuseError
 from cobasis.linalg.arrays import Hidden
 from cobasis.party_side.rows import Findings, PartyRows, public_rows_in, unlike
 from cobasis.party_side.session import PartySession, refuse_rollback, roster, upcoming
+from cobasis.privacy.aggregate import GREEN
 from cobasis.privacy.audit.subject import Budget, Setting
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import Exchange, Message
@@ -86,7 +88,9 @@ def make_ready(
         people=rows.marks[:0] if rows.ids is None else rows.ids[side],
         columns=hashlib.sha256(json.dumps(columns, sort_keys=True).encode()).hexdigest(),
         names=agreement.columns,
-        sums=None if agreement.sums is None else _sums_entry(session, rows.version(side)),
+        sums=None
+        if agreement.sums is None
+        else _sums_entry(session, rows, message=exchange.message),
         message=exchange.message,
     )
     try:
@@ -108,18 +112,35 @@ def make_ready(
     )
 
 
-def _sums_entry(session: PartySession, data: str) -> SumsEntry:
+def _sums_entry(session: PartySession, rows: PartyRows, *, message: Message) -> SumsEntry:
     """Return of what the party's sums are, and with whose they are to be added up."""
-    keys, attempt = roster(session)
-    # noise hides the difference, and is paid for
-    least = 0 if session.agreement.dp else least_difference(session.agreement)
+    (keys, attempt), agreement, kept = roster(session), session.agreement, session.round.accepted()
+    least, side = least_difference(agreement), ~rows.held
+    data = rows.version(side, labels=False)
+    if message == "scores":  # of rows that no least_rows counts, and of one model
+        least, side = GREEN * score_layout(agreement).n_words, rows.held
+        model = "" if kept is None else kept.model_sha256
+        data = hashlib.sha256(f"{rows.version(side, labels=False)}{model}".encode()).hexdigest()
     return SumsEntry(
         participants=tuple(keys),
         attempt=attempt,
-        data=data,
-        least=least,
-        aggregate=may_leave_out(session.agreement),
+        data=f"{data}:{_labels_of(rows, agreement, side=side)}",
+        least=0 if agreement.dp else least,  # noise hides the difference, and is paid for
+        aggregate=message == "sums" and may_leave_out(agreement),
     )
+
+
+def _labels_of(rows: PartyRows, agreement: Agreement, *, side: npt.NDArray[np.bool_]) -> str:
+    """Return digests of the labels' column and of labels as words; empty without any."""
+    codes = rows.table.labels()
+    if codes is None:
+        return ""
+    told = codes[side]
+    if agreement.classes:
+        told = np.array([*map(str, agreement.classes)])[told.astype(np.int64)]
+    order = np.lexsort((told, rows.marks[side]))
+    column = hashlib.sha256(agreement.label.encode()).hexdigest()
+    return f"{column}={hashlib.sha256(told[order].tobytes()).hexdigest()}"
 
 
 def _preview(

@@ -58,9 +58,10 @@ class PartyRows(Hidden):
         """The rows that never leave."""
         return self.table.only(self.held)
 
-    def version(self, side: npt.NDArray[np.bool_]) -> str:
+    def version(self, side: npt.NDArray[np.bool_], *, labels: bool = True) -> str:
         """Return a digest of some rows' values, identifiers and labels, whatever their order."""
-        parts = [each for each in (self.table.labels(), self.ids, self.marks) if each is not None]
+        told = self.table.labels() if labels else None
+        parts = [each for each in (told, self.ids, self.marks) if each is not None]
         chosen = [each[side] for each in parts]
         order = np.lexsort(chosen)
         return hashlib.sha256(b"".join(each[order].tobytes() for each in chosen)).hexdigest()

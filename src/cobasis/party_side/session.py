@@ -195,6 +195,13 @@ def roster(session: PartySession) -> tuple[dict[str, str], int]:
     agreement, signatures = session.agreement, signed_agreement(session.path).signatures
     check_sealed(agreement, signatures=signatures)  # of what is read now
     keys, news = mask_keys(agreement, signatures), news_at(session, session.news)
+    kept, left = session.round.accepted(), () if news is None else news.without
+    if kept is not None and {*keys} - {*left} != {*kept.trained_on}:
+        raise StepError(
+            f"the model that party '{session.name}' keeps is of the sums of "
+            f"{', '.join(kept.trained_on)}, and scores would be added up with those of others. "
+            "Nothing is made. Ask why, and for a new round."
+        )
     if news is None or news.attempt == 1:
         return keys, 1
     closes = agreement.closes

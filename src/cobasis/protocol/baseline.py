@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 FORMAT: Literal["cobasis/table/1"] = "cobasis/table/1"
 _MOST_BITS = 40
 _ROUNDING = 1e-9
+_CONSTANT = 1e-5
+"""A standard deviation below this share of half the range is none: numbers were cut before."""
 
 Figures = tuple[float | None, ...]
 
@@ -111,7 +113,8 @@ def _summands(column: Matrix, each: Feature, *, n_bins: int) -> Matrix:
             "so its sum would have no bound. Correct them, or agree on a range that holds them."
         )
     placed = np.where(blank, 0.0, np.clip(placed, -1.0, 1.0))
-    bins = np.minimum((placed + 1) * (n_bins / 2), n_bins - 1).astype(np.int64)
+    # A value on an edge is of the bin above it, and rounding may have put it a hair below.
+    bins = np.minimum((placed + 1) * (n_bins / 2) + _ROUNDING, n_bins - 1).astype(np.int64)
     return np.column_stack([placed, placed**2, np.eye(n_bins)[bins] * ~blank[:, None]])
 
 
@@ -226,7 +229,9 @@ def _summary(each: Feature, part: Integers, *, counts: Integers, unit: int) -> S
         return WordSummary(
             feature=each,
             counts=tuple(map(tuple, cells.tolist())),
-            difference=_largest(_apart(*two) for two in combinations(shares[1:], 2)),
+            difference=_largest(
+                _apart(*two) for two in combinations(shares[1:][counts[1:] > 0], 2)
+            ),
         )
     low, high = _range(each)
     bins, half = part[:, 2:] // unit, (high - low) / 2
@@ -234,7 +239,9 @@ def _summary(each: Feature, part: Integers, *, counts: Integers, unit: int) -> S
     values, squares = part[:, 0] / unit, part[:, 1] / unit
     means = values / np.maximum(rows, 1)
     spreads = np.maximum(squares - rows * means**2, 0.0) / np.maximum(rows - 1, 1)
-    pairs = combinations(zip(means[1:].tolist(), spreads[1:].tolist(), strict=True), 2)
+    spreads[spreads < _CONSTANT**2] = 0.0  # of a constant, cutting leaves a little
+    known = zip(rows[1:].tolist(), means[1:].tolist(), spreads[1:].tolist(), strict=True)
+    pairs = combinations([tuple(each) for count, *each in known if count > 1], 2)
     return NumberSummary(
         feature=each,
         blanks=tuple((counts - rows).tolist()),
@@ -242,8 +249,9 @@ def _summary(each: Feature, part: Integers, *, counts: Integers, unit: int) -> S
         deviations=_where(rows > 1, np.sqrt(spreads) * half),
         bins=tuple(map(tuple, bins.tolist())),
         difference=_largest(
-            abs(one - two) / (spread / 2) ** 0.5 if (spread := of_one + of_two) else 0.0
+            abs(one - two) / ((of_one + of_two) / 2) ** 0.5
             for (one, of_one), (two, of_two) in pairs
+            if of_one + of_two
         ),
     )
 
@@ -253,16 +261,21 @@ def _where(known: npt.NDArray[np.bool_], figures: Matrix) -> Figures:
     return tuple(float(each) if it_is else None for each, it_is in zip(figures, known, strict=True))
 
 
-def _largest(found: Iterable[float]) -> float | None:
-    """Return the largest; None of no two groups."""
-    return max(map(float, found), default=None)
+def _largest(found: Iterable[float | None]) -> float | None:
+    """Return the largest; None of no two groups that can be compared."""
+    return max((float(each) for each in found if each is not None), default=None)
 
 
-def _apart(one: Matrix, two: Matrix) -> float:
-    """Return the standardised difference of two groups' shares of levels (Yang and Dalton 2012)."""
+def _apart(one: Matrix, two: Matrix) -> float | None:
+    """Return the standardised difference of two groups' shares of levels (Yang and Dalton 2012).
+
+    None where it has no bound: where levels differ that do not vary within a group.
+    """
     apart, spread = (one - two)[1:], (_covariance(one) + _covariance(two)) / 2
-    squared = float(apart @ np.linalg.pinv(spread) @ apart)
-    return math.sqrt(max(0.0, squared))
+    solved = np.linalg.pinv(spread) @ apart
+    if not np.allclose(spread @ solved, apart, atol=1e-9):
+        return None
+    return math.sqrt(max(0.0, float(apart @ solved)))
 
 
 def _covariance(shares: Matrix) -> Matrix:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from cobasis.protocol.analyst import Analyst
     from cobasis.protocol.messages import ConsensusSpan, Return
 
+SCORES = {"rows", "accuracy", "accuracy_low", "accuracy_high", "log_loss", "auc", "mae", "r2"}
+"""What a card may say of held-back rows."""
+
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Gives = Literal["probabilities", "scores", "numbers", "aligned rows", "table"]
 
@@ -149,11 +152,14 @@ def check_card(
     word: Any = {name: getattr(card, name) for name in ("n_rows", "evidence", "scores")}
     right = make_card(agreement, returned, consensus=consensus, anchor_tag=anchor_tag, **word)
     wrong = [name for name in ModelCard.model_fields if getattr(card, name) != getattr(right, name)]
+    asked = agreement.sums is not None and agreement.sums.scores
     counted = agreement.sums is None or agreement.dp is None  # under noise on sums nothing is
     if counted and card.n_rows < round(n_rows, -1):
         wrong.append("n_rows, which is below your own")
     if (card.evidence, returned.evidence) == ("not a random turn", "cannot tell"):
         wrong.append("evidence")
+    if card.scores and not (asked and {"rows"} <= {*card.scores} <= SCORES):
+        wrong.append("scores")
     if wrong:
         raise MessageError(
             f"{what} contradicts the agreement, the return or what you sent: {', '.join(wrong)}. "

@@ -26,8 +26,11 @@ TEMPERATURES = np.logspace(-1, 2, 61)
 MOST_LOSS = 20.0
 """Where a row's logarithmic loss is cut off, so that its sum has a bound."""
 
-N_BINS, FARTHEST = 40, 1.5
+N_BINS, FARTHEST = 200, 1.5
 """Of a class's score, from minus the farthest to it; what lies beyond is in the last bin."""
+
+MOST_TIES = 0.05
+"""Of pairs of two classes: with more of them in one bin, as of rare classes, no area is told."""
 
 FEWEST_ROWS, FEWEST_OF_CLASS = 30, 10
 """A party with fewer held-back rows, or of a class that it holds, sends zeros."""
@@ -52,7 +55,12 @@ class ScoreLayout:
         """How many integers a message holds."""
         if not self.n_classes:
             return 5
-        return 2 + self.n_classes * (1 + 2 * N_BINS) + len(TEMPERATURES)
+        return 2 + self.n_classes + len(TEMPERATURES) + 2 * N_BINS * len(self.shown)
+
+    @property
+    def shown(self) -> range:
+        """The classes whose scores have a histogram: of two classes one's is the other's."""
+        return range(1 if self.n_classes == 2 else 0, self.n_classes)  # noqa: PLR2004 -- as said
 
     @property
     def n_features(self) -> tuple[int, ...]:
@@ -73,9 +81,9 @@ class ScoreLayout:
         losses = cut(np.minimum(losses, MOST_LOSS) / MOST_LOSS, bits=self.bits)
         places = (outputs + FARTHEST) * (N_BINS / 2 / FARTHEST)
         bins = np.clip(places, 0, N_BINS - 1).astype(np.int64)
-        histogram = np.zeros((self.n_classes, 2, N_BINS), dtype=np.int64)
-        for place in range(self.n_classes):
-            np.add.at(histogram[place], ((labels == place).astype(np.int64), bins[:, place]), 1)
+        histogram = np.zeros((len(self.shown), 2, N_BINS), dtype=np.int64)
+        for table, place in zip(histogram, self.shown, strict=True):
+            np.add.at(table, ((labels == place).astype(np.int64), bins[:, place]), 1)
         right = np.count_nonzero(np.argmax(outputs, axis=1) == labels)
         counts = np.bincount(labels, minlength=self.n_classes)
         summed = losses.astype(np.int64).sum(axis=1)
@@ -132,11 +140,11 @@ def worth_of(
     n_classes, unit = layout.n_classes, 1 << layout.bits
     n_rows, right = map(int, words[:2])
     counts, losses, cells = np.split(words[2:], [n_classes, n_classes + len(TEMPERATURES)])
-    histogram = cells.reshape(n_classes, 2, N_BINS)
+    histogram = cells.reshape(len(layout.shown), 2, N_BINS)
     good = 0 <= right <= n_rows <= layout.most_rows and bool((counts >= 0).all())
     good = good and bool((cells >= 0).all() and (losses >= 0).all())
     good = good and int(counts.sum()) == n_rows and bool((losses <= n_rows * unit).all())
-    good = good and np.array_equal(histogram.sum(axis=2)[:, 1], counts)
+    good = good and np.array_equal(histogram.sum(axis=2)[:, 1], counts[layout.shown])
     if not (good and bool((histogram.sum(axis=(1, 2)) == n_rows).all())):
         raise void()
     if not n_rows:
@@ -151,15 +159,16 @@ def worth_of(
         "accuracy_high": float(share.high),
         "log_loss": float(losses[best]) / unit * MOST_LOSS / n_rows,
     }
-    areas = [_area(*each) for each in histogram if each.sum(axis=1).all()]
-    figures |= {"auc": float(np.mean(areas))} if areas else {}
+    told = [_area(*each) for each in histogram if each.sum(axis=1).all()]
+    areas = [area for area, ties in told if ties <= MOST_TIES]
+    figures |= {"auc": float(np.mean(areas))} if areas and len(areas) == len(told) else {}
     return Worth(n_rows=n_rows, figures=figures, temperature=float(TEMPERATURES[best]))
 
 
-def _area(others: Integers, own: Integers) -> float:
-    """Return how often a row of a class has a larger score than another; ties in a bin are half."""
-    below = np.cumsum(others) - others / 2
-    return float(own @ below / (own.sum() * others.sum()))
+def _area(others: Integers, own: Integers) -> tuple[float, float]:
+    """Return how often a class's row has a larger score than another's, and how often a tie."""
+    below, pairs = np.cumsum(others) - others / 2, own.sum() * others.sum()
+    return float(own @ below / pairs), float(own @ others / pairs)
 
 
 def _of_numbers(words: Integers, layout: ScoreLayout, *, between: tuple[float, float]) -> Worth:

@@ -15,6 +15,7 @@ from cobasis.features.maps import Columns, turn_of
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import Chain
+from cobasis.models.chain_file import encode_chain
 from cobasis.models.passes import Block, chunks
 from cobasis.privacy.discrete import discrete_gaussian
 from cobasis.protocol.agreement import Agreement
@@ -120,24 +121,33 @@ class SumsParty:
         """
         layout, parts = score_layout(self.agreement), list[Matrix]()
         outputs, labels = np.empty((0, model.widths[-1])), rows.labels()
+        self._targets(labels)  # refuses what is outside the agreed range
         if rows.shape[0] >= FEWEST_ROWS and labels is not None:
-            kept = rows.over(lambda _, blocks: [model.outputs(x) for x in blocks], step="scoring")
-            parts = [each for some in kept for each in some]
+            with one_blas_thread():
+                told = rows.over(lambda _, some: [model.outputs(x) for x in some], step="scoring")
+                parts = [each for some in told for each in some]
         if parts and labels is not None:
             outputs = np.vstack(parts)
             if layout.n_classes and min(np.unique(labels, return_counts=True)[1]) < FEWEST_OF_CLASS:
                 outputs = outputs[:0]
-        told = np.zeros(0) if labels is None else labels[: len(outputs)]
+        truth = np.zeros(0) if labels is None else labels[: len(outputs)]
         if layout.n_classes:
-            found = layout.of_classes(outputs, told.astype(np.int64))
+            found = layout.of_classes(outputs, truth.astype(np.int64))
         else:
             between = self.terms.target_range or (-1.0, 1.0)
-            found = layout.of_numbers(outputs, told, between=between)
+            found = layout.of_numbers(outputs, truth, between=between)
         self.small_cells = layout.small_cells(found, few=_FEW)
-        return self._hidden(found, layout, exchange=2)
+        # Masks of parties that score two models do not cancel: whoever was sent another one would
+        # stand out in a total of the others.
+        return self._hidden(found, layout, exchange=2, of=encode_chain(model))
 
     def _hidden(
-        self, found: Integers, layout: Layout | TableLayout | ScoreLayout, *, exchange: int
+        self,
+        found: Integers,
+        layout: Layout | TableLayout | ScoreLayout,
+        *,
+        exchange: int,
+        of: bytes = b"",
     ) -> MaskedSums:
         """Mask sums, with noise where it is agreed; StepError for a second content of a mask."""
         agreement, roster = self.agreement, roster_of(self._keys)
@@ -149,7 +159,7 @@ class SumsParty:
             )
         self._sent.add(exchange)
         occasion = Occasion(
-            salt=hashlib.sha256(agreement.digest() + roster + layout.digest()).digest(),
+            salt=hashlib.sha256(agreement.digest() + roster + layout.digest() + of).digest(),
             round_id=agreement.round_id,
             exchange=exchange,
             attempt=self._attempt,

@@ -72,7 +72,7 @@ class SumsEntry:
 
     participants: Sequence[str]  # a list, where it was read back
     attempt: int
-    data: str  # digest of rows and labels
+    data: str  # digest of rows; behind a colon those of the labels' column, and of labels
     least: int  # of how many rows a difference of two totals has to be; 0 where noise hides it
     aggregate: bool  # whether every party's own sum is of so many rows
     content: str = ""  # digest of what left
@@ -252,7 +252,7 @@ def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Cho
     share no column with the table show other sides of people, and do not count.
     """
     every, datasets = datasets, [each for each in datasets if each.overlaps(asked.names)]
-    if len(asked.people) and any(not len(each.people) for each in datasets):
+    if len(asked.people) and any(len(each.last) and not len(each.people) for each in datasets):
         raise VaultError(
             f"the vault of party '{party}' has rows that were uploaded without identifiers, so it "
             "cannot tell whether these people are among them. Use another home folder for this "
@@ -315,7 +315,7 @@ def _refuse_difference(
         problem = ""
         if moved and min(moved) < sums.least:
             problem = f"rows came, went or changed since, fewer than {sums.least:,}"
-        elif alike and not moved and before.data != sums.data:
+        elif alike and not moved and _relabelled(before.data, sums.data):
             problem = "labels of the same rows changed since"
         elif {*before.participants} != {*sums.participants} and not sums.aggregate:
             problem = (
@@ -332,6 +332,12 @@ def _refuse_difference(
             )
 
 
+def _relabelled(before: str, now: str) -> bool:
+    """Whether labels of one column changed; a sum without labels, or with others, shows nothing."""
+    then, said = before.partition(":")[2], now.partition(":")[2]
+    return then != said and then.partition("=")[0] == said.partition("=")[0]
+
+
 def _renamed(datasets: Sequence[Dataset], asked: Asked, old: npt.NDArray[np.bool_]) -> float:
     """Return which share of rows has a new identifier, and values that were uploaded before.
 
@@ -341,7 +347,7 @@ def _renamed(datasets: Sequence[Dataset], asked: Asked, old: npt.NDArray[np.bool
     _, place, counts = np.unique(asked.rows, return_inverse=True, return_counts=True)
     known = [dataset.knows(asked.rows, asked.people[:0]) for dataset in datasets]
     seen = np.logical_or.reduce([np.zeros(len(asked.rows), dtype=bool), *known])
-    return float(np.mean(seen & ~old & (counts[place] == 1)))
+    return float(np.sum(seen & ~old & (counts[place] == 1)) / max(1, len(asked.rows)))
 
 
 def _changes(known: Sequence[Dataset], asked: Asked) -> Changes | None:

@@ -165,9 +165,9 @@ class Vault(Hidden):
             if same:
                 return entry
             raise StepError(
-                f"party '{self.party}' made its {entry.message} of other rows on {entry.time}, and "
-                "a round takes one: the difference of two shows who came or went. Give the table "
-                "of then, or agree on a new round."
+                f"party '{self.party}' made its {entry.message} of other rows, labels or models "
+                f"on {entry.time}, and a round takes one: the difference of two shows who came or "
+                "went. Give the table of then, or agree on a new round."
             )
         return None
 

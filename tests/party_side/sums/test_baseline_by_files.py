@@ -86,6 +86,19 @@ def test_sums_of_the_same_rows_may_follow_and_of_others_not(counting, make):
         last.send("north", change=lambda frame: frame.head(110))
 
 
+def test_a_model_may_follow_a_table_without_label_or_with_classes_in_another_order(make):
+    first = make(**{**FIELDS, "label": "", "classes": ()})
+    first.send("north")
+    (first.root / "north.sums").unlink()
+    second = make(round_id="icu-2027", classes=(1, 0))
+    second.send("north")
+    (first.root / "north.sums").unlink()
+    last = make(round_id="icu-2028")
+    with pytest.raises(DifferenceError, match="labels of the same rows changed"):
+        last.send("north", change=lambda frame: frame.with_columns(died=1 - pl.col("died")))
+    last.send("north")
+
+
 def test_a_return_with_a_wrong_total_or_none_is_refused(counting, monkeypatch):
     counting.sent()
     wrong = {"none": None, "short": slice(0, 4), "impossible": slice(None)}

@@ -6,11 +6,19 @@ import numpy as np
 import pytest
 
 from cobasis.bundle.messages import sums_in
-from cobasis.errors import DifferenceError, ForeignBundleError, StepError, WaitingError
+from cobasis.errors import (
+    DifferenceError,
+    ForeignBundleError,
+    MessageError,
+    ReplayError,
+    RetentionError,
+    StepError,
+    WaitingError,
+)
 from cobasis.party_side.audit import audited
 from cobasis.party_side.predict import usable
 from cobasis.party_side.send import projected
-from cobasis.protocol.card import ModelCard
+from cobasis.protocol.card import ModelCard, make_card
 from faults import died, dying_after
 from party_side.sites import ready_from
 from party_side.summing import NAMES, TERMS
@@ -66,7 +74,7 @@ def test_a_run_waits_for_everybodys_scores_and_writes_lost_models_meanwhile(scor
     found = scoring.run()
     assert {*found.written} == {"west"}
     assert lost.exists()
-    with pytest.raises(StepError, match="the round ended on"):
+    with pytest.raises(StepError, match="sums were added up on"):
         scoring.run(without=["west"])
 
 
@@ -93,6 +101,64 @@ def test_sums_are_no_scores_and_scores_wait_for_their_turn(scoring):
         bundle = late.opened(early.path)
     with pytest.raises(ForeignBundleError):
         sums_in(bundle, agreement=scoring.agreement, kind="scores")
+
+
+def test_a_first_return_does_not_come_again_behind_scores(scoring):
+    asked(scoring)
+    scoring.send("north")
+    with pytest.raises(ReplayError, match="has made its scores"):
+        scoring.accept("north")
+    assert scoring.send("north").again
+
+
+def test_a_return_with_scores_is_none_before_any_were_sent(scoring, monkeypatch):
+    scoring.sent()
+    with monkeypatch.context() as patched:
+        for name, told in (("sums", {"rows": 9.0}), ("words", {"x": 1.0})):
+            patched.setattr(
+                "cobasis.analyst_side.run.make_card",
+                lambda *of, told=told, **more: make_card(*of, **{**more, "scores": told}),
+            )
+            for path in (scoring.root / "out").glob("*"):
+                path.unlink()
+            scoring.run()
+            with pytest.raises(MessageError, match=r"sent none|contradicts"):
+                scoring.accept("north")
+            assert scoring.session("north").round.mask_key().public, name
+
+
+def test_scores_are_added_up_with_the_very_parties_of_the_model(scoring):
+    asked(scoring)
+    desk = scoring.desk()
+    with desk.at_work():
+        desk.begin_attempt(2, without=["west"])
+        desk.tell()
+    scoring.tell("north")
+    with pytest.raises(StepError, match="is of the sums of east, north, south, west"):
+        scoring.send("north")
+
+
+def test_the_model_that_was_scored_is_found_under_another_versions_name(scoring):
+    asked(scoring)
+    scoring.sent()
+    [model] = (scoring.desk().work.models).glob("*.model")
+    away = model.rename(model.with_name("0123.model"))
+    kept = away.read_bytes()
+    away.write_bytes(b"damaged")
+    with pytest.raises(RetentionError, match="Restore the folder"):
+        scoring.run()
+    away.write_bytes(kept)
+    assert scoring.run().concluded.worth.n_rows > 0
+
+
+def test_a_party_without_a_held_back_row_takes_part_in_later_rounds(make):
+    site = make(holdout=0.0001, sums=TERMS.model_copy(update={"scores": True}))
+    asked(site)
+    site.send("north")
+    (site.root / "north.sums").unlink()
+    site.desk().news.unlink()
+    later = make(holdout=0.0001, round_id="icu-2027")
+    assert later.send("north").n_bytes
 
 
 def test_the_audit_of_scores_counts_small_bins(scoring):

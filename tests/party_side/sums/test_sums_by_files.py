@@ -164,7 +164,7 @@ def test_an_attempt_without_a_party_begins_anew_under_other_masks(make):
     site.tell("west")
     with pytest.raises(StepError, match="goes on without party 'west'"):
         site.send("west")
-    with pytest.raises(StepError, match="the round ended on"):
+    with pytest.raises(StepError, match="sums were added up on"):
         site.run(again=["west"])
 
 

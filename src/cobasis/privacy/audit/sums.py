@@ -89,8 +89,9 @@ def _verdict(light: Light, guarantee: Guarantee | None) -> tuple[str, Verdict]:
 def _sentences(
     sums: SumsFacts, between: str, facts: Facts, *, own: float
 ) -> tuple[str, str, str, str]:
+    what = "rows" if sums.counted == "table" else "rows and labels"
     leaves = (
-        f"No row leaves: sums over {sums.n_rows:,} rows and labels do, under masks. The analyst "
+        f"No row leaves: sums over {sums.n_rows:,} {what} do, under masks. The analyst "
         f"can read them added to those of {sums.n_parties - 1} other parties, and in no other way."
     )
     often = OFTEN[sums.light]
