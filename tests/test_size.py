@@ -20,8 +20,8 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (2_340, 1_390, 15),
-    "analyst_side": (2_420, 1_900, 11),
-    "bundle": (2_510, 1_880, 11),
+    "analyst_side": (2_410, 1_890, 11),
+    "bundle": (2_490, 1_860, 11),
     "cli": (3_780, 2_880, 22),
     "cobasis": (470, 180, 5),
     "disk": (640, 420, 5),
@@ -30,7 +30,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (230, 170, 2),
     "linalg": (730, 450, 6),
     "models": (3_180, 2_220, 13),
-    "party_side": (3_750, 2_920, 14),
+    "party_side": (3_700, 2_880, 14),
     "planning": (150, 80, 2),
     "privacy": (3_230, 2_150, 21),
     "protocol": (6_290, 4_160, 30),

@@ -187,9 +187,12 @@ def conclude(
 
 def _conclude_sums(session: AnalystSession, plan: Plan) -> Concluded:
     """Add everybody's sums up, make a model or a table of them, and seal the returns."""
-    analyst = session.sums_analyst(plan.exchange)
-    _take_in(session, plan, analyst)
-    if plan.exchange.masked == "scores":
+    analyst, kind = session.sums_analyst(plan.exchange), plan.exchange.masked or "sums"
+    received = session.history.taken(kind)
+    for done, party in enumerate(plan.members):
+        session.report("adding up", done, len(plan.members))
+        analyst.receive(session.kept(received[party], read=partial(sums_in, kind=kind)))
+    if kind == "scores":
         return _judged(session, plan, analyst)
     if session.agreement.task == "table":
         table = analyst.count()
@@ -217,15 +220,6 @@ def _first_model(session: AnalystSession, plan: Plan, outcome: Outcome) -> bytes
         f"the model that parties of round '{session.agreement.round_id}' have scored is not in "
         f"'{session.work.models}' any more. Restore the folder from a copy."
     )
-
-
-def _take_in(session: AnalystSession, plan: Plan, analyst: SumsAnalyst) -> None:
-    """Add up what everybody sent in an exchange."""
-    kind = plan.exchange.masked or "sums"
-    received = session.history.taken(kind)
-    for done, party in enumerate(plan.members):
-        session.report("adding up", done, len(plan.members))
-        analyst.receive(session.kept(received[party], read=partial(sums_in, kind=kind)))
 
 
 def _model_of(session: AnalystSession, parties: Iterable[str], *, more: str = "") -> Path:

@@ -107,13 +107,11 @@ def open_in_memory(
 
     Its manifest, its part's bytes, and the sealed file's digest.
     """
-    what, plain, made = f"the bundle '{path.name}'", BytesIO(), BytesIO()
-    limit = MAX_IN_MEMORY
+    what, plain, limit = f"the bundle '{path.name}'", BytesIO(), MAX_IN_MEMORY
     digest = _unsealed(path, plain, unseal=unseal, into=path.parent, max_bytes=limit)
     manifest = _manifest(plain, signer=signer, expected=expected, what=what)
     _refuse_other_size(plain, manifest, max_bytes=limit, what=what)
-    _copy(plain, made.write, part=manifest.parts[0], what=what)
-    return manifest, made.getvalue(), digest
+    return manifest, b"".join(_pieces(plain, manifest.parts[0], what=what)), digest
 
 
 @contextmanager
@@ -186,22 +184,17 @@ def _unsealed(
     return source.digest.hexdigest()
 
 
-def _header(plain: BinaryIO, *, what: str) -> tuple[bytes, bytes]:
-    """Read the manifest's text and its signature from the beginning of a plain stream."""
+def _signed(
+    plain: BinaryIO, signers: Mapping[str, PublicIdentity], *, what: str
+) -> tuple[Manifest, PublicIdentity | None, bool]:
+    """Read the manifest: with the key of who sent it, if known, and whether they signed it."""
     start = plain.read(len(MAGIC) + LENGTH_BYTES)
     if not start.startswith(MAGIC):
         refuse(what, f"it does not begin with '{MAGIC.decode().strip()}'")
     length = int.from_bytes(start[len(MAGIC) :], "little")
     if not 0 < length <= MAX_MANIFEST:
         refuse(what, f"its manifest of {length:,} bytes is not 1 to {MAX_MANIFEST:,} bytes long")
-    return plain.read(length), plain.read(SIGNATURE_BYTES)
-
-
-def _signed(
-    plain: BinaryIO, signers: Mapping[str, PublicIdentity], *, what: str
-) -> tuple[Manifest, PublicIdentity | None, bool]:
-    """Read the manifest: with the key of who sent it, if known, and whether they signed it."""
-    text, signature = _header(plain, what=what)
+    text, signature = plain.read(length), plain.read(SIGNATURE_BYTES)
     manifest = read_manifest(text, what=what)
     sender = signers.get(manifest.sender)
     good = sender is not None and verify(sender, signed_message(text), signature=signature)
@@ -252,10 +245,12 @@ def _extract(plain: BinaryIO, manifest: Manifest, *, into: Path, what: str) -> N
     with ExitStack() as whole:
         files = []
         for part in manifest.parts:
-            file = WholeFile(into / part.name, n_bytes=part.n_bytes)
+            file, at = WholeFile(into / part.name, n_bytes=part.n_bytes), 0
             whole.callback(file.discard)
             files.append(file)
-            _store(plain, file, part=part, what=what)
+            for data in _pieces(plain, part, what=what):
+                file.write(data, offset=at)
+                at += len(data)
         # no part has a name before the last one's digest was right; a kill between two names leaves
         # some of them in a folder that the next opening, or the command's next start, clears
         done: list[Path] = []
@@ -269,24 +264,13 @@ def _extract(plain: BinaryIO, manifest: Manifest, *, into: Path, what: str) -> N
             raise
 
 
-def _store(plain: BinaryIO, file: WholeFile, *, part: Part, what: str) -> None:
-    at = 0
-
-    def write(data: bytes) -> None:
-        nonlocal at
-        file.write(data, offset=at)
-        at += len(data)
-
-    _copy(plain, write, part=part, what=what)
-
-
-def _copy(plain: BinaryIO, write: Callable[[bytes], object], *, part: Part, what: str) -> None:
-    """Hand on one part's bytes and compare their digest."""
+def _pieces(plain: BinaryIO, part: Part, *, what: str) -> Iterator[bytes]:
+    """Yield one part's bytes and compare their digest."""
     digest, left = hashlib.sha256(), part.n_bytes
     while left:
         data = plain.read(min(left, _PIECE))
         digest.update(data)
-        write(data)
+        yield data
         left -= len(data)
     if digest.hexdigest() != part.sha256:
         what = f"the part {part.name} of {what}"

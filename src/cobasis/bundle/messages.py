@@ -151,14 +151,10 @@ def _model(bundle: Bundle, agreement: Agreement) -> Chain | None:
     return None if path is None else model_in(path.read_bytes(), agreement)
 
 
-def model_in(data: bytes, agreement: Agreement) -> Chain:
-    """Read a model file for an agreement."""
-    return decode_chain(
-        data,
-        n_components=agreement.n_inputs,
-        task=agreement.task,
-        n_classes=len(agreement.classes),
-    )
+def model_in(data: bytes, agreement: Agreement, *, n_inputs: int | None = None) -> Chain:
+    """Read a model file for an agreement: over its inputs, or over so many columns."""
+    size, n_classes = n_inputs or agreement.n_inputs, len(agreement.classes)
+    return decode_chain(data, n_components=size, task=agreement.task, n_classes=n_classes)
 
 
 @contextmanager

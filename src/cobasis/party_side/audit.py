@@ -4,7 +4,8 @@ import hashlib
 import secrets
 import tomllib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,7 @@ class Audited(Hidden):
     """An audit's report, and the salt of what travels of it."""
 
     report: AuditReport
-    salt: bytes
+    salt: bytes = field(default_factory=partial(secrets.token_bytes, KEY_BYTES))
 
     @property
     def told(self) -> dict[str, Any]:
@@ -85,13 +86,12 @@ def audited(made: Projected | Proposed | Summed, *, question: Question | None = 
         )
     about = _about(ready)
     if isinstance(made, Summed):
-        found = audit_sums(_sums_facts(made), _facts(ready, None, asked), about=about)
-        return Audited(report=found, salt=secrets.token_bytes(KEY_BYTES))
+        facts = _facts(ready, None, asked)
+        return Audited(report=audit_sums(_sums_facts(made), facts, about=about))
     if isinstance(made, Proposed):
         facts, width = _facts(ready, None, asked), made.proposal.image.shape[1]
         shape = agreement.n_features, width
-        found = audit_proposal(facts, about=about, shape=shape)
-        return Audited(report=found, salt=secrets.token_bytes(KEY_BYTES))
+        return Audited(report=audit_proposal(facts, about=about, shape=shape))
     # keyed, so whoever has not the vault's key learns nothing of rows; sorted, so one however
     # the table is
     marks = ready.choice.asked.rows
@@ -99,18 +99,11 @@ def audited(made: Projected | Proposed | Summed, *, question: Question | None = 
     rng = np.random.default_rng(int.from_bytes(seed, "big"))
     size = sample_size(rows.n_sent, agreement.n_features)
     places = np.sort(rng.permutation(rows.n_sent)[:size])
-    payload = open_payload(made.payload)
+    payload, own = open_payload(made.payload), own_setting(agreement)
     subject = _subject(made, payload, places, asked)
-    own = own_setting(agreement)
     settings = settings_of(subject, own, n_components=asked.n_components, noise=asked.noise)
-    report = audit(
-        subject,
-        facts=_facts(ready, payload.labels(), asked),
-        about=about,
-        rng=rng,
-        settings=settings if asked.compared else (),
-    )
-    return Audited(report=report, salt=secrets.token_bytes(KEY_BYTES))
+    compared, facts = settings if asked.compared else (), _facts(ready, payload.labels(), asked)
+    return Audited(report=audit(subject, facts=facts, about=about, rng=rng, settings=compared))
 
 
 def _about(ready: Ready) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 import narwhals as nw
 import numpy as np
@@ -25,8 +25,7 @@ from cobasis.errors import (
 from cobasis.features.contract import MISSING, UNKNOWN, CategoryFeature, Feature
 from cobasis.features.encoder import words_of
 from cobasis.linalg.arrays import Hidden, Matrix
-from cobasis.models.chain import Chain, ChainTask
-from cobasis.models.chain_file import decode_chain
+from cobasis.models.chain import Chain
 from cobasis.models.onnx import Precision, raw_graph
 from cobasis.party_side.rows import require_id
 from cobasis.party_side.session import PartySession, notes, refuse_target
@@ -77,22 +76,13 @@ def usable(session: PartySession, *, model: Which = "local") -> Usable:
             "on another task in a new round."
         )
     kept = found.local if model == "local" else None
-    common = model_in(found.model, agreement)
+    common, width = model_in(found.model, agreement), agreement.n_features
     return Usable(
         dataset=uploaded.dataset,
         basis=uploaded.basis,
         change_of_basis=found.change_of_basis,
-        model=common if kept is None else _over_columns(kept, agreement),
+        model=common if kept is None else model_in(kept, agreement, n_inputs=width),
         local=kept is not None,
-    )
-
-
-def _over_columns(data: bytes, agreement: Agreement) -> Chain:
-    return decode_chain(
-        data,
-        n_components=agreement.n_features,
-        task=cast("ChainTask", agreement.task),
-        n_classes=len(agreement.classes),
     )
 
 
@@ -129,14 +119,8 @@ def predict(
             f"-o '{to}' has to end in one of {', '.join((*CSV, *PARQUET))}. Choose such a name."
         )
     use, features = usable(session, model=model), session.agreement.features
-    mapping = session.round.mapping()
-    read = partial(
-        source_of,
-        table,
-        party=session.name,
-        features=(*features, *as_text(session.agreement.id)),
-        mapping=mapping,
-    )
+    mapping, columns = session.round.mapping(), (*features, *as_text(session.agreement.id))
+    read = partial(source_of, table, party=session.name, features=columns, mapping=mapping)
     try:
         return Predicted(n_rows=_written(session, use, read(), to=to, report=report))
     except (DtypeError, FeatureError, NotFiniteError, TableError):
@@ -155,10 +139,8 @@ def _bad_cells(source: Source, features: Iterable[Feature]) -> list[BadCell]:
     for each in (each for each in features if each.name in source.schema):
         cells = source.collect(pl.col(each.name))[each.name]
         if isinstance(each, CategoryFeature):
-            codes, unknown = (
-                words_of(nw.from_native(cells, series_only=True), each),
-                "no agreed word",
-            )
+            codes = words_of(nw.from_native(cells, series_only=True), each)
+            unknown = "no agreed word"
         else:
             numbers, unknown = cells.cast(pl.Float64, strict=False).to_numpy(), "no number"
             lacking = np.isnan(numbers) & (each.missing == "refuse")

@@ -43,7 +43,7 @@ from cobasis.party_side.session import (
 )
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import moment_text
-from cobasis.protocol.exchanges import Exchange, SumsKind, exchanges
+from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.messages import MaskedSums, SpanProposal
 from cobasis.protocol.party import Party
 from cobasis.protocol.projection import Projection
@@ -139,12 +139,10 @@ def send(
         place = _place(session, exchange, to, table=source)
         if source is not None:
             note(session, table=str(source.resolve()))
-        if exchange.message == "proposal":
-            enclosed, number = _proposal(ready, allow=allow, report=report)
-        elif exchange.masked is not None:
-            enclosed, number = _sums(ready, exchange.masked, allow=allow)
-        else:
+        if exchange.message == "upload":
             enclosed, number = _upload(ready, _projection(ready), allow=allow, report=report)
+        else:
+            enclosed, number = _begun(_without_rows(ready, report=report), allow=allow)
         head, span = session.vault.heads()[number - 1], session.round.consensus()
         lines = () if span is None else (session.signed_span(span),)
         written = write_bundle(
@@ -236,55 +234,39 @@ def _delivered(
     return Sent(path=to, digest=digest, n_bytes=n_bytes, exchange=exchange, again=again)
 
 
-def _summed(ready: Ready) -> Summed:
-    """Add up what rows are mapped to, or what the model is worth on those held back; mask it."""
-    session, (keys, attempt) = ready.session, roster(ready.session)
-    party = SumsParty(
-        session.name,
-        agreement=session.agreement,
-        key=session.round.mask_key(),
-        keys=keys,
-        attempt=attempt,
-    )
+def _without_rows(ready: Ready, *, report: Report) -> Proposed | Summed:
+    """Find a proposal's directions; or add up, masked, what rows are mapped to, or scores."""
+    session = ready.session
+    if ready.exchange.message == "proposal":
+        report("finding directions", 0, 1)
+        proposer, memory = _party(ready)
+        with one_blas_thread():
+            proposal = proposer.propose(ready.rows.sent, memory=memory)
+        report("finding directions", 1, 1)
+        return Proposed(ready=ready, proposal=proposal)
+    agreement, (keys, attempt) = session.agreement, roster(session)
+    key = session.round.mask_key()
+    party = SumsParty(session.name, agreement=agreement, key=key, keys=keys, attempt=attempt)
     if ready.exchange.message == "sums":
         return Summed(ready=ready, party=party, sums=party.sum_up(ready.rows.sent))
     model = usable(session, model="common").model
     return Summed(ready=ready, party=party, sums=party.score(ready.rows.kept, model))
 
 
-def _sums(ready: Ready, kind: SumsKind, *, allow: Allow | None) -> tuple[Enclosed, int]:
-    """Make sums, ask whether they may leave, and begin them in the vault."""
-    agreement, made = ready.session.agreement, _summed(ready)
+def _begun(made: Proposed | Summed, *, allow: Allow | None) -> tuple[Enclosed, int]:
+    """Ask whether directions, or sums, may leave, and begin them in the vault."""
+    ready, content = made.ready, ""
+    agreement, kind = ready.session.agreement, ready.exchange.masked or "sums"
     audit = None if allow is None else allow(made)
-    # Before a byte of them is on the disk: whatever leaves, no other content gets the same masks.
-    content = hashlib.sha256(made.sums.words.astype("<u8").tobytes()).hexdigest()
+    if isinstance(made, Summed):
+        # Before a byte is on the disk: whatever leaves, no other content gets the same masks.
+        content = hashlib.sha256(made.sums.words.astype("<u8").tobytes()).hexdigest()
+    time, release = moment_text(now()), "" if agreement.dp is None else content
     number = ready.session.vault.begin_upload(
-        ready.choice,
-        None,
-        agreement=agreement,
-        time=moment_text(now()),
-        release="" if agreement.dp is None else content,
-        content=content,
+        ready.choice, None, agreement=agreement, time=time, release=release, content=content
     )
-    return enclose_sums(made.sums, agreement=agreement, kind=kind, audit=audit), number
-
-
-def _proposed(ready: Ready, *, report: Report) -> Proposed:
-    """Find the directions of a proposal."""
-    report("finding directions", 0, 1)
-    party, memory = _party(ready)
-    with one_blas_thread():
-        proposal = party.propose(ready.rows.sent, memory=memory)
-    report("finding directions", 1, 1)
-    return Proposed(ready=ready, proposal=proposal)
-
-
-def _proposal(ready: Ready, *, allow: Allow | None, report: Report) -> tuple[Enclosed, int]:
-    """Find directions, ask whether they may leave, and begin the proposal in the vault."""
-    agreement, made = ready.session.agreement, _proposed(ready, report=report)
-    audit = None if allow is None else allow(made)
-    vault, time = ready.session.vault, moment_text(now())
-    number = vault.begin_upload(ready.choice, None, agreement=agreement, time=time)
+    if isinstance(made, Summed):
+        return enclose_sums(made.sums, agreement=agreement, kind=kind, audit=audit), number
     return enclose_proposal(made.proposal, agreement=agreement, audit=audit), number
 
 
@@ -306,12 +288,9 @@ def _upload(
     # Charged before the noise that leaves is drawn. A kill in between has spent a release that
     # nobody saw; made again it is the same numbers, and free. Drawn first, a kill would leave
     # noise on the disk that no account knows of.
+    time, release = moment_text(now()), "" if made.noising is None else made.noising.release
     number = session.vault.begin_upload(
-        ready.choice,
-        made.basis,
-        agreement=session.agreement,
-        time=moment_text(now()),
-        release="" if made.noising is None else made.noising.release,
+        ready.choice, made.basis, agreement=session.agreement, time=time, release=release
     )
     if noisy:
         payload = _written(ready, made, report=report)
@@ -322,11 +301,8 @@ def _upload(
 def projected(ready: Ready, *, report: Report = silent) -> Iterator[Projected | Proposed | Summed]:
     """Make a file to look at it; it is gone when the block ends, unknown to the vault."""
     with alone(ready.session):
-        if ready.session.agreement.sums is not None:
-            yield _summed(ready)
-            return
-        if ready.exchange.message == "proposal":
-            yield _proposed(ready, report=report)
+        if ready.exchange.message != "upload":
+            yield _without_rows(ready, report=report)
             return
         made = _projection(ready).rehearsed()
         payload = _written(ready, made, report=report)
@@ -338,17 +314,13 @@ def projected(ready: Ready, *, report: Report = silent) -> Iterator[Projected | 
 
 def _party(ready: Ready) -> tuple[Party, Memory]:
     """Return the protocol's party, and where it keeps directions if it is interrupted."""
-    session, identity = ready.session, ready.session.identity
+    session, key, public = ready.session, ready.choice.key, ready.public_rows
+    secret, identity = session.round.secret(), session.identity
+    seal, unseal = identity.seal_for_self, identity.unseal_own
     party = Party(
-        session.name,
-        agreement=session.agreement,
-        secret=session.round.secret(),
-        key=ready.choice.key,
-        public_rows=ready.public_rows,
+        session.name, agreement=session.agreement, secret=secret, key=key, public_rows=public
     )
-    return party, ready.rows.table.memory(
-        session.work / MARKS, seal=identity.seal_for_self, unseal=identity.unseal_own
-    )
+    return party, ready.rows.table.memory(session.work / MARKS, seal=seal, unseal=unseal)
 
 
 def _projection(ready: Ready) -> Projection:
