@@ -1,9 +1,10 @@
 """A target, a party's fit to it, and the two ways to fit: Procrustes and least squares."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
@@ -161,6 +162,16 @@ def procrustes_fits(images: Images, target: Target) -> dict[str, Fit]:
     return {party: found[party] for party in images}
 
 
+class Rotates:
+    """An aligner whose fits are rotations."""
+
+    fit_kind: ClassVar[FitKind] = "rotation"
+
+    def fits(self, images: Images, target: Target) -> Mapping[str, Fit]:
+        """Rotate images onto the target."""
+        return procrustes_fits(images, target)
+
+
 def turned_onto(images: Images, rows: Matrix) -> PolarFactor:
     """Return the polar factors of ``A_i' Z`` for images of one shape.
 
@@ -246,3 +257,13 @@ def least_squares_fits(images: Images, target: Matrix) -> dict[str, Fit]:
                 change += dpotrs(triangle, image.T @ (target - image @ change))[0]
         fits[party] = Fit(change_of_basis=change, determination=determination)
     return fits
+
+
+class Solves:
+    """An aligner whose fits are least squares."""
+
+    fit_kind: ClassVar[FitKind] = "least squares"
+
+    def fits(self, images: Images, target: Target) -> Mapping[str, Fit]:
+        """Fit images to the target by least squares."""
+        return least_squares_fits(images, target.rows)

@@ -1,13 +1,12 @@
 """ODC-GOPP: Procrustes onto a mean of all images (ODC paper, arXiv v4, Appendix B)."""
 
 import time
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
-from cobasis.algorithms.fits import Fit, FitKind, Target, procrustes_fits, require_word, turned_onto
+from cobasis.algorithms.fits import Rotates, Target, procrustes_fits, require_word, turned_onto
 from cobasis.algorithms.images import Images, State, batches, check_image
 from cobasis.algorithms.stacked import leading_directions
 from cobasis.linalg.arrays import Matrix
@@ -37,7 +36,7 @@ class Iterate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GOPP:
+class GOPP(Rotates):
     r"""Generalised orthogonal Procrustes: :math:`\min_{Z, G_i \in O} \sum \|A_i G_i - Z\|^2`.
 
     Alternates between the rotations for a given Z and the mean of what they rotate.
@@ -73,8 +72,6 @@ class GOPP:
     >>> GOPP(start="odc")
     GOPP(start='odc', tolerance=1e-09, max_iterations=1000, momentum=True)
     """
-
-    fit_kind: ClassVar[FitKind] = "rotation"
 
     start: Literal["spectral", "odc"] = "spectral"
     tolerance: float = 1e-9
@@ -135,10 +132,6 @@ class GOPP:
             last=now,
             converged=small or rounding or now <= _EXACT * turned.energy,
         )
-
-    def fits(self, images: Images, target: Target) -> Mapping[str, Fit]:
-        """Rotate images onto the consensus."""
-        return procrustes_fits(images, target)
 
 
 @dataclass(kw_only=True)

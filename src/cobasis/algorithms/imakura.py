@@ -1,20 +1,12 @@
 """Imakura-DC: least squares onto the leading directions of all images (ODC paper, Algorithm 2)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
 from cobasis.algorithms import Scale
-from cobasis.algorithms.fits import (
-    Fit,
-    FitKind,
-    Target,
-    least_squares_fits,
-    require_word,
-    with_scale,
-)
+from cobasis.algorithms.fits import Solves, Target, require_word, with_scale
 from cobasis.algorithms.images import Images
 from cobasis.algorithms.stacked import leading_directions
 from cobasis.errors import OptionError
@@ -22,7 +14,7 @@ from cobasis.linalg.arrays import Matrix, as_matrix
 
 
 @dataclass(frozen=True, kw_only=True)
-class Imakura:
+class Imakura(Solves):
     r"""Imakura-DC: :math:`Z = U R`, U the top left singular vectors of :math:`[A_1 \dots A_c]`.
 
     Parameters
@@ -51,8 +43,6 @@ class Imakura:
     Imakura(factor='sigma', n_components=None, scale='measured')
     """
 
-    fit_kind: ClassVar[FitKind] = "least squares"
-
     factor: Literal["identity", "sigma"] | Matrix = "identity"
     n_components: int | None = None
     scale: Scale = "measured"
@@ -79,7 +69,3 @@ class Imakura:
                 f"{size} x {size} matrix and would lose directions. Leave it out, or draw another."
             )
         return given
-
-    def fits(self, images: Images, target: Target) -> Mapping[str, Fit]:
-        """Fit images to the target by least squares."""
-        return least_squares_fits(images, target.rows)

@@ -1,20 +1,12 @@
 """Kawakami-DC: least squares with a norm constraint per column (ODC paper, Algorithm 3)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
 from cobasis.algorithms import Scale
-from cobasis.algorithms.fits import (
-    Fit,
-    FitKind,
-    Target,
-    least_squares_fits,
-    require_word,
-    with_scale,
-)
+from cobasis.algorithms.fits import Solves, Target, require_word, with_scale
 from cobasis.algorithms.images import Images
 from cobasis.algorithms.stacked import leading_directions
 from cobasis.linalg.arrays import Matrix
@@ -23,7 +15,7 @@ _NO_SPREAD = 1e-8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kawakami:
+class Kawakami(Solves):
     r"""Kawakami-DC: :math:`Z = U \Sigma^{-1}` from the SVD of :math:`[Q_1 \dots Q_c]`.
 
     The published form solves for the G_i without a target; least squares to this Z gives
@@ -58,8 +50,6 @@ class Kawakami:
     Kawakami(weighting='eigen', n_components=None, scale='measured')
     """
 
-    fit_kind: ClassVar[FitKind] = "least squares"
-
     weighting: Literal["none", "eigen"] = "none"
     n_components: int | None = None
     scale: Scale = "measured"
@@ -75,10 +65,6 @@ class Kawakami:
             rows = rows * eigen_weights(values, n_parties=len(images))
         rows = with_scale(rows, gain=found.gain, scale=self.scale)
         return Target(rows=rows, shaped_by=tuple(images))
-
-    def fits(self, images: Images, target: Target) -> Mapping[str, Fit]:
-        """Fit images to the target by least squares."""
-        return least_squares_fits(images, target.rows)
 
 
 def eigen_weights(singular_values: Matrix, *, n_parties: int) -> Matrix:

@@ -1,17 +1,15 @@
 """ODC: rotate every party onto one reference party (ODC paper, Algorithm 4)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
-from cobasis.algorithms.fits import Fit, FitKind, Target, procrustes_fits
+from cobasis.algorithms.fits import Rotates, Target
 from cobasis.algorithms.images import Images, reference_of
 from cobasis.errors import OrthonormalityError
 from cobasis.linalg.arrays import ORTHONORMAL, Matrix, as_matrix, orthonormality_defect
 
 
 @dataclass(frozen=True, kw_only=True)
-class ODC:
+class ODC(Rotates):
     r"""Orthonormal data collaboration: :math:`Z = A_r O`, orthogonal Procrustes.
 
     Parameters
@@ -40,8 +38,6 @@ class ODC:
     ODC(reference='north', rotation=None)
     """
 
-    fit_kind: ClassVar[FitKind] = "rotation"
-
     reference: str | None = None
     rotation: Matrix | None = None
 
@@ -57,7 +53,3 @@ class ODC:
                 "frame would be distorted. Take the Q of a QR factorisation."
             )
         return Target(rows=image @ turn, shaped_by=(name,))
-
-    def fits(self, images: Images, target: Target) -> Mapping[str, Fit]:
-        """Rotate images onto the target."""
-        return procrustes_fits(images, target)

@@ -71,7 +71,8 @@ def leading_directions(
         if sketched or (n_rows > GRAM_ROWS and together.nbytes > HELD_BYTES):
             sketched = True
         elif gram is not None or n_columns > n_rows:
-            gram = _added(gram, together)
+            gram = np.zeros((n_rows, n_rows), order="F") if gram is None else gram
+            gram = dsyrk(1.0, together.T, beta=1.0, c=gram, trans=1, lower=1, overwrite_c=1)
     wanted = size if isinstance(size, int) else size([widths[party] for party in images])
     gain = float(np.sqrt(np.mean([gains[party] for party in images])))
     if sketched:
@@ -95,14 +96,6 @@ def _wide(tables: Iterator[Matrix]) -> Iterator[Matrix]:
             held.clear()
     if held:
         yield np.hstack(held)
-
-
-def _added(gram: Matrix | None, table: Matrix) -> Matrix:
-    """Add ``W W'`` to the lower triangle of a Gram matrix, in place."""
-    if gram is None:
-        gram = np.zeros((table.shape[0],) * 2, order="F")
-    added: Matrix = dsyrk(1.0, table.T, beta=1.0, c=gram, trans=1, lower=1, overwrite_c=1)
-    return added
 
 
 def _precisely(tables: Iterator[Matrix], wanted: int) -> Leading:

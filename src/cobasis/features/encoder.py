@@ -201,11 +201,6 @@ class Encoder:
         self.width = width_of(self.features)
         self._constants = cache(self._constants_of)
 
-    @property
-    def names(self) -> list[str]:
-        """The raw columns' names, in their order."""
-        return [feature.name for feature in self.features]
-
     def read(self, frame: "nw.DataFrame[Any]", *, what: str) -> list[Array]:
         """Return the raw columns of a frame as arrays: numbers, and the codes of categories."""
         floating = {name for name, kind in frame.schema.items() if kind.is_float()}

@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from cobasis.errors import DtypeError
-from cobasis.features.contract import (
-    MISSING,
-    UNKNOWN,
-    CategoryFeature,
-    Feature,
-    NumericFeature,
-    word_of,
-)
+from cobasis.features.contract import UNKNOWN, CategoryFeature, Feature, NumericFeature, word_of
 from cobasis.features.encoder import SHOWN, is_wordlike, numbers_of, words_of
 
 if TYPE_CHECKING:
@@ -163,9 +156,8 @@ def _count_words(series: "nw.Series[Any]", feature: CategoryFeature, seen: _Seen
     """Count empty cells and unknown words, and keep these words."""
     codes = words_of(series, feature)
     other = len(feature.values) if feature.unknown == "other" else UNKNOWN
-    empty = len(feature.levels) - 1 if feature.missing == "level" else MISSING
     unknown = np.flatnonzero(codes == other)
-    seen.missing += int(np.count_nonzero(codes == empty))
+    seen.missing += int(np.count_nonzero(codes == feature.code(None)))
     seen.unknown += len(unknown)
     if len(unknown) and len(seen.words) < MOST_WORDS:
         cells = series.to_list()

@@ -139,7 +139,7 @@ def _sums_facts(made: Summed) -> SumsFacts:
     counted, n_rows, widths = _counted(made), rows.n_sent, layout_of(agreement).n_features
     least, most = terms.least_rows, terms.most_rows
     if counted == "scores":  # the others' may be zeros
-        n_rows, widths, least = rows.n_held, score_layout(agreement).n_features, 0
+        n_rows, widths, least = rows.n_held, (score_layout(agreement).n_words,), 0
         most = int(most * agreement.holdout / (1 - agreement.holdout))
     return SumsFacts(
         n_rows=n_rows,

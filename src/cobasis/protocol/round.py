@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import Protocol, cast
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -35,20 +35,12 @@ class Traffic:
     down: int = 0
 
 
-class Predicting(Protocol):
-    """A party that may have a model by now."""
-
-    @property
-    def finished(self) -> bool: ...  # noqa: D102 -- as of Party
-    def predict(self, rows: npt.ArrayLike) -> npt.NDArray[np.generic]: ...  # noqa: D102
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Simulated(Readable):
     """What all rounds in one process share: parties that predict."""
 
     agreement: Agreement
-    parties: Mapping[str, Predicting]
+    parties: Mapping[str, Party | SumsParty]
     traffic: Mapping[str, Traffic] = field(default_factory=partial(defaultdict, Traffic))
 
     def __repr__(self) -> str:

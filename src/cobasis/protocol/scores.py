@@ -62,11 +62,6 @@ class ScoreLayout:
         """The classes whose scores have a histogram: of two classes one's is the other's."""
         return range(1 if self.n_classes == 2 else 0, self.n_classes)  # noqa: PLR2004 -- as said
 
-    @property
-    def n_features(self) -> tuple[int, ...]:
-        """How many numbers are summed of a row."""
-        return (self.n_words,)
-
     def digest(self) -> bytes:
         """Return what all parties' masks are bound to."""
         return hashlib.sha256(canonical_json({"format": FORMAT, **asdict(self)})).digest()

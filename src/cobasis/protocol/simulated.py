@@ -14,13 +14,7 @@ from cobasis.algorithms import AlignerName, AnchorKind, BasisName, SpanCondition
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
 from cobasis.algorithms.bases import bases_under
 from cobasis.errors import FeatureError, LabelError, OptionError, ShapeError
-from cobasis.features.contract import (
-    CategoryFeature,
-    NumericFeature,
-    listed_features,
-    numeric_features,
-    width_of,
-)
+from cobasis.features.contract import Feature, listed_features, numeric_features, width_of
 from cobasis.features.encoder import column_names, encode
 from cobasis.features.maps import Columns, Mixed, RandomFourier
 from cobasis.linalg.arrays import Matrix, as_table
@@ -229,9 +223,7 @@ def _agreement(
     )
 
 
-def _features(
-    rows: Rows, features: Iterable[NumericFeature | CategoryFeature] | None
-) -> tuple[NumericFeature | CategoryFeature, ...]:
+def _features(rows: Rows, features: Iterable[Feature] | None) -> tuple[Feature, ...]:
     """Return the features that were given, or the first party's columns as numbers."""
     if features is not None:
         return listed_features(features)

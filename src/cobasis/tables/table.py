@@ -71,7 +71,7 @@ class StreamedTable(LabelledRows):
     ) -> None:
         self.source, self.party, self._report = source, party, report
         self._agreement, self._encoder = agreement, Encoder(agreement.features)
-        self._names, width = self._encoder.names, self._encoder.width
+        self._names, width = [*agreement.columns], self._encoder.width
         self._size = max(256, BLOCK_CELLS // width)
         # A frame has no order that is sure to come again, so each pass over one takes the labels
         # along, and `labels` gives those of the latest pass: row by row they belong to its rows.

@@ -17,12 +17,7 @@ from cobasis.models import Task
 from cobasis.models.passes import Labels
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.audit.counted import BITS
-from cobasis.privacy.audit.policy import (
-    SMALLEST_CHANGE,
-    SMALLEST_CHANGED_SHARE,
-    SMALLEST_CLASS,
-    per_cent,
-)
+from cobasis.privacy.audit.policy import SMALLEST_CLASS, change_rule, per_cent
 from cobasis.privacy.audit.subject import Budget, Setting, Spans, Subject, check_asked
 from cobasis.privacy.audit.what_if import Effect, as_set, effects
 
@@ -86,7 +81,7 @@ def choices(
         found += _small_classes(labels, own=own, classes=classes, told=told)
     found += [replace(own, budget=None, noise=each) for each in offer.noise]
     found += _guaranteed(own, offer=offer, public=public, told=told)
-    told.append(_change_rule(len(rows) if labels is None else len(labels)))
+    told.append(change_rule(len(rows) if labels is None else len(labels)))
     return list(dict.fromkeys(found)), told
 
 
@@ -181,17 +176,6 @@ def _guaranteed(own: Setting, *, offer: Offer, public: bool, told: Told) -> Sett
         f"else. Labels are {'public' if budget.label_epsilon is None else 'randomised'}."
     )
     return [replace(made, budget=replace(budget, epsilon=each)) for each in offer.epsilon]
-
-
-def _change_rule(n_rows: int) -> str:
-    """Return what holds for a later upload of the same rows, which no single upload can show."""
-    least = max(SMALLEST_CHANGE, int(np.ceil(SMALLEST_CHANGED_SHARE * n_rows)))
-    return (
-        "Minimum change set: a later upload of these rows goes through the same basis, and may "
-        f"bring none or at least {least:,} new ones, and leave out none or as many. With fewer the "
-        f"audit marks it; from 1 to {SMALLEST_CHANGE - 1} block it, since whoever compares the two "
-        "uploads sees whose they are."
-    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
