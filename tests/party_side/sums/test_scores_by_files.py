@@ -19,6 +19,7 @@ from cobasis.party_side.audit import audited
 from cobasis.party_side.predict import usable
 from cobasis.party_side.send import projected
 from cobasis.protocol.card import ModelCard, make_card
+from cobasis.report.pages import render_card
 from faults import died, dying_after
 from party_side.sites import ready_from
 from party_side.summing import NAMES, TERMS
@@ -60,6 +61,7 @@ def test_scores_make_probabilities_and_the_first_model_is_of_use_without_them(sc
     assert told.gives == "probabilities"
     assert told.scores == made.worth.told()
     assert told.scores["rows"] > 100
+    assert f"On {told.scores['rows']:,.0f} rows that all parties held back" in render_card(told)
     with pytest.raises(StepError, match="no key for masks"):
         scoring.session("north").round.mask_key()
 
