@@ -80,9 +80,9 @@ class TableLayout:
         for each in self.features:
             some = rows[:, at : at + width_of([each])]
             at += some.shape[1]
-            parts.append(
-                _summands(some, each, n_bins=self.n_bins) if each.kind == "number" else some
-            )
+            if isinstance(each, NumericFeature):
+                some = _summands(some, each, n_bins=self.n_bins)
+            parts.append(some)
         whole = cut(np.hstack(parts), bits=self.bits).astype(np.int64)
         found = [whole[groups == group].sum(axis=0) for group in range(self.n_groups)]
         return np.concatenate(found)
@@ -96,10 +96,8 @@ class TableLayout:
         return found
 
 
-def _summands(column: Matrix, each: Feature, *, n_bins: int) -> Matrix:
+def _summands(column: Matrix, each: NumericFeature, *, n_bins: int) -> Matrix:
     """Return value, square and bin of numbers; all 0 where the agreed fill stands for a blank."""
-    if not isinstance(each, NumericFeature):
-        raise TypeError
     low, high = _range(each)
     values = column[:, 0] * each.scale + each.centre
     placed = (2 * values - low - high) / (high - low)
