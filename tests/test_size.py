@@ -30,16 +30,16 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (230, 170, 2),
     "linalg": (730, 450, 6),
     "models": (3_180, 2_220, 13),
-    "party_side": (3_700, 2_880, 14),
+    "party_side": (3_690, 2_870, 14),
     "planning": (150, 80, 2),
-    "privacy": (3_230, 2_150, 21),
-    "protocol": (6_260, 4_140, 30),
+    "privacy": (3_240, 2_160, 21),
+    "protocol": (6_260, 4_130, 30),
     "report": (800, 640, 5),
     "tables": (970, 750, 4),
     "vault": (1_030, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 35_220,
+    "tests": 35_230,
     "experiments and benchmarks": 11_580,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

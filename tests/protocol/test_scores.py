@@ -12,6 +12,7 @@ from cobasis.protocol.projection import RowsInMemory
 from cobasis.protocol.scores import N_BINS, TEMPERATURES, ScoreLayout, worth_of
 from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.sums_party import SumsParty
+from cobasis.protocol.sums_terms import score_layout
 from protocol.summed import KEYS, NAMES, PUBLIC
 
 MAPS = (RandomFourier(n_waves=2, bandwidth=1.0),)
@@ -107,6 +108,14 @@ def test_a_party_with_few_rows_or_few_of_a_class_sends_zeros(few):
     assert found == of_others
 
 
+@pytest.mark.parametrize("agreement", [CLASSES, NUMBERS], ids=["classes", "numbers"])
+def test_blocks_of_rows_add_up_to_the_very_words_of_all(agreement):
+    rows, labels = held("north", agreement)
+    outputs, layout = model_of(agreement).outputs(rows), score_layout(agreement)
+    parts = [layout.added(outputs[here], labels[here]) for here in (slice(0, 70), slice(70, None))]
+    np.testing.assert_array_equal(sum(parts), layout.added(outputs, labels))
+
+
 def test_of_nobodys_rows_there_is_no_score_and_no_probability():
     found = judged(CLASSES, {name: (np.zeros((0, 2)), np.zeros(0, dtype=int)) for name in NAMES})
     assert (found.n_rows, found.told()) == (0, {"rows": 0.0})
@@ -118,11 +127,11 @@ def test_of_a_rare_class_no_area_is_told():
     labels = (rng.random(20_000) < 0.01).astype(int)
     near = 0.02 * rng.normal(size=20_000) + 0.03 * labels - 0.98
     layout = ScoreLayout(n_classes=2, most_rows=30_000)
-    found = worth_of(layout.of_classes(np.column_stack([-near, near]), labels), layout)
+    found = worth_of(layout.added(np.column_stack([-near, near]), labels), layout)
     assert "auc" not in found.figures
     even = rng.normal(size=20_000)
     truth = (even + rng.normal(size=20_000) > 0).astype(int)
-    told = worth_of(layout.of_classes(np.column_stack([-even, even]) / 3, truth), layout)
+    told = worth_of(layout.added(np.column_stack([-even, even]) / 3, truth), layout)
     assert told.figures["auc"] == pytest.approx(roc_auc_score(truth, even), abs=0.002)
 
 
@@ -152,7 +161,7 @@ WRONG = {
 def test_a_total_of_scores_that_no_rows_have_is_void(kind):
     layout = ScoreLayout(n_classes=3, most_rows=2000)
     rows, labels = held("north", CLASSES)
-    words = layout.of_classes(model_of(CLASSES).outputs(rows), labels)
+    words = layout.added(model_of(CLASSES).outputs(rows), labels)
     assert worth_of(words, layout).n_rows == 200
     place, change = WRONG[kind]
     words[place] += change
@@ -162,12 +171,12 @@ def test_a_total_of_scores_that_no_rows_have_is_void(kind):
 
 @pytest.mark.parametrize("place", range(5))
 def test_a_total_of_errors_that_no_rows_have_is_void(place):
-    layout, between = ScoreLayout(n_classes=0, most_rows=2000), (-40.0, 40.0)
+    layout = ScoreLayout(n_classes=0, between=(-40.0, 40.0), most_rows=2000)
     rows, labels = held("north", NUMBERS)
-    words = layout.of_numbers(model_of(NUMBERS).outputs(rows), labels, between=between)
+    words = layout.added(model_of(NUMBERS).outputs(rows), labels)
     words[place] += 1 << 60
     with pytest.raises(MessageError, match="what no rows have"):
-        worth_of(words, layout, between=between)
+        worth_of(words, layout)
 
 
 @pytest.mark.parametrize("changes", [{"holdout": 0.0}, {"task": "table", "classes": ()}])

@@ -170,15 +170,16 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
     card, page = ModelCard.read(taken.card), session.beside("card.html")
     write_whole(page, render_card(card, party=session.name).encode())
     table, folder = accepting.table_in(session, taken), session.beside("table")
-    lines = [
-        f"Accepted {path.name}.",
-        *wrapped(f"Trained on {listed(taken.trained_on)}."),
-    ]
+    lines = [f"Accepted {path.name}."]
+    if taken.change_of_basis is not None:
+        lines += wrapped(f"The certificate says of your basis: {taken.evidence}; {CAVEAT}.")
+    made, thing = "Trained on", "model"
     if table is not None:
-        lines[1:] = wrapped(f"Of the rows of {listed(taken.trained_on)}:")
+        made, thing = "The baseline table of the rows of", "table"
+    lines += wrapped(f"{made} {listed(taken.trained_on)}.")
+    if table is not None:
         lines += table_in_words(table, write_table(table, folder))
     if taken.change_of_basis is not None:
-        lines[1:1] = wrapped(f"The certificate says of your basis: {taken.evidence}; {CAVEAT}.")
         lines += wrapped(f"The target keeps a trace of {listed(taken.target_carries)}.")
     if taken.orthogonality is not None:
         lines.append(f"The change of basis is a rotation to {taken.orthogonality:.0e}.")
@@ -187,12 +188,13 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
         lines += [model, f"  {taken.model_sha256}"]
     if card.scores:
         lines += wrapped(worth_in_words(card.scores))
-    lines += [*scores_in_words(scores), f"Who and what made the model: {page}"]
+    lines += [*scores_in_words(scores), f"Who and what made the {thing}: {page}"]
+    name, predicting = session.path.name, "Next:"
     if upcoming(session).message == "scores" and not card.scores:
-        lines += ["Next:", f"  cobasis send {session.path.name} DATA", _MEANWHILE]
+        lines += ["Next:", f"  cobasis send {name} DATA"]
+        predicting = "Or, before everybody's scores are in:"
     if taken.model_sha256:
-        lines += ["Next:"] * (lines[-1] != _MEANWHILE)
-        lines += [f"  cobasis predict {session.path.name} NEW.csv -o OUT.csv"]
+        lines += [predicting, f"  cobasis predict {name} NEW.csv -o OUT.csv"]
     told: dict[str, Any] = {"score": scores, "card": page, "table": table and folder}
     return ReturnAnswer.of(taken, return_sha256=taken.bundle, **told), lines
 
@@ -207,7 +209,6 @@ def worth_in_words(scores: "Mapping[str, float]") -> str:
     return f"On {scores['rows']:,.0f} rows that all parties held back: {', '.join(told)}."
 
 
-_MEANWHILE = "Or, before everybody's scores are in:"
 _CALLED = {"accuracy": "accuracy", "auc": "AUC", "log_loss": "log loss", "r2": "R2", "mae": "MAE"}
 """What is said of scores; R2 and MAE are of predictions cut at the agreed range."""
 

@@ -154,7 +154,8 @@ def _lines(concluded: "Concluded", *, card: Path, table: Path) -> Iterator[str]:
     yield from _scores(concluded.scores)
     if outcome.target_carries:
         yield from wrapped(f"The target descends from {listed(outcome.target_carries)}.")
-    yield f"Who and what made the model: {card}"
+    thing = "model" if concluded.table is None else "table"
+    yield f"Who and what made the {thing}: {card}"
 
 
 def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:

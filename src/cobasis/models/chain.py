@@ -196,10 +196,15 @@ class Chain:
             bounds=(-9.0, 9.0),
             method="bounded",
         )
+        return self.rescaled(float(np.exp(found.x)))
+
+    def rescaled(self, slope: float, intercept: Matrix | None = None) -> "Chain":
+        """Return a model whose outputs are multiplied, and then moved."""
         *inner, last = self.layers
-        scale, last = np.exp(found.x), cast("Affine", last)
-        scaled = Affine(weights=scale * last.weights, offset=scale * last.offset)
-        return replace(self, layers=(*inner, scaled))
+        last = cast("Affine", last)
+        offset = slope * last.offset
+        offset = offset if intercept is None else offset + intercept
+        return replace(self, layers=(*inner, Affine(weights=slope * last.weights, offset=offset)))
 
     @property
     def n_bytes(self) -> int:

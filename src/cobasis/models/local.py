@@ -103,7 +103,7 @@ def fit_locally(
     kind, share = _simplest(lost, within)
     made = common
     if kind != "common":
-        made = _with(common, adjusted(given, labels, task=task, sloped=kind == "slope"))
+        made = common.rescaled(*adjusted(given, labels, task=task, sloped=kind == "slope"))
     if share:
         own = _own(train, rows, labels)
         made = own if kind == "alone" else mixed(made, own, share=share)
@@ -170,13 +170,6 @@ def over_columns(chain: Chain, projection: Matrix) -> Chain:
     """Return a model of aligned rows as one of the party's own columns."""
     before = Affine(weights=projection, offset=np.zeros(projection.shape[1]))
     return replace(chain, layers=folded([before, *chain.layers]))
-
-
-def _with(chain: Chain, told: Adjustment) -> Chain:
-    *inner, last = chain.layers
-    last = cast("Affine", last)
-    changed = Affine(weights=told.slope * last.weights, offset=told.apply(last.offset))
-    return replace(chain, layers=(*inner, changed))
 
 
 def _own(train: Train, rows: Matrix, labels: Labels) -> Chain:

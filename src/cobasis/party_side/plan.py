@@ -1,7 +1,6 @@
 """What ``plan`` measures on a party's own table: each defence's price, and rows beside sums."""
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -11,7 +10,7 @@ import numpy as np
 
 from cobasis.errors import CobasisError, OptionError
 from cobasis.features.encoder import encode
-from cobasis.features.maps import FeatureMap, turn_of, width_under
+from cobasis.features.maps import turn_of, width_under
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.directions import right_singular
 from cobasis.linalg.threads import one_blas_thread
@@ -32,6 +31,7 @@ from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE
 from cobasis.protocol.messages import figure_of
 from cobasis.protocol.secrets import check_public_rows
 from cobasis.protocol.sums_terms import Release
+from cobasis.protocol.totals import Layout
 from cobasis.tables.table import open_table
 
 _SPLITS, _FEWEST = 3, 40
@@ -94,8 +94,9 @@ def priced(
     drawn = np.random.default_rng([n_rows, n_features]).permutation(n_rows)
     places = np.sort(drawn[: sample_size(n_rows, n_features)])
     some, labels = gathered(rows, places), rows.labels()
-    told = None if labels is None else labels[places]
-    beside = releases(agreement, some, labels=told, n_rows=n_rows)
+    of: Any = {"labels": None if labels is None else labels[places], "n_rows": n_rows}
+    with one_blas_thread():
+        beside = _rows(agreement, some, **of), _sums(agreement, some, **of)
     if agreement.sums is not None:
         return Priced(n_rows=n_rows, n_sampled=len(some), releases=beside)
     shown = _public_rows(public, agreement)
@@ -144,62 +145,50 @@ def _offered(offer: Offer, agreement: Agreement, shown: Matrix | None, *, n_rows
     return replace(offer, budget=given, ball="about the mean of the public rows")
 
 
-def releases(
-    agreement: Agreement, some: Matrix, *, labels: Labels | None, n_rows: int
-) -> tuple[Released, ...]:
-    """Measure both releases on some of a table's rows: as agreed, the other one as by default."""
-    features, others = agreement.features, len(agreement.parties) - 1
-    usual = max(components_for(features, precision="fp64"))
+def _rows(agreement: Agreement, some: Matrix, *, labels: Labels | None, n_rows: int) -> Released:
+    """Measure a release of rows, of as many components as agreed, or as usual."""
+    usual = max(components_for(agreement.features, precision="fp64"))
     size = min(agreement.n_components or usual, *some.shape)
-    maps = waves_of(features) if agreement.sums is None else agreement.sums.maps
-    widths = [width_under(each, features) for each in maps]
-    wide = [1 + each + (len(agreement.classes) or 1) for each in widths]
-    words, widest = sum(each * (each + 1) // 2 for each in wide), max(widths)
-    light, share = light_of((1 + others) * n_rows / widest), n_rows / len(some)
-    labelled = labels is not None
     row, image = BYTES[agreement.precision]
-    with one_blas_thread():
-        basis = right_singular(some).directions[:, :size]
-        projecting = _seconds(lambda: some @ right_singular(some).directions[:, :size])
-        adding = _seconds(lambda: _moments(maps, some, agreement))
-        scores = [_scores(each, labels, agreement) for each in (some @ basis, some)]
-    return (
-        Released(
-            release="rows",
-            leaves=f"{n_rows:,} rows of {size:,} numbers" + ", each with its label" * labelled,
-            learns=(
-                f"alone: who resembles whom{', and all labels' * labelled}; if one party helps: "
-                "most of a record"
-            ),
-            n_bytes=n_rows * (row * size + 8) + agreement.n_features * image * size,
-            seconds=projecting * share,
-            scores=scores[0],
-        ),
-        Released(
-            release="sums",
-            leaves=f"{words:,} sums, masked, of maps of up to {widest:,} features",
-            learns=(
-                f"alone: the total, and {OFTEN[light]} who is in it ({light}, were all parties "
-                f"like you); if all help: your own sums, {n_rows / widest:.3g} rows a feature"
-            ),
-            n_bytes=8 * words,
-            seconds=adding * share,
-            scores=scores[1],
-        ),
+    started, labelled = perf_counter(), labels is not None
+    projected = some @ right_singular(some).directions[:, :size]
+    spent = perf_counter() - started
+    seen = "alone: who resembles whom" + ", and all labels" * labelled
+    return Released(
+        release="rows",
+        leaves=f"{n_rows:,} rows of {size:,} numbers" + ", each with its label" * labelled,
+        learns=f"{seen}; if one party helps: most of a record",
+        n_bytes=n_rows * (row * size + 8) + agreement.n_features * image * size,
+        seconds=spent * n_rows / len(some),
+        scores=_scores(projected, labels, agreement),
     )
 
 
-def _moments(maps: tuple[FeatureMap, ...], some: Matrix, agreement: Agreement) -> None:
-    """Do what a party does for sums."""
+def _sums(agreement: Agreement, some: Matrix, *, labels: Labels | None, n_rows: int) -> Released:
+    """Measure a release of sums, of the agreed maps, or of random features as by default."""
+    features, terms, parties = agreement.features, agreement.sums, len(agreement.parties)
+    maps = waves_of(features) if terms is None else terms.maps
+    layout = Layout(
+        n_features=tuple(width_under(each, features) for each in maps),
+        n_targets=len(agreement.classes) or 1,
+        one_hot=bool(agreement.classes),
+        most_rows=n_rows,
+        bare=terms is not None and agreement.dp is not None,
+    )
+    widest, started = max(layout.n_features), perf_counter()
     for each in maps:
-        mapped = turn_of(each, agreement.features).apply(some)
+        mapped = turn_of(each, features).apply(some)
         mapped.T @ mapped
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    start = perf_counter()
-    work()
-    return perf_counter() - start
+    spent, light = perf_counter() - started, light_of(parties * n_rows / widest)
+    seen = f"alone: the total, and {OFTEN[light]} who is in it ({light}, of {parties} like you)"
+    return Released(
+        release="sums",
+        leaves=f"{layout.n_words:,} sums, masked, of maps of up to {widest:,} features",
+        learns=f"{seen}; if all help: your own sums, {n_rows / widest:.3g} rows a feature",
+        n_bytes=8 * layout.n_words,
+        seconds=spent * n_rows / len(some),
+        scores=_scores(some, labels, agreement),
+    )
 
 
 def _scores(rows: Matrix, labels: Labels | None, agreement: Agreement) -> tuple[float, ...]:

@@ -65,13 +65,13 @@ class TableLayout:
         told = {"format": FORMAT, "n_bins": self.n_bins, "n_groups": self.n_groups}
         return hashlib.sha256(canonical_json({**told, "most_rows": self.most_rows})).digest()
 
-    def parts(self, sums: Integers) -> Iterator[tuple[Feature, Integers]]:
-        """Yield each column's part of sums, of shape (n_groups, n_numbers)."""
+    def parts(self, sums: Integers) -> Iterator[tuple[Feature, Integers, Integers]]:
+        """Yield each column, its moments (of words none) and its cells, group by group."""
         table, at = sums.reshape(self.n_groups, -1), 1
         for each in self.features:
-            stop = at + width_of([each])
-            stop += self.n_bins + 1 if isinstance(each, NumericFeature) else 0
-            yield each, table[:, at:stop]
+            cells = at + 2 * isinstance(each, NumericFeature)
+            stop = cells + (self.n_bins if cells > at else width_of([each]))
+            yield each, table[:, at:cells], table[:, cells:stop]
             at = stop
 
     def added(self, rows: Matrix, groups: npt.NDArray[np.generic]) -> Integers:
@@ -90,8 +90,8 @@ class TableLayout:
     def small_cells(self, sums: Integers, *, few: int) -> int:
         """Count levels and bins that have some people, and fewer than a few."""
         unit, found = 1 << self.bits, 0
-        for each, part in self.parts(sums):
-            counts = part[:, 2 * (each.kind == "number") :] // unit
+        for _, _, cells in self.parts(sums):
+            counts = cells // unit
             found += int(np.count_nonzero((counts > 0) & (counts < few)))
         return found
 
@@ -192,54 +192,58 @@ def table_of(words: Integers, agreement: "Agreement", *, layout: TableLayout) ->
     counts = sums[:, 0] // unit
     good = not (sums[:, 0] % unit).any() and 0 < counts[0] <= layout.most_rows
     good = good and bool((counts >= 0).all())
-    if not (good and all(_fits(*each, counts=counts, unit=unit) for each in whole.parts(sums))):
+    for _, moments, cells in whole.parts(sums):
+        good = good and _fits(moments, cells, counts=counts, unit=unit)
+    if not good:
         raise void()
     return BaselineTable(
         round_id=agreement.round_id,
         agreement=agreement.digest().hex(),
         groups=("all", *(map(str, agreement.classes) if layout.n_groups > 1 else ())),
         n_rows=tuple(counts.tolist()),
-        columns=tuple(_summary(*each, counts=counts, unit=unit) for each in whole.parts(sums)),
+        columns=tuple(
+            _number(each, moments / unit, bins=cells // unit, counts=counts)
+            if isinstance(each, NumericFeature)
+            else _words(each, cells // unit, counts=counts)
+            for each, moments, cells in whole.parts(sums)
+        ),
     )
 
 
-def _fits(each: Feature, part: Integers, *, counts: Integers, unit: int) -> bool:
-    """Tell whether rows can add up to a column's part: counts, and squares that go with values."""
-    first = 2 * (each.kind == "number")
-    cells = part[:, first:]
+def _fits(moments: Integers, cells: Integers, *, counts: Integers, unit: int) -> bool:
+    """Tell whether rows can add up to a column: to its counts, and to squares beside values."""
     rows = cells.sum(axis=1) // unit
     good = not (cells % unit).any() and bool((cells >= 0).all() and (rows <= counts).all())
-    if not (good and first):
+    if not (good and moments.size):
         return good
     # Cutting moves each value and each square towards zero by less than one unit.
-    values, squares, lost = part[:, 0] / unit, part[:, 1] / unit, rows / unit + _ROUNDING
+    (values, squares), lost = moments.T / unit, rows / unit + _ROUNDING
     good = bool((squares <= rows + lost).all())
     return good and bool((values**2 <= rows * (squares + lost) * (1 + _ROUNDING)).all())
 
 
-def _summary(each: Feature, part: Integers, *, counts: Integers, unit: int) -> Summary:
+def _words(each: CategoryFeature, cells: Integers, *, counts: Integers) -> WordSummary:
+    """Return a column's counts, first of all rows, then of each group."""
+    if each.base is not None:  # has no column of its own
+        cells = np.insert(cells, each.code(each.base), counts - cells.sum(axis=1), axis=1)
+    shares = (cells / np.maximum(counts, 1)[:, None])[1:][counts[1:] > 0]
+    return WordSummary(
+        feature=each,
+        counts=tuple(map(tuple, cells.tolist())),
+        difference=_largest(_apart(*two) for two in combinations(shares, 2)),
+    )
+
+
+def _number(
+    each: NumericFeature, moments: Matrix, *, bins: Integers, counts: Integers
+) -> NumberSummary:
     """Return a column's figures, first of all rows, then of each group."""
-    if isinstance(each, CategoryFeature):
-        cells = part // unit
-        if each.base is not None:  # has no column of its own
-            cells = np.insert(cells, each.code(each.base), counts - cells.sum(axis=1), axis=1)
-        shares = cells / np.maximum(counts, 1)[:, None]
-        return WordSummary(
-            feature=each,
-            counts=tuple(map(tuple, cells.tolist())),
-            difference=_largest(
-                _apart(*two) for two in combinations(shares[1:][counts[1:] > 0], 2)
-            ),
-        )
     low, high = _range(each)
-    bins, half = part[:, 2:] // unit, (high - low) / 2
-    rows = bins.sum(axis=1)
-    values, squares = part[:, 0] / unit, part[:, 1] / unit
+    rows, half, (values, squares) = bins.sum(axis=1), (high - low) / 2, moments.T
     means = values / np.maximum(rows, 1)
     spreads = np.maximum(squares - rows * means**2, 0.0) / np.maximum(rows - 1, 1)
     spreads[spreads < _CONSTANT**2] = 0.0  # of a constant, cutting leaves a little
-    known = zip(rows[1:].tolist(), means[1:].tolist(), spreads[1:].tolist(), strict=True)
-    pairs = combinations([tuple(each) for count, *each in known if count > 1], 2)
+    known = np.column_stack([means, spreads])[1:][rows[1:] > 1].tolist()
     return NumberSummary(
         feature=each,
         blanks=tuple((counts - rows).tolist()),
@@ -248,7 +252,7 @@ def _summary(each: Feature, part: Integers, *, counts: Integers, unit: int) -> S
         bins=tuple(map(tuple, bins.tolist())),
         difference=_largest(
             abs(one - two) / ((of_one + of_two) / 2) ** 0.5
-            for (one, of_one), (two, of_two) in pairs
+            for (one, of_one), (two, of_two) in combinations(known, 2)
             if of_one + of_two
         ),
     )
@@ -261,7 +265,7 @@ def _where(known: npt.NDArray[np.bool_], figures: Matrix) -> Figures:
 
 def _largest(found: Iterable[float | None]) -> float | None:
     """Return the largest; None of no two groups that can be compared."""
-    return max((float(each) for each in found if each is not None), default=None)
+    return max((each for each in found if each is not None), default=None)
 
 
 def _apart(one: Matrix, two: Matrix) -> float | None:

@@ -8,12 +8,11 @@ probabilities.
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import cast
 
 import numpy as np
 
 from cobasis.linalg.arrays import Matrix
-from cobasis.models.chain import Affine, Chain
+from cobasis.models.chain import Chain
 from cobasis.models.passes import Labels
 from cobasis.protocol.totals import SIGNED_BITS, Integers, cut, void
 from cobasis.strict_json import canonical_json
@@ -43,6 +42,7 @@ class ScoreLayout:
     """Where each sum stands."""
 
     n_classes: int  # 0 of a regression
+    between: tuple[float, float] | None = None  # from where to where a regression's numbers go
     most_rows: int  # of all parties together
 
     @property
@@ -66,14 +66,25 @@ class ScoreLayout:
         """Return what all parties' masks are bound to."""
         return hashlib.sha256(canonical_json({"format": FORMAT, **asdict(self)})).digest()
 
-    def of_classes(self, outputs: Matrix, labels: Labels) -> Integers:
-        """Add up what scores are worth for classes."""
+    def takes(self, labels: Labels) -> bool:
+        """Whether a party has enough held-back rows, and of each class that it holds."""
+        counts = np.unique(labels, return_counts=True)[1] if self.n_classes else labels[:0]
+        return (
+            len(labels) >= FEWEST_ROWS and min(counts, default=FEWEST_OF_CLASS) >= FEWEST_OF_CLASS
+        )
+
+    def added(self, outputs: Matrix, labels: Labels) -> Integers:
+        """Add up what a model's outputs are worth for some rows."""
+        if self.between is not None:
+            return self._of_numbers(outputs[:, 0], labels, *self.between)
         from scipy.special import logsumexp  # noqa: PLC0415 -- .2 s that `import cobasis` spares
 
-        rows = np.arange(len(labels))
-        logits = TEMPERATURES[:, None, None] * outputs
-        losses = logsumexp(logits, axis=2) - logits[:, rows, labels]
-        losses = cut(np.minimum(losses, MOST_LOSS) / MOST_LOSS, bits=self.bits)
+        losses = list[int]()
+        for each in TEMPERATURES:  # one at a time: together they would be 61 tables
+            logits = each * outputs
+            lost = logsumexp(logits, axis=1) - logits[np.arange(len(labels)), labels]
+            whole = cut(np.minimum(lost, MOST_LOSS) / MOST_LOSS, bits=self.bits)
+            losses.append(int(whole.astype(np.int64).sum()))
         places = (outputs + FARTHEST) * (N_BINS / 2 / FARTHEST)
         bins = np.clip(places, 0, N_BINS - 1).astype(np.int64)
         histogram = np.zeros((len(self.shown), 2, N_BINS), dtype=np.int64)
@@ -81,18 +92,13 @@ class ScoreLayout:
             np.add.at(table, ((labels == place).astype(np.int64), bins[:, place]), 1)
         right = np.count_nonzero(np.argmax(outputs, axis=1) == labels)
         counts = np.bincount(labels, minlength=self.n_classes)
-        summed = losses.astype(np.int64).sum(axis=1)
-        return np.concatenate([[len(labels), right], counts, summed, histogram.ravel()])
+        return np.concatenate([[len(labels), right], counts, losses, histogram.ravel()])
 
-    def of_numbers(
-        self, outputs: Matrix, labels: Labels, *, between: tuple[float, float]
-    ) -> Integers:
-        """Add up what predictions are worth for numbers; those outside the range are its end."""
-        low, high = between
-        placed = (np.column_stack([outputs[:, 0], labels]) - low) / (high - low) * 2 - 1
-        predicted, truth = np.clip(placed, -1.0, 1.0).T
-        off = (predicted - truth) / 2
-        summed = np.column_stack([np.ones(len(off)), np.abs(off), off**2, truth, truth**2])
+    def _of_numbers(self, predicted: Matrix, truth: Labels, low: float, high: float) -> Integers:
+        placed = (np.column_stack([predicted, truth]) - low) / (high - low) * 2 - 1
+        placed = np.clip(placed, -1.0, 1.0)  # predictions outside the range are at its end
+        off, told = (placed[:, 0] - placed[:, 1]) / 2, placed[:, 1]
+        summed = np.column_stack([np.ones(len(off)), np.abs(off), off**2, told, told**2])
         added: Integers = cut(summed, bits=self.bits).astype(np.int64).sum(axis=0)
         return added
 
@@ -114,24 +120,17 @@ class Worth:
         """Return the model with probabilities in place of scores, where there are classes."""
         if self.temperature is None:
             return model
-        *inner, last = model.layers
-        affine = cast("Affine", last)
-        scaled = Affine(
-            weights=self.temperature * affine.weights, offset=self.temperature * affine.offset
-        )
-        return replace(model, layers=(*inner, scaled), head="probabilities")
+        return replace(model.rescaled(self.temperature), head="probabilities")
 
     def told(self) -> dict[str, float]:
         """Return what the model card says."""
         return {"rows": float(self.n_rows), **self.figures}
 
 
-def worth_of(
-    words: Integers, layout: ScoreLayout, *, between: tuple[float, float] | None = None
-) -> Worth:
+def worth_of(words: Integers, layout: ScoreLayout) -> Worth:
     """Read a total; MessageError where no held-back rows can add up to it."""
-    if between is not None:
-        return _of_numbers(words, layout, between=between)
+    if layout.between is not None:
+        return _of_numbers(words, layout, *layout.between)
     n_classes, unit = layout.n_classes, 1 << layout.bits
     n_rows, right = map(int, words[:2])
     counts, losses, cells = np.split(words[2:], [n_classes, n_classes + len(TEMPERATURES)])
@@ -166,8 +165,8 @@ def _area(others: Integers, own: Integers) -> tuple[float, float]:
     return float(own @ below / pairs), float(own @ others / pairs)
 
 
-def _of_numbers(words: Integers, layout: ScoreLayout, *, between: tuple[float, float]) -> Worth:
-    unit, half = 1 << layout.bits, (between[1] - between[0]) / 2
+def _of_numbers(words: Integers, layout: ScoreLayout, low: float, high: float) -> Worth:
+    unit, half = 1 << layout.bits, (high - low) / 2
     n_rows, rest = divmod(int(words[0]), unit)
     off, squares, sums, powers = (words[1:] / unit).tolist()
     good = not rest and 0 <= n_rows <= layout.most_rows and min(off, squares, powers) >= 0

@@ -87,6 +87,7 @@ def _refuse_options(rows: object, given: Mapping[str, Any], wrong: Iterable[str]
             isinstance(model, str | None) or hasattr(model, "fit")
         ),
         "dp is no DPTerms": isinstance(dp, DPTerms | None),
+        "task='table' is for parties' own tables, in a round": given["task"] != "table",
         "maps go with release='sums'": given["maps"] is None or given["release"] == "sums",
         f"span_condition makes all bases, so basis={given['basis']!r} would have no effect": (
             given["span_condition"] is None or given["basis"] == "svd"

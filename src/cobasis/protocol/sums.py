@@ -140,8 +140,7 @@ class SumsAnalyst:
     def judge(self) -> Worth:
         """Say what the common model is worth by the total of scores; StepError as of `run`."""
         self._refuse_missing()
-        layout = score_layout(self.agreement)
-        return worth_of(self.total, layout, between=self.terms.target_range)
+        return worth_of(self.total, score_layout(self.agreement))
 
     @property
     def total(self) -> Integers:

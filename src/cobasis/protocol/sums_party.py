@@ -24,7 +24,7 @@ from cobasis.protocol.masks import MaskKey, Occasion
 from cobasis.protocol.messages import Labels, MaskedSums, decode_labels, encode_labels
 from cobasis.protocol.projection import LabelledRows, RowsInMemory
 from cobasis.protocol.refusals import require_known
-from cobasis.protocol.scores import FEWEST_OF_CLASS, FEWEST_ROWS, ScoreLayout
+from cobasis.protocol.scores import ScoreLayout
 from cobasis.protocol.sums_terms import (
     SumsNoise,
     layout_of,
@@ -32,7 +32,6 @@ from cobasis.protocol.sums_terms import (
     noise_of,
     roster_of,
     score_layout,
-    table_layout,
     terms_of,
 )
 from cobasis.protocol.totals import Integers, Layout, gram, ones_and
@@ -71,7 +70,7 @@ class SumsParty:
         self.name, self.agreement, self.terms = name, agreement, terms_of(agreement)
         self._key, self._keys, self._simulated = key, keys, simulated
         self._attempt = attempt
-        # cells of few people in the two-way tables of words, this party's own; None where none are
+        # cells of few people, this party's own, of what the sums count; None where they count none
         self.small_cells: int | None = None
         self._sent = set[int]()  # exchanges of which the sums were made
         self._model: Chain | None = None
@@ -106,11 +105,7 @@ class SumsParty:
                 f"{terms.least_rows:,} to {terms.most_rows:,} of a party. Send as many, or agree "
                 "on other numbers."
             )
-        tabled = isinstance(layout, TableLayout)
-        adder = self._counter(labels) if tabled else self._adder(labels)
-        with one_blas_thread():
-            parts = rows.over(adder, step="adding up")
-            found = sum(parts, np.zeros(layout.n_words, dtype=np.int64))
+        found = _over(rows, self._summands(layout, labels), n_words=layout.n_words)
         self.small_cells = _small_cells(found, agreement)
         return self._hidden(found, layout, exchange=1)
 
@@ -119,23 +114,15 @@ class SumsParty:
 
         Of too few rows, or too few of a class that the party holds, zeros are sent.
         """
-        layout, parts = score_layout(self.agreement), list[Matrix]()
-        outputs, labels = np.empty((0, model.widths[-1])), rows.labels()
+        layout, labels = score_layout(self.agreement), rows.labels()
         self._targets(labels)  # refuses what is outside the agreed range
-        if rows.shape[0] >= FEWEST_ROWS and labels is not None:
-            with one_blas_thread():
-                told = rows.over(lambda _, some: [model.outputs(x) for x in some], step="scoring")
-                parts = [each for some in told for each in some]
-        if parts and labels is not None:
-            outputs = np.vstack(parts)
-            if layout.n_classes and min(np.unique(labels, return_counts=True)[1]) < FEWEST_OF_CLASS:
-                outputs = outputs[:0]
-        truth = np.zeros(0) if labels is None else labels[: len(outputs)]
-        if layout.n_classes:
-            found = layout.of_classes(outputs, truth.astype(np.int64))
-        else:
-            between = self.terms.target_range or (-1.0, 1.0)
-            found = layout.of_numbers(outputs, truth, between=between)
+        found = np.zeros(layout.n_words, dtype=np.int64)
+        if labels is not None and layout.takes(labels):
+            found = _over(
+                rows,
+                lambda block, here: layout.added(model.outputs(block), labels[here]),
+                n_words=layout.n_words,
+            )
         self.small_cells = layout.small_cells(found, few=_FEW)
         # Masks of parties that score two models do not cancel: whoever was sent another one would
         # stand out in a total of the others.
@@ -196,51 +183,38 @@ class SumsParty:
             noise[places] = discrete_gaussian(drawn, scale=scale, count=count)
         return noise
 
-    def _adder(self, labels: Labels | None) -> Callable[[int, Iterator[Matrix]], Integers]:
-        """Return what adds up the mapped rows of some blocks, from a place in the table on."""
-        terms, layout, targets = self.terms, model_layout(self.agreement), self._targets(labels)
-        turns = [turn_of(each, self.agreement.features) for each in terms.maps]
+    def _summands(
+        self, layout: Layout | TableLayout, labels: Labels | None
+    ) -> Callable[[Matrix, slice], Integers]:
+        """Return what adds up a block of rows, which stand at some place of the table."""
+        if isinstance(layout, TableLayout):
+            return lambda block, here: layout.added(
+                block, np.zeros(len(block)) if labels is None else labels[here]
+            )
+        targets = self._targets(labels)
+        turns = [turn_of(each, self.agreement.features) for each in self.terms.maps]
 
-        def added(first: int, blocks: Iterator[Matrix]) -> Integers:
-            sums = np.zeros(layout.n_words, dtype=np.int64)
-            for block in blocks:
-                whole, found = Block(block, targets(first, first + len(block))), list[Integers]()
-                for turn, width in zip(turns, layout.widths, strict=True):
-                    tables = (
-                        ones_and(turn.apply(some), told, bits=layout.bits, bare=layout.bare)
-                        for some, told in chunks(whole, width=width)
-                    )
-                    table = gram(tables, width=width, bits=layout.bits)
-                    found.append(table[layout.places(width)])
-                sums += np.concatenate(found)
-                first += len(block)
-            return sums
-
-        return added
-
-    def _counter(self, labels: Labels | None) -> Callable[[int, Iterator[Matrix]], Integers]:
-        """Return what adds up the rows of some blocks for a baseline table."""
-        layout = table_layout(self.agreement)
-
-        def added(first: int, blocks: Iterator[Matrix]) -> Integers:
-            sums = np.zeros(layout.n_words, dtype=np.int64)
-            for block in blocks:
-                here = slice(first, first + len(block))
-                groups = np.zeros(len(block)) if labels is None else labels[here]
-                sums += layout.added(block, groups)
-                first += len(block)
-            return sums
+        def added(block: Matrix, here: slice) -> Integers:
+            whole, found = Block(block, targets(here)), list[Integers]()
+            for turn, width in zip(turns, layout.widths, strict=True):
+                tables = (
+                    ones_and(turn.apply(some), told, bits=layout.bits, bare=layout.bare)
+                    for some, told in chunks(whole, width=width)
+                )
+                table = gram(tables, width=width, bits=layout.bits)
+                found.append(table[layout.places(width)])
+            return np.concatenate(found)
 
         return added
 
-    def _targets(self, labels: Labels | None) -> Callable[[int, int], Matrix]:
+    def _targets(self, labels: Labels | None) -> Callable[[slice], Matrix]:
         """Return what gives one-hot classes of some rows, or their numbers from -1 to 1."""
         agreement, terms = self.agreement, self.terms
         if labels is None:
             raise StepError("a representation has no labels to sum up. Agree on another task.")
         if agreement.task == "classification":
             hot: Matrix = np.eye(len(agreement.classes))
-            return lambda start, stop: hot[labels[start:stop]]
+            return lambda here: hot[labels[here]]
         low, high = terms.target_range or (-1.0, 1.0)  # a regression has one
         if beyond := int(np.sum((labels < low) | (labels > high))):
             raise LabelError(
@@ -248,7 +222,7 @@ class SumsParty:
                 f"to {high:g}, so sums would have no bound. Correct them, or agree on more."
             )
         numbers = labels.astype(np.float64)[:, None]
-        return lambda start, stop: (numbers[start:stop] - low) / (high - low) * 2 - 1
+        return lambda here: (numbers[here] - low) / (high - low) * 2 - 1
 
     def accept(self, model: Chain) -> None:
         """Keep the common model, which holds no secret."""
@@ -268,6 +242,22 @@ class SumsParty:
     def predict(self, rows: npt.ArrayLike) -> npt.NDArray[np.generic]:
         """Predict labels with the common model; StepError before `accept`."""
         return decode_labels(self.model.predict(self.transform(rows)), self.agreement)
+
+
+def _over(
+    rows: LabelledRows, of_block: Callable[[Matrix, slice], Integers], *, n_words: int
+) -> Integers:
+    """Add up what is made of each block of rows, in one pass."""
+
+    def added(first: int, blocks: Iterator[Matrix]) -> Integers:
+        sums = np.zeros(n_words, dtype=np.int64)
+        for block in blocks:
+            sums += of_block(block, slice(first, first + len(block)))
+            first += len(block)
+        return sums
+
+    with one_blas_thread():
+        return sum(rows.over(added, step="adding up"), np.zeros(n_words, dtype=np.int64))
 
 
 _FEW = 5

@@ -242,8 +242,12 @@ def table_layout(agreement: "Agreement") -> TableLayout:
 
 def score_layout(agreement: "Agreement") -> ScoreLayout:
     """Return where each sum of the second exchange stands."""
-    most = terms_of(agreement).most_rows_in_all
-    return ScoreLayout(n_classes=len(agreement.classes), most_rows=most)
+    terms = terms_of(agreement)
+    return ScoreLayout(
+        n_classes=len(agreement.classes),
+        between=terms.target_range,
+        most_rows=terms.most_rows_in_all,
+    )
 
 
 def model_layout(agreement: "Agreement") -> Layout:

@@ -31,17 +31,22 @@ class SumsFacts:
     counted: Counted
 
     @property
+    def alone(self) -> bool:
+        """Whether nothing of two columns together is summed."""
+        return self.counted in {"table", "scores"}
+
+    @property
     def light(self) -> Light:
         """Say how far the total is an aggregate, by the fewest rows that are agreed."""
-        alone = self.counted in {"table", "scores"}  # nothing of two columns together
-        return light_of(self.least / self.n_features, table=alone)
+        return light_of(self.least / self.n_features, table=self.alone)
 
 
 def audit_sums(sums: SumsFacts, facts: Facts, *, about: Mapping[str, str]) -> AuditReport:
     """Say before sums leave what their total tells."""
     low, high = sums.least / sums.n_features, sums.most / sums.n_features
     light, own = sums.light, sums.n_rows / sums.n_features
-    between = f"{low:.3g} to {high:.3g} rows for each of {sums.n_features:,} features"
+    kind = "sums" if sums.alone else "features"
+    between = f"{low:.3g} to {high:.3g} rows for each of {sums.n_features:,} {kind}"
     words, verdict = _verdict(light, facts.guarantee)
     noised: Grade | None = None if facts.guarantee is None else "told"
     guarantee = "No formal guarantee: no proof bounds what is found out."
@@ -109,6 +114,11 @@ def _sentences(
         f"If all other parties help the analyst, it reads your own sums: {own:.3g} rows for each "
         "feature. Of fewer rows than features single records can be rebuilt."
     )
+    if sums.alone:
+        helped = (
+            f"If all other parties help the analyst, it reads your own counts, of {sums.n_rows:,} "
+            "rows: whoever is alone in a level or a bin stands there for all to see."
+        )
     if facts.guarantee is not None:
         helped = (
             "That holds while no more parties help the analyst than the agreement's 'colluders' "
