@@ -6,7 +6,6 @@ are read through narwhals: numbers as they are, words as codes.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -199,7 +198,13 @@ class Encoder:
     def __init__(self, features: Iterable[Feature]) -> None:
         self.features = tuple(features)
         self.width = width_of(self.features)
-        self._constants = cache(self._constants_of)
+        constants = [
+            (each.centre, each.scale, np.nan if each.fill is None else each.fill)
+            if isinstance(each, NumericFeature)
+            else (0.0, 1.0, np.nan)  # of words nobody asks for any
+            for each in self.features
+        ]
+        self._constants = np.array(constants, dtype=np.float64).reshape(-1, 3).T.copy()
 
     def read(self, frame: "nw.DataFrame[Any]", *, what: str) -> list[Array]:
         """Return the raw columns of a frame as arrays: numbers, and the codes of categories."""
@@ -234,7 +239,7 @@ class Encoder:
                         np.equal(column, position, out=out[at])
                         at += 1
             else:
-                constants = self._constants(done, count)
+                constants = self._constants[:, done : done + count]
                 _scale(np.atleast_2d(column).T, constants, out[at : at + count].T)
                 at += count
             done += count
@@ -244,12 +249,6 @@ class Encoder:
         with np.errstate(over="ignore", invalid="ignore"):
             squares = float(flat @ flat)
             return squares <= LARGEST**2 or bool(np.abs(out).max() <= LARGEST)
-
-    def _constants_of(self, first: int, count: int) -> Matrix:
-        """Return centres, scales and fills of some numbers that follow each other."""
-        run = [x for x in self.features[first : first + count] if isinstance(x, NumericFeature)]
-        fills = [np.nan if each.fill is None else each.fill for each in run]
-        return np.array([[each.centre for each in run], [each.scale for each in run], fills])
 
 
 def encode(rows: npt.ArrayLike, features: Sequence[Feature], *, party: str) -> Matrix:
