@@ -20,11 +20,11 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (2_310, 1_360, 15),
-    "analyst_side": (2_410, 1_890, 11),
+    "analyst_side": (2_420, 1_900, 11),
     "bundle": (2_490, 1_860, 11),
-    "cli": (3_780, 2_880, 22),
-    "cobasis": (470, 180, 5),
-    "disk": (640, 420, 5),
+    "cli": (4_180, 3_180, 24),
+    "cobasis": (490, 190, 5),
+    "disk": (680, 450, 5),
     "estimators": (860, 460, 4),
     "features": (1_210, 760, 6),
     "keys": (230, 170, 2),
@@ -33,13 +33,14 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "party_side": (3_690, 2_870, 14),
     "planning": (150, 80, 2),
     "privacy": (3_240, 2_160, 21),
-    "protocol": (6_260, 4_130, 30),
+    "protocol": (6_270, 4_140, 30),
     "report": (800, 640, 5),
     "tables": (970, 750, 4),
+    "transport": (1_270, 970, 7),
     "vault": (1_030, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 35_230,
+    "tests": 35_980,
     "experiments and benchmarks": 11_580,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

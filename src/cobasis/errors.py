@@ -37,7 +37,8 @@ The tree, with the stable code of each leaf; every code has a page in ``docs/err
     |   |-- SpanReuseError         CB703  a fresh span for rows that were uploaded before
     |   |-- VaultError             CB704  a vault record that cannot be used
     |   |-- BudgetError            CB705  an upload that breaks a guarantee, or overspends it
-    |   `-- DifferenceError        CB706  sums that beside earlier ones show somebody
+    |   |-- DifferenceError        CB706  sums that beside earlier ones show somebody
+    |   `-- UnreachableError       CB901  a server that does not answer (exit 4)
     `-- RemoteError                exit 3: what another side sent is to be changed there
         |-- AnchorImageError       CB203  an anchor image that is zero or rank-deficient
         |-- ConditionError         CB204  an anchor image too ill-conditioned to invert
@@ -56,7 +57,9 @@ The tree, with the stable code of each leaf; every code has a page in ``docs/err
         |-- ForeignBundleError     CB804  a bundle of another round, kind, sender or recipient
         |-- ReplayError            CB805  an upload that came before, or after a newer one
         |-- ClockError             CB806  a bundle from the future
-        `-- TranscriptError        CB807  a transcript whose lines are not as they were written
+        |-- TranscriptError        CB807  a transcript whose lines are not as they were written
+        |-- CertificateError       CB902  a server whose certificate the analyst has not signed
+        `-- RequestError           CB903  a request that a server refuses, or its odd answer
     PrivacyWarning                 CB501  this choice shows more than the default does
 
 A message says what is wrong, what it means and what to do; it holds no number of private rows.
@@ -234,6 +237,12 @@ class DifferenceError(LocalError, code="CB706"):
     """Sums whose total, beside an earlier one, would show a few rows or one party."""
 
 
+class UnreachableError(LocalError, code="CB901"):
+    """A server that cannot be reached, or breaks off again and again; exits with 4."""
+
+    exit_code = 4
+
+
 class AnchorImageError(RemoteError, code="CB203"):
     """An anchor image that is zero or rank-deficient."""
 
@@ -304,6 +313,19 @@ class ClockError(RemoteError, code="CB806"):
 
 class TranscriptError(RemoteError, code="CB807"):
     """A transcript with a line that was changed, removed, moved or added."""
+
+
+class CertificateError(RemoteError, code="CB902"):
+    """A server whose certificate is not one that the round's analyst has signed."""
+
+
+class RequestError(RemoteError, code="CB903"):
+    """A request that a server refuses, or an answer of a server that is none."""
+
+    def __init__(self, message: str, *, status: int = 400) -> None:
+        """Keep the status of HTTP beside the message."""
+        super().__init__(message)
+        self.status = status
 
 
 class PrivacyWarning(UserWarning):

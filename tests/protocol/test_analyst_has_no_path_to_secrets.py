@@ -84,6 +84,26 @@ def test_a_package_whose_analyst_reaches_a_secret_breaks_the_contract(contract, 
     assert not is_kept(contract, mutated)
 
 
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        ("transport.server", "keys.identity"),
+        ("transport.inbox", "bundle.envelope"),
+        ("transport.wire", "bundle.seal"),
+        ("transport.server", "transport.worker"),
+        ("bundle.agreement_file", "analyst_side.session"),
+    ],
+    ids=" imports ".join,
+)
+def test_a_server_that_reaches_a_key_breaks_its_contract(graph, mutant):
+    contract, mutated = named("What the world can reach opens nothing"), deepcopy(graph)
+    assert is_kept(contract, graph)
+    importer, imported = (f"cobasis.{name}" for name in mutant)
+    assert {importer, imported} <= mutated.modules
+    mutated.add_import(importer=importer, imported=imported)
+    assert not is_kept(contract, mutated)
+
+
 def test_who_is_not_the_vault_turns_no_secret_into_bytes(graph):
     contract, mutated = named("Only the vault turns a secret into bytes"), deepcopy(graph)
     assert is_kept(contract, graph)

@@ -295,14 +295,18 @@ def open_session(
     outbox: Path | None = None,
 ) -> AnalystSession:
     """Open the analyst's session of an agreement that everybody signed, or may still sign."""
-    found = read_agreement(agreement_path)  # with .sig files alone it is for receive to seal it
-    signed = bool(found.signatures) or sealed_path(agreement_path).exists()
-    agreement = sealed_agreement(agreement_path) if signed else found.agreement
+    agreement = read_agreement(agreement_path).agreement
     whose = name or analyst_of(agreement).name
     identity = load_identity(key_path(home_folder(home), whose), passphrase=passphrase())
-    session = AnalystSession(
-        agreement, identity=identity, path=agreement_path, sealed=signed, outbox=outbox
-    )
+    session = session_of(agreement_path, identity, outbox=outbox)
     if sealed:
         session.require_sealed()
     return session
+
+
+def session_of(path: Path, identity: Identity, *, outbox: Path | None = None) -> AnalystSession:
+    """Make the analyst's session with a key that is open."""
+    found = read_agreement(path)  # with .sig files alone it is for receive to seal it
+    signed = bool(found.signatures) or sealed_path(path).exists()
+    agreement = sealed_agreement(path) if signed else found.agreement
+    return AnalystSession(agreement, identity=identity, path=path, sealed=signed, outbox=outbox)

@@ -33,6 +33,7 @@ GROUPS: tuple[tuple[str, Mapping[str, str]], ...] = (
             "deadline": 'Until when uploads are taken, in UTC: "2026-12-31T23:59:59Z".',
             "minimum_parties": "With fewer uploads the analyst does not run.",
             "fewest_rows": "A party with fewer rows to upload takes no part.",
+            "server": 'The analyst\'s server, "https://lab.example"; empty: files travel by hand.',
         },
     ),
     (

@@ -85,6 +85,9 @@ class Terms:
     deadline: Annotated[str | None, Option(help="In UTC, like 2026-12-31T12:00:00Z.")] = None
     minimum_parties: Annotated[int | None, Option(help="With fewer uploads nothing is run.")] = None
     fewest_rows: Annotated[int | None, Option(help="With fewer a party takes no part.")] = None
+    server: Annotated[
+        str | None, Option(help="The analyst's server: https://lab.example; empty: none.")
+    ] = None
     task: Annotated[Task | None, Option(help="What the model does.")] = None
     label: Annotated[str | None, Option(help="The column of labels.")] = None
     classes: Annotated[str | None, Option(help="Labels; by default the example's.")] = None

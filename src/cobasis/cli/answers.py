@@ -206,6 +206,12 @@ class SignAnswer(PersonAnswer, Answer):
     secret_from: str = Field(description="Which party made the secret; empty if none was read.")
 
 
+class GoAnswer(PartyAnswer):
+    """`go`: the round, as far as its last answer."""
+
+    card: Path = Field(description="The model card as a page.")
+
+
 class StandingPart(Part):
     """What is known of one party."""
 

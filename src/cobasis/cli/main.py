@@ -14,11 +14,13 @@ from cobasis.cli.approve import approve
 from cobasis.cli.audit import audit, plan
 from cobasis.cli.demo import demo
 from cobasis.cli.forget import forget
+from cobasis.cli.go import go
 from cobasis.cli.predict import export, predict, score
 from cobasis.cli.receive import receive
 from cobasis.cli.run import remove
 from cobasis.cli.run import run as run_round
 from cobasis.cli.send import send
+from cobasis.cli.serve import serve
 from cobasis.cli.sign import sign
 from cobasis.cli.status import status
 from cobasis.cli.verify import inspect, verify
@@ -72,7 +74,7 @@ app.add_typer(key.app, name="key")
 app.add_typer(agreement.app, name="agreement")
 for _command in (
     *(demo, sign, receive, send, run_round, accept, predict, status, audit, approve, score, export),
-    *(plan, remove, forget, verify, inspect),
+    *(plan, remove, forget, verify, inspect, go, serve),
 ):
     app.command()(_command)
 

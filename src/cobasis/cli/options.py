@@ -62,8 +62,8 @@ class Screen:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Owner(Screen):
-    """Whose key and vault a command uses, and how it answers."""
+class Holder:
+    """Whose key and vault a command uses."""
 
     home: Annotated[
         Path | None, Option(help="Folder of keys and vaults; else $COBASIS_HOME or ~/.cobasis.")
@@ -149,6 +149,11 @@ class Owner(Screen):
 
         where = f"round '{agreement.round_id}'"
         return enrolled_here(signers(agreement), where=where, home=self.folder(), name=self.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Owner(Holder, Screen):
+    """Whose key and vault a command uses, and how it answers."""
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

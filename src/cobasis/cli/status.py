@@ -156,7 +156,7 @@ def status(owner: Owner, agreement: AgreementFile = None) -> None:
             [f"{path} is a draft of round '{round_id}'.", *wrapped(empty), *_row("Next", command)],
         )
         return
-    found = _read(owner, path)
+    found = standing(owner, path)
     parties = [
         StandingPart(
             name=name,
@@ -166,7 +166,7 @@ def status(owner: Owner, agreement: AgreementFile = None) -> None:
         )
         for name in found.agreement.parties
     ]
-    command, now = _next(found)
+    command, now = next_step(found)
     answer = StatusAnswer.of(
         found,
         found.agreement,
@@ -182,7 +182,7 @@ def status(owner: Owner, agreement: AgreementFile = None) -> None:
     owner.say(answer, _lines(found, command, now=now))
 
 
-def _read(owner: Owner, path: Path) -> Standing:
+def standing(owner: Owner, path: Path) -> Standing:
     """Read all that lies here about a round; no key is opened."""
     from cobasis.analyst_side.session import work_folder
     from cobasis.bundle.agreement_file import signed_agreement, stem_of
@@ -312,7 +312,7 @@ def _message(of: Standing, exchange: "Exchange", party: str) -> str:
     return "missing" if of.news or mine else "not known"
 
 
-def _next(of: Standing) -> tuple[str, bool]:
+def next_step(of: Standing) -> tuple[str, bool]:
     """Return what whoever asks types next, and whether now or when others' files have come."""
     gone = of.out.get(of.name) == "removed" or (of.name in of.out and of.agreement.sums)
     if not of.role or of.has("forgotten") or gone:

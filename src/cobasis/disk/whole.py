@@ -193,6 +193,45 @@ class WholeFile(AbstractContextManager["WholeFile"]):
         )
 
 
+class GrowingFile(AbstractContextManager["GrowingFile"]):
+    """A file that comes in pieces, perhaps over days: its length says how much of it is here."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = Lock(path, what=f"'{path}'")
+        self.n_bytes = self._lock.n_bytes
+
+    def append(self, data: bytes) -> None:
+        """Write bytes behind the end."""
+        with self._refusals():
+            calls.write(self._lock.descriptor, data, offset=self.n_bytes, path=self.path)
+        self.n_bytes += len(data)
+
+    def shorten(self, n_bytes: int) -> None:
+        """Forget what came behind a place."""
+        with self._refusals():
+            self._lock.shorten(n_bytes)
+        self.n_bytes = n_bytes
+
+    def finish(self, target: Path) -> None:
+        """Give the file its last name, once its bytes are on the disk, and put that there, too."""
+        with self._refusals():
+            calls.sync(self._lock.descriptor, path=self.path)
+            calls.rename(self.path, target)
+            calls.sync_folder(target.parent)
+
+    def release(self) -> None:
+        """Let others have it; what is here stays."""
+        self._lock.release()
+
+    def __exit__(self, *raised: object) -> None:
+        """Let others have it; what is here stays."""
+        self._lock.release()
+
+    def _refusals(self) -> AbstractContextManager[None]:
+        return explained(f"'{self.path}' cannot be written", advice=WRITABLE)
+
+
 def write_whole(path: Path, data: bytes, *, mode: int = 0o600) -> None:
     """Write a file, or leave what stood there before."""
     with WholeFile(path, n_bytes=len(data), mode=mode) as file:

@@ -1,10 +1,10 @@
 """The agreement: one public document that everybody signs before the round.
 
-It holds a keyed commitment to the consortium secret, never the secret. Its fields are checked each
-by itself, then against the others; it also says of which exchanges the round consists.
+It holds a keyed commitment to the consortium secret, never the secret.
 """
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -40,7 +40,7 @@ Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 Precision = Literal["fp64", "fp32", "fp16", "int8"]
-_ABSENT = ("dp", "record", "approvers", "fewest_rows", "sums")
+_ABSENT = ("dp", "record", "approvers", "fewest_rows", "sums", "server")
 """Absent, and not null, where they are empty: part of the digest's definition."""
 
 
@@ -56,6 +56,13 @@ def moment_of(text: str) -> datetime:
         if moment_text(moment) == text:  # strptime takes 2026-2-3T4:5:6Z as well
             return moment
     raise ValueError("it is no time in UTC like 2026-12-31T23:59:59Z")
+
+
+def _server(address: str) -> str:
+    """Return an address; ValueError where a request to it could be meant for another."""
+    if not re.fullmatch(r"(https://[a-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*)?", address):
+        raise ValueError("it is no address like https://lab.example or https://lab.example/dc")
+    return address
 
 
 Moment = Annotated[str, AfterValidator(lambda text: moment_text(moment_of(text)))]
@@ -118,6 +125,8 @@ class Agreement(Strict):
         Whom the method protects from: those who keep to it and look at what they get.
     retention_days : int or None
         For how long the analyst keeps uploads.
+    server : str
+        Address of the analyst's server, like ``https://lab.example``; empty where files travel.
     enrolled : tuple of PublicIdentity
         The parties' public keys, in the order of `parties`; empty in a simulation.
     analyst : PublicIdentity or None
@@ -171,6 +180,7 @@ class Agreement(Strict):
     purpose: Text = ""
     threat_model: Literal["", "semi-honest"] = ""
     retention_days: Count | None = None
+    server: Annotated[str, Field(max_length=200), AfterValidator(_server)] = ""
     enrolled: tuple[PublicIdentity, ...] = ()
     analyst: PublicIdentity | None = None
     dp: DPTerms | None = None

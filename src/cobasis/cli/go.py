@@ -1,0 +1,245 @@
+"""``cobasis go``: a party's whole round by one command, over HTTPS."""
+
+import time
+from dataclasses import dataclass, field
+from inspect import unwrap
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from cobasis.cli import options
+from cobasis.cli.accept import accept
+from cobasis.cli.audit import Public
+from cobasis.cli.options import Owner, agreed, aside, grouped, listed, progress, the_one
+from cobasis.cli.send import Asked, send
+from cobasis.cli.sign import sign
+from cobasis.cli.status import next_step, standing
+from cobasis.errors import IdentityError, OptionError, RequestError, StepError, WaitingError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from cobasis.cli.answers import Answer
+    from cobasis.cli.status import Standing
+    from cobasis.protocol.agreement import Agreement
+    from cobasis.protocol.exchanges import Exchange
+    from cobasis.transport.client import Remote
+
+_FOR_EVER, _TURN = 10 * 365 * 24 * 3600, 25
+
+
+@grouped
+def go(
+    owner: Owner,
+    asked: Asked,
+    words: Annotated[
+        list[Path] | None,
+        Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet."),
+    ] = None,
+    wait: Annotated[
+        int | None, Option(help="Seconds to wait for others; else on a terminal, and not else.")
+    ] = None,
+    tls_ca: Annotated[
+        Path | None, Option(help="Certificate of your company's inspecting proxy, PEM.")
+    ] = None,
+    public_rows: Public = None,
+) -> None:
+    """Take part in a round over HTTPS, from signing to the model, as far as it goes now.
+
+    It signs, sends and accepts as the commands of these names do, with their questions, and waits
+    for others. Ended at any moment, the same command goes on; with nobody to ask it stops where
+    others' files are missing, with exit code 4.
+
+    Example: cobasis go icu.toml data.csv
+    """
+    from cobasis.cli.answers import GoAnswer
+    from cobasis.transport.client import Remote
+
+    path, rest = agreed(words)
+    data = the_one(rest, what="a table, CSV or Parquet")
+    agreement, name = _served(owner, path)
+    inner = _Inner(as_json=owner.as_json, home=owner.home, name=name, known=owner.passphrase())
+    seconds = (_FOR_EVER if options.on_terminal() else 0) if wait is None else wait
+    more: Any = {"path": path, "data": data, "seconds": seconds, "public_rows": public_rows}
+    with Remote(agreement, name=name, sign=inner.identity(name).sign, ca=tls_ca) as remote:
+        trip = Trip(owner=inner, asked=asked, remote=remote, **more)
+        while trip.step():
+            pass
+    card, (command, _) = trip.beside(f"{name}.card.html"), next_step(standing(inner, path))
+    lines = ["Everything has come back.", f"Who and what made it: {card}", f"Next: {command}"]
+    owner.say(GoAnswer.of(agreement, command="go", party=name, card=card), lines)
+
+
+def _served(owner: Owner, path: Path) -> "tuple[Agreement, str]":
+    """Return an agreement that names a server, and which of its parties types this."""
+    from cobasis.bundle.agreement_file import read_agreement
+
+    agreement = read_agreement(path).agreement
+    if not agreement.server:
+        raise OptionError(
+            f"'{path}' names no server, so files travel by hand: 'cobasis status {path}' says what "
+            "to type. An agreement for this command is made with --server https://lab.example."
+        )
+    who = owner.who(agreement)
+    if who.role == "analyst":
+        raise IdentityError(
+            f"'{who.name}' is the analyst of this round, and go is a party's command. The "
+            "analyst's is serve."
+        )
+    return agreement, who.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Inner(Owner):
+    """Whoever types `go`, for the commands inside: asked once, and answered in words."""
+
+    known: str = field(repr=False)
+
+    def passphrase(self, *, new: bool = False) -> str:  # noqa: ARG002 -- no key is made
+        """Return what was typed once."""
+        return self.known
+
+    def say(self, answer: "Answer", lines: "Iterable[str]") -> None:  # noqa: ARG002
+        """Tell what a command inside would print, but not what to type next."""
+        self.tell(takewhile(lambda line: not line.startswith("Next"), lines))
+
+
+@dataclass(kw_only=True)
+class Trip:
+    """The way through a round: again and again what `status` would say to type next."""
+
+    owner: _Inner
+    asked: Asked
+    path: Path
+    data: Path
+    remote: "Remote"
+    seconds: float
+    public_rows: Path | None
+    _told: str = ""
+
+    def step(self) -> bool:
+        """Do what is next; whether there is more."""
+        found = standing(self.owner, self.path)
+        command, _ = next_step(found)
+        word = command.split()[1] if command else ""
+        if not word:
+            raise StepError(
+                f"for '{found.name}' nothing is left to do in this round, which goes on without "
+                f"it. 'cobasis status {self.path}' says how it stands."
+            )
+        if word == "sign":
+            self._sign(found)
+        elif word == "status":
+            self._signed(found)
+        elif word == "send":
+            words = [self.path, self.data]
+            self._type(send, words=words, asked=self.asked, public_rows=self.public_rows)
+        elif word == "accept":
+            self._answered(found)
+        else:  # all is here; unless somebody came late, or left
+            return self._taken(found.name, found.exchanges[-1], seconds=0)
+        return True
+
+    def _sign(self, found: "Standing") -> None:
+        """Sign, with the secret where there is one, which its maker left at the server."""
+        secret = self.path.with_name(f"{found.name}.secret")
+        if found.agreement.sums is None and not secret.exists():
+            what = "the secret that its maker has to bring"
+            self._wait(lambda left: self.remote.fetch("secret", secret, seconds=left), what=what)
+        self._type(sign, agreement=self.path, yes=self.asked.yes)
+
+    def _signed(self, found: "Standing") -> None:
+        """Bring the signature, and secrets that lie here for others; wait for everybody's."""
+        from cobasis.bundle.agreement_file import sealed_path
+
+        for name in found.agreement.parties:
+            secret = self.path.with_name(f"{name}.secret")
+            if found.agreement.sums is None and name != found.name and secret.exists():
+                self.remote.upload(secret, f"secret.{name}")
+        sealed, signature = sealed_path(self.path), self.path.with_name(f"{found.name}.sig")
+        self._wait(
+            lambda left: self.remote.fetch("agreement", sealed, seconds=left),
+            what="everybody's signature",
+            brought=(signature, "signature"),
+        )
+
+    def _answered(self, found: "Standing") -> None:
+        """Bring the file that was made last, and wait for its answer, or other news."""
+        from cobasis.party_side.send import finish, send_again
+
+        exchange = [each for each in found.exchanges if found.sent(each.message)][-1]
+        word = f"{exchange.number}-{exchange.message}"
+        file = self.beside(f"{found.name}.{word}")
+        if not file.exists():
+            session = self.owner.party(self.path)
+            _ = finish(session, file) or send_again(session, file)
+        # news alone may say that sums begin again, or that others go on without this party
+        self._wait(
+            lambda left: self._taken(found.name, exchange, seconds=left) or self._news(),
+            brought=(file, word),
+        )
+
+    def _taken(self, name: str, exchange: "Exchange", *, seconds: float) -> bool:
+        """Take an exchange's answer, and the news that go with it; whether it is new."""
+        word = f"{exchange.number}-{exchange.reply}"
+        reply = self.beside(f"{name}.{word}")
+        if not self.remote.fetch(word, reply, seconds=seconds):
+            return False
+        return self._news(reply)
+
+    def _news(self, *more: Path) -> bool:
+        """Take the analyst's news, and what came with them; whether anything is new."""
+        news = self.beside("news")
+        came = [*([news] if self.remote.fetch("news", news) else ()), *more]
+        if came:
+            self._type(accept, words=[self.path, *came])
+        return bool(came)
+
+    def _wait(
+        self,
+        arrived: "Callable[[float], bool]",
+        *,
+        what: str = "",
+        brought: tuple[Path, str] | None = None,
+    ) -> None:
+        """Bring a file, then wait for something; WaitingError once there is no more time."""
+        until = time.monotonic() + self.seconds
+        self._bring(brought)
+        while not arrived(max(0, min(_TURN, until - time.monotonic()))):
+            self._bring(brought)  # it is there, unless the worker has refused it meanwhile
+            found = standing(self.owner, self.path)
+            others = listed(name for name in found.waits_for if name != found.name)
+            told = f"waits for {what or others}"
+            if time.monotonic() >= until:
+                raise WaitingError(
+                    f"round '{found.agreement.round_id}' {told}. Nothing is lost: the same command "
+                    "goes on; --wait gives the seconds that it waits."
+                )
+            if told != self._told:
+                aside(f"The round {told}. Ctrl-C ends; the same command goes on.")
+                self._told = told
+
+    def _bring(self, brought: tuple[Path, str] | None) -> None:
+        """Send a file, unless it is there; RequestError where the worker has refused it."""
+        if brought is None:
+            return
+        file, what = brought
+        if why := self.remote.refusal(file, what):
+            raise RequestError(
+                f"the analyst did not take '{file.name}': {why} Mend what that says; the same "
+                "command then sends the file once more."
+            )
+        with progress() as report:
+            self.remote.upload(file, what, report=report)
+
+    def _type(self, command: "Callable[..., None]", **told: object) -> None:
+        """Do what a command does."""
+        unwrap(command)(owner=self.owner, **told)
+
+    def beside(self, word: str) -> Path:
+        """Return where a file of the round lies."""
+        from cobasis.bundle.agreement_file import stem_of
+
+        return self.path.with_name(f"{stem_of(self.path)}.{word}")

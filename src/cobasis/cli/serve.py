@@ -1,0 +1,135 @@
+"""``cobasis serve``: the analyst's server, and the worker behind it."""
+
+import logging
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Annotated, Literal
+
+from typer import Argument, Option
+
+from cobasis.cli.options import Holder, grouped, listed
+from cobasis.errors import CobasisError, OptionError
+
+_EVERY = 1.0
+"""Seconds between the worker's looks into the folder."""
+
+
+@grouped
+def serve(
+    holder: Holder,
+    folder: Annotated[Path, Argument(metavar="[FOLDER]", help="Of agreements; else this one.")] = (
+        Path()
+    ),
+    listen: Annotated[str, Option(help="Address and port to listen on.")] = "0.0.0.0:8443",
+    certificate: Annotated[
+        Path | None, Option(help="The server's certificate, PEM; else one is made.")
+    ] = None,
+    certificate_key: Annotated[Path | None, Option(help="And its private key.")] = None,
+    run: Annotated[
+        Literal["when-complete", "by-hand"], Option(help="When an exchange is ended.")
+    ] = "when-complete",
+    only: Annotated[
+        Literal["web", "worker"] | None, Option(help="One half, where they run apart.")
+    ] = None,
+) -> None:
+    """Serve all rounds in a folder whose agreement names a server, until Ctrl-C.
+
+    Two processes: one answers the world and has no key; one has the analyst's key and no port.
+    It receives what comes, ends exchanges, and writes replies. Everything is files in the folder.
+
+    Example: cobasis serve rounds --listen 0.0.0.0:8443
+    """
+    from cobasis.transport.certificate import make_certificate
+    from cobasis.transport.inbox import STATEMENTS
+
+    if (certificate is None) != (certificate_key is None):
+        raise OptionError("--certificate and --certificate-key go together. Give both, or neither.")
+    if not folder.is_dir():
+        raise OptionError(f"'{folder}' is no folder. Give the one where the agreements lie.")
+    logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
+    logging.getLogger("cobasis").setLevel(logging.INFO)
+    if certificate is None or certificate_key is None:
+        hosts = ["localhost", socket.gethostname()]
+        certificate, certificate_key = make_certificate(folder / STATEMENTS, hosts)
+    if only == "web":
+        _web(folder, listen, certificate, certificate_key)
+        return
+    from cobasis.transport.worker import Worker
+
+    identity, runs = holder.identity(_analyst(holder, folder)), run == "when-complete"
+    worker = Worker(folder=folder, identity=identity, certificate=certificate, runs=runs)
+    if only == "worker":
+        worker.work(every=_EVERY, goes_on=lambda: True)
+        return
+    ends = ("--certificate", certificate, "--certificate-key", certificate_key)
+    with _apart(folder, "--listen", listen, *ends) as web:
+        worker.work(every=_EVERY, goes_on=lambda: web.poll() is None)
+    raise OptionError(f"nothing serves '{listen}' any more; the reason stands above. Mend it.")
+
+
+@contextmanager
+def _apart(*words: Path | str) -> Iterator["subprocess.Popen[bytes]"]:
+    """Answer requests in a process of its own, without this one's memory and surroundings.
+
+    Whoever gets into what the world can reach finds no key there, and no passphrase's file.
+    """
+    known = {name: os.environ.get(name) for name in ("PATH", "PYTHONPATH", "LANG", "TMPDIR")}
+    bare = {name: each for name, each in known.items() if each is not None}
+    line = [sys.executable, "-m", "cobasis", "serve", "--only", "web", *map(str, words)]
+    with subprocess.Popen(line, env=bare, stdin=subprocess.DEVNULL) as web:  # noqa: S603 -- ours
+        try:
+            yield web
+        finally:
+            web.terminate()
+
+
+def _web(folder: Path, listen: str, certificate: Path, key: Path) -> None:
+    """Answer requests until the process is ended."""
+    from cobasis.models import needing
+
+    host, _, port = listen.rpartition(":")
+    if not (host and port.isdigit()):
+        raise OptionError(f"--listen {listen} is no address like 0.0.0.0:8443. Give one.")
+    with needing("starlette and uvicorn", extra="serve", what="cobasis serve"):
+        import uvicorn
+
+        from cobasis.transport.server import Server
+    uvicorn.run(
+        Server(folder).app(),
+        host=host.strip("[]"),
+        port=int(port),
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+    )
+
+
+def _analyst(holder: Holder, folder: Path) -> str:
+    """Return whose key serves: who is named, or the one analyst of these rounds with a key here."""
+    from cobasis.bundle.agreement_file import read_agreement
+    from cobasis.keys.identity import names
+
+    if holder.name:
+        return holder.name
+    here, found = set(names(holder.folder())), set()
+    for path in folder.glob("*.toml"):
+        with suppress(CobasisError):
+            agreement = read_agreement(path).agreement
+            found |= {agreement.analyst.name} if agreement.analyst else set()
+    known = found & here or here
+    if len(known) != 1:
+        raise OptionError(
+            f"the home folder '{holder.folder()}' has keys of {listed(sorted(here))}. Say whose "
+            "serves, the analyst's: --as NAME."
+        )
+    return known.pop()

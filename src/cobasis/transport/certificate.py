@@ -1,0 +1,140 @@
+"""The server's certificate, and the analyst's signature on it, which is what parties believe."""
+
+import ipaddress
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Self
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from cobasis.disk.whole import make_folder, opened, write_whole
+from cobasis.errors import AgreementError, CertificateError
+from cobasis.protocol.agreement import Digest, Moment, moment_of, moment_text
+from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, verify
+from cobasis.protocol.signatures import Signed
+from cobasis.strict_json import canonical_json
+from cobasis.transport.wire import SMALL_BYTES
+
+_PREFIX = b"cobasis/server/1\0"
+_OWN, _STATEMENT = timedelta(days=5 * 365), timedelta(days=90)
+
+
+class Statement(OneLine):
+    """The analyst's word that a certificate's key is its server's."""
+
+    form = "cobasis/server/1"
+    what = "statement about a server"
+    ask = "Ask the analyst whether the worker runs, which writes it."
+
+    analyst: IdentityName
+    pin: Digest  # SHA-256 of the certificate's public key, as DER
+    since: Moment
+    until: Moment
+    signature: Signed
+
+    @classmethod
+    def made(
+        cls, certificate: x509.Certificate, *, analyst: str, sign: Callable[[bytes], bytes]
+    ) -> Self:
+        """Sign for a certificate as the analyst, for 90 days."""
+        now = datetime.now(UTC)
+        told = {"analyst": analyst, "pin": pin_of(certificate), "since": moment_text(now)}
+        told |= {"until": moment_text(now + _STATEMENT)}
+        return cls(**told, signature=sign(_PREFIX + canonical_json(told)).hex())
+
+    def is_good(self, analyst: PublicIdentity, *, now: datetime) -> bool:
+        """Whether the analyst has signed it, and it holds now."""
+        told = canonical_json(self.model_dump(exclude={"signature"}))
+        right = verify(analyst, _PREFIX + told, signature=bytes.fromhex(self.signature))
+        day = timedelta(days=1)  # clocks are not alike
+        within = moment_of(self.since) - day <= now <= moment_of(self.until) + day
+        return right and within and self.analyst == analyst.name
+
+
+def pin_of(certificate: x509.Certificate) -> str:
+    """Return the SHA-256 of a certificate's public key, which a renewal may keep."""
+    form, subject = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    digest = hashes.Hash(hashes.SHA256())
+    digest.update(certificate.public_key().public_bytes(form, subject))
+    return digest.finalize().hex()
+
+
+def certificate_at(path: Path) -> x509.Certificate:
+    """Read a certificate, the first of a chain."""
+    with opened(path) as (file, _):
+        data = file.readall() or b""
+    try:
+        return x509.load_pem_x509_certificate(data)
+    except ValueError:
+        raise CertificateError(
+            f"'{path}' holds no certificate in PEM. Give the file that your web server uses, its "
+            "own certificate first."
+        ) from None
+
+
+def make_certificate(folder: Path, hosts: Iterable[str]) -> tuple[Path, Path]:
+    """Return certificate and key in a folder; made, signed by themselves, where there are none."""
+    certificate, key = folder / "server.crt", folder / "server.key"
+    if certificate.exists() and key.exists():
+        return certificate, key
+    make_folder(folder)
+    drawn, names = ec.generate_private_key(ec.SECP256R1()), sorted(set(hosts))
+    who = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0][:64])])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(who, who, drawn.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + _OWN)
+        .add_extension(x509.SubjectAlternativeName(map(_name, names)), critical=False)
+        .sign(drawn, hashes.SHA256())
+    )
+    pem, bare = serialization.Encoding.PEM, serialization.NoEncryption()
+    form = serialization.PrivateFormat.PKCS8
+    # the key first: a kill in between leaves a key alone, and both are made anew
+    write_whole(key, drawn.private_bytes(pem, form, bare))
+    write_whole(certificate, made.public_bytes(pem), mode=0o644)
+    return certificate, key
+
+
+def _name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def believed(
+    told: Mapping[str, object], certificate: bytes, *, analyst: PublicIdentity, proxied: bool
+) -> x509.Certificate:
+    """Return a server's certificate if the analyst has signed for it; CertificateError if not.
+
+    `proxied`: a company's proxy shows a certificate of its own, so only that somebody signed is
+    looked at. Contents stay sealed and signed; the proxy sees names, times and sizes.
+    """
+    shown, now = x509.load_der_x509_certificate(certificate), datetime.now(UTC)
+    found = told.get("statements")
+    good = []
+    for each in found if isinstance(found, list) else []:
+        try:
+            statement = Statement.from_text(canonical_json(each)[:SMALL_BYTES].decode())
+        except (AgreementError, ValueError):
+            continue
+        good += [statement] if statement.is_good(analyst, now=now) else []
+    if any(proxied or each.pin == pin_of(shown) for each in good):
+        return shown
+    if not good:
+        raise CertificateError(
+            f"the server shows no statement about its certificate that '{analyst.name}' has signed "
+            f"({analyst.fingerprint}) and that holds today, so it may be anybody's. Nothing was "
+            f"sent. Ask '{analyst.name}' whether its worker runs, and look at your clock."
+        )
+    raise CertificateError(
+        f"the certificate that the server shows is not the one that '{analyst.name}' has signed "
+        f"for: it has the key {pin_of(shown)[:16]}, and {good[0].pin[:16]} was signed. Somebody "
+        "reads along: a company's proxy, or an attacker. Nothing was sent. If your company has a "
+        "proxy that inspects, give its certificate with --tls-ca."
+    )

@@ -1,0 +1,195 @@
+"""A round's inbox at the server: files whose names say who sent them, what they are, and which.
+
+There is no index beside them. ``north~1-upload~<sha256>~<bytes>.part`` is on its way, and as long
+as what has come of it; without the end it is whole and waits for the worker; ``.json`` is what the
+worker said of it. So nothing can disagree with the files, or has to be made anew from them.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cobasis.bundle.agreement_file import stem_of
+from cobasis.disk.whole import (
+    PART,
+    GrowingFile,
+    file_digest,
+    make_folder,
+    opened,
+    remove_tree,
+    require_room,
+    write_whole,
+)
+from cobasis.errors import RequestError
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.exchanges import exchanges
+from cobasis.strict_json import canonical_json
+from cobasis.transport.wire import MOST_BYTES, SMALL_BYTES
+
+SECRET = "secret."  # noqa: S105 -- a name's beginning
+"""Begins the name of a consortium secret that is sealed to a party and waits for it."""
+
+MOST_OPEN = 4
+"""So many files of one kind a party may have on their way, or waiting."""
+
+STATEMENTS, STATEMENT, OUTBOX = ".server", ".statement", "outbox"
+"""Folders beside the rounds: of the certificate and what analysts signed about it; of replies."""
+
+REFUSED = {"refused", "passed over"}
+"""Verdicts after which a party may send the same file once more."""
+
+_VERDICT, _JOINT = ".json", "~"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sent:
+    """Which file is meant: whose, what for, and its SHA-256."""
+
+    party: str
+    what: str
+    digest: str
+
+    @property
+    def name(self) -> str:
+        """The name of the whole file."""
+        return _JOINT.join((self.party, self.what, self.digest))
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """How much of a file is here, and what became of it."""
+
+    n_bytes: int
+    length: int
+    whole: bool
+    verdict: dict[str, Any] | None = None  # the worker's, once it has looked
+
+
+def most_bytes(agreement: Agreement, *, party: str, what: str) -> int:
+    """Return how large a file may be that a party sends; RequestError for what never travels."""
+    others = {f"{SECRET}{name}" for name in agreement.parties if name != party}
+    small = {"signature", "word", *(others if agreement.sums is None else ())}
+    if what in small:
+        return SMALL_BYTES
+    if what in {f"{each.number}-{each.message}" for each in exchanges(agreement)}:
+        return MOST_BYTES
+    raise RequestError(f"'{what[:100]}' is nothing that a party sends in this round.", status=404)
+
+
+class Inbox:
+    """The inbox of one round, ``icu.inbox`` beside ``icu.toml``."""
+
+    def __init__(self, agreement: Path) -> None:
+        self.folder = agreement.with_name(f"{stem_of(agreement)}.inbox")
+
+    def state(self, sent: Sent) -> State | None:
+        """Return what is known of a file; None where nothing is."""
+        whole = self.folder / sent.name
+        told = self._told(sent)
+        if told.exists():
+            with opened(told) as (file, _):
+                verdict = json.loads(file.readall() or b"")
+            return State(
+                n_bytes=verdict["bytes"], length=verdict["bytes"], whole=True, verdict=verdict
+            )
+        if whole.exists():
+            n_bytes = whole.stat().st_size
+            return State(n_bytes=n_bytes, length=n_bytes, whole=True)
+        part = self._part(sent)
+        if part is None:
+            return None
+        return State(n_bytes=part.stat().st_size, length=_length(part), whole=False)
+
+    def begin(self, sent: Sent, *, length: int) -> State:
+        """Take note that a file will come; one that is known stays as it is."""
+        if found := self.state(sent):
+            if found.length != length:
+                raise RequestError(
+                    f"this file was begun with {found.length:,} bytes and now has {length:,}. A "
+                    "file of one SHA-256 has one length: send what was begun."
+                )
+            return found
+        make_folder(self.folder)
+        n_open = sum(1 for each in self._of(sent) if not each.name.endswith(_VERDICT))
+        if n_open >= MOST_OPEN:
+            raise RequestError(
+                f"'{sent.party}' has {n_open} files of kind '{sent.what}' here that are not taken "
+                "yet. Wait until they are, or end those that will not come.",
+                status=429,
+            )
+        require_room(self.folder, length, what="this file")
+        self._growing(sent, length=length).release()
+        return State(n_bytes=0, length=length, whole=False)
+
+    def grow(self, sent: Sent, *, offset: int) -> GrowingFile:
+        """Open a file where more of it comes; RequestError where its next byte is another."""
+        state = self.state(sent)
+        if state is None:
+            raise RequestError("no such file was begun. Begin it.", status=404)
+        if state.whole or offset != state.n_bytes:
+            raise RequestError(
+                f"{state.n_bytes:,} bytes of this file are here, and what comes begins behind "
+                f"{offset:,}. Go on from where it stands.",
+                status=409,
+            )
+        return self._growing(sent, length=state.length)
+
+    def finish(self, sent: Sent, file: GrowingFile, *, digest: str | None) -> None:
+        """Give a file that is all here its name; what is another file than was said is deleted."""
+        found = digest or file_digest(file.path)
+        if found != sent.digest:
+            remove_tree(file.path)
+            raise RequestError(
+                f"what came has the SHA-256 {found[:16]}..., and was announced as "
+                f"{sent.digest[:16]}.... It is deleted here. Send it again from its beginning."
+            )
+        file.finish(self.folder / sent.name)
+
+    def end(self, sent: Sent) -> None:
+        """Forget a file that has not come whole or was refused; RequestError for any other."""
+        state, place = self.state(sent), self._part(sent)
+        if state is not None and (state.verdict or {}).get("verdict") in REFUSED:
+            place = self._told(sent)
+        if place is None:
+            raise RequestError("no such file is on its way. Nothing was deleted.", status=404)
+        remove_tree(place)
+
+    def waiting(self, *, secrets: bool = False) -> Iterator[tuple[Sent, Path]]:
+        """Yield what is whole and nobody has looked at, or the secrets that parties may fetch."""
+        for path in sorted(self.folder.glob(f"*{_JOINT}*")):
+            if path.name.endswith((PART, _VERDICT)):
+                continue
+            party, what, digest = path.name.split(_JOINT)
+            if what.startswith(SECRET) == secrets:
+                yield Sent(party=party, what=what, digest=digest), path
+
+    def secret(self, party: str) -> Path | None:
+        """Return the newest secret that somebody sealed to a party."""
+        found = [path for sent, path in self.waiting(secrets=True) if sent.what == SECRET + party]
+        return max(found, key=lambda path: path.stat().st_mtime_ns, default=None)
+
+    def judge(self, sent: Sent, **verdict: str) -> None:
+        """Write what became of a file, and let go of it."""
+        path = self.folder / sent.name
+        told = canonical_json({**verdict, "bytes": path.stat().st_size})
+        write_whole(self._told(sent), told)
+        remove_tree(path)
+
+    def _told(self, sent: Sent) -> Path:
+        return self.folder / f"{sent.name}{_VERDICT}"
+
+    def _of(self, sent: Sent) -> Iterator[Path]:
+        yield from self.folder.glob(f"{sent.party}{_JOINT}{sent.what}{_JOINT}*")
+
+    def _part(self, sent: Sent) -> Path | None:
+        return next(self.folder.glob(f"{sent.name}{_JOINT}*{PART}"), None)
+
+    def _growing(self, sent: Sent, *, length: int) -> GrowingFile:
+        return GrowingFile(self.folder / f"{sent.name}{_JOINT}{length}{PART}")
+
+
+def _length(part: Path) -> int:
+    """Read from a file's name how long it will be."""
+    return int(part.name.removesuffix(PART).rpartition(_JOINT)[2])

@@ -1,0 +1,381 @@
+"""The server: takes sealed files and gives them out, and can open none of them.
+
+It has no key. Whom it serves it knows from agreements, whose enrolled keys sign each request; what
+it says of files it reads off their names (`cobasis.transport.inbox`).
+"""
+
+import asyncio
+import hashlib
+import json
+import logging
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio.to_thread import run_sync
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from cobasis.bundle.agreement_file import read_agreement, sealed_path, stem_of
+from cobasis.disk.whole import GrowingFile, Stamp, file_digest, stamp_of
+from cobasis.errors import ClockError, CobasisError, DiskError, RequestError
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.enrolment import PublicIdentity
+from cobasis.protocol.exchanges import exchanges
+from cobasis.transport.inbox import (
+    OUTBOX,
+    STATEMENT,
+    STATEMENTS,
+    Inbox,
+    Sent,
+    State,
+    most_bytes,
+)
+from cobasis.transport.wire import (
+    FILE,
+    PART_BYTES,
+    PARTIAL,
+    PROBLEM,
+    WAIT_SECONDS,
+    WELL_KNOWN,
+    digest_in,
+    is_last,
+    nobody,
+    signer_of,
+    whole_number,
+)
+
+LOG = logging.getLogger("cobasis.server")
+_LOOK_SECONDS = 0.2
+_LONG = re.compile("wait=([0-9]{1,3})")
+
+Handler = Callable[[Any, Request], Awaitable[Response]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """A round that lies in the folder, and who may come."""
+
+    path: Path
+    agreement: Agreement
+    people: dict[str, PublicIdentity] = field(repr=False)
+
+    def out(self, what: str, *, party: str) -> Path | None:
+        """Return where that stands which a party may have; RequestError for anything else."""
+        stem, inbox = stem_of(self.path), Inbox(self.path)
+        if what in {f"{each.number}-{each.reply}" for each in exchanges(self.agreement)}:
+            return self.path.parent / OUTBOX / f"{stem}.{party}.{what}"
+        places: dict[str, Callable[[], Path | None]] = {
+            "agreement": lambda: sealed_path(self.path),
+            "news": lambda: self.path.with_name(f"{stem}.news"),
+            "secret": lambda: inbox.secret(party),
+        }
+        if what not in places:
+            raise RequestError(f"'{what[:100]}' is nothing that a party gets here.", status=404)
+        return places[what]()
+
+
+class Rounds:
+    """The rounds of a folder, by the digest of their agreements; read again where files change."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._looked: dict[Path, Stamp] = {}
+        self._found: dict[str, Served] = {}
+
+    def find(self, digest: str) -> Served:
+        """Return a round; RequestError where there is none."""
+        paths = [each for each in sorted(self.folder.glob("*.toml")) if not _is_sealed(each)]
+        looked = {path: stamp_of(path) for path in paths}
+        if looked != self._looked:
+            self._looked, self._found = looked, dict(self._read(paths))
+        if digest not in self._found:
+            raise nobody()
+        return self._found[digest]
+
+    def _read(self, paths: list[Path]) -> "list[tuple[str, Served]]":
+        found = []
+        for path in paths:
+            try:
+                agreement = read_agreement(path).agreement
+            except CobasisError as error:
+                LOG.warning(
+                    json.dumps({"event": "no agreement", "file": path.name, "why": error.code})
+                )
+                continue
+            if agreement.server:
+                people = {each.name: each for each in agreement.enrolled}
+                served = Served(path=path, agreement=agreement, people=people)
+                found.append((agreement.digest().hex(), served))
+        return found
+
+
+def _is_sealed(path: Path) -> bool:
+    return path.name == sealed_path(path.with_name(f"{stem_of(path)}.toml")).name
+
+
+@dataclass(eq=False)
+class _Turn:
+    """One request's hold on a file."""
+
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Signed:
+    """A request, as far as its signature says what it means."""
+
+    method: str
+    url: str
+    headers: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Visit:
+    """Who asks, in which round, and about what."""
+
+    round: Served
+    party: str
+    what: str
+    method: str  # as a proxy that blocks PATCH was told to say it
+
+    def sent(self, digest: str) -> Sent:
+        """Return the file that is meant, if it is one of a party's."""
+        most_bytes(self.round.agreement, party=self.party, what=self.what)
+        return Sent(party=self.party, what=self.what, digest=digest)
+
+
+def answering(handler: Handler) -> Handler:
+    """Turn errors into problems, as RFC 9457 writes them, and note how each request ended."""
+
+    @wraps(handler)
+    async def answered(self: Any, request: Request) -> Response:  # noqa: ANN401
+        began, told = time.monotonic(), dict[str, object]()
+        try:
+            response = await handler(self, request)
+        except ClientDisconnect:
+            response = Response(status_code=499)  # to nobody; for the log
+        except CobasisError as error:
+            response, told = _problem(error), {"code": error.code}
+        seconds = round(time.monotonic() - began, 4)
+        told |= {"method": request.method, "status": response.status_code, "seconds": seconds}
+        LOG.info(json.dumps({**told, "path": request.url.path[:200]}))
+        return response
+
+    return answered
+
+
+def _problem(error: CobasisError) -> Response:
+    status = {ClockError: 401, DiskError: 507}.get(type(error), 400)
+    status = getattr(error, "status", status)
+    told = {"type": f"errors/{error.code}", "title": type(error).__name__, "status": status}
+    detail = {"detail": str(error.args[0]), "code": error.code}
+    if isinstance(error, DiskError):
+        detail["detail"] = "the server's disk is full, or fails. Tell the analyst; try again later."
+    return JSONResponse({**told, **detail}, status_code=status, media_type=PROBLEM)
+
+
+class Server:
+    """What answers requests about the rounds of one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.rounds = Rounds(folder)
+        self._turns: dict[Sent, _Turn] = {}
+        self._digests: dict[Path, tuple[Stamp, str]] = {}
+
+    def app(self) -> Starlette:
+        """Return the application that a web server runs."""
+        file = "/rounds/{round}/{what}"
+        methods = ["HEAD", "GET", "PATCH", "DELETE", "POST"]
+        return Starlette(
+            routes=[
+                Route("/healthz", self.health, methods=["GET"]),
+                Route(WELL_KNOWN, self.statements, methods=["GET"]),
+                Route(file, self.begin, methods=["POST"]),
+                Route(file, self.fetch, methods=["GET"]),
+                Route(f"{file}/{{digest}}", self.upload, methods=methods),
+            ]
+        )
+
+    async def health(self, _: Request) -> Response:
+        """Say that the server runs and can read its folder; not what is in it."""
+        await run_sync(lambda: next(self.folder.iterdir(), None))
+        return JSONResponse({"healthy": True})
+
+    async def statements(self, _: Request) -> Response:
+        """Give out what analysts have signed about this server's certificate."""
+        found = sorted((self.folder / STATEMENTS).glob(f"*{STATEMENT}"))
+        texts = [await run_sync(path.read_text) for path in found]
+        return JSONResponse({"statements": [json.loads(each) for each in texts]})
+
+    @answering
+    async def begin(self, request: Request) -> Response:
+        """Take note of a file that will come, or take a small one whole."""
+        visit, headers = await self._visit(request), request.headers
+        sent = visit.sent(digest_in(headers.get("repr-digest", "")))
+        length = whole_number(headers.get("upload-length"), field="Upload-Length")
+        most = most_bytes(visit.round.agreement, party=visit.party, what=visit.what)
+        if length > most:
+            told = f"the file has {length:,} bytes, and {most:,} are taken of this kind."
+            raise RequestError(f"{told} Look whether it is the right file.", status=413)
+        last, inbox = is_last(headers.get("upload-complete")), Inbox(visit.round.path)
+        state = await run_sync(lambda: inbox.begin(sent, length=length))
+        if last and not state.whole and not state.n_bytes:
+            _require_type(headers.get("content-type"), FILE)
+            state = await self._grown(request, inbox, sent, offset=0)
+        place = f"{request.url.path.rstrip('/')}/{sent.digest}"
+        return _told(state, status=201, location=place)
+
+    @answering
+    async def upload(self, request: Request) -> Response:
+        """Say how much of a file is here, take more of it, or forget it."""
+        visit = await self._visit(request)
+        sent, inbox = visit.sent(request.path_params["digest"]), Inbox(visit.round.path)
+        if not re.fullmatch("[0-9a-f]{64}", sent.digest):
+            raise nobody()
+        if visit.method == "PATCH":
+            _require_type(request.headers.get("content-type"), PARTIAL)
+            offset = whole_number(request.headers.get("upload-offset"), field="Upload-Offset")
+            return _told(await self._grown(request, inbox, sent, offset=offset), status=204)
+        if visit.method == "DELETE":
+            async with self._turn(sent):
+                await run_sync(inbox.end, sent)
+            return Response(status_code=204)
+        state = await run_sync(inbox.state, sent)
+        if state is None:
+            raise RequestError("no such file was begun. Begin it.", status=404)
+        return _told(state, status=200, whole=visit.method == "GET")
+
+    @answering
+    async def fetch(self, request: Request) -> Response:
+        """Give a party what it may have, once it is there and another one than it has."""
+        visit = await self._visit(request)
+        asked = _LONG.fullmatch(request.headers.get("prefer", ""))
+        until = time.monotonic() + min(int(asked[1]) if asked else 0, WAIT_SECONDS)
+        known = request.headers.get("if-none-match", "")
+        while True:
+            path = await run_sync(lambda: visit.round.out(visit.what, party=visit.party))
+            tag = None if path is None else await run_sync(self._tag, path)
+            if path is not None and tag and tag != known:
+                return FileResponse(path, media_type=FILE, headers={"etag": tag})
+            if time.monotonic() >= until or await request.is_disconnected():
+                status = 304 if tag else 202
+                return Response(status_code=status, headers={"retry-after": "5"})
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _tag(self, path: Path) -> str:
+        """Return a file's digest as an entity tag; nothing where it is not there."""
+        try:
+            stamp = stamp_of(path)
+        except DiskError:
+            return ""
+        if self._digests.get(path, (None,))[0] != stamp:
+            self._digests[path] = stamp, file_digest(path)
+        return f'"{self._digests[path][1]}"'
+
+    async def _visit(self, request: Request) -> _Visit:
+        """Return who asks about which round; one answer for all who may not."""
+        served = await run_sync(self.rounds.find, request.path_params["round"])
+        path = bytes(request.scope["raw_path"]).decode("ascii", "replace")
+        if request.url.query or "/rounds/" not in path:
+            raise nobody()
+        # as the agreement has it: what a proxy in between calls this server changes nothing
+        url = served.agreement.server + path[path.index("/rounds/") :]
+        signed = _Signed(method=request.method, url=url, headers=request.headers)
+        party = signer_of(signed, served.people)
+        other = request.headers.get("x-http-method-override")
+        if other not in {None, "PATCH"} or (request.method == "POST") < (other is not None):
+            raise RequestError("only POST may stand for another method, which is PATCH.")
+        what, method = request.path_params["what"], other or request.method
+        if method == "POST" and "digest" in request.path_params:
+            raise RequestError("a file that was begun takes PATCH.", status=405)
+        return _Visit(round=served, party=party, what=what, method=method)
+
+    async def _grown(self, request: Request, inbox: Inbox, sent: Sent, *, offset: int) -> State:
+        """Write what comes of a file, and name it once it is all here."""
+        told = digest_in(request.headers.get("content-digest", ""))
+        last = is_last(request.headers.get("upload-complete"))
+        async with self._turn(sent):
+            state = await run_sync(inbox.state, sent)
+            length = 0 if state is None else state.length
+            with await run_sync(lambda: inbox.grow(sent, offset=offset)) as file:
+                try:
+                    found = await _poured(request, file, length=length)
+                    whole = not last or file.n_bytes == length
+                    _require_same(found == told, whole=whole)
+                except BaseException:
+                    file.shorten(offset)  # what nobody vouched for does not stay
+                    raise
+                if last:
+                    known = found if offset == 0 else None
+                    await run_sync(lambda: inbox.finish(sent, file, digest=known))
+                return State(n_bytes=file.n_bytes, length=length, whole=last)
+
+    @asynccontextmanager
+    async def _turn(self, sent: Sent) -> AsyncIterator[None]:
+        """Let one request at a time have a file: a newer one ends the one before.
+
+        The other way round a line that died without a word would keep its sender out.
+        """
+        mine, older = _Turn(), self._turns.get(sent)
+        self._turns[sent] = mine
+        try:
+            with mine.scope:
+                if older is not None:
+                    older.scope.cancel()
+                    await older.done.wait()
+                yield
+        finally:
+            if self._turns.get(sent) is mine:
+                del self._turns[sent]
+            mine.done.set()
+        if mine.scope.cancelled_caught:
+            raise RequestError("a newer request goes on with this file.", status=409)
+
+
+async def _poured(request: Request, file: GrowingFile, *, length: int) -> str:
+    """Write a request's content behind a file's end; return its SHA-256."""
+    start, digest = file.n_bytes, hashlib.sha256()
+    async for piece in request.stream():
+        n_bytes = file.n_bytes + len(piece)
+        if n_bytes - start > PART_BYTES or n_bytes > length:
+            most = min(PART_BYTES, length - start)
+            raise RequestError(f"more than the {most:,} bytes came that one part has.", status=413)
+        digest.update(piece)
+        await run_sync(file.append, piece)
+    return digest.hexdigest()
+
+
+def _require_same(digest: bool, *, whole: bool) -> None:  # noqa: FBT001 -- both are findings
+    if not (digest and whole):
+        which = "length" if digest else "digest"
+        raise RequestError(f"what came has another {which} than its fields say. Send it again.")
+
+
+def _require_type(found: str | None, wanted: str) -> None:
+    if found != wanted:
+        raise RequestError(f"the content has to be {wanted}, as Content-Type says.", status=415)
+
+
+def _told(state: State, *, status: int, location: str = "", whole: bool = False) -> Response:
+    """Say how much of a file is here; where asked, also what became of it."""
+    headers = {
+        "upload-offset": str(state.n_bytes),
+        "upload-complete": "?1" if state.whole else "?0",
+        "upload-limit": f"max-append-size={PART_BYTES}",
+        **({"location": location} if location else {}),
+    }
+    if not whole:
+        return Response(status_code=status, headers=headers)
+    told = {"bytes": state.n_bytes, "length": state.length, "verdict": state.verdict}
+    return JSONResponse(told, status_code=status, headers=headers)

@@ -1,0 +1,164 @@
+"""What client and server agree on: fields, limits, and who signed a request.
+
+The subset of the IETF's draft on resumable uploads is on the page ``docs/reference/https.md``.
+"""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from http_message_signatures import (
+    HTTPMessageSigner,
+    HTTPMessageVerifier,
+    HTTPSignatureKeyResolver,
+    InvalidSignature,
+)
+from http_message_signatures.algorithms import ED25519
+
+from cobasis.errors import ClockError, RequestError
+from cobasis.protocol.agreement import moment_text
+from cobasis.protocol.enrolment import PublicIdentity
+
+PART_BYTES = 2**23
+"""Most that one request carries."""
+
+SMALL_BYTES = 2**16
+"""Most of a signature, a secret, a word or a statement."""
+
+MOST_BYTES = 2**34 + 2**25
+"""Most of a sealed file."""
+
+WAIT_SECONDS = 25
+"""For how long a server keeps a question open that it cannot answer yet."""
+
+APART_SECONDS = 300
+"""How far the clocks of client and server may be apart."""
+
+WELL_KNOWN = "/.well-known/cobasis"
+PARTIAL, PROBLEM, FILE = (
+    "application/partial-upload",
+    "application/problem+json",
+    "application/octet-stream",
+)
+
+_TAG = "cobasis/1"
+_ALWAYS = ("@method", "@target-uri")
+_FIELDS = (
+    "content-digest",
+    "content-type",
+    "repr-digest",
+    "upload-complete",
+    "upload-length",
+    "upload-offset",
+    "x-http-method-override",
+)
+"""Fields that change what a request does: each that a request has is signed."""
+
+_NOBODY = "there is no such round here, or the request is not signed by a key that it enrols"
+
+
+class Request(Protocol):
+    """What is signed of a request."""
+
+    @property
+    def method(self) -> str: ...  # noqa: D102 -- as HTTP calls it
+
+    @property
+    def url(self) -> Any: ...  # noqa: ANN401, D102 -- text, or what has it as text
+
+    @property
+    def headers(self) -> Any: ...  # noqa: ANN401, D102 -- a mapping that fields are added to
+
+
+def sign_request(request: Request, *, name: str, sign: Any) -> None:  # noqa: ANN401
+    """Sign a request in somebody's name, as RFC 9421 says."""
+    signer = HTTPMessageSigner(signature_algorithm=ED25519)
+    covered = (*_ALWAYS, *(each for each in _FIELDS if each in request.headers))
+    prepared = signer.prepare(
+        request,
+        key_id=name,
+        label="cobasis",
+        tag=_TAG,
+        covered_component_ids=covered,
+        use_existing_digest="content-digest" in request.headers,
+    )
+    signer.apply(request, prepared, sign(prepared.signature_base))
+
+
+class _Keys(HTTPSignatureKeyResolver):
+    """Whose keys may sign."""
+
+    def __init__(self, people: Mapping[str, PublicIdentity]) -> None:
+        self._people = people
+
+    def resolve_public_key(self, key_id: str) -> Ed25519PublicKey:
+        """Return somebody's key."""
+        return Ed25519PublicKey.from_public_bytes(bytes.fromhex(self._people[key_id].signing_key))
+
+
+class _Verifier(HTTPMessageVerifier):
+    max_clock_skew = timedelta(days=10_000)  # times are compared below, where an answer tells ours
+
+
+def signer_of(
+    request: Request, people: Mapping[str, PublicIdentity], *, now: datetime | None = None
+) -> str:
+    """Return who signed a request; RequestError where nobody did who is enrolled, or ClockError.
+
+    A replay within the five minutes changes nothing: offsets and digests are signed.
+    """
+    needed = (*_ALWAYS, *(each for each in _FIELDS if each in request.headers))
+    verifier = _Verifier(signature_algorithm=ED25519, key_resolver=_Keys(people))
+    try:
+        [found] = verifier.verify(request, max_age=None, expect_tag=_TAG, require_components=needed)
+    except (InvalidSignature, ValueError):
+        raise nobody() from None
+    name, created = str(found.parameters["keyid"]), int(found.parameters["created"])
+    now = now or datetime.now(UTC)
+    if abs(now.timestamp() - created) > APART_SECONDS:
+        told = moment_text(datetime.fromtimestamp(created, UTC))
+        raise ClockError(
+            f"the request of '{name}' was made at {told} by its own clock, and it is "
+            f"{moment_text(now)} here: more than {APART_SECONDS // 60} minutes apart. Set the "
+            "clock, then try again."
+        )
+    return name
+
+
+def nobody() -> RequestError:
+    """Return the one answer to whoever is not in a round, whether there is one or not."""
+    return RequestError(f"{_NOBODY}. Compare the agreement with the analyst's.", status=404)
+
+
+def digest_field(digest: str) -> str:
+    """Write a SHA-256 as RFC 9530 has it."""
+    return f"sha-256=:{base64.b64encode(bytes.fromhex(digest)).decode()}:"
+
+
+def digest_in(field: str) -> str:
+    """Read what `digest_field` wrote, 64 hexadecimal digits; RequestError for anything else."""
+    start, end = "sha-256=:", ":"
+    try:
+        found = base64.b64decode(field.removeprefix(start).removesuffix(end), validate=True).hex()
+    except ValueError:
+        found = ""
+    if digest_field(found) != field or len(found) != 2 * hashlib.sha256().digest_size:
+        raise RequestError(f"{field[:100]!r} is no SHA-256 as RFC 9530 writes it. Send one.")
+    return found
+
+
+def whole_number(text: str | None, *, field: str) -> int:
+    """Read a field that holds a number of bytes; RequestError for anything else."""
+    if text is None or not (text.isascii() and text.isdigit() and len(text) <= len(str(2**40))):
+        raise RequestError(f"the field {field} has to be a whole number of bytes. Send one.")
+    return int(text)
+
+
+def is_last(text: str | None) -> bool:
+    """Read Upload-Complete; RequestError for anything but yes and no."""
+    if text not in {"?0", "?1"}:
+        raise RequestError("the field Upload-Complete has to be ?0 or ?1. Send one of them.")
+    return text == "?1"

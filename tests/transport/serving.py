@@ -1,0 +1,111 @@
+"""A server, its worker and the parties' clients, over real TLS on this machine."""
+
+import shutil
+import socket
+import threading
+import time
+from contextlib import contextmanager
+
+import uvicorn
+
+from cli.round_by_commands import NAMES, PUBS, Typed, write_table
+from cobasis.bundle.agreement_file import read_agreement
+from cobasis.keys.identity import load_identity
+from cobasis.transport.certificate import make_certificate
+from cobasis.transport.client import Remote
+from cobasis.transport.server import Server
+from cobasis.transport.worker import Worker
+
+AGREED = (
+    f"agreement new icu.toml {PUBS} --columns public.csv --i-may-publish --label sick --id patient "
+    "--purpose study --task classification --retention-days 30 --model ridge --yes"
+)
+ROWS = "--n-components 3 --models ridge,logistic --minimum-parties 2"
+SUMS = "--sums maps=rff,waves=2,most_rows=100,most_rows_in_all=300,least_rows=10"
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+class World:
+    """A folder for each role; keys and agreement made, which names a server."""
+
+    def __init__(self, root, monkeypatch, *, terms=ROWS):
+        self.root, self.port = root, free_port()
+        root.mkdir(exist_ok=True)
+        self.typed = Typed(root, monkeypatch)
+        self.typed.keys()
+        write_table(root / "public.csv", seed=0)
+        self.typed(f"{AGREED} --server https://localhost:{self.port} {terms}")
+        for seed, name in enumerate((*NAMES, "lab"), start=1):
+            (root / name).mkdir()
+            shutil.copy(root / "icu.toml", root / name)
+            write_table(root / name / "data.csv", seed=seed)
+        for secret in root.glob("*.secret"):
+            shutil.move(secret, root / "north")
+        self.typed("sign lab/icu.toml -o lab/lab.sig --yes", by="lab")
+        self.lab = root / "lab"
+        self.certificate, self.key = make_certificate(self.lab / ".server", ["localhost"])
+
+    @property
+    def agreement(self):
+        return read_agreement(self.root / "icu.toml").agreement
+
+    def identity(self, name):
+        said = (self.root / "passphrase").read_text().strip()
+        path = self.root / f"home-{name}" / "keys" / f"{name}.key"
+        return load_identity(path, passphrase=said)
+
+    def worker(self, *, runs=True):
+        return Worker(
+            folder=self.lab, identity=self.identity("lab"), runs=runs, certificate=self.certificate
+        )
+
+    def remote(self, name, *, ca=None):
+        return Remote(self.agreement, name=name, sign=self.identity(name).sign, ca=ca)
+
+    def go(self, name, more="--wait 0", **options):
+        return self.typed(f"go {name}/icu.toml {name}/data.csv --yes {more}", by=name, **options)
+
+    @contextmanager
+    def serving(self, *, port=None, certificate=None, key=None):
+        """Answer requests as long as the block runs."""
+        config = uvicorn.Config(
+            Server(self.lab).app(),
+            host="127.0.0.1",
+            port=port or self.port,
+            ssl_certfile=certificate or self.certificate,
+            ssl_keyfile=key or self.key,
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        try:
+            while not server.started:
+                time.sleep(0.01)
+            yield server
+        finally:
+            server.should_exit = True
+            thread.join()
+
+    @contextmanager
+    def working(self, *, every=0.05):
+        """Let the worker work as long as the block runs."""
+        ended = threading.Event()
+        worker = self.worker()
+        thread = threading.Thread(
+            target=lambda: worker.work(every=every, goes_on=lambda: not ended.is_set())
+        )
+        thread.start()
+        try:
+            yield worker
+        finally:
+            ended.set()
+            thread.join()

@@ -1,0 +1,221 @@
+"""Lines that break, disks that fail, processes that die, and servers that are somebody else's."""
+
+import hashlib
+import random
+import shutil
+import socket
+import threading
+from contextlib import suppress
+from datetime import timedelta
+
+import pytest
+
+from cobasis.errors import CertificateError, RequestError, UnreachableError
+from cobasis.transport import client, server
+from cobasis.transport.certificate import Statement, certificate_at, make_certificate
+from cobasis.transport.inbox import Inbox, Sent
+from faults import FULL, at_call, calls_of, deaths
+from transport.serving import World, free_port
+
+DATA = random.Random(0).randbytes(300_000)  # noqa: S311 -- bytes of a test
+SENT = Sent(party="north", what="1-upload", digest=hashlib.sha256(DATA).hexdigest())
+STEP = 50_000
+
+
+@pytest.fixture
+def fresh(tmp_path, monkeypatch):
+    return World(tmp_path / "fresh", monkeypatch)
+
+
+@pytest.fixture
+def quickly(monkeypatch):
+    """Parts are small, and nobody pauses between tries."""
+    monkeypatch.setattr(client, "_PAUSES", (0.0,) * 5)
+    for module in (client, server):
+        monkeypatch.setattr(module, "PART_BYTES", STEP)
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "sealed").write_bytes(DATA)
+    return tmp_path / "sealed"
+
+
+def arrived(world):
+    path = Inbox(world.lab / "icu.toml").folder / SENT.name
+    found = path.read_bytes() if path.exists() else b""
+    path.unlink(missing_ok=True)
+    return found
+
+
+class Line:
+    """What leads from a port to a server's, and is cut after so many bytes of each connection."""
+
+    def __init__(self, port, *, to, after):
+        self.to, self.after, self.carried, self.cuts = to, after, 0, 0
+        self.listening = socket.create_server(("127.0.0.1", port))
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with suppress(OSError):
+            while True:
+                near, _ = self.listening.accept()
+                far = socket.create_connection(("127.0.0.1", self.to))
+                for ends in ((near, far, self.after()), (far, near, None)):
+                    threading.Thread(target=self.carry, args=ends, daemon=True).start()
+
+    def carry(self, source, target, most):
+        seen = 0
+        with source, target, suppress(OSError):
+            while data := source.recv(8192):
+                seen += len(data)
+                self.carried += 0 if most is None else len(data)
+                if most is not None and seen > most:
+                    self.cuts += 1
+                    break
+                target.sendall(data)
+            for end in (source, target):
+                end.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.usefixtures("quickly")
+def test_what_is_cut_goes_on_and_nothing_is_sent_twice_but_a_part(fresh, file):
+    draw = random.Random(1)  # noqa: S311 -- where a line is cut
+    fresh.worker().step()
+    behind = free_port()
+    line = Line(fresh.port, to=behind, after=lambda: draw.randrange(30_000, 100_000))
+    with fresh.serving(port=behind), line.listening, fresh.remote("north") as remote:
+        for _ in range(20):
+            with suppress(UnreachableError):
+                remote.upload(file, "1-upload")
+                break
+    assert arrived(fresh) == DATA
+    assert line.cuts >= 3
+    # of each cut connection a part at most is lost, and some kilobytes of TLS and fields
+    assert line.carried < len(DATA) + (line.cuts + 1) * (STEP + 12_000)
+
+
+@pytest.mark.usefixtures("quickly")
+def test_two_clients_of_a_party_bring_one_file(world, file):
+    failed = []
+
+    def bring():
+        try:
+            with world.remote("north") as remote:
+                remote.upload(file, "1-upload")
+        except RequestError as error:
+            failed.append(error)
+
+    both = [threading.Thread(target=bring) for _ in range(2)]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join()
+    assert arrived(world) == DATA
+    assert len(failed) < 2
+
+
+def deliver(inbox):
+    """What the server does to the disk for a file in two parts."""
+    half = len(DATA) // 2
+    state = inbox.begin(SENT, length=len(DATA))
+    if not state.whole and state.n_bytes < half:
+        with inbox.grow(SENT, offset=state.n_bytes) as file:
+            file.append(DATA[state.n_bytes : half])
+    state = inbox.state(SENT)
+    if not state.whole:
+        with inbox.grow(SENT, offset=state.n_bytes) as file:
+            file.append(DATA[state.n_bytes :])
+            inbox.finish(SENT, file, digest=None)
+
+
+def test_a_file_is_named_after_it_is_on_the_disk_and_its_name_is_before_anybody_hears(in_memory):
+    inbox = Inbox(in_memory / "icu.toml")
+    made = [name for name, path in calls_of(lambda: deliver(inbox)) if SENT.digest in path.name]
+    folder = [name for name, path in calls_of(lambda: deliver(inbox), counts=lambda *_: True)]
+    assert made[-2:] == ["fsync", "replace"]
+    assert "replace" not in folder  # a second time nothing is written
+    shutil.rmtree(inbox.folder)
+    every = [name for name, _ in calls_of(lambda: deliver(inbox))]
+    assert every[every.index("replace") :][:2] == ["replace", "fsync"]
+    shutil.rmtree(inbox.folder)
+
+
+def test_whenever_the_server_dies_a_file_is_whole_or_goes_on(in_memory):
+    inbox, died = Inbox(in_memory / "icu.toml"), []
+    place = inbox.folder / SENT.name
+    for when, _ in deaths(lambda: deliver(inbox)):
+        died.append(when)
+        assert not place.exists() or place.read_bytes() == DATA, when
+        deliver(inbox)
+        assert place.read_bytes() == DATA, when
+        assert [each for _, each in inbox.waiting()] == [place]
+        shutil.rmtree(inbox.folder)
+    assert len(died) > 8
+    shutil.rmtree(inbox.folder)
+
+
+@pytest.mark.parametrize("number", range(1, 10))
+@pytest.mark.usefixtures("quickly")
+def test_a_disk_that_is_full_is_told_and_the_same_file_comes_later(world, file, number):
+    with world.remote("north") as remote:
+        full = at_call(number, FULL, counts=lambda _, __, path: "inbox" in str(path))
+        with full as clock, suppress(RequestError):
+            remote.upload(file, "1-upload")
+        assert clock.stopped_at is not None
+        remote.upload(file, "1-upload")
+    assert arrived(world) == DATA
+
+
+def test_what_came_otherwise_than_it_was_announced_is_deleted(in_memory):
+    inbox = Inbox(in_memory / "icu.toml")
+    inbox.begin(SENT, length=3)
+    with inbox.grow(SENT, offset=0) as file:
+        file.append(b"abc")
+        with pytest.raises(RequestError, match="It is deleted here"):
+            inbox.finish(SENT, file, digest=None)
+    assert inbox.state(SENT) is None
+
+
+def test_a_server_with_another_certificate_gets_nothing(fresh, tmp_path):
+    """As a proxy's, or an attacker's: what the analyst signed is right, and of another key."""
+    fresh.worker().step()
+    other, key = make_certificate(tmp_path / "other", ["localhost"])
+    with fresh.serving(certificate=other, key=key):
+        with pytest.raises(CertificateError, match="Somebody reads along"):
+            fresh.remote("north")
+        # a proxy whose certificate the company gave is let in, since the analyst has signed
+        with fresh.remote("north", ca=other) as remote:
+            assert remote.fetch("secret", tmp_path / "secret") is False
+    assert not (fresh.lab / "icu.inbox").exists()
+
+
+def test_a_statement_that_is_old_or_somebody_elses_is_none(fresh, monkeypatch):
+    with fresh.serving():
+        with pytest.raises(CertificateError, match="no statement"):
+            fresh.remote("north")
+        monkeypatch.setattr("cobasis.transport.certificate._STATEMENT", timedelta(days=-3))
+        fresh.worker().step()
+        with pytest.raises(CertificateError, match="holds today"):
+            fresh.remote("north")
+        monkeypatch.undo()
+        certificate = certificate_at(fresh.certificate)
+        sign = fresh.identity("south").sign
+        made = Statement.made(certificate, analyst="lab", sign=sign)
+        (fresh.lab / ".server" / "lab.statement").write_text(made.text())
+        with pytest.raises(CertificateError, match="no statement"):
+            fresh.remote("north")
+        (fresh.lab / ".server" / "lab.statement").unlink()
+        fresh.worker().step()
+        fresh.remote("north")
+
+
+@pytest.mark.usefixtures("quickly")
+def test_a_certificate_that_changes_meanwhile_ends_the_command(fresh, tmp_path):
+    fresh.worker().step()
+    other, key = make_certificate(tmp_path / "other", ["localhost"])
+    with fresh.serving():
+        remote = fresh.remote("north")
+    refused = pytest.raises(CertificateError, match="another certificate than when")
+    with fresh.serving(certificate=other, key=key), remote, refused:
+        remote.fetch("news", tmp_path / "news")

@@ -1,0 +1,120 @@
+"""A round over TLS: one command a party, and files by hand beside it."""
+
+import json
+import shutil
+
+import pytest
+
+from cobasis.bundle.transcript import verify_transcript
+from cobasis.cli import options
+from transport.serving import SUMS, World
+
+NAMES = ("north", "south", "east")
+
+
+@pytest.fixture
+def fresh(tmp_path, monkeypatch):
+    return World(tmp_path, monkeypatch)
+
+
+def by_hand(world, name, worker):
+    """Take part with the five commands and a folder, as if there were no server."""
+    folder = world.root / name
+    shutil.copy(world.root / "north" / f"{name}.secret", folder)
+    world.typed(f"sign {name}/icu.toml -o {name}/{name}.sig --yes", by=name)
+    shutil.copy(folder / f"{name}.sig", world.lab)
+    worker.step()
+    return folder
+
+
+def test_parties_by_one_command_and_one_by_files_get_one_model(fresh):
+    with fresh.serving():
+        worker = fresh.worker()
+        east = by_hand(fresh, "east", worker)
+        for name in ("north", "south"):
+            assert "waits for everybody's signature" in fresh.go(name, code=4).output
+            worker.step()
+        shutil.copy(fresh.lab / "icu.sealed.toml", east)
+        told = "send east/icu.toml east/data.csv --yes --signed-by Officer"
+        fresh.typed(told, by="east")
+        fresh.typed("receive lab/icu.toml east/icu.east.1-upload", by="lab")
+        for name in ("north", "south"):
+            done = fresh.go(name, "--wait 0 --signed-by Officer", code=4)
+            assert "waits for" in done.output
+            assert "lab" in done.output
+            worker.step()
+        shutil.copy(fresh.lab / "outbox" / "icu.east.1-return", east)
+        shutil.copy(fresh.lab / "icu.news", east)
+        fresh.typed("accept east/icu.toml", by="east")
+        for name in ("north", "south"):
+            done = fresh.go(name, "--wait 0 --json")
+            told = json.loads(done.stdout)
+            assert (told["command"], told["party"]) == ("go", name)
+    models = {verified(fresh, name) for name in NAMES}
+    assert len(models) == 1
+
+
+def verified(world, name):
+    """The digest of the model that a party has accepted, as its transcript says."""
+    [path] = (world.root / f"home-{name}" / "transcripts" / name).glob("*/transcript.jsonl")
+    [line] = [each for each in verify_transcript(path).entries if each.event == "accepted"]
+    return line.told["model_sha256"]
+
+
+def test_sums_go_round_by_the_same_command(tmp_path, monkeypatch):
+    world = World(tmp_path, monkeypatch, terms=SUMS)
+    signed = "--wait 0 --signed-by Officer"
+    world.worker().step()
+    with world.serving(), world.working():
+        for name in NAMES:
+            world.go(name, signed, code=4)
+        for name in NAMES[:2]:
+            world.go(name, signed, code=4)
+        done = world.go(NAMES[2], "--wait 30 --signed-by Officer")  # the answer comes meanwhile
+        assert "Everything has come back" in done.output
+        for name in NAMES:
+            assert "Everything has come back" in world.go(name).output
+    assert len({verified(world, name) for name in NAMES}) == 1
+
+
+def test_what_the_analyst_refuses_is_told_to_its_party_once_and_may_come_again(fresh):
+    with fresh.serving():
+        worker = fresh.worker()
+        worker.step()
+        fresh.go("north", code=4)
+        [blob] = (fresh.lab / "icu.inbox").glob("north~signature~*")
+        good = blob.read_bytes()
+        blob.write_bytes(good.replace(b'"signature":"', b'"signature":"00'))
+        worker.step()
+        assert "the analyst did not take 'north.sig'" in fresh.go("north", code=3).output
+        assert blob.parent.joinpath(blob.name).exists() is False
+        fresh.go("north", code=4)
+        assert blob.read_bytes() == good
+
+
+def test_go_says_what_it_needs(fresh):
+    plain = fresh.root / "plain.toml"
+    text = (fresh.root / "icu.toml").read_text()
+    plain.write_text(text.replace(fresh.agreement.server, ""))
+    found = fresh.typed("go plain.toml north/data.csv", code=2)
+    assert "names no server" in found.output
+    assert "The analyst's is serve" in fresh.typed("go icu.toml x.csv", by="lab", code=2).output
+    assert "[CB901]" in quick(fresh, "go north/icu.toml north/data.csv --yes", code=4).output
+
+
+def quick(world, words, **options_):
+    """Type a line with nobody at the other end, without the pauses between tries."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cobasis.transport.client._PAUSES", (0.0,))
+        return world.typed(words, **options_)
+
+
+def test_somebody_at_the_terminal_waits_and_is_told_for_whom(fresh, monkeypatch):
+    monkeypatch.setattr(options, "on_terminal", lambda: True)
+    monkeypatch.setattr("cobasis.cli.go._TURN", 0.2)
+    with fresh.serving():
+        worker = fresh.worker()
+        worker.step()
+        monkeypatch.setattr("cobasis.cli.go._FOR_EVER", 0.5)
+        done = fresh.go("north", "", code=4)
+    assert "The round waits for everybody's signature. Ctrl-C ends" in done.output
