@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (2_310, 1_360, 15),
     "analyst_side": (2_420, 1_900, 11),
     "bundle": (2_490, 1_860, 11),
-    "cli": (4_180, 3_180, 24),
+    "cli": (4_290, 3_260, 24),
     "cobasis": (490, 190, 5),
     "disk": (680, 450, 5),
     "estimators": (860, 460, 4),
@@ -36,11 +36,11 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "protocol": (6_270, 4_140, 30),
     "report": (800, 640, 5),
     "tables": (970, 750, 4),
-    "transport": (1_270, 970, 7),
+    "transport": (1_590, 1_190, 9),
     "vault": (1_030, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 35_980,
+    "tests": 36_250,
     "experiments and benchmarks": 11_580,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -1,9 +1,13 @@
 """Pages: links lead somewhere, names exist, words are honest, fragments and papers are complete."""
 
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
+import pytest
 import yaml
 from packaging.requirements import Requirement
 
@@ -187,3 +191,18 @@ def test_the_paper_map_has_every_algorithm_under_its_title_with_module_and_test(
     }
     assert methods <= set(PATH.findall(page))
     assert len(methods) > 5
+
+
+def test_the_unit_that_the_page_shows_is_one(tmp_path):
+    """A unit of systemd, checked by its own tool where there is one."""
+    if (tool := shutil.which("systemd-analyze")) is None:
+        pytest.skip("the tool systemd-analyze is not installed: apt-get install systemd")
+    page = (ROOT / "docs/how-to/serve.md").read_text(encoding="utf-8")
+    [unit] = re.findall(r"```ini\n(.*?)```", page, re.DOTALL)
+    assert "NoNewPrivileges=yes" in unit
+    there = unit.replace("/opt/cobasis/bin/cobasis", sys.executable)
+    (tmp_path / "cobasis.service").write_text(there)
+    done = subprocess.run(
+        [tool, "verify", tmp_path / "cobasis.service"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")

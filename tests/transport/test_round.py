@@ -1,12 +1,12 @@
 """A round over TLS: one command a party, and files by hand beside it."""
 
-import json
 import shutil
 
 import pytest
 
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.cli import options
+from cobasis.cli.answers import GoAnswer
 from transport.serving import SUMS, World
 
 NAMES = ("north", "south", "east")
@@ -48,8 +48,8 @@ def test_parties_by_one_command_and_one_by_files_get_one_model(fresh):
         fresh.typed("accept east/icu.toml", by="east")
         for name in ("north", "south"):
             done = fresh.go(name, "--wait 0 --json")
-            told = json.loads(done.stdout)
-            assert (told["command"], told["party"]) == ("go", name)
+            told = GoAnswer.model_validate_json(done.stdout)
+            assert (told.command, told.party, told.card.exists()) == ("go", name, True)
     models = {verified(fresh, name) for name in NAMES}
     assert len(models) == 1
 

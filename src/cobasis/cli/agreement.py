@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cobasis.cli.answers import AgreementAnswer
     from cobasis.keys.identity import Identity
     from cobasis.party_side.author import Authorship, People
+    from cobasis.transport.invites import Invitations
 
 _PEOPLE = ("parties", "approvers", "analyst")
 _BY_COMMAND = {"parties", "enrolled", "analyst", "commitment"}
@@ -34,6 +35,9 @@ class Enrolment:
     analyst: Annotated[Path | None, Option(help="The analyst's .pub file.")] = None
     approver: Annotated[
         list[str] | None, Option(help="Whose files an officer approves: north=officer.pub; repeat.")
+    ] = None
+    invite: Annotated[
+        list[str] | None, Option(help="A party that comes by a code, over --server; repeat.")
     ] = None
     fingerprint: Annotated[
         list[str] | None, Option(help="Read to you by its owner: 'a17c 0d01 d502 2747'; repeat.")
@@ -145,8 +149,9 @@ def new(
     Example: cobasis agreement new icu.toml *.pub --analyst lab.pub --columns codebook.csv
     """
     from cobasis.bundle.agreement_file import read_draft, read_terms, write_agreement
-    from cobasis.party_side.author import Authorship, People, digest_of, issue, read_people
+    from cobasis.party_side.author import Authorship, digest_of, issue, read_people
     from cobasis.protocol.agreement import missing_fields
+    from cobasis.transport.invites import Invitations
 
     people = read_people(
         enrolment.pubs or [], analyst=enrolment.analyst, approvers=enrolment.approver or ()
@@ -154,34 +159,64 @@ def new(
     if people.aside:
         owner.tell([f"{people.aside} is the analyst's, and is set aside from the parties'."])
     author, edited = Authorship(file, home=owner.folder()), file.exists()
-    words = digest_of(terms.told) if terms.told else ""
-    author.refuse_signed()
-    last = author.last()
-    known = People.of(read_draft(file, text=last.text))
-    if edited:
-        author.refuse_options(words)
-        people = People.of(read_draft(file)).joined(people)
+    words, invited = digest_of(terms.told) if terms.told else "", Invitations(author)
+    author.refuse_change(words)
+    last, (people, known) = author.last(), _gathered(people, invited, enrolment, terms, edited)
     identity = _author(owner, people)
     text = _edited(author, people) if edited else _drawn_up(author, people, terms)
     changed = author.changed(text("")) if edited else ()
     if edited and not changed and author.whole():
+        invited.tell()  # again, if it did not get through
         _show(owner, author, identity, lead="Nothing changed since it was written.")
         return
     owner.tell(f"  {line}" for line in changed)
-    missing = set(missing_fields(read_draft(file, text=text(""))))
-    if not missing - _BY_COMMAND:
+    draft = read_draft(file, text=text(""))
+    if not (missing := set(missing_fields(draft))) - _BY_COMMAND:
         read_terms(file, text=text(""))  # contradictions are found before anybody is asked
     enrolment.compare(people, own=identity, known=known)
-    if identity is None or missing - {"commitment"} or "sums" in read_draft(file, text=text("")):
+    if identity is None or missing - {"commitment"} or "sums" in draft:
         author.keep(replace(last, text=text(""), words=words))
         write_agreement(file, text(""))
     else:
         if edited and last.files:
-            question = "Draw a new secret, and replace every NAME.secret?"
-            consent(question, yes=enrolment.yes, what="the new secret")
+            asked = "Draw a new secret, and replace every NAME.secret?"
+            consent(asked, yes=enrolment.yes, what="the new secret")
         issue(author, text=text, identity=identity, words=words)
+    if edited and not missing_fields(read_draft(file)):
+        invited.tell()
     void = "The secrets are new: what was sent before is of no use. " if last.files else ""
     _show(owner, author, identity, changed=changed, more=void)
+
+
+def _gathered(
+    people: "People",
+    invited: "Invitations",
+    enrolment: Enrolment,
+    terms: Terms,
+    edited: bool,
+) -> "tuple[People, People]":
+    """Return who takes part, and whose key needs no comparing: it was there, or came by a code.
+
+    While somebody is only invited, no party stands in the draft.
+    """
+    from cobasis.bundle.agreement_file import read_draft
+    from cobasis.party_side.author import People
+
+    author = invited.author
+    known = People.of(read_draft(author.path, text=author.last().text))
+    if edited:
+        came = People(parties=tuple(invited.keys()))
+        there = People.of(read_draft(author.path))
+        return there.joined(people).joined(came), known.joined(came)
+    if not enrolment.invite:
+        return people, known
+    if people.analyst is None or not terms.server:
+        raise OptionError(
+            "--invite needs the analyst's key and server, which a code leads to. Give --analyst "
+            "lab.pub and --server https://lab.example as well."
+        )
+    invited.invite(enrolment.invite, server=terms.server, analyst=people.analyst)
+    return replace(people, parties=()), known
 
 
 def _author(owner: Owner, people: "People") -> "Identity | None":
@@ -231,6 +266,7 @@ def _show(
     from cobasis.cli.answers import AgreementAnswer
     from cobasis.party_side.author import People
     from cobasis.protocol.agreement import missing_fields
+    from cobasis.transport.invites import Invitations
 
     path, fields = author.path, read_draft(author.path)
     people, missing = People.of(fields), missing_fields(fields)
@@ -248,6 +284,9 @@ def _show(
         features=[each["name"] for each in features],
         people=people.everybody,
         secrets={each.name: author.secret(each.name) for each in sealed},
+        invited={}
+        if digest
+        else {each.party: each.words() for each in Invitations(author).codes()},
     )
     lead = lead or f"Wrote {path}, of round '{answer.round}'."
     bases = [f"{each['name']}={each['base']}" for each in features if "base" in each]
@@ -263,6 +302,9 @@ def _lines(answer: "AgreementAnswer", *, own: "Identity | None", more: str) -> I
     for each in answer.people:
         you = "  (you)" if own is not None and each.fingerprint == own.public.fingerprint else ""
         yield f"  {each.role:<8} {each.name:<20} {each.fingerprint}{you}"
+    if answer.invited:
+        yield from _invited(answer)
+        return
     if answer.digest is None:
         if gaps := [each for each in answer.missing if each not in _BY_COMMAND]:
             yield from wrapped(f"To be filled by hand: {', '.join(gaps)}.")
@@ -281,3 +323,16 @@ def _lines(answer: "AgreementAnswer", *, own: "Identity | None", more: str) -> I
         send += ", and to each party its own .secret file"
     yield from wrapped(f"{send}.")
     yield f"Next, everybody: cobasis sign {name}"
+
+
+def _invited(answer: "AgreementAnswer") -> Iterator[str]:
+    """Yield the codes, and what is to be done with them."""
+    from cobasis.bundle.agreement_file import stem_of
+    from cobasis.transport.mailbox import INVITES
+
+    yield "Give each party its code, over a channel of your own. It is good once, for 14 days:"
+    for name, code in answer.invited.items():
+        yield f"  {name}: cobasis go {code} DATA"
+    listed_in = f"{stem_of(answer.path)}{INVITES}"
+    yield from wrapped(f"Give {listed_in} to the analyst, who puts it into the folder it serves.")
+    yield f"Next, when they have typed that: cobasis agreement new {answer.path} YOURS.pub"

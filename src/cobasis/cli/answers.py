@@ -195,6 +195,7 @@ class AgreementAnswer(Answer):
     features: list[str] = Field(description="Columns that are features.")
     people: list[PersonAnswer]
     secrets: dict[str, Path] = Field(description="The sealed secret of each party.")
+    invited: dict[str, str] = Field(description="One-use codes of parties that have not come.")
 
 
 class SignAnswer(PersonAnswer, Answer):

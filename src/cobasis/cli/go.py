@@ -1,7 +1,7 @@
 """``cobasis go``: a party's whole round by one command, over HTTPS."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import unwrap
 from itertools import takewhile
 from pathlib import Path
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement
     from cobasis.protocol.exchanges import Exchange
     from cobasis.transport.client import Remote
+    from cobasis.transport.invites import Code
 
 _FOR_EVER, _TURN = 10 * 365 * 24 * 3600, 25
 
@@ -36,7 +37,7 @@ def go(
     asked: Asked,
     words: Annotated[
         list[Path] | None,
-        Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet."),
+        Argument(metavar="[AGREEMENT|CODE] DATA", help="The party's table, CSV or Parquet."),
     ] = None,
     wait: Annotated[
         int | None, Option(help="Seconds to wait for others; else on a terminal, and not else.")
@@ -50,26 +51,63 @@ def go(
 
     It signs, sends and accepts as the commands of these names do, with their questions, and waits
     for others. Ended at any moment, the same command goes on; with nobody to ask it stops where
-    others' files are missing, with exit code 4.
+    others' files are missing, with exit code 4. An author's CODE brings the agreement, and makes
+    a key where there is none.
 
     Example: cobasis go icu.toml data.csv
     """
     from cobasis.cli.answers import GoAnswer
     from cobasis.transport.client import Remote
+    from cobasis.transport.invites import PREFIX, Code
 
+    [first, *more] = words or [Path()]
+    code = Code.of_words(str(first)) if str(first).startswith(PREFIX) else None
+    new = code is not None and not owner.key(code.party).exists()
+    inner = _Inner(**{**vars(owner), "known": owner.passphrase(new=new)})
+    seconds: float = (_FOR_EVER if options.on_terminal() else 0) if wait is None else wait
+    if code is not None:
+        words = [_invited(inner, code, seconds=seconds, ca=tls_ca), *more]
     path, rest = agreed(words)
     data = the_one(rest, what="a table, CSV or Parquet")
     agreement, name = _served(owner, path)
-    inner = _Inner(as_json=owner.as_json, home=owner.home, name=name, known=owner.passphrase())
-    seconds = (_FOR_EVER if options.on_terminal() else 0) if wait is None else wait
-    more: Any = {"path": path, "data": data, "seconds": seconds, "public_rows": public_rows}
+    inner = replace(inner, name=name)
+    told: Any = {"path": path, "data": data, "seconds": seconds, "public_rows": public_rows}
     with Remote(agreement, name=name, sign=inner.identity(name).sign, ca=tls_ca) as remote:
-        trip = Trip(owner=inner, asked=asked, remote=remote, **more)
+        trip = Trip(owner=inner, asked=asked, remote=remote, **told)
         while trip.step():
             pass
     card, (command, _) = trip.beside(f"{name}.card.html"), next_step(standing(inner, path))
     lines = ["Everything has come back.", f"Who and what made it: {card}", f"Next: {command}"]
     owner.say(GoAnswer.of(agreement, command="go", party=name, card=card), lines)
+
+
+def _invited(owner: "_Inner", code: "Code", *, seconds: float, ca: Path | None) -> Path:
+    """Answer an invitation with a key, made where there is none; return the agreement's file."""
+    from cobasis.keys.identity import Identity, save_identity
+    from cobasis.transport.invites import take_agreement
+
+    key, path, until = owner.key(code.party), Path(f"{code.stem}.toml"), time.monotonic() + seconds
+    if path.exists() and key.exists():
+        return path
+    if not key.exists():
+        save_identity(Identity.new(code.party), key, passphrase=owner.known)
+        owner.tell([f"Made {key}: keep a copy of it, and of its passphrase, apart."])
+    public = owner.identity(code.party).public
+    with code.line(ca=ca) as post:
+        post.bring("key", public.text().encode())
+        owner.tell([f"Your key is at the server. Its fingerprint: {public.fingerprint}"])
+        while (text := post.fetch("agreement", seconds=_left(until))) is None:
+            if time.monotonic() >= until:
+                raise WaitingError(
+                    "the agreement is not there yet: its author finishes it when everybody's key "
+                    "has come. Nothing is lost: the same command goes on."
+                )
+    return take_agreement(code, text, folder=Path())
+
+
+def _left(until: float) -> float:
+    """Return for how long to ask at a time."""
+    return max(0, min(_TURN, until - time.monotonic()))
 
 
 def _served(owner: Owner, path: Path) -> "tuple[Agreement, str]":
@@ -207,7 +245,7 @@ class Trip:
         """Bring a file, then wait for something; WaitingError once there is no more time."""
         until = time.monotonic() + self.seconds
         self._bring(brought)
-        while not arrived(max(0, min(_TURN, until - time.monotonic()))):
+        while not arrived(_left(until)):
             self._bring(brought)  # it is there, unless the worker has refused it meanwhile
             found = standing(self.owner, self.path)
             others = listed(name for name in found.waits_for if name != found.name)

@@ -2,12 +2,14 @@
 
 import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import Annotated, Literal
 
 from typer import Argument, Option
@@ -36,6 +38,7 @@ def serve(
     only: Annotated[
         Literal["web", "worker"] | None, Option(help="One half, where they run apart.")
     ] = None,
+    beside: Annotated[bool, Option("--beside", hidden=True)] = False,
 ) -> None:
     """Serve all rounds in a folder whose agreement names a server, until Ctrl-C.
 
@@ -57,7 +60,7 @@ def serve(
         hosts = ["localhost", socket.gethostname()]
         certificate, certificate_key = make_certificate(folder / STATEMENTS, hosts)
     if only == "web":
-        _web(folder, listen, certificate, certificate_key)
+        _web(folder, listen, certificate, certificate_key, beside=beside)
         return
     from cobasis.transport.worker import Worker
 
@@ -80,16 +83,23 @@ def _apart(*words: Path | str) -> Iterator["subprocess.Popen[bytes]"]:
     """
     known = {name: os.environ.get(name) for name in ("PATH", "PYTHONPATH", "LANG", "TMPDIR")}
     bare = {name: each for name, each in known.items() if each is not None}
-    line = [sys.executable, "-m", "cobasis", "serve", "--only", "web", *map(str, words)]
-    with subprocess.Popen(line, env=bare, stdin=subprocess.DEVNULL) as web:  # noqa: S603 -- ours
+    line = [sys.executable, "-m", "cobasis", "serve", "--only", "web", "--beside"]
+    line += map(str, words)
+    with subprocess.Popen(line, env=bare, stdin=subprocess.PIPE) as web:  # noqa: S603 -- ours
         try:
             yield web
         finally:
             web.terminate()
 
 
-def _web(folder: Path, listen: str, certificate: Path, key: Path) -> None:
-    """Answer requests until the process is ended."""
+def _end_with_worker() -> None:
+    """End this process once the worker's has, however that ended: the pipe between them closes."""
+    sys.stdin.buffer.read()
+    signal.raise_signal(signal.SIGTERM)
+
+
+def _web(folder: Path, listen: str, certificate: Path, key: Path, *, beside: bool) -> None:
+    """Answer requests until the process is ended; beside a worker, also when that one is."""
     from cobasis.models import needing
 
     host, _, port = listen.rpartition(":")
@@ -99,6 +109,8 @@ def _web(folder: Path, listen: str, certificate: Path, key: Path) -> None:
         import uvicorn
 
         from cobasis.transport.server import Server
+    if beside:
+        Thread(target=_end_with_worker, daemon=True).start()
     uvicorn.run(
         Server(folder).app(),
         host=host.strip("[]"),

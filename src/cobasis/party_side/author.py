@@ -203,10 +203,12 @@ class Authorship:
         # the commitment is new each time, and says nothing
         return tuple(each for each in lines if each[0] in "+-" and "commitment" not in each)
 
-    def refuse_options(self, words: str) -> None:
-        """Raise OptionError for a digest of words other than those that the file was written by."""
+    def refuse_change(self, words: str) -> None:
+        """Raise where somebody has signed, or for a digest of other words than wrote the file."""
+        self.refuse_signed()
         last = self.last()
-        if words and (last.words, last.text) != (words, text_of(self.path)):
+        known = not self.path.exists() or (last.words, last.text) == (words, text_of(self.path))
+        if words and not known:
             raise OptionError(
                 f"'{self.path}' exists, and options describe a new agreement. Edit the file, and "
                 f"type 'cobasis agreement new {self.path}' without options, or choose another name."

@@ -1,4 +1,4 @@
-"""A round's inbox at the server: files whose names say who sent them, what they are, and which.
+"""The rounds of a served folder, and their inboxes: files whose names say what they are.
 
 There is no index beside them. ``north~1-upload~<sha256>~<bytes>.part`` is on its way, and as long
 as what has come of it; without the end it is whole and waits for the worker; ``.json`` is what the
@@ -6,27 +6,33 @@ worker said of it. So nothing can disagree with the files, or has to be made ane
 """
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cobasis.bundle.agreement_file import stem_of
+from cobasis.bundle.agreement_file import read_agreement, sealed_path, stem_of
 from cobasis.disk.whole import (
     PART,
     GrowingFile,
+    Stamp,
     file_digest,
     make_folder,
     opened,
     remove_tree,
     require_room,
+    stamp_of,
     write_whole,
 )
-from cobasis.errors import RequestError
+from cobasis.errors import CobasisError, RequestError
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.exchanges import exchanges
 from cobasis.strict_json import canonical_json
-from cobasis.transport.wire import MOST_BYTES, SMALL_BYTES
+from cobasis.transport.wire import MOST_BYTES, SMALL_BYTES, nobody
+
+LOG = logging.getLogger("cobasis.server")
 
 SECRET = "secret."  # noqa: S105 -- a name's beginning
 """Begins the name of a consortium secret that is sealed to a party and waits for it."""
@@ -193,3 +199,65 @@ class Inbox:
 def _length(part: Path) -> int:
     """Read from a file's name how long it will be."""
     return int(part.name.removesuffix(PART).rpartition(_JOINT)[2])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """A round that lies in the folder, and who may come."""
+
+    path: Path
+    agreement: Agreement
+    people: dict[str, PublicIdentity] = field(repr=False)
+
+    def out(self, what: str, *, party: str) -> Path | None:
+        """Return where that stands which a party may have; RequestError for anything else."""
+        stem, inbox = stem_of(self.path), Inbox(self.path)
+        if what in {f"{each.number}-{each.reply}" for each in exchanges(self.agreement)}:
+            return self.path.parent / OUTBOX / f"{stem}.{party}.{what}"
+        places: dict[str, Callable[[], Path | None]] = {
+            "agreement": lambda: sealed_path(self.path),
+            "news": lambda: self.path.with_name(f"{stem}.news"),
+            "secret": lambda: inbox.secret(party),
+        }
+        if what not in places:
+            raise RequestError(f"'{what[:100]}' is nothing that a party gets here.", status=404)
+        return places[what]()
+
+
+class Rounds:
+    """The rounds of a folder, by the digest of their agreements; read again where files change."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._looked: dict[Path, Stamp] = {}
+        self._found: dict[str, Served] = {}
+
+    def find(self, digest: str) -> Served:
+        """Return a round; RequestError where there is none."""
+        paths = [each for each in sorted(self.folder.glob("*.toml")) if not _is_sealed(each)]
+        looked = {path: stamp_of(path) for path in paths}
+        if looked != self._looked:
+            self._looked, self._found = looked, dict(self._read(paths))
+        if digest not in self._found:
+            raise nobody()
+        return self._found[digest]
+
+    def _read(self, paths: list[Path]) -> "list[tuple[str, Served]]":
+        found = []
+        for path in paths:
+            try:
+                agreement = read_agreement(path).agreement
+            except CobasisError as error:
+                LOG.warning(
+                    json.dumps({"event": "no agreement", "file": path.name, "why": error.code})
+                )
+                continue
+            if agreement.server:
+                people = {each.name: each for each in agreement.enrolled}
+                served = Served(path=path, agreement=agreement, people=people)
+                found.append((agreement.digest().hex(), served))
+        return found
+
+
+def _is_sealed(path: Path) -> bool:
+    return path.name == sealed_path(path.with_name(f"{stem_of(path)}.toml")).name

@@ -7,7 +7,6 @@ it says of files it reads off their names (`cobasis.transport.inbox`).
 import asyncio
 import hashlib
 import json
-import logging
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -24,21 +23,20 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from cobasis.bundle.agreement_file import read_agreement, sealed_path, stem_of
 from cobasis.disk.whole import GrowingFile, Stamp, file_digest, stamp_of
 from cobasis.errors import ClockError, CobasisError, DiskError, RequestError
-from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.enrolment import PublicIdentity
-from cobasis.protocol.exchanges import exchanges
 from cobasis.transport.inbox import (
-    OUTBOX,
+    LOG,
     STATEMENT,
     STATEMENTS,
     Inbox,
+    Rounds,
     Sent,
+    Served,
     State,
     most_bytes,
 )
+from cobasis.transport.mailbox import SLOTS, Mailbox
 from cobasis.transport.wire import (
     FILE,
     PART_BYTES,
@@ -53,73 +51,10 @@ from cobasis.transport.wire import (
     whole_number,
 )
 
-LOG = logging.getLogger("cobasis.server")
 _LOOK_SECONDS = 0.2
 _LONG = re.compile("wait=([0-9]{1,3})")
 
 Handler = Callable[[Any, Request], Awaitable[Response]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Served:
-    """A round that lies in the folder, and who may come."""
-
-    path: Path
-    agreement: Agreement
-    people: dict[str, PublicIdentity] = field(repr=False)
-
-    def out(self, what: str, *, party: str) -> Path | None:
-        """Return where that stands which a party may have; RequestError for anything else."""
-        stem, inbox = stem_of(self.path), Inbox(self.path)
-        if what in {f"{each.number}-{each.reply}" for each in exchanges(self.agreement)}:
-            return self.path.parent / OUTBOX / f"{stem}.{party}.{what}"
-        places: dict[str, Callable[[], Path | None]] = {
-            "agreement": lambda: sealed_path(self.path),
-            "news": lambda: self.path.with_name(f"{stem}.news"),
-            "secret": lambda: inbox.secret(party),
-        }
-        if what not in places:
-            raise RequestError(f"'{what[:100]}' is nothing that a party gets here.", status=404)
-        return places[what]()
-
-
-class Rounds:
-    """The rounds of a folder, by the digest of their agreements; read again where files change."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._looked: dict[Path, Stamp] = {}
-        self._found: dict[str, Served] = {}
-
-    def find(self, digest: str) -> Served:
-        """Return a round; RequestError where there is none."""
-        paths = [each for each in sorted(self.folder.glob("*.toml")) if not _is_sealed(each)]
-        looked = {path: stamp_of(path) for path in paths}
-        if looked != self._looked:
-            self._looked, self._found = looked, dict(self._read(paths))
-        if digest not in self._found:
-            raise nobody()
-        return self._found[digest]
-
-    def _read(self, paths: list[Path]) -> "list[tuple[str, Served]]":
-        found = []
-        for path in paths:
-            try:
-                agreement = read_agreement(path).agreement
-            except CobasisError as error:
-                LOG.warning(
-                    json.dumps({"event": "no agreement", "file": path.name, "why": error.code})
-                )
-                continue
-            if agreement.server:
-                people = {each.name: each for each in agreement.enrolled}
-                served = Served(path=path, agreement=agreement, people=people)
-                found.append((agreement.digest().hex(), served))
-        return found
-
-
-def _is_sealed(path: Path) -> bool:
-    return path.name == sealed_path(path.with_name(f"{stem_of(path)}.toml")).name
 
 
 @dataclass(eq=False)
@@ -190,6 +125,7 @@ class Server:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.rounds = Rounds(folder)
+        self._mailbox = Mailbox(folder)
         self._turns: dict[Sent, _Turn] = {}
         self._digests: dict[Path, tuple[Stamp, str]] = {}
 
@@ -201,6 +137,7 @@ class Server:
             routes=[
                 Route("/healthz", self.health, methods=["GET"]),
                 Route(WELL_KNOWN, self.statements, methods=["GET"]),
+                Route("/invites/{address}/{slot}", self.pass_on, methods=["POST", "GET"]),
                 Route(file, self.begin, methods=["POST"]),
                 Route(file, self.fetch, methods=["GET"]),
                 Route(f"{file}/{{digest}}", self.upload, methods=methods),
@@ -260,17 +197,36 @@ class Server:
     async def fetch(self, request: Request) -> Response:
         """Give a party what it may have, once it is there and another one than it has."""
         visit = await self._visit(request)
+        return await self._when(request, lambda: visit.round.out(visit.what, party=visit.party))
+
+    @answering
+    async def pass_on(self, request: Request) -> Response:
+        """Pass on what somebody who is invited brings, or waits for; each slot is taken once."""
+        address, slot = request.path_params["address"], request.path_params["slot"]
+        place = await run_sync(self._mailbox.place, address, slot)
+        if request.method == "GET":
+            return await self._when(request, lambda: place if place.exists() else None)
+        self._mailbox.refuse_haste(address)
+        data, most = bytearray(), SLOTS[slot]
+        async for piece in request.stream():
+            data += piece
+            if len(data) > most:
+                raise RequestError(f"more than the {most:,} bytes of a {slot} came.", status=413)
+        await run_sync(lambda: self._mailbox.put(address, slot, data=bytes(data)))
+        return Response(status_code=201)
+
+    async def _when(self, request: Request, find: Callable[[], Path | None]) -> Response:
+        """Give a file out, or wait for as long as is asked until there is another one."""
         asked = _LONG.fullmatch(request.headers.get("prefer", ""))
         until = time.monotonic() + min(int(asked[1]) if asked else 0, WAIT_SECONDS)
         known = request.headers.get("if-none-match", "")
         while True:
-            path = await run_sync(lambda: visit.round.out(visit.what, party=visit.party))
-            tag = None if path is None else await run_sync(self._tag, path)
+            path = await run_sync(find)
+            tag = "" if path is None else await run_sync(self._tag, path)
             if path is not None and tag and tag != known:
                 return FileResponse(path, media_type=FILE, headers={"etag": tag})
             if time.monotonic() >= until or await request.is_disconnected():
-                status = 304 if tag else 202
-                return Response(status_code=status, headers={"retry-after": "5"})
+                return Response(status_code=304 if tag else 202, headers={"retry-after": "5"})
             await asyncio.sleep(_LOOK_SECONDS)
 
     def _tag(self, path: Path) -> str:

@@ -1,0 +1,167 @@
+"""Invitations, by who writes an agreement and who takes one: codes, keys, and the agreement."""
+
+import base64
+import json
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import Field
+
+from cobasis.bundle.agreement_file import read_agreement, stem_of
+from cobasis.disk.whole import make_folder, opened, write_whole
+from cobasis.errors import AgreementError, DiskError, IdentityError, OptionError, WaitingError
+from cobasis.party_side.author import Authorship
+from cobasis.protocol.agreement import moment_text
+from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, is_identity_name
+from cobasis.transport.client import Line
+from cobasis.transport.mailbox import INVITES, Invites, Slot, address_of, data_in, vouched
+
+PREFIX = "cobasis-invite-"
+_TOKEN_BYTES, _DAYS = 16, 14
+
+
+class Code(OneLine):
+    """What an author gives to a party: where to go, whom to believe there, and the token."""
+
+    form = "cobasis/code/1"
+    what = "invitation's code"
+    ask = "Ask the agreement's author for the code that 'cobasis agreement new --invite' prints."
+
+    party: IdentityName
+    stem: Annotated[str, Field(pattern="^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$")]
+    server: Annotated[str, Field(max_length=200)]
+    analyst: str  # the public identity's text, whole
+    token: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+
+    @property
+    def who(self) -> PublicIdentity:
+        """The analyst, whose key signs for the server."""
+        return PublicIdentity.from_text(self.analyst)
+
+    def words(self) -> str:
+        """Return the code as one word to be copied."""
+        return PREFIX + base64.urlsafe_b64encode(self.text().encode()).decode().rstrip("=")
+
+    @classmethod
+    def of_words(cls, said: str) -> Self:
+        """Read a code; AgreementError where a part of it is missing."""
+        packed = said.removeprefix(PREFIX)
+        with suppress(ValueError):
+            text = base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)).decode()
+            return cls.from_text(text)
+        raise AgreementError(f"this code is cut, or changed. {cls.ask} Copy all of it.")
+
+    def line(self, *, ca: Path | None = None) -> "Post":
+        """Return the way to this invitation's place at the server."""
+        return Post(self, ca=ca)
+
+
+class Post(Line):
+    """What passes under one invitation."""
+
+    def __init__(self, code: Code, *, ca: Path | None) -> None:
+        super().__init__(code.server, analyst=code.who, ca=ca)
+        self._token = bytes.fromhex(code.token)
+        self._place = f"{code.server}/invites/{address_of(self._token)}"
+
+    def bring(self, slot: Slot, data: bytes) -> None:
+        """Leave something for the other one; the same may be brought again."""
+        self.ask("POST", f"{self._place}/{slot}", content=vouched(self._token, data, slot=slot))
+
+    def fetch(self, slot: Slot, *, seconds: float = 0) -> bytes | None:
+        """Return what the other one has left; None where it has not come after some seconds."""
+        fields = {"prefer": f"wait={round(seconds)}"}
+        found = self.ask("GET", f"{self._place}/{slot}", fields=fields)
+        return data_in(self._token, found.content, slot=slot) if found.status_code == 200 else None  # noqa: PLR2004
+
+
+@dataclass(frozen=True)
+class Invitations:
+    """Whom the author of an agreement has invited; the codes stay in the author's home."""
+
+    author: Authorship
+
+    @property
+    def _path(self) -> Path:
+        return self.author.folder / "invited.json"
+
+    def codes(self) -> tuple[Code, ...]:
+        """Return the codes that were made."""
+        if not self._path.exists():
+            return ()
+        with opened(self._path) as (file, _):
+            return tuple(Code.of_words(each) for each in json.loads(file.readall() or b"[]"))
+
+    def invite(self, names: Iterable[str], *, server: str, analyst: PublicIdentity) -> Path:
+        """Make a code for each name; return the file that the analyst's server has to have."""
+        stem, made = stem_of(self.author.path), []
+        for name in dict.fromkeys(names):
+            if not is_identity_name(name):
+                raise IdentityError(
+                    f"--invite {name[:100]!r} is no party's name. Give a short one."
+                )
+            token = secrets.token_hex(_TOKEN_BYTES)
+            told = {"party": name, "stem": stem, "server": server, "token": token}
+            made.append(Code(**told, analyst=analyst.text()))
+        make_folder(self.author.folder)
+        write_whole(self._path, json.dumps([each.words() for each in made]).encode())
+        until = moment_text(datetime.now(UTC) + timedelta(days=_DAYS))
+        hashes = [address_of(bytes.fromhex(each.token)) for each in made]
+        listed = self.author.path.with_name(f"{stem}{INVITES}")
+        write_whole(listed, Invites(hashes=hashes, until=until).text().encode(), mode=0o644)
+        return listed
+
+    def keys(self) -> Iterator[PublicIdentity]:
+        """Yield who came; WaitingError while somebody has not."""
+        away = []
+        for code in self.codes():
+            with code.line() as post:
+                told = post.fetch("key")
+            if told is None:
+                away.append(code.party)
+                continue
+            who = PublicIdentity.from_text(told.decode())
+            if (who.name, who.role) != (code.party, "party"):
+                raise IdentityError(
+                    f"under the invitation of '{code.party}' came the key of '{who.name}', made "
+                    f"for a {who.role}. Ask '{code.party}' what happened, and invite it again."
+                )
+            yield who
+        if away:
+            raise WaitingError(
+                f"{', '.join(away)} did not come with a key yet. Nothing changed; type the same "
+                "command again later."
+            )
+
+    def tell(self) -> None:
+        """Bring the agreement to everybody who was invited."""
+        with opened(self.author.path) as (file, _):
+            text = file.readall() or b""
+        for code in self.codes():
+            with code.line() as post:
+                post.bring("agreement", text)
+
+
+def take_agreement(code: Code, text: bytes, *, folder: Path) -> Path:
+    """Keep the agreement that an invitation brought, where no other stands under its name."""
+    path = folder / f"{code.stem}.toml"
+    if path.exists():
+        with opened(path) as (file, _):
+            if file.readall() == text:
+                return path
+        raise DiskError(
+            f"'{path}' is in the way: it is another text than the invitation's agreement. Move it "
+            "away, or type this in another folder."
+        )
+    agreement = read_agreement(path, text=text.decode()).agreement
+    if agreement.server != code.server or agreement.analyst != code.who:
+        raise OptionError(
+            "the agreement names another server or analyst than the invitation did. Ask its author."
+        )
+    write_whole(path, text, mode=0o644)
+    return path

@@ -1,0 +1,146 @@
+"""Parties that come by a code: what passes the server, which must not be trusted with it."""
+
+import re
+
+import pytest
+
+from cli.round_by_commands import Typed, write_table
+from cobasis.errors import RequestError
+from cobasis.keys.identity import Identity
+from cobasis.transport.certificate import make_certificate
+from cobasis.transport.invites import Code
+from cobasis.transport.mailbox import address_of, vouched
+from transport.serving import World, free_port
+
+TERMS = (
+    "--columns public.csv --i-may-publish --label sick --id patient --purpose study "
+    "--task classification --retention-days 30 --model ridge --n-components 3 --minimum-parties 2"
+)
+INVITED = ("south", "east")
+
+
+class Meeting(World):
+    """An author, an analyst who serves, and two parties of whom nobody has anything yet."""
+
+    def __init__(self, root, monkeypatch):
+        self.root, self.port, self.lab = root, free_port(), root / "lab"
+        for name in ("north", *INVITED, "lab"):
+            (root / name).mkdir(parents=True)
+        self.typed = Typed(root, monkeypatch)
+        self.typed("key new north", by="north")
+        self.typed("key new lab --analyst", by="lab")
+        for seed, name in enumerate(("public", "north", *INVITED)):
+            write_table(root / f"{name}.csv", seed=seed)
+        asked = " ".join(f"--invite {name}" for name in INVITED)
+        server = f"--analyst lab.pub --server https://localhost:{self.port} --yes"
+        self.said = self.typed.json(f"agreement new icu.toml {server} {asked} {TERMS}")
+        (root / "icu.invites").rename(self.lab / "icu.invites")
+        self.monkeypatch = monkeypatch
+        self.certificate, self.key = make_certificate(self.lab / ".server", ["localhost"])
+
+    def come(self, name, more="--wait 0", **options):
+        """Type the one command in a folder of one's own."""
+        self.monkeypatch.chdir(self.root / name)
+        try:
+            return self.typed(
+                f"go {self.said['invited'][name]} ../{name}.csv --yes --signed-by O {more}",
+                by=name,
+                **options,
+            )
+        finally:
+            self.monkeypatch.chdir(self.root)
+
+    def author(self, **options):
+        return self.typed("agreement new icu.toml north.pub --yes", **options)
+
+
+@pytest.fixture
+def meeting(tmp_path, monkeypatch):
+    made = Meeting(tmp_path, monkeypatch)
+    made.worker().step()
+    return made
+
+
+def test_with_a_code_a_party_types_one_command_from_nothing_to_the_model(meeting):
+    with meeting.serving(), meeting.working():
+        assert "south, east did not come" in meeting.author(code=4).output
+        for name in INVITED:
+            found = meeting.come(name, code=4).output
+            assert re.search("Its fingerprint: [0-9a-f ]{19}", found)
+            assert "the agreement is not there yet" in found
+        assert "Nothing changed since" not in meeting.author().output
+        assert "Nothing changed since" in meeting.author().output  # and brings it once more
+        (meeting.lab / "icu.toml").write_bytes((meeting.root / "icu.toml").read_bytes())
+        meeting.typed("sign lab/icu.toml -o lab/lab.sig --yes", by="lab")
+        north = "go icu.toml north.csv --yes --signed-by O --wait 0"
+        meeting.typed(north, code=4)  # the author signs, and brings the secrets
+        meeting.come("south", code=4)
+        meeting.come("east", code=4)
+        meeting.typed(north, code=4)
+        meeting.come("south", code=4)
+        assert "Everything has come back" in meeting.come("east", "--wait 30").output
+        assert "Everything has come back" in meeting.typed(north).output
+
+
+def test_a_key_that_the_server_puts_in_is_noticed_and_no_secret_is_sealed_to_it(meeting):
+    code = Code.of_words(meeting.said["invited"]["south"])
+    token, false = bytes.fromhex(code.token), Identity.new("south")
+    place = meeting.lab / ".server" / "mail" / f"{address_of(token)}.key"
+    with meeting.serving():
+        for name in INVITED:
+            meeting.come(name, code=4)
+        # whoever has the server knows the token's hash, and not the token
+        place.write_bytes(
+            vouched(address_of(token).encode(), false.public.text().encode(), slot="key")
+        )
+        assert "[CB802]" in meeting.author(code=3).output
+        assert not [*meeting.root.glob("*.secret")]
+
+
+def test_an_agreement_that_the_server_puts_in_is_not_taken(meeting):
+    code = Code.of_words(meeting.said["invited"]["south"])
+    place = meeting.lab / ".server" / "mail" / f"{address_of(bytes.fromhex(code.token))}.agreement"
+    with meeting.serving():
+        meeting.come("south", code=4)
+        place.write_bytes(vouched(bytes(16), b"round_id = 1", slot="agreement"))
+        assert "[CB802]" in meeting.come("south", code=3).output
+    assert not (meeting.root / "south" / "icu.toml").exists()
+
+
+def test_what_an_invitation_takes(meeting, monkeypatch):
+    monkeypatch.setattr("cobasis.transport.client._PAUSES", (0.0,))
+    code = Code.of_words(meeting.said["invited"]["south"])
+    stranger = Code(**{**code.model_dump(), "token": "00" * 16})
+    with meeting.serving():
+        with stranger.line() as post:
+            for slot in ("key", "agreement"):
+                with pytest.raises(RequestError, match="no such round"):
+                    post.fetch(slot)
+        with code.line() as post:
+            with pytest.raises(RequestError, match=r"65,536 bytes of a key"):
+                post.bring("key", bytes(2**16))
+            post.bring("key", b"first")
+            post.bring("key", b"first")
+            with pytest.raises(RequestError, match="is there, and is another"):
+                post.bring("key", b"second")
+            for _ in range(6):  # and four above
+                post.bring("key", b"first")
+            with pytest.raises(RequestError, match="ten times in a minute"):
+                post.bring("key", b"first")
+            assert post.fetch("key") == b"first"
+            listed = meeting.lab / "icu.invites"
+            listed.write_text(re.sub('"until":"....', '"until":"2020', listed.read_text()))
+            with pytest.raises(RequestError, match="no such round"):
+                post.fetch("key")
+
+
+def test_a_code_that_is_cut_is_refused_with_words(meeting):
+    code = meeting.said["invited"]["south"]
+    for wrong in (code[:-5], code[:20], code[:30] + "A" + code[31:]):
+        found = meeting.typed(f"go {wrong} south.csv", by="south", code=2)
+        assert "this code is cut" in found.output
+
+
+def test_an_invitation_needs_a_server_and_the_analyst(meeting):
+    found = meeting.typed(f"agreement new x.toml --invite west --yes {TERMS}", code=2)
+    assert "--invite needs" in found.output
