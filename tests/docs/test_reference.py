@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+import yaml
 from typer.main import get_command
 
 import cobasis
@@ -16,6 +17,8 @@ from cobasis.algorithms.bases import BASES
 from cobasis.cli.main import app
 from cobasis.features.problems import Doubt, Problem
 from cobasis.protocol.agreement import Agreement
+from cobasis.transport.server import Server
+from cobasis.transport.wire import FIELDS
 
 DOCS = Path(__file__).parents[2] / "docs"
 REFERENCE = DOCS / "reference"
@@ -127,3 +130,17 @@ def test_the_index_lists_every_code_with_class_exit_code_and_meaning():
         (code, kind.__name__, str(getattr(kind, "exit_code", "-")), kind.__doc__.splitlines()[0])
         for code, kind in sorted(CODES.items())
     ]
+
+
+def test_the_file_for_programs_has_the_servers_routes_methods_and_limits():
+    found = yaml.safe_load((REFERENCE / "https.openapi.yaml").read_text(encoding="utf-8"))["paths"]
+    told = {path: {each.upper() for each in ways} - {"PARAMETERS"} for path, ways in found.items()}
+    served = {}
+    for each in Server(Path()).app().routes:
+        served.setdefault(each.path, set()).update(each.methods)
+    # HEAD comes with GET by itself, and says something of its own of an upload alone
+    assert {path: ways - {"HEAD"} for path, ways in served.items()} == {
+        path: ways - {"HEAD"} for path, ways in told.items()
+    }
+    page = (REFERENCE / "https.md").read_text(encoding="utf-8")
+    assert {each for each in FIELDS if f"`{each}`" not in page} == set()

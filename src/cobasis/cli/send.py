@@ -59,9 +59,10 @@ class Asked(Mapped):
             return None
         return Forced(reason=self.override_reason, by=tuple(self.override_by or ()))
 
-    def consent(self) -> None:
-        """Ask whether the file may be made."""
-        consent("Make the sealed file?", yes=self.yes, what="the sealed file")
+    def consent(self, approved: bool) -> None:
+        """Ask whether the file may be made; with nobody here, an officer's approval answers."""
+        answered = self.yes or (approved and not options.on_terminal())
+        consent("Make the sealed file?", yes=answered, what="the sealed file")
 
     def about_columns(self, owner: Owner, session: "PartySession", found: "Findings") -> bool:
         """Ask whether columns that look unlike the agreement are right; whether some are mapped."""

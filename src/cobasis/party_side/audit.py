@@ -235,12 +235,12 @@ def approve(
     signed_by: Iterable[str],
     given: Iterable[Approval] = (),
     override: Forced | None = None,
-    ask: Callable[[], object] = lambda: None,
+    ask: Callable[[bool], object] = lambda _: None,
 ) -> dict[str, object]:
     """Let an upload leave; keep the report, and write down who answers for it.
 
     Raises AuditBlockedError, AuditUnsignedError or ApprovalError where nobody does, or no officer
-    where the agreement names some; only then it asks.
+    where the agreement names some; only then it asks, and tells whether an officer approved.
     """
     report, round_id = found.report, session.agreement.round_id
     good = approved(session, found, given=given)
@@ -261,7 +261,7 @@ def approve(
             f"{what}. Somebody who may decide has to sign. Nothing has left. Read what 'cobasis "
             "audit' says, then give --signed-by NAME."
         )
-    ask()
+    ask(bool(good))
     keep(session, found)
     signed_for = [each.id for each in report.to_sign]
     line: dict[str, Fact] = {**found.record, "signed_by": people, "signed_for": signed_for}

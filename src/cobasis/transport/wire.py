@@ -46,7 +46,7 @@ PARTIAL, PROBLEM, FILE = (
 
 _TAG = "cobasis/1"
 _ALWAYS = ("@method", "@target-uri")
-_FIELDS = (
+FIELDS = (
     "content-digest",
     "content-type",
     "repr-digest",
@@ -76,7 +76,7 @@ class Request(Protocol):
 def sign_request(request: Request, *, name: str, sign: Any) -> None:  # noqa: ANN401
     """Sign a request in somebody's name, as RFC 9421 says."""
     signer = HTTPMessageSigner(signature_algorithm=ED25519)
-    covered = (*_ALWAYS, *(each for each in _FIELDS if each in request.headers))
+    covered = (*_ALWAYS, *(each for each in FIELDS if each in request.headers))
     prepared = signer.prepare(
         request,
         key_id=name,
@@ -110,7 +110,7 @@ def signer_of(
 
     A replay within the five minutes changes nothing: offsets and digests are signed.
     """
-    needed = (*_ALWAYS, *(each for each in _FIELDS if each in request.headers))
+    needed = (*_ALWAYS, *(each for each in FIELDS if each in request.headers))
     verifier = _Verifier(signature_algorithm=ED25519, key_resolver=_Keys(people))
     try:
         [found] = verifier.verify(request, max_age=None, expect_tag=_TAG, require_components=needed)
