@@ -21,10 +21,10 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (2_310, 1_360, 15),
     "analyst_side": (2_420, 1_900, 11),
-    "bundle": (2_490, 1_860, 11),
-    "cli": (4_290, 3_260, 24),
+    "bundle": (2_500, 1_870, 11),
+    "cli": (4_380, 3_340, 24),
     "cobasis": (490, 190, 5),
-    "disk": (680, 450, 5),
+    "disk": (690, 450, 5),
     "estimators": (860, 460, 4),
     "features": (1_210, 760, 6),
     "keys": (230, 170, 2),
@@ -36,11 +36,11 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "protocol": (6_270, 4_140, 30),
     "report": (800, 640, 5),
     "tables": (970, 750, 4),
-    "transport": (1_590, 1_190, 9),
+    "transport": (1_750, 1_310, 9),
     "vault": (1_030, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 36_250,
+    "tests": 36_500,
     "experiments and benchmarks": 11_580,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -6,6 +6,7 @@ import threading
 import time
 from contextlib import contextmanager
 
+import pytest
 import uvicorn
 
 from cli.round_by_commands import NAMES, PUBS, Typed, write_table
@@ -70,6 +71,14 @@ class World:
     def go(self, name, more="--wait 0", **options):
         return self.typed(f"go {name}/icu.toml {name}/data.csv --yes {more}", by=name, **options)
 
+    def sealed(self):
+        """Wait until the worker has sealed the agreement."""
+        for _ in range(1000):
+            if (self.lab / "icu.sealed.toml").exists():
+                return
+            time.sleep(0.02)
+        pytest.fail("the agreement was not sealed")
+
     @contextmanager
     def serving(self, *, port=None, certificate=None, key=None):
         """Answer requests as long as the block runs."""
@@ -83,12 +92,14 @@ class World:
             ws="none",
             lifespan="off",
             log_config=None,
+            timeout_graceful_shutdown=1,
         )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run)
         thread.start()
         try:
             while not server.started:
+                assert thread.is_alive(), "the server did not start"
                 time.sleep(0.01)
             yield server
         finally:

@@ -1,6 +1,7 @@
 """Lines that break, disks that fail, processes that die, and servers that are somebody else's."""
 
 import hashlib
+import os
 import random
 import shutil
 import socket
@@ -182,11 +183,11 @@ def test_a_server_with_another_certificate_gets_nothing(fresh, tmp_path):
     fresh.worker().step()
     other, key = make_certificate(tmp_path / "other", ["localhost"])
     with fresh.serving(certificate=other, key=key):
-        with pytest.raises(CertificateError, match="Somebody reads along"):
+        with pytest.raises(CertificateError, match="not the one that 'lab' has signed for"):
             fresh.remote("north")
         # a proxy whose certificate the company gave is let in, since the analyst has signed
         with fresh.remote("north", ca=other) as remote:
-            assert remote.fetch("secret", tmp_path / "secret") is False
+            assert remote.fetch("secret.south", tmp_path / "secret") is False
     assert not (fresh.lab / "icu.inbox").exists()
 
 
@@ -202,20 +203,114 @@ def test_a_statement_that_is_old_or_somebody_elses_is_none(fresh, monkeypatch):
         certificate = certificate_at(fresh.certificate)
         sign = fresh.identity("south").sign
         made = Statement.made(certificate, analyst="lab", sign=sign)
-        (fresh.lab / ".server" / "lab.statement").write_text(made.text())
+        [place] = (fresh.lab / ".server").glob("lab.*.statement")
+        place.write_text(made.text())
         with pytest.raises(CertificateError, match="no statement"):
             fresh.remote("north")
-        (fresh.lab / ".server" / "lab.statement").unlink()
+        place.write_text("{")
+        with pytest.raises(CertificateError, match="no statement"):
+            fresh.remote("north")
+        place.unlink()
         fresh.worker().step()
         fresh.remote("north")
 
 
 @pytest.mark.usefixtures("quickly")
-def test_a_certificate_that_changes_meanwhile_ends_the_command(fresh, tmp_path):
+def test_a_certificate_that_is_renewed_meanwhile_is_believed_once_it_is_signed_for(fresh, tmp_path):
     fresh.worker().step()
     other, key = make_certificate(tmp_path / "other", ["localhost"])
     with fresh.serving():
         remote = fresh.remote("north")
-    refused = pytest.raises(CertificateError, match="another certificate than when")
-    with fresh.serving(certificate=other, key=key), remote, refused:
-        remote.fetch("news", tmp_path / "news")
+    renewed = fresh.serving(certificate=other, key=key)
+    with renewed, remote:
+        with pytest.raises(CertificateError, match="has signed for"):
+            remote.fetch("agreement", tmp_path / "agreement")
+        worker = fresh.worker()
+        worker.certificate = other
+        worker.step()
+        assert remote.fetch("agreement", tmp_path / "agreement") is False
+    with fresh.serving():  # as long as the web half shows the one before, it is believed
+        fresh.remote("north")
+
+
+HOSTILE = {
+    "signature": b'{"format":"cobasis/signature/1","self":1,"name":"north"}',
+    "word": b'{"format":"cobasis/word/1","self":1}',
+    "1-upload": b'round_id = "x"\nd = 0001-01-01T00:00:00+23:59\n',
+    "1-upload, digits": b'round_id = "x"\nd = ' + b"9" * 5000,
+    "1-upload, nested": b'round_id = "x"\nd' + b".d" * 20_000 + b" = 1",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_file_of_a_party_ends_the_service_of_others(fresh, tmp_path, name):
+    fresh.worker().step()
+    (tmp_path / "hostile").write_bytes(HOSTILE[name])
+    worker, what = fresh.worker(), name.partition(",")[0]
+    with fresh.serving():
+        with fresh.remote("north") as remote:
+            remote.upload(tmp_path / "hostile", what)
+        worker.step()
+        with fresh.remote("north") as remote:
+            refused = remote.refusal(tmp_path / "hostile", what)
+        fresh.go("north", code=4)
+        worker.step()
+    waiting = [sent.what for sent, _ in Inbox(fresh.lab / "icu.toml").waiting()]
+    assert (bool(refused), waiting) == ((False, ["word"]) if what == "word" else (True, []))
+
+
+def test_what_lies_in_the_folder_keeps_no_round_from_being_served(fresh, caplog):
+    caplog.set_level("INFO", logger="cobasis")
+    (fresh.lab / ".#icu.toml").symlink_to("nowhere")
+    (fresh.lab / "a.toml").symlink_to("nowhere")
+    (fresh.lab / "b.toml").write_text("round_id = ")
+    worker = fresh.worker()
+    worker.step()
+    with fresh.serving():
+        fresh.go("north", code=4)  # the author signs
+        worker.step()
+    looked = [record.message for record in caplog.records if '"looked at"' in record.message]
+    assert ['"accepted"' in each for each in looked] == [True]
+    fresh.certificate.rename(fresh.certificate.with_suffix(".away"))
+    worker.step()
+    assert '"file": "server.crt"' in caplog.records[-1].message
+
+
+def test_a_disk_that_was_full_for_a_moment_is_tried_again(fresh, monkeypatch):
+    monkeypatch.setattr("cobasis.transport.worker._REST", 0.0)
+    worker = fresh.worker()
+    worker.step()
+    with fresh.serving():
+        fresh.go("north", code=4)
+    with at_call(1, FULL, counts=lambda _, __, path: "icu.round" in str(path)) as clock:
+        worker.step()
+    assert clock.stopped_at is not None
+    assert [*Inbox(fresh.lab / "icu.toml").waiting()]
+    worker.step()
+    assert not [*Inbox(fresh.lab / "icu.toml").waiting()]
+
+
+def test_forget_takes_the_inbox_and_a_part_that_never_came_goes_by_itself(fresh, tmp_path):
+    (tmp_path / "file").write_bytes(b"x")
+    inbox = Inbox(fresh.lab / "icu.toml")
+    inbox.begin(SENT, length=9)
+    [part] = inbox.folder.glob("*")
+    inbox.prune(secrets=False)
+    assert part.exists()
+    os.utime(part, (0, 0))
+    inbox.prune(secrets=False)
+    assert not part.exists()
+
+
+def test_what_the_server_gives_is_as_large_as_its_kind_and_whole(fresh, tmp_path, monkeypatch):
+    fresh.worker().step()
+    with fresh.serving(), fresh.remote("north") as remote:
+        (fresh.lab / "icu.news").write_bytes(bytes(2**24 + 1))
+        with pytest.raises(RequestError, match="'news' has 16,777,216 at most"):
+            remote.fetch("news", tmp_path / "news")
+        (fresh.lab / "icu.news").write_bytes(b"right")
+        monkeypatch.setattr(client, "_PAUSES", (0.0,))
+        monkeypatch.setattr(server.Server, "_tag", lambda *_: '"' + "0" * 64 + '"')
+        with pytest.raises(UnreachableError, match="not what the server has"):
+            remote.fetch("news", tmp_path / "news")
+    assert not (tmp_path / "news").exists()

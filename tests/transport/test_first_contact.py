@@ -76,6 +76,7 @@ def test_with_a_code_a_party_types_one_command_from_nothing_to_the_model(meeting
         meeting.typed(north, code=4)  # the author signs, and brings the secrets
         meeting.come("south", code=4)
         meeting.come("east", code=4)
+        meeting.sealed()
         meeting.typed(north, code=4)
         meeting.come("south", code=4)
         assert "Everything has come back" in meeting.come("east", "--wait 30").output

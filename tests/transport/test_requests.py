@@ -227,17 +227,28 @@ def test_parts_arrive_and_are_asked_about(calls):
     last = calls.part(DATA[500:], **told)
     assert (last.status_code, last.headers["upload-complete"]) == (204, "?1")
     assert calls.begin().headers["upload-complete"] == "?1"
-    assert calls("DELETE", place).status_code == 404  # whole: it is the worker's now
-    assert calls("GET", place).json() == {
-        "bytes": len(DATA),
-        "length": len(DATA),
-        "verdict": None,
-    }
+    assert calls("GET", place).json() == {"verdict": None}
     calls.world.worker().step()
     verdict = calls("GET", place).json()["verdict"]
     assert (verdict["verdict"], verdict["code"]) == ("refused", "CB801")
-    assert calls("DELETE", place).status_code == 204
-    assert calls("GET", place).status_code == 404
+    assert calls.begin().headers["upload-complete"] == "?1"  # it was looked at, and stays so
+
+
+def test_a_request_that_is_repeated_ends_no_other_one(calls):
+    """Whoever has recorded it may send it for five minutes."""
+    data = DATA + b"repeated"
+    digest = hashlib.sha256(data).hexdigest()
+    calls.begin(data=data)
+    calls.part(data[:100], digest=digest, upload_complete="?0")
+    before = calls.stored()
+    assert calls.part(data[:100], digest=digest, upload_complete="?0").status_code == 409
+    assert calls.stored() == before
+    calls.clear()
+
+
+def test_no_answer_is_kept_by_what_stands_in_between(calls):
+    for path in ("/news", "/1-return", "/9-x"):
+        assert calls("GET", f"{calls.round}{path}").headers["cache-control"] == "no-store"
 
 
 def test_nobody_can_fill_the_disk_with_files_that_never_come(calls):

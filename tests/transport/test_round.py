@@ -7,6 +7,7 @@ import pytest
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.cli import options
 from cobasis.cli.answers import GoAnswer
+from cobasis.disk.lock import Lock
 from transport.serving import SUMS, World
 
 NAMES = ("north", "south", "east")
@@ -68,6 +69,7 @@ def test_sums_go_round_by_the_same_command(tmp_path, monkeypatch):
     with world.serving(), world.working():
         for name in NAMES:
             world.go(name, signed, code=4)
+        world.sealed()
         for name in NAMES[:2]:
             world.go(name, signed, code=4)
         done = world.go(NAMES[2], "--wait 30 --signed-by Officer")  # the answer comes meanwhile
@@ -77,19 +79,55 @@ def test_sums_go_round_by_the_same_command(tmp_path, monkeypatch):
     assert len({verified(world, name) for name in NAMES}) == 1
 
 
-def test_what_the_analyst_refuses_is_told_to_its_party_once_and_may_come_again(fresh):
+def test_what_the_analyst_refuses_is_told_to_its_party(fresh):
     with fresh.serving():
         worker = fresh.worker()
         worker.step()
         fresh.go("north", code=4)
         [blob] = (fresh.lab / "icu.inbox").glob("north~signature~*")
-        good = blob.read_bytes()
-        blob.write_bytes(good.replace(b'"signature":"', b'"signature":"00'))
+        blob.write_bytes(blob.read_bytes().replace(b'"signature":"', b'"signature":"00'))
         worker.step()
-        assert "the analyst did not take 'north.sig'" in fresh.go("north", code=3).output
-        assert blob.parent.joinpath(blob.name).exists() is False
+        for _ in range(2):
+            assert "the analyst did not take 'north.sig'" in fresh.go("north", code=3).output
+
+
+def test_a_secret_that_another_party_puts_in_keeps_nobody_out(fresh, tmp_path):
+    (tmp_path / "junk").write_bytes(b"junk")
+    with fresh.serving():
+        fresh.worker().step()
+        for name in ("east", "south"):
+            with fresh.remote(name) as remote:
+                other = "south" if name == "east" else "east"
+                remote.upload(tmp_path / "junk", f"secret.{other}")
+        assert fresh.go("south", code=3).exit_code == 3  # of the maker there is none yet
         fresh.go("north", code=4)
-        assert blob.read_bytes() == good
+        assert "waits for everybody's signature" in fresh.go("south", code=4).output
+        assert not (fresh.root / "south" / "south.secret.came").exists()
+
+
+def test_what_was_fetched_and_not_accepted_is_accepted_by_the_same_command(fresh):
+    """As after a kill between the two, or where somebody sent it by hand as well."""
+    signed = "--wait 0 --signed-by Officer"
+    with fresh.serving():
+        worker = fresh.worker()
+        for _ in range(2):
+            worker.step()
+            for name in NAMES:
+                fresh.go(name, signed, code=4)
+        worker.step()
+        north = fresh.root / "north"
+        shutil.copy(fresh.lab / "outbox" / "icu.north.1-return", north)
+        shutil.copy(fresh.lab / "icu.news", north)
+        assert "Everything has come back" in fresh.go("north").output
+
+
+def test_a_second_go_of_a_party_waits_its_turn(fresh):
+    with fresh.serving():
+        fresh.worker().step()
+        fresh.go("north", code=4)
+        [path] = (fresh.root / "home-north" / "transcripts" / "north").iterdir()
+        with Lock(path, what="it"):
+            assert "[CB604]" in fresh.go("north", code=2).output
 
 
 def test_go_says_what_it_needs(fresh):
@@ -115,6 +153,6 @@ def test_somebody_at_the_terminal_waits_and_is_told_for_whom(fresh, monkeypatch)
     with fresh.serving():
         worker = fresh.worker()
         worker.step()
-        monkeypatch.setattr("cobasis.cli.go._FOR_EVER", 0.5)
+        monkeypatch.setattr("cobasis.cli.go._FOR_EVER", 2.5)
         done = fresh.go("north", "", code=4)
     assert "The round waits for everybody's signature. Ctrl-C ends" in done.output

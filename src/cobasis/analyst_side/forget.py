@@ -6,6 +6,7 @@ from pathlib import Path
 
 from cobasis.analyst_side.history import FORGOTTEN, KEY_DESTROYED, Received
 from cobasis.analyst_side.session import AnalystSession
+from cobasis.bundle.agreement_file import inbox_of
 from cobasis.bundle.folders import UploadFolder
 from cobasis.bundle.messages import upload_in
 from cobasis.disk.whole import file_digest, move_whole, remove_tree
@@ -75,7 +76,8 @@ def forget(
         if not history.forgotten:
             session.note(FORGOTTEN, {"files": [each.file for each in kept]})
         work = session.work
-        for path in (work.payloads, work.received, work.alignments, work.span):
+        kept_here = (work.payloads, work.received, work.alignments, work.span)
+        for path in (*kept_here, inbox_of(session.path)):  # that one is a server's
             remove_tree(path)
         if key is not None:
             # the key goes last, and after its own line: without it no command opens the folder

@@ -11,6 +11,7 @@ from cobasis.analyst_side.plan import fewest, listed
 from cobasis.analyst_side.returns import Concluded
 from cobasis.analyst_side.run import conclude, delete_targets
 from cobasis.analyst_side.session import AnalystSession
+from cobasis.bundle.agreement_file import inbox_of
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole
 from cobasis.errors import BundleError, SignatureError, StepError, UnknownPartyError
@@ -251,6 +252,8 @@ def _delete(session: AnalystSession, party: str) -> None:
     for exchange in session.exchanges:
         remove_tree(session.work.sealed(party, exchange))
         remove_tree(session.reply(party, exchange))
+    for path in inbox_of(session.path).glob(f"{party}~*"):  # a server's
+        remove_tree(path)
 
 
 def _delete_models(session: AnalystSession, removal: Removal) -> None:

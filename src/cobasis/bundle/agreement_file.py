@@ -4,6 +4,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -30,7 +31,7 @@ _SOME = 3
 """So many parties stand in a draft without any; every kind of basis can be agreed on by them."""
 
 
-SEALED = ".sealed.toml"
+SEALED, INBOX = ".sealed.toml", ".inbox"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +127,8 @@ def _document(path: Path, text: str | None) -> dict[str, Any]:
         raise AgreementFileError(_reason(path, line, reason)) from None
     except RecursionError:
         raise AgreementFileError(_reason(path, 1, "its brackets are nested too deeply")) from None
+    except ValueError:
+        raise AgreementFileError(_reason(path, 1, "a number in it has too many digits")) from None
 
 
 def _reason(path: Path, line: int, reason: str) -> str:
@@ -163,7 +166,8 @@ def _fields_of(document: Mapping[str, Any], *, path: Path) -> dict[str, Any]:
 def _plain(value: object) -> object:
     """Return a value as JSON can say it: times as text, in UTC."""
     if isinstance(value, datetime) and value.tzinfo is not None:
-        return moment_text(value)
+        with suppress(OverflowError):  # near the first year or the last: not a time of ours
+            return moment_text(value)
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -233,6 +237,11 @@ def sealed_path(path: Path) -> Path:
 def stem_of(path: Path) -> str:
     """Return how the files of a round begin: ``icu`` for ``icu.toml`` and ``icu.sealed.toml``."""
     return path.name.removesuffix(SEALED).removesuffix(".toml")
+
+
+def inbox_of(path: Path) -> Path:
+    """Return where a server keeps what parties bring: ``icu.inbox`` beside ``icu.toml``."""
+    return path.with_name(f"{stem_of(path)}.inbox")
 
 
 def seal(path: Path, signatures: Iterable[Signature]) -> Path:

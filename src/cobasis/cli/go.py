@@ -16,13 +16,22 @@ from cobasis.cli.options import Owner, agreed, aside, grouped, listed, progress,
 from cobasis.cli.send import Asked, send
 from cobasis.cli.sign import sign
 from cobasis.cli.status import next_step, standing
-from cobasis.errors import IdentityError, OptionError, RequestError, StepError, WaitingError
+from cobasis.errors import (
+    CobasisError,
+    IdentityError,
+    OptionError,
+    RequestError,
+    StepError,
+    UnreachableError,
+    WaitingError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from cobasis.cli.answers import Answer
     from cobasis.cli.status import Standing
+    from cobasis.disk.lock import Lock
     from cobasis.protocol.agreement import Agreement
     from cobasis.protocol.exchanges import Exchange
     from cobasis.transport.client import Remote
@@ -72,7 +81,11 @@ def go(
     agreement, name = _served(owner, path)
     inner = replace(inner, name=name)
     told: Any = {"path": path, "data": data, "seconds": seconds, "public_rows": public_rows}
-    with Remote(agreement, name=name, sign=inner.identity(name).sign, ca=tls_ca) as remote:
+    identity = inner.identity(name)
+    with (
+        inner.alone(agreement),
+        Remote(agreement, name=name, sign=identity.sign, ca=tls_ca) as remote,
+    ):
         trip = Trip(owner=inner, asked=asked, remote=remote, **told)
         while trip.step():
             pass
@@ -139,6 +152,16 @@ class _Inner(Owner):
         """Return what was typed once."""
         return self.known
 
+    def alone(self, agreement: "Agreement") -> "Lock":
+        """Keep a second `go` of this party in this round out, as one by cron beside one by hand."""
+        from cobasis.disk.lock import Lock
+        from cobasis.disk.whole import make_folder
+        from cobasis.party_side.session import transcript_path
+
+        folder = transcript_path(agreement, str(self.name), home=self.folder()).parent
+        make_folder(folder)
+        return Lock(folder, what=f"the round's transcript of '{self.name}'")
+
     def say(self, answer: "Answer", lines: "Iterable[str]") -> None:  # noqa: ARG002
         """Tell what a command inside would print, but not what to type next."""
         self.tell(takewhile(lambda line: not line.startswith("Next"), lines))
@@ -167,40 +190,68 @@ class Trip:
                 f"for '{found.name}' nothing is left to do in this round, which goes on without "
                 f"it. 'cobasis status {self.path}' says how it stands."
             )
-        if word == "sign":
-            self._sign(found)
+        if found.agreement.sums is None and not found.has("joined"):
+            self._join(found)
+        elif word == "sign":
+            self._type(sign, agreement=self.path, yes=self.asked.yes)
         elif word == "status":
             self._signed(found)
+        elif self._news(found):  # what lies here, too: it may say that sums begin again
+            return True
         elif word == "send":
             words = [self.path, self.data]
             self._type(send, words=words, asked=self.asked, public_rows=self.public_rows)
         elif word == "accept":
             self._answered(found)
         else:  # all is here; unless somebody came late, or left
-            return self._taken(found.name, found.exchanges[-1], seconds=0)
+            return self._taken(found, found.exchanges[-1], seconds=0)
         return True
 
-    def _sign(self, found: "Standing") -> None:
-        """Sign, with the secret where there is one, which its maker left at the server."""
-        secret = self.path.with_name(f"{found.name}.secret")
-        if found.agreement.sums is None and not secret.exists():
-            what = "the secret that its maker has to bring"
-            self._wait(lambda left: self.remote.fetch("secret", secret, seconds=left), what=what)
-        self._type(sign, agreement=self.path, yes=self.asked.yes)
+    def _join(self, found: "Standing") -> None:
+        """Sign with the consortium secret, which its maker left at the server, or beside."""
+        own = self.beside_agreement(f"{found.name}.secret")
+        if own.exists():
+            self._type(sign, agreement=self.path, yes=self.asked.yes)
+            return
+        makers = [name for name in found.agreement.parties if name != found.name]
+        self._wait(
+            lambda left: self._secret(own, makers, seconds=left),
+            what="the secret that its maker has to bring",
+        )
+
+    def _secret(self, own: Path, makers: list[str], *, seconds: float) -> bool:
+        """Sign with the first secret that is the agreement's; anybody may have left another."""
+        from cobasis.disk.whole import remove_tree
+
+        refused, came = None, own.with_name(f"{own.name}.came")
+        for maker in makers:
+            if not self.remote.fetch(f"secret.{maker}", came, seconds=seconds / len(makers)):
+                continue
+            try:
+                self._type(sign, agreement=self.path, secret=came, yes=self.asked.yes)
+            except CobasisError as error:
+                refused = error
+            else:
+                return True
+            finally:
+                remove_tree(came)
+        if refused is not None:
+            raise refused
+        return False
 
     def _signed(self, found: "Standing") -> None:
         """Bring the signature, and secrets that lie here for others; wait for everybody's."""
         from cobasis.bundle.agreement_file import sealed_path
 
         for name in found.agreement.parties:
-            secret = self.path.with_name(f"{name}.secret")
+            secret = self.beside_agreement(f"{name}.secret")
             if found.agreement.sums is None and name != found.name and secret.exists():
                 self.remote.upload(secret, f"secret.{name}")
-        sealed, signature = sealed_path(self.path), self.path.with_name(f"{found.name}.sig")
+        sealed = sealed_path(self.path)
         self._wait(
             lambda left: self.remote.fetch("agreement", sealed, seconds=left),
             what="everybody's signature",
-            brought=(signature, "signature"),
+            brought=(self.beside_agreement(f"{found.name}.sig"), "signature"),
         )
 
     def _answered(self, found: "Standing") -> None:
@@ -213,25 +264,33 @@ class Trip:
         if not file.exists():
             session = self.owner.party(self.path)
             _ = finish(session, file) or send_again(session, file)
-        # news alone may say that sums begin again, or that others go on without this party
         self._wait(
-            lambda left: self._taken(found.name, exchange, seconds=left) or self._news(),
+            lambda left: self._taken(found, exchange, seconds=left) or self._news(found),
             brought=(file, word),
         )
 
-    def _taken(self, name: str, exchange: "Exchange", *, seconds: float) -> bool:
+    def _taken(self, found: "Standing", exchange: "Exchange", *, seconds: float) -> bool:
         """Take an exchange's answer, and the news that go with it; whether it is new."""
-        word = f"{exchange.number}-{exchange.reply}"
-        reply = self.beside(f"{name}.{word}")
-        if not self.remote.fetch(word, reply, seconds=seconds):
-            return False
-        return self._news(reply)
+        from cobasis.disk.whole import file_digest
 
-    def _news(self, *more: Path) -> bool:
+        word = f"{exchange.number}-{exchange.reply}"
+        reply = self.beside(f"{found.name}.{word}")
+        self.remote.fetch(word, reply, seconds=seconds)
+        if not reply.exists() or file_digest(reply) in found.taken(exchange):
+            return False  # fetched is not taken: a command may have died in between
+        return self._news(found, reply)
+
+    def _news(self, found: "Standing", *more: Path) -> bool:
         """Take the analyst's news, and what came with them; whether anything is new."""
+        from cobasis.disk.whole import file_digest
+        from cobasis.party_side.session import NEWS, transcript_path
+
         news = self.beside("news")
-        came = [*([news] if self.remote.fetch("news", news) else ()), *more]
-        if came:
+        self.remote.fetch("news", news)
+        kept = transcript_path(found.agreement, found.name, home=self.owner.folder())
+        known = kept.with_name(NEWS)
+        new = news.exists() and not (known.exists() and file_digest(known) == file_digest(news))
+        if came := [*([news] if new else ()), *more]:
             self._type(accept, words=[self.path, *came])
         return bool(came)
 
@@ -244,9 +303,15 @@ class Trip:
     ) -> None:
         """Bring a file, then wait for something; WaitingError once there is no more time."""
         until = time.monotonic() + self.seconds
-        self._bring(brought)
-        while not arrived(_left(until)):
-            self._bring(brought)  # it is there, unless the worker has refused it meanwhile
+        if brought is not None:
+            with progress() as report:
+                self.remote.upload(*brought, report=report)
+        while not self._arrived(arrived, until=until):
+            if brought is not None and (why := self.remote.refusal(*brought)):
+                raise RequestError(
+                    f"the analyst did not take '{brought[0].name}': {why} It takes no other file "
+                    "in its place without a change. Ask the analyst what to do."
+                )
             found = standing(self.owner, self.path)
             others = listed(name for name in found.waits_for if name != found.name)
             told = f"waits for {what or others}"
@@ -259,22 +324,22 @@ class Trip:
                 aside(f"The round {told}. Ctrl-C ends; the same command goes on.")
                 self._told = told
 
-    def _bring(self, brought: tuple[Path, str] | None) -> None:
-        """Send a file, unless it is there; RequestError where the worker has refused it."""
-        if brought is None:
-            return
-        file, what = brought
-        if why := self.remote.refusal(file, what):
-            raise RequestError(
-                f"the analyst did not take '{file.name}': {why} Mend what that says; the same "
-                "command then sends the file once more."
-            )
-        with progress() as report:
-            self.remote.upload(file, what, report=report)
+    def _arrived(self, arrived: "Callable[[float], bool]", *, until: float) -> bool:
+        """Ask once; a line that is gone meanwhile is waited for, too, while there is time."""
+        try:
+            return arrived(_left(until))
+        except UnreachableError:
+            if time.monotonic() >= until:
+                raise
+            return False
 
     def _type(self, command: "Callable[..., None]", **told: object) -> None:
         """Do what a command does."""
         unwrap(command)(owner=self.owner, **told)
+
+    def beside_agreement(self, name: str) -> Path:
+        """Return where a file lies whose name does not begin with the round's."""
+        return self.path.with_name(name)
 
     def beside(self, word: str) -> Path:
         """Return where a file of the round lies."""

@@ -195,7 +195,10 @@ def _first_line(file: Path) -> str:
         raise DiskError(
             f"the passphrase file '{file}' cannot be read ({type(error).__name__}). Check it."
         ) from None
-    if os.name == "posix" and mode & _OTHERS:
+    # systemd gives credentials to the service alone, by an access list that reads as the group's
+    given = os.environ.get("CREDENTIALS_DIRECTORY")
+    others = 0o027 if given and file.parent == Path(given) else _OTHERS
+    if os.name == "posix" and mode & others:
         raise PassphraseError(
             f"the passphrase file '{file}' has mode {mode:04o}, so others than its owner can read "
             f"or change it. Run 'chmod 600 {file}'; if somebody has read it, make a new key."

@@ -10,12 +10,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
 
 from cobasis.cli.options import Holder, grouped, listed
-from cobasis.errors import CobasisError, OptionError
+from cobasis.errors import CobasisError, DiskError, IdentityError, OptionError
+
+if TYPE_CHECKING:
+    from cobasis.keys.identity import Identity
+    from cobasis.transport.worker import Worker
 
 _EVERY = 1.0
 """Seconds between the worker's looks into the folder."""
@@ -64,15 +68,30 @@ def serve(
         return
     from cobasis.transport.worker import Worker
 
-    identity, runs = holder.identity(_analyst(holder, folder)), run == "when-complete"
+    identity, runs = _analyst(holder, folder), run == "when-complete"
     worker = Worker(folder=folder, identity=identity, certificate=certificate, runs=runs)
     if only == "worker":
         worker.work(every=_EVERY, goes_on=lambda: True)
         return
-    ends = ("--certificate", certificate, "--certificate-key", certificate_key)
-    with _apart(folder, "--listen", listen, *ends) as web:
-        worker.work(every=_EVERY, goes_on=lambda: web.poll() is None)
+    while _beside_web(worker, listen, certificate_key):
+        pass  # a certificate that was renewed is shown by a web half that begins after it
     raise OptionError(f"nothing serves '{listen}' any more; the reason stands above. Mend it.")
+
+
+def _beside_web(worker: "Worker", listen: str, key: Path) -> bool:
+    """Work beside a web half until that has ended, or has to begin again: whether so."""
+    from cobasis.disk.whole import stamp_of
+
+    def unchanged() -> bool:
+        with suppress(DiskError):  # away for a moment, while it is renewed
+            return web.poll() is None and stamp_of(worker.certificate) == shown
+        return web.poll() is None
+
+    shown = stamp_of(worker.certificate)
+    ends = ("--certificate", worker.certificate, "--certificate-key", key)
+    with _apart(worker.folder, "--listen", listen, *ends) as web:
+        worker.work(every=_EVERY, goes_on=unchanged)
+        return web.poll() is None
 
 
 @contextmanager
@@ -123,25 +142,31 @@ def _web(folder: Path, listen: str, certificate: Path, key: Path, *, beside: boo
         log_config=None,
         access_log=False,
         server_header=False,
+        timeout_graceful_shutdown=5,
     )
 
 
-def _analyst(holder: Holder, folder: Path) -> str:
-    """Return whose key serves: who is named, or the one analyst of these rounds with a key here."""
+def _analyst(holder: Holder, folder: Path) -> "Identity":
+    """Open the key that serves: of who is named, or of the one analyst with a key here."""
     from cobasis.bundle.agreement_file import read_agreement
     from cobasis.keys.identity import names
+    from cobasis.transport.inbox import agreements
 
-    if holder.name:
-        return holder.name
     here, found = set(names(holder.folder())), set()
-    for path in folder.glob("*.toml"):
+    for path in agreements(folder):
         with suppress(CobasisError):
             agreement = read_agreement(path).agreement
             found |= {agreement.analyst.name} if agreement.analyst else set()
-    known = found & here or here
+    known = {holder.name} if holder.name else found & here or here
     if len(known) != 1:
         raise OptionError(
             f"the home folder '{holder.folder()}' has keys of {listed(sorted(here))}. Say whose "
             "serves, the analyst's: --as NAME."
         )
-    return known.pop()
+    identity = holder.identity(known.pop())
+    if identity.public.role != "analyst":
+        raise IdentityError(
+            f"'{identity.public.name}' is a {identity.public.role}, and a server has an analyst's "
+            "key. Give the analyst's home folder with --home, or its name with --as."
+        )
+    return identity

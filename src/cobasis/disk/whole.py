@@ -213,16 +213,15 @@ class GrowingFile(AbstractContextManager["GrowingFile"]):
             self._lock.shorten(n_bytes)
         self.n_bytes = n_bytes
 
-    def finish(self, target: Path) -> None:
-        """Give the file its last name, once its bytes are on the disk, and put that there, too."""
+    def settle(self) -> None:
+        """Wait until what came is on the disk."""
         with self._refusals():
             calls.sync(self._lock.descriptor, path=self.path)
-            calls.rename(self.path, target)
-            calls.sync_folder(target.parent)
 
-    def release(self) -> None:
-        """Let others have it; what is here stays."""
-        self._lock.release()
+    def finish(self, target: Path) -> None:
+        """Give the file its last name, once its bytes are on the disk, and put that there, too."""
+        self.settle()
+        move_whole(self.path, target)
 
     def __exit__(self, *raised: object) -> None:
         """Let others have it; what is here stays."""
@@ -254,6 +253,12 @@ def move_whole(source: Path, target: Path) -> None:
         calls.rename(source, target)
         # the rename alone may be lost in a power cut: then the source stands there again
         calls.sync_folder(target.parent)
+
+
+def settle_names(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk."""
+    with explained(f"'{folder}' cannot be written", advice=WRITABLE):
+        calls.sync_folder(folder)
 
 
 def make_folder(path: Path) -> None:

@@ -60,8 +60,8 @@ def moment_of(text: str) -> datetime:
 
 def _server(address: str) -> str:
     """Return an address; ValueError where a request to it could be meant for another."""
-    if not re.fullmatch(r"(https://[a-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*)?", address):
-        raise ValueError("it is no address like https://lab.example or https://lab.example/dc")
+    if not re.fullmatch(r"(https://[a-z0-9.-]+(:[0-9]{1,5})?)?", address):
+        raise ValueError("it is no address like https://lab.example or https://lab.example:8443")
     return address
 
 

@@ -67,7 +67,8 @@ class OneLine(Strict):
             fields = json_object(text.encode())
         except ValueError:
             fields = {}
-        if fields.pop("format", None) != cls.form:
+        # `cls(**fields)` would take a name like self for something else than a field
+        if fields.pop("format", None) != cls.form or set(fields) - set(cls.model_fields):
             raise AgreementError(
                 f"this is no {cls.what}: a '{cls.form}' file is one line of JSON with "
                 f"{', '.join(cls.model_fields)}. {cls.ask}"

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Self
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from cobasis.disk.lock import Lock
 from cobasis.disk.whole import make_folder, opened, write_whole
 from cobasis.errors import AgreementError, CertificateError
 from cobasis.protocol.agreement import Digest, Moment, moment_of, moment_text
@@ -79,12 +81,17 @@ def certificate_at(path: Path) -> x509.Certificate:
 def make_certificate(folder: Path, hosts: Iterable[str]) -> tuple[Path, Path]:
     """Return certificate and key in a folder; made, signed by themselves, where there are none."""
     certificate, key = folder / "server.crt", folder / "server.key"
-    if certificate.exists() and key.exists():
-        return certificate, key
     make_folder(folder)
-    drawn, names = ec.generate_private_key(ec.SECP256R1()), sorted(set(hosts))
+    with Lock(folder, what=f"the certificate in '{folder}'", wait=True):  # two halves may start
+        if not (certificate.exists() and key.exists()):
+            _draw(certificate, key, names=sorted(set(hosts)))
+    return certificate, key
+
+
+def _draw(certificate: Path, key: Path, *, names: list[str]) -> None:
+    """Make a key and a certificate that is signed with it."""
+    drawn, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     who = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0][:64])])
-    now = datetime.now(UTC)
     made = (
         x509.CertificateBuilder(who, who, drawn.public_key(), x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
@@ -97,7 +104,6 @@ def make_certificate(folder: Path, hosts: Iterable[str]) -> tuple[Path, Path]:
     # the key first: a kill in between leaves a key alone, and both are made anew
     write_whole(key, drawn.private_bytes(pem, form, bare))
     write_whole(certificate, made.public_bytes(pem), mode=0o644)
-    return certificate, key
 
 
 def _name(host: str) -> x509.GeneralName:
@@ -115,7 +121,14 @@ def believed(
     `proxied`: a company's proxy shows a certificate of its own, so only that somebody signed is
     looked at. Contents stay sealed and signed; the proxy sees names, times and sizes.
     """
-    shown, now = x509.load_der_x509_certificate(certificate), datetime.now(UTC)
+    try:
+        shown, now = x509.load_der_x509_certificate(certificate), datetime.now(UTC)
+        pin = pin_of(shown)
+    except (ValueError, UnsupportedAlgorithm):
+        raise CertificateError(
+            "the server shows a certificate that cannot be read. Nothing was sent. Ask "
+            f"'{analyst.name}' whether it is theirs."
+        ) from None
     found = told.get("statements")
     good = []
     for each in found if isinstance(found, list) else []:
@@ -124,7 +137,7 @@ def believed(
         except (AgreementError, ValueError):
             continue
         good += [statement] if statement.is_good(analyst, now=now) else []
-    if any(proxied or each.pin == pin_of(shown) for each in good):
+    if any(proxied or each.pin == pin for each in good):
         return shown
     if not good:
         raise CertificateError(
@@ -134,7 +147,7 @@ def believed(
         )
     raise CertificateError(
         f"the certificate that the server shows is not the one that '{analyst.name}' has signed "
-        f"for: it has the key {pin_of(shown)[:16]}, and {good[0].pin[:16]} was signed. Somebody "
-        "reads along: a company's proxy, or an attacker. Nothing was sent. If your company has a "
-        "proxy that inspects, give its certificate with --tls-ca."
+        f"for: it has the key {pin[:16]}, and {good[0].pin[:16]} was signed. It may be a company's "
+        "proxy that inspects, a certificate newer than the analyst's word on it, or an attacker. "
+        f"Nothing was sent. Ask '{analyst.name}'; a proxy's certificate is given with --tls-ca."
     )

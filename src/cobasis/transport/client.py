@@ -1,31 +1,39 @@
 """A party's way to the analyst's server: outbound HTTPS, every request signed, all resumable."""
 
 import hashlib
+import math
 import ssl
 import time
 from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import httpx
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from cobasis.disk.whole import WholeFile, file_digest, opened
-from cobasis.errors import CertificateError, ClockError, RequestError, UnreachableError
+from cobasis.disk.whole import Stamp, WholeFile, file_digest, opened, stamp_of
+from cobasis.errors import (
+    ClockError,
+    OptionError,
+    RequestError,
+    UnreachableError,
+)
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
+from cobasis.protocol.signatures import MAX_BYTES as NEWS_BYTES
 from cobasis.protocol.signatures import analyst_of
 from cobasis.strict_json import json_object
 from cobasis.transport.certificate import believed
-from cobasis.transport.inbox import REFUSED
+from cobasis.transport.inbox import REFUSED, SECRET
 from cobasis.transport.wire import (
     FILE,
     MOST_BYTES,
     PART_BYTES,
     PARTIAL,
     PROBLEM,
+    SMALL_BYTES,
     WAIT_SECONDS,
     WELL_KNOWN,
     digest_field,
@@ -36,18 +44,20 @@ from cobasis.transport.wire import (
 _PAUSES = (0.5, 1, 2, 4, 8)
 """Seconds between tries, before a person is told."""
 
-_TIMEOUT = httpx.Timeout(30, read=WAIT_SECONDS + 30)
-
-
+_SLOW, _LEAST_PART = 300, 2**16
+_TIMEOUT = httpx.Timeout(30, read=_SLOW)  # the last part of a large file is hashed as a whole
 _NO_PATCH = {httpx.codes.METHOD_NOT_ALLOWED, httpx.codes.NOT_IMPLEMENTED}
+_CHANGED = "CERTIFICATE_VERIFY_FAILED"
+
+Answer = TypeVar("Answer")
 
 
 class Line:
     """A line to a server, whose other end is the analyst's by the analyst's own signature."""
 
     def __init__(self, server: str, *, analyst: PublicIdentity, ca: Path | None) -> None:
-        self.server = server
-        self._client = httpx.Client(verify=_trusted(server, analyst, ca=ca), timeout=_TIMEOUT)
+        self.server, self._analyst, self._ca = server, analyst, ca
+        self._client = _client(_trusted(server, analyst, ca=ca))
 
     def __enter__(self) -> Self:
         """Keep the line open until the block ends."""
@@ -67,13 +77,12 @@ class Line:
         to: Path | None = None,
     ) -> httpx.Response:
         """Ask again and again while the line fails; what the server refuses is raised."""
-        told = dict(fields or {})
+        told, ends = dict(fields or {}), (content, to)
         if content is not None:
             told["content-digest"] = digest_field(hashlib.sha256(content).hexdigest())
-        ends = (content, to)
         found = _again(self.server, lambda: self._once(method, url, fields=told, ends=ends))
-        refused = found.headers.get("content-type") == PROBLEM
-        if found.status_code in _NO_PATCH and method == "PATCH" and not refused:
+        ours = found.headers.get("content-type") == PROBLEM
+        if found.status_code in _NO_PATCH and method == "PATCH" and not ours:
             told |= {"x-http-method-override": "PATCH"}  # a proxy in between knows no PATCH
             found = _again(self.server, lambda: self._once("POST", url, fields=told, ends=ends))
         if found.status_code >= httpx.codes.BAD_REQUEST:
@@ -92,22 +101,27 @@ class Line:
         content, to = ends
         request = self._client.build_request(method, url, headers=fields, content=content)
         self._sign(request)
-        found = self._client.send(request, stream=True)
         try:
-            if to is None or found.status_code != httpx.codes.OK:
+            found = self._client.send(request, stream=True)
+        except httpx.ConnectError as error:
+            if _CHANGED not in str(error):
+                raise
+            # perhaps renewed: the analyst's word on what it shows now is asked for
+            renewed = _client(_trusted(self.server, self._analyst, ca=self._ca))
+            self._client.close()
+            self._client = renewed
+            raise
+        try:
+            if to is not None and found.status_code == httpx.codes.OK:
+                _write(found, to)
+            else:
                 found.read()
-                return found
-            n_bytes = whole_number(found.headers.get("content-length"), field="Content-Length")
-            if n_bytes > MOST_BYTES:
-                raise RequestError(f"the server gives {n_bytes:,} bytes; no file has so many.")
-            with WholeFile(to, n_bytes=n_bytes, mode=0o644) as whole:
-                at = 0
-                for piece in found.iter_raw():
-                    whole.write(piece, offset=at)
-                    at += len(piece)
-            return found
         finally:
             found.close()
+        status, ours = found.status_code, found.headers.get("content-type") == PROBLEM
+        if status >= httpx.codes.INTERNAL_SERVER_ERROR and not ours and status not in _NO_PATCH:
+            raise httpx.RemoteProtocolError(f"it answers {status}")
+        return found
 
     def _sign(self, request: httpx.Request) -> None:
         """Leave a request as it is, where nobody is enrolled yet."""
@@ -127,6 +141,7 @@ class Remote(Line):
         super().__init__(agreement.server, analyst=analyst_of(agreement), ca=ca)
         self._name, self._signing = name, sign
         self._round = f"{agreement.server}/rounds/{agreement.digest().hex()}"
+        self._digests: dict[Path, tuple[Stamp, str]] = {}
 
     def _sign(self, request: httpx.Request) -> None:
         """Sign a request as the party."""
@@ -134,108 +149,94 @@ class Remote(Line):
 
     def upload(self, path: Path, what: str, *, report: Report = silent) -> None:
         """Bring a file to the server, from where it was broken off; nothing where it is there."""
-        n_bytes, digest = path.stat().st_size, file_digest(path)
-        place = f"{self._round}/{what}"
-        start = {"repr-digest": digest_field(digest), "upload-length": str(n_bytes)}
+        place, n_bytes = self._place(path, what), path.stat().st_size
         with opened(path) as (file, _):
-            if n_bytes <= PART_BYTES:
-                content = file.read(PART_BYTES)
-                fields = {**start, "upload-complete": "?1", "content-type": FILE}
-                found = self.ask("POST", place, fields=fields, content=content)
-            else:
-                found = self.ask("POST", place, fields={**start, "upload-complete": "?0"})
-            self._continue(f"{place}/{digest}", file, found, n_bytes=n_bytes, report=report)
+            found = self._known(place)
+            if found is None:
+                found = self._begin(place, file, n_bytes=n_bytes)
+            self._continue(place, file, found, n_bytes=n_bytes, report=report)
+
+    def refusal(self, path: Path, what: str) -> str:
+        """Return why the worker refused a file that was sent; nothing where it did not."""
+        place = self._place(path, what)
+        if self._known(place) is None:
+            return ""
+        found = _object(self.ask("GET", place)).get("verdict") or {"verdict": ""}
+        return f"{found['reason']} [{found['code']}]" if found["verdict"] in REFUSED else ""
+
+    def fetch(self, what: str, to: Path, *, seconds: float = 0) -> bool:
+        """Write what the server has of something, if it is new; wait for it for some seconds."""
+        began, wait = time.monotonic(), min(WAIT_SECONDS, math.ceil(seconds))
+        fields = {"prefer": f"wait={wait}", "accept-encoding": "identity"}
+        if to.exists():
+            fields["if-none-match"] = f'"{file_digest(to)}"'
+        found = self.ask("GET", f"{self._round}/{what}", fields=fields, to=to)
+        if found.status_code == httpx.codes.OK:
+            return True
+        # whoever answers sooner than was asked, as a cache in between, is not asked in a circle
+        time.sleep(max(0.0, min(1.0, seconds - (time.monotonic() - began))))
+        return False
+
+    def _place(self, path: Path, what: str) -> str:
+        """Return a file's address, which has its digest."""
+        stamp = stamp_of(path)
+        if self._digests.get(path, (None,))[0] != stamp:
+            self._digests[path] = stamp, file_digest(path)
+        return f"{self._round}/{what}/{self._digests[path][1]}"
+
+    def _known(self, place: str) -> httpx.Response | None:
+        """Ask how much of a file is there; None where it was not begun."""
+        try:
+            return self.ask("HEAD", place)
+        except RequestError as error:
+            if error.status != httpx.codes.NOT_FOUND:
+                raise
+            return None
+
+    def _begin(self, place: str, file: FileIO, *, n_bytes: int) -> httpx.Response:
+        """Announce a file; a small one comes whole with that."""
+        kind, _, digest = place.rpartition("/")
+        fields = {"repr-digest": digest_field(digest), "upload-length": str(n_bytes)}
+        if n_bytes > PART_BYTES:
+            return self.ask("POST", kind, fields={**fields, "upload-complete": "?0"})
+        fields |= {"upload-complete": "?1", "content-type": FILE}
+        return self.ask("POST", kind, fields=fields, content=file.read(PART_BYTES))
 
     def _continue(
         self, place: str, file: FileIO, found: httpx.Response, *, n_bytes: int, report: Report
     ) -> None:
-        """Send part after part until the server has the whole."""
+        """Send part after part until the server has the whole; smaller ones where a line fails."""
+        size = PART_BYTES
         while found.headers.get("upload-complete") != "?1":
             offset = whole_number(found.headers.get("upload-offset"), field="Upload-Offset")
             report("sending", offset, n_bytes)
             file.seek(offset)
-            content = file.read(PART_BYTES)
+            content = file.read(size)
             last = "?1" if offset + len(content) == n_bytes else "?0"
             fields = {"upload-offset": str(offset), "upload-complete": last}
-            fields |= {"content-type": PARTIAL}
             try:
+                fields |= {"content-type": PARTIAL}
                 found = self.ask("PATCH", place, fields=fields, content=content)
+            except UnreachableError:
+                if size <= _LEAST_PART:
+                    raise
+                size //= 8
+                found = self.ask("HEAD", place)
             except RequestError as error:
                 if error.status != httpx.codes.CONFLICT:
                     raise
-                found = self.ask("HEAD", place)  # an answer was lost: go on from what is there
+                time.sleep(_PAUSES[0])  # another request is at work, or an answer was lost
+                found = self.ask("HEAD", place)
         report("sending", n_bytes, n_bytes)
 
-    def refusal(self, path: Path, what: str) -> str:
-        """Return why the worker refused a file that was sent; it is told, and tried, once."""
-        place = f"{self._round}/{what}/{file_digest(path)}"
-        try:
-            found = _object(self.ask("GET", place)).get("verdict") or {"verdict": ""}
-        except RequestError as error:
-            if error.status == httpx.codes.NOT_FOUND:
-                return ""
-            raise
-        if found["verdict"] not in REFUSED:
-            return ""
-        self.ask("DELETE", place)
-        return f"{found['reason']} [{found['code']}]"
 
-    def fetch(self, what: str, to: Path, *, seconds: float = 0) -> bool:
-        """Write what the server has of something, if it is new; wait for it for some seconds."""
-        until = time.monotonic() + seconds
-        while True:
-            left = min(WAIT_SECONDS, max(0, until - time.monotonic()))
-            fields = {"prefer": f"wait={round(left)}"}
-            if to.exists():
-                fields["if-none-match"] = f'"{file_digest(to)}"'
-            found = self.ask("GET", f"{self._round}/{what}", fields=fields, to=to)
-            if found.status_code == httpx.codes.OK:
-                return True
-            if time.monotonic() >= until:
-                return False
-
-
-def _trusted(server: str, analyst: PublicIdentity, *, ca: Path | None) -> ssl.SSLContext:
-    """Return what makes sure that the other end is the analyst's server.
-
-    Nothing but the analyst's enrolled key says so. What the server shows first is looked at
-    without belief; from then on its very certificate is asked for.
-    """
-    context = ssl.create_default_context(cafile=ca)
-    look = context if ca else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    if ca is None:
-        look.check_hostname, look.verify_mode = False, ssl.CERT_NONE
-    with httpx.Client(verify=look, timeout=_TIMEOUT) as client:
-        found = _again(server, lambda: client.get(f"{server}{WELL_KNOWN}"))
-        line = found.extensions["network_stream"].get_extra_info("ssl_object")
-        shown = line.getpeercert(True)  # noqa: FBT003 -- as DER; it takes no words
-    certificate = believed(_object(found), shown, analyst=analyst, proxied=ca is not None)
-    if ca is not None:
-        return context
-    exact = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    exact.check_hostname = False  # the key is compared, which says more than a name
-    exact.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    exact.load_verify_locations(cadata=certificate.public_bytes(Encoding.DER))
-    return exact
-
-
-def _again(server: str, act: Callable[[], httpx.Response]) -> httpx.Response:
+def _again(server: str, act: Callable[[], Answer]) -> Answer:
     """Ask until something is answered; UnreachableError after some tries."""
     why: object = ""
     for pause in (*_PAUSES, None):
         try:
-            found = act()
-            own = found.headers.get("content-type") == PROBLEM or found.status_code in _NO_PATCH
-            if own or found.status_code < httpx.codes.INTERNAL_SERVER_ERROR:
-                return found
-            why = f"it answers {found.status_code}"
+            return act()
         except httpx.TransportError as error:
-            if "CERTIFICATE_VERIFY_FAILED" in str(error):
-                raise CertificateError(
-                    f"'{server}' shows another certificate than when this command began, or than "
-                    "--tls-ca allows. Nothing more was sent. Type the same command again: it looks "
-                    "whether the analyst has signed for the new one."
-                ) from None
             why = error or type(error).__name__
         if pause is not None:
             time.sleep(pause)
@@ -245,13 +246,90 @@ def _again(server: str, act: Callable[[], httpx.Response]) -> httpx.Response:
     )
 
 
+def _write(found: httpx.Response, to: Path) -> None:
+    """Write what comes into a file, whole and as the server says it is, or leave what was there."""
+    n_bytes = whole_number(found.headers.get("content-length"), field="Content-Length")
+    most = {"news": NEWS_BYTES, "agreement": 2 * NEWS_BYTES}
+    what = found.url.path.rpartition("/")[2]
+    limit = SMALL_BYTES if what.startswith(SECRET) else most.get(what, MOST_BYTES)
+    if n_bytes > limit:
+        raise RequestError(f"the server gives {n_bytes:,} bytes; '{what}' has {limit:,} at most.")
+    digest = hashlib.sha256()
+    with WholeFile(to, n_bytes=n_bytes, mode=0o644) as whole:
+        at = 0
+        for piece in found.iter_raw():
+            whole.write(piece, offset=at)
+            digest.update(piece)
+            at += len(piece)
+        if found.headers.get("etag") != f'"{digest.hexdigest()}"':
+            raise httpx.RemoteProtocolError("what came is not what the server has")
+
+
+def _client(context: ssl.SSLContext) -> httpx.Client:
+    """Return a client that believes what a context does; through a proxy, where one is named."""
+    try:
+        return httpx.Client(verify=context, timeout=_TIMEOUT)
+    except (ImportError, ValueError, httpx.InvalidURL) as error:
+        raise OptionError(
+            f"the proxy that HTTPS_PROXY or ALL_PROXY names cannot be used ({error}). Name one "
+            "like http://proxy.example:3128, or none."
+        ) from None
+
+
+def _trusted(server: str, analyst: PublicIdentity, *, ca: Path | None) -> ssl.SSLContext:
+    """Return what makes sure that the other end is the analyst's server.
+
+    Nothing but the analyst's enrolled key says so. What the server shows first is looked at
+    without belief; from then on its very certificate is asked for.
+    """
+    exact = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    exact.check_hostname = False  # the key is compared, which says more than a name
+    look = _proxied(ca) if ca is not None else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if ca is None:
+        look.check_hostname, look.verify_mode = False, ssl.CERT_NONE
+
+    def ask() -> tuple[bytes, bytes]:
+        fields = {"accept-encoding": "identity"}
+        url = f"{server}{WELL_KNOWN}"
+        with _client(look) as client, client.stream("GET", url, headers=fields) as found:
+            line = found.extensions["network_stream"].get_extra_info("ssl_object")
+            shown = line.getpeercert(True)  # noqa: FBT003 -- as DER; it takes no words
+            told = b""
+            for piece in found.iter_raw():
+                told += piece
+                if len(told) > 2**20:
+                    break
+        return shown, told
+
+    shown, told = _again(server, ask)
+    try:
+        statements = json_object(told)
+    except ValueError:
+        statements = {}  # whoever that is
+    certificate = believed(statements, shown, analyst=analyst, proxied=ca is not None)
+    if ca is not None:
+        return look
+    exact.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    exact.load_verify_locations(cadata=certificate.public_bytes(Encoding.DER))
+    return exact
+
+
+def _proxied(ca: Path) -> ssl.SSLContext:
+    """Return a context for a company's proxy."""
+    try:
+        return ssl.create_default_context(cafile=ca)
+    except OSError as error:  # ssl's own is one
+        raise OptionError(
+            f"--tls-ca '{ca}' cannot be used ({error.strerror or error}). Give one in PEM."
+        ) from None
+
+
 def _refusal(found: httpx.Response) -> RequestError | ClockError:
     """Return what a server refused, in its own words."""
-    try:
-        told = json_object(found.content)
-        detail, code = str(told["detail"]), str(told["code"])
-    except (ValueError, KeyError):
-        detail, code = f"it answers {found.status_code}, which is nothing of cobasis.", ""
+    detail, code = f"it answers {found.status_code}.", ""
+    if found.headers.get("content-type") == PROBLEM and found.content:  # HEAD has none
+        told = _object(found)
+        detail, code = str(told.get("detail")), str(told.get("code"))
     if code == ClockError.code:
         return ClockError(f"the server refuses: {detail}")
     return RequestError(f"the server refuses: {detail}", status=found.status_code)

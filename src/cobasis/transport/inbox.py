@@ -7,12 +7,14 @@ worker said of it. So nothing can disagree with the files, or has to be made ane
 
 import json
 import logging
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cobasis.bundle.agreement_file import read_agreement, sealed_path, stem_of
+from cobasis.bundle.agreement_file import inbox_of, read_agreement, sealed_path, stem_of
 from cobasis.disk.whole import (
     PART,
     GrowingFile,
@@ -22,10 +24,11 @@ from cobasis.disk.whole import (
     opened,
     remove_tree,
     require_room,
+    settle_names,
     stamp_of,
     write_whole,
 )
-from cobasis.errors import CobasisError, RequestError
+from cobasis.errors import CobasisError, DiskError, RequestError
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.exchanges import exchanges
@@ -35,7 +38,7 @@ from cobasis.transport.wire import MOST_BYTES, SMALL_BYTES, nobody
 LOG = logging.getLogger("cobasis.server")
 
 SECRET = "secret."  # noqa: S105 -- a name's beginning
-"""Begins the name of a consortium secret that is sealed to a party and waits for it."""
+"""Begins what a consortium secret is called: brought, by whom it is for; fetched, by its maker."""
 
 MOST_OPEN = 4
 """So many files of one kind a party may have on their way, or waiting."""
@@ -44,8 +47,9 @@ STATEMENTS, STATEMENT, OUTBOX = ".server", ".statement", "outbox"
 """Folders beside the rounds: of the certificate and what analysts signed about it; of replies."""
 
 REFUSED = {"refused", "passed over"}
-"""Verdicts after which a party may send the same file once more."""
+"""Verdicts by which a file was not taken."""
 
+_WEEKS = 14 * 24 * 3600
 _VERDICT, _JOINT = ".json", "~"
 
 
@@ -88,25 +92,23 @@ class Inbox:
     """The inbox of one round, ``icu.inbox`` beside ``icu.toml``."""
 
     def __init__(self, agreement: Path) -> None:
-        self.folder = agreement.with_name(f"{stem_of(agreement)}.inbox")
+        self.folder = inbox_of(agreement)
 
     def state(self, sent: Sent) -> State | None:
         """Return what is known of a file; None where nothing is."""
-        whole = self.folder / sent.name
-        told = self._told(sent)
-        if told.exists():
-            with opened(told) as (file, _):
-                verdict = json.loads(file.readall() or b"")
-            return State(
-                n_bytes=verdict["bytes"], length=verdict["bytes"], whole=True, verdict=verdict
-            )
-        if whole.exists():
-            n_bytes = whole.stat().st_size
+        # in the order in which names follow each other, so that none is missed between two looks
+        part, whole = self._part(sent), self.folder / sent.name
+        if part is not None:
+            with suppress(DiskError):  # it has got its name meanwhile
+                return State(n_bytes=stamp_of(part).size, length=_length(part), whole=False)
+        with suppress(DiskError):
+            n_bytes = stamp_of(whole).size
             return State(n_bytes=n_bytes, length=n_bytes, whole=True)
-        part = self._part(sent)
-        if part is None:
-            return None
-        return State(n_bytes=part.stat().st_size, length=_length(part), whole=False)
+        with suppress(DiskError), opened(self._told(sent)) as (file, _):
+            verdict = json.loads(file.readall() or b"{}")
+            n_bytes = verdict.pop("bytes")
+            return State(n_bytes=n_bytes, length=n_bytes, whole=True, verdict=verdict)
+        return None
 
     def begin(self, sent: Sent, *, length: int) -> State:
         """Take note that a file will come; one that is known stays as it is."""
@@ -116,21 +118,24 @@ class Inbox:
                     f"this file was begun with {found.length:,} bytes and now has {length:,}. A "
                     "file of one SHA-256 has one length: send what was begun."
                 )
+            if found.whole:
+                settle_names(self.folder)  # whoever gave it its name may have died before that
             return found
         make_folder(self.folder)
-        n_open = sum(1 for each in self._of(sent) if not each.name.endswith(_VERDICT))
+        of_kind = self.folder.glob(f"{sent.party}{_JOINT}{sent.what}{_JOINT}*")
+        n_open = sum(1 for each in of_kind if not each.name.endswith(_VERDICT))
         if n_open >= MOST_OPEN:
             raise RequestError(
                 f"'{sent.party}' has {n_open} files of kind '{sent.what}' here that are not taken "
-                "yet. Wait until they are, or end those that will not come.",
+                "yet. Wait until the worker has looked; parts that stop go after two weeks.",
                 status=429,
             )
         require_room(self.folder, length, what="this file")
-        self._growing(sent, length=length).release()
-        return State(n_bytes=0, length=length, whole=False)
+        with self._growing(sent, length=length):
+            return State(n_bytes=0, length=length, whole=False)
 
-    def grow(self, sent: Sent, *, offset: int) -> GrowingFile:
-        """Open a file where more of it comes; RequestError where its next byte is another."""
+    def require(self, sent: Sent, *, offset: int) -> State:
+        """Return how much of a file is here; RequestError where its next byte is another."""
         state = self.state(sent)
         if state is None:
             raise RequestError("no such file was begun. Begin it.", status=404)
@@ -140,7 +145,11 @@ class Inbox:
                 f"{offset:,}. Go on from where it stands.",
                 status=409,
             )
-        return self._growing(sent, length=state.length)
+        return state
+
+    def grow(self, sent: Sent, *, offset: int) -> GrowingFile:
+        """Open a file where more of it comes."""
+        return self._growing(sent, length=self.require(sent, offset=offset).length)
 
     def finish(self, sent: Sent, file: GrowingFile, *, digest: str | None) -> None:
         """Give a file that is all here its name; what is another file than was said is deleted."""
@@ -153,14 +162,15 @@ class Inbox:
             )
         file.finish(self.folder / sent.name)
 
-    def end(self, sent: Sent) -> None:
-        """Forget a file that has not come whole or was refused; RequestError for any other."""
-        state, place = self.state(sent), self._part(sent)
-        if state is not None and (state.verdict or {}).get("verdict") in REFUSED:
-            place = self._told(sent)
-        if place is None:
-            raise RequestError("no such file is on its way. Nothing was deleted.", status=404)
-        remove_tree(place)
+    def prune(self, *, secrets: bool) -> None:
+        """Delete parts that nobody went on with for two weeks; secrets, where all have theirs."""
+        old = time.time() - _WEEKS
+        for path in self.folder.glob(f"*{PART}"):
+            with suppress(DiskError):
+                if stamp_of(path).modified_ns < old * 10**9:
+                    remove_tree(path)
+        for _, path in self.waiting(secrets=True) if secrets else ():
+            remove_tree(path)
 
     def waiting(self, *, secrets: bool = False) -> Iterator[tuple[Sent, Path]]:
         """Yield what is whole and nobody has looked at, or the secrets that parties may fetch."""
@@ -171,9 +181,12 @@ class Inbox:
             if what.startswith(SECRET) == secrets:
                 yield Sent(party=party, what=what, digest=digest), path
 
-    def secret(self, party: str) -> Path | None:
-        """Return the newest secret that somebody sealed to a party."""
-        found = [path for sent, path in self.waiting(secrets=True) if sent.what == SECRET + party]
+    def secret(self, party: str, *, of: str) -> Path | None:
+        """Return the newest secret that one party sealed to another."""
+        wanted = (of, f"{SECRET}{party}")
+        found = [
+            path for each, path in self.waiting(secrets=True) if (each.party, each.what) == wanted
+        ]
         return max(found, key=lambda path: path.stat().st_mtime_ns, default=None)
 
     def judge(self, sent: Sent, **verdict: str) -> None:
@@ -185,9 +198,6 @@ class Inbox:
 
     def _told(self, sent: Sent) -> Path:
         return self.folder / f"{sent.name}{_VERDICT}"
-
-    def _of(self, sent: Sent) -> Iterator[Path]:
-        yield from self.folder.glob(f"{sent.party}{_JOINT}{sent.what}{_JOINT}*")
 
     def _part(self, sent: Sent) -> Path | None:
         return next(self.folder.glob(f"{sent.name}{_JOINT}*{PART}"), None)
@@ -214,10 +224,11 @@ class Served:
         stem, inbox = stem_of(self.path), Inbox(self.path)
         if what in {f"{each.number}-{each.reply}" for each in exchanges(self.agreement)}:
             return self.path.parent / OUTBOX / f"{stem}.{party}.{what}"
+        if what.startswith(SECRET) and what.removeprefix(SECRET) in self.agreement.parties:
+            return inbox.secret(party, of=what.removeprefix(SECRET))
         places: dict[str, Callable[[], Path | None]] = {
             "agreement": lambda: sealed_path(self.path),
             "news": lambda: self.path.with_name(f"{stem}.news"),
-            "secret": lambda: inbox.secret(party),
         }
         if what not in places:
             raise RequestError(f"'{what[:100]}' is nothing that a party gets here.", status=404)
@@ -234,8 +245,10 @@ class Rounds:
 
     def find(self, digest: str) -> Served:
         """Return a round; RequestError where there is none."""
-        paths = [each for each in sorted(self.folder.glob("*.toml")) if not _is_sealed(each)]
-        looked = {path: stamp_of(path) for path in paths}
+        paths, looked = agreements(self.folder), dict[Path, Stamp]()
+        for path in paths:
+            with suppress(DiskError):  # gone meanwhile, or a link to nothing
+                looked[path] = stamp_of(path)
         if looked != self._looked:
             self._looked, self._found = looked, dict(self._read(paths))
         if digest not in self._found:
@@ -259,5 +272,7 @@ class Rounds:
         return found
 
 
-def _is_sealed(path: Path) -> bool:
-    return path.name == sealed_path(path.with_name(f"{stem_of(path)}.toml")).name
+def agreements(folder: Path) -> list[Path]:
+    """Return the agreements of a folder: neither sealed copies nor an editor's hidden files."""
+    found = sorted(each for each in folder.glob("*.toml") if each.name[0] != ".")
+    return [each for each in found if each.stem == stem_of(each)]

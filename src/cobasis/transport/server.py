@@ -10,7 +10,7 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
@@ -23,8 +23,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from cobasis.disk.whole import GrowingFile, Stamp, file_digest, stamp_of
-from cobasis.errors import ClockError, CobasisError, DiskError, RequestError
+from cobasis.disk.whole import GrowingFile, Stamp, file_digest, opened, stamp_of
+from cobasis.errors import (
+    AnotherRunError,
+    ClockError,
+    CobasisError,
+    DiskError,
+    RequestError,
+)
 from cobasis.transport.inbox import (
     LOG,
     STATEMENT,
@@ -101,6 +107,7 @@ def answering(handler: Handler) -> Handler:
             response = Response(status_code=499)  # to nobody; for the log
         except CobasisError as error:
             response, told = _problem(error), {"code": error.code}
+        response.headers["cache-control"] = "no-store"  # nothing in between may keep it
         seconds = round(time.monotonic() - began, 4)
         told |= {"method": request.method, "status": response.status_code, "seconds": seconds}
         LOG.info(json.dumps({**told, "path": request.url.path[:200]}))
@@ -110,13 +117,16 @@ def answering(handler: Handler) -> Handler:
 
 
 def _problem(error: CobasisError) -> Response:
-    status = {ClockError: 401, DiskError: 507}.get(type(error), 400)
-    status = getattr(error, "status", status)
+    status, detail = getattr(error, "status", 400), str(error.args[0])
+    if isinstance(error, ClockError):
+        status = 401
+    if isinstance(error, DiskError):  # the message names the server's own paths
+        status, detail = 507, "the server's disk is full, or fails. Tell the analyst; try later."
+    if isinstance(error, AnotherRunError):
+        status, detail = 409, "another request is at work on this file. Try again in a moment."
     told = {"type": f"errors/{error.code}", "title": type(error).__name__, "status": status}
-    detail = {"detail": str(error.args[0]), "code": error.code}
-    if isinstance(error, DiskError):
-        detail["detail"] = "the server's disk is full, or fails. Tell the analyst; try again later."
-    return JSONResponse({**told, **detail}, status_code=status, media_type=PROBLEM)
+    told |= {"detail": detail, "code": error.code}
+    return JSONResponse(told, status_code=status, media_type=PROBLEM)
 
 
 class Server:
@@ -126,13 +136,13 @@ class Server:
         self.folder = folder
         self.rounds = Rounds(folder)
         self._mailbox = Mailbox(folder)
-        self._turns: dict[Sent, _Turn] = {}
+        self._turns: dict[tuple[Path, Sent], _Turn] = {}
         self._digests: dict[Path, tuple[Stamp, str]] = {}
 
     def app(self) -> Starlette:
         """Return the application that a web server runs."""
         file = "/rounds/{round}/{what}"
-        methods = ["HEAD", "GET", "PATCH", "DELETE", "POST"]
+        methods = ["HEAD", "GET", "PATCH", "POST"]
         return Starlette(
             routes=[
                 Route("/healthz", self.health, methods=["GET"]),
@@ -151,9 +161,15 @@ class Server:
 
     async def statements(self, _: Request) -> Response:
         """Give out what analysts have signed about this server's certificate."""
-        found = sorted((self.folder / STATEMENTS).glob(f"*{STATEMENT}"))
-        texts = [await run_sync(path.read_text) for path in found]
-        return JSONResponse({"statements": [json.loads(each) for each in texts]})
+
+        def read() -> list[Any]:
+            found = []
+            for path in sorted((self.folder / STATEMENTS).glob(f"*{STATEMENT}")):
+                with suppress(DiskError, ValueError), opened(path) as (file, _):
+                    found.append(json.loads(file.readall() or b""))
+            return found
+
+        return JSONResponse({"statements": await run_sync(read)})
 
     @answering
     async def begin(self, request: Request) -> Response:
@@ -175,7 +191,7 @@ class Server:
 
     @answering
     async def upload(self, request: Request) -> Response:
-        """Say how much of a file is here, take more of it, or forget it."""
+        """Say how much of a file is here, or take more of it."""
         visit = await self._visit(request)
         sent, inbox = visit.sent(request.path_params["digest"]), Inbox(visit.round.path)
         if not re.fullmatch("[0-9a-f]{64}", sent.digest):
@@ -184,10 +200,6 @@ class Server:
             _require_type(request.headers.get("content-type"), PARTIAL)
             offset = whole_number(request.headers.get("upload-offset"), field="Upload-Offset")
             return _told(await self._grown(request, inbox, sent, offset=offset), status=204)
-        if visit.method == "DELETE":
-            async with self._turn(sent):
-                await run_sync(inbox.end, sent)
-            return Response(status_code=204)
         state = await run_sync(inbox.state, sent)
         if state is None:
             raise RequestError("no such file was begun. Begin it.", status=404)
@@ -250,7 +262,7 @@ class Server:
         signed = _Signed(method=request.method, url=url, headers=request.headers)
         party = signer_of(signed, served.people)
         other = request.headers.get("x-http-method-override")
-        if other not in {None, "PATCH"} or (request.method == "POST") < (other is not None):
+        if other is not None and (other, request.method) != ("PATCH", "POST"):
             raise RequestError("only POST may stand for another method, which is PATCH.")
         what, method = request.path_params["what"], other or request.method
         if method == "POST" and "digest" in request.path_params:
@@ -261,27 +273,29 @@ class Server:
         """Write what comes of a file, and name it once it is all here."""
         told = digest_in(request.headers.get("content-digest", ""))
         last = is_last(request.headers.get("upload-complete"))
-        async with self._turn(sent):
-            state = await run_sync(inbox.state, sent)
-            length = 0 if state is None else state.length
+        # before the turn: what begins elsewhere, as a request that is repeated, ends no other one
+        state = await run_sync(lambda: inbox.require(sent, offset=offset))
+        async with self._turn((inbox.folder, sent)):
             with await run_sync(lambda: inbox.grow(sent, offset=offset)) as file:
                 try:
-                    found = await _poured(request, file, length=length)
-                    whole = not last or file.n_bytes == length
+                    found = await _poured(request, file, length=state.length)
+                    whole = not last or file.n_bytes == state.length
                     _require_same(found == told, whole=whole)
+                    await run_sync(file.settle)
                 except BaseException:
-                    file.shorten(offset)  # what nobody vouched for does not stay
+                    with anyio.CancelScope(shield=True):  # what nobody vouched for does not stay
+                        await run_sync(file.shorten, offset)
                     raise
                 if last:
                     known = found if offset == 0 else None
                     await run_sync(lambda: inbox.finish(sent, file, digest=known))
-                return State(n_bytes=file.n_bytes, length=length, whole=last)
+                return State(n_bytes=file.n_bytes, length=state.length, whole=last)
 
     @asynccontextmanager
-    async def _turn(self, sent: Sent) -> AsyncIterator[None]:
+    async def _turn(self, sent: tuple[Path, Sent]) -> AsyncIterator[None]:
         """Let one request at a time have a file: a newer one ends the one before.
 
-        The other way round a line that died without a word would keep its sender out.
+        The one before may wait on a line that is dead, which nobody here can know.
         """
         mine, older = _Turn(), self._turns.get(sent)
         self._turns[sent] = mine
@@ -289,7 +303,10 @@ class Server:
             with mine.scope:
                 if older is not None:
                     older.scope.cancel()
-                    await older.done.wait()
+                    with anyio.CancelScope(
+                        shield=True
+                    ):  # else a third would not wait for the first
+                        await older.done.wait()
                 yield
         finally:
             if self._turns.get(sent) is mine:
@@ -333,5 +350,4 @@ def _told(state: State, *, status: int, location: str = "", whole: bool = False)
     }
     if not whole:
         return Response(status_code=status, headers=headers)
-    told = {"bytes": state.n_bytes, "length": state.length, "verdict": state.verdict}
-    return JSONResponse(told, status_code=status, headers=headers)
+    return JSONResponse({"verdict": state.verdict}, status_code=status, headers=headers)

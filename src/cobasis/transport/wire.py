@@ -108,7 +108,8 @@ def signer_of(
 ) -> str:
     """Return who signed a request; RequestError where nobody did who is enrolled, or ClockError.
 
-    A replay within the five minutes changes nothing: offsets and digests are signed.
+    No nonces are kept. A request that somebody repeats within the five minutes brings bytes that
+    are here already, to an offset that is signed, or asks for what its party may have.
     """
     needed = (*_ALWAYS, *(each for each in FIELDS if each in request.headers))
     verifier = _Verifier(signature_algorithm=ED25519, key_resolver=_Keys(people))

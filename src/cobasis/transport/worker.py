@@ -10,30 +10,34 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cobasis.analyst_side.plan import planned
-from cobasis.analyst_side.receive import receive
+from cobasis.analyst_side.receive import FileVerdict, receive
 from cobasis.analyst_side.run import run
 from cobasis.analyst_side.session import AnalystSession, session_of, work_folder
-from cobasis.bundle.agreement_file import line_in, sealed_path, stem_of
+from cobasis.bundle.agreement_file import line_in, sealed_path
 from cobasis.disk.lock import Lock
-from cobasis.disk.whole import make_folder, stamp_of, write_whole
+from cobasis.disk.whole import make_folder, remove_tree, stamp_of, write_whole
 from cobasis.errors import (
     AgreementError,
-    AgreementFileError,
     AnotherRunError,
     CobasisError,
-    IdentityError,
+    DiskError,
+    RetentionError,
+    TranscriptError,
     UnsignedError,
     WaitingError,
 )
 from cobasis.keys.identity import Identity
 from cobasis.protocol.agreement import moment_of
 from cobasis.transport.certificate import Statement, certificate_at, pin_of
-from cobasis.transport.inbox import OUTBOX, STATEMENT, STATEMENTS, Inbox
+from cobasis.transport.inbox import OUTBOX, STATEMENT, STATEMENTS, Inbox, agreements
 
 LOG = logging.getLogger("cobasis.worker")
 
 _RENEW = timedelta(days=60)
-"""A statement is signed anew when it holds for no longer than this."""
+"""A statement that ends sooner than this is signed anew."""
+
+_REST = 10.0
+"""Seconds for which a round is left alone after its folder was in use, or its disk failed."""
 
 
 @dataclass(kw_only=True)
@@ -46,54 +50,70 @@ class Worker:
     certificate: Path
     _seen: dict[Path, object] = field(default_factory=dict)
     _closes: dict[Path, datetime] = field(default_factory=dict)
+    _rests: dict[Path, float] = field(default_factory=dict)
 
     def work(self, *, every: float, goes_on: Callable[[], bool]) -> None:
         """Look into the folder again and again; one worker at a time does."""
         make_folder(self.folder / STATEMENTS)
-        with Lock(self.folder / STATEMENTS, what=f"the worker's folder '{self.folder}'"):
+        place = self.folder / STATEMENTS / "worker"
+        with Lock(place, what=f"the worker's folder '{self.folder}'"):
             while goes_on():
                 self.step()
                 time.sleep(every)
 
     def step(self) -> None:
         """Do whatever can be done now; what fails in one round keeps no other waiting."""
-        self._state()
-        for path in sorted(self.folder.glob("*.toml")):
-            stands = self._stands(path)
-            if stem_of(path) != path.stem or self._seen.get(path) == stands:
-                continue
-            first, self._seen[path] = path not in self._seen, stands
-            with suppress(AgreementError, AgreementFileError, IdentityError):  # not one of ours
-                self._look(session_of(path, self.identity, outbox=self.folder / OUTBOX), first)
+        self._guarded(self.certificate, self._state)
+        for path in agreements(self.folder):
+            if time.monotonic() >= self._rests.get(path, 0):
+                self._guarded(path, lambda path=path: self._look(path))  # type: ignore[misc]
+
+    def _guarded(self, path: Path, work: Callable[[], None]) -> None:
+        """Do some work; whatever fails in it is noted, and goes no further."""
+        try:
+            work()
+        except (AnotherRunError, DiskError) as error:  # perhaps not in a while
+            self._seen.pop(path, None)
+            self._rests[path] = time.monotonic() + _REST
+            _log("tries again", file=path.name, code=error.code, why=str(error.args[0]))
+        except CobasisError as error:
+            _log("failed", file=path.name, code=error.code, why=str(error.args[0]))
+        except Exception as error:  # noqa: BLE001 -- nobody's file may end everybody's service
+            _log("failed", file=path.name, code="", why=type(error).__name__)
+
+    def _look(self, path: Path) -> None:
+        """Do what can be done in one round, where something has changed since the last look."""
+        stands = self._stands(path)
+        if self._seen.get(path) == stands:
+            return
+        first, self._seen[path] = path not in self._seen, stands
+        session = session_of(path, self.identity, outbox=self.folder / OUTBOX)
+        if session.agreement.closes is not None:
+            self._closes[path] = session.agreement.closes
+        self._receive(session)
+        if self.runs and session.sealed:
+            self._end(session, first)
+        Inbox(path).prune(secrets=bool(session.history.ended))
 
     def _stands(self, path: Path) -> object:
-        """Return what is another thing whenever there may be something to do in a round."""
+        """Return all that shows whether there may be something to do in a round."""
+        inbox, stamps = Inbox(path).folder, []
         beside = [path, sealed_path(path), *sorted(path.parent.glob("*.sig"))]
-        beside += [work_folder(path).transcript, Inbox(path).folder]
+        for each in (*beside, work_folder(path).transcript):
+            with suppress(DiskError):
+                stamps.append(stamp_of(each))
         closed = path in self._closes and self._closes[path] <= datetime.now(UTC)
-        return closed, [stamp_of(each) for each in beside if each.exists()]
-
-    def _look(self, session: AnalystSession, first: bool) -> None:  # noqa: FBT001
-        if session.agreement.closes is not None:
-            self._closes[session.path] = session.agreement.closes
-        try:
-            self._receive(session)
-            if self.runs and session.sealed:
-                self._end(session, first)
-        except AnotherRunError:
-            del self._seen[session.path]  # a command that somebody typed is at work
-        except CobasisError as error:
-            _log("failed", round=session.path.name, code=error.code, why=str(error.args[0]))
+        return closed, stamps, sorted(each.name for each in inbox.glob("*"))
 
     def _receive(self, session: AnalystSession) -> None:
-        """Take in what came, and write what became of each file."""
+        """Take in what came, one file after the other, and write what became of each."""
         inbox = Inbox(session.path)
-        came = {path: sent for sent, path in inbox.waiting()}
-        if not came and session.sealed:
-            return
-        for verdict in receive(session, came).files:
-            sent = came.get(inbox.folder / verdict.file)
-            if sent is None or verdict.code == UnsignedError.code:  # that one waits its turn
+        came = list(inbox.waiting())
+        if not came and not session.sealed:
+            receive(session, [])  # perhaps signatures lie beside the agreement
+        for sent, path in came:
+            verdict = _received(session, path)
+            if verdict.code == UnsignedError.code:  # that one waits its turn
                 continue
             told = {"verdict": verdict.verdict, "code": verdict.code}
             inbox.judge(sent, **told, reason=verdict.reason)
@@ -116,17 +136,34 @@ class Worker:
 
     def _state(self) -> None:
         """Sign for the server's certificate, where nothing does that holds for long."""
-        path = self.folder / STATEMENTS / f"{self.identity.public.name}{STATEMENT}"
-        certificate = certificate_at(self.certificate)
-        if path.exists():
-            known = line_in(path, Statement)
-            soon = datetime.now(UTC) + _RENEW
-            if known.pin == pin_of(certificate) and moment_of(known.until) > soon:
-                return
-        name, sign = self.identity.public.name, self.identity.sign
-        made = Statement.made(certificate, analyst=name, sign=sign)
+        name, certificate = self.identity.public.name, certificate_at(self.certificate)
+        pin, now = pin_of(certificate), datetime.now(UTC)
+        path = self.folder / STATEMENTS / f"{name}.{pin[:16]}{STATEMENT}"
+        # one for each key: the web half may show the one before until it begins again
+        for each in path.parent.glob(f"{name}.*{STATEMENT}"):
+            with suppress(AgreementError):
+                until = moment_of(line_in(each, Statement).until)
+                if until < now:
+                    remove_tree(each)
+                elif each == path and until > now + _RENEW:
+                    return
+        made = Statement.made(certificate, analyst=name, sign=self.identity.sign)
         write_whole(path, made.text().encode(), mode=0o644)
         _log("signed for the certificate", pin=made.pin, until=made.until)
+
+
+def _received(session: AnalystSession, path: Path) -> FileVerdict:
+    """Take one file in; whatever is wrong with it is its verdict."""
+    try:
+        files = receive(session, [path]).files
+    except (DiskError, AnotherRunError, TranscriptError):
+        raise  # of the work folder, and so of every file
+    except RetentionError as error:
+        return FileVerdict.refused(path, error)
+    except Exception as error:  # noqa: BLE001 -- an enemy's file, which no reader has foreseen
+        reason = f"it cannot be read ({type(error).__name__})"
+        return FileVerdict(file=path.name, verdict="refused", reason=reason)
+    return next(each for each in files if each.file == path.name)
 
 
 def _log(event: str, **told: object) -> None:
