@@ -36,7 +36,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "protocol": (6_270, 4_140, 30),
     "report": (800, 640, 5),
     "tables": (970, 750, 4),
-    "transport": (1_750, 1_310, 9),
+    "transport": (1_760, 1_320, 9),
     "vault": (1_030, 750, 5),
 }
 PARTS = {  # of the house: lines

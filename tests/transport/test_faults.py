@@ -43,7 +43,7 @@ def file(tmp_path):
 
 
 def arrived(world):
-    path = Inbox(world.lab / "icu.toml").folder / SENT.name
+    path = Inbox(world.lab / "icu.toml").place(SENT)
     found = path.read_bytes() if path.exists() else b""
     path.unlink(missing_ok=True)
     return found
@@ -144,7 +144,7 @@ def test_a_file_is_named_after_it_is_on_the_disk_and_its_name_is_before_anybody_
 
 def test_whenever_the_server_dies_a_file_is_whole_or_goes_on(in_memory):
     inbox, died = Inbox(in_memory / "icu.toml"), []
-    place = inbox.folder / SENT.name
+    place = inbox.place(SENT)
     for when, _ in deaths(lambda: deliver(inbox)):
         died.append(when)
         assert not place.exists() or place.read_bytes() == DATA, when
@@ -294,7 +294,7 @@ def test_forget_takes_the_inbox_and_a_part_that_never_came_goes_by_itself(fresh,
     (tmp_path / "file").write_bytes(b"x")
     inbox = Inbox(fresh.lab / "icu.toml")
     inbox.begin(SENT, length=9)
-    [part] = inbox.folder.glob("*")
+    [part] = inbox.folder.glob("*/*")
     inbox.prune(secrets=False)
     assert part.exists()
     os.utime(part, (0, 0))

@@ -62,8 +62,8 @@ class House:
         self.type("lab", "sign icu.toml --yes")
 
     def serve(self):
-        log = (self.folder("lab") / "log").open("a")
-        return self.begin("lab", f"serve . --listen 127.0.0.1:{self.port}", stderr=log)
+        with (self.folder("lab") / "log").open("a") as log:
+            return self.begin("lab", f"serve . --listen 127.0.0.1:{self.port}", stderr=log)
 
     def model(self, name):
         [path] = self.folder(name).glob("home/transcripts/*/*/transcript.jsonl")

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import httpx
 import pytest
@@ -58,11 +59,11 @@ class Caller:
 
     def stored(self):
         folder = self.world.lab / "icu.inbox"
-        return {path.name: path.stat().st_size for path in folder.glob("*")}
+        return {str(path): path.stat().st_size for path in folder.glob("*/*")}
 
     def clear(self):
         for name in self.stored():
-            (self.world.lab / "icu.inbox" / name).unlink()
+            Path(name).unlink()
 
 
 @pytest.fixture(scope="module")

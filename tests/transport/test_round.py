@@ -84,7 +84,7 @@ def test_what_the_analyst_refuses_is_told_to_its_party(fresh):
         worker = fresh.worker()
         worker.step()
         fresh.go("north", code=4)
-        [blob] = (fresh.lab / "icu.inbox").glob("north~signature~*")
+        [blob] = (fresh.lab / "icu.inbox").glob("north/signature~*")
         blob.write_bytes(blob.read_bytes().replace(b'"signature":"', b'"signature":"00'))
         worker.step()
         for _ in range(2):

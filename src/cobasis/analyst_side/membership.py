@@ -252,8 +252,7 @@ def _delete(session: AnalystSession, party: str) -> None:
     for exchange in session.exchanges:
         remove_tree(session.work.sealed(party, exchange))
         remove_tree(session.reply(party, exchange))
-    for path in inbox_of(session.path).glob(f"{party}~*"):  # a server's
-        remove_tree(path)
+    remove_tree(inbox_of(session.path) / party)  # a server's
 
 
 def _delete_models(session: AnalystSession, removal: Removal) -> None:

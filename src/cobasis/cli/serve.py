@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+from asyncio import constants, sslproto
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -128,6 +129,9 @@ def _web(folder: Path, listen: str, certificate: Path, key: Path, *, beside: boo
         import uvicorn
 
         from cobasis.transport.server import Server
+    # asyncio's buffers for TLS would else hold more than half a megabyte for each line
+    sslproto.SSLProtocol.max_size = 2**15
+    constants.FLOW_CONTROL_HIGH_WATER_SSL_READ = 32  # type: ignore[misc]  # KiB
     if beside:
         Thread(target=_end_with_worker, daemon=True).start()
     uvicorn.run(

@@ -1,6 +1,6 @@
 """The rounds of a served folder, and their inboxes: files whose names say what they are.
 
-There is no index beside them. ``north~1-upload~<sha256>~<bytes>.part`` is on its way, and as long
+There is no index beside them. ``north/1-upload~<sha256>~<bytes>.part`` is on its way, and as long
 as what has come of it; without the end it is whole and waits for the worker; ``.json`` is what the
 worker said of it. So nothing can disagree with the files, or has to be made anew from them.
 """
@@ -63,8 +63,8 @@ class Sent:
 
     @property
     def name(self) -> str:
-        """The name of the whole file."""
-        return _JOINT.join((self.party, self.what, self.digest))
+        """The name of the whole file, in its party's folder."""
+        return f"{self.what}{_JOINT}{self.digest}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +97,7 @@ class Inbox:
     def state(self, sent: Sent) -> State | None:
         """Return what is known of a file; None where nothing is."""
         # in the order in which names follow each other, so that none is missed between two looks
-        part, whole = self._part(sent), self.folder / sent.name
+        part, whole = self._part(sent), self.place(sent)
         if part is not None:
             with suppress(DiskError):  # it has got its name meanwhile
                 return State(n_bytes=stamp_of(part).size, length=_length(part), whole=False)
@@ -119,10 +119,12 @@ class Inbox:
                     "file of one SHA-256 has one length: send what was begun."
                 )
             if found.whole:
-                settle_names(self.folder)  # whoever gave it its name may have died before that
+                settle_names(
+                    self.folder / sent.party
+                )  # whoever gave it its name may have died before that
             return found
-        make_folder(self.folder)
-        of_kind = self.folder.glob(f"{sent.party}{_JOINT}{sent.what}{_JOINT}*")
+        make_folder(self.folder / sent.party)
+        of_kind = (self.folder / sent.party).glob(f"{sent.what}{_JOINT}*")
         n_open = sum(1 for each in of_kind if not each.name.endswith(_VERDICT))
         if n_open >= MOST_OPEN:
             raise RequestError(
@@ -160,12 +162,12 @@ class Inbox:
                 f"what came has the SHA-256 {found[:16]}..., and was announced as "
                 f"{sent.digest[:16]}.... It is deleted here. Send it again from its beginning."
             )
-        file.finish(self.folder / sent.name)
+        file.finish(self.place(sent))
 
     def prune(self, *, secrets: bool) -> None:
         """Delete parts that nobody went on with for two weeks; secrets, where all have theirs."""
         old = time.time() - _WEEKS
-        for path in self.folder.glob(f"*{PART}"):
+        for path in self.folder.glob(f"*/*{PART}"):
             with suppress(DiskError):
                 if stamp_of(path).modified_ns < old * 10**9:
                     remove_tree(path)
@@ -174,12 +176,12 @@ class Inbox:
 
     def waiting(self, *, secrets: bool = False) -> Iterator[tuple[Sent, Path]]:
         """Yield what is whole and nobody has looked at, or the secrets that parties may fetch."""
-        for path in sorted(self.folder.glob(f"*{_JOINT}*")):
+        for path in sorted(self.folder.glob(f"*/*{_JOINT}*")):
             if path.name.endswith((PART, _VERDICT)):
                 continue
-            party, what, digest = path.name.split(_JOINT)
+            what, digest = path.name.split(_JOINT)
             if what.startswith(SECRET) == secrets:
-                yield Sent(party=party, what=what, digest=digest), path
+                yield Sent(party=path.parent.name, what=what, digest=digest), path
 
     def secret(self, party: str, *, of: str) -> Path | None:
         """Return the newest secret that one party sealed to another."""
@@ -191,19 +193,23 @@ class Inbox:
 
     def judge(self, sent: Sent, **verdict: str) -> None:
         """Write what became of a file, and let go of it."""
-        path = self.folder / sent.name
+        path = self.place(sent)
         told = canonical_json({**verdict, "bytes": path.stat().st_size})
         write_whole(self._told(sent), told)
         remove_tree(path)
 
+    def place(self, sent: Sent) -> Path:
+        """Return where a whole file stands."""
+        return self.folder / sent.party / sent.name
+
     def _told(self, sent: Sent) -> Path:
-        return self.folder / f"{sent.name}{_VERDICT}"
+        return self.folder / sent.party / f"{sent.name}{_VERDICT}"
 
     def _part(self, sent: Sent) -> Path | None:
-        return next(self.folder.glob(f"{sent.name}{_JOINT}*{PART}"), None)
+        return next((self.folder / sent.party).glob(f"{sent.name}{_JOINT}*{PART}"), None)
 
     def _growing(self, sent: Sent, *, length: int) -> GrowingFile:
-        return GrowingFile(self.folder / f"{sent.name}{_JOINT}{length}{PART}")
+        return GrowingFile(self.folder / sent.party / f"{sent.name}{_JOINT}{length}{PART}")
 
 
 def _length(part: Path) -> int:

@@ -103,7 +103,7 @@ class Worker:
             with suppress(DiskError):
                 stamps.append(stamp_of(each))
         closed = path in self._closes and self._closes[path] <= datetime.now(UTC)
-        return closed, stamps, sorted(each.name for each in inbox.glob("*"))
+        return closed, stamps, sorted(map(str, inbox.glob("*/*")))
 
     def _receive(self, session: AnalystSession) -> None:
         """Take in what came, one file after the other, and write what became of each."""
