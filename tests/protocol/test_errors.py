@@ -14,6 +14,7 @@ from cobasis.errors import (
     PrivacyWarning,
     RemoteError,
     UndeterminedFitError,
+    UnreachableError,
     UnsignedError,
     WaitingError,
 )
@@ -30,8 +31,8 @@ DRAWN = dict(re.findall(r"^ +[|` ] +[|`]-- (\w+) +(CB\d{3})  ", errors.__doc__, 
 @pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: leaf.__name__)
 def test_the_code_closes_the_message_and_the_exit_code_says_which_side_has_to_act(leaf):
     assert str(leaf("what, why, what to do.")) == f"what, why, what to do. [{leaf.code}]"
-    assert re.fullmatch(r"CB[1-8]\d\d", leaf.code)
-    waits = leaf in {UnsignedError, WaitingError}
+    assert re.fullmatch(r"CB[1-9]\d\d", leaf.code)
+    waits = leaf in {UnreachableError, UnsignedError, WaitingError}
     assert leaf("x").exit_code == (4 if waits else 2 if issubclass(leaf, LocalError) else 3)
     assert issubclass(leaf, ValueError)
 
