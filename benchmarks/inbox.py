@@ -38,11 +38,10 @@ from cobasis.errors import UnreachableError
 from cobasis.keys.identity import Identity
 from cobasis.transport.certificate import Statement, certificate_at, make_certificate
 from cobasis.transport.client import Remote
-from cobasis.transport.inbox import MOST_OPEN, STATEMENT, STATEMENTS, Sent
+from cobasis.transport.inbox import MOST_OPEN, STATEMENT, STATEMENTS
 from cobasis.transport.wire import FILE, PART_BYTES, PARTIAL, digest_field, sign_request
 
-PARTIES, PER_SECOND, STALLED, INSISTING, LINES = 1000, 50, 300, 20, 4
-PIECE, TRIES = 2**16, 1000  # bytes, and how often a client tries that insists
+PARTIES, PER_SECOND, STALLED, INSISTING, TRIES, LINES, PIECE = 1000, 50, 300, 20, 1000, 4, 2**16
 WHAT, HOST, LAB = "1-upload", "127.0.0.1", Identity.new("lab", role="analyst")
 Figures = dict[str, Any]
 Server = subprocess.Popen[bytes]
@@ -57,16 +56,14 @@ def measure(*, quick: bool) -> Figures:
         most = crowd(place, n_uploads=n_uploads, rounds=rounds)
         rate = steady(place, lasts=lasts, n_bytes=10**6)
         small = partial(steady, place, lasts=beside, n_bytes=10**5)
-        pairs = [(small(), small(slow=STALLED)) for _ in range(rounds)]
+        both = [(small(), small(slow=STALLED)) for _ in range(rounds)]
         place = Place(Path(name, "killed"), parties=-(-n_small // MOST_OPEN))
         dead = asyncio.run(killed(place, n_uploads=n_small, kills=kills))
         large = min(large, int(shutil.disk_usage(name).free / 1.2e6 / (LINES + 1)))
         torn = asyncio.run(cut(Path(name, "cut"), megabytes=large, cuts=cuts))
-    slow = [stalled["p99"] / alone["p99"] for alone, stalled in pairs]
-    many, die = (
-        f"{n_uploads:,} uploads of 1 MB at once",
-        f"{kills} kills during {n_small:,} uploads",
-    )
+    slow = [stalled["p99"] / alone["p99"] for alone, stalled in both]
+    many = f"{n_uploads:,} uploads of 1 MB at once"
+    die = f"{kills} kills during {n_small:,} uploads"
     lines = f"{LINES} uploads of {large:,} MB over a line cut {torn['cuts']} times"
     table: list[tuple[str, list[float], float, str]] = [
         (many, most["inbox"], 15, " s"),
@@ -84,8 +81,7 @@ def measure(*, quick: bool) -> Figures:
         goals.goal(what, median(each), most=most, unit=unit, where=", ".join(map(written, each)))
         for what, each, most, unit in table
     ]
-    found = {"crowd": most, "rate": rate, "beside": pairs, "killed": dead, "cut": torn}
-    return {**found, "goals": said}
+    return {"crowd": most, "rate": rate, "beside": both, "killed": dead, "cut": torn, "goals": said}
 
 
 class Place:
@@ -109,6 +105,7 @@ class Place:
     def uploads(self, count: int, n_bytes: int) -> "list[Upload]":
         """Return uploads of one size, of one party after the other; what came before is deleted."""
         shutil.rmtree(self.inbox, ignore_errors=True)
+        os.sync()  # else what came before still goes to the disk
         start, people = random.Random(0).randbytes(n_bytes - 8), self.people  # noqa: S311 -- no key
         return [Upload(self, who=people[at % len(people)], start=start) for at in range(count)]
 
@@ -124,8 +121,7 @@ class Upload:
     def __init__(self, place: Place, *, who: Identity, start: bytes) -> None:
         self.place, self.who, self.content = place, who, start + os.urandom(8)
         self.digest = hashlib.sha256(self.content).hexdigest()
-        sent = Sent(party=who.public.name, what=WHAT, digest=self.digest)
-        self.stored = place.inbox / sent.party / sent.name
+        self.stored = place.inbox / who.public.name / f"{WHAT}~{self.digest}"
 
     def head(self, offset: int) -> bytes:
         """Sign the request that brings all of it, or what is behind a place."""

@@ -79,9 +79,9 @@ class State:
 
 def most_bytes(agreement: Agreement, *, party: str, what: str) -> int:
     """Return how large a file may be that a party sends; RequestError for what never travels."""
-    others = {f"{SECRET}{name}" for name in agreement.parties if name != party}
-    small = {"signature", "word", *(others if agreement.sums is None else ())}
-    if what in small:
+    whose = what.removeprefix(SECRET)
+    sealed = whose not in {what, party} and agreement.sums is None and agreement.names(whose)
+    if sealed or what in {"signature", "word"}:
         return SMALL_BYTES
     if what in {f"{each.number}-{each.message}" for each in exchanges(agreement)}:
         return MOST_BYTES
