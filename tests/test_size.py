@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_030, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 36_500,
+    "tests": 36_520,
     "experiments and benchmarks": 11_910,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -97,6 +97,18 @@ def test_what_is_cut_goes_on_and_nothing_is_sent_twice_but_a_part(fresh, file):
 
 
 @pytest.mark.usefixtures("quickly")
+def test_a_line_that_never_carries_a_whole_part_gets_smaller_ones(fresh, file, monkeypatch):
+    monkeypatch.setattr(client, "_PAUSES", (0.0,))
+    monkeypatch.setattr(client, "_LEAST_PART", 1000)
+    fresh.worker().step()
+    behind = free_port()
+    line = Line(fresh.port, to=behind, after=lambda: 40_000)
+    with fresh.serving(port=behind), line.listening, fresh.remote("north") as remote:
+        remote.upload(file, "1-upload")
+    assert arrived(fresh) == DATA
+
+
+@pytest.mark.usefixtures("quickly")
 def test_two_clients_of_a_party_bring_one_file(world, file):
     failed = []
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from cobasis.bundle.agreement_file import inbox_of, read_agreement, sealed_path, stem_of
@@ -248,6 +249,7 @@ class Rounds:
         self.folder = folder
         self._looked: dict[Path, Stamp] = {}
         self._found: dict[str, Served] = {}
+        self._reading = Lock()
 
     def find(self, digest: str) -> Served:
         """Return a round; RequestError where there is none."""
@@ -255,8 +257,9 @@ class Rounds:
         for path in paths:
             with suppress(DiskError):  # gone meanwhile, or a link to nothing
                 looked[path] = stamp_of(path)
-        if looked != self._looked:
-            self._looked, self._found = looked, dict(self._read(paths))
+        with self._reading:  # at a start many ask at once, and one reads
+            if looked != self._looked:
+                self._looked, self._found = looked, dict(self._read(paths))
         if digest not in self._found:
             raise nobody()
         return self._found[digest]
