@@ -209,7 +209,7 @@ class Trip:
 
     def _join(self, found: "Standing") -> None:
         """Sign with the consortium secret, which its maker left at the server, or beside."""
-        own = self.beside_agreement(f"{found.name}.secret")
+        own = self.path.with_name(f"{found.name}.secret")
         if own.exists():
             self._type(sign, agreement=self.path, yes=self.asked.yes)
             return
@@ -244,14 +244,14 @@ class Trip:
         from cobasis.bundle.agreement_file import sealed_path
 
         for name in found.agreement.parties:
-            secret = self.beside_agreement(f"{name}.secret")
+            secret = self.path.with_name(f"{name}.secret")
             if found.agreement.sums is None and name != found.name and secret.exists():
                 self.remote.upload(secret, f"secret.{name}")
         sealed = sealed_path(self.path)
         self._wait(
             lambda left: self.remote.fetch("agreement", sealed, seconds=left),
             what="everybody's signature",
-            brought=(self.beside_agreement(f"{found.name}.sig"), "signature"),
+            brought=(self.path.with_name(f"{found.name}.sig"), "signature"),
         )
 
     def _answered(self, found: "Standing") -> None:
@@ -336,10 +336,6 @@ class Trip:
     def _type(self, command: "Callable[..., None]", **told: object) -> None:
         """Do what a command does."""
         unwrap(command)(owner=self.owner, **told)
-
-    def beside_agreement(self, name: str) -> Path:
-        """Return where a file lies whose name does not begin with the round's."""
-        return self.path.with_name(name)
 
     def beside(self, word: str) -> Path:
         """Return where a file of the round lies."""
