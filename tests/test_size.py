@@ -36,11 +36,11 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "protocol": (6_270, 4_140, 30),
     "report": (800, 640, 5),
     "tables": (970, 750, 4),
-    "transport": (1_760, 1_320, 9),
+    "transport": (1_750, 1_310, 9),
     "vault": (1_030, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 36_520,
+    "tests": 36_540,
     "experiments and benchmarks": 11_910,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

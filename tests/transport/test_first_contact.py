@@ -8,7 +8,7 @@ from cli.round_by_commands import Typed, write_table
 from cobasis.errors import RequestError
 from cobasis.keys.identity import Identity
 from cobasis.transport.certificate import make_certificate
-from cobasis.transport.invites import Code
+from cobasis.transport.invites import Code, Post
 from cobasis.transport.mailbox import address_of, vouched
 from transport.serving import World, free_port
 
@@ -113,11 +113,11 @@ def test_what_an_invitation_takes(meeting, monkeypatch):
     code = Code.of_words(meeting.said["invited"]["south"])
     stranger = Code(**{**code.model_dump(), "token": "00" * 16})
     with meeting.serving():
-        with stranger.line() as post:
+        with Post(stranger) as post:
             for slot in ("key", "agreement"):
                 with pytest.raises(RequestError, match="no such round"):
                     post.fetch(slot)
-        with code.line() as post:
+        with Post(code) as post:
             with pytest.raises(RequestError, match=r"65,536 bytes of a key"):
                 post.bring("key", bytes(2**16))
             post.bring("key", b"first")

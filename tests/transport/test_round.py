@@ -99,7 +99,9 @@ def test_a_secret_that_another_party_puts_in_keeps_nobody_out(fresh, tmp_path):
             with fresh.remote(name) as remote:
                 other = "south" if name == "east" else "east"
                 remote.upload(tmp_path / "junk", f"secret.{other}")
-        assert fresh.go("south", code=3).exit_code == 3  # of the maker there is none yet
+        found = fresh.go("south", code=4).output  # of the maker there is none yet
+        assert "What 'east' left as the secret is not taken" in " ".join(found.split())
+        assert "waits for the secret" in found
         fresh.go("north", code=4)
         assert "waits for everybody's signature" in fresh.go("south", code=4).output
         assert not (fresh.root / "south" / "south.secret.came").exists()

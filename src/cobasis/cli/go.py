@@ -17,9 +17,10 @@ from cobasis.cli.send import Asked, send
 from cobasis.cli.sign import sign
 from cobasis.cli.status import next_step, standing
 from cobasis.errors import (
-    CobasisError,
+    CommitmentError,
     IdentityError,
     OptionError,
+    RemoteError,
     RequestError,
     StepError,
     UnreachableError,
@@ -97,7 +98,7 @@ def go(
 def _invited(owner: "_Inner", code: "Code", *, seconds: float, ca: Path | None) -> Path:
     """Answer an invitation with a key, made where there is none; return the agreement's file."""
     from cobasis.keys.identity import Identity, save_identity
-    from cobasis.transport.invites import take_agreement
+    from cobasis.transport.invites import Post, take_agreement
 
     key, path, until = owner.key(code.party), Path(f"{code.stem}.toml"), time.monotonic() + seconds
     if path.exists() and key.exists():
@@ -106,7 +107,7 @@ def _invited(owner: "_Inner", code: "Code", *, seconds: float, ca: Path | None) 
         save_identity(Identity.new(code.party), key, passphrase=owner.known)
         owner.tell([f"Made {key}: keep a copy of it, and of its passphrase, apart."])
     public = owner.identity(code.party).public
-    with code.line(ca=ca) as post:
+    with Post(code, ca=ca) as post:
         post.bring("key", public.text().encode())
         owner.tell([f"Your key is at the server. Its fingerprint: {public.fingerprint}"])
         while (text := post.fetch("agreement", seconds=_left(until))) is None:
@@ -223,20 +224,18 @@ class Trip:
         """Sign with the first secret that is the agreement's; anybody may have left another."""
         from cobasis.disk.whole import remove_tree
 
-        refused, came = None, own.with_name(f"{own.name}.came")
+        came = own.with_name(f"{own.name}.came")
         for maker in makers:
             if not self.remote.fetch(f"secret.{maker}", came, seconds=seconds / len(makers)):
                 continue
             try:
                 self._type(sign, agreement=self.path, secret=came, yes=self.asked.yes)
-            except CobasisError as error:
-                refused = error
+            except (RemoteError, CommitmentError) as error:
+                aside(f"What '{maker}' left as the secret is not taken: {error}")
             else:
                 return True
             finally:
                 remove_tree(came)
-        if refused is not None:
-            raise refused
         return False
 
     def _signed(self, found: "Standing") -> None:

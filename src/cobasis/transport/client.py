@@ -89,6 +89,23 @@ class Line:
             raise _refusal(found)
         return found
 
+    def look(
+        self,
+        url: str,
+        *,
+        seconds: float,
+        fields: dict[str, str] | None = None,
+        to: Path | None = None,
+    ) -> httpx.Response:
+        """Ask for something that may not be there yet; the server waits for it for some seconds."""
+        began, wait = time.monotonic(), min(WAIT_SECONDS, math.ceil(seconds))
+        told = {**(fields or {}), "prefer": f"wait={wait}", "accept-encoding": "identity"}
+        found = self.ask("GET", url, fields=told, to=to)
+        if found.status_code != httpx.codes.OK:
+            # whoever answers sooner than was asked, as a cache in between, is not asked in a circle
+            time.sleep(max(0.0, min(1.0, seconds - (time.monotonic() - began))))
+        return found
+
     def _once(
         self,
         method: str,
@@ -166,16 +183,9 @@ class Remote(Line):
 
     def fetch(self, what: str, to: Path, *, seconds: float = 0) -> bool:
         """Write what the server has of something, if it is new; wait for it for some seconds."""
-        began, wait = time.monotonic(), min(WAIT_SECONDS, math.ceil(seconds))
-        fields = {"prefer": f"wait={wait}", "accept-encoding": "identity"}
-        if to.exists():
-            fields["if-none-match"] = f'"{file_digest(to)}"'
-        found = self.ask("GET", f"{self._round}/{what}", fields=fields, to=to)
-        if found.status_code == httpx.codes.OK:
-            return True
-        # whoever answers sooner than was asked, as a cache in between, is not asked in a circle
-        time.sleep(max(0.0, min(1.0, seconds - (time.monotonic() - began))))
-        return False
+        fields = {"if-none-match": f'"{file_digest(to)}"'} if to.exists() else {}
+        found = self.look(f"{self._round}/{what}", seconds=seconds, fields=fields, to=to)
+        return bool(found.status_code == httpx.codes.OK)
 
     def _place(self, path: Path, what: str) -> str:
         """Return a file's address, which has its digest."""

@@ -8,7 +8,7 @@ worker said of it. So nothing can disagree with the files, or has to be made ane
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -119,10 +119,8 @@ class Inbox:
                     f"this file was begun with {found.length:,} bytes and now has {length:,}. A "
                     "file of one SHA-256 has one length: send what was begun."
                 )
-            if found.whole:
-                settle_names(
-                    self.folder / sent.party
-                )  # whoever gave it its name may have died before that
+            if found.whole:  # whoever gave it its name may have died before this
+                settle_names(self.folder / sent.party)
             return found
         make_folder(self.folder / sent.party)
         of_kind = (self.folder / sent.party).glob(f"{sent.what}{_JOINT}*")
@@ -228,18 +226,16 @@ class Served:
 
     def out(self, what: str, *, party: str) -> Path | None:
         """Return where that stands which a party may have; RequestError for anything else."""
-        stem, inbox = stem_of(self.path), Inbox(self.path)
+        stem = stem_of(self.path)
         if what in {f"{each.number}-{each.reply}" for each in exchanges(self.agreement)}:
             return self.path.parent / OUTBOX / f"{stem}.{party}.{what}"
         if what.startswith(SECRET) and what.removeprefix(SECRET) in self.agreement.parties:
-            return inbox.secret(party, of=what.removeprefix(SECRET))
-        places: dict[str, Callable[[], Path | None]] = {
-            "agreement": lambda: sealed_path(self.path),
-            "news": lambda: self.path.with_name(f"{stem}.news"),
-        }
-        if what not in places:
-            raise RequestError(f"'{what[:100]}' is nothing that a party gets here.", status=404)
-        return places[what]()
+            return Inbox(self.path).secret(party, of=what.removeprefix(SECRET))
+        if what == "agreement":
+            return sealed_path(self.path)
+        if what == "news":
+            return self.path.with_name(f"{stem}.news")
+        raise RequestError(f"'{what[:100]}' is nothing that a party gets here.", status=404)
 
 
 class Rounds:

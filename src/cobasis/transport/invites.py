@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -56,15 +57,11 @@ class Code(OneLine):
             return cls.from_text(text)
         raise AgreementError(f"this code is cut, or changed. {cls.ask} Copy all of it.")
 
-    def line(self, *, ca: Path | None = None) -> "Post":
-        """Return the way to this invitation's place at the server."""
-        return Post(self, ca=ca)
-
 
 class Post(Line):
     """What passes under one invitation."""
 
-    def __init__(self, code: Code, *, ca: Path | None) -> None:
+    def __init__(self, code: Code, *, ca: Path | None = None) -> None:
         super().__init__(code.server, analyst=code.who, ca=ca)
         self._token = bytes.fromhex(code.token)
         self._place = f"{code.server}/invites/{address_of(self._token)}"
@@ -75,9 +72,10 @@ class Post(Line):
 
     def fetch(self, slot: Slot, *, seconds: float = 0) -> bytes | None:
         """Return what the other one has left; None where it has not come after some seconds."""
-        fields = {"prefer": f"wait={round(seconds)}"}
-        found = self.ask("GET", f"{self._place}/{slot}", fields=fields)
-        return data_in(self._token, found.content, slot=slot) if found.status_code == 200 else None  # noqa: PLR2004
+        found = self.look(f"{self._place}/{slot}", seconds=seconds)
+        if found.status_code != HTTPStatus.OK:
+            return None
+        return data_in(self._token, found.content, slot=slot)
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ class Invitations:
         """Yield who came; WaitingError while somebody has not."""
         away = []
         for code in self.codes():
-            with code.line() as post:
+            with Post(code) as post:
                 told = post.fetch("key")
             if told is None:
                 away.append(code.party)
@@ -143,7 +141,7 @@ class Invitations:
         with opened(self.author.path) as (file, _):
             text = file.readall() or b""
         for code in self.codes():
-            with code.line() as post:
+            with Post(code) as post:
                 post.bring("agreement", text)
 
 

@@ -304,9 +304,8 @@ class Server:
             with mine.scope:
                 if older is not None:
                     older.scope.cancel()
-                    with anyio.CancelScope(
-                        shield=True
-                    ):  # else a third would not wait for the first
+                    # even where a third one ends this: the first may still write
+                    with anyio.CancelScope(shield=True):
                         await older.done.wait()
                 yield
         finally:

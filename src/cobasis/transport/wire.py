@@ -5,9 +5,9 @@ The subset of the IETF's draft on resumable uploads is on the page ``docs/refere
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from http_message_signatures import (
@@ -60,21 +60,8 @@ FIELDS = (
 _NOBODY = "there is no such round here, or the request is not signed by a key that it enrols"
 
 
-class Request(Protocol):
-    """What is signed of a request."""
-
-    @property
-    def method(self) -> str: ...  # noqa: D102 -- as HTTP calls it
-
-    @property
-    def url(self) -> Any: ...  # noqa: ANN401, D102 -- text, or what has it as text
-
-    @property
-    def headers(self) -> Any: ...  # noqa: ANN401, D102 -- a mapping that fields are added to
-
-
-def sign_request(request: Request, *, name: str, sign: Any) -> None:  # noqa: ANN401
-    """Sign a request in somebody's name, as RFC 9421 says."""
+def sign_request(request: Any, *, name: str, sign: Callable[[bytes], bytes]) -> None:  # noqa: ANN401
+    """Sign a request, which has method, url and headers, in somebody's name as RFC 9421 says."""
     signer = HTTPMessageSigner(signature_algorithm=ED25519)
     covered = (*_ALWAYS, *(each for each in FIELDS if each in request.headers))
     prepared = signer.prepare(
@@ -103,9 +90,7 @@ class _Verifier(HTTPMessageVerifier):
     max_clock_skew = timedelta(days=10_000)  # times are compared below, where an answer tells ours
 
 
-def signer_of(
-    request: Request, people: Mapping[str, PublicIdentity], *, now: datetime | None = None
-) -> str:
+def signer_of(request: Any, people: Mapping[str, PublicIdentity]) -> str:  # noqa: ANN401
     """Return who signed a request; RequestError where nobody did who is enrolled, or ClockError.
 
     No nonces are kept. A request that somebody repeats within the five minutes brings bytes that
@@ -118,7 +103,7 @@ def signer_of(
     except (InvalidSignature, ValueError):
         raise nobody() from None
     name, created = str(found.parameters["keyid"]), int(found.parameters["created"])
-    now = now or datetime.now(UTC)
+    now = datetime.now(UTC)
     if abs(now.timestamp() - created) > APART_SECONDS:
         told = moment_text(datetime.fromtimestamp(created, UTC))
         raise ClockError(
