@@ -138,6 +138,9 @@ def test_go_says_what_it_needs(fresh):
     plain.write_text(text.replace(fresh.agreement.server, ""))
     found = fresh.typed("go plain.toml north/data.csv", code=2)
     assert "names no server" in found.output
+    nothing = "--passphrase-file nowhere"  # it is not looked for before the words are right
+    assert "Name exactly one" in fresh.typed(f"go icu.toml {nothing}", code=2).output
+    assert "names no server" in fresh.typed(f"go plain.toml x.csv {nothing}", code=2).output
     assert "The analyst's is serve" in fresh.typed("go icu.toml x.csv", by="lab", code=2).output
     assert "[CB901]" in quick(fresh, "go north/icu.toml north/data.csv --yes", code=4).output
 

@@ -70,15 +70,17 @@ def go(
     from cobasis.transport.client import Remote
     from cobasis.transport.invites import PREFIX, Code
 
-    [first, *more] = words or [Path()]
+    [first, *rest] = words or [Path()]
     code = Code.of_words(str(first)) if str(first).startswith(PREFIX) else None
+    if code is None:
+        path, rest = agreed(words)
+        _served(owner, path)  # what cannot be is refused before a passphrase is asked
+    data = the_one(rest, what="a table, CSV or Parquet")
     new = code is not None and not owner.key(code.party).exists()
     inner = _Inner(**{**vars(owner), "known": owner.passphrase(new=new)})
     seconds: float = (_FOR_EVER if options.on_terminal() else 0) if wait is None else wait
     if code is not None:
-        words = [_invited(inner, code, seconds=seconds, ca=tls_ca), *more]
-    path, rest = agreed(words)
-    data = the_one(rest, what="a table, CSV or Parquet")
+        path = _invited(inner, code, seconds=seconds, ca=tls_ca)
     agreement, name = _served(owner, path)
     inner = replace(inner, name=name)
     told: Any = {"path": path, "data": data, "seconds": seconds, "public_rows": public_rows}
