@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cobasis.features.maps import Columns as Columns
     from cobasis.features.maps import Mixed as Mixed
     from cobasis.features.maps import RandomFourier as RandomFourier
+    from cobasis.features.outcome import Outcome as Outcome
     from cobasis.models.trainer import train as train
     from cobasis.protocol.agreement import Agreement as Agreement
     from cobasis.protocol.analyst import Analyst as Analyst
@@ -60,6 +61,7 @@ _HOMES = {
     "Mixed": "features.maps",
     "NumericFeature": "features.contract",
     "ODC": "algorithms.odc",
+    "Outcome": "features.outcome",
     "Party": "protocol.party",
     "PartyKey": "protocol.secrets",
     "RandomFourier": "features.maps",

@@ -12,6 +12,7 @@ The tree, with the stable code of each leaf; every code has a page in ``docs/err
     |   |-- DimensionError         CB106  more components than rows, features or rank allow
     |   |-- OptionError            CB107  a word or number that an option does not take
     |   |-- UnlikeColumnError      CB108  a column unlike the agreement that nobody called right
+    |   |-- EstimateError          CB109  rows that determine no table
     |   |-- AnchorError            CB201  an anchor that cannot be drawn as asked
     |   |-- OrthonormalityError    CB202  a basis whose columns are not orthonormal
     |   |-- SecretError            CB301  a secret that is no secret, or would travel
@@ -127,6 +128,10 @@ class OptionError(LocalError, code="CB107"):
 
 class UnlikeColumnError(LocalError, code="CB108"):
     """A column that looks unlike the agreement, and that nobody has called right."""
+
+
+class EstimateError(LocalError, code="CB109"):
+    """Rows that determine no regression table, or columns that depend on each other."""
 
 
 class AnchorError(LocalError, code="CB201"):

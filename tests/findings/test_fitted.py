@@ -11,7 +11,7 @@ from cobasis.keys.identity import load_identity
 from cobasis.party_side.accept import accept
 from cobasis.party_side.predict import predict
 from cobasis.party_side.worth import fit_local, score
-from cobasis.protocol.others import model_without
+from cobasis.protocol.training import model_without
 from cobasis.protocol.word import Word
 
 

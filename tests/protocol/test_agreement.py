@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import cobasis
-from cobasis import Agreement, ConsortiumSecret, NumericFeature, numeric_features
+from cobasis import Agreement, ConsortiumSecret, NumericFeature, Outcome, numeric_features
 from cobasis.algorithms import AlignerName
 from cobasis.errors import AgreementError, OptionError
 from cobasis.features.contract import CategoryFeature
@@ -212,6 +212,14 @@ CHANGED = {
     "n_components": {"n_components": 2},
     "release": SUMS,
     "sums": SUMS | {"sums": SUMMED.model_copy(update={"least_rows": 5})},
+    "outcome": {
+        "task": "count",
+        "classes": (),
+        "model": "poisson",
+        "basis": "haar",
+        "n_components": WIDTH,
+        "outcome": Outcome(exposure="years"),
+    },
     "anchor": {"anchor": "gaussian"},
     "n_anchor_rows": {"n_anchor_rows": 9},
     "public_rows_sha256": {"basis": "public", "public_rows_sha256": DIGEST},

@@ -79,7 +79,7 @@ WRONG = {
     "an aligner's class": ({"aligner": ODC}, r"an aligner such as ODC\(\)"),
     "anchor": ({"anchor": 3}, "anchor=3 does not exist; there are isometric, gaussian"),
     "basis": ({"basis": "pcs"}, "basis='pcs' does not exist; there are svd, pca, lpp, haar"),
-    "task": ({"task": "ranking"}, "there are classification, regression, representation"),
+    "task": ({"task": "ranking"}, "there are classification, regression, count"),
     "table": ({"task": "table"}, "task='table' is for parties' own tables"),
     "model": ({"model": "forest"}, "model='forest' does not exist; there are logistic, ridge"),
     "a number for a model": ({"model": 3}, "model is n"),

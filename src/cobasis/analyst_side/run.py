@@ -40,9 +40,10 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.card import card_of, make_card
 from cobasis.protocol.messages import ConsensusSpan
-from cobasis.protocol.others import model_without
 from cobasis.protocol.scores import Worth
 from cobasis.protocol.sums import SumsAnalyst
+from cobasis.protocol.training import compared as compared_with
+from cobasis.protocol.training import model_without
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,11 +100,16 @@ def run(
                 event=ADDED if plan.new else RUN,
                 told={**told, "parties": list(plan.new)} if plan.new else told,
                 cluster=cluster,
-                compared=session.agreement.allowed_models if scores else (),
+                compared=_compared(session.agreement) if scores else (),
             )
         session.tell()
     written = {**concluded.written} if concluded else written
     return RunResult(plan=plan, concluded=concluded, written=written)
+
+
+def _compared(agreement: Agreement) -> tuple[ModelName, ...]:
+    """Return the families whose worth is told; of a table the coefficients are what counts."""
+    return () if agreement.tabular else agreement.allowed_models
 
 
 def _family(agreement: Agreement, model: ModelName | None) -> ModelName | None:
@@ -175,7 +181,8 @@ def conclude(
             n_rows=sum(received[party].n_rows for party in everybody),
             target_carries=analyst.target_carries,
         )
-        scores = analyst.compare(compared) if compared and not kept_returns(session, made) else {}
+        judged = compared if not kept_returns(session, made) else ()
+        scores = compared_with(analyst, judged, report=session.report) if judged else {}
         card, others = card_of(analyst), partial(model_without, analyst)
         sent = send_returns(session, analyst.returns(), outcome=made, card=card, others=others)
     # Behind the block, whose end writes the fits: no line tells of an alignment that is not there.

@@ -142,7 +142,7 @@ def _fields_of(document: Mapping[str, Any], *, path: Path) -> dict[str, Any]:
     """Return the fields that are filled, by the names that `Agreement` has for them."""
     fields = {name: _plain(value) for name, value in document.items() if value != ""}
     fields.pop("signature", None)
-    for table in ("dp", "record"):
+    for table in ("dp", "record", "outcome"):
         if isinstance(terms := fields.get(table), dict):
             fields[table] = {name: value for name, value in terms.items() if value != ""}
     taken = sorted({"parties", "enrolled", "approvers"} & set(fields))

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import tomlkit
+from pydantic import BaseModel
 
 from cobasis.features.contract import CategoryFeature, NumericFeature
 from cobasis.protocol.agreement import Agreement, missing_fields
 from cobasis.protocol.approval import Record
 from cobasis.protocol.dp_terms import DPTerms
-from cobasis.protocol.enrolment import PublicIdentity, Strict
+from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.sums_terms import FOR_ROWS, SumsTerms
 
 MARK = "# <- fill in"
@@ -39,11 +40,13 @@ GROUPS: tuple[tuple[str, Mapping[str, str]], ...] = (
     (
         "What is learned",
         {
-            "task": '"classification", "regression", or without a model "representation", "table".',
-            "label": "The column of labels, in every party's table.",
+            "task": '"classification", "regression", "count", "survival"; without a model '
+            '"representation", "table".',
+            "label": "The column of labels, in every party's table; of survival the time.",
             "classes": "Classification: all labels that may occur, all text or all integers.",
             "id": "The column of identifiers; it is never uploaded.",
-            "model": 'The family: "logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost".',
+            "model": 'The family: "logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost"; '
+            'or a table: "ols", "logit", "firth", "poisson", "negative_binomial", "cox".',
             "models": "The families that the analyst may choose from; empty for model alone.",
             "holdout": "The share of rows, up to 0.5, that stays at a party, which scores on them.",
         },
@@ -125,6 +128,18 @@ SUMS: Mapping[str, str] = {
     "target_range": "Regression only: the target's low and high; values beyond are refused.",
 }
 
+OUTCOME: Mapping[str, str] = {
+    "event": "Survival: the column that is 1 where the event was seen, 0 where it was not yet.",
+    "entry": "Survival: the time from which a row was followed; empty for 0.",
+    "stratum": "Survival: whole numbers, each with a baseline of its own.",
+    "exposure": "Count: over how much time, or how many people, a row was counted.",
+    "weight": "How many rows a row stands for.",
+    "horizons": "Survival: times for which the model gives the share without event.",
+    "strata_by_party": "Survival: whether every party has a baseline of its own.",
+    "errors": 'Standard errors: "model", "robust" of rows, or "party" of whole parties.',
+    "compare_parties": "Whether everybody also sees each party's own estimates.",
+}
+
 _DP = DPTerms(epsilon=8.0, radius=2.0, most_rows=10000, lifetime_epsilon=8.0)
 
 NOISE = """\
@@ -168,6 +183,9 @@ def new_text(fields: Mapping[str, Any]) -> str:
     features = fields.get("features") or ()
     lines += [_feature(each) for each in features] or [EXAMPLE]
     lines += [] if sums is None else _sums(sums)
+    if (outcome := fields.get("outcome")) is not None:
+        lines += ["# ---- What is known of a row beside its label", ""]
+        lines += [_table("[outcome]", OUTCOME, outcome, example=outcome)]
     lines += [NOISE, _table("[dp]", DP, fields.get("dp"), example=_DP)]
     lines += [OFFICERS, _table("[record]", RECORD, fields.get("record"), example=Record()), PEOPLE]
     lines += [_person("[[party]]", each) for each in fields.get("enrolled") or ()]
@@ -185,7 +203,9 @@ def _field(name: str, fields: Mapping[str, Any]) -> str:
     return f"{name} = {toml(value)}{mark}"
 
 
-def _table(title: str, known: Mapping[str, str], terms: Strict | None, *, example: Strict) -> str:
+def _table(
+    title: str, known: Mapping[str, str], terms: BaseModel | None, *, example: BaseModel
+) -> str:
     """Return a table that an agreement may have; as an example in comments where it has none."""
     lines, start = [title], "" if terms is not None else "# "
     for name, comment in known.items():

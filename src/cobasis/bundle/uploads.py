@@ -19,6 +19,7 @@ import numpy.typing as npt
 from cobasis.disk.tensors import Header, Place, is_name, make_header, part_of, read_header, refuse
 from cobasis.disk.whole import Stamp, WholeFile, read_array
 from cobasis.errors import DtypeError, MessageError, OptionError, ShapeError, StepError
+from cobasis.features.outcome import ROLES, VALUE, record_type
 from cobasis.linalg.arrays import Matrix
 from cobasis.protocol.agreement import Precision
 from cobasis.protocol.messages import Labels, Upload
@@ -46,6 +47,7 @@ class Payload:
     image_place: Place = field(repr=False)
     labels_place: Place | None = field(repr=False)
     rows_place: Place = field(repr=False)
+    label_type: np.dtype[Any] | None = field(repr=False)  # of records; None of one column
     int8_scale: float | None = None  # what one step of int8 rows means; None for floats
 
     @property
@@ -81,7 +83,8 @@ class Payload:
         """Read the labels of rows `start` to `stop`."""
         if self.labels_place is None:
             return None
-        return self._read(part_of(self.labels_place, slice(start, stop), what=self._what))
+        found = self._read(part_of(self.labels_place, slice(start, stop), what=self._what))
+        return found if self.label_type is None else found.view(self.label_type)[:, 0]
 
     def row_block(self, start: int, stop: int) -> Matrix:
         """Read rows `start` to `stop`, in `dtype`."""
@@ -121,6 +124,7 @@ def open_payload(path: Path) -> Payload:
         stamp=header.stamp,
         image_place=header.places["anchor_image"],
         labels_place=header.places.get("labels"),
+        label_type=_label_type(header),
         rows_place=header.places["rows"],
         int8_scale=_scale(header),
     )
@@ -140,6 +144,19 @@ def _scale(header: Header) -> float | None:
     return scale
 
 
+def _label_type(header: Header) -> np.dtype[Any] | None:
+    """Return of which columns labels are, where they are of several."""
+    if (told := header.metadata.get("label_columns")) is None:
+        return None
+    first, *roles = told.split(",")
+    place = header.places.get("labels")
+    if first != VALUE or {*roles} - {*ROLES} or len({*roles}) < len(roles):
+        refuse(header.what, "its label columns are none that an outcome has")
+    if place is None or place.dtype != np.float64:
+        refuse(header.what, "its labels of several columns are not float64")
+    return record_type(dict.fromkeys(roles, ""))
+
+
 def _refuse_tables(header: Header) -> None:
     """Raise FileFormatError unless the tables are an upload's, and of a readable size."""
     what, places = header.what, header.places
@@ -154,7 +171,9 @@ def _refuse_tables(header: Header) -> None:
             f"its anchor image is {image.dtype} {image.shape} and its rows are {rows.dtype} "
             f"{rows.shape}; both are tables of floats, or the rows of int8, equally wide",
         )
-    if labels and (labels.shape != rows.shape[:1] or labels.dtype not in _LABELS.values()):
+    kind = _label_type(header)
+    shape = rows.shape[:1] if kind is None else (rows.shape[0], len(kind.names or ()))
+    if labels and (labels.shape != shape or labels.dtype not in _LABELS.values()):
         refuse(
             what,
             f"its labels are {labels.dtype} {labels.shape}, not int64 or float64, one for each of "
@@ -234,7 +253,9 @@ class UploadFile:
             )
         rows, image = map(np.dtype, STORED[self._precision])
         told = about.labels
-        labels = [] if told is None else [("labels", _LABELS[told.dtype.name], (n_rows,))]
+        width_of_labels = () if told is None or not told.dtype.names else (len(told.dtype.names),)
+        kind = "float64" if width_of_labels else "" if told is None else told.dtype.name
+        labels = [("labels", _LABELS[kind], (n_rows, *width_of_labels))] if kind else []
         metadata = {
             "format": _FORMAT,
             "party": about.party,
@@ -242,6 +263,8 @@ class UploadFile:
             "anchor_tag": about.anchor_tag.hex(),
             "simulated": "true" if about.simulated else "false",
         }
+        if told is not None and told.dtype.names:
+            metadata["label_columns"] = ",".join(told.dtype.names)
         if self._scale is not None:
             metadata["int8_scale"] = repr(self._scale)
         tables = [
@@ -253,6 +276,8 @@ class UploadFile:
 
     def rounded(self, name: str, table: npt.NDArray[Any], *, place: Place) -> npt.NDArray[Any]:
         """Return a table as the file holds it."""
+        if table.dtype.names:  # records of float64, one behind the other
+            table = np.ascontiguousarray(table).view("<f8").reshape(len(table), -1)
         if table.shape != place.shape:
             raise ShapeError(
                 f"{name} of {self.what} have shape {table.shape}, announced was {place.shape}. "

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cobasis.party_side.session import PartySession
     from cobasis.party_side.worth import Scores
     from cobasis.protocol.baseline import BaselineTable
+    from cobasis.vault.vault import Accepted
 
 
 @grouped
@@ -161,7 +162,6 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
     from cobasis.party_side.worth import fit_local, score_quietly
     from cobasis.protocol.card import ModelCard
     from cobasis.report.pages import render_card
-    from cobasis.report.table import write_table
 
     taken = accepting.accept(session, path)
     with progress() as report:
@@ -169,16 +169,13 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
         scores = score_quietly(session, report=report)
     card, page = ModelCard.read(taken.card), session.beside("card.html")
     write_whole(page, render_card(card, party=session.name).encode())
-    table, folder = accepting.table_in(session, taken), session.beside("table")
+    folder, thing = session.beside("table"), "model" if taken.total is None else "table"
+    tables = [*_tables(session, taken, to=folder)]
     lines = [f"Accepted {path.name}."]
     if taken.change_of_basis is not None:
         lines += wrapped(f"The certificate says of your basis: {taken.evidence}; {CAVEAT}.")
-    made, thing = "Trained on", "model"
-    if table is not None:
-        made, thing = "The baseline table of the rows of", "table"
-    lines += wrapped(f"{made} {listed(taken.trained_on)}.")
-    if table is not None:
-        lines += table_in_words(table, write_table(table, folder))
+    made = "Trained on" if taken.total is None else "The baseline table of the rows of"
+    lines += [*wrapped(f"{made} {listed(taken.trained_on)}."), *tables]
     if taken.change_of_basis is not None:
         lines += wrapped(f"The target keeps a trace of {listed(taken.target_carries)}.")
     if taken.orthogonality is not None:
@@ -195,8 +192,22 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
         predicting = "Or, before everybody's scores are in:"
     if taken.model_sha256:
         lines += [predicting, f"  cobasis predict {name} NEW.csv -o OUT.csv"]
-    told: dict[str, Any] = {"score": scores, "card": page, "table": table and folder}
+    told: dict[str, Any] = {"score": scores, "card": page, "table": folder if tables else None}
     return ReturnAnswer.of(taken, return_sha256=taken.bundle, **told), lines
+
+
+def _tables(session: "PartySession", taken: "Accepted", *, to: Path) -> Iterator[str]:
+    """Write what a return has of tables into a folder, and yield them as lines."""
+    from cobasis.party_side.accept import coefficients_in, table_in
+    from cobasis.report.coefficients import write_coefficients
+    from cobasis.report.table import write_table
+
+    if (table := table_in(session, taken)) is not None:
+        yield from table_in_words(table, write_table(table, to))
+    elif taken.model_sha256 and (coefficients := coefficients_in(session)) is not None:
+        page = write_coefficients(coefficients, to)
+        yield from coefficients.summary().splitlines()
+        yield from wrapped(f"The table and its forest plot: {page}, with CSV and LaTeX beside it.")
 
 
 def worth_in_words(scores: "Mapping[str, float]") -> str:

@@ -94,6 +94,9 @@ class Terms:
     ] = None
     task: Annotated[Task | None, Option(help="What the model does.")] = None
     label: Annotated[str | None, Option(help="The column of labels.")] = None
+    outcome: Annotated[
+        str | None, Option(help="Columns beside the label: event=died,horizons=180/365,...")
+    ] = None
     classes: Annotated[str | None, Option(help="Labels; by default the example's.")] = None
     id: Annotated[str | None, Option(help="The column of identifiers; never uploaded.")] = None
     model: Annotated[ModelName | None, Option(help="Family; rff is nearest pooled rows.")] = None

@@ -102,7 +102,9 @@ class ReturnAnswer(Part):
     target_carries: list[str] = Field(description="Whose trace the target keeps.")
     return_sha256: str
     card: Path = Field(description="The model card as a page.")
-    table: Path | None = Field(description="The folder of a baseline table; null of others.")
+    table: Path | None = Field(
+        description="The folder of a baseline or regression table; null of others."
+    )
     model_sha256: str = Field(description="The same at every party; empty without a model.")
     score: ScorePart
 

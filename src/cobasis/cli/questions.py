@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cobasis.party_side.sums_draft import Public
 
 _WORDS = {"columns", "leave_out", "i_may_publish", "numbers", "categories", "missing", "classes"}
-_WORDS |= {"models", "dp", "sums", "from_sums"}
+_WORDS |= {"models", "dp", "sums", "from_sums", "outcome"}
 """Terms that are read by themselves; every other one is a field of the agreement."""
 
 
@@ -39,6 +39,7 @@ def asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     columns = told.get("numbers", []), told.get("categories", [])
     found = draft.features_of_words(*columns, missing=missing)
     before = sums_draft.read_table(told["from_sums"]) if "from_sums" in told else None
+    fields["outcome"] = outcome = draft.outcome_of_words(told.get("outcome"))
     out = [fields.get("label"), fields.get("id"), *draft.words_of(told.get("leave_out", ""))]
     found += sums_draft.features_of_table(before, leave_out=out, missing=missing)
     ask(fields, "purpose", "What is the model for, and who may use it")
@@ -47,13 +48,14 @@ def asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
         example = fields.pop("example", None)
     for word in {"label", "id"} & {*fields}:
         column(word, fields[word])
-    ask(fields, "task", "classification, regression or representation", default="classification")
+    ask(fields, "task", "classification, regression, survival, ...", default="classification")
     if fields.get("task") not in MODELLESS:
         ask(fields, "label", "Column of labels", read=partial(column, "label"))
     question = "Column of identifiers, to know people again; it never leaves"
     ask(fields, "id", question, read=partial(column, "id"))
     if example is not None:
         known = [fields.get("label", ""), fields.get("id", ""), *(each.name for each in found)]
+        known += outcome.columns.values() if outcome else ()
         found += _described(example, known, id_column=fields.get("id", ""), told=told)
     blank = {*draft.words_of(missing)} - {"fill", "refuse", *(each.name for each in found)}
     if blank and found:
@@ -76,7 +78,11 @@ def _released(
     made = sums_draft.sums_of_words(told.get("sums"), found, public=public, task=task)
     noise = sums_draft.dp_of_words(told["dp"], made.get("sums")) if "dp" in told else None
     models = draft.words_of(told.get("models", "")) or None
-    return {"features": found or None, "models": models, **made, "dp": noise}
+    tabular = draft.for_table(fields, found)
+    given: dict[str, Any] = {
+        word: fields[word] for word in ("n_components", "basis") if word in fields
+    }
+    return {"features": found or None, "models": models, **made, "dp": noise, **tabular, **given}
 
 
 def _described(
@@ -132,7 +138,7 @@ def _ask_numbers(fields: dict[str, Any], n_parties: int, *, auto: bool) -> None:
     if auto or (options.on_terminal() and "n_components" not in fields):
         for line in sizes.values():
             aside(line)
-    if auto:
+    if auto and "n_components" not in fields:
         fields["n_components"] = min(sizes, default=None)
     size, of_all = str(max(sizes, default="")), f", of {n_parties}" if n_parties else ""
     least = max(2, n_parties - 1) if "sums" not in fields else n_parties

@@ -10,11 +10,22 @@ from typing import Any, Literal, TypeAlias
 
 from cobasis.errors import MissingExtraError
 
-Task = Literal["classification", "regression", "representation", "table"]
+Task = Literal["classification", "regression", "count", "survival", "representation", "table"]
 MODELLESS: frozenset[Task] = frozenset({"representation", "table"})
 """Tasks that train nothing."""
 
-ModelName = Literal["logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost", "svm"]
+OF_NUMBERS: frozenset[Task] = frozenset({"regression", "count", "survival"})
+"""Tasks whose labels are numbers."""
+
+RegressionName = Literal["ols", "logit", "firth", "poisson", "negative_binomial", "cox"]
+"""Models whose coefficients come back with their errors; no penalty, every column."""
+
+LOGARITHMIC: frozenset[RegressionName] = frozenset({"poisson", "negative_binomial", "cox"})
+"""Those that add up to the log of a rate, or of a hazard."""
+
+ModelName = Literal[
+    "logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost", "svm", RegressionName
+]
 
 Estimator: TypeAlias = Any
 """Anything with scikit-learn's ``fit`` and ``predict``; scikit-learn itself is untyped."""

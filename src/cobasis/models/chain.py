@@ -15,10 +15,12 @@ import numpy.typing as npt
 
 from cobasis.errors import ModelFileError, OptionError
 from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.models import LOGARITHMIC
+from cobasis.models.regressions import RegressionFit
 
 Function = Literal["Relu", "Tanh", "Sigmoid", "Cos"]
 Head = Literal["probabilities", "decision", "prediction"]
-ChainFamily = Literal["linear", "logistic", "mlp", "rff", "boosted_trees"]
+ChainFamily = Literal["linear", "logistic", "mlp", "rff", "boosted_trees", "regression"]
 ChainTask = Literal["classification", "regression"]
 
 Integers = npt.NDArray[np.int64]
@@ -141,11 +143,26 @@ class Chain:
     # in order; a string is a function applied to each number; the last one is affine
     layers: tuple[Layer, ...] = field(repr=False)
     head: Head  # logits that become likelihoods, scores as they are, or one number
+    fit: RegressionFit | None = field(default=None, repr=False)  # of "regression" alone
 
     def predict(self, rows: Matrix) -> Array:
         """Predict positions in the agreement's classes, the first of equals, or numbers."""
         found = self.outputs(rows)
-        return found[:, 0] if self.head == "prediction" else np.argmax(found, axis=1)
+        if self.head != "prediction":
+            return cast("Array", np.argmax(found, axis=1))
+        numbers: Array = np.exp(found[:, 0]) if self.logarithmic else found[:, 0]
+        return numbers
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether the last layer gives the log of a rate, or of a hazard beside that at 0."""
+        return self.fit is not None and self.fit.model in LOGARITHMIC
+
+    def survival(self, rows: Matrix) -> Matrix:
+        """Return the share without event at each agreed horizon: of shape (n_rows, n_horizons)."""
+        hazards = np.zeros(0) if self.fit is None else self.fit.hazards
+        shares: Matrix = np.exp(-self.predict(rows)[:, np.newaxis] * hazards)
+        return shares
 
     def scores(self, rows: Matrix, *, method: str) -> Matrix:
         """Score rows for each class, in the shape that scikit-learn has."""
@@ -277,6 +294,16 @@ def folded(layers: Sequence[Layer]) -> tuple[Layer, ...]:
         else:
             done.append(layer)
     return tuple(done)
+
+
+def regression_chain(fit: RegressionFit, *, n_classes: int) -> Chain:
+    """Return the model of a fitted regression: log-odds, a number, or the log of a rate."""
+    weights, offset = fit.weights, np.zeros(1)
+    if fit.model != "cox":
+        weights, offset = weights[1:], weights[:1]
+    last, present = Affine(weights=weights[:, np.newaxis], offset=offset), np.arange(n_classes)
+    made = chain_of("regression", [last], present=present, n_classes=n_classes)
+    return replace(made, fit=fit)
 
 
 def chain_of(

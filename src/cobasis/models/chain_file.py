@@ -8,12 +8,13 @@ was read from it. So there is nothing in a file that is not looked at.
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from cobasis.errors import ModelFileError, OptionError
-from cobasis.models import Task
+from cobasis.models import MODELLESS, Task
 from cobasis.models.chain import (
     LEAF,
     Affine,
@@ -28,6 +29,7 @@ from cobasis.models.chain import (
     refuse,
 )
 from cobasis.models.families import FAMILIES
+from cobasis.models.regressions import RegressionFit
 from cobasis.strict_json import json_object
 
 MODEL_FORMAT = "cobasis/model/1"
@@ -55,9 +57,11 @@ _HEADS: dict[ChainFamily, tuple[Head, ...]] = {
     "mlp": ("probabilities", "prediction"),
     "rff": ("probabilities", "decision", "prediction"),
     "boosted_trees": ("probabilities", "prediction"),
+    "regression": ("probabilities", "prediction"),
 }
 """The families of the format, and how each may end; nothing that stores rows is among them."""
 
+_ESTIMATED = "fit."
 _TYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "I32": np.dtype("<i4")}
 _AFFINE = {"weights": "F64", "offset": "F64"}
 _TREES = {"columns": "I32", "numbers": "F64"}
@@ -91,6 +95,8 @@ def decode_chain(data: bytes, *, n_components: int, task: Task, n_classes: int) 
     body = memoryview(data)[start:]
     layers = [_layer(place, each, header, body) for place, each in enumerate(told["layers"])]
     chain = Chain(family=told["family"], layers=tuple(layers), head=told["head"])
+    if "fit" in told:
+        chain = replace(chain, fit=_fit(told["fit"], chain, header, body))
     check_chain(chain)
     # All that was not looked at (other keys, an order, spaces, offsets that overlap) is written
     # again, and has to be the same. So there is one file for a model, and no room for more in it.
@@ -98,7 +104,7 @@ def decode_chain(data: bytes, *, n_components: int, task: Task, n_classes: int) 
     size = sum(each.nbytes for each in tensors.values())
     if data[:start] != _header(chain, tensors) or len(data) != start + size:
         refuse("it is not written as the format says")
-    outputs = n_classes if task == "classification" else 1
+    outputs = n_classes or 1
     if (chain.widths[0], chain.widths[-1]) != (n_components, outputs):
         refuse(
             f"it takes {chain.widths[0]} columns and gives {chain.widths[-1]}, where this round "
@@ -138,7 +144,8 @@ def _told(header: Mapping[str, Any], task: Task) -> dict[str, Any]:
         refuse(f"its family {family!r} stores training rows, which every party could read")
     if family not in _HEADS:
         refuse(f"its family {family[:40]!r} is none of {', '.join(_HEADS)}")
-    if given != task or task == "representation":
+    expected = "classification" if task == "classification" else "regression"
+    if given != expected or task in MODELLESS:
         refuse(f"it is for {given[:40]!r}, the agreement is for {task!r}")
     if len(layers) > MOST_LAYERS:
         refuse(f"it has {len(layers)} layers, and {MOST_LAYERS} are accepted")
@@ -165,6 +172,21 @@ def _layer(place: int, told: object, header: Mapping[str, Any], body: memoryview
     return refuse(f"its layer {place} is none of the format")
 
 
+def _fit(told: object, chain: Chain, header: Mapping[str, Any], body: memoryview) -> RegressionFit:
+    """Return what a regression's file has beside its weights."""
+    last, names = chain.layers[-1], [each for each in header if each.startswith(_ESTIMATED)]
+    tables = {each.removeprefix(_ESTIMATED): _numbers(each, "F64", header, body) for each in names}
+    if not isinstance(told, dict) or not isinstance(last, Affine):
+        refuse("its fit is none")
+    weights = last.weights[:, -1]
+    if told.get("model") != "cox":
+        weights = np.append(last.offset[-1], weights)
+    try:
+        return RegressionFit.of(told, weights=weights, tables=tables)
+    except (ValueError, TypeError) as error:
+        refuse(str(error))
+
+
 def _numbers(name: str, word: str, header: Mapping[str, Any], body: memoryview) -> Array:
     """Cut a tensor out of a file, if it is described and all there; nothing is copied."""
     kind = _TYPES[word]
@@ -189,7 +211,9 @@ def _header(chain: Chain, tensors: Mapping[str, Array]) -> bytes:
         for each in chain.layers
     ]
     words = {name: getattr(chain, name) for name in ("family", "task", "head")}
-    told = {"format": MODEL_FORMAT, **words, "layers": layers}
+    told: dict[str, Any] = {"format": MODEL_FORMAT, **words, "layers": layers}
+    if chain.fit is not None:
+        told["fit"] = chain.fit.told()
     header: dict[str, Any] = {_METADATA: {_MODEL: json.dumps(told, separators=(",", ":"))}}
     end = 0
     types = {kind: word for word, kind in _TYPES.items()}
@@ -213,6 +237,9 @@ def _tensors(chain: Chain) -> dict[str, Array]:
         for field, word in fields.items():
             values = getattr(layer, field)
             found[f"{place}.{field}"] = np.ascontiguousarray(values, dtype=_TYPES[word])
+    if chain.fit is not None:
+        for name, table in chain.fit.tables():
+            found[f"{_ESTIMATED}{name}"] = np.ascontiguousarray(table, dtype=_TYPES["F64"])
     # Wide types first, so that no number of theirs stands across two words of memory.
     return dict(sorted(found.items(), key=lambda item: -item[1].itemsize))
 
@@ -225,6 +252,8 @@ def check_chain(chain: Chain) -> None:
         refuse(f"it has {len(chain.layers)} layers, and 1 to {MOST_LAYERS} are accepted")
     if isinstance(chain.layers[0], str) or not isinstance(chain.layers[-1], Affine):
         refuse("its first layer is a function, or its last one no affine map")
+    if (chain.fit is None) != (chain.family != "regression"):
+        refuse(f"a model of family {chain.family!r} has a fit, or lacks one")
     width = work = 0
     for layer in chain.layers:
         work += _work_of(layer, chain.family, width)

@@ -34,6 +34,7 @@ class Family:
 
     tasks: tuple[Task, ...] = ("classification", "regression")
     carries_rows: bool = False
+    tabular: bool = False  # coefficients come back with their errors
     build: "Callable[[Task, int, int], Estimator] | None" = None
     grid: "Mapping[str, list[Any]]" = field(default_factory=dict)
 
@@ -51,6 +52,8 @@ def family(name: ModelName, task: Task) -> Family:
 DEFAULT_MODELS: "Mapping[Task, ModelName]" = {
     "classification": "logistic",
     "regression": "ridge",
+    "count": "poisson",
+    "survival": "cox",
     "representation": "logistic",
 }
 """The family that is used where none is named."""
@@ -106,7 +109,17 @@ FAMILIES: dict[ModelName, Family] = {
     "boosted_trees": Family(build=_boosted_trees, grid={"learning_rate": [0.03, 0.1]}),
     "xgboost": Family(),
     "svm": Family(carries_rows=True, build=_svm, grid={"C": [0.1, 1.0, 10.0, 100.0]}),
+    "ols": Family(tasks=("regression",), tabular=True),
+    "logit": Family(tasks=("classification",), tabular=True),
+    "firth": Family(tasks=("classification",), tabular=True),
+    "poisson": Family(tasks=("count",), tabular=True),
+    "negative_binomial": Family(tasks=("count",), tabular=True),
+    "cox": Family(tasks=("survival",), tabular=True),
 }
+
+
+TABULAR = frozenset(name for name, row in FAMILIES.items() if row.tabular)
+"""Regressions whose coefficients come back with their errors."""
 
 
 def log_likelihood(

@@ -172,6 +172,11 @@ def refuse_model(
             refuse_row_carrying(model)
         return
     chosen = family(cast("ModelName", model), task)
+    if chosen.tabular:
+        raise OptionError(
+            f"model='{model}' is a regression table of all parties' rows, and no model that is "
+            "trained by itself. Agree on it, or ask simulate(..., model=...) for it."
+        )
     if chosen.carries_rows and not allow_row_carrying and chosen.build is not None:
         refuse_row_carrying(chosen.build(task, 1, 0))
     if model == "xgboost":

@@ -45,7 +45,11 @@ def figures(
 
     Classes are positions. What cannot be measured on such rows is left out.
     """
-    if task == "regression":
+    if task == "count":
+        off = np.abs(truth - predicted)
+        found = {"deviance": _redrawn(_deviance, truth, predicted)}
+        found |= {"MAE": _redrawn(_mean, truth, off)}
+    elif task == "regression":
         off = np.abs(truth - predicted)
         found = {"R2": _redrawn(_r2, truth, predicted), "MAE": _redrawn(_mean, truth, off)}
     else:
@@ -141,6 +145,13 @@ def _redrawn(measure: Callable[[Array, Array], float], truth: Array, told: Array
 
 def _mean(truth: Array, losses: Array) -> float:  # noqa: ARG001 -- they are in the losses
     return float(losses.mean())
+
+
+def _deviance(truth: Array, predicted: Array) -> float:
+    """Return the mean Poisson deviance, 0 of counts that are told exactly."""
+    from scipy.special import xlogy
+
+    return float(2 * np.mean(xlogy(truth, truth / predicted) - truth + predicted))
 
 
 def _r2(truth: Array, predicted: Array) -> float:

@@ -19,6 +19,7 @@ from cobasis.errors import (
 from cobasis.linalg.arrays import orthonormality_defect
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
+from cobasis.party_side.predict import usable
 from cobasis.party_side.session import (
     SENT,
     SENT_AS,
@@ -44,6 +45,8 @@ from cobasis.protocol.signatures import (
 )
 from cobasis.protocol.span_lines import check_lines
 from cobasis.protocol.sums_terms import table_layout
+from cobasis.statistics.coefficients import CoefficientTable
+from cobasis.statistics.coefficients import table_of as coefficients_of
 from cobasis.vault.datasets import UploadEntry
 from cobasis.vault.vault import Accepted
 
@@ -240,6 +243,15 @@ def table_in(session: PartySession, accepted: Accepted) -> BaselineTable | None:
         return None
     agreement, words = session.agreement, np.frombuffer(accepted.total, dtype="<i8")
     return table_of(words.astype(np.int64), agreement, layout=table_layout(agreement))
+
+
+def coefficients_in(session: PartySession) -> CoefficientTable | None:
+    """Return the coefficients of a return, by the party's own columns; None of another model."""
+    use, agreement = usable(session, model="common"), session.agreement
+    if use.model.fit is None:
+        return None
+    turn = use.aligned(np.eye(agreement.n_features))  # M = F_i G_i
+    return coefficients_of(use.model.fit, turn=turn, features=agreement.features)
 
 
 def _told(accepted: Accepted) -> dict[str, Any]:

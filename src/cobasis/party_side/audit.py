@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from cobasis.bundle.transcript import Fact, now
 from cobasis.bundle.uploads import Payload, open_payload
 from cobasis.errors import AuditBlockedError, AuditUnsignedError, OptionError
 from cobasis.features.encoder import encoded_columns
+from cobasis.features.outcome import part_of
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.party_side.approval import approved, keep
@@ -173,7 +174,7 @@ def _subject(made: Projected, payload: Payload, places: Places, asked: Question)
         released[here] = block[sent[here] - first]
         first += len(block)
     raw = gathered(rows.sent, places)
-    labels, told = rows.sent.labels(), payload.labels()
+    labels, told = map(_value_of, (rows.sent.labels(), payload.labels()))
     columns = encoded_columns(agreement.features)
     return Subject(
         rows=raw,
@@ -198,12 +199,17 @@ def _subject(made: Projected, payload: Payload, places: Places, asked: Question)
     )
 
 
+def _value_of(labels: Labels | None) -> Labels | None:
+    """Return the first column of labels, which attackers match people by and models predict."""
+    return None if labels is None else cast("Labels", part_of(labels))
+
+
 def _facts(ready: Ready, told: Labels | None, asked: Question) -> Facts:
     """Return what is agreed, and what was uploaded before."""
     agreement, choice, guarantee = ready.session.agreement, ready.choice, None
     terms, counts = agreement.dp, np.zeros(0, dtype=np.intp)
     if told is not None and agreement.task == "classification":
-        counts = np.unique(told, return_counts=True)[1]
+        counts = np.unique(cast("Labels", _value_of(told)), return_counts=True)[1]
     if terms is not None:
         guarantee = Guarantee(
             epsilon=terms.epsilon,

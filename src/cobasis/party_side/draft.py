@@ -8,7 +8,7 @@ from datetime import datetime
 from math import ceil
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import polars as pl
 from pydantic import ValidationError, create_model
@@ -23,12 +23,16 @@ from cobasis.features.contract import (
     width_of,
     with_bases,
 )
-from cobasis.models.families import DEFAULT_MODELS
+from cobasis.features.outcome import Outcome
+from cobasis.models.families import DEFAULT_MODELS, TABULAR
 from cobasis.privacy.audit.counted import BITS, bits_agreed
 from cobasis.protocol.agreement import MOMENT, Agreement
 from cobasis.protocol.sums_terms import FEWEST_PARTIES, FOR_ROWS
 from cobasis.tables.sources import source_of
 from cobasis.tables.table import DAY
+
+if TYPE_CHECKING:
+    from cobasis.models import ModelName, Task
 
 Features = tuple[Feature, ...]
 
@@ -212,6 +216,44 @@ def with_levels(features: Features, *, task: str, basis: BasisName) -> Features:
     return tuple(_ranged(each) if isinstance(each, NumericFeature) else each for each in features)
 
 
+def outcome_of_words(words: str | None) -> Outcome | None:
+    """Return the columns beside the label by words of a command line; none without."""
+    if words is None:
+        return None
+    try:
+        said: dict[str, Any] = dict(pairs_of(words))
+        if "horizons" in said:
+            found = said["horizons"].replace("/", " ").split()
+            said["horizons"] = tuple(read_number("horizons", each) for each in found)
+        said |= {name: is_yes(name, said[name]) for name in _YES if name in said}
+        return Outcome(**said)
+    except ValueError as error:
+        raise OptionError(
+            f"--outcome cannot be read: {problem_of(error)}. Write it as event=died,"
+            "horizons=180/365,errors=robust; docs/reference/agreement.md lists its terms."
+        ) from None
+
+
+_YES = ("strata_by_party", "compare_parties")
+
+
+def is_yes(name: str, said: str) -> bool:
+    """Read a yes or a no; ValueError for another word."""
+    if said not in {"yes", "no"}:
+        raise ValueError(f"{name}={said} is neither yes nor no")
+    return said == "yes"
+
+
+def for_table(fields: Mapping[str, Any], features: Features) -> dict[str, Any]:
+    """Return what a regression table takes: every level but one, all columns, a basis for them."""
+    task = cast("Task", fields.get("task"))
+    model: ModelName | None = fields.get("model") or DEFAULT_MODELS.get(task)
+    if model not in TABULAR or not features:
+        return {}
+    found = with_bases(features, centred=True)
+    return {"features": found, "n_components": width_of(found), "basis": "haar"}
+
+
 def _ranged(each: NumericFeature) -> NumericFeature:
     """Centre a number on its range where nobody told it a centre; a blank stands below it."""
     low, high = each.low, each.high
@@ -242,8 +284,8 @@ def draft_fields(given: Mapping[str, Any], *, stem: str) -> dict[str, Any]:
             )
         model = {} if task == "table" else {"model": "ridge"}
         fields = {"minimum_parties": FEWEST_PARTIES, **model, **fields, "release": "sums"}
-    if task in {"classification", "regression"}:
-        fields.setdefault("model", DEFAULT_MODELS[task])
+    if task in DEFAULT_MODELS and task != "representation":
+        fields.setdefault("model", DEFAULT_MODELS[cast("Task", task)])
         fields.setdefault("models", (fields["model"],))
     features = fields.get("features")
     if features and "sums" not in fields and fields.get("anchor", "isometric") == "isometric":

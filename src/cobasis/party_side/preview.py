@@ -164,7 +164,8 @@ def _preview(
         layout = score_layout(agreement) if message == "scores" else layout_of(agreement)
         precision, n_bytes = "int64", 8 * layout.n_words
     elif not proposing:
-        label = 8 if agreement.label else 0
+        beside = 0 if agreement.outcome is None else len(agreement.outcome.columns)
+        label = 8 * (1 + beside) if agreement.label else 0
         n_bytes += rows.n_sent * (agreement.n_components * row + label)
     leaves, stays = _in_words(agreement, rows, message=message)
     return Preview(
@@ -221,7 +222,10 @@ def _in_words(
     if agreement.label:
         randomised = agreement.dp is not None and agreement.dp.label_epsilon is not None
         how = "with some labels changed at random" if randomised else "in the clear"
-        labels = f", and their column '{agreement.label}' {how}"
+        outcome = agreement.outcome
+        named = [agreement.label, *(outcome.columns.values() if outcome else ())]
+        columns = f"column{'s' * (len(named) > 1)} " + ", ".join(f"'{each}'" for each in named)
+        labels = f", and their {columns} {how}"
     if agreement.sums is not None:
         parties = len(agreement.parties)
         by = f" and '{agreement.label}'" if agreement.label else ""

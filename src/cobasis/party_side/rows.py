@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -61,7 +62,10 @@ class PartyRows(Hidden):
     def version(self, side: npt.NDArray[np.bool_], *, labels: bool = True) -> str:
         """Return a digest of some rows' values, identifiers and labels, whatever their order."""
         told = self.table.labels() if labels else None
-        parts = [each for each in (told, self.ids, self.marks) if each is not None]
+        parts: list[Any] = [] if told is None else [told]
+        if told is not None and told.dtype.names:
+            parts = [cast("Any", told)[name] for name in told.dtype.names]
+        parts += [each for each in (self.ids, self.marks) if each is not None]
         chosen = [each[side] for each in parts]
         order = np.lexsort(chosen)
         return hashlib.sha256(b"".join(each[order].tobytes() for each in chosen)).hexdigest()

@@ -14,7 +14,7 @@ from cobasis.features.contract import Feature, NumericFeature, width_of
 from cobasis.features.encoder import encode, encoded_columns
 from cobasis.features.maps import Columns, FeatureMap, Mixed, RandomFourier
 from cobasis.linalg.arrays import Matrix
-from cobasis.party_side.draft import DIGITS, Features, pairs_of, problem_of, read_number
+from cobasis.party_side.draft import DIGITS, Features, is_yes, pairs_of, problem_of, read_number
 from cobasis.protocol.baseline import BaselineTable, NumberSummary, WordSummary
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.sums_terms import SumsTerms
@@ -39,7 +39,7 @@ def sums_of_words(
         usual = "" if task == "table" else "rff"
         maps, target = said.pop("maps", usual).split("+"), said.pop("target_range", "")
         waves = read_number("waves", said.pop("waves", "500"), kind=int)
-        bandwidth, scores = said.pop("bandwidth", ""), _is_yes(said.pop("scores", "no"))
+        bandwidth, scores = said.pop("bandwidth", ""), is_yes("scores", said.pop("scores", "no"))
         given: dict[str, Any] = {
             name: read_number(name, value, kind=kinds[name]) for name, value in said.items()
         }
@@ -59,12 +59,6 @@ def sums_of_words(
             "most_rows_in_all=3000,least_rows=100,target_range=0:30; "
             "docs/reference/agreement.md lists its terms."
         ) from None
-
-
-def _is_yes(said: str) -> bool:
-    if said not in {"yes", "no"}:
-        raise ValueError(f"scores={said} is neither yes nor no")
-    return said == "yes"
 
 
 def waves_of(features: Features, *, n_waves: int = 500) -> tuple[RandomFourier, ...]:

@@ -12,6 +12,7 @@ from cobasis.bundle.messages import model_in
 from cobasis.bundle.transcript import now
 from cobasis.disk.whole import write_whole
 from cobasis.errors import AgreementError, CobasisError, StepError
+from cobasis.features.outcome import part_of
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import MODELLESS, ModelName
 from cobasis.models.chain import Chain
@@ -24,9 +25,10 @@ from cobasis.party_side.predict import Usable, usable
 from cobasis.party_side.rows import PartyRows, gathered, open_rows
 from cobasis.party_side.session import PartySession, alone, notes
 from cobasis.progress import Report, silent
-from cobasis.protocol.agreement import moment_text
+from cobasis.protocol.agreement import Agreement, moment_text
 from cobasis.protocol.messages import Labels
 from cobasis.protocol.word import POINTS, ROWS, WORD, Word
+from cobasis.statistics.survival import survival_figures
 
 MOST_CELLS = 2**25
 """Cells of the rows that the party's own model is trained on, 256 MB; of more, a random part."""
@@ -110,6 +112,10 @@ def _scored(session: PartySession, rows: PartyRows, *, own: PartyRows, use: Usab
     if truth is None:
         return Scores(n_rows=0)
 
+    if session.agreement.tabular:
+        together = _of_regression(session.agreement, use, held=held, truth=truth)
+        return Scores(n_rows=len(truth), together=together)
+
     def measured(model: Chain, rows: Matrix) -> Mapping[str, Figure]:
         certain = model.likely and session.agreement.dp is None
         likely = model.scores(rows, method=model.method) if certain else None
@@ -125,7 +131,7 @@ def _scored(session: PartySession, rows: PartyRows, *, own: PartyRows, use: Usab
         return replace(found, remarks=(*remarks, gone))
     uploaded, labels = _own_rows(own)
     kind = use.model.family
-    family: ModelName = "ridge" if kind == "linear" else kind
+    family = cast("ModelName", "ridge" if kind == "linear" else kind)
     alone, more = _alone(session, uploaded, labels=labels, family=family)
     remarks += more
     if len(uploaded) < own.n_sent:
@@ -138,15 +144,29 @@ def _scored(session: PartySession, rows: PartyRows, *, own: PartyRows, use: Usab
         counts = np.bincount(labels.astype(np.int64), minlength=len(session.agreement.classes))
         guess = np.full(len(truth), np.argmax(counts))
         shares = np.tile(counts / counts.sum(), (len(truth), 1))
-    constant = figures(truth, guess, likely=shares, task=task)
+    found = replace(found, constant=figures(truth, guess, likely=shares, task=task))
     if alone is None:
-        return replace(found, constant=constant, remarks=remarks)
+        return replace(found, remarks=remarks)
     verdict = compared(use.model.predict(aligned), alone.predict(held), truth=truth, task=task)
     if verdict == "worse":
         remarks += (_WORSE_HERE,)
-    return replace(
-        found, alone=measured(alone, held), constant=constant, verdict=verdict, remarks=remarks
-    )
+    return replace(found, alone=measured(alone, held), verdict=verdict, remarks=remarks)
+
+
+def _of_regression(
+    agreement: Agreement, use: Usable, *, held: Matrix, truth: Labels
+) -> Mapping[str, Figure]:
+    """Measure a regression on held-back rows; a model of one's own is the same fit to few rows."""
+    aligned, outcome, task = use.aligned(held), agreement.outcome, agreement.task
+    if task == "survival":
+        risk, shares = use.model.predict(aligned), use.model.survival(aligned)
+        horizons = () if outcome is None else outcome.horizons
+        return survival_figures(truth, risk=risk, shares=shares, horizons=horizons)
+    value, predicted = np.asarray(part_of(truth)), use.model.predict(aligned)
+    if (exposure := part_of(truth, "exposure")) is not None:
+        predicted = predicted * exposure
+    likely = use.model.scores(aligned, method=use.model.method) if use.model.likely else None
+    return figures(value, predicted, likely=likely, task=task)
 
 
 def _own_rows(rows: PartyRows) -> tuple[Matrix, Labels]:

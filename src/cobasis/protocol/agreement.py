@@ -26,12 +26,14 @@ from cobasis.algorithms.odc import ODC
 from cobasis.algorithms.whitened import Whitened
 from cobasis.errors import AgreementError
 from cobasis.features.contract import Feature, width_of
+from cobasis.features.outcome import Outcome
 from cobasis.models import MODELLESS, ModelName, Task
-from cobasis.models.families import FAMILIES, family
+from cobasis.models.families import TABULAR
 from cobasis.protocol.approval import Approver, Record, Text, enrolment_problems
 from cobasis.protocol.dp_terms import DPTerms, noise_problems
 from cobasis.protocol.enrolment import PublicIdentity, Strict, field_findings
 from cobasis.protocol.sums_terms import NEEDED_FOR_ROWS, Release, SumsTerms, sums_problems
+from cobasis.protocol.task_terms import outcome_problems, task_problems
 from cobasis.strict_json import canonical_json
 
 MOMENT = "%Y-%m-%dT%H:%M:%SZ"
@@ -40,7 +42,7 @@ Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 Precision = Literal["fp64", "fp32", "fp16", "int8"]
-_ABSENT = ("dp", "record", "approvers", "fewest_rows", "sums", "server")
+_ABSENT = ("dp", "record", "approvers", "fewest_rows", "sums", "server", "outcome")
 """Absent, and not null, where they are empty: part of the digest's definition."""
 
 
@@ -79,7 +81,7 @@ class Agreement(Strict):
         Everybody who may upload, late parties included.
     features : tuple of NumericFeature or CategoryFeature
         Columns in their order, and how each becomes numbers.
-    task : {"classification", "regression", "representation", "table"}
+    task : {"classification", "regression", "count", "survival", "representation", "table"}
         What the round is for; "representation" and "table", of sums alone, train no model.
     classes : tuple of str or of int
         All labels that may occur; empty unless the task is classification, or a table in groups.
@@ -141,6 +143,8 @@ class Agreement(Strict):
         What a party's file holds: projected rows, or masked sums.
     sums : SumsTerms or None
         Of what sums are made; None where rows are sent.
+    outcome : Outcome or None
+        Columns beside the label, as of events, and how a regression table reads them.
 
     Raises
     ------
@@ -188,6 +192,7 @@ class Agreement(Strict):
     approvers: tuple[Approver, ...] = ()
     release: Release = "rows"
     sums: SumsTerms | None = None
+    outcome: Outcome | None = None
 
     _digest: bytes = PrivateAttr()
     _members: frozenset[str] = PrivateAttr()
@@ -211,7 +216,13 @@ class Agreement(Strict):
             *_repeats("features", self.columns),
             *_repeats("classes", self.classes),
             *(sums_problems(self, self.sums) if self.release == "sums" else _size_problems(self)),
-            *_task_problems(self),
+            *_repeats("models", self.models),
+            *task_problems(self),
+            *(
+                outcome_problems(self, self.outcome)
+                if self.outcome or self.model in TABULAR
+                else ()
+            ),
             *(_column_problems(self) if self.label or self.id else ()),
             *(enrolment_problems(self) if self.enrolled or self.analyst else ()),
             *(noise_problems(self, self.dp) if self.dp and not self.sums else ()),
@@ -256,6 +267,11 @@ class Agreement(Strict):
     def n_inputs(self) -> int:
         """The columns of what a model takes: aligned rows, or encoded ones where sums are sent."""
         return self.n_components if self.sums is None else self.n_features
+
+    @property
+    def tabular(self) -> bool:
+        """Whether coefficients come back with their errors."""
+        return self.model in TABULAR
 
     @property
     def allowed_models(self) -> tuple[ModelName, ...]:
@@ -351,37 +367,13 @@ def _size_problems(agreement: Agreement) -> Iterator[str]:
         yield f"minimum_parties={agreement.minimum_parties} is above the {n_parties} parties"
 
 
-def _task_problems(agreement: Agreement) -> Iterator[str]:
-    """Yield what is wrong with classes and models for the task."""
-    task, model = agreement.task, agreement.model
-    grouped = task == "classification" or (task == "table" and bool(agreement.label))
-    if grouped != (len(agreement.classes) > 1):
-        yield "classification, or a table by label, needs at least two classes, others have none"
-    if task == "table" and agreement.release != "sums":
-        yield "task='table' goes with release='sums'"
-    if (task in MODELLESS) != (model is None):
-        yield "every task but representation and table names a model, and these have none"
-    elif model is not None:
-        family(model, task)
-    yield from _repeats("models", agreement.models)
-    for name in agreement.models:
-        if task not in FAMILIES[name].tasks:
-            yield f"models names '{name}', which is no family for {task}"
-        if FAMILIES[name].carries_rows:
-            yield f"models names '{name}', whose file is made of rows that every party could read"
-    if agreement.models and model is not None and model not in agreement.models:
-        yield f"model='{model}' is not among models"
-    real = agreement.enrolled or agreement.analyst
-    if real and model is not None and FAMILIES[model].carries_rows:
-        yield f"model='{model}' carries rows and is for simulations, and somebody is enrolled here"
-
-
 def _column_problems(agreement: Agreement) -> Iterator[str]:
     """Yield what is wrong with the columns that are no features."""
-    for role, name in (("label", agreement.label), ("id", agreement.id)):
+    others = {} if agreement.outcome is None else agreement.outcome.columns
+    for role, name in (("label", agreement.label), ("id", agreement.id), *others.items()):
         if name and name in agreement.columns:
             yield f"the {role} column '{name}' is also a feature"
-    if agreement.id and agreement.id == agreement.label:
+    if agreement.id and agreement.id in {agreement.label, *others.values()}:
         yield f"the column '{agreement.id}' is both label and id, and an id is never uploaded"
     if agreement.label and agreement.task == "representation":
         yield "a representation has no label column"

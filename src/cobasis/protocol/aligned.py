@@ -43,8 +43,8 @@ class AlignedRows:
         self, uploads: Mapping[str, ReadableUpload], changes_of_basis: Mapping[str, Matrix]
     ) -> None:
         self._uploads, self._changes = uploads, changes_of_basis
-        self._sizes = {party: uploads[party].rows_shape[0] for party in uploads}
-        self.n_rows = sum(self._sizes.values())
+        self.sizes = {party: uploads[party].rows_shape[0] for party in uploads}
+        self.n_rows = sum(self.sizes.values())
         self.n_columns = int(changes_of_basis[next(iter(uploads))].shape[1])
         self.n_blocks = 1
         if self.n_rows * self.n_columns > MOST_CELLS:
@@ -67,15 +67,15 @@ class AlignedRows:
 
     def shares(self, n_rows: int) -> dict[str, int]:
         """Return how many rows of each party a sample has."""
-        ends = np.cumsum([0, *self._sizes.values()]) * min(n_rows, self.n_rows) // self.n_rows
-        return dict(zip(self._sizes, np.diff(ends).tolist(), strict=True))
+        ends = np.cumsum([0, *self.sizes.values()]) * min(n_rows, self.n_rows) // self.n_rows
+        return dict(zip(self.sizes, np.diff(ends).tolist(), strict=True))
 
     def only(self, blocks: Sequence[int]) -> "AlignedRows":
         """Return a view that holds uploads and changes of basis of these blocks alone."""
         parties = {part.party for index in blocks for part in self._stripes(index)}
         view = object.__new__(AlignedRows)
         view.__dict__.update(self.__dict__)
-        view._uploads = {party: self._uploads[party] for party in self._sizes if party in parties}
+        view._uploads = {party: self._uploads[party] for party in self.sizes if party in parties}
         view._changes = {party: self._changes[party] for party in view._uploads}
         return view
 
@@ -84,7 +84,7 @@ class AlignedRows:
         # what does not divide evenly goes to one block after the other, party after party: were it
         # each party's first blocks, 10,000 parties of one row would all be in block 0
         whole, first = self.n_blocks, 0
-        for party, size in self._sizes.items():
+        for party, size in self.sizes.items():
             each, more = divmod(size, whole)
             start, stop = (
                 each * bound
@@ -107,7 +107,8 @@ class AlignedRows:
                 aligned = upload.row_block(start, stop).astype(np.float64, copy=False) @ change
                 told = cast("Labels", upload.label_block(start, stop))
                 # what came in was finite; a store's disk may have turned a bit since
-                if not (np.isfinite(aligned).all() and np.isfinite(told).all()):
+                numbers = told.view("<f8") if told.dtype.names else told
+                if not (np.isfinite(aligned).all() and np.isfinite(numbers).all()):
                     raise NotFiniteError(
                         f"the rows or labels of party '{party}' are not all finite, so no "
                         "model can be trained on them. Have the upload made again, or leave the "

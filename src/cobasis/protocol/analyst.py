@@ -6,8 +6,7 @@ and state lie is for whoever gives them: in memory in a simulation, in files els
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from functools import partial
-
-import numpy as np
+from typing import cast
 
 from cobasis.algorithms.base import Aligner, Alignment, align, keep_target
 from cobasis.algorithms.bases import BASES
@@ -18,14 +17,15 @@ from cobasis.algorithms.gopp import ITERATE
 from cobasis.algorithms.images import Reported, State, View
 from cobasis.errors import RowCarryingError, StepError
 from cobasis.models import Estimator, ModelName
+from cobasis.models.families import TABULAR
 from cobasis.models.passes import Pass
 from cobasis.models.trainer import Model, train
-from cobasis.models.worth import COMPARED_ROWS, Figure, cross_validated
 from cobasis.progress import Report, silent
 from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.aligned import AlignedRows
 from cobasis.protocol.messages import ConsensusSpan, ReadableUpload, Return, SpanProposal
+from cobasis.protocol.training import fit_agreed
 
 
 class Analyst:
@@ -279,9 +279,14 @@ class Analyst:
             )
         if self.agreement.task == "representation" or self._model is not None:
             return self._model
+        model = self.agreement.model if model is None else model
+        rows = AlignedRows(self.uploads, self.alignment.changes_of_basis)
+        if model in TABULAR and model == self.agreement.model:
+            self._model = fit_agreed(rows, self.agreement)
+            return self._model
         self._model = train(
-            AlignedRows(self.uploads, self.alignment.changes_of_basis),
-            model=self.agreement.model if model is None else model,
+            rows,
+            model=cast("ModelName | Estimator", model),
             task=self.agreement.task,
             n_classes=len(self.agreement.classes),
             # known to all: whoever has the uploads and the agreement makes the same model again
@@ -293,28 +298,6 @@ class Analyst:
             tempered=self.agreement.dp is None,
         )
         return self._model
-
-    def compare(self, models: Iterable[ModelName]) -> dict[ModelName, dict[str, Figure | None]]:
-        """Cross-validate families on a sample of aligned rows, for these parties and a new one.
-
-        Parameters
-        ----------
-        models : iterable of str
-            Families that the agreement allows.
-
-        Returns
-        -------
-        mapping of str to mapping of str to Figure or None
-            Accuracy or R2 with its interval, by family, for "these parties" and "a new party".
-        """
-        self._report("comparing families", 0, 1)
-        rows = AlignedRows(self.uploads, self.alignment.changes_of_basis)
-        sizes = [*rows.shares(COMPARED_ROWS).values()]
-        block, owners = rows.sample(COMPARED_ROWS), np.repeat(np.arange(len(sizes)), sizes)
-        return {
-            each: cross_validated(block, owners, model=each, task=self.agreement.task, seed=0)
-            for each in models
-        }
 
     def returns(self) -> Iterator[Return]:
         """Make one return for each party, one at a time; each is for that party alone.

@@ -31,7 +31,7 @@ SCORES = {"rows", "accuracy", "accuracy_low", "accuracy_high", "log_loss", "auc"
 """What a card may say of held-back rows."""
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
-Gives = Literal["probabilities", "scores", "numbers", "aligned rows", "table"]
+Gives = Literal["probabilities", "scores", "numbers", "coefficients", "aligned rows", "table"]
 
 
 class ModelCard(Strict):
@@ -176,6 +176,8 @@ def _sha256(model: Chain | None) -> str | None:
 
 def _gives(agreement: Agreement, model: Chain | None) -> Gives:
     """Return what comes out for a row."""
+    if agreement.tabular:
+        return "coefficients"
     if agreement.task != "classification":
         named: Mapping[Task, Gives] = {"regression": "numbers", "table": "table"}
         return named.get(agreement.task, "aligned rows")
@@ -209,6 +211,10 @@ _GIVES: Mapping[Gives, str] = {
     "people unlike them they can be too high or too low.",
     "scores": "Its scores are no probabilities: they put classes in an order, and no more.",
     "numbers": "It gives one number for a row, and does not say how far off that may be.",
+    "coefficients": "Its coefficients, errors and p-values are those of the same fit to all rows "
+    "together. They describe these rows, and prove no cause. Which columns are in it, and in which "
+    "form, was agreed before anybody saw a figure. All encoded columns left: one party that helps "
+    "the analyst shows every row of all others.",
     "table": "No model was trained: what comes back is a table of counts, means and histograms. "
     "Means and standard deviations are exact, medians and quartiles are read off the bins.",
     "aligned rows": "No model was trained: what comes back is one common form of the rows.",

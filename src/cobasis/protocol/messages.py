@@ -9,22 +9,24 @@ import hashlib
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.certificate import Evidence
 from cobasis.errors import LabelError, LocalError
+from cobasis.features.outcome import VALUE, Outcome, check_records, record_type
 from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.models import Task
+from cobasis.models import OF_NUMBERS, Task
 from cobasis.models.chain import Chain
 from cobasis.models.trainer import TrainedModel
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.card import ModelCard
 from cobasis.protocol.totals import Words
 
-Labels = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+Labels: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+"""Positions of classes, numbers, or records of numbers where an outcome has several columns."""
 
 
 class Message:
@@ -221,25 +223,29 @@ class Return(Message):
 
 
 def encode_labels(
-    labels: npt.ArrayLike | None, agreement: Agreement, *, n_rows: int, party: str
+    labels: npt.ArrayLike | None,
+    agreement: Agreement,
+    *,
+    n_rows: int,
+    party: str,
+    alone: bool = False,
 ) -> Labels | None:
-    """Check labels against the agreement and turn classes into their positions."""
-    if not (agreement.classes or agreement.task == "regression"):
+    """Check labels against the agreement and turn classes into their positions.
+
+    `alone` is for the label's own column, where others are agreed on beside it.
+    """
+    if not (agreement.classes or agreement.task in OF_NUMBERS):
         return None
+    if agreement.outcome is not None and not alone:
+        return _records(labels, agreement, agreement.outcome, n_rows=n_rows, party=party)
     array = as_labels(labels, name=f"the labels of party '{party}'")
     if array.ndim != 1 or len(array) != n_rows:
         raise LabelError(
             f"party '{party}' has labels of shape {array.shape} for {n_rows} rows; one column with "
             "one label per row is needed. Train several outputs in several rounds."
         )
-    if agreement.task == "regression":
-        with suppress(LocalError):
-            if array.dtype.kind in "fiu":
-                return as_matrix(array[:, np.newaxis], name="labels")[:, 0].copy()
-        raise LabelError(
-            f"party '{party}' has labels of dtype {array.dtype} for a regression, which need to be "
-            "finite real numbers that float64 holds. Convert them, and drop rows without a label."
-        )
+    if not agreement.classes:
+        return _numbers(array, task=agreement.task, party=party)
     words, listed = isinstance(agreement.classes[0], str), array.tolist()
     if array.dtype.kind == "O":
         alike = words and all(isinstance(label, str) for label in listed)
@@ -259,6 +265,55 @@ def encode_labels(
             f"{len(positions)} agreed classes. Correct them, or agree on more classes."
         )
     return found
+
+
+def _numbers(array: npt.NDArray[np.generic], *, task: Task, party: str) -> Labels:
+    """Return labels that are numbers."""
+    if array.dtype.kind in "fiu":
+        with suppress(LocalError):
+            found = as_matrix(array[:, np.newaxis], name="labels")[:, 0].copy()
+            return check_records(found, task=task, party=party)
+    raise LabelError(
+        f"party '{party}' has labels of dtype {array.dtype} for a {task}, which need to be finite "
+        "real numbers that float64 holds. Convert them, and drop rows without a label."
+    )
+
+
+def _records(
+    labels: npt.ArrayLike | None,
+    agreement: Agreement,
+    outcome: Outcome,
+    *,
+    n_rows: int,
+    party: str,
+) -> Labels:
+    """Return labels of several columns, by the names that the agreement has for them."""
+    columns = outcome.columns
+    kind = record_type(columns)
+    if getattr(labels, "dtype", None) == kind:  # were read as they travel
+        found = np.asarray(labels)
+    else:
+        value, given = agreement.label or VALUE, cast("Any", labels)
+        names = {VALUE: value, **columns}
+        try:
+            cells = {role: np.asarray(given[name]) for role, name in names.items()}
+        except (KeyError, IndexError, TypeError, ValueError):
+            raise LabelError(
+                f"the labels of party '{party}' lack one of the columns {', '.join(names.values())}"
+                " that are agreed on. Give them as a data frame, or an array, with these names."
+            ) from None
+        found = np.empty(n_rows, dtype=kind)
+        if agreement.classes:
+            same: Any = {"n_rows": n_rows, "party": party, "alone": True}
+            cells[VALUE] = np.asarray(encode_labels(cells[VALUE], agreement, **same))
+        for role, each in cells.items():
+            if each.shape != (n_rows,) or each.dtype.kind not in "fiub":
+                raise LabelError(
+                    f"the label column '{names[role]}' of party '{party}' is {each.dtype} of shape "
+                    f"{each.shape}, and one number for each of {n_rows} rows is needed. Convert it."
+                )
+            found[role] = each
+    return check_records(found, task=agreement.task, party=party)
 
 
 def as_labels(labels: npt.ArrayLike | None, *, name: str) -> npt.NDArray[np.generic]:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.bases import BASES, require_components
-from cobasis.errors import AgreementError, OptionError, StepError, UnknownPartyError
+from cobasis.errors import OptionError, StepError, UnknownPartyError
 from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Blocks, Matrix, WholeTable
 from cobasis.linalg.threads import one_blas_thread
@@ -31,7 +31,7 @@ from cobasis.protocol.projection import (
     RowsInMemory,
     noise_for,
 )
-from cobasis.protocol.refusals import check_consensus, check_return
+from cobasis.protocol.refusals import check_consensus, check_return, refuse_few
 from cobasis.protocol.secrets import (
     Chooser,
     ConsortiumSecret,
@@ -40,6 +40,7 @@ from cobasis.protocol.secrets import (
     SecretBasis,
     check_public_rows,
 )
+from cobasis.statistics.coefficients import CoefficientTable, table_of
 
 
 class Party:
@@ -200,7 +201,7 @@ class Party:
             )
         if not isinstance(rows, Blocks):
             rows = WholeTable(encode(rows, self.agreement.features, party=self.name))
-        self._refuse_few(rows.shape[0])
+        refuse_few(rows.shape[0], agreement=self.agreement, party=self.name)
         directions = self._chooser.directions(rows, memory=memory)
         require_components(directions, n_components=1, n_rows=rows.shape[0], party=self.name)
         return SpanProposal(
@@ -211,15 +212,6 @@ class Party:
             image=self._anchor.apply(self._chooser.turned(directions, use="proposal")),
             simulated=self._simulated,
         )
-
-    def _refuse_few(self, n_rows: int) -> None:
-        """Raise AgreementError where a party has fewer rows than whoever takes part."""
-        fewest = self.agreement.fewest_rows
-        if n_rows < fewest:
-            raise AgreementError(
-                f"party '{self.name}' has fewer rows to send than fewest_rows={fewest}, so it "
-                "takes no part in this round. Send more of your rows, or agree on fewer."
-            )
 
     def prepare(
         self,
@@ -294,7 +286,7 @@ class Party:
     ) -> Projection:
         """Settle all that an upload needs before a row is projected; the first half of `write`."""
         agreement, key, n_rows = self.agreement, self._chooser.key, rows.shape[0]
-        self._refuse_few(n_rows)
+        refuse_few(n_rows, agreement=agreement, party=self.name)
         if consensus is not None:
             check_consensus(consensus, agreement, anchor_tag=self._tag, party=self.name)
         labels = rows.labels()  # refused before a long pass
@@ -348,6 +340,33 @@ class Party:
         n_components = self.basis.shape[1]
         check_return(returned, self.agreement, n_components=n_components, party=self.name)
         self._return = returned
+
+    def coefficients(self, *, level: float = 0.95) -> CoefficientTable:
+        """Return the common regression's table, in units of the party's own columns.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals.
+
+        Returns
+        -------
+        CoefficientTable
+            The same at every party; LocalError where the model is no regression, or columns
+            depend on each other.
+
+        Notes
+        -----
+        **Who sees what.** Made here, of the party's own change of basis. **Cost.** None.
+        """
+        fit = self.model.fit if isinstance(self.model, Chain) else None
+        if fit is None:
+            raise StepError(
+                f"model='{self.agreement.model}' has no coefficients. Agree on one that has: 'ols'."
+            )
+        change = cast("Matrix", self.returned.change_of_basis)
+        turn = self.basis.project(np.eye(self.agreement.n_features)) @ change
+        return table_of(fit, turn=turn, features=self.agreement.features, level=level)
 
     def transform(self, rows: npt.ArrayLike) -> Matrix:
         """Bring rows into the aligned representation, ``Y_i F_i G_i``.

@@ -14,6 +14,7 @@ from cobasis.algorithms.fits import DETERMINED
 from cobasis.algorithms.images import check_image
 from cobasis.algorithms.readable import named
 from cobasis.errors import (
+    AgreementError,
     AnchorTagError,
     DuplicatePartyError,
     LocalError,
@@ -23,6 +24,7 @@ from cobasis.errors import (
     UnknownPartyError,
 )
 from cobasis.features.encoder import LARGEST, too_large
+from cobasis.features.outcome import check_records, record_type
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.models import MODELLESS
 from cobasis.models.chain import Chain
@@ -126,23 +128,37 @@ def check_upload(upload: ReadableUpload, agreement: Agreement) -> ReadableUpload
     check_header(upload, agreement)
     labels, name = upload.label_block(0, upload.rows_shape[0]), "its table of rows"
     if labels is not None:
-        if agreement.task == "classification":
-            whole = labels.dtype.kind == "i" and labels.ndim == 1
-            good = whole and labels.min() >= 0 and labels.max() < len(agreement.classes)
+        outcome, good = agreement.outcome, labels.ndim == 1
+        if agreement.task == "classification" and outcome is None:
+            good = good and labels.dtype.kind == "i"
+            good = good and 0 <= labels.min() <= labels.max() < len(agreement.classes)
         else:
-            good = labels.dtype.kind == "f" and labels.ndim == 1 and np.isfinite(labels).all()
+            kind = np.float64 if outcome is None else record_type(outcome.columns)
+            good = good and labels.dtype == kind and np.isfinite(labels.view("<f8")).all()
         if not good:
             raise MessageError(
                 f"the labels of party '{upload.party}' are not what task='{agreement.task}' needs. "
                 "Ask the party to prepare its upload again."
             )
     with as_message_error(what):
+        if labels is not None and labels.dtype.kind != "i":
+            check_records(labels, task=agreement.task, party=upload.party)
         check_image(upload.party, upload.read_image(), n_rows=agreement.n_anchor_rows)
         for block in row_blocks(upload):
             table = as_matrix(block, name=name)
             if not max(table.max(), -table.min()) <= LARGEST:
                 raise too_large(name)
     return upload
+
+
+def refuse_few(n_rows: int, *, agreement: Agreement, party: str) -> None:
+    """Raise AgreementError where a party has fewer rows than whoever takes part."""
+    fewest = agreement.fewest_rows
+    if n_rows < fewest:
+        raise AgreementError(
+            f"party '{party}' has fewer rows to send than fewest_rows={fewest}, so it takes no "
+            "part in this round. Send more of your rows, or agree on fewer."
+        )
 
 
 def check_proposal(proposal: SpanProposal, agreement: Agreement) -> None:
@@ -193,25 +209,25 @@ def check_return(returned: Return, agreement: Agreement, *, n_components: int, p
     model, task, width = returned.model, agreement.task, shape[1]
     if isinstance(model, Chain):
         # a representation has no classes, and no chain has a width of 0: it is refused
-        told = task == "regression", width, 1 if task == "regression" else len(agreement.classes)
+        told = not agreement.classes, width, len(agreement.classes) or 1
         both = [model, returned.others or model]
         ends = {(each.head == "prediction", each.widths[0], each.widths[-1]) for each in both}
         fits = ends == {told} and both[0].family == both[1].family
         fits = fits and (change is None) == (agreement.sums is not None)
-    elif model is None:
-        fits = task in MODELLESS and _total_fits(returned, agreement)
     else:
-        fits = task not in MODELLESS and len(model.axes) == width
+        fits = (model is None) == (task in MODELLESS)
+        fits = fits and (len(model.axes) == width if model else _total_fits(returned, agreement))
     if not fits:
         raise MessageError(
             f"the model in {what} does not go with task='{task}' and {width} aligned columns. Ask "
             "the analyst for another."
         )
     if isinstance(model, Chain):
-        names = (_SUMMED_AS if agreement.sums else _AGREED_AS).get(model.family, {model.family})
+        known, family = _SUMMED_AS if agreement.sums else _AGREED_AS, model.family
+        names = {model.fit.model} if model.fit else known.get(family, {family})
         if names.isdisjoint(agreement.models or (agreement.model,)):
             raise MessageError(
-                f"the model in {what} is of family '{model.family}', and agreed are "
+                f"the model in {what} is of family '{family}', and agreed are "
                 f"{', '.join(agreement.allowed_models)}. What everybody signed allows no other. "
                 "Ask the analyst to run the round again, with an agreed one."
             )

@@ -14,13 +14,19 @@ from cobasis.algorithms import AlignerName, AnchorKind, BasisName, SpanCondition
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
 from cobasis.algorithms.bases import bases_under
 from cobasis.errors import FeatureError, LabelError, OptionError, ShapeError
-from cobasis.features.contract import Feature, listed_features, numeric_features, width_of
+from cobasis.features.contract import (
+    Feature,
+    listed_features,
+    numeric_features,
+    width_of,
+    with_bases,
+)
 from cobasis.features.encoder import column_names, encode
 from cobasis.features.maps import Columns, Mixed, RandomFourier
 from cobasis.linalg.arrays import Matrix, as_table
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.models import ModelName, Task
-from cobasis.models.families import DEFAULT_MODELS
+from cobasis.models.families import DEFAULT_MODELS, TABULAR
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.dp_terms import DPTerms
@@ -51,6 +57,8 @@ NO_OBJECTS = {"task", "anchor", "basis", "release"}
 
 def round_of(*, rows: Rows, **given: Any) -> tuple[Round, dict[str, SecretBasis] | None]:  # noqa: ANN401
     """Return a round ready to run, and everybody's basis where a condition makes them."""
+    model = given["model"] or DEFAULT_MODELS.get(given["task"])
+    given["tabular"] = isinstance(model, str) and model in TABULAR
     _refuse_options(rows, given)
     rng, aligner, condition = given["rng"], given["aligner"], given["span_condition"]
     secret = ConsortiumSecret(rng.bytes(KEY_BYTES), simulated=True)
@@ -104,7 +112,9 @@ def _refuse_options(rows: object, given: Mapping[str, Any], wrong: Iterable[str]
     for name in ("n_components", "n_anchor_rows") * (given["release"] != "sums"):
         value = given[name]
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool) and value > 0
-        if not whole and (name, value) != ("n_anchor_rows", None):
+        if not whole and (
+            value is not None or not (name == "n_anchor_rows" or given.get("tabular"))
+        ):
             found.append(f"{name}={value!r} is no whole number above zero")
     if isinstance(rows, Mapping):
         pairs = (isinstance(own, tuple | list) and len(own) == _PAIR for own in rows.values())
@@ -198,7 +208,9 @@ def _agreement(
     task, anchor = given["task"], given["anchor"]
     model, public = given["model"], given["public_rows"]
     classes = _classes(rows) if task == "classification" else ()
-    features = _features(rows, given["features"])
+    features, basis = _features(rows, given["features"]), given["basis"]
+    if given["tabular"]:
+        features, basis = with_bases(features, centred=True), "haar" if basis == "svd" else basis
     n_features, n_anchor_rows = width_of(features), given["n_anchor_rows"]
     if n_anchor_rows is None:
         n_anchor_rows = n_features if anchor == "isometric" else max(1000, n_features)
@@ -211,16 +223,17 @@ def _agreement(
         parties=tuple(rows),
         features=features,
         task=task,
-        n_components=int(given["n_components"]),
+        n_components=int(given["n_components"] or n_features),
         classes=classes,
         anchor=anchor,
         n_anchor_rows=int(n_anchor_rows),
         public_rows_sha256=None if public is None else public_rows_digest(public),
-        basis=given["basis"],
+        basis=basis,
         aligner="odc" if hasattr(given["aligner"], "fit_kind") else given["aligner"],
         model=None if task == "representation" else model,
         commitment=secret.commitment(round_id),
         dp=given["dp"],
+        outcome=given["outcome"],
     )
 
 

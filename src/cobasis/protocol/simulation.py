@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cobasis.algorithms.base import Aligner
     from cobasis.features.contract import CategoryFeature, NumericFeature
     from cobasis.features.maps import Columns, Mixed, RandomFourier
+    from cobasis.features.outcome import Outcome
     from cobasis.models import Estimator, ModelName, Task
     from cobasis.protocol.dp_terms import DPTerms
     from cobasis.protocol.round import Round, Rows, SumsRound
@@ -25,7 +26,7 @@ def simulate(
     rows: Rows,
     *,
     rng: np.random.Generator,
-    n_components: int,
+    n_components: int | None = ...,
     task: Task = ...,
     release: Literal["rows"] = ...,
     aligner: AlignerName | Aligner = ...,
@@ -34,6 +35,7 @@ def simulate(
     basis: BasisName = ...,
     model: ModelName | Estimator | None = ...,
     features: Iterable[NumericFeature | CategoryFeature] | None = ...,
+    outcome: Outcome | None = ...,
     public_rows: npt.ArrayLike | None = ...,
     span_condition: SpanCondition | None = ...,
     complete_bases: bool = ...,
@@ -65,6 +67,7 @@ def simulate(
     basis: BasisName = "svd",
     model: ModelName | Estimator | None = None,
     features: Iterable[NumericFeature | CategoryFeature] | None = None,
+    outcome: Outcome | None = None,
     public_rows: npt.ArrayLike | None = None,
     span_condition: SpanCondition | None = None,
     complete_bases: bool = False,
@@ -82,8 +85,8 @@ def simulate(
     rng : numpy.random.Generator
         Fills the 32-byte keys. Everything made from them is marked as simulated.
     n_components : int
-        l, columns of every secret basis; needed where rows are released.
-    task : {"classification", "regression", "representation"}
+        l, columns of every secret basis; needed where rows are released, but for a table.
+    task : {"classification", "regression", "count", "survival", "representation"}
         What the model is for.
     release : {"rows", "sums"}
         What a party's message holds: projected rows, or masked sums. With "sums" only `task`,
@@ -103,10 +106,14 @@ def simulate(
     basis : {"svd", "pca", "lpp", "haar", "public", "consensus", "weighted_consensus"}
         How parties choose their bases.
     model : str or scikit-learn estimator, optional
-        A family, or an estimator that is fitted as it is; by default logistic or ridge.
+        A family, or an estimator that is fitted as it is; by default logistic, ridge, poisson or
+        cox. A regression table takes all columns and basis "haar" where none are named.
     features : iterable of NumericFeature or CategoryFeature, optional
         Names, centres and scales; categories and blanks. By default numbers as they are, under
         a data frame's own names or x0, x1, ...
+    outcome : Outcome, optional
+        Columns beside the label, whose labels are then a data frame or a structured array with
+        these columns, and one named "value" for the label itself.
     public_rows : array-like of shape (n_public, n_features), optional
         For public and smote anchors and for public bases.
     span_condition : str, optional

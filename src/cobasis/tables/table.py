@@ -24,6 +24,7 @@ from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.features.problems import ColumnFinding, check
 from cobasis.linalg.arrays import EXACT_INTEGER, Matrix
 from cobasis.linalg.threads import in_order, one_blas_thread
+from cobasis.models import OF_NUMBERS
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels, encode_labels
@@ -75,11 +76,13 @@ class StreamedTable(LabelledRows):
         self._size = max(256, BLOCK_CELLS // width)
         # A frame has no order that is sure to come again, so each pass over one takes the labels
         # along, and `labels` gives those of the latest pass: row by row they belong to its rows.
-        self._along = labels if source.path is None else None
-        refuse_schema(source, self._encoder.features, labels=labels, party=party)
-        looked = source.collect(pl.len() if labels is None else pl.col(labels))
-        self._labels = None if labels is None else looked[labels]
-        n_rows = looked.item() if self._labels is None else looked.height
+        others = label_columns(agreement, labels)[1:]
+        told = [] if labels is None else [labels, *[each.name for each in others]]
+        self._along = told if source.path is None else []
+        refuse_schema(source, (*self._encoder.features, *others), labels=labels, party=party)
+        looked = source.collect(pl.col(told) if told else pl.len())
+        self._labels = looked if told else None
+        n_rows = looked.height if told else looked.item()
         if not n_rows:
             raise ShapeError(f"{source.what} is empty: 0 rows. Give a table that has some.")
         self.shape = (n_rows, width)
@@ -99,13 +102,13 @@ class StreamedTable(LabelledRows):
         n_rows, done, chosen = self._n_rows, 0, self.chosen
         before = None if chosen is None else np.concatenate([[0], np.cumsum(chosen)])
         batch = (WIDE_BLOCKS if self.shape[1] > WIDE else PART_BLOCKS) * self._size
-        found: list[pl.Series] = []
+        found: list[pl.DataFrame] = []
 
-        def worked(part: Part) -> tuple[list[Done], int, pl.Series | None]:
+        def worked(part: Part) -> tuple[list[Done], int, pl.DataFrame | None]:
             first, whole = part
-            labels = None if self._along is None else whole[self._along]
+            labels = whole.select(self._along) if self._along else None
             frame = whole if labels is None else whole.select(self._names)
-            for name in self.source.integers:  # of a CSV file, read as float64
+            for name in self.source.integers.intersection(self._names):  # CSV, read as float64
                 if (frame[name].is_finite() & (frame[name].abs() >= EXACT_INTEGER)).any():
                     raise rounded(name, what=self.source.what)
             columns = self._encoder.read(nw.from_native(frame), what=self.source.what)
@@ -117,8 +120,7 @@ class StreamedTable(LabelledRows):
             made = [work(int(start), blocks)] if start < stop else []
             return made, frame.height, labels
 
-        along = [] if self._along is None else [self._along]
-        columns = list(dict.fromkeys([*self._names, *along]))
+        columns = list(dict.fromkeys([*self._names, *self._along]))
         parts = self.source.parts(columns, n_rows=n_rows, batch=batch)
         with one_blas_thread():
             for made, height, labels in in_order(worked, parts):
@@ -156,25 +158,37 @@ class StreamedTable(LabelledRows):
 
     def labels(self) -> Labels | None:
         """Return the labels as they travel, in the order of the latest pass over the rows."""
-        found, agreement = self._labels, self._agreement
-        if found is None or agreement.task == "representation":
+        frame, agreement = self._labels, self._agreement
+        if frame is None or agreement.task == "representation":
             return encode_labels(None, agreement, n_rows=self.shape[0], party=self.party)
-        if found.null_count():
-            raise LabelError(
-                f"{self.source.what} has rows without a label, in column '{found.name}'. Drop "
-                "those rows."
-            )
+        for each in frame:
+            if each.null_count():
+                raise LabelError(
+                    f"{self.source.what} has rows without a label, in column '{each.name}'. Drop "
+                    "those rows."
+                )
         if self.chosen is not None:
-            found = found.filter(self.chosen)
-        if agreement.task == "regression":
-            return encode_labels(found.to_numpy(), agreement, n_rows=len(found), party=self.party)
+            frame = frame.filter(self.chosen)
+        found, beside = frame.to_series(), agreement.outcome is not None
+        if agreement.classes and not beside:
+            return self._codes(found)
+        told = {each.name: each.to_numpy() for each in frame}
+        if agreement.classes:
+            told[found.name] = np.array(agreement.classes)[self._codes(found)]
+        given: Any = told if beside else told[found.name]
+        return encode_labels(given, agreement, n_rows=len(found), party=self.party)
+
+    def _codes(self, found: pl.Series) -> npt.NDArray[np.int64]:
+        """Return where each label stands among the agreed classes."""
+        classes = self._agreement.classes
         kinds = found.unique()  # a handful, where the column has millions
         written = kinds
-        if isinstance(agreement.classes[0], int) and not kinds.dtype.is_integer():  # 1.0, or text
+        if isinstance(classes[0], int) and not kinds.dtype.is_integer():  # 1.0, or text
             numbers = kinds.cast(pl.Float64, strict=False)
             if numbers.is_finite().all() and (numbers == numbers.round()).all():
                 written = numbers.cast(pl.Int64)
-        codes = encode_labels(written.to_numpy(), agreement, n_rows=len(kinds), party=self.party)
+        of: Any = {"n_rows": len(kinds), "party": self.party, "alone": True}
+        codes = encode_labels(written.to_numpy(), self._agreement, **of)
         return found.replace_strict(kinds, pl.Series(codes), return_dtype=pl.Int64).to_numpy()
 
     def memory(
@@ -229,7 +243,7 @@ def open_table(
     source = source_of(
         table,
         party=party,
-        features=(*agreement.features, *label_column(agreement, labels), *as_text(agreement.id)),
+        features=(*agreement.features, *label_columns(agreement, labels), *as_text(agreement.id)),
         labels=labels,
         mapping=mapping,
     )
@@ -242,14 +256,16 @@ def _as_words(series: pl.Series) -> list[str]:
     return [words[cell] for cell in series]
 
 
-def label_column(agreement: Agreement, labels: str | None) -> tuple[Feature, ...]:
-    """Return the column of labels as a feature: a number, or a closed vocabulary of classes."""
+def label_columns(agreement: Agreement, labels: str | None) -> tuple[Feature, ...]:
+    """Return the columns that travel as labels as features: numbers, or a closed vocabulary."""
     if not labels or agreement.task == "representation":
         return ()
-    if agreement.task == "regression":
-        return (NumericFeature(name=labels),)
+    names = () if agreement.outcome is None else agreement.outcome.columns.values()
+    others = [NumericFeature(name=each) for each in names]
+    if agreement.task in OF_NUMBERS:
+        return (NumericFeature(name=labels), *others)
     classes = tuple(map(str, agreement.classes))
-    return (CategoryFeature.model_construct(name=labels, values=classes),)
+    return (CategoryFeature.model_construct(name=labels, values=classes), *others)
 
 
 def as_text(name: str) -> tuple[CategoryFeature, ...]:
@@ -280,7 +296,8 @@ def check_table(
 ) -> Checked:
     """Hold a party's table against the agreement: columns, types, words, ranges, empty cells."""
     label = agreement.label or None
-    held = [*agreement.features, *label_column(agreement, label)]
+    beside = label_columns(agreement, label)
+    held, labelled = [*agreement.features, *beside], [each.name for each in beside]
     read = (*held, *as_text(agreement.id))
     source = source_of(table, party=party, features=read, labels=label, mapping=mapping)
     schema = source.schema
@@ -296,7 +313,7 @@ def check_table(
     findings = [
         each
         for each in check(frames(), held, columns=schema.names(), used=used)
-        if not (each.asked and each.column == label)  # nothing is agreed of a number's labels
+        if not (each.asked and each.column in labelled)  # nothing is agreed of labels' numbers
     ]
     for place, each in enumerate(findings):
         if each.problem == "type":  # say where a column that is no number has its first text

@@ -1,0 +1,139 @@
+"""What a regression table needs besides a model's weights: how sure they are, and of how many rows.
+
+Weights and covariance are in the aligned frame, which is arbitrary: without a party's basis nobody
+reads a coefficient from them.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Self, TypeAlias, cast, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.features.outcome import Errors
+from cobasis.linalg.arrays import Matrix
+from cobasis.models import RegressionName
+
+Array = npt.NDArray[Any]
+
+_LOPSIDED = 1e-9
+"""Of its largest entry: by how much a covariance may miss being symmetric."""
+
+_FIGURES: Mapping[str, type] = {
+    "model": str,
+    "errors": str,
+    "n_rows": int,
+    "n_events": int,
+    "free": int,
+    "dispersion": float,
+    "log_likelihood": float,
+    "null_log_likelihood": float,
+}
+_TABLES = ("covariance", "dependent", "hazards", "party_weights", "party_covariances")
+
+
+Estimates: TypeAlias = tuple[Matrix, Matrix]
+"""Weights and their covariance."""
+
+_no_table = partial(np.zeros, (0, 0))
+_no_numbers = partial(np.zeros, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """What is told of a regression as a whole, whatever frame its rows are in."""
+
+    model: RegressionName
+    errors: Errors
+    n_rows: int  # with a weight above 0
+    n_events: int  # of a Cox model; rows of class 1 where there are two; else 0
+    free: int  # residual degrees of freedom; of errors by party, parties less one
+    dispersion: float  # the residuals' variance; a negative binomial model's alpha; else 1
+    log_likelihood: float
+    null_log_likelihood: float  # without any column
+    left_out: tuple[str, ...] = ()  # parties of too few rows for estimates of their own
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RegressionFit(Figures):
+    """What the analyst sends back, in the frame of the aligned rows: all parties' rows together.
+
+    Only `parties` is of each alone, and the agreement has to ask for it.
+    """
+
+    weights: Matrix = field(repr=False)  # q: the intercept first; a Cox model has none
+    covariance: Matrix = field(repr=False)  # q x q
+    # q x k: combinations of columns that are zero in every row; with any, weights are zeros
+    dependent: Matrix = field(default_factory=_no_table, repr=False)
+    # Breslow's cumulative hazard at the horizons, of a row whose encoded columns are zero
+    hazards: Matrix = field(default_factory=_no_numbers, repr=False)
+    parties: Mapping[str, Estimates] = field(default_factory=dict, repr=False)
+
+    def told(self) -> dict[str, Any]:
+        """Return what is no table, as JSON has it."""
+        figures = {name: kind(getattr(self, name)) for name, kind in _FIGURES.items()}
+        return {**figures, "parties": [*self.parties], "left_out": [*self.left_out]}
+
+    def tables(self) -> Iterator[tuple[str, Array]]:
+        """Yield every table that has numbers, but the weights, which the model has."""
+        own = [*self.parties.values()]
+        tables = {"covariance": self.covariance, "dependent": self.dependent}
+        tables |= {"hazards": self.hazards}
+        if own:
+            tables |= {"party_weights": np.array([weights for weights, _ in own])}
+            tables |= {"party_covariances": np.vstack([covariance for _, covariance in own])}
+        yield from ((name, table) for name, table in tables.items() if table.size)
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any], *, weights: Matrix, tables: Mapping[str, Array]) -> Self:
+        """Read what `told` and `tables` gave; ValueError where it is something else."""
+        figures = {name: told.get(name) for name in _FIGURES}
+        names = [told.get("parties"), told.get("left_out")]
+        whole = {*told} == {*figures, "parties", "left_out"} and not {*tables} - {*_TABLES}
+        typed = all(type(each) is _FIGURES[name] for name, each in figures.items())
+        listed = all(
+            isinstance(each, list) and len({*map(str, each)}) == len(each) for each in names
+        )
+        if not (whole and typed and listed):
+            raise ValueError("its fit has other fields than a regression's")
+        parties, left_out = (tuple(map(str, each or ())) for each in names)
+        size = len(weights)
+        own = tables.get("party_weights", np.zeros((0, size)))
+        spreads = tables.get("party_covariances", np.zeros((0, size))).reshape(-1, size, size)
+        if not len(own) == len(spreads) == len(parties):
+            raise ValueError("its fit has not one table for each party that it names")
+        given: Any = {name: tables[name] for name in _TABLES[:3] if name in tables}
+        paired = dict(zip(parties, zip(own, spreads, strict=True), strict=True))
+        words = cast("Any", figures)
+        made = cls(**words, left_out=left_out, weights=weights, parties=paired, **given)
+        made.check()
+        return made
+
+    def check(self) -> None:
+        """Raise ValueError for tables that do not belong together."""
+        size, tables = len(self.weights), dict(self.tables())
+        own = [self.covariance, *(covariance for _, covariance in self.parties.values())]
+        fits = all(each.shape == (size, size) for each in own) and self.hazards.ndim == 1
+        fits = fits and all(weights.shape == (size,) for weights, _ in self.parties.values())
+        fits = fits and (not self.dependent.size or self.dependent.shape[0] == size)
+        named = self.model in get_args(RegressionName) and self.errors in get_args(Errors)
+        if not fits or not named or min(self.n_rows, self.n_events, self.free) < 0:
+            raise ValueError("its fit has tables or words that do not belong together")
+        figures = np.array([self.dispersion, self.log_likelihood, self.null_log_likelihood])
+        if not all(np.isfinite(each).all() for each in (*tables.values(), self.weights, figures)):
+            raise ValueError("its fit is not all finite")
+        for each in own:
+            off = np.abs(each - each.T).max(initial=0.0)
+            if off > _LOPSIDED * np.abs(each).max(initial=0.0) or (np.diag(each) < 0).any():
+                raise ValueError(
+                    "a covariance of its fit is not symmetric, or has a negative variance"
+                )
+        if (self.hazards < 0).any():
+            raise ValueError("a hazard of its fit is below 0")
+
+    def kept(self) -> Self:
+        """Return it with symmetric covariances, as a file keeps them."""
+        halves = {name: (one, (two + two.T) / 2) for name, (one, two) in self.parties.items()}
+        return replace(self, covariance=(self.covariance + self.covariance.T) / 2, parties=halves)

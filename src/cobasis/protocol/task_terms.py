@@ -1,0 +1,86 @@
+"""What a task asks of the other fields of an agreement: classes, models, columns of an outcome."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cobasis.features.contract import CategoryFeature
+from cobasis.features.outcome import Outcome
+from cobasis.models import MODELLESS
+from cobasis.models.families import FAMILIES, TABULAR, family
+
+if TYPE_CHECKING:
+    from cobasis.protocol.agreement import Agreement
+
+_FOR_TASKS = {"event": "survival", "entry": "survival", "stratum": "survival", "exposure": "count"}
+
+
+def task_problems(agreement: "Agreement") -> Iterator[str]:
+    """Yield what is wrong with classes and models for the task."""
+    task, model = agreement.task, agreement.model
+    grouped = task == "classification" or (task == "table" and bool(agreement.label))
+    if grouped != (len(agreement.classes) > 1):
+        yield "classification, or a table by label, needs at least two classes, others have none"
+    if task == "table" and agreement.release != "sums":
+        yield "task='table' goes with release='sums'"
+    if (task in MODELLESS) != (model is None):
+        yield "every task but representation and table names a model, and these have none"
+    elif model is not None:
+        family(model, task)
+    for name in agreement.models:
+        if task not in FAMILIES[name].tasks:
+            yield f"models names '{name}', which is no family for {task}"
+        if FAMILIES[name].carries_rows:
+            yield f"models names '{name}', whose file is made of rows that every party could read"
+    if agreement.models and model is not None and model not in agreement.models:
+        yield f"model='{model}' is not among models"
+    real = agreement.enrolled or agreement.analyst
+    if real and model is not None and FAMILIES[model].carries_rows:
+        yield f"model='{model}' carries rows and is for simulations, and somebody is enrolled here"
+
+
+def outcome_problems(agreement: "Agreement", outcome: Outcome | None) -> Iterator[str]:
+    """Yield what is wrong with the columns beside the label, and with what a table takes."""
+    if agreement.model in TABULAR:
+        yield from _table_problems(agreement)
+    else:
+        yield "an [outcome] table goes with a model of coefficients, as 'cox', 'ols' or 'logit'"
+    task, given = agreement.task, outcome or Outcome()
+    if task == "survival" and not given.event:
+        yield "task='survival' needs an [outcome] table with event, and time as the label"
+    for role, name in given.columns.items():
+        if _FOR_TASKS.get(role, task) != task:
+            yield f"outcome.{role}='{name}' is for task='{_FOR_TASKS[role]}' alone"
+    if task != "survival" and (given.horizons or given.strata_by_party):
+        yield "outcome.horizons and outcome.strata_by_party are for task='survival' alone"
+    if given.horizons and (given.stratum or given.strata_by_party):
+        yield "outcome.horizons take one baseline, and with strata each has its own"
+    if [*given.horizons] != sorted({*given.horizons}):
+        yield "outcome.horizons do not rise"
+
+
+def _table_problems(agreement: "Agreement") -> Iterator[str]:
+    """Yield why coefficients would be wrong, or could not be mapped back to columns."""
+    model, n_features = agreement.model, agreement.n_features
+    if agreement.release != "rows" or agreement.dp is not None:
+        yield f"model='{model}' takes release='rows' without [dp]"
+        return
+    if agreement.n_components != n_features:
+        yield (
+            f"model='{model}' takes n_components={n_features}, all encoded columns: with fewer, "
+            "coefficients and errors are mostly wrong, and none is printed"
+        )
+    if agreement.precision not in {"fp64", "fp32"}:
+        yield f"model='{model}' takes precision='fp64' or 'fp32': rounding would hide dependence"
+    if agreement.basis != "haar":
+        yield f"model='{model}' takes basis='haar', which every party can make whatever its rows"
+    if len(agreement.allowed_models) > 1:
+        yield f"model='{model}' stands alone in models: who tries several, prints the luckiest"
+    if model in {"logit", "firth"} and len(agreement.classes) != 2:  # noqa: PLR2004 -- odds are of two
+        yield f"model='{model}' takes two classes, the second of which is what odds are of"
+    whole = [
+        each.name
+        for each in agreement.features
+        if isinstance(each, CategoryFeature) and each.base is None and len(each.levels) > 1
+    ]
+    if whole:
+        yield f"a table compares levels with a base, and {', '.join(whole)} has none"

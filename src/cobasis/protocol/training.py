@@ -1,0 +1,72 @@
+"""What an analyst fits besides the one model: a regression, and models to compare it with."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from cobasis.errors import LabelError, OptionError
+from cobasis.features.outcome import Outcome
+from cobasis.models import ModelName, RegressionName
+from cobasis.models.chain import Chain, regression_chain
+from cobasis.models.local import FAMILIES, MOST_PARTIES
+from cobasis.models.trainer import train
+from cobasis.models.worth import COMPARED_ROWS, Figure, cross_validated
+from cobasis.progress import Report, silent
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.aligned import AlignedRows
+from cobasis.protocol.messages import Return
+from cobasis.statistics.regression import fit_regression
+
+if TYPE_CHECKING:
+    from cobasis.protocol.analyst import Analyst
+
+
+def fit_agreed(rows: AlignedRows, agreement: Agreement) -> Chain:
+    """Fit the agreed regression, whose coefficients parties map back to their columns."""
+    if rows.n_blocks > 1:
+        raise OptionError(
+            f"model='{agreement.model}' holds all rows in memory, and {rows.n_rows:,} rows of "
+            f"{rows.n_columns} columns are more than is held. Agree on fewer columns."
+        )
+    fit = fit_regression(
+        *rows.block(0),
+        model=cast("RegressionName", agreement.model),
+        outcome=agreement.outcome or Outcome(),
+        owners=np.repeat([*rows.sizes], [*rows.sizes.values()]),
+    )
+    return regression_chain(fit, n_classes=len(agreement.classes))
+
+
+def model_without(analyst: "Analyst", returned: Return) -> Chain | None:
+    """Train a return's family on everybody's rows but its party's.
+
+    None under noise, for other families, for fewer than two others or too many, and for rows that
+    are more than one block.
+    """
+    agreed, like = analyst.agreement, returned.model
+    rest = {name: each for name, each in analyst.uploads.items() if name != returned.party}
+    family = FAMILIES.get(like.family) if isinstance(like, Chain) else None
+    if family is None or agreed.dp is not None or not 1 < len(rest) < MOST_PARTIES:
+        return None
+    rows = AlignedRows(rest, analyst.alignment.changes_of_basis)
+    seed, n_classes = int.from_bytes(agreed.digest()[:4]), len(agreed.classes)
+    if rows.n_blocks > 1:
+        return None
+    try:
+        made = train(rows, model=family, task=agreed.task, seed=seed, n_classes=n_classes)
+    except LabelError:  # all of the others are of one class
+        return None
+    return cast("Chain", made)
+
+
+def compared(
+    analyst: "Analyst", models: Iterable[ModelName], *, report: Report = silent
+) -> dict[ModelName, dict[str, Figure | None]]:
+    """Cross-validate families on a sample of aligned rows, for these parties and a new one."""
+    report("comparing families", 0, 1)
+    rows = AlignedRows(analyst.uploads, analyst.alignment.changes_of_basis)
+    sizes = [*rows.shares(COMPARED_ROWS).values()]
+    block, owners = rows.sample(COMPARED_ROWS), np.repeat(np.arange(len(sizes)), sizes)
+    task = analyst.agreement.task
+    return {each: cross_validated(block, owners, model=each, task=task, seed=0) for each in models}

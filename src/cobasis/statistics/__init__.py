@@ -1,0 +1,1 @@
+"""Regression tables and survival curves, as clinicians and statisticians publish them."""

@@ -1,0 +1,316 @@
+"""A regression table in the columns' own units, from a fit in the frame of the aligned rows.
+
+With as many components as columns an aligned row z is the encoded row x times one invertible M,
+the same for all parties. So x'beta = z'gamma for beta = M gamma: coefficients, and with them
+their covariance M C M', come back exactly, each party's M being known to that party alone.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+
+from cobasis.algorithms.readable import Readable, Table, named
+from cobasis.errors import EstimateError, OptionError, ShapeError
+from cobasis.features.contract import Feature, NumericFeature
+from cobasis.features.encoder import EncodedColumn, encoded_columns
+from cobasis.features.outcome import Errors
+from cobasis.linalg.arrays import Matrix
+from cobasis.models import RegressionName
+from cobasis.models.regressions import Estimates, Figures, RegressionFit
+
+INTERCEPT = "(intercept)"
+_LOGIT = ("odds ratio", "of class 1")
+_NAMES: Mapping[RegressionName, tuple[str, str, str]] = {
+    "ols": ("Linear regression", "coefficient", ""),
+    "logit": ("Logistic regression", *_LOGIT),
+    "firth": ("Logistic regression, Firth's penalty", *_LOGIT),
+    "poisson": ("Poisson regression", "rate ratio", ""),
+    "negative_binomial": ("Negative binomial regression", "rate ratio", ""),
+    "cox": ("Cox regression", "hazard ratio", "events"),
+}
+"""What a table is called, what it tells of a column, and what is counted in it besides rows."""
+
+_ERRORS: Mapping[Errors, str] = {
+    "model": "by the model",
+    "robust": "robust (sandwich)",
+    "party": "robust, by party",
+}
+
+_ZERO = 1e-4
+"""Below this share of the largest, an entry of a dependence is rounding, of float32 rows too."""
+
+_LEAST = 0.001
+"""Smaller p-values are written as smaller than this, as journals do."""
+
+_NEAR_ONE = 1e-3
+"""A ratio that is as near to 1, as of a single unit of an income, is written to 7 digits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Across:
+    """One coefficient over parties whose own ones differ: random effects (DerSimonian, Laird)."""
+
+    mean: float
+    standard_error: float
+    tau_squared: float  # the variance of parties' true coefficients
+    i_squared: float  # the share of parties' differences that chance does not explain
+    estimates: Mapping[str, tuple[float, float]]  # each party's own, and its standard error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One column's coefficient, per unit of the raw column; of a word, against the base."""
+
+    name: str
+    estimate: float
+    standard_error: float
+    low: float
+    high: float
+    statistic: float  # t for least squares, else z
+    p: float
+    across: Across | None = None
+
+    @property
+    def ratio(self) -> tuple[float, float, float]:
+        """The exponential of the estimate and of both ends of its interval."""
+        with np.errstate(over="ignore"):
+            middle, low, high = np.exp([self.estimate, self.low, self.high]).tolist()
+        return middle, low, high
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaldTest:
+    """Whether some coefficients are all zero."""
+
+    names: tuple[str, ...]
+    statistic: float  # F for least squares, else chi-squared
+    free: tuple[int, ...]  # of F two, of chi-squared one
+    p: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoefficientTable(Figures, Readable):
+    """A regression's coefficients in the columns' own units, with intervals.
+
+    Attributes
+    ----------
+    lines : tuple of Line
+        The intercept first where there is one; then the encoded columns in their order.
+    level : float
+        Of the intervals.
+    covariance : ndarray of shape (q, q)
+        Of the estimates.
+
+    Notes
+    -----
+    **Who sees what.** Each party makes the same table, by a change of basis that it alone knows.
+    """
+
+    lines: tuple[Line, ...]
+    level: float
+    covariance: Matrix = field(repr=False)
+    columns: tuple[EncodedColumn, ...] = field(repr=False)
+
+    @property
+    def effect(self) -> str:
+        """What a line tells: a coefficient, or a ratio of odds, rates or hazards."""
+        return _NAMES[self.model][1]
+
+    def wald(self, *names: str) -> WaldTest:
+        """Test whether the coefficients of some columns, or of all levels of a word, are zero."""
+        from scipy.special import chdtrc, fdtrc
+
+        asked = [self._places(name) for name in names] or [self._places(None)]
+        places = sorted({place for each in asked for place in each})
+        some = np.array([self.lines[place].estimate for place in places])
+        spread = np.sqrt(np.diag(self.covariance)[places])
+        alike = self.covariance[np.ix_(places, places)] / np.outer(spread, spread)
+        count = len(places)
+        if np.linalg.matrix_rank(alike, hermitian=True) < count:
+            raise EstimateError(
+                f"{count} coefficients cannot be tested together: their covariance has fewer "
+                "directions, as errors by party have with few parties. Test fewer at a time."
+            )
+        found = float(some / spread @ np.linalg.solve(alike, some / spread))
+        told = tuple(self.lines[place].name for place in places)
+        if self.model == "ols":
+            found, free = found / count, (count, self.free)
+            return WaldTest(names=told, statistic=found, free=free, p=float(fdtrc(*free, found)))
+        p = float(chdtrc(count, found))
+        return WaldTest(names=told, statistic=found, free=(count,), p=p)
+
+    def _places(self, name: str | None) -> list[int]:
+        """Return the lines of a name: a line's, a column's, or None for all but the intercept."""
+        first = len(self.lines) - len(self.columns)
+        found = [
+            first + at
+            for at, each in enumerate(self.columns)
+            if name is None or name in {each.name, each.feature.name}
+        ]
+        if name == INTERCEPT and first:
+            return [0]
+        if not found:
+            known = ", ".join(f"'{each.name}'" for each in self.lines)
+            raise OptionError(f"no line is called '{name}'; there are {known}. Name one of these.")
+        return found
+
+    @property
+    def title(self) -> str:
+        """The model, and how many rows and events it was fitted to."""
+        name, _, word = _NAMES[self.model]
+        return f"{name}: {self.n_rows:,} rows" + (f", {self.n_events:,} {word}" if word else "")
+
+    @property
+    def cells(self) -> list[tuple[str, ...]]:
+        """Header and lines for people: of a ratio its interval, of a coefficient its own."""
+        ratio, compared = self.model != "ols", any(each.across for each in self.lines)
+        header = ["", "estimate", "std err", *(["ratio"] if ratio else ()), "low", "high", "p"]
+        found = [(*header, "I2") if compared else tuple(header)]
+        for each in self.lines:
+            interval = each.ratio if ratio else (each.low, each.high)
+            figures = [_figure(one) for one in (each.estimate, each.standard_error, *interval)]
+            figures.append("<.001" if each.p < _LEAST else f"{each.p:.3f}".removeprefix("0"))
+            if compared:
+                figures.append(f"{100 * each.across.i_squared:.0f} %" if each.across else "")
+            found.append((each.name, *figures))
+        return found
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What has to be known to read the table."""
+        of = f"of the {self.effect}, " if self.model != "ols" else ""
+        quantile = f"t with {self.free:,} degrees of freedom" if self.model == "ols" else "normal"
+        told = [
+            f"Low and high: {100 * self.level:g} % interval {of}{quantile}.",
+            f"Standard errors {_ERRORS[self.errors]}.",
+            f"Log-likelihood: {self.log_likelihood:.6g}.",
+            f"Without any column: {self.null_log_likelihood:.6g}.",
+        ]
+        if self.model in {"ols", "negative_binomial"}:
+            word = "Variance of residuals" if self.model == "ols" else "Alpha"
+            told.append(f"{word}: {self.dispersion:.6g}.")
+        if compared := [each.across for each in self.lines if each.across]:
+            told.append(
+                f"I2: the share of the differences between {len(compared[0].estimates)} parties' "
+                "own coefficients that chance does not explain."
+            )
+        if self.left_out:
+            told.append(f"Own rows determine no table: {named(self.left_out)}.")
+        return tuple(told)
+
+    def _table(self) -> Table:
+        """Say what there is to show."""
+        header, *rows = self.cells
+        return Table(title=self.title, header=header, rows=rows, n_rows=len(rows), notes=self.notes)
+
+
+def _figure(value: float) -> str:
+    """Write a number in about 9 letters."""
+    plain = f"{value:.7g}" if abs(value - 1) < _NEAR_ONE else f"{value:.4g}"
+    return f"{value:.2e}" if "e" in plain else plain
+
+
+def table_of(
+    fit: RegressionFit, *, turn: Matrix, features: Sequence[Feature], level: float = 0.95
+) -> CoefficientTable:
+    """Read a fit in raw columns, by M (m x m): an aligned row is the encoded row times M."""
+    columns = encoded_columns(features)
+    first = int(fit.model != "cox")
+    count = first + len(columns)
+    if turn.shape != (len(columns),) * 2 or len(fit.weights) != count:
+        raise ShapeError(
+            f"{len(columns)} encoded columns need a change of basis of as many rows and columns "
+            f"and {count} weights, and these are {turn.shape} and {len(fit.weights)}. A table "
+            "needs as many components as columns."
+        )
+    if fit.dependent.shape[1]:
+        raise _dependent(turn @ fit.dependent[first:], columns)
+    back = _to_raw(turn, columns, first=first)
+    estimates, covariance = back @ fit.weights, back @ fit.covariance @ back.T
+    names = (INTERCEPT,)[:first] + tuple(each.name for each in columns)
+    spread = np.sqrt(np.diag(covariance))
+    statistics = estimates / spread
+    from scipy.special import ndtr, ndtri, stdtr, stdtrit
+
+    if fit.model == "ols":
+        tails, reach = 2 * stdtr(fit.free, -abs(statistics)), stdtrit(fit.free, (1 + level) / 2)
+    else:
+        tails, reach = 2 * ndtr(-abs(statistics)), ndtri((1 + level) / 2)
+    own = {name: (back @ one, back @ two @ back.T) for name, (one, two) in fit.parties.items()}
+    figures = (estimates, spread, estimates - reach * spread, estimates + reach * spread)
+    every = zip(*(each.tolist() for each in (*figures, statistics, tails)), strict=True)
+    lines = (
+        Line(
+            name=name, estimate=one, standard_error=two, low=low, high=high, statistic=told, p=p,
+            across=across,
+        )
+        for name, (one, two, low, high, told, p), across in zip(
+            names, every, _across(own, count), strict=True
+        )
+    )  # fmt: skip
+    shared = {each.name: getattr(fit, each.name) for each in fields(Figures)}
+    return CoefficientTable(
+        lines=tuple(lines), level=level, covariance=covariance, columns=columns, **shared
+    )
+
+
+def _to_raw(turn: Matrix, columns: Sequence[EncodedColumn], *, first: int) -> Matrix:
+    """Return the map from weights in the frame to coefficients of raw columns."""
+    constants = [
+        (each.feature.centre, each.feature.scale)
+        if isinstance(each.feature, NumericFeature)
+        else (0.0, 1.0)
+        for each in columns
+    ]
+    centres, scales = np.array(constants).reshape(-1, 2).T
+    back = np.zeros((first + len(turn),) * 2)
+    back[first:, first:] = turn / scales[:, None]
+    if first:  # the intercept belongs to raw zeros, and not to the agreed centres
+        back[0, 0], back[0, 1:] = 1.0, -centres @ back[1:, 1:]
+    return back
+
+
+def _dependent(found: Matrix, columns: Sequence[EncodedColumn]) -> EstimateError:
+    """Return the error for columns that follow from others, by their names."""
+    sizes = np.abs(found).max(axis=1)
+    named = [
+        f"'{each.name}'"
+        for each, size in zip(columns, sizes, strict=True)
+        if size > _ZERO * sizes.max()
+    ]
+    return EstimateError(
+        f"of the columns {', '.join(named)}, {found.shape[1]} follow from the others and a "
+        "constant in every row of all parties, or do not vary, so no coefficient of them is "
+        "determined. Leave so many of them out of the agreement, or name a base where they are "
+        "levels of one category."
+    )
+
+
+def _across(parties: Mapping[str, Estimates], count: int) -> Iterable[Across | None]:
+    """Combine parties' own coefficients, one by one (DerSimonian and Laird 1986)."""
+    if len(parties) < 2:  # noqa: PLR2004 -- nothing to compare
+        return [None] * count
+    estimates = np.array([weights for weights, _ in parties.values()])
+    variances = np.array([np.diag(covariance) for _, covariance in parties.values()])
+    certain = 1 / variances
+    total = certain.sum(axis=0)
+    fixed = (certain * estimates).sum(axis=0) / total
+    apart = (certain * (estimates - fixed) ** 2).sum(axis=0)  # Cochran's Q
+    excess = np.maximum(apart - (len(parties) - 1), 0.0)
+    tau = excess / (total - (certain**2).sum(axis=0) / total)
+    shares = 1 / (variances + tau)
+    means = (shares * estimates).sum(axis=0) / shares.sum(axis=0)
+    return [
+        Across(
+            mean=float(means[at]),
+            standard_error=float(shares[:, at].sum() ** -0.5),
+            tau_squared=float(tau[at]),
+            i_squared=float(excess[at] / apart[at]) if excess[at] else 0.0,
+            estimates={
+                name: (float(one), float(two) ** 0.5)
+                for name, one, two in zip(parties, estimates[:, at], variances[:, at], strict=True)
+            },
+        )
+        for at in range(count)
+    ]

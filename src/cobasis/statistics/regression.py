@@ -1,0 +1,378 @@
+"""Regressions on aligned rows, by statsmodels and lifelines, in whatever frame the rows are.
+
+No fit has a penalty but Firth's, which is a determinant, so another frame changes nothing else.
+Each is made on columns without correlation, where Newton's method converges alike from any frame.
+
+Weights: least squares reads them as inverse variances, the others count a row so many times, robust
+errors square them as a sample's weights need, and rows of weight 0 are left out. Robust errors are
+HC1 of least squares and HC0 of the others; errors by party have Stata's factor G/(G-1) (n-1)/(n-q).
+A Cox model's are R's, without a factor.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any
+from warnings import catch_warnings, simplefilter
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.errors import CobasisError, EstimateError
+from cobasis.features.outcome import Outcome, Records, part_of
+from cobasis.linalg.arrays import EPS, Matrix
+from cobasis.models import RegressionName, needing
+from cobasis.models.regressions import RegressionFit
+from cobasis.statistics.sample import FEWEST, Integers, Sample, problems
+
+DEPENDENT = 1e-6
+"""A combination of columns whose spread is so small a share of the largest is taken for none: rows
+sent as float32 leave 3e-8 of one that is none."""
+
+_STEPS, _TIGHT, _AT_REST = 60, 1e-11, 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """A fit on columns without correlation."""
+
+    weights: Matrix
+    covariance: Matrix
+    likelihoods: tuple[float, float]
+    free: int = 0
+    dispersion: float = 1.0
+    hazards: Matrix | None = None
+
+
+def fit_regression(
+    rows: Matrix,
+    labels: Records,
+    *,
+    model: RegressionName,
+    outcome: Outcome,
+    owners: npt.NDArray[Any],
+) -> RegressionFit:
+    """Fit aligned rows of owners (names or numbers) to labels: classes' positions, or records."""
+    sample = Sample(model=model, outcome=outcome, rows=rows, labels=labels, owners=owners)
+    fit = _fit(sample)
+    if not outcome.compare_parties or fit.dependent.shape[1]:
+        return fit
+    errors = "model" if outcome.errors == "model" else "robust"
+    own = {"errors": errors, "strata_by_party": False, "horizons": ()}
+    alone = replace(sample, outcome=outcome.model_copy(update=own))
+    parties, left_out = {}, []
+    for name in np.unique(owners):
+        with suppress(EstimateError):
+            found = _fit(alone.some(owners == name), fewest=FEWEST)
+            if not found.dependent.shape[1]:
+                parties[str(name)] = (found.weights, found.covariance)
+        if str(name) not in parties:
+            left_out.append(str(name))
+    return replace(fit, parties=parties, left_out=tuple(left_out))
+
+
+def _fit(sample: Sample, *, fewest: int = 1) -> RegressionFit:
+    """Fit on columns without correlation, and bring the fit back into the rows' frame."""
+    sample = sample.some(sample.weights > 0)
+    n_rows, n_columns = len(sample.rows), sample.rows.shape[1] + (sample.model != "cox")
+    told = sample.part("event", otherwise=1.0) if sample.model == "cox" else sample.value
+    n_events = int(np.count_nonzero(told))
+    problem = next(problems(sample, n_events=n_events, n_columns=n_columns, fewest=fewest), "")
+    if problem:
+        raise EstimateError(problem)
+    whole, back, dependent = _conditioned(sample)
+    fit = RegressionFit(
+        model=sample.model, errors=sample.outcome.errors, weights=np.zeros(n_columns),
+        covariance=np.zeros((n_columns, n_columns)), dependent=dependent, n_rows=n_rows,
+        n_events=n_events if sample.model in {"logit", "firth", "cox"} else 0,
+        free=n_rows - n_columns, dispersion=1.0, log_likelihood=0.0, null_log_likelihood=0.0,
+        hazards=np.empty(0),
+    )  # fmt: skip
+    if dependent.shape[1]:
+        return fit
+    found = _FITS[sample.model](sample, whole)
+    weights, hazards = back @ found.weights, fit.hazards
+    if found.hazards is not None:  # so far at the mean of all rows, where nothing overflows
+        hazards = found.hazards * np.exp(-sample.rows.mean(axis=0) @ weights)
+    return replace(
+        fit, weights=weights, covariance=back @ found.covariance @ back.T, hazards=hazards,
+        free=found.free or fit.free, dispersion=found.dispersion,
+        log_likelihood=found.likelihoods[0], null_log_likelihood=found.likelihoods[1],
+    )  # fmt: skip
+
+
+def _grouped(codes: Integers, table: Matrix, *, count: int) -> Matrix:
+    """Add up rows by group."""
+    found = np.zeros((count, table.shape[1]))
+    np.add.at(found, codes, table)
+    return found
+
+
+def _conditioned(sample: Sample) -> tuple[Matrix, Matrix, Matrix]:
+    """Return a design without correlation, the map of its weights, and what columns depend.
+
+    A Cox model's columns are centred stratum by stratum, which leaves its likelihood as it is: one
+    that varies between strata alone tells it nothing, and shows here.
+    """
+    n_rows, width = sample.rows.shape
+    counts = np.bincount(sample.strata)
+    means = _grouped(sample.strata, sample.rows, count=len(counts)) / counts[:, None]
+    left, sizes, axes = np.linalg.svd(sample.rows - means[sample.strata], full_matrices=False)
+    least = max(DEPENDENT * sizes[0], EPS * n_rows * float(np.abs(sample.rows).max()))
+    nulls, whole = axes[sizes <= least].T, left * n_rows**0.5
+    back = axes.T / np.maximum(sizes, least) * n_rows**0.5
+    if sample.model == "cox":
+        return whole, back, nulls
+    whole = np.column_stack([np.ones(n_rows), whole])
+    back = np.block([[np.ones((1, 1)), -means @ back], [np.zeros((width, 1)), back]])
+    return whole, back, np.vstack([-means @ nulls, nulls])
+
+
+def _errors(bread: Matrix, scores: Matrix, sample: Sample) -> Matrix:
+    """Return the inverse information, or a sandwich in it of rows' or parties' scores."""
+    (n_rows, n_columns), factor, errors = scores.shape, 1.0, sample.outcome.errors
+    if errors == "model":
+        return bread
+    if errors == "party":
+        parties, owners = np.unique(sample.owners, return_inverse=True)
+        scores, count = _grouped(owners, scores, count=len(parties)), len(parties)
+        if sample.model != "cox":
+            factor = count / (count - 1) * (n_rows - 1) / (n_rows - n_columns)
+    elif sample.model == "ols":
+        factor = n_rows / (n_rows - n_columns)
+    lean = scores @ bread
+    covariance: Matrix = factor * lean.T @ lean
+    return covariance
+
+
+@contextmanager
+def _fitting(package: str, sample: Sample) -> Iterator[None]:
+    """Say what is missing, and put what a library warns of or raises into our words."""
+    with needing(package, extra="statistics", what=f"model='{sample.model}'"):
+        if package == "lifelines":
+            import lifelines  # noqa: F401
+        else:  # at whose first import filters are set, so that it comes before ours
+            import statsmodels.tools.sm_exceptions  # noqa: F401
+    with catch_warnings(), np.errstate(all="ignore"):
+        for kind in (RuntimeWarning, UserWarning):  # of convergence, which is checked and said here
+            simplefilter("ignore", kind)
+        try:
+            yield
+        except (ArithmeticError, ValueError, np.linalg.LinAlgError) as error:
+            if isinstance(error, CobasisError):
+                raise
+            raise _diverged(sample) from error
+
+
+def _diverged(sample: Sample) -> EstimateError:
+    """Return the error for a fit that does not come to rest."""
+    return EstimateError(
+        f"model='{sample.model}' did not converge on {len(sample.rows)} rows, so there is no "
+        "estimate: events may all lie on one side of a combination of columns, or a level may be "
+        "too rare. Agree on fewer columns, or merge rare levels."
+    )
+
+
+def _least_squares(sample: Sample, whole: Matrix) -> _Found:
+    with _fitting("statsmodels", sample):
+        from statsmodels.regression.linear_model import WLS
+
+        found = WLS(sample.value, whole, weights=sample.weights).fit()
+        null = WLS(sample.value, whole[:, :1], weights=sample.weights).fit()
+    errors, scale = sample.outcome.errors, float(found.scale)
+    scores = whole * (sample.weights * found.resid)[:, None]
+    covariance: Matrix = _errors(found.normalized_cov_params, scores, sample)
+    return _Found(
+        weights=found.params,
+        covariance=scale * covariance if errors == "model" else covariance,
+        likelihoods=(found.llf, null.llf),
+        free=len(np.unique(sample.owners)) - 1 if errors == "party" else 0,
+        dispersion=scale,
+    )
+
+
+def _glm(sample: Sample, whole: Matrix) -> _Found:
+    value, weights = sample.value, sample.weights
+    with _fitting("statsmodels", sample):
+        from statsmodels.genmod.families import Binomial, Poisson
+        from statsmodels.genmod.generalized_linear_model import GLM
+
+        asked = GLM(
+            value, whole, family=Binomial() if sample.model == "logit" else Poisson(),
+            offset=np.log(sample.part("exposure", otherwise=1.0)), freq_weights=weights,
+        )  # fmt: skip
+        # The deviance, which the default looks at, is flat where it is least.
+        found = asked.fit(maxiter=_STEPS, tol=_TIGHT, tol_criterion="params")
+        likelihoods = (found.llf, found.llnull)
+    if not found.converged:
+        *_, last, now = found.fit_history["params"]
+        raise _separated(sample, whole @ (now - last))
+    scores = whole * (weights * (value - found.mu))[:, None]
+    covariance = _errors(np.asarray(found.normalized_cov_params), scores, sample)
+    return _Found(weights=found.params, covariance=covariance, likelihoods=likelihoods)
+
+
+def _separated(sample: Sample, along: Matrix) -> EstimateError:
+    """Return the error for rows that columns tell apart, or for others, by what a step changes.
+
+    Where rows are separated each step adds about 1 to a combination that is never wrong.
+    """
+    yes, logit = sample.value > 0, sample.model == "logit"
+    wrong = np.where(yes, -along if logit else np.abs(along), along)
+    if wrong.max() > 0.1 * np.abs(along).max():
+        return _diverged(sample)
+    what = "of which class rows are" if logit else "which rows have a count of 0"
+    then = "model='firth', whose estimate is always finite, or on " if logit else ""
+    return EstimateError(
+        f"a combination of columns tells without error {what}, all of them or some (separation), "
+        f"so its coefficient has no bound. Agree on {then}fewer columns, or merge rare levels."
+    )
+
+
+def _negative_binomial(sample: Sample, whole: Matrix) -> _Found:
+    value, offset = sample.value, np.log(sample.part("exposure", otherwise=1.0))
+    means = np.exp(offset + whole @ _glm(replace(sample, model="poisson"), whole).weights)
+    if np.sum((value - means) ** 2 - value) <= 0:  # the score of alpha at 0
+        raise EstimateError(
+            "counts vary no more than a Poisson model has them, so alpha of "
+            "model='negative_binomial' has no estimate above 0. Agree on model='poisson'."
+        )
+    with _fitting("statsmodels", sample):
+        from statsmodels.discrete.discrete_model import NegativeBinomial
+
+        asked = [NegativeBinomial(value, each, offset=offset) for each in (whole[:, :1], whole)]
+        # Near by the default, in log alpha, which keeps alpha above 0; to the end by Newton.
+        near = [each.fit(maxiter=100, disp=0).params for each in asked]
+        null, found = (
+            each.fit(start_params=start, method="newton", maxiter=_STEPS, tol=_TIGHT, disp=0)
+            for each, start in zip(asked, near, strict=True)
+        )
+        bread = np.linalg.inv(-asked[1].hessian(found.params))
+        scores = asked[1].score_obs(found.params)
+    if not (found.mle_retvals["converged"] and (np.diag(bread) > 0).all()):
+        raise _diverged(sample)
+    return _Found(
+        weights=found.params[:-1],
+        covariance=_errors(bread, scores, sample)[:-1, :-1],
+        likelihoods=(found.llf, null.llf),
+        dispersion=float(found.params[-1]),
+    )
+
+
+def _firth(sample: Sample, whole: Matrix) -> _Found:
+    """Fit with Jeffreys' penalty (Firth 1993), to which another frame adds a constant."""
+    from scipy.special import expit
+
+    value, weight, weights = sample.value, sample.weights, np.zeros(whole.shape[1])
+    for _ in range(5 * _STEPS):  # many, for the penalty's curvature is not in them
+        share = expit(whole @ weights)
+        spread = weight * share * (1 - share)
+        covariance = np.asarray(np.linalg.inv((whole * spread[:, None]).T @ whole), np.float64)
+        leverage = spread * np.sum(whole @ covariance * whole, axis=1)
+        step = covariance @ (whole.T @ (weight * (value - share) + leverage * (0.5 - share)))
+        weights += step / max(1.0, float(np.abs(step).max()))
+        if np.abs(step).max() < _TIGHT:
+            break
+    else:
+        raise _diverged(sample)
+    odds = np.average(value, weights=weight)
+    both = (whole @ weights, np.log(odds / (1 - odds)))
+    told, null = (float(weight @ (value * each - np.logaddexp(0, each))) for each in both)
+    return _Found(weights=weights, covariance=covariance, likelihoods=(told, null))
+
+
+def _cox(sample: Sample, whole: Matrix) -> _Found:
+    with _fitting("lifelines", sample):
+        from lifelines import CoxPHFitter
+        from pandas import DataFrame
+
+        given = {"entry_col": "entry", "weights_col": "weight"}
+        columns = {name: part_of(sample.labels, role) for name, role in given.items()}
+        columns["strata"] = sample.strata if sample.strata.any() else None
+        known = {name: each for name, each in columns.items() if each is not None}
+        table = DataFrame(whole, columns=[f"x{at}" for at in range(whole.shape[1])])
+        found = CoxPHFitter().fit(
+            table.assign(time=sample.value, event=sample.labels["event"], **known),
+            "time", "event", **dict(zip(known, known, strict=True)),
+            # The default stops where the likelihood hardly grows, 1e-5 of an error too early.
+            fit_options={"precision": 1e-20, "r_precision": 0.0, "max_steps": _STEPS},
+        )  # fmt: skip
+        weights, bread = found.params_.to_numpy(), found.variance_matrix_.to_numpy()
+        likelihood = float(found.log_likelihood_)
+        null = likelihood - float(found.log_likelihood_ratio_test().test_statistic) / 2
+        scores, hazards = _residuals(sample, whole, weights)
+    # Where the estimate has no bound lifelines stops in the flat part, where a step is still long.
+    if not np.abs(whole @ (bread @ scores.sum(axis=0))).max() < _AT_REST:
+        raise _diverged(sample)
+    covariance = _errors(bread, scores, sample)
+    told = (likelihood, null)
+    return _Found(weights=weights, covariance=covariance, likelihoods=told, hazards=hazards)
+
+
+def _residuals(sample: Sample, whole: Matrix, weights: Matrix) -> tuple[Matrix, Matrix]:
+    """Return each row's part of the score, and the hazards at the horizons."""
+    scores, hazards = np.zeros_like(whole), np.zeros(len(sample.outcome.horizons))
+    for stratum in np.unique(sample.strata):
+        mine = sample.strata == stratum
+        some = sample.some(mine)
+        scores[mine], times, steps = _score_residuals(
+            whole[mine], weights, time=some.value, dead=some.labels["event"] > 0,
+            entry=some.part("entry", otherwise=-np.inf), weight=some.weights,
+        )  # fmt: skip
+        hazards += [steps[times <= each].sum() for each in sample.outcome.horizons]
+    return scores, np.empty(0) if sample.strata.any() else hazards
+
+
+def _score_residuals(
+    rows: Matrix,
+    weights: Matrix,
+    *,
+    time: Matrix,
+    dead: npt.NDArray[np.bool_],
+    entry: Matrix,
+    weight: Matrix,
+) -> tuple[Matrix, Matrix, Matrix]:
+    """Return of a stratum the rows' scores, times of deaths, and steps of Breslow's hazard.
+
+    They are derivatives of Efron's likelihood by rows' weights, as R's are. lifelines' own take
+    tied rows one after the other, so that errors hang on the rows' order (by 1 % on its Rossi data,
+    where they are 4 % from these), and neither they nor its baseline see entries.
+    """
+    risk = weight * np.exp(rows @ weights)
+    table = risk[:, None] * np.column_stack([np.ones(len(rows)), rows])
+    times, tied, counts = np.unique(time[dead], return_inverse=True, return_counts=True)
+    n_times = len(times)
+
+    def later(when: Matrix) -> Matrix:
+        """Add up rows from each time of a death on."""
+        places = np.searchsorted(times, when, "right")
+        return np.cumsum(_grouped(places, table, count=n_times + 1)[::-1], axis=0)[-2::-1]
+
+    at_risk, ties = later(time) - later(entry), _grouped(tied, table[dead], count=n_times)
+    # Of d tied deaths the k-th sees the others' risks less k/d of the dead: a line for each death.
+    which = np.repeat(np.arange(n_times), counts)
+    gone = (np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[which]
+    seen = at_risk[which] - gone[:, None] * ties[which]
+    means, deaths = seen / seen[:, :1], np.bincount(tied, weight[dead])
+    hazard = (deaths / counts)[which] / seen[:, 0]
+
+    def summed(share: Matrix) -> Matrix:
+        return _grouped(which, share[:, None] * means, count=n_times)
+
+    past = np.vstack([np.zeros_like(ties[:1]), np.cumsum(summed(hazard), axis=0)])
+    lived = past[np.searchsorted(times, time, "right")]
+    lived -= past[np.searchsorted(times, entry, "right")]
+    lived[dead] -= summed(hazard * gone)[tied]
+    scores: Matrix = risk[:, None] * (lived[:, 1:] - rows * lived[:, :1])
+    scores[dead] += weight[dead, None] * (rows[dead] - summed(1 / counts[which])[tied, 1:])
+    return scores, times, deaths / at_risk[:, 0]
+
+
+_FITS: Mapping[RegressionName, Callable[[Sample, Matrix], _Found]] = {
+    "ols": _least_squares,
+    "logit": _glm,
+    "firth": _firth,
+    "poisson": _glm,
+    "negative_binomial": _negative_binomial,
+    "cox": _cox,
+}

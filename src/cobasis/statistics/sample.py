@@ -1,0 +1,127 @@
+"""Rows and what is known of them, and why some determine no regression table."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.errors import EstimateError
+from cobasis.features.outcome import Outcome, Records, part_of
+from cobasis.linalg.arrays import Matrix
+from cobasis.models import RegressionName
+
+Integers = npt.NDArray[np.intp]
+
+FEWEST = 10
+"""So many events, and rows beyond columns, a party needs for estimates of its own; and so many
+parties errors by party need: from few they are far too small."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """Rows, and what is known of them."""
+
+    model: RegressionName
+    outcome: Outcome
+    rows: Matrix
+    labels: Records
+    owners: npt.NDArray[Any]
+
+    def some(self, kept: npt.NDArray[np.bool_]) -> Self:
+        """Return some of the rows."""
+        rows, labels, owners = self.rows[kept], self.labels[kept], self.owners[kept]
+        return replace(self, rows=rows, labels=labels, owners=owners)
+
+    def part(self, role: str, *, otherwise: float) -> Matrix:
+        """Return a column beside the label, or one number where it was not agreed on."""
+        found = part_of(self.labels, role)
+        return np.full(len(self.rows), otherwise) if found is None else found
+
+    @property
+    def value(self) -> Matrix:
+        """The label: a number, a class's position, a count, a time."""
+        return np.asarray(part_of(self.labels), dtype=np.float64)
+
+    @property
+    def weights(self) -> Matrix:
+        """How much a row counts."""
+        return self.part("weight", otherwise=1.0)
+
+    @cached_property
+    def strata(self) -> Integers:
+        """In whose baseline hazard a row is; of other models than Cox's all 0."""
+        kinds, words = np.zeros((len(self.rows), 2)), []
+        parties, owners = np.unique(self.owners, return_inverse=True)
+        if self.model == "cox" and self.outcome.stratum:
+            kinds[:, 0] = self.part("stratum", otherwise=0.0)
+            words.append(f"'{self.outcome.stratum}' {{0:g}}")
+        if self.model == "cox" and self.outcome.strata_by_party:
+            kinds[:, 1] = owners
+            words.append("party '{1}'")
+        if not words:
+            return np.zeros(len(self.rows), dtype=np.intp)
+        found, strata = np.unique(kinds, axis=0, return_inverse=True)
+        empty = found[np.bincount(strata, self.labels["event"]) == 0]
+        if len(empty):
+            named = [" of ".join(words).format(kind, parties[int(at)]) for kind, at in empty[:5]]
+            raise EstimateError(
+                f"{len(empty)} of {len(found)} strata have no event ({', '.join(named)}), so their "
+                "rows tell nothing. Merge strata, or leave those rows out."
+            )
+        return strata
+
+
+_FEW: Mapping[RegressionName, str] = {
+    "ols": "all labels are one number",
+    "logit": "all rows are of one class",
+    "firth": "all rows are of one class",
+    "cox": "no row has an event",
+}
+
+
+def problems(sample: Sample, *, n_events: int, n_columns: int, fewest: int) -> Iterator[str]:
+    """Yield why there can be no table, were the numbers of rows and columns all that is known."""
+    model, outcome, value, n_rows = sample.model, sample.outcome, sample.value, len(sample.rows)
+    if not n_rows:
+        yield (
+            f"all weights in column '{outcome.weight}' are 0, so no row counts. Correct the "
+            "column, or agree on none."
+        )
+    two, n_parties = model in {"logit", "firth"}, len(np.unique(sample.owners))
+    if two and not np.isin(value, (0, 1)).all():
+        yield (
+            f"model='{model}' tells two classes apart, and the labels have more. Agree on a label "
+            "of two classes."
+        )
+    rarer = n_rows * bool(np.ptp(value)) if model == "ols" else n_events
+    if (min(rarer, n_rows - rarer) if two else rarer) < fewest:
+        yield (
+            f"{_FEW.get(model, 'all counts are 0')}, so nothing can be told of any column. Look "
+            "at the columns of labels that parties agreed on."
+        )
+    if n_rows - n_columns < fewest:
+        yield (
+            f"there are {n_rows} rows for {n_columns} columns, an intercept counted, and errors "
+            "need more rows than columns. Agree on fewer columns."
+        )
+    if outcome.errors == "party" and n_parties < FEWEST:
+        yield (
+            f"errors='party' needs {FEWEST} parties, and there are {n_parties}: errors from few "
+            "are far too small. Agree on errors='robust', and on a column for each party or "
+            "strata_by_party where they differ."
+        )
+    if model == "firth" and outcome.errors != "model":
+        yield (f"model='firth' has no errors='{outcome.errors}'. Agree on errors='model'.")
+    if model == "negative_binomial" and outcome.weight:
+        yield (
+            "model='negative_binomial' takes no weights. Agree on model='poisson' with "
+            "errors='robust', or on no weight."
+        )
+    if max(outcome.horizons, default=0.0) > value.max():
+        yield (
+            f"the horizon {max(outcome.horizons):g} lies beyond the longest follow-up of all "
+            "parties, so nobody knows what happens until then. Agree on an earlier one."
+        )

@@ -1,0 +1,116 @@
+"""Survival curves, and what a survival model is worth on rows that it has not seen."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.features.outcome import Records, part_of
+from cobasis.linalg.arrays import Matrix
+from cobasis.models.worth import Figure
+
+Vector = npt.NDArray[Any]
+
+_Z = 1.959964
+_CELLS = 2**22
+"""Pairs of rows that are compared at a time."""
+
+
+class Curve(NamedTuple):
+    """The share without event behind each time at which there was one, and its variance."""
+
+    times: Vector
+    shares: Vector
+    variances: Vector  # of the logarithm (Greenwood)
+
+    def at(self, time: float) -> tuple[float, float]:
+        """Return share and variance of its logarithm at a time; 1 and 0 before the first event."""
+        place = int(np.searchsorted(self.times, time, side="right")) - 1
+        return (1.0, 0.0) if place < 0 else (self.shares[place], self.variances[place])
+
+
+def product_limit(times: Vector, *, events: Vector, at_risk: Vector) -> Curve:
+    """Return the Kaplan-Meier curve of counts of events and of rows at risk, at each time."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.cumprod(1 - events / at_risk)
+        # where nobody is left without event, neither is there a variance of the logarithm
+        terms = events / (at_risk * (at_risk - events))
+        variances = np.where(at_risk > events, np.cumsum(terms), np.inf)
+    return Curve(times, shares, variances)
+
+
+def kaplan_meier(time: Vector, event: Vector, *, entry: Vector | None = None) -> Curve:
+    """Return the Kaplan-Meier curve of rows."""
+    times = np.unique(time[event == 1])
+    ended = np.sort(time)
+    at_risk = len(time) - np.searchsorted(ended, times, side="left").astype(float)
+    if entry is not None:
+        at_risk -= len(time) - np.searchsorted(np.sort(entry), times, side="left")
+    events = np.array([np.sum((time == each) & (event == 1)) for each in times], dtype=float)
+    return product_limit(times, events=events, at_risk=at_risk)
+
+
+def survival_figures(
+    truth: Records, *, risk: Vector, shares: Matrix, horizons: Sequence[float]
+) -> dict[str, Figure]:
+    """Measure hazards and shares: C-index, and at each horizon Brier score and calibration.
+
+    Calibration is how many had the event beside how many were expected to, 1 where it is right.
+    """
+    time, event, entry = (part_of(truth, role) for role in ("value", "event", "entry"))
+    if time is None or event is None:
+        return {}
+    found = {"C-index": _concordance(time, event, entry=entry, risk=risk)}
+    if entry is not None:  # who came late was not followed from 0, where shares begin
+        horizons = ()
+    for horizon, expected in zip(horizons, shares.T, strict=False):
+        if horizon > time.max():  # nobody was followed so long
+            continue
+        found[f"Brier at {horizon:g}"] = _brier(time, event, horizon=horizon, share=expected)
+        left, spread = kaplan_meier(time, event).at(horizon)
+        likely = float(np.mean(1 - expected))
+        if 0 < left < 1 and likely:
+            ratio, off = (1 - left) / likely, _Z * spread**0.5 * left / (1 - left)
+            interval = ratio * np.exp(-off), ratio * np.exp(off)
+            found[f"observed/expected at {horizon:g}"] = Figure(ratio, *map(float, interval))
+    return {name: each for name, each in found.items() if np.isfinite(each).all()}
+
+
+def _concordance(time: Vector, event: Vector, *, entry: Vector | None, risk: Vector) -> Figure:
+    """Return how often, of two rows, the one with the larger hazard had its event first (Harrell).
+
+    Its error is that of a ratio of U-statistics, by each row's share in both sums.
+    """
+    n, right, pairs = len(time), np.zeros(len(time)), np.zeros(len(time))
+    first = np.flatnonzero(event == 1)
+    step = max(1, _CELLS // n)
+    for start in range(0, len(first), step):
+        rows = first[start : start + step, np.newaxis]
+        later = (time > time[rows]) | ((time == time[rows]) & (event == 0))
+        if entry is not None:
+            later &= entry < time[rows]
+        ahead = (risk[rows] > risk) + 0.5 * (risk[rows] == risk)
+        ahead = ahead * later
+        right += ahead.sum(axis=0)
+        right[rows[:, 0]] += ahead.sum(axis=1)
+        pairs += later.sum(axis=0)
+        pairs[rows[:, 0]] += later.sum(axis=1)
+    if not pairs.any():
+        return Figure(np.nan, np.nan, np.nan)
+    value = float(right.sum() / pairs.sum())
+    off = _Z * 2 * float(np.sqrt(np.sum((right - value * pairs) ** 2)) / pairs.sum())
+    return Figure(value, max(0.0, value - off), min(1.0, value + off))
+
+
+def _brier(time: Vector, event: Vector, *, horizon: float, share: Vector) -> Figure:
+    """Return the mean squared error of shares; rows that were lost before stand for none (Graf)."""
+    lost = kaplan_meier(time, 1 - event)
+    kept = np.array([lost.at(np.nextafter(min(each, horizon), 0))[0] for each in time])
+    there, had = time > horizon, (time <= horizon) & (event == 1)
+    losses = np.zeros(len(time))
+    losses[there] = (1 - share[there]) ** 2 / lost.at(horizon)[0]
+    losses[had] = share[had] ** 2 / kept[had]
+    value = float(losses.mean())
+    off = _Z * float(losses.std(ddof=1)) / len(losses) ** 0.5 if len(losses) > 1 else np.nan
+    return Figure(value, max(0.0, value - off), value + off)

@@ -1,0 +1,124 @@
+"""People with awkward columns, in a frame, and a table of them beside what raw columns give."""
+
+import numpy as np
+import pandas as pd
+from lifelines.datasets import load_lung, load_rossi
+
+from cobasis.features.contract import CategoryFeature, NumericFeature
+from cobasis.features.encoder import encode
+from cobasis.features.outcome import Outcome
+from cobasis.statistics.coefficients import table_of
+from cobasis.statistics.regression import fit_regression
+
+WARD = CategoryFeature(name="ward", values=("icu", "surgery", "other"), base="icu")
+FEATURES = (
+    NumericFeature(name="age", centre=60, scale=15),
+    NumericFeature(name="income", centre=4e4, scale=1.3e4),
+    NumericFeature(name="protein", centre=0.004, scale=0.0007),
+    WARD,
+)
+
+
+def people(n=600):
+    """Raw columns, and labels of every kind that hang on them."""
+    rng = np.random.default_rng(3)
+    raw = pd.DataFrame(
+        {
+            "age": rng.normal(58, 14, n),
+            "income": rng.lognormal(10.5, 0.4, n),
+            "protein": rng.normal(0.004, 0.0008, n),
+            "ward": rng.choice(WARD.values, n),
+        }
+    )
+    line = 0.03 * (raw.age - 60) + 2e-5 * (raw.income - 4e4) + 0.6 * (raw.ward == "surgery")
+    line = np.asarray(line + 300 * (raw.protein - 0.004))
+    exposure = rng.uniform(0.5, 4, n)
+    rate = np.exp(0.4 + 0.5 * line) * exposure
+    time, end = rng.exponential(np.exp(3 - line)), rng.uniform(5, 60, n)
+    labels = pd.DataFrame(
+        {
+            "number": 5 + 2 * line + rng.normal(size=n) * (1 + (line > 0)),
+            "class": (rng.logistic(size=n) < line - 0.5).astype(float),
+            "count": rng.poisson(rate).astype(float),
+            "counts": rng.poisson(rate * rng.gamma(1.5, 1 / 1.5, n)).astype(float),
+            "time": np.minimum(time, end),
+            "days": np.ceil(np.minimum(time, end)),
+            "event": (time <= end).astype(float),
+            "exposure": exposure,
+            "weight": rng.choice([1.0, 2.0, 3.0], n),
+            "share": rng.uniform(0.2, 3, n),
+            "stratum": rng.integers(0, 3, n).astype(float),
+            "zero": 0.0,
+        }
+    )
+    labels["entry"] = labels.time * rng.choice([0, 0.3, 0.6], n)
+    labels["owner"] = [f"party-{at:02d}" for at in rng.integers(0, 12, n)]
+    return raw, labels
+
+
+def dataset(name):
+    """Frank's lung or Rossi's prison data: features, raw columns and labels."""
+    table = load_lung().dropna() if name == "lung" else load_rossi()
+    time, event = ("time", "status") if name == "lung" else ("week", "arrest")
+    raw = table.drop(columns=[time, event]).astype(float).reset_index(drop=True)
+    features = [
+        NumericFeature(name=each, centre=round(raw[each].median()), scale=float(raw[each].std()))
+        for each in raw
+    ]
+    told = {"days": table[time].to_numpy(float), "event": table[event].to_numpy(float)}
+    return features, raw, pd.DataFrame(told | {"owner": np.arange(len(raw)) % 12})
+
+
+def turns(width, kind):
+    rng = np.random.default_rng(5)
+    first, second = (np.linalg.qr(rng.normal(size=(width, width)))[0] for _ in range(2))
+    return first if kind == "orthogonal" else (first * np.geomspace(0.3, 4, width)) @ second
+
+
+def records(labels, value, **roles):
+    """Labels as they travel: one array, or records where more than one column is told."""
+    found = np.zeros(len(labels), dtype=[(role, "f8") for role in ("value", *roles)])
+    for role, column in {"value": value, **roles}.items():
+        found[role] = labels[column]
+    return found if roles else found["value"]
+
+
+def fitted(raw, labels, value, *, model, features=FEATURES, kind="invertible", **told):
+    """Return the fit on aligned rows, and their turn; roles and options of Outcome as `told`."""
+    roles = {role: told[role] for role in ("event", "entry", "stratum", "exposure", "weight")
+             if role in told}  # fmt: skip
+    encoded = encode(raw, features, party="pooled")
+    turn = turns(encoded.shape[1], kind)
+    fit = fit_regression(
+        encoded @ turn,
+        records(labels, value, **roles),
+        model=model,
+        outcome=Outcome(**told),
+        owners=labels.owner.to_numpy(),
+    )
+    return fit, turn
+
+
+def table(raw, labels, value, *, features=FEATURES, **told):
+    fit, turn = fitted(raw, labels, value, features=features, **told)
+    return table_of(fit, turn=turn, features=features)
+
+
+def columns(raw):
+    """Raw columns as numbers, words against their base."""
+    words = [f"ward={each}" for each in ("surgery", "other")] if "ward" in raw else []
+    found = raw.drop(columns="ward", errors="ignore").astype(float)
+    return found.assign(**{name: (raw.ward == name[5:]).astype(float) for name in words})
+
+
+def gaps(made, estimates, covariance, p=None):
+    """Largest relative gaps of coefficients, of standard errors, of the covariance, of p-values."""
+    errors = np.sqrt(np.diag(covariance))
+    told = [np.array([getattr(line, name) for line in made.lines])
+            for name in ("estimate", "standard_error", "p")]  # fmt: skip
+    found = {
+        "estimate": np.abs(told[0] / estimates - 1).max(),
+        "error": np.abs(told[1] / errors - 1).max(),
+        "covariance": np.abs((made.covariance - covariance) / np.outer(errors, errors)).max(),
+    }
+    return found if p is None else found | {"p": np.abs(told[2] / p - 1).max()}

@@ -1,0 +1,213 @@
+"""A table of parties' aligned rows is the table of their pooled raw columns, to 1e-8.
+
+What it is compared with is statsmodels or lifelines on the raw columns, without our code.
+"""
+
+from warnings import catch_warnings, simplefilter
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from lifelines import CoxPHFitter
+from lifelines.exceptions import ConvergenceWarning, StatisticalWarning
+
+from cobasis.features.encoder import encode
+from regressions.cohort import FEATURES, columns, dataset, fitted, gaps, people, table
+
+RAW, LABELS = people()
+X = sm.add_constant(columns(RAW))
+OWNERS = np.unique(LABELS.owner, return_inverse=True)[1]
+CLOSE = 1e-8
+PARTY = {"cov_type": "cluster", "cov_kwds": {"groups": OWNERS}}
+TIGHT = {"precision": 1e-20, "r_precision": 0.0}
+
+
+def ols(**told):
+    return sm.OLS(LABELS.number, X).fit(use_t=True, **told)
+
+
+def wls(**told):
+    return sm.WLS(LABELS.number, X, weights=LABELS.share).fit(use_t=True, **told)
+
+
+def glm(value, family, *, fit=None, **told):
+    tight = {"tol": 1e-13, "tol_criterion": "params"}
+    return sm.GLM(LABELS[value], X, family=family, **told).fit(**tight, **fit or {})
+
+
+def logit(**told):
+    return glm("class", BINOMIAL, **told)
+
+
+def poisson(**told):
+    return glm("count", POISSON, **told)
+
+
+def negative(**told):
+    asked = sm.NegativeBinomial(LABELS.counts, X, offset=np.log(LABELS.exposure))
+    near = [*glm("counts", POISSON, exposure=LABELS.exposure).params, 0.5]
+    return asked.fit(start_params=near, method="newton", tol=1e-13, disp=0, **told)
+
+
+BINOMIAL, POISSON = sm.families.Binomial(), sm.families.Poisson()
+HC0, HC1 = {"cov_type": "HC0"}, {"cov_type": "HC1"}
+SHARE, WEIGHT, TIME = {"weight": "share"}, {"weight": "weight"}, {"exposure": "exposure"}
+ROBUST, BY_PARTY = {"errors": "robust"}, {"errors": "party"}
+VALUES = {"ols": "number", "logit": "class", "poisson": "count", "negative_binomial": "counts"}
+CASES = {  # the model, what is agreed on, the pooled fit
+    "ols": ("ols", {}, ols),
+    "ols, robust": ("ols", ROBUST, lambda: ols(**HC1)),
+    "ols, by party": ("ols", BY_PARTY, lambda: ols(**PARTY)),
+    "ols, weights": ("ols", SHARE, wls),
+    "ols, weights, robust": ("ols", SHARE | ROBUST, lambda: wls(**HC1)),
+    "logit": ("logit", {}, logit),
+    "logit, weights": ("logit", WEIGHT, lambda: logit(freq_weights=LABELS.weight)),
+    "logit, both": ("logit", SHARE | ROBUST, lambda: logit(fit=HC0, var_weights=LABELS.share)),
+    "logit, by party": ("logit", BY_PARTY, lambda: logit(fit=PARTY)),
+    "poisson": ("poisson", TIME, lambda: poisson(exposure=LABELS.exposure)),
+    "poisson, robust": ("poisson", ROBUST, lambda: poisson(fit=HC0)),
+    "negative binomial": ("negative_binomial", TIME, negative),
+    "the same, robust": ("negative_binomial", TIME | ROBUST, lambda: negative(**HC0)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_regressions_agree_with_statsmodels_on_pooled_columns(case):
+    model, told, pooled = CASES[case]
+    found, count = pooled(), X.shape[1]
+    covariance, interval = (
+        np.asarray(each)[:count] for each in (found.cov_params(), found.conf_int())
+    )
+    for kind in ("orthogonal", "invertible"):
+        made = table(RAW, LABELS, VALUES[model], model=model, kind=kind, **told)
+        gap = gaps(made, found.params[:count], covariance[:, :count], p=found.pvalues[:count])
+        assert max(gap.values()) < CLOSE
+        assert [line.name for line in made.lines][1:] == list(X)[1:]
+        assert [(line.low, line.high) for line in made.lines] == pytest.approx(interval, rel=1e-7)
+        assert made.log_likelihood == pytest.approx(found.llf, rel=1e-10)
+
+
+def cox(raw, labels, *, time="days", **told):
+    known = {f"{role}_col": name for role, name in told.items() if role in ("entry", "weights")}
+    columns_of = {each: labels[each] for each in known.values()}
+    strata = told.get("strata")
+    whole = columns(raw).assign(time=labels[time], event=labels.event, **columns_of)
+    if strata:
+        whole = whole.assign(**{each: labels[each] for each in strata})
+    robust = {"robust": told.get("robust", False)}
+    if "cluster_col" in told:
+        whole, robust = whole.assign(owner=labels.owner), {"cluster_col": "owner"}
+    options = {**known, **robust, "strata": strata, "fit_options": TIGHT}
+    with catch_warnings():
+        simplefilter("ignore", StatisticalWarning)  # weights with a fraction
+        simplefilter("ignore", ConvergenceWarning)  # a column that hardly varies
+        return CoxPHFitter().fit(whole, "time", "event", **options)
+
+
+STRATUM, PARTIES = {"stratum": "stratum"}, {"strata_by_party": True}
+BOTH = STRATUM | PARTIES | {"entry": "zero"}
+ALL = ROBUST | SHARE | STRATUM
+SURVIVAL = {  # the data, the column of times, what is agreed on, what lifelines is told
+    "ties": ("people", "days", {}, {}),
+    "lung": ("lung", "days", {}, {}),
+    "rossi": ("rossi", "days", {}, {}),
+    "entry": ("people", "time", {"entry": "entry"}, {"entry": "entry"}),
+    "stratum": ("people", "days", STRATUM, {"strata": ["stratum"]}),
+    "strata by party": ("lung", "days", PARTIES, {"strata": ["owner"]}),
+    "both strata": ("people", "days", BOTH, {"strata": ["stratum", "owner"]}),
+    "weights": ("people", "days", WEIGHT, {"weights": "weight"}),
+    "robust": ("people", "time", ROBUST, {"robust": True}),
+    "all": ("people", "time", ALL, {"robust": True, "weights": "share", "strata": ["stratum"]}),
+    "by party": ("people", "time", BY_PARTY, {"cluster_col": "owner"}),
+}
+DATA = {"people": (FEATURES, RAW, LABELS), "lung": dataset("lung"), "rossi": dataset("rossi")}
+
+
+@pytest.mark.parametrize("case", SURVIVAL)
+def test_survival_agrees_with_lifelines_on_pooled_columns(case):
+    name, time, told, known = SURVIVAL[case]
+    features, raw, labels = DATA[name]
+    found = cox(raw, labels, time=time, **known)
+    robust = known.keys() & {"robust", "cluster_col"}
+    covariance = np.diag(found.standard_errors_**2) if robust else found.variance_matrix_.to_numpy()
+    null = found.log_likelihood_ - found.log_likelihood_ratio_test().test_statistic / 2
+    for kind in ("orthogonal", "invertible"):
+        options = {"model": "cox", "event": "event", "features": features, "kind": kind}
+        made = table(raw, labels, time, **options, **told)
+        gap = gaps(made, found.params_, covariance, p=found.summary["p"])
+        if robust:  # of the sandwich it tells the diagonal only
+            del gap["covariance"]
+        assert max(gap.values()) < CLOSE
+        assert made.log_likelihood == pytest.approx(found.log_likelihood_, rel=1e-12)
+        assert made.null_log_likelihood == pytest.approx(null, rel=1e-12)
+        assert made.n_events == labels.event.sum()
+
+
+def test_a_naive_covariance_and_a_penalised_fit_are_told_from_the_right_ones():
+    features, raw, labels = DATA["rossi"]
+    options = {"model": "cox", "event": "event", "features": features}
+    made = table(raw, labels, "days", errors="robust", **options)
+    naive = cox(raw, labels, robust=True)
+    assert gaps(made, naive.params_, naive.variance_matrix_)["error"] > 0.01
+    whole = columns(raw).assign(time=labels.days, event=labels.event)
+    ridge = CoxPHFitter(penalizer=0.01).fit(whole, "time", "event")
+    assert gaps(made, ridge.params_, ridge.variance_matrix_)["estimate"] > 0.01
+
+
+def test_robust_errors_of_tied_rows_do_not_depend_on_their_order():
+    features, raw, labels = DATA["rossi"]
+    options = {"model": "cox", "event": "event", "errors": "robust", "features": features}
+    order = np.random.default_rng(0).permutation(len(raw))
+    shuffled = raw.iloc[order].reset_index(drop=True), labels.iloc[order].reset_index(drop=True)
+    one, two = (table(*each, "days", **options) for each in ((raw, labels), shuffled))
+    assert gaps(one, [line.estimate for line in two.lines], two.covariance)["covariance"] < 1e-10
+    theirs = [cox(*each, robust=True).standard_errors_ for each in ((raw, labels), shuffled)]
+    assert np.abs(theirs[0] / theirs[1] - 1).max() > 1e-3
+
+
+def test_with_ties_entries_and_weights_robust_errors_are_how_estimates_move_with_weights():
+    """The sandwich is the sum of squares of w_i times the derivative by w_i: no formula of ours."""
+    raw, labels = (each.iloc[:60].reset_index(drop=True) for each in (RAW, LABELS))
+    labels = labels.assign(days=np.ceil(labels.days / 6), entry=np.floor(labels.entry / 12))
+    labels["entry"] = np.minimum(labels.entry, labels.days - 1)
+    told = {"model": "cox", "event": "event", "entry": "entry", "weight": "share"}
+    made = table(raw, labels, "days", errors="robust", **told)
+    moved = []
+    for row in range(len(raw)):
+        ends = []
+        for step in (1e-4, -1e-4):
+            other = labels.copy()
+            other.loc[row, "share"] *= 1 + step
+            ends.append(cox(raw, other, entry="entry", weights="share").params_.to_numpy())
+        moved.append((ends[0] - ends[1]) / 2e-4)
+    expected = np.transpose(moved) @ moved
+    estimates = [line.estimate for line in made.lines]
+    assert gaps(made, estimates, expected)["covariance"] < 1e-5
+
+
+def test_hazards_at_zero_are_lifelines_baseline_moved_there():
+    features, raw, labels = DATA["rossi"]
+    horizons = (1.0, 20.0, 33.5, 52.0)
+    told = {"model": "cox", "event": "event", "horizons": horizons, "features": features}
+    fit, _ = fitted(raw, labels, "days", **told)
+    found = cox(raw, labels)
+    zero = {each.name: each.centre for each in features}
+    moved = np.exp(sum(found.params_[name] * (zero[name] - raw[name].mean()) for name in raw))
+    baseline = found.baseline_cumulative_hazard_["baseline cumulative hazard"]
+    expected = [baseline[baseline.index <= each].max() * moved for each in horizons]
+    assert fit.hazards == pytest.approx(expected, rel=CLOSE)
+    assert fitted(raw, labels, "days", strata_by_party=True, **told)[0].hazards.shape == (0,)
+
+
+def test_hazards_count_nobody_before_entry():
+    told = {"model": "cox", "event": "event", "entry": "entry", "horizons": (10.0, 30.0)}
+    fit, turn = fitted(RAW, LABELS, "time", **told)
+    risk = np.exp(encode(RAW, FEATURES, party="pooled") @ turn @ fit.weights)
+    time, entry, dead = LABELS.time, LABELS.entry, LABELS.event > 0
+    for horizon, hazard in zip((10.0, 30.0), fit.hazards, strict=True):
+        steps = [
+            1 / risk[(entry < each) & (time >= each)].sum()
+            for each in time[dead]
+            if each <= horizon
+        ]
+        assert hazard == pytest.approx(sum(steps), rel=CLOSE)

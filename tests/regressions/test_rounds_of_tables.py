@@ -1,0 +1,208 @@
+"""A round whose result is a table: as commands, in one process, and what contradicts one."""
+
+import numpy as np
+import polars as pl
+import pytest
+from lifelines import CoxPHFitter
+from lifelines.datasets import load_lung
+
+from cli.round_by_commands import NAMES, PUBS, Typed
+from cobasis import Agreement, NumericFeature, Outcome, simulate
+from cobasis.errors import AgreementError, LabelError, MessageError, OptionError
+from cobasis.features.contract import CategoryFeature
+from cobasis.features.outcome import part_of
+from cobasis.models.chain_file import decode_chain, encode_chain
+from cobasis.protocol.messages import encode_labels
+
+COLUMNS = ["age", "ph.ecog", "wt.loss"]
+AT_HORIZONS = {f"{what} at {at}" for what in ("Brier", "observed/expected") for at in (180, 365)}
+SURVIVAL = Outcome(event="died", horizons=(180.0, 365.0))
+
+
+def lung():
+    """Patients of lung cancer, complete in these columns, by three hospitals."""
+    table = load_lung()[[*COLUMNS, "sex", "time", "status"]].dropna().reset_index(drop=True)
+    table["sex"] = table["sex"].map({1: "male", 2: "female"})
+    return table.rename(columns={"time": "days", "status": "died"})
+
+
+def pooled(table, **options):
+    """The fit to all rows together, by lifelines itself."""
+    plain = table.assign(sex=(table["sex"] == "male").astype(float)).astype(float)
+    fitter = CoxPHFitter().fit(plain, "days", "died", fit_options={"precision": 1e-13}, **options)
+    return fitter.summary.rename(index={"sex": "sex=male"})
+
+
+@pytest.fixture
+def typed(tmp_path, monkeypatch):
+    """Three hospitals with a sealed agreement on a Cox regression."""
+    made, table = Typed(tmp_path, monkeypatch), lung()
+    made.keys()
+    made(
+        f"agreement new icu.toml {PUBS} --task survival --label days --id patient "
+        "--outcome event=died,horizons=180/365 --numbers age:centre=60,scale=10 --numbers ph.ecog "
+        "--numbers wt.loss:scale=15 --category sex=female,male --purpose study "
+        "--retention-days 30 --minimum-parties 3 --holdout 0.3 --yes"
+    )
+    for at, name in enumerate(NAMES):
+        own = table[at::3].assign(patient=[f"{name}-{row}" for row in range(len(table[at::3]))])
+        own.to_csv(tmp_path / f"{name}.csv", index=False)
+    for name in (*NAMES, "lab"):
+        made("sign icu.toml --yes", by=name)
+    made("receive icu.toml", by="lab")
+    return made
+
+
+def test_a_hazard_ratio_without_pooling_is_that_of_all_rows_sent_together(typed, tmp_path):
+    typed.send()
+    typed.run()
+    typed.accept()
+    lines = {}
+    for name in NAMES:
+        folder = tmp_path / f"icu.{name}.table"
+        assert {each.name for each in folder.iterdir()} >= {"coefficients.csv", "forest.png"}
+        lines[name] = (folder / "coefficients.csv").read_bytes()
+    assert len({*lines.values()}) == 1  # the same everywhere, though each made it by its own M
+    found = pl.read_csv(lines["north"])
+    # which rows stay is for each party's key to say, so all rows are compared below
+    scores = [typed.json("score icu.toml", by=name)["score"] for name in NAMES]
+    assert {"C-index"} <= {*scores[0]["together"]} <= {"C-index", *AT_HORIZONS}
+    assert found.height == 4
+    assert 0 < sum(each["n_rows"] for each in scores) < len(lung())
+    typed("predict icu.toml north.csv -o out.csv", by="north")
+    shares = pl.read_csv(tmp_path / "out.csv")
+    assert shares.columns == ["patient", "prediction", "survival_180", "survival_365", "model"]
+    assert (shares["survival_180"] >= shares["survival_365"]).all()
+
+
+def test_every_party_reads_the_pooled_fit_from_its_own_basis():
+    table = lung()
+    features = [
+        NumericFeature(name="age", centre=60.0, scale=10.0),
+        *(NumericFeature(name=each) for each in COLUMNS[1:]),
+        CategoryFeature(name="sex", values=("female", "male")),
+    ]
+    labels = table[["days", "died"]].rename(columns={"days": "value"})
+    inputs = table[[*COLUMNS, "sex"]]
+    rows = {name: (inputs[at::3], labels[at::3]) for at, name in enumerate(NAMES)}
+    options = {"rng": np.random.default_rng(0), "task": "survival", "features": features}
+    done = simulate(rows, outcome=SURVIVAL, **options)
+    right = pooled(table)
+    for party in done.parties.values():
+        found = {each.name: each for each in party.coefficients().lines}
+        assert list(found) == list(right.index)
+        for name, each in found.items():
+            assert each.estimate == pytest.approx(right.loc[name, "coef"], rel=1e-7)
+            assert each.standard_error == pytest.approx(right.loc[name, "se(coef)"], rel=1e-7)
+    model = done.parties["north"].model
+    again = decode_chain(encode_chain(model), n_components=4, task="survival", n_classes=0)
+    assert encode_chain(again) == encode_chain(model)
+    np.testing.assert_array_equal(again.fit.covariance, model.fit.covariance)
+
+
+REFUSED = {
+    "fewer components": ({"n_components": 2}, "takes n_components=3, all encoded columns"),
+    "a basis of rows": ({"basis": "svd"}, "takes basis='haar'"),
+    "coarse numbers": ({"precision": "fp16"}, "takes precision='fp64' or 'fp32'"),
+    "two models": ({"models": ("cox", "cox")}, "models names cox more than once"),
+    "no event": ({"outcome": None}, "needs an .outcome. table with event"),
+    "an exposure": ({"outcome": Outcome(event="e", exposure="x")}, "is for task='count' alone"),
+    "horizons that fall": (
+        {"outcome": Outcome(event="e", horizons=(2.0, 1.0))},
+        "horizons do not rise",
+    ),
+    "horizons and strata": (
+        {"outcome": Outcome(event="e", horizons=(2.0,), strata_by_party=True)},
+        "horizons take one baseline",
+    ),
+    "an event that is a feature": ({"outcome": Outcome(event="a"), "id": "p"}, "also a feature"),
+    "no base": (
+        {
+            "features": (
+                NumericFeature(name="a"),
+                CategoryFeature(name="w", values=("x", "y")),
+            )
+        },
+        "compares levels with a base, and w has none",
+    ),
+    "another task": (
+        {"task": "regression", "model": "ols", "outcome": Outcome(horizons=(1.0,))},
+        "horizons and outcome.strata_by_party are for task='survival' alone",
+    ),
+    "a family without coefficients": (
+        {"task": "regression", "model": "ridge", "outcome": Outcome(weight="w")},
+        "goes with a model of coefficients",
+    ),
+}
+
+
+def agreed(**changes):
+    told = {
+        "round_id": "r",
+        "parties": NAMES,
+        "features": tuple(NumericFeature(name=each) for each in "abc"),
+        "task": "survival",
+        "n_components": 3,
+        "n_anchor_rows": 3,
+        "basis": "haar",
+        "model": "cox",
+        "label": "t",
+        "outcome": Outcome(event="e"),
+        "commitment": "0" * 64,
+    }
+    return Agreement(**told | changes)
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_an_agreement_that_could_not_give_a_right_table_is_refused(kind):
+    changes, words = REFUSED[kind]
+    with pytest.raises(AgreementError, match=rf"{words}.*\[CB303\]$"):
+        agreed(**changes)
+
+
+BAD = {
+    "negative": ({"t": [1.0, -2.0]}, "a time that is not above 0"),
+    "missing": ({"t": [1.0, np.nan]}, "a cell that is empty or infinite"),
+    "an event of two": ({"e": [1, 2]}, "an event that is neither 0 nor 1"),
+    "an entry behind the time": ({"n": [0.0, 5.0]}, "not before its time"),
+    "a weight below 0": ({"w": [1.0, -1.0]}, "a weight below 0"),
+    "half a stratum": ({"s": [0.5, 1.0]}, "a stratum that is no whole number"),
+    "text": ({"e": ["yes", "no"]}, "'e' of party 'north' is"),
+}
+GOOD = {"t": [1.0, 2.0], "e": [1, 0], "n": [0.0, 1.0], "w": [1.0, 2.0], "s": [1, 2]}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_labels_that_no_row_can_have_are_refused_by_their_column(kind):
+    changes, words = BAD[kind]
+    agreement = agreed(outcome=Outcome(event="e", entry="n", weight="w", stratum="s"))
+    whole = {name: np.array(cells) for name, cells in GOOD.items()}
+    told = encode_labels(whole, agreement, n_rows=2, party="north")
+    assert told.dtype.names == ("value", "event", "entry", "stratum", "weight")
+    np.testing.assert_array_equal(part_of(told, "weight"), [1.0, 2.0])
+    bad = whole | {name: np.array(cells) for name, cells in changes.items()}
+    with pytest.raises(LabelError, match=rf"{words}.*\[CB104\]$"):
+        encode_labels(bad, agreement, n_rows=2, party="north")
+    with pytest.raises(LabelError, match="lack one of the columns t, e, n, s, w"):
+        encode_labels({"t": whole["t"]}, agreement, n_rows=2, party="north")
+
+
+def test_an_upload_with_other_label_columns_than_agreed_is_refused_and_names_the_party():
+    rng = np.random.default_rng(0)
+    table, time = rng.normal(size=(60, 3)), rng.exponential(size=60)
+    labels = pl.DataFrame({"value": time, "e": rng.integers(0, 2, 60)})
+    rows = {name: (table[at::3], labels[at::3]) for at, name in enumerate(NAMES)}
+    done = simulate(rows, rng=rng, task="survival", outcome=Outcome(event="e"))
+    upload = done.parties["north"].prepare(*rows["north"])
+    upload.labels["event"][0] = 3
+    done.analyst.remove("north")
+    with pytest.raises(MessageError, match="an event that is neither 0 nor 1"):
+        done.analyst.receive(upload)
+
+
+def test_a_table_is_no_family_that_is_trained_by_itself():
+    rng = np.random.default_rng(0)
+    rows = {name: (rng.normal(size=(20, 2)), rng.normal(size=20)) for name in NAMES}
+    done = simulate(rows, rng=rng, task="regression", model="ridge", n_components=2)
+    with pytest.raises(OptionError, match="'ols' is a regression table of all parties' rows"):
+        done.analyst.run(model="ols")
