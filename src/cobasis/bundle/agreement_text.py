@@ -129,12 +129,15 @@ SUMS: Mapping[str, str] = {
 }
 
 OUTCOME: Mapping[str, str] = {
-    "event": "Survival: the column that is 1 where the event was seen, 0 where it was not yet.",
+    "time": "Table: the column of times, for survival curves; elsewhere they are the label.",
+    "event": "Survival, table: the column that is 1 where the event was seen, 0 where not yet.",
     "entry": "Survival: the time from which a row was followed; empty for 0.",
     "stratum": "Survival: whole numbers, each with a baseline of its own.",
     "exposure": "Count: over how much time, or how many people, a row was counted.",
     "weight": "How many rows a row stands for.",
-    "horizons": "Survival: times for which the model gives the share without event.",
+    "horizons": "Survival: times of predicted shares without event. Table: ends of mean times.",
+    "grid": "Table: where the intervals end in which events are counted; times are rounded up.",
+    "fewest_leavers": "Table: how many of a group leave between two times of a curve, if any do.",
     "strata_by_party": "Survival: whether every party has a baseline of its own.",
     "errors": 'Standard errors: "model", "robust" of rows, or "party" of whole parties.',
     "compare_parties": "Whether everybody also sees each party's own estimates.",

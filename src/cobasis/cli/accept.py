@@ -226,12 +226,15 @@ _CALLED = {"accuracy": "accuracy", "auc": "AUC", "log_loss": "log loss", "r2": "
 
 def table_in_words(table: "BaselineTable", page: Path) -> Iterator[str]:
     """Yield a baseline table's column of all rows; groups stand in the files."""
-    from cobasis.report.table import rows_of, small_cells
+    from cobasis.report.table import median_of, rows_of, small_cells
 
     for name, told, *_ in rows_of(table):
         yield f"  {name:40.40}{told:>36}"
     if few := small_cells(table):
         yield from wrapped(f"{few:,} cells or bins have fewer than five people.")
+    if (found := table.survival) is not None and found.times:
+        for group, curve in zip(table.groups[1:], found.groups[1:], strict=True):
+            yield f"  {f'median {found.time} of {group}':40.40}{median_of(curve):>36}"
     groups = f", by {listed(table.groups[1:])}" if table.groups[1:] else ""
     yield from wrapped(f"The table{groups}: {page}, with CSV and JSON beside it.")
 

@@ -278,9 +278,14 @@ def _sums(agreement: "Agreement") -> str:
         return ""
     if agreement.sums.n_bins is not None:
         groups = f", for each '{agreement.label}'" if agreement.label else ""
+        given, curves = agreement.outcome, ""
+        if given is not None:
+            curves = f"; with '{given.event}' and without, who left in each of {len(given.grid)} "
+            curves += f"intervals of '{given.time}'"
         return (
             f"sums over all your rows, under masks, of each column alone{groups}: numbers, their "
             f"squares, how many lie in each of {agreement.sums.n_bins} bins, how many have a word"
+            f"{curves}"
         )
     sizes = ", ".join(
         f"{each.kind} with {size:,} features"

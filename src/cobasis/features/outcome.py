@@ -5,6 +5,7 @@ labels (order, blocks, noise, seals) need not know how many columns they have.
 """
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -19,20 +20,23 @@ Time = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Errors = Literal["model", "robust", "party"]
 
 VALUE = "value"
-ROLES = ("event", "entry", "stratum", "exposure", "weight")
+ROLES = ("time", "event", "entry", "stratum", "exposure", "weight")
 """Of the columns beside the label, in the order in which they travel."""
 
 MOST_HORIZONS = 50
+MOST_TIMES = 200
 
 
 class Outcome(BaseModel):
-    """Columns beside the label, and how a regression table reads them.
+    """Columns beside the label, and how a regression table, or survival curves, read them.
 
     Attributes
     ----------
+    time : str
+        Table: the column of times; elsewhere they are the label, which groups a table.
     event : str
-        Survival: the column that is 1 where the event was seen at the label's time, 0 where the
-        row was followed until then without it.
+        Survival, table: the column that is 1 where the event was seen at the row's time, 0 where
+        the row was followed until then without it.
     entry : str
         Survival: the time from which a row was followed; empty for 0.
     stratum : str
@@ -42,7 +46,12 @@ class Outcome(BaseModel):
     weight : str
         How many rows a row stands for, or any weight of 0 or more.
     horizons : tuple of float
-        Survival: times for which the model gives the share that is still without event.
+        Survival: times for which the model gives the share that is still without event. Table:
+        times up to which means are taken; none for the last at which all groups are followed.
+    grid : tuple of float
+        Table: ends of the intervals in which events are counted, rising, from 0 on.
+    fewest_leavers : int
+        Table: how many rows of a group leave between two times of a curve, if any do.
     strata_by_party : bool
         Survival: whether every party has a baseline hazard of its own.
     errors : {"model", "robust", "party"}
@@ -58,12 +67,15 @@ class Outcome(BaseModel):
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
+    time: Column = ""
     event: Column = ""
     entry: Column = ""
     stratum: Column = ""
     exposure: Column = ""
     weight: Column = ""
     horizons: Annotated[tuple[Time, ...], Field(max_length=MOST_HORIZONS)] = ()
+    grid: Annotated[tuple[Time, ...], Field(max_length=MOST_TIMES)] = ()
+    fewest_leavers: Annotated[int, Field(ge=1)] = 5
     strata_by_party: bool = False
     errors: Errors = "model"
     compare_parties: bool = False
@@ -72,6 +84,22 @@ class Outcome(BaseModel):
     def columns(self) -> Mapping[str, str]:
         """The names of the columns that are agreed on, by role."""
         return {role: name for role in ROLES if (name := getattr(self, role))}
+
+
+def times_of(name: str, words: str) -> tuple[float, ...]:
+    """Read times that slashes part; ``30/60/../720`` goes on in equal steps."""
+    first, _, last = words.replace(" ", "").partition("/../")
+    try:
+        found = [Fraction(each) for each in first.split("/")]  # steps of 0.1 add up to 0.3
+        end = Fraction(last or found[-1])
+    except ValueError:
+        raise ValueError(f"{name}={words} are no numbers that slashes part") from None
+    step = found[-1] - found[-2] if len(found) > 1 else end
+    while 0 < step <= end - found[-1] and len(found) < MOST_TIMES:
+        found.append(found[-1] + step)
+    if found[-1] != end:
+        raise ValueError(f"{name}={words} does not reach its end in {MOST_TIMES} equal steps")
+    return tuple(map(float, found))
 
 
 def record_type(roles: Mapping[str, str]) -> np.dtype[Any]:
@@ -93,14 +121,15 @@ def check_records(labels: Records, *, task: str, party: str) -> Records:
     columns = [labels[name] for name in labels.dtype.names or (...,)]
     refused = {"a cell that is empty or infinite": ~np.isfinite(columns).all(axis=0)}
     value, entry = columns[0], part_of(labels, "entry")
-    if task == "survival":
+    time = value if task == "survival" else part_of(labels, "time")
+    if time is not None:
         refused |= {
-            "a time that is not above 0": ~(value > 0),
+            "a time that is not above 0": ~(time > 0),
             "an event that is neither 0 nor 1": ~np.isin(labels["event"], (0, 1)),
         }
-        if entry is not None:
-            late = (entry >= 0) & (entry < value)
-            refused |= {"an entry below 0, or not before its time": ~late}
+    if entry is not None:
+        late = (entry >= 0) & (entry < value)
+        refused |= {"an entry below 0, or not before its time": ~late}
     if task == "classification":
         refused |= {"a class that is neither of the two": ~np.isin(value, (0, 1))}
     if task == "count":

@@ -23,7 +23,7 @@ from cobasis.features.contract import (
     width_of,
     with_bases,
 )
-from cobasis.features.outcome import Outcome
+from cobasis.features.outcome import Outcome, times_of
 from cobasis.models.families import DEFAULT_MODELS, TABULAR
 from cobasis.privacy.audit.counted import BITS, bits_agreed
 from cobasis.protocol.agreement import MOMENT, Agreement
@@ -222,9 +222,9 @@ def outcome_of_words(words: str | None) -> Outcome | None:
         return None
     try:
         said: dict[str, Any] = dict(pairs_of(words))
-        if "horizons" in said:
-            found = said["horizons"].replace("/", " ").split()
-            said["horizons"] = tuple(read_number("horizons", each) for each in found)
+        said |= {name: times_of(name, said[name]) for name in ("horizons", "grid") if name in said}
+        if "fewest_leavers" in said:
+            said["fewest_leavers"] = read_number("fewest_leavers", said["fewest_leavers"], kind=int)
         said |= {name: is_yes(name, said[name]) for name in _YES if name in said}
         return Outcome(**said)
     except ValueError as error:

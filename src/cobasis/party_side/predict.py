@@ -222,7 +222,7 @@ def _answers(aligned: Matrix, use: Usable, agreement: Agreement) -> pl.DataFrame
         # a model of rows with noise cannot know how sure it may be of rows without
         word = "score" if agreement.dp or not model.likely else "probability"
         found |= {f"{word}_{each}": table[:, at] for at, each in enumerate(classes)}
-    if agreement.outcome is not None and agreement.outcome.horizons:
+    if model.fit is not None and agreement.outcome is not None:
         shares = model.survival(aligned).T
         told = zip(agreement.outcome.horizons, shares, strict=True)
         found |= {f"survival_{horizon:g}": each for horizon, each in told}

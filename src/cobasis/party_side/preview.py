@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.errors import SpanReuseError
+from cobasis.features.outcome import VALUE, part_of
 from cobasis.linalg.arrays import Hidden
 from cobasis.party_side.rows import Findings, PartyRows, public_rows_in, unlike
 from cobasis.party_side.session import PartySession, refuse_rollback, roster, upcoming
@@ -131,16 +132,23 @@ def _sums_entry(session: PartySession, rows: PartyRows, *, message: Message) -> 
 
 
 def _labels_of(rows: PartyRows, agreement: Agreement, *, side: npt.NDArray[np.bool_]) -> str:
-    """Return digests of the labels' column and of labels as words; empty without any."""
+    """Return digests of each column of labels and of what it holds; empty without any."""
     codes = rows.table.labels()
     if codes is None:
         return ""
-    told = codes[side]
-    if agreement.classes:
-        told = np.array([*map(str, agreement.classes)])[told.astype(np.int64)]
-    order = np.lexsort((told, rows.marks[side]))
-    column = hashlib.sha256(agreement.label.encode()).hexdigest()
-    return f"{column}={hashlib.sha256(told[order].tobytes()).hexdigest()}"
+    found, words = [], {VALUE: [*map(str, agreement.classes)], "event": ["0", "1"]}
+    beside = {} if agreement.outcome is None else agreement.outcome.columns
+    for role, name in {VALUE: agreement.label, **beside}.items():
+        told = part_of(codes, role)
+        if told is None or not name:
+            continue
+        told = told[side]
+        if listed := words.get(role):
+            told = np.array(listed)[told.astype(np.int64)]
+        order = np.lexsort((told, rows.marks[side]))
+        column = hashlib.sha256(name.encode()).hexdigest()
+        found.append(f"{column}={hashlib.sha256(told[order].tobytes()).hexdigest()}")
+    return ";".join(found)
 
 
 def _preview(
@@ -199,6 +207,7 @@ def _warnings(agreement: Agreement, choice: Choice, *, message: Message) -> tupl
             )
         elif agreement.task == "table":
             few = "a level, a bin or a group of few people shows them in the table"
+            few += ", and so does a time at which few left" if agreement.outcome else ""
         told = [few] if sums.least else []
     if choice.changes is not None and choice.changes.few:
         told.append(
@@ -219,16 +228,16 @@ def _in_words(
     """Say what leaves, and what does not."""
     size, labels = agreement.n_components, ""
     stays = ["the raw rows, the secret basis, the anchor and the consortium secret"]
+    named = [agreement.label] if agreement.label else []
+    named += agreement.outcome.columns.values() if agreement.outcome else ()
     if agreement.label:
         randomised = agreement.dp is not None and agreement.dp.label_epsilon is not None
         how = "with some labels changed at random" if randomised else "in the clear"
-        outcome = agreement.outcome
-        named = [agreement.label, *(outcome.columns.values() if outcome else ())]
         columns = f"column{'s' * (len(named) > 1)} " + ", ".join(f"'{each}'" for each in named)
         labels = f", and their {columns} {how}"
     if agreement.sums is not None:
         parties = len(agreement.parties)
-        by = f" and '{agreement.label}'" if agreement.label else ""
+        by = "".join(f" and '{each}'" for each in named)
         what = f"{layout_of(agreement).n_words:,} sums over {rows.n_sent:,} rows{by}"
         if message == "scores":
             what = f"counts, losses and a histogram of scores over {rows.n_held:,} held-back rows"

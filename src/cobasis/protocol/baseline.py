@@ -1,8 +1,9 @@
 """The baseline table: counts, means and histograms of columns, over all parties' rows.
 
 A round of its own sums a few numbers of each row: a one; of a number its value and its square, on
-the agreed range, and a one in its bin; of a word a one at its level. Nothing of two columns
-together is summed.
+the agreed range, and a one in its bin; of a word a one at its level; of a time a one in its
+interval of an agreed grid, among events or among those lost. Nothing else of two columns together
+is summed.
 """
 
 import hashlib
@@ -18,7 +19,9 @@ from pydantic import Field
 
 from cobasis.errors import FeatureError
 from cobasis.features.contract import CategoryFeature, Feature, NumericFeature, width_of
+from cobasis.features.outcome import VALUE, Records, part_of
 from cobasis.linalg.arrays import Matrix
+from cobasis.protocol.curves import Curves, curves_of
 from cobasis.protocol.enrolment import Strict
 from cobasis.protocol.totals import SIGNED_BITS, Integers, cut, void
 from cobasis.strict_json import canonical_json, json_object
@@ -43,6 +46,7 @@ class TableLayout:
     n_bins: int
     n_groups: int
     most_rows: int  # of all parties together
+    grid: tuple[float, ...] = ()  # where intervals of time end; none without curves
 
     @property
     def bits(self) -> int:
@@ -53,7 +57,7 @@ class TableLayout:
     def n_features(self) -> tuple[int, ...]:
         """How many numbers are summed of a row."""
         numbers = sum(isinstance(each, NumericFeature) for each in self.features)
-        return (width_of(self.features) + numbers * (self.n_bins + 1),)
+        return (width_of(self.features) + numbers * (self.n_bins + 1) + 2 * len(self.grid),)
 
     @property
     def n_words(self) -> int:
@@ -63,6 +67,7 @@ class TableLayout:
     def digest(self) -> bytes:
         """Return what all parties' masks are bound to; columns are in the agreement's digest."""
         told = {"format": FORMAT, "n_bins": self.n_bins, "n_groups": self.n_groups}
+        told |= {"grid": self.grid} if self.grid else {}
         return hashlib.sha256(canonical_json({**told, "most_rows": self.most_rows})).digest()
 
     def parts(self, sums: Integers) -> Iterator[tuple[Feature, Integers, Integers]]:
@@ -74,8 +79,14 @@ class TableLayout:
             yield each, table[:, at:cells], table[:, cells:stop]
             at = stop
 
-    def added(self, rows: Matrix, groups: npt.NDArray[np.generic]) -> Integers:
-        """Add up encoded rows, each in its group."""
+    def leavers(self, sums: Integers) -> Integers:
+        """Return counts of events and of those lost, by groups x 2 x intervals."""
+        size = len(self.grid)
+        found = sums.reshape(self.n_groups, -1)[:, 1 + self.n_features[0] - 2 * size :]
+        return found.reshape(self.n_groups, 2, size) // (1 << self.bits)
+
+    def added(self, rows: Matrix, labels: Records) -> Integers:
+        """Add up encoded rows, each in the group that its label says."""
         parts, at = [np.ones((len(rows), 1))], 0
         for each in self.features:
             some = rows[:, at : at + width_of([each])]
@@ -84,8 +95,24 @@ class TableLayout:
                 some = _summands(some, each, n_bins=self.n_bins)
             parts.append(some)
         whole = cut(np.hstack(parts), bits=self.bits).astype(np.int64)
-        found = [whole[groups == group].sum(axis=0) for group in range(self.n_groups)]
+        groups, left = labels if labels.dtype.names is None else labels[VALUE], self._left(labels)
+        found = []
+        for group in range(self.n_groups):
+            mine = groups == group
+            counts = np.bincount(left[mine[: len(left)]], minlength=2 * len(self.grid) + 1)
+            found += [whole[mine].sum(axis=0), counts[: 2 * len(self.grid)] << self.bits]
         return np.concatenate(found)
+
+    def _left(self, labels: Records) -> Integers:
+        """Return each row's place among events, then those lost; beyond both of who did not leave.
+
+        A time is as if rounded up; with one behind the grid a row is still followed at its end.
+        """
+        time, event, size = part_of(labels, "time"), part_of(labels, "event"), len(self.grid)
+        if time is None or event is None:
+            return np.zeros(0, dtype=np.int64)
+        place = np.searchsorted(self.grid, time, side="left")
+        return np.where(place < size, place + size * (event == 0), 2 * size)
 
     def small_cells(self, sums: Integers, *, few: int) -> int:
         """Count levels and bins that have some people, and fewer than a few."""
@@ -175,6 +202,7 @@ class BaselineTable(Strict):
     groups: tuple[str, ...]  # "all", and then the label's classes where there is a label
     n_rows: tuple[int, ...]
     columns: Annotated[tuple[Summary, ...], Field(min_length=1)]
+    survival: Annotated[Curves | None, Field(exclude_if=lambda curves: curves is None)] = None
 
     @classmethod
     def read(cls, text: bytes) -> Self:
@@ -194,7 +222,10 @@ def table_of(words: Integers, agreement: "Agreement", *, layout: TableLayout) ->
     good = good and bool((counts >= 0).all())
     for _, moments, cells in whole.parts(sums):
         good = good and _fits(moments, cells, counts=counts, unit=unit)
-    if not good:
+    left = whole.leavers(sums)
+    cells = sums[:, sums.shape[1] - 2 * len(layout.grid) :]
+    good = good and not (cells % unit).any() and bool((left >= 0).all())
+    if not (good and (left.sum(axis=(1, 2)) <= counts).all()):
         raise void()
     return BaselineTable(
         round_id=agreement.round_id,
@@ -207,6 +238,7 @@ def table_of(words: Integers, agreement: "Agreement", *, layout: TableLayout) ->
             else _words(each, cells // unit, counts=counts)
             for each, moments, cells in whole.parts(sums)
         ),
+        survival=curves_of(left, counts=counts, outcome=agreement.outcome),
     )
 
 

@@ -234,7 +234,7 @@ def encode_labels(
 
     `alone` is for the label's own column, where others are agreed on beside it.
     """
-    if not (agreement.classes or agreement.task in OF_NUMBERS):
+    if not (agreement.classes or agreement.outcome or agreement.task in OF_NUMBERS):
         return None
     if agreement.outcome is not None and not alone:
         return _records(labels, agreement, agreement.outcome, n_rows=n_rows, party=party)
@@ -295,6 +295,8 @@ def _records(
     else:
         value, given = agreement.label or VALUE, cast("Any", labels)
         names = {VALUE: value, **columns}
+        if agreement.task == "table" and not agreement.label:
+            del names[VALUE]  # all rows are of one group
         try:
             cells = {role: np.asarray(given[name]) for role, name in names.items()}
         except (KeyError, IndexError, TypeError, ValueError):
@@ -302,7 +304,7 @@ def _records(
                 f"the labels of party '{party}' lack one of the columns {', '.join(names.values())}"
                 " that are agreed on. Give them as a data frame, or an array, with these names."
             ) from None
-        found = np.empty(n_rows, dtype=kind)
+        found = np.zeros(n_rows, dtype=kind)
         if agreement.classes:
             same: Any = {"n_rows": n_rows, "party": party, "alone": True}
             cells[VALUE] = np.asarray(encode_labels(cells[VALUE], agreement, **same))

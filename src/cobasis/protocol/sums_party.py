@@ -72,6 +72,7 @@ class SumsParty:
         self._attempt = attempt
         # cells of few people, this party's own, of what the sums count; None where they count none
         self.small_cells: int | None = None
+        self.few_leavers: int | None = None  # and intervals of time in which few left
         self._sent = set[int]()  # exchanges of which the sums were made
         self._model: Chain | None = None
 
@@ -107,6 +108,9 @@ class SumsParty:
             )
         found = _over(rows, self._summands(layout, labels), n_words=layout.n_words)
         self.small_cells = _small_cells(found, agreement)
+        if isinstance(layout, TableLayout) and layout.grid:
+            left = layout.leavers(found).sum(axis=1)
+            self.few_leavers = int(np.count_nonzero((left > 0) & (left < _FEW)))
         return self._hidden(found, layout, exchange=1)
 
     def score(self, rows: LabelledRows, model: Chain) -> MaskedSums:

@@ -237,6 +237,7 @@ def table_layout(agreement: "Agreement") -> TableLayout:
         n_bins=terms.n_bins or 0,
         n_groups=len(agreement.classes) or 1,
         most_rows=terms.most_rows_in_all,
+        grid=() if agreement.outcome is None else agreement.outcome.grid,
     )
 
 

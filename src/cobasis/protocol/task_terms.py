@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement
 
 _FOR_TASKS = {"event": "survival", "entry": "survival", "stratum": "survival", "exposure": "count"}
+_FOR_TASKS |= {"time": "table"}
+_OF_CURVES = {"time", "event", "grid", "horizons", "fewest_leavers"}
 
 
 def task_problems(agreement: "Agreement") -> Iterator[str]:
@@ -40,6 +42,9 @@ def task_problems(agreement: "Agreement") -> Iterator[str]:
 
 def outcome_problems(agreement: "Agreement", outcome: Outcome | None) -> Iterator[str]:
     """Yield what is wrong with the columns beside the label, and with what a table takes."""
+    if agreement.task == "table":
+        yield from _curve_problems(agreement, outcome or Outcome())
+        return
     if agreement.model in TABULAR:
         yield from _table_problems(agreement)
     else:
@@ -50,12 +55,31 @@ def outcome_problems(agreement: "Agreement", outcome: Outcome | None) -> Iterato
     for role, name in given.columns.items():
         if _FOR_TASKS.get(role, task) != task:
             yield f"outcome.{role}='{name}' is for task='{_FOR_TASKS[role]}' alone"
+    if given.grid or given.fewest_leavers != Outcome().fewest_leavers:
+        yield "outcome.grid and outcome.fewest_leavers are for task='table' alone"
     if task != "survival" and (given.horizons or given.strata_by_party):
         yield "outcome.horizons and outcome.strata_by_party are for task='survival' alone"
     if given.horizons and (given.stratum or given.strata_by_party):
         yield "outcome.horizons take one baseline, and with strata each has its own"
     if [*given.horizons] != sorted({*given.horizons}):
         yield "outcome.horizons do not rise"
+
+
+def _curve_problems(agreement: "Agreement", outcome: Outcome) -> Iterator[str]:
+    """Yield why no survival curves can stand beside a baseline table."""
+    if not (outcome.time and outcome.event and outcome.grid):
+        yield "task='table' takes time, event and grid of an [outcome] table, or no such table"
+    usual = dict(Outcome())
+    if others := [name for name, each in outcome if each != usual[name] and name not in _OF_CURVES]:
+        yield f"curves take every row alike from time 0 on, without {', '.join(others)}"
+    named = [agreement.label, *outcome.columns.values()]
+    if len({*named}) < len(named):
+        yield "label, time and event are not of different columns"
+    for name in ("grid", "horizons"):
+        if [*(times := getattr(outcome, name))] != sorted({*times}):
+            yield f"outcome.{name} do not rise"
+    if outcome.horizons and outcome.horizons[-1] > max(outcome.grid, default=0.0):
+        yield "outcome.horizons lie beyond the last time of grid, where nothing is counted"
 
 
 def _table_problems(agreement: "Agreement") -> Iterator[str]:

@@ -1,19 +1,25 @@
-"""A baseline table for people: as lines, as CSV, and as a page with histograms."""
+"""A baseline table for people: as lines, as CSV, and as a page with histograms and curves."""
 
 import csv
 import io
-from collections.abc import Iterator
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from matplotlib.figure import Figure
 
 from cobasis.disk.whole import make_folder, write_whole
 from cobasis.protocol.baseline import BaselineTable, NumberSummary, Summary, WordSummary
-from cobasis.report.pages import template
+from cobasis.protocol.curves import Curves, GroupCurve
+from cobasis.report.pages import as_svg, template
 
 FEW = 5
 """Registers commonly forbid to publish cells of fewer people."""
 
 FILE = "table.json"
 _WORDS = {"": "any other", None: "blank"}
+_SMALL, _MARKS = 0.0001, 5
 
 
 def rows_of(table: BaselineTable) -> Iterator[list[str]]:
@@ -31,6 +37,30 @@ def rows_of(table: BaselineTable) -> Iterator[list[str]]:
                 name = _WORDS.get(level, level)
                 cells = map(_share, counts, table.n_rows)
                 yield [f"  {name}", *cells, ""]
+    if table.survival is not None:
+        yield from _curves(table.survival)
+
+
+def _curves(found: Curves) -> Iterator[list[str]]:
+    """Yield events, medians and mean times of each group, and the log-rank test."""
+    blank = [""] * len(found.groups)
+    yield [f"had '{found.event}'", *(f"{sum(x.events):,}" for x in found.groups), ""]
+    if not found.times:
+        yield [f"  fewer than {found.fewest_leavers} left in a group", *blank, ""]
+        return
+    yield ["  median (95 % interval)", *map(median_of, found.groups), ""]
+    for means in zip(*(each.means for each in found.groups), strict=True):
+        told = (f"{_figure(each.mean)} ({_figure(each.error)})" for each in means)
+        yield [f"  mean up to {means[0].until:g} (error)", *told, ""]
+    if (test := found.log_rank) is not None:
+        p = f"p = {test.p:.4f}" if test.p >= _SMALL else f"p < {_SMALL}"
+        yield ["  log-rank test", f"chi2 {test.chi_squared:.2f}, df {test.degrees}, {p}", *blank]
+
+
+def median_of(each: GroupCurve) -> str:
+    """Say when half of a group had the event, with an interval; a dash where that is not known."""
+    ends = f"{_figure(each.median_low)} to {_figure(each.median_high)}"
+    return f"{_figure(each.median)} ({ends})"
 
 
 def _number(each: NumberSummary, n_rows: tuple[int, ...], *, apart: str) -> Iterator[list[str]]:
@@ -68,21 +98,67 @@ def small_cells(table: BaselineTable) -> int:
 def write_table(table: BaselineTable, folder: Path) -> Path:
     """Write a table as a page, as CSV, and as JSON; return the page's place."""
     make_folder(folder)
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(rows_of(table))
     page = template("table.html").render(
         table=table,
         rows=[*rows_of(table)],
         small=small_cells(table),
         histograms=[_histogram(each) for each in table.columns],
+        curves=_drawn(table),
     )
-    for name, content in (
-        (FILE, table.model_dump_json(indent=1)),
-        ("table.csv", text.getvalue()),
-        ("table.html", page),
-    ):
+    files = {FILE: table.model_dump_json(indent=1), "table.csv": _csv(rows_of(table))}
+    files["table.html"] = page
+    if table.survival is not None:
+        files["survival.csv"] = _csv(_counts(table.survival, table.groups))
+    for name, content in files.items():
         write_whole(folder / name, content.encode(), mode=0o644)
     return folder / "table.html"
+
+
+def _csv(rows: Iterable[Iterable[object]]) -> str:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def _counts(found: Curves, groups: tuple[str, ...]) -> Iterator[Iterable[object]]:
+    """Yield the curves' numbers, a row for each group and time; empty where none is known."""
+    columns = ("at_risk", "events", "censored", "shares", "low", "high")
+    yield ["group", found.time, *columns]
+    for name, each in zip(groups, found.groups, strict=True):
+        cells = zip(found.times, *(getattr(each, column) for column in columns), strict=True)
+        yield from ([name, *row] for row in cells)
+
+
+def _drawn(table: BaselineTable) -> str:
+    """Draw the groups' curves with their intervals, or that of all rows, and numbers at risk."""
+    found = table.survival
+    if found is None or not found.times:
+        return ""
+    grouped, last = len(table.groups) > 1, found.times[-1]
+    named = [*zip(table.groups, found.groups, table.n_rows, strict=True)][grouped:]
+    figure = Figure(figsize=(5.2, 3.3 + 0.2 * len(named)), layout="constrained")
+    axes = figure.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    below, times = axes.get_xaxis_transform(), [0.0, *found.times]
+    marks = sorted({bisect_left(times, last * part / _MARKS) for part in range(_MARKS + 1)})
+    for at, (name, each, n_rows) in enumerate(named):
+        colour, there = f"C{at}", [n_rows, *each.at_risk]
+        low, shares, high = (
+            [1.0, *(math.nan if x is None else x for x in some)]
+            for some in (each.low, each.shares, each.high)
+        )
+        axes.step(times, shares, where="post", color=colour, label=name)
+        axes.fill_between(times, low, high, step="post", color=colour, alpha=0.15, linewidth=0)
+        place = -0.3 - 0.09 * at
+        for mark in marks:
+            told = f"{there[mark]:,}"
+            axes.text(times[mark], place, told, transform=below, color=colour, ha="center")
+    axes.set_xticks([times[mark] for mark in marks])
+    axes.set(ylim=(0, 1.02), xlim=(0, last), ylabel=f"without '{found.event}'")
+    axes.set_xlabel(f"{found.time}; below: how many are at risk")
+    if grouped:
+        axes.legend(frameon=False)
+    return as_svg(figure)
 
 
 def _histogram(each: Summary) -> dict[str, object] | None:

@@ -1,6 +1,7 @@
 """Survival curves, and what a survival model is worth on rows that it has not seen."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,8 @@ from cobasis.models.worth import Figure
 
 Vector = npt.NDArray[Any]
 
-_Z = 1.959964
+_Z = 1.959963984540054
+_ROUNDING = 1e-10
 _CELLS = 2**22
 """Pairs of rows that are compared at a time."""
 
@@ -28,6 +30,30 @@ class Curve(NamedTuple):
         """Return share and variance of its logarithm at a time; 1 and 0 before the first event."""
         place = int(np.searchsorted(self.times, time, side="right")) - 1
         return (1.0, 0.0) if place < 0 else (self.shares[place], self.variances[place])
+
+    def interval(self) -> tuple[Vector, Vector]:
+        """Return the ends of 95 % intervals of shares, on the scale of log(-log share).
+
+        There no end leaves 0 to 1. NaN where everybody is without event, or nobody.
+        """
+        inside = (self.shares > 0) & (self.shares < 1)
+        logs = np.log(self.shares, out=np.full(len(inside), np.nan), where=inside)
+        off = _Z * np.sqrt(np.where(inside, self.variances, 0.0)) / -logs
+        return np.exp(logs * np.exp(off)), np.exp(logs * np.exp(-off))
+
+    def mean(self, until: float) -> tuple[float, float]:
+        """Return the mean time without event up to one, the area below the curve; and its error.
+
+        The error is Greenwood's: each step moves the area that lies behind it.
+        """
+        before = self.times < until
+        widths = np.diff([0.0, *self.times[before], until])
+        areas = widths * [1.0, *self.shares[before]]
+        behind = areas.sum() - np.cumsum(areas)[:-1]
+        with np.errstate(invalid="ignore"):  # behind the last event of all nothing is left to move
+            terms = np.diff([0.0, *self.variances[before]])
+        moved = np.where(self.shares[before] > 0, behind**2 * terms, 0.0)
+        return float(areas.sum()), float(moved.sum() ** 0.5)
 
 
 def product_limit(times: Vector, *, events: Vector, at_risk: Vector) -> Curve:
@@ -49,6 +75,43 @@ def kaplan_meier(time: Vector, event: Vector, *, entry: Vector | None = None) ->
         at_risk -= len(time) - np.searchsorted(np.sort(entry), times, side="left")
     events = np.array([np.sum((time == each) & (event == 1)) for each in times], dtype=float)
     return product_limit(times, events=events, at_risk=at_risk)
+
+
+def halved(times: Vector, shares: Vector) -> float | None:
+    """Return the first time at which no more than half are left; None where that never is."""
+    found = times[shares <= 0.5 + _ROUNDING]
+    return float(found[0]) if len(found) else None
+
+
+@dataclass(frozen=True)
+class LogRank:
+    """Whether groups have one hazard: chi-squared, its degrees of freedom, and p."""
+
+    chi_squared: float
+    degrees: int
+    p: float
+
+
+def log_rank(*, events: Matrix, at_risk: Matrix) -> LogRank | None:
+    """Compare groups by counts at each time, a row for each; None where nothing can be compared."""
+    from scipy.special import chdtrc
+
+    happened, there = events.sum(axis=0), at_risk.sum(axis=0)
+    events, at_risk = events[:, happened > 0], at_risk[:, happened > 0]
+    happened, there = happened[happened > 0], there[happened > 0]
+    shares = at_risk / there
+    apart = (events - shares * happened).sum(axis=1)
+    # Events of a time fall on those at risk without being put back: hypergeometric.
+    spread = happened * (there - happened) / np.maximum(there - 1, 1)
+    covariance = np.diag(shares @ spread) - (shares * spread) @ shares.T
+    # Its rows add up to none, and a group that nobody is at risk in has none: so the rank counts
+    # the degrees of freedom, and a pseudoinverse is the inverse of any but one of the others.
+    size = np.abs(covariance).max(initial=0.0)
+    degrees = int(np.linalg.matrix_rank(covariance, tol=_ROUNDING * size)) if size else 0
+    if not degrees:
+        return None
+    found = float(apart @ np.linalg.pinv(covariance, rcond=_ROUNDING, hermitian=True) @ apart)
+    return LogRank(found, degrees, float(chdtrc(degrees, found)))
 
 
 def survival_figures(

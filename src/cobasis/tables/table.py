@@ -76,8 +76,8 @@ class StreamedTable(LabelledRows):
         self._size = max(256, BLOCK_CELLS // width)
         # A frame has no order that is sure to come again, so each pass over one takes the labels
         # along, and `labels` gives those of the latest pass: row by row they belong to its rows.
-        others = label_columns(agreement, labels)[1:]
-        told = [] if labels is None else [labels, *[each.name for each in others]]
+        named = label_columns(agreement, labels)
+        told, others = [each.name for each in named], named[bool(labels) :]
         self._along = told if source.path is None else []
         refuse_schema(source, (*self._encoder.features, *others), labels=labels, party=party)
         looked = source.collect(pl.col(told) if told else pl.len())
@@ -258,10 +258,10 @@ def _as_words(series: pl.Series) -> list[str]:
 
 def label_columns(agreement: Agreement, labels: str | None) -> tuple[Feature, ...]:
     """Return the columns that travel as labels as features: numbers, or a closed vocabulary."""
-    if not labels or agreement.task == "representation":
-        return ()
     names = () if agreement.outcome is None else agreement.outcome.columns.values()
     others = [NumericFeature(name=each) for each in names]
+    if not labels or agreement.task == "representation":
+        return (*others,) if agreement.task == "table" else ()
     if agreement.task in OF_NUMBERS:
         return (NumericFeature(name=labels), *others)
     classes = tuple(map(str, agreement.classes))

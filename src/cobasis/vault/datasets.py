@@ -72,7 +72,7 @@ class SumsEntry:
 
     participants: Sequence[str]  # a list, where it was read back
     attempt: int
-    data: str  # digest of rows; behind a colon those of the labels' column, and of labels
+    data: str  # digest of rows; behind a colon those of each column of labels, and of labels
     least: int  # of how many rows a difference of two totals has to be; 0 where noise hides it
     aggregate: bool  # whether every party's own sum is of so many rows
     content: str = ""  # digest of what left
@@ -334,8 +334,11 @@ def _refuse_difference(
 
 def _relabelled(before: str, now: str) -> bool:
     """Whether labels of one column changed; a sum without labels, or with others, shows nothing."""
-    then, said = before.partition(":")[2], now.partition(":")[2]
-    return then != said and then.partition("=")[0] == said.partition("=")[0]
+    then, said = (
+        dict(each.partition("=")[::2] for each in told.partition(":")[2].split(";"))
+        for told in (before, now)
+    )
+    return any(said.get(column, labels) != labels for column, labels in then.items())
 
 
 def _renamed(datasets: Sequence[Dataset], asked: Asked, old: npt.NDArray[np.bool_]) -> float:

@@ -7,6 +7,7 @@ from cobasis import Mixed, NumericFeature, SumsTerms
 from cobasis.bundle.messages import enclose_return
 from cobasis.cli.questions import asked
 from cobasis.errors import BundleError, DifferenceError, MessageError, OptionError, StepError
+from cobasis.features.outcome import Outcome
 from cobasis.party_side.accept import accept, table_in
 from cobasis.party_side.audit import audited
 from cobasis.party_side.draft import draft_fields
@@ -97,6 +98,20 @@ def test_a_model_may_follow_a_table_without_label_or_with_classes_in_another_ord
     with pytest.raises(DifferenceError, match="labels of the same rows changed"):
         last.send("north", change=lambda frame: frame.with_columns(died=1 - pl.col("died")))
     last.send("north")
+
+
+def test_times_that_changed_since_an_earlier_table_are_refused(make):
+    def timed(frame, later=0):
+        return frame.with_columns(days=1 + later + pl.int_range(pl.len()) % 70, dead=pl.lit(1))
+
+    fields = {**FIELDS, "outcome": Outcome(time="days", event="dead", grid=(30.0, 60.0))}
+    first = make(**fields)
+    first.send("north", change=timed)
+    (first.root / "north.sums").unlink()
+    last = make(round_id="icu-2027", **fields)
+    with pytest.raises(DifferenceError, match="labels of the same rows changed"):
+        last.send("north", change=lambda frame: timed(frame, later=1))
+    last.send("north", change=timed)
 
 
 def test_a_return_with_a_wrong_total_or_none_is_refused(counting, monkeypatch):

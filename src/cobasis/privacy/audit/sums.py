@@ -29,6 +29,7 @@ class SumsFacts:
     most: int
     small_cells: int | None  # of what is counted, the party's own; None where nothing is
     counted: Counted
+    few_leavers: int | None = None  # own intervals of time in which few left; None without curves
 
     @property
     def alone(self) -> bool:
@@ -138,5 +139,12 @@ def _cells(sums: SumsFacts) -> Finding:
         f"cells have fewer than five people; the others' people are added, and nothing makes "
         "sure that a cell has any."
     )
-    grade: Grade = "amber" if sums.small_cells else "green"
-    return Finding("S3", grade, words, {"small_cells": sums.small_cells})
+    figures = {"small_cells": sums.small_cells}
+    if sums.few_leavers is not None:
+        figures["few_leavers"] = sums.few_leavers
+        words += (
+            " It holds who left in each interval of time: of your own, fewer than five did in "
+            f"{sums.few_leavers:,}. The agreed floor of leavers is for what is shown alone."
+        )
+    grade: Grade = "amber" if any(figures.values()) else "green"
+    return Finding("S3", grade, words, figures)

@@ -1,0 +1,204 @@
+"""Survival curves of one masked sum are those of the pooled rows, on times rounded up to a grid."""
+
+import numpy as np
+import polars as pl
+import pytest
+from lifelines import KaplanMeierFitter
+from lifelines.datasets import load_lung, load_rossi
+from lifelines.statistics import multivariate_logrank_test
+from lifelines.utils import median_survival_times, restricted_mean_survival_time
+
+from cobasis import Agreement, NumericFeature, SumsTerms
+from cobasis.errors import AgreementError, LabelError, MessageError
+from cobasis.features.outcome import Outcome, times_of
+from cobasis.protocol.baseline import BaselineTable, TableLayout, table_of
+from cobasis.protocol.sums import SumsAnalyst
+from cobasis.protocol.sums_party import SumsParty
+from cobasis.protocol.sums_terms import table_layout
+from protocol.summed import KEYS, NAMES, PUBLIC
+
+AGE = NumericFeature(name="age", low=0.0, high=100.0)
+FIELDS = {
+    "round_id": "lung-2026",
+    "parties": NAMES,
+    "features": (AGE,),
+    "task": "table",
+    "release": "sums",
+    "minimum_parties": 3,
+    "sums": SumsTerms(n_bins=4, most_rows=900, most_rows_in_all=2000),
+}
+
+
+def ties(seed):
+    """Three groups on few times, the last of which nobody is lost or has an event in for long."""
+    rng = np.random.default_rng(seed)
+    time = np.ceil(rng.exponential([20, 30, 60], (120, 3)).T.ravel())
+    group, event = np.repeat([0, 1, 2], 120), rng.random(360) < 0.6
+    return pl.DataFrame({"age": 50.0, "time": time, "event": event * 1, "group": group})
+
+
+def frame(data, time, event, group):
+    """A data set of lifelines; its groups are numbers."""
+    some = {"age": 50.0, "time": data[time].to_numpy(float), "event": data[event].to_numpy(int)}
+    return pl.DataFrame({**some, "group": data[group].to_numpy(int)})
+
+
+LUNG = frame(load_lung(), "time", "status", "sex")
+ROSSI = frame(load_rossi(), "week", "arrest", "race")
+CASES = {  # rows, grid, floor
+    "lung, monthly": (LUNG, times_of("grid", "30/60/../1050"), 1),
+    "lung, monthly, with a floor": (LUNG, times_of("grid", "30/60/../1050"), 5),
+    "lung, each day of its own": (LUNG, tuple(np.unique(LUNG["time"]).tolist()), 1),
+    "rossi, weekly": (ROSSI, times_of("grid", "1/2/../52"), 1),
+    "rossi, weekly, with a floor": (ROSSI, times_of("grid", "1/2/../52"), 5),
+    "ties, with a floor": (ties(1), times_of("grid", "2.5/5/../90"), 10),
+}
+
+
+def agreed(rows, grid, floor=5, **changes):
+    outcome = Outcome(time="time", event="event", grid=grid, fewest_leavers=floor, **changes)
+    classes = tuple(sorted({*rows["group"].to_list()}))
+    return Agreement(**{**FIELDS, "outcome": outcome, "label": "group", "classes": classes})
+
+
+def counted(agreement, rows):
+    """The table of everybody's masked sums, of rows that are dealt to three parties."""
+    made = SumsAnalyst(agreement, keys=PUBLIC)
+    for at, name in enumerate(NAMES):
+        party, mine = SumsParty(name, agreement=agreement, key=KEYS[name], keys=PUBLIC), rows[at::3]
+        made.receive(party.prepare(mine.select("age"), mine))
+    found = made.count()
+    assert BaselineTable.read(found.model_dump_json().encode()) == found
+    return found, made
+
+
+def rounded(rows, times):
+    """Times rounded up to others; whoever has a later one is still followed at the last."""
+    place = np.searchsorted(times, rows["time"].to_numpy())
+    late = place == len(times)
+    return np.array(times)[np.where(late, -1, place)], rows["event"].to_numpy() * ~late
+
+
+def largest_gaps(found, rows):
+    """How far curves, intervals, medians, means and the test are from those of lifelines."""
+    curves, gaps = found.survival, dict.fromkeys(("share", "interval", "mean", "test"), 0.0)
+    time, event = rounded(rows, curves.times)
+    groups = rows["group"].to_numpy()
+    for name, each in zip(found.groups, curves.groups, strict=True):
+        mine = (groups.astype(str) == name) | (name == "all")
+        oracle = KaplanMeierFitter().fit(time[mine], event[mine])
+        shares = oracle.survival_function_at_times(curves.times).to_numpy()
+        ends = oracle.confidence_interval_
+        for at, here in enumerate(curves.times):
+            assert each.at_risk[at] == np.sum(time[mine] >= here)
+            assert each.events[at] == np.sum(event[mine & (time == here)])
+            if each.shares[at] is None:
+                assert each.at_risk[at] == 0
+                continue
+            gaps["share"] = max(gaps["share"], abs(each.shares[at] - shares[at]))
+            if each.low[at] is not None:
+                low, high = ends.loc[:here].iloc[-1]
+                off = max(abs(each.low[at] - low), abs(each.high[at] - high))
+                gaps["interval"] = max(gaps["interval"], off)
+        assert (each.median or np.inf) == oracle.median_survival_time_
+        if min(shares) > 0:  # where all had the event, lifelines takes 0 for the interval
+            (bounds,) = median_survival_times(ends).to_numpy()
+            told = (each.median_low or np.inf, each.median_high or np.inf)
+            assert told == tuple(bounds)
+        for mean in each.means:
+            wanted = restricted_mean_survival_time(oracle, t=mean.until)
+            gaps["mean"] = max(gaps["mean"], abs(mean.mean / wanted - 1))
+    oracle = multivariate_logrank_test(time, groups, event)
+    assert curves.log_rank.degrees == len(found.groups) - 2
+    gaps["test"] = abs(curves.log_rank.chi_squared / oracle.test_statistic - 1)
+    gaps["test"] = max(gaps["test"], abs(curves.log_rank.p - oracle.p_value))
+    return gaps
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_curves_are_those_of_times_that_are_rounded_up(case):
+    rows, grid, floor = CASES[case]
+    found, made = counted(agreed(rows, grid, floor), rows)
+    assert max(largest_gaps(found, rows).values()) < 1e-10, case
+    assert {*found.survival.times} <= {*grid}
+    for name, each in zip(found.groups, found.survival.groups, strict=True):
+        left = np.add(each.events, each.censored)
+        stayed = found.n_rows[found.groups.index(name)] - left.sum()
+        assert all(x == 0 or x >= floor for x in [*left, stayed, *each.at_risk])
+    if floor == 1:
+        assert found.survival.times == grid
+    else:  # the total itself holds each interval
+        whole = table_layout(made.agreement).leavers(made.total).sum(axis=1)
+        assert ((whole > 0) & (whole < floor)).any()
+
+
+def test_lung_is_as_published_where_the_grid_has_all_its_times():
+    """R's survfit and survdiff print these: mean 376.3 (19.7), median 310, chi-squared 10.3."""
+    grid = CASES["lung, each day of its own"][1]
+    curves = counted(agreed(LUNG, grid, 1, horizons=(1022.0,)), LUNG)[0].survival
+    [mean] = curves.groups[0].means
+    assert (round(mean.mean, 1), round(mean.error, 1)) == (376.3, 19.7)
+    assert [each.median for each in curves.groups] == [310.0, 270.0, 426.0]
+    assert round(curves.log_rank.chi_squared, 1) == 10.3
+    assert curves.groups[2].means[0].mean is None  # nobody of it was followed so long
+
+
+def test_times_rounded_down_would_be_found_out(monkeypatch):
+    def down(layout, labels):
+        place = np.maximum(np.searchsorted(layout.grid, labels["time"], side="right") - 1, 0)
+        return place + len(layout.grid) * (labels["event"] == 0)
+
+    monkeypatch.setattr(TableLayout, "_left", down)
+    found, _ = counted(agreed(ROSSI, times_of("grid", "4/8/../52"), 1), ROSSI)
+    with pytest.raises(AssertionError, match=r"assert 7 == .*4"):
+        largest_gaps(found, ROSSI)
+
+
+def test_a_group_of_too_few_has_no_curve_and_the_table_stands():
+    rows = ROSSI.with_columns(group=pl.Series([1] * 3 + [0] * (len(ROSSI) - 3)))
+    found, _ = counted(agreed(rows, (26.0, 52.0)), rows)
+    assert found.survival.times == ()
+    assert found.survival.log_rank is None
+    assert found.n_rows == (432, 429, 3)
+
+
+def test_all_rows_make_one_curve_without_a_label():
+    agreement = Agreement(**FIELDS, outcome=agreed(LUNG, (365.0, 730.0)).outcome)
+    found, _ = counted(agreement, LUNG)
+    assert found.groups == ("all",)
+    assert found.survival.log_rank is None
+    assert found.survival.groups[0].at_risk == (228, (LUNG["time"] > 365).sum())
+
+
+CONTRADICTIONS = {
+    "no grid": ({"grid": ()}, "takes time, event and grid"),
+    "late entry": ({"entry": "from"}, "every row alike from time 0 on, without entry"),
+    "falling": ({"grid": (2.0, 1.0)}, "outcome.grid do not rise"),
+    "beyond": ({"horizons": (31.0,)}, "beyond the last time of grid"),
+    "one column twice": ({"event": "group"}, "not of different columns"),
+}
+
+
+@pytest.mark.parametrize("kind", CONTRADICTIONS)
+def test_what_makes_no_curves_is_refused_in_the_agreement(kind):
+    changes, words = CONTRADICTIONS[kind]
+    outcome = Outcome(**{"time": "time", "event": "event", "grid": (30.0,), **changes})
+    with pytest.raises(AgreementError, match=words):
+        Agreement(**{**FIELDS, "label": "group", "classes": (0, 1), "outcome": outcome})
+
+
+def test_rows_without_a_time_or_with_half_an_event_are_refused():
+    agreement = agreed(LUNG, (365.0,))
+    party = SumsParty("north", agreement=agreement, key=KEYS["north"], keys=PUBLIC)
+    for column, cell in (("time", 0.0), ("time", np.nan), ("event", 0.5)):
+        with pytest.raises(LabelError, match=r"party 'north' have rows with"):
+            party.prepare(LUNG.select("age"), LUNG.with_columns(pl.lit(cell).alias(column)))
+
+
+@pytest.mark.parametrize("change", [-(1 << 52), 1 << 39, 500 << 40])
+def test_a_total_of_leavers_that_no_rows_have_is_void(change):
+    _, made = counted(agreement := agreed(LUNG, (365.0,)), LUNG)
+    words = made.total.copy()
+    words[-1] += change
+    with pytest.raises(MessageError, match="what no rows have"):
+        table_of(words, agreement, layout=table_layout(agreement))
