@@ -41,8 +41,8 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_040, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 37_730,
-    "experiments and benchmarks": 11_910,
+    "tests": 37_750,
+    "experiments and benchmarks": 12_050,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first

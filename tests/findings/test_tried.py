@@ -8,8 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+import statsmodels.api as sm
 
 from cli.round_by_commands import NAMES, PUBS, write_table
+from cobasis import Outcome, simulate
 from cobasis.errors import StepError
 from cobasis.models.trainer import train
 from cobasis.party_side.accept import accept, adopt
@@ -181,6 +183,24 @@ def test_f9_run_says_what_each_agreed_family_is_worth_here_and_at_a_new_party(se
     assert "a new party" in shown
     assert "these parties" in shown
     assert "a new party" not in sent("run icu.toml --model ridge --no-scores", by="lab").stdout
+
+
+def test_f10_survival_counts_and_weights_give_the_tables_of_the_pooled_rows():
+    """Nobody could ask for anything but classes and one number, of rows that all count alike."""
+    rng = np.random.default_rng(5)
+    table, years = rng.normal(size=(300, 3)), rng.uniform(0.5, 2.0, 300)
+    counts, weight = rng.poisson(years * np.exp(table[:, 0] / 2)), rng.integers(1, 4, 300)
+    labels = pl.DataFrame({"value": counts, "years": years, "weight": weight})
+    rows = {name: (table[at::3], labels[at::3]) for at, name in enumerate(NAMES)}
+    outcome = Outcome(exposure="years", weight="weight")
+    done = simulate(rows, rng=rng, task="count", outcome=outcome)
+    family, design = sm.families.Poisson(), sm.add_constant(table)
+    fit = sm.GLM(counts, design, family=family, exposure=years, freq_weights=weight).fit(tol=1e-13)
+    found = done.parties["south"].coefficients()
+    assert [each.estimate for each in found.lines] == pytest.approx(fit.params, rel=1e-7)
+    assert [each.standard_error for each in found.lines] == pytest.approx(fit.bse, rel=1e-7)
+    predicted = fit.predict(design[:5], exposure=np.ones(5))
+    assert done.parties["south"].predict(table[:5]) == pytest.approx(predicted, rel=1e-7)
 
 
 def test_f8_a_score_is_a_probability_and_under_noise_it_is_called_a_score(returns):
