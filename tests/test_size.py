@@ -37,11 +37,11 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "report": (1_010, 810, 6),
     "statistics": (1_010, 750, 5),
     "tables": (980, 760, 4),
-    "transport": (1_750, 1_310, 9),
+    "transport": (1_830, 1_360, 10),
     "vault": (1_040, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 37_750,
+    "tests": 37_810,
     "experiments and benchmarks": 12_050,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

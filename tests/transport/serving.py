@@ -15,6 +15,7 @@ from cobasis.keys.identity import load_identity
 from cobasis.transport.certificate import make_certificate
 from cobasis.transport.client import Remote
 from cobasis.transport.server import Server
+from cobasis.transport.web import WebServer
 from cobasis.transport.worker import Worker
 
 AGREED = (
@@ -94,8 +95,8 @@ class World:
             log_config=None,
             timeout_graceful_shutdown=1,
         )
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run)
+        server = WebServer(config)
+        thread = threading.Thread(target=server.answer)
         thread.start()
         try:
             while not server.started:

@@ -1,15 +1,20 @@
 """The command that serves, as a process: whose key, which certificate, and how it ends."""
 
+import errno
 import shutil
 import signal
+import socket
 import ssl
 import subprocess
 import sys
 import time
+from asyncio.selector_events import BaseSelectorEventLoop
+from contextlib import ExitStack, contextmanager
 
 import httpx
 import pytest
 
+from cobasis.transport import web
 from cobasis.transport.certificate import make_certificate
 from transport.serving import World
 
@@ -74,3 +79,54 @@ def healthy(fresh, certificate):
         else:
             return found.json()["healthy"]
     return False
+
+
+def test_a_crowd_waits_outside_and_lines_that_stall_keep_nobody_out(fresh, monkeypatch):
+    monkeypatch.setattr(web, "_PLACES", 2)
+    monkeypatch.setattr(web, "_SECOND", 30)
+    with fresh.serving(), stalled(fresh, 2) as lines:
+        with pytest.raises(httpx.ConnectTimeout):
+            asked(fresh, timeout=1)
+        lines[0].close()
+        assert asked(fresh, timeout=20)  # its place is free
+    monkeypatch.setattr(web, "_SECOND", 0.1)
+    with fresh.serving(), stalled(fresh, 20):
+        assert asked(fresh, timeout=20)  # behind ten turns of two
+
+
+def test_the_web_half_takes_lines_in_again_once_it_can(fresh, monkeypatch):
+    monkeypatch.setattr(web, "_SECOND", 0.1)
+    accept, refused = BaseSelectorEventLoop.sock_accept, []
+
+    async def full(loop, listening):
+        if len(refused) < 3:
+            refused.append(listening)
+            raise OSError(errno.EMFILE, "too many open files")
+        return await accept(loop, listening)
+
+    monkeypatch.setattr(BaseSelectorEventLoop, "sock_accept", full)
+    with fresh.serving():
+        assert asked(fresh, timeout=20)
+    assert len(refused) == 3
+
+
+def test_no_answer_waits_for_an_acknowledgement_of_its_beginning(fresh):
+    with fresh.serving() as served, httpx.Client(verify=False) as client:  # noqa: S501
+        client.get(f"https://localhost:{fresh.port}/healthz")
+        [line] = served.server_state.connections
+        sock = line.transport.get_extra_info("socket")
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+@contextmanager
+def stalled(fresh, count):
+    """So many lines that begin and say no more; the server sees them first."""
+    with ExitStack() as stack:
+        at = ("127.0.0.1", fresh.port)
+        yield [stack.enter_context(socket.create_connection(at)) for _ in range(count)]
+
+
+def asked(fresh, *, timeout):
+    believing = ssl.create_default_context(cafile=fresh.certificate)
+    url = f"https://localhost:{fresh.port}/healthz"
+    return httpx.get(url, verify=believing, timeout=timeout).json()["healthy"]

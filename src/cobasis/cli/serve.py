@@ -129,12 +129,13 @@ def _web(folder: Path, listen: str, certificate: Path, key: Path, *, beside: boo
         import uvicorn
 
         from cobasis.transport.server import Server
+        from cobasis.transport.web import WebServer
     # asyncio's buffers for TLS would else hold more than half a megabyte for each line
     sslproto.SSLProtocol.max_size = 2**15
     constants.FLOW_CONTROL_HIGH_WATER_SSL_READ = 32  # type: ignore[misc]  # KiB
     if beside:
         Thread(target=_end_with_worker, daemon=True).start()
-    uvicorn.run(
+    config = uvicorn.Config(
         Server(folder).app(),
         host=host.strip("[]"),
         port=int(port),
@@ -148,6 +149,7 @@ def _web(folder: Path, listen: str, certificate: Path, key: Path, *, beside: boo
         server_header=False,
         timeout_graceful_shutdown=5,
     )
+    WebServer(config).answer()
 
 
 def _analyst(holder: Holder, folder: Path) -> "Identity":

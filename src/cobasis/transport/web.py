@@ -1,0 +1,79 @@
+"""How the half that the world reaches takes lines in: of a crowd, most wait outside.
+
+A line that is open costs a tenth of a megabyte, and up to three while a file comes over it; in the
+system's queue it costs next to nothing.
+"""
+
+import asyncio
+import socket
+from contextlib import suppress
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+_PLACES, _SECOND, _QUEUE = 64, 1.0, 2048
+"""So many lines are new at a time: until they end, or for a second, so that those which stall keep
+nobody out. So many wait outside; whoever comes then tries again."""
+
+
+class _Line(H11Protocol):
+    """A line that tells when it has ended."""
+
+    def __init__(self, server: uvicorn.Server) -> None:
+        super().__init__(server.config, server.server_state, server.lifespan.state)
+        self.ended = asyncio.Event()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell whoever waits for it."""
+        super().connection_lost(exc)
+        self.ended.set()
+
+
+class WebServer(uvicorn.Server):
+    """Answers over TLS, with a place for each line that is new."""
+
+    def answer(self) -> None:
+        """Answer until the process is asked to end."""
+        with suppress(KeyboardInterrupt):
+            self.run(sockets=[self.config.bind_socket()])
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to take lines in."""
+        [listening] = sockets or []
+        listening.listen(_QUEUE)
+        listening.settimeout(0)
+        # lines inherit it. asyncio sets it on sockets only that name their protocol, as uvicorn's
+        # does not: an answer's end would wait 40 ms for its beginning to be confirmed
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        await super().startup(sockets=[])
+        self._accepting = asyncio.create_task(self._accept(listening))
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more in; let those that are here end."""
+        self._accepting.cancel()
+        await super().shutdown(sockets)
+
+    async def _accept(self, listening: socket.socket) -> None:
+        """Take in one line after the other, each once it has a place."""
+        places, held = asyncio.Semaphore(_PLACES), set[asyncio.Task[None]]()
+        while True:
+            await places.acquire()
+            try:
+                line, _ = await asyncio.get_running_loop().sock_accept(listening)
+            except OSError:  # as where no more files can be opened
+                places.release()
+                await asyncio.sleep(_SECOND)
+                continue
+            task = asyncio.create_task(self._answer_on(line))
+            held.add(task)  # asyncio itself may forget it
+            task.add_done_callback(held.discard)
+            new = asyncio.create_task(asyncio.wait([task], timeout=_SECOND))
+            new.add_done_callback(lambda _: places.release())
+
+    async def _answer_on(self, sock: socket.socket) -> None:
+        """Answer on one line until it ends."""
+        line = _Line(self)
+        with suppress(OSError):  # nobody of ours, or gone
+            loop = asyncio.get_running_loop()
+            await loop.connect_accepted_socket(lambda: line, sock, ssl=self.config.ssl)
+            await line.ended.wait()
