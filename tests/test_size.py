@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (2_310, 1_360, 15),
     "analyst_side": (2_430, 1_900, 11),
     "bundle": (2_550, 1_910, 11),
-    "cli": (4_410, 3_370, 24),
+    "cli": (4_450, 3_400, 24),
     "cobasis": (500, 190, 5),
     "disk": (690, 450, 5),
     "estimators": (860, 460, 4),
@@ -37,12 +37,12 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "report": (1_010, 810, 6),
     "statistics": (1_010, 750, 5),
     "tables": (980, 760, 4),
-    "transport": (1_830, 1_360, 10),
+    "transport": (1_840, 1_370, 10),
     "vault": (1_040, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 37_810,
-    "experiments and benchmarks": 12_050,
+    "tests": 38_010,
+    "experiments and benchmarks": 12_230,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first

@@ -145,6 +145,26 @@ def test_go_says_what_it_needs(fresh):
     assert "[CB901]" in quick(fresh, "go north/icu.toml north/data.csv --yes", code=4).output
 
 
+def test_status_asks_the_server_too(fresh):
+    words = "status north/icu.toml"
+    with fresh.serving():
+        worker = fresh.worker()
+        worker.step()
+        fresh.go("north", code=4)
+        before = fresh.typed(words)
+        worker.step()
+        after = fresh.typed(words)
+    for told, who in ((before, "lab"), (after, "north and lab")):
+        assert "The server was asked now" in told.output
+        assert f"signed by {who}" in told.output
+        assert "(signed by lab; less than an hour old)" in told.output
+    gone = fresh.typed(words)  # what is known from before still stands there
+    assert "The server has told nothing: " in gone.output
+    assert "[CB901]" in gone.output
+    assert "signed by north and lab" in gone.output
+    assert fresh.typed.json(words)["asked"].endswith("[CB901]")
+
+
 def quick(world, words, **options_):
     """Type a line with nobody at the other end, without the pauses between tries."""
     with pytest.MonkeyPatch.context() as patch:

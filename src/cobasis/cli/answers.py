@@ -235,6 +235,7 @@ class StatusAnswer(Answer):
     name: str = Field("", description="Whose key is here; empty for nobody's.")
     role: str = Field("", description="party, analyst or empty.")
     as_of: str | None = Field(None, description="When the news were signed; null without any.")
+    asked: str = Field("", description="What became of asking the server; empty without one.")
     exchange: int | None = Field(None, description="Which is open, from 1; null for none.")
     n_exchanges: int = 0
     parties: list[StandingPart] = []

@@ -12,7 +12,7 @@ from typer import Argument, Option
 from cobasis.cli import options
 from cobasis.cli.accept import accept
 from cobasis.cli.audit import Public
-from cobasis.cli.options import Owner, agreed, aside, grouped, listed, progress, the_one
+from cobasis.cli.options import Owner, ProxyCA, agreed, aside, grouped, listed, progress, the_one
 from cobasis.cli.send import Asked, send
 from cobasis.cli.sign import sign
 from cobasis.cli.status import next_step, standing
@@ -52,9 +52,7 @@ def go(
     wait: Annotated[
         int | None, Option(help="Seconds to wait for others; else on a terminal, and not else.")
     ] = None,
-    tls_ca: Annotated[
-        Path | None, Option(help="Certificate of your company's inspecting proxy, PEM.")
-    ] = None,
+    tls_ca: ProxyCA = None,
     public_rows: Public = None,
 ) -> None:
     """Take part in a round over HTTPS, from signing to the model, as far as it goes now.
@@ -100,7 +98,8 @@ def go(
 def _invited(owner: "_Inner", code: "Code", *, seconds: float, ca: Path | None) -> Path:
     """Answer an invitation with a key, made where there is none; return the agreement's file."""
     from cobasis.keys.identity import Identity, save_identity
-    from cobasis.transport.invites import Post, take_agreement
+    from cobasis.transport.client import Post
+    from cobasis.transport.invites import take_agreement
 
     key, path, until = owner.key(code.party), Path(f"{code.stem}.toml"), time.monotonic() + seconds
     if path.exists() and key.exists():
@@ -227,13 +226,20 @@ class Trip:
         from cobasis.disk.whole import remove_tree
 
         came = own.with_name(f"{own.name}.came")
-        for maker in makers:
-            if not self.remote.fetch(f"secret.{maker}", came, seconds=seconds / len(makers)):
-                continue
+        # one question for all; each maker is asked for only where somebody left a false one
+        for maker in ("", *makers):
+            what, left = (
+                (f"secret.{maker}", seconds / len(makers)) if maker else ("secret", seconds)
+            )
+            if not self.remote.fetch(what, came, seconds=left):
+                if maker:
+                    continue
+                return False
             try:
                 self._type(sign, agreement=self.path, secret=came, yes=self.asked.yes)
             except (RemoteError, CommitmentError) as error:
-                aside(f"What '{maker}' left as the secret is not taken: {error}")
+                if maker:
+                    aside(f"What '{maker}' left as the secret is not taken: {error}")
             else:
                 return True
             finally:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 AgreementFile = Annotated[
     Path | None, Argument(metavar="[AGREEMENT]", help="By default the one that is here.")
 ]
+ProxyCA = Annotated[
+    Path | None, Option(help="Certificate of your company's inspecting proxy, PEM.")
+]
 Files = Annotated[
     list[Path] | None,
     Argument(metavar="[AGREEMENT] [FILES]...", help="Files, or folders; else those here."),

@@ -1,13 +1,13 @@
 """``cobasis status``: how a round stands, who waits for whom, and the next command to type."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cobasis.cli.options import AgreementFile, Owner, alone, grouped, wrapped
+from cobasis.cli.options import AgreementFile, Owner, ProxyCA, alone, grouped, wrapped
 
 if TYPE_CHECKING:
     from cobasis.bundle.transcript import Entry
@@ -35,6 +35,7 @@ class Standing:
     role: str  # empty for nobody's key
     own: "tuple[Entry, ...]"
     news: "News | None"
+    asked: str = ""  # what became of asking the analyst's server
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @cached_property
@@ -132,11 +133,12 @@ class Standing:
 
 
 @grouped
-def status(owner: Owner, agreement: AgreementFile = None) -> None:
+def status(owner: Owner, agreement: AgreementFile = None, tls_ca: ProxyCA = None) -> None:
     """Say how a round stands, who waits for whom, and what to type next.
 
     No passphrase is asked. What others did is known from the analyst's newest news: those that
-    were accepted, or an icu.news that lies beside the agreement.
+    were accepted, or an icu.news that lies beside the agreement. With a passphrase's file the
+    analyst's server, if there is one, is asked for newer ones.
 
     Example: cobasis status icu.toml
     """
@@ -156,7 +158,7 @@ def status(owner: Owner, agreement: AgreementFile = None) -> None:
             [f"{path} is a draft of round '{round_id}'.", *wrapped(empty), *_row("Next", command)],
         )
         return
-    found = standing(owner, path)
+    found = _asked(owner, standing(owner, path), ca=tls_ca)
     parties = [
         StandingPart(
             name=name,
@@ -173,6 +175,7 @@ def status(owner: Owner, agreement: AgreementFile = None) -> None:
         command="status",
         state="unsigned" if found.unsigned else "sealed",
         as_of=found.news and found.news.time,
+        asked=found.asked,
         exchange=found.open and found.open.number,
         n_exchanges=len(found.exchanges),
         parties=parties,
@@ -180,6 +183,27 @@ def status(owner: Owner, agreement: AgreementFile = None) -> None:
         now=now,
     )
     owner.say(answer, _lines(found, command, now=now))
+
+
+def _asked(owner: Owner, of: Standing, *, ca: Path | None) -> Standing:
+    """Look again with what the analyst's server has for a party; say so where it tells nothing."""
+    from cobasis.bundle.agreement_file import stem_of
+    from cobasis.errors import RemoteError, UnreachableError
+
+    if of.role != "party" or not of.agreement.server:
+        return of
+    if owner.passphrase_file is None:
+        told = "The server was not asked: a question takes your key. Give --passphrase-file."
+        return replace(of, asked=told)
+    from cobasis.transport.client import Remote
+
+    sign, news = owner.identity(of.name).sign, of.path.with_name(f"{stem_of(of.path)}.news")
+    try:
+        with Remote(of.agreement, name=of.name, sign=sign, ca=ca, insist=False) as remote:
+            remote.fetch("news", news)
+    except (RemoteError, UnreachableError) as error:
+        return replace(of, asked=f"The server has told nothing: {error}")
+    return replace(standing(owner, of.path), asked="The server was asked now")
 
 
 def standing(owner: Owner, path: Path) -> Standing:
@@ -236,6 +260,7 @@ def _lines(of: Standing, command: str, *, now: bool) -> Iterator[str]:
     elif not of.unsigned:
         yield "All exchanges have ended" if len(of.exchanges) > 1 else "The exchange has ended"
     yield from wrapped(_as_of(of))
+    yield from wrapped(of.asked)
     if of.unsigned:
         yield from wrapped(_listed(of.signed) or "nobody", lead=f"  {'agreement':<11}signed by ")
         known = "missing" if of.news or of.role == "analyst" else "not known"

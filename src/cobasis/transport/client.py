@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import httpx
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -27,6 +27,7 @@ from cobasis.protocol.signatures import analyst_of
 from cobasis.strict_json import json_object
 from cobasis.transport.certificate import believed
 from cobasis.transport.inbox import REFUSED, SECRET
+from cobasis.transport.mailbox import Slot, address_of, data_in, vouched
 from cobasis.transport.wire import (
     FILE,
     MOST_BYTES,
@@ -40,6 +41,9 @@ from cobasis.transport.wire import (
     sign_request,
     whole_number,
 )
+
+if TYPE_CHECKING:
+    from cobasis.transport.invites import Code
 
 _PAUSES = (0.5, 1, 2, 4, 8)
 """Seconds between tries, before a person is told."""
@@ -55,9 +59,12 @@ Answer = TypeVar("Answer")
 class Line:
     """A line to a server, whose other end is the analyst's by the analyst's own signature."""
 
-    def __init__(self, server: str, *, analyst: PublicIdentity, ca: Path | None) -> None:
+    def __init__(
+        self, server: str, *, analyst: PublicIdentity, ca: Path | None, insist: bool = True
+    ) -> None:
         self.server, self._analyst, self._ca = server, analyst, ca
-        self._client = _client(_trusted(server, analyst, ca=ca))
+        self._pauses = _PAUSES if insist else ()
+        self._client = _client(self._trusted())
 
     def __enter__(self) -> Self:
         """Keep the line open until the block ends."""
@@ -80,11 +87,11 @@ class Line:
         told, ends = dict(fields or {}), (content, to)
         if content is not None:
             told["content-digest"] = digest_field(hashlib.sha256(content).hexdigest())
-        found = _again(self.server, lambda: self._once(method, url, fields=told, ends=ends))
+        found = self._again(lambda: self._once(method, url, fields=told, ends=ends))
         ours = found.headers.get("content-type") == PROBLEM
         if found.status_code in _NO_PATCH and method == "PATCH" and not ours:
             told |= {"x-http-method-override": "PATCH"}  # a proxy in between knows no PATCH
-            found = _again(self.server, lambda: self._once("POST", url, fields=told, ends=ends))
+            found = self._again(lambda: self._once("POST", url, fields=told, ends=ends))
         if found.status_code >= httpx.codes.BAD_REQUEST:
             raise _refusal(found)
         return found
@@ -124,7 +131,7 @@ class Line:
             if _CHANGED not in str(error):
                 raise
             # perhaps renewed: the analyst's word on what it shows now is asked for
-            renewed = _client(_trusted(self.server, self._analyst, ca=self._ca))
+            renewed = _client(self._trusted())
             self._client.close()
             self._client = renewed
             raise
@@ -140,6 +147,58 @@ class Line:
             raise httpx.RemoteProtocolError(f"it answers {status}")
         return found
 
+    def _again(self, act: Callable[[], Answer]) -> Answer:
+        """Ask until something is answered; UnreachableError after some tries."""
+        why: object = ""
+        for pause in (*self._pauses, None):
+            try:
+                return act()
+            except httpx.TransportError as error:
+                why = error or type(error).__name__
+            if pause is not None:
+                time.sleep(pause)
+        raise UnreachableError(
+            f"'{self.server}' does not answer ({why}). Nothing is lost: the same command goes on. "
+            "Look whether this machine may reach it by HTTPS; HTTPS_PROXY names a proxy."
+        )
+
+    def _trusted(self) -> ssl.SSLContext:
+        """Return what makes sure that the other end is the analyst's server.
+
+        Nothing but the analyst's enrolled key says so. What the server shows first is looked at
+        without belief; from then on its very certificate is asked for.
+        """
+        ca, exact = self._ca, ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        exact.check_hostname = False  # the key is compared, which says more than a name
+        look = _proxied(ca) if ca is not None else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        if ca is None:
+            look.check_hostname, look.verify_mode = False, ssl.CERT_NONE
+
+        def ask() -> tuple[bytes, bytes]:
+            fields = {"accept-encoding": "identity"}
+            url = f"{self.server}{WELL_KNOWN}"
+            with _client(look) as client, client.stream("GET", url, headers=fields) as found:
+                line = found.extensions["network_stream"].get_extra_info("ssl_object")
+                shown = line.getpeercert(True)  # noqa: FBT003 -- as DER; it takes no words
+                told = b""
+                for piece in found.iter_raw():
+                    told += piece
+                    if len(told) > 2**20:
+                        break
+            return shown, told
+
+        shown, told = self._again(ask)
+        try:
+            statements = json_object(told)
+        except ValueError:
+            statements = {}  # whoever that is
+        certificate = believed(statements, shown, analyst=self._analyst, proxied=ca is not None)
+        if ca is not None:
+            return look
+        exact.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        exact.load_verify_locations(cadata=certificate.public_bytes(Encoding.DER))
+        return exact
+
     def _sign(self, request: httpx.Request) -> None:
         """Leave a request as it is, where nobody is enrolled yet."""
 
@@ -154,8 +213,9 @@ class Remote(Line):
         name: str,
         sign: Callable[[bytes], bytes],
         ca: Path | None = None,
+        insist: bool = True,
     ) -> None:
-        super().__init__(agreement.server, analyst=analyst_of(agreement), ca=ca)
+        super().__init__(agreement.server, analyst=analyst_of(agreement), ca=ca, insist=insist)
         self._name, self._signing = name, sign
         self._round = f"{agreement.server}/rounds/{agreement.digest().hex()}"
         self._digests: dict[Path, tuple[Stamp, str]] = {}
@@ -240,20 +300,24 @@ class Remote(Line):
         report("sending", n_bytes, n_bytes)
 
 
-def _again(server: str, act: Callable[[], Answer]) -> Answer:
-    """Ask until something is answered; UnreachableError after some tries."""
-    why: object = ""
-    for pause in (*_PAUSES, None):
-        try:
-            return act()
-        except httpx.TransportError as error:
-            why = error or type(error).__name__
-        if pause is not None:
-            time.sleep(pause)
-    raise UnreachableError(
-        f"'{server}' does not answer ({why}). Nothing is lost: the same command goes on. Look "
-        "whether this machine may reach it by HTTPS; HTTPS_PROXY names a proxy."
-    )
+class Post(Line):
+    """What passes under one invitation."""
+
+    def __init__(self, code: "Code", *, ca: Path | None = None) -> None:
+        super().__init__(code.server, analyst=code.who, ca=ca)
+        self._token = bytes.fromhex(code.token)
+        self._place = f"{code.server}/invites/{address_of(self._token)}"
+
+    def bring(self, slot: Slot, data: bytes) -> None:
+        """Leave something for the other one; the same may be brought again."""
+        self.ask("POST", f"{self._place}/{slot}", content=vouched(self._token, data, slot=slot))
+
+    def fetch(self, slot: Slot, *, seconds: float = 0) -> bytes | None:
+        """Return what the other one has left; None where it has not come after some seconds."""
+        found = self.look(f"{self._place}/{slot}", seconds=seconds)
+        if found.status_code != httpx.codes.OK:
+            return None
+        return data_in(self._token, found.content, slot=slot)
 
 
 def _write(found: httpx.Response, to: Path) -> None:
@@ -261,7 +325,7 @@ def _write(found: httpx.Response, to: Path) -> None:
     n_bytes = whole_number(found.headers.get("content-length"), field="Content-Length")
     most = {"news": NEWS_BYTES, "agreement": 2 * NEWS_BYTES}
     what = found.url.path.rpartition("/")[2]
-    limit = SMALL_BYTES if what.startswith(SECRET) else most.get(what, MOST_BYTES)
+    limit = SMALL_BYTES if f"{what}.".startswith(SECRET) else most.get(what, MOST_BYTES)
     if n_bytes > limit:
         raise RequestError(f"the server gives {n_bytes:,} bytes; '{what}' has {limit:,} at most.")
     digest = hashlib.sha256()
@@ -284,44 +348,6 @@ def _client(context: ssl.SSLContext) -> httpx.Client:
             f"the proxy that HTTPS_PROXY or ALL_PROXY names cannot be used ({error}). Name one "
             "like http://proxy.example:3128, or none."
         ) from None
-
-
-def _trusted(server: str, analyst: PublicIdentity, *, ca: Path | None) -> ssl.SSLContext:
-    """Return what makes sure that the other end is the analyst's server.
-
-    Nothing but the analyst's enrolled key says so. What the server shows first is looked at
-    without belief; from then on its very certificate is asked for.
-    """
-    exact = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    exact.check_hostname = False  # the key is compared, which says more than a name
-    look = _proxied(ca) if ca is not None else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    if ca is None:
-        look.check_hostname, look.verify_mode = False, ssl.CERT_NONE
-
-    def ask() -> tuple[bytes, bytes]:
-        fields = {"accept-encoding": "identity"}
-        url = f"{server}{WELL_KNOWN}"
-        with _client(look) as client, client.stream("GET", url, headers=fields) as found:
-            line = found.extensions["network_stream"].get_extra_info("ssl_object")
-            shown = line.getpeercert(True)  # noqa: FBT003 -- as DER; it takes no words
-            told = b""
-            for piece in found.iter_raw():
-                told += piece
-                if len(told) > 2**20:
-                    break
-        return shown, told
-
-    shown, told = _again(server, ask)
-    try:
-        statements = json_object(told)
-    except ValueError:
-        statements = {}  # whoever that is
-    certificate = believed(statements, shown, analyst=analyst, proxied=ca is not None)
-    if ca is not None:
-        return look
-    exact.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    exact.load_verify_locations(cadata=certificate.public_bytes(Encoding.DER))
-    return exact
 
 
 def _proxied(ca: Path) -> ssl.SSLContext:

@@ -39,7 +39,8 @@ from cobasis.transport.wire import MOST_BYTES, SMALL_BYTES, nobody
 LOG = logging.getLogger("cobasis.server")
 
 SECRET = "secret."  # noqa: S105 -- a name's beginning
-"""Begins what a consortium secret is called: brought, by whom it is for; fetched, by its maker."""
+"""Begins what a consortium secret is called: brought, by whom it is for; fetched, by its maker,
+or without a name, the newest of anybody's."""
 
 MOST_OPEN = 4
 """So many files of one kind a party may have on their way, or waiting."""
@@ -182,13 +183,12 @@ class Inbox:
             if what.startswith(SECRET) == secrets:
                 yield Sent(party=path.parent.name, what=what, digest=digest), path
 
-    def secret(self, party: str, *, of: str) -> Path | None:
-        """Return the newest secret that one party sealed to another."""
-        wanted = (of, f"{SECRET}{party}")
-        found = [
-            path for each, path in self.waiting(secrets=True) if (each.party, each.what) == wanted
-        ]
-        return max(found, key=lambda path: path.stat().st_mtime_ns, default=None)
+    def secret(self, party: str, *, of: str = "*") -> Path | None:
+        """Return the newest secret that one party, or anybody, sealed to another."""
+        # many ask for it at once, again and again: what others left is not looked at
+        found = self.folder.glob(f"{of}/{SECRET}{party}{_JOINT}*")
+        whole = (path for path in found if path.suffix not in {PART, _VERDICT})
+        return max(whole, key=lambda path: path.stat().st_mtime_ns, default=None)
 
     def judge(self, sent: Sent, **verdict: str) -> None:
         """Write what became of a file, and let go of it."""
@@ -229,6 +229,8 @@ class Served:
         stem = stem_of(self.path)
         if what in {f"{each.number}-{each.reply}" for each in exchanges(self.agreement)}:
             return self.path.parent / OUTBOX / f"{stem}.{party}.{what}"
+        if what == SECRET[:-1]:
+            return Inbox(self.path).secret(party)
         if what.startswith(SECRET) and what.removeprefix(SECRET) in self.agreement.parties:
             return Inbox(self.path).secret(party, of=what.removeprefix(SECRET))
         if what == "agreement":

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -19,8 +18,7 @@ from cobasis.errors import AgreementError, DiskError, IdentityError, OptionError
 from cobasis.party_side.author import Authorship
 from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, is_identity_name
-from cobasis.transport.client import Line
-from cobasis.transport.mailbox import INVITES, Invites, Slot, address_of, data_in, vouched
+from cobasis.transport.mailbox import INVITES, Invites, address_of
 
 PREFIX = "cobasis-invite-"
 _TOKEN_BYTES, _DAYS = 16, 14
@@ -56,26 +54,6 @@ class Code(OneLine):
             text = base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)).decode()
             return cls.from_text(text)
         raise AgreementError(f"this code is cut, or changed. {cls.ask} Copy all of it.")
-
-
-class Post(Line):
-    """What passes under one invitation."""
-
-    def __init__(self, code: Code, *, ca: Path | None = None) -> None:
-        super().__init__(code.server, analyst=code.who, ca=ca)
-        self._token = bytes.fromhex(code.token)
-        self._place = f"{code.server}/invites/{address_of(self._token)}"
-
-    def bring(self, slot: Slot, data: bytes) -> None:
-        """Leave something for the other one; the same may be brought again."""
-        self.ask("POST", f"{self._place}/{slot}", content=vouched(self._token, data, slot=slot))
-
-    def fetch(self, slot: Slot, *, seconds: float = 0) -> bytes | None:
-        """Return what the other one has left; None where it has not come after some seconds."""
-        found = self.look(f"{self._place}/{slot}", seconds=seconds)
-        if found.status_code != HTTPStatus.OK:
-            return None
-        return data_in(self._token, found.content, slot=slot)
 
 
 @dataclass(frozen=True)
@@ -116,6 +94,8 @@ class Invitations:
 
     def keys(self) -> Iterator[PublicIdentity]:
         """Yield who came; WaitingError while somebody has not."""
+        from cobasis.transport.client import Post  # noqa: PLC0415 -- httpx, where nobody is invited
+
         away = []
         for code in self.codes():
             with Post(code) as post:
@@ -138,6 +118,8 @@ class Invitations:
 
     def tell(self) -> None:
         """Bring the agreement to everybody who was invited."""
+        from cobasis.transport.client import Post  # noqa: PLC0415 -- as above
+
         with opened(self.author.path) as (file, _):
             text = file.readall() or b""
         for code in self.codes():
