@@ -1,6 +1,8 @@
 """Parties that come by a code: what passes the server, which must not be trusted with it."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -8,7 +10,8 @@ from cli.round_by_commands import Typed, write_table
 from cobasis.errors import RequestError
 from cobasis.keys.identity import Identity
 from cobasis.transport.certificate import make_certificate
-from cobasis.transport.invites import Code, Post
+from cobasis.transport.client import Post
+from cobasis.transport.invites import Code
 from cobasis.transport.mailbox import address_of, vouched
 from transport.serving import World, free_port
 
@@ -115,7 +118,7 @@ def test_what_an_invitation_takes(meeting, monkeypatch):
     with meeting.serving():
         with Post(stranger) as post:
             for slot in ("key", "agreement"):
-                with pytest.raises(RequestError, match="no such round"):
+                with pytest.raises(RequestError, match="no such invitation is open"):
                     post.fetch(slot)
         with Post(code) as post:
             with pytest.raises(RequestError, match=r"65,536 bytes of a key"):
@@ -131,8 +134,29 @@ def test_what_an_invitation_takes(meeting, monkeypatch):
             assert post.fetch("key") == b"first"
             listed = meeting.lab / "icu.invites"
             listed.write_text(re.sub('"until":"....', '"until":"2020', listed.read_text()))
-            with pytest.raises(RequestError, match="no such round"):
+            with pytest.raises(RequestError, match="no such invitation is open"):
                 post.fetch("key")
+
+
+def test_codes_that_ran_out_are_made_anew(meeting):
+    listed = meeting.lab / "icu.invites"
+    listed.write_text(re.sub('"until":"....', '"until":"2020', listed.read_text()))
+    old = meeting.said["invited"]
+    with meeting.serving():
+        for found in (meeting.come("south", code=3), meeting.author(code=3)):
+            assert "The author makes new codes" in " ".join(found.output.split())
+        again = " ".join(f"--invite {name}" for name in INVITED)
+        meeting.said = meeting.typed.json(f"agreement new icu.toml {again} --yes")
+        assert not {*old.values()} & {*meeting.said["invited"].values()}
+        (meeting.root / "icu.invites").rename(listed)
+        for name in INVITED:
+            assert "the agreement is not there yet" in meeting.come(name, code=4).output
+        assert "Next, everybody: cobasis sign icu.toml" in meeting.author().output
+
+
+def test_an_agreement_without_invitations_needs_no_client():
+    line = "import sys, cobasis.transport.invites; sys.exit('httpx' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", line], check=False).returncode == 0
 
 
 def test_a_code_that_is_cut_is_refused_with_words(meeting):

@@ -168,7 +168,7 @@ def new(
     identity = _author(owner, people)
     text = _edited(author, people) if edited else _drawn_up(author, people, terms)
     changed = author.changed(text("")) if edited else ()
-    if edited and not changed and author.whole():
+    if edited and not (changed or enrolment.invite) and author.whole():
         invited.tell()  # again, if it did not get through
         _show(owner, author, identity, lead="Nothing changed since it was written.")
         return
@@ -208,8 +208,12 @@ def _gathered(
     author = invited.author
     known = People.of(read_draft(author.path, text=author.last().text))
     if edited:
+        draft = read_draft(author.path)
+        there, again = People.of(draft), enrolment.invite
+        if again and there.analyst and not there.parties:  # as where codes ran out: all are new
+            invited.invite(again, server=str(draft["server"]), analyst=there.analyst)
+            return there, known
         came = People(parties=tuple(invited.keys()))
-        there = People.of(read_draft(author.path))
         return there.joined(people).joined(came), known.joined(came)
     if not enrolment.invite:
         return people, known

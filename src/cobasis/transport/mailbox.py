@@ -20,7 +20,7 @@ from cobasis.errors import CobasisError, RequestError, SignatureError
 from cobasis.protocol.agreement import Digest, Moment, moment_of
 from cobasis.protocol.enrolment import OneLine
 from cobasis.transport.inbox import STATEMENTS
-from cobasis.transport.wire import SMALL_BYTES, nobody
+from cobasis.transport.wire import SMALL_BYTES
 
 Slot = Literal["key", "agreement"]
 SLOTS: dict[Slot, int] = {"key": SMALL_BYTES, "agreement": 2**20}
@@ -76,7 +76,7 @@ class Mailbox:
         self._times: dict[str, list[float]] = {}
 
     def place(self, address: str, slot: str) -> Path:
-        """Return where something stands, or will; RequestError for whoever is not invited."""
+        """Return where something stands, or will; one RequestError for whoever is not invited."""
         now = datetime.now(UTC)
         for path in self._folder.glob(f"*{INVITES}"):
             try:
@@ -85,7 +85,12 @@ class Mailbox:
                 continue
             if slot in SLOTS and address in found.hashes and now <= moment_of(found.until):
                 return self._mail / f"{address}.{slot}"
-        raise nobody()
+        raise RequestError(
+            "no such invitation is open here. A code holds for 14 days, and the analyst's server "
+            "has to have the author's .invites file. The author makes new codes with 'cobasis "
+            "agreement new icu.toml --invite NAME ...', for all who are invited.",
+            status=404,
+        )
 
     def put(self, address: str, slot: Slot, *, data: bytes) -> None:
         """Write what was not there; RequestError for anything else than what is there."""
