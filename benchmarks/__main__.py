@@ -52,6 +52,7 @@ SECTIONS: Mapping[str, Section] = {
     "training": Section("the analyst's training", "analyst_training:measure", threads=True),
     "round": Section("a whole round of 100 parties", "whole_round:measure"),
     "inbox": Section("the HTTPS inbox", "inbox:measure", threads=True),
+    "https": Section("a round of 50 parties over HTTPS", "https_round:measure"),
     "start": Section("imports and help", "start:measure"),
     "trees": Section("trees in NumPy", "tree_models:measure"),
     "gpu": Section("polar on a graphics card", "gpu:measure", threads=True),
