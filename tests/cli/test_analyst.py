@@ -1,5 +1,6 @@
 """The analyst's commands, `verify` and `inspect` as people type them."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -159,3 +160,13 @@ def test_inspect_says_with_a_key_what_it_does_not_say_without(sent):
         assert sent.json(f"inspect {name}", by="nobody")["n_recipients"] == 0
     Path("other.txt").write_text("hello\n", encoding="utf-8")
     assert "[CB801]" in sent("inspect other.txt", by="nobody", code=3).stderr
+
+
+def test_what_is_kept_of_a_run_stays_when_a_lost_return_is_sealed_again(ran):
+    kept, lost = Path("icu.round/findings.json"), Path("outbox/icu.north.1-return")
+    before = kept.read_bytes()
+    assert list(json.loads(before)["scores"]) == ["ridge", "logistic"]
+    lost.unlink()
+    ran("run icu.toml", by="lab")
+    assert lost.exists()
+    assert kept.read_bytes() == before

@@ -5,16 +5,19 @@ All returns of a run carry one and the same model, and come before the transcrip
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
+from pydantic_core import to_json
+
 from cobasis.algorithms.certificate import Certificate
 from cobasis.analyst_side.history import RUN, Outcome
-from cobasis.analyst_side.session import AnalystSession
+from cobasis.analyst_side.session import AnalystSession, WorkFolder
 from cobasis.bundle.messages import enclose_return
-from cobasis.disk.whole import file_digest, make_folder
+from cobasis.disk.whole import file_digest, make_folder, write_whole
 from cobasis.models import ModelName
 from cobasis.models.chain import Chain
 from cobasis.models.worth import Figure
@@ -25,6 +28,7 @@ from cobasis.protocol.messages import Return
 from cobasis.protocol.scores import Worth
 from cobasis.protocol.span_lines import SpanLine
 from cobasis.protocol.sums import SumsResult
+from cobasis.strict_json import json_object
 
 _NAME_DIGITS = 24
 
@@ -72,6 +76,14 @@ def recorded(
     # Returns come before the line that names their digests: a kill between the two leaves returns
     # that no line names, and the same command, typed again, seals others over them.
     if new or (event == RUN and told["without"] != [*session.history.without]):
+        # where lost returns are sealed anew no family is scored again: what was found first stays
+        if findings_of(session.work, made) is None:
+            found = {
+                "of": _words_of(made),
+                "rows_per_feature": more.get("sums") and more["sums"].rows_per_feature,
+            }
+            found |= {name: more.get(name) for name in ("card", "certificate", "scores")}
+            write_whole(session.work.findings, to_json(found, inf_nan_mode="null"))
         versions = [f"{each} {version(each)}" for each in _NUMBERS_DEPEND_ON]
         line = {**replace(made, returns=digests).told(), **told, "versions": versions}
         session.note(event, line)
@@ -81,6 +93,19 @@ def recorded(
         written=written,
         **more,
     )
+
+
+def findings_of(work: WorkFolder, made: Outcome | None) -> dict[str, Any] | None:
+    """Return what was kept of a run besides its files; None where it is of another one."""
+    with suppress(ValueError, OSError):
+        found = json_object(work.findings.read_bytes())
+        return found if made is not None and found.get("of") == _words_of(made) else None
+    return None
+
+
+def _words_of(made: Outcome) -> list[str]:
+    """Return what tells one outcome from another."""
+    return [made.model_sha256 or "", *(f"{file}  {name}" for name, file in made.uploads.items())]
 
 
 def send_returns(

@@ -53,6 +53,7 @@ class WorkFolder:
         self.models = path / "models"
         self.certificates = path / "certificates"
         self.span = path / "span.safetensors"
+        self.findings = path / "findings.json"
 
     def sealed(self, party: str, exchange: Exchange) -> Path:
         """Return where a party's file of an exchange stands as it came."""
