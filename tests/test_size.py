@@ -20,9 +20,9 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (2_310, 1_360, 15),
-    "analyst_side": (2_430, 1_900, 11),
+    "analyst_side": (2_450, 1_920, 11),
     "bundle": (2_550, 1_910, 11),
-    "cli": (4_450, 3_400, 24),
+    "cli": (4_930, 3_760, 26),
     "cobasis": (500, 190, 5),
     "disk": (690, 450, 5),
     "estimators": (860, 460, 4),
@@ -41,7 +41,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_040, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 38_010,
+    "tests": 38_680,
     "experiments and benchmarks": 12_230,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

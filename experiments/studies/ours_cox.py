@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from lifelines import CoxPHFitter
 from lifelines.exceptions import ConvergenceError, ConvergenceWarning
+from lifelines.utils import concordance_index
 
 from cobasis import Outcome, simulate
-from cobasis.statistics.survival import survival_figures
 from experiments.harness.models import Table
 from experiments.harness.statistics import summary
 from experiments.harness.study import Settings, Study, Values, table
@@ -98,11 +98,7 @@ def _fit(rows: Table, labels: pd.DataFrame) -> tuple[Table, Table] | None:
 
 def _order(risk: Table, truth: pd.DataFrame) -> float:
     """Return Harrell's C."""
-    records = np.empty(len(truth), dtype=[("value", "<f8"), ("event", "<f8")])
-    records["value"], records["event"] = truth["time"], truth["event"]
-    return survival_figures(records, risk=risk, shares=np.zeros((len(risk), 0)), horizons=())[
-        "C-index"
-    ].value
+    return float(concordance_index(truth["time"], -risk, truth["event"]))
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:

@@ -41,7 +41,7 @@ def approve(
     from cobasis.bundle.agreement_file import sealed_agreement, stem_of
     from cobasis.cli.answers import SignAnswer
     from cobasis.disk.whole import write_whole
-    from cobasis.party_side.approval import approvals, approve_audit, newest, read_audit
+    from cobasis.party_side.approval import approve_audit, read_audit
     from cobasis.party_side.draft import field_of_words
 
     path, rest = agreed(words)
@@ -55,12 +55,12 @@ def approve(
         found, agreement, identity=identity, until=until, times=times, withdrawn=withdraw, word=word
     )
     to = path.with_name(f"{stem_of(path)}.{party}.{made.exchange}.{who.name}.approval")
-    page, last = audit.with_suffix(".html"), newest([*approvals(path, party), made], agreement)
+    page = audit.with_suffix(".html")
     owner.tell(_screen(found.report, made))
     question = f"Type the round's name to {'withdraw' if withdraw else 'approve'}"
     consent(question, yes=yes, what=f"'{to}'", word=agreement.round_id)
     write_whole(to, made.text().encode(), mode=0o644)
-    draw(page, audit, agreement, approvals=last.values())
+    write_whole(page, draw(audit, agreement, beside=path).encode())
     told = {"digest": made.report, "path": to, "again": False, "secret_from": ""}
     answer = SignAnswer.of(who, agreement, command="approve", **told)
     wrote = [f"Wrote {each}" for each in (to, page)]

@@ -13,7 +13,6 @@ from cobasis.errors import OptionError
 if TYPE_CHECKING:
     from cobasis.party_side.plan import Priced, Released
     from cobasis.protocol.agreement import Agreement
-    from cobasis.protocol.signatures import Approval
 
 WithTable = Annotated[
     list[Path], Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet.")
@@ -26,6 +25,7 @@ Sensitive = Annotated[
 Own = Annotated[
     Path | None, Option(help="What the party files itself, by default record.toml of its home.")
 ]
+Opens = Annotated[bool, Option("--open", help="Show it in a browser; of a .json what is kept.")]
 Sizes = Annotated[str, Option(help="Numbers of components to compare, such as 4,8,16.")]
 
 
@@ -40,13 +40,15 @@ def audit(
     noise: Annotated[str, Option(help="Noise to compare, such as 0.1,0.2.")] = "",
     sensitive: Sensitive = None,
     record: Own = None,
+    opens: Opens = False,
 ) -> None:
     """Measure what the next file would give away, on a page to decide on; nothing leaves.
+
+    With --open it has a button for an officer, which does what approve does.
 
     Example: cobasis audit icu.toml data.csv -o audit.html
     """
     from cobasis.cli.audit_answers import AuditAnswer
-    from cobasis.disk.whole import copy_whole
     from cobasis.party_side.approval import keep
     from cobasis.party_side.audit import Question, audited, own_record
     from cobasis.party_side.preview import make_ready
@@ -55,11 +57,12 @@ def audit(
 
     agreement, rest = agreed(words)
     data = the_one(rest, what="a table, CSV or Parquet")
-    question = Question(
-        n_components=numbers(n_components, int, option="--n-components"),
-        noise=numbers(noise, float, option="--noise"),
-        sensitive=tuple(sensitive or ()),
-    )
+    if opens and data.suffix == ".json":
+        _show(owner, agreement, data)
+        return
+    size = numbers(n_components, int, option="--n-components")
+    noises = numbers(noise, float, option="--noise")
+    question = Question(n_components=size, noise=noises, sensitive=tuple(sensitive or ()))
     pages = _pages(out, data)
     session = owner.party(agreement)
     require_secret(session)
@@ -70,30 +73,72 @@ def audit(
         with projected(ready, report=report) as made:
             found = audited(made, question=question)
     kept = keep(session, found, own=own, asked=answered(session, rows))
-    if pages:
-        copy_whole(kept, pages[1])
-        draw(pages[0], pages[1], session.agreement)
+    _write(pages, kept, session.agreement, beside=agreement)
     told = {word: found.told[word] for word in ("policy", "blocked", "to_sign")}
     told |= {"report_sha256": found.record["report"], "report_path": kept, "pages": pages}
     answer = AuditAnswer.by(session, found.report, command="audit", **told)
-    wrote = [f"Wrote {page}" for page in pages]
+    wrote = (f"Wrote {page}" for page in pages)
     owner.say(answer, [*in_words(found.told), *wrote, f"Kept as {kept}"])
+    if opens:
+        _show(owner, agreement, pages[1] if pages else kept)
 
 
-def draw(
-    page: Path, audit: Path, agreement: "Agreement", *, approvals: "Iterable[Approval]" = ()
-) -> None:
-    """Draw the page of an audit that is kept, with those of the approvals that are for it."""
-    from cobasis.disk.whole import write_whole
-    from cobasis.party_side.approval import read_audit
+def _write(pages: list[Path], kept: Path, agreement: "Agreement", *, beside: Path) -> None:
+    from cobasis.disk.whole import copy_whole, write_whole
+
+    if pages:
+        copy_whole(kept, pages[1])
+        write_whole(pages[0], draw(kept, agreement, beside=beside).encode())
+
+
+def draw(audit: Path, agreement: "Agreement", *, beside: Path, approve: str = "") -> str:
+    """Draw the page of an audit that is kept, with its approvals that lie beside an agreement."""
+    from cobasis.party_side.approval import approvals, newest, read_audit
     from cobasis.privacy.audit.report import from_json
     from cobasis.report.audit_page import render_audit
 
     kept = read_audit(audit, agreement)
-    its = [each for each in approvals if each.report == kept.seal]
-    report = from_json(kept.report)
-    text = render_audit(report, agreement, **kept.page, seal=kept.seal, approvals=its)
-    write_whole(page, text.encode())
+    report, party = from_json(kept.report), kept.report["about"]["party"]
+    last = newest(approvals(beside, party), agreement).values()
+    told: Any = {**kept.page, "approvals": [each for each in last if each.report == kept.seal]}
+    return render_audit(report, agreement, **told, seal=kept.seal, approve=approve)
+
+
+def _show(owner: Owner, path: Path, audit: Path) -> None:
+    """Show an audit that is kept in a browser, until Ctrl-C, with a button for an officer."""
+    from cobasis.bundle.agreement_file import sealed_agreement
+    from cobasis.cli.approve import approve
+    from cobasis.models import needing
+    from cobasis.party_side.approval import read_audit
+
+    with needing("starlette and uvicorn", extra="serve", what="--open"):
+        from cobasis.cli.desk import Action, Ask, Desk, Topic
+    agreement = sealed_agreement(path)
+    asks = (
+        Ask("--key", "Officer, else the one whose key is here"),
+        Ask("--deadline", "Until when, else as agreed"),
+        Ask("--times", "How many such files may leave", value="1"),
+        Ask("--word", "Cover a coarse word back on the model, too", "check"),
+        Ask("--withdraw", "Take the approval back", "check"),
+    )
+    files = (f"./{path.name}", str(audit.resolve()))
+    options = ("--home", str(owner.folder().resolve()), "--yes")
+
+    def topic() -> Topic:
+        kept = read_audit(audit, agreement)
+        return Topic(
+            title=f"Audit of {kept.report['about']['party']}",
+            line=kept.report["verdict_words"],
+            stands=kept.seal,
+            folder=path.parent,
+            actions={"approve": Action(approve, files, asks, (agreement.round_id,), options)},
+            pages={
+                "": lambda at, **_: draw(audit, agreement, beside=path, approve=f"{at}/approve")
+            },
+        )
+
+    topic()  # what cannot be shown is refused here
+    Desk(lambda: {"audit": topic}, start="audit").open()
 
 
 def in_words(report: Mapping[str, Any]) -> Iterator[str]:

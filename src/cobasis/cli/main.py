@@ -15,6 +15,7 @@ from cobasis.cli.audit import audit, plan
 from cobasis.cli.demo import demo
 from cobasis.cli.forget import forget
 from cobasis.cli.go import go
+from cobasis.cli.page import page
 from cobasis.cli.predict import export, predict, score
 from cobasis.cli.receive import receive
 from cobasis.cli.run import remove
@@ -74,7 +75,7 @@ app.add_typer(key.app, name="key")
 app.add_typer(agreement.app, name="agreement")
 for _command in (
     *(demo, sign, receive, send, run_round, accept, predict, status, audit, approve, score, export),
-    *(plan, remove, forget, verify, inspect, go, serve),
+    *(plan, remove, forget, verify, inspect, go, serve, page),
 ):
     app.command()(_command)
 

@@ -41,6 +41,9 @@ Yes = Annotated[bool, Option("--yes", help="Do not ask before something leaves."
 
 Number = TypeVar("Number", int, float)
 
+PROGRESS = "COBASIS_PROGRESS"
+"""Where it is set, progress is lines: what is done, how much of it, of how much, with tabs."""
+
 _OTHERS = 0o077
 """What a passphrase file's mode may not hold: anything for the group or for all."""
 
@@ -65,13 +68,33 @@ class Screen:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Holder:
-    """Whose key and vault a command uses."""
+class Home:
+    """Where keys and vaults are, and whose is meant."""
 
     home: Annotated[
         Path | None, Option(help="Folder of keys and vaults; else $COBASIS_HOME or ~/.cobasis.")
     ] = None
     name: Annotated[str | None, Option("--as", help="Whose key; else the one enrolled.")] = None
+
+    def folder(self) -> Path:
+        """Return the home folder."""
+        from cobasis.keys.identity import home
+
+        return home(self.home)
+
+    def who(self, agreement: "Agreement") -> "PublicIdentity":
+        """Return who of a round types this: whose key is in the home folder."""
+        from cobasis.keys.identity import enrolled_here
+        from cobasis.protocol.signatures import signers
+
+        where = f"round '{agreement.round_id}'"
+        return enrolled_here(signers(agreement), where=where, home=self.folder(), name=self.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holder(Home):
+    """Whose key and vault a command uses."""
+
     passphrase_file: Annotated[
         Path | None,
         Option(
@@ -127,12 +150,6 @@ class Holder:
         found = read_agreement(agreement).agreement
         return self.who(found) == found.analyst
 
-    def folder(self) -> Path:
-        """Return the home folder."""
-        from cobasis.keys.identity import home
-
-        return home(self.home)
-
     def key(self, name: str) -> Path:
         """Return the path of a key."""
         from cobasis.keys.identity import key_path
@@ -144,14 +161,6 @@ class Holder:
         from cobasis.keys.identity import load_identity
 
         return load_identity(self.key(name), passphrase=self.passphrase())
-
-    def who(self, agreement: "Agreement") -> "PublicIdentity":
-        """Return who of a round types this: whose key is in the home folder."""
-        from cobasis.keys.identity import enrolled_here
-        from cobasis.protocol.signatures import signers
-
-        where = f"round '{agreement.round_id}'"
-        return enrolled_here(signers(agreement), where=where, home=self.folder(), name=self.name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,6 +285,9 @@ def progress() -> Iterator["Report"]:
     from cobasis.cli.bar import shown
     from cobasis.progress import silent
 
+    if os.environ.get(PROGRESS):
+        yield lambda step, done, total: typer.echo(f"{step}\t{done}\t{total}", err=True)
+        return
     if not on_screen():
         yield silent
         return

@@ -103,7 +103,7 @@ def _apart(*words: Path | str) -> Iterator["subprocess.Popen[bytes]"]:
     """
     known = {name: os.environ.get(name) for name in ("PATH", "PYTHONPATH", "LANG", "TMPDIR")}
     bare = {name: each for name, each in known.items() if each is not None}
-    line = [sys.executable, "-m", "cobasis", "serve", "--only", "web", "--beside"]
+    line = [sys.executable, "-P", "-m", "cobasis", "serve", "--only", "web", "--beside"]
     line += map(str, words)
     with subprocess.Popen(line, env=bare, stdin=subprocess.PIPE) as web:  # noqa: S603 -- ours
         try:

@@ -154,14 +154,14 @@ def _screen(
 ) -> Iterator[str]:
     """Yield what is signed, in lines that fit 80 columns."""
     yield from wrapped(f"Sign for {who.name}?   round {agreement.round_id}")
-    for title, text in _terms(agreement, who):
+    for title, text in terms_of(agreement, who):
         yield from wrapped(text, lead=f"{title:<{_TITLE}} ")
     yield from wrapped(secret, lead=f"{'Secret':<{_TITLE}} ")
     yield f"{'Whole text':<{_TITLE}} cobasis inspect {path}"
     yield ""
 
 
-def _terms(agreement: "Agreement", who: "PublicIdentity") -> Iterator[tuple[str, str]]:
+def terms_of(agreement: "Agreement", who: "PublicIdentity") -> Iterator[tuple[str, str]]:
     """Yield what is agreed, by titles."""
     from cobasis.protocol.approval import Record
     from cobasis.protocol.enrolment import words_of

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cobasis.cli.options import AgreementFile, Owner, ProxyCA, alone, grouped, wrapped
+from cobasis.cli.options import AgreementFile, Home, Owner, ProxyCA, alone, grouped, wrapped
 
 if TYPE_CHECKING:
     from cobasis.bundle.transcript import Entry
@@ -206,7 +206,7 @@ def _asked(owner: Owner, of: Standing, *, ca: Path | None) -> Standing:
     return replace(standing(owner, of.path), asked="The server was asked now")
 
 
-def standing(owner: Owner, path: Path) -> Standing:
+def standing(keys: Home, path: Path) -> Standing:
     """Read all that lies here about a round; no key is opened."""
     from cobasis.analyst_side.session import work_folder
     from cobasis.bundle.agreement_file import signed_agreement, stem_of
@@ -219,15 +219,15 @@ def standing(owner: Owner, path: Path) -> Standing:
     file = signed_agreement(path)
     agreement, who = file.agreement, None
     try:
-        who = owner.who(agreement)
+        who = keys.who(agreement)
     except (IdentityError, UnknownPartyError):
-        if owner.name:
+        if keys.name:
             raise
     places, own = [path.with_name(f"{stem_of(path)}.news")], None
     if who is not None and who.role == "analyst":
         own = work_folder(path).transcript
     elif who is not None:
-        own = transcript_path(agreement, who.name, home=owner.folder())
+        own = transcript_path(agreement, who.name, home=keys.folder())
         places.append(own.with_name(NEWS))
     news = [News.from_text(each.read_bytes(), agreement) for each in places if each.exists()]
     newest = max(news, key=lambda each: each.time, default=None)
@@ -259,7 +259,7 @@ def _lines(of: Standing, command: str, *, now: bool) -> Iterator[str]:
         yield f"Exchange {of.open.number} of {len(of.exchanges)}: {steps}"
     elif not of.unsigned:
         yield "All exchanges have ended" if len(of.exchanges) > 1 else "The exchange has ended"
-    yield from wrapped(_as_of(of))
+    yield from wrapped(as_of(of))
     yield from wrapped(of.asked)
     if of.unsigned:
         yield from wrapped(_listed(of.signed) or "nobody", lead=f"  {'agreement':<11}signed by ")
@@ -283,7 +283,8 @@ def _lines(of: Standing, command: str, *, now: bool) -> Iterator[str]:
     yield f"{'':<{_LEAD}}{command}"
 
 
-def _as_of(of: Standing) -> str:
+def as_of(of: Standing) -> str:
+    """Say how old is what is known of others."""
     from cobasis.protocol.agreement import moment_of
 
     if of.news is None:
@@ -304,7 +305,7 @@ def _messages(of: Standing) -> Iterator[str]:
     for exchange in of.exchanges if of.open is None else of.exchanges[: of.open.number]:
         for at, party in enumerate(of.agreement.parties):
             word = "" if at else exchange.message
-            yield f"  {word:<11}{party:<{width}}{_message(of, exchange, party)}"
+            yield f"  {word:<11}{party:<{width}}{message_in_words(of, exchange, party)}"
     if of.open is None:
         return
     came = f", {len(of.receipts(of.open))} in" if of.news else ""
@@ -317,7 +318,7 @@ def _messages(of: Standing) -> Iterator[str]:
     yield f"  {'deadline':<11}{when}; {of.needed} needed{came}"
 
 
-def _message(of: Standing, exchange: "Exchange", party: str) -> str:
+def message_in_words(of: Standing, exchange: "Exchange", party: str) -> str:
     """Return what is known of one party's message."""
     receipt, mine = of.receipts(exchange).get(party), party == of.name
     if of.out.get(party) == "removed":

@@ -76,12 +76,13 @@ def render_audit(
     asked: Sequence[tuple[str, str]] = (),
     seal: str = "",
     approvals: Iterable[Approval] = (),
+    approve: str = "",
 ) -> str:
     """Render an audit as the page that an officer files, to be read, printed and signed.
 
     `own` is what the party says of the processing itself; `asked` are sentences on columns that
     look unlike the agreement, each with what the party answered; of `approvals` those are shown
-    that are made with an officer's key.
+    that are made with an officer's key; `approve` is the address where one can.
     """
     mine = next((each for each in report.distances if each.basis == THIS), None)
     told = f"{mine.mean:.2f} on average, {mine.worst:.2f} for those 1 %" if mine else "not measured"
@@ -104,6 +105,7 @@ def render_audit(
         policy=POLICY,
         marks=MARKS,
         seal=seal,
+        approve=approve,
     )
 
 

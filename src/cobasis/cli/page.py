@@ -1,0 +1,150 @@
+"""``cobasis page``: the analyst's rounds in a browser on this machine."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument
+
+from cobasis.cli.forget import forget
+from cobasis.cli.options import Home, grouped, listed
+from cobasis.cli.receive import receive
+from cobasis.cli.run import remove, run
+from cobasis.cli.sign import sign, terms_of
+from cobasis.cli.status import Standing, as_of, message_in_words, next_step, standing
+from cobasis.cli.verify import verify
+from cobasis.errors import OptionError
+from cobasis.models import needing
+
+if TYPE_CHECKING:
+    from cobasis.analyst_side.history import History
+    from cobasis.cli.desk import Action, Topic
+
+
+@grouped
+def page(
+    keys: Home,
+    folder: Annotated[Path, Argument(metavar="[FOLDER]", help="Of agreements; else this one.")] = (
+        Path()
+    ),
+) -> None:
+    """Show all rounds in a folder in a browser on this machine, with buttons, until Ctrl-C.
+
+    It listens on 127.0.0.1 alone. Each button runs the command of its name, and asks for the
+    passphrase; the page keeps none.
+
+    Example: cobasis page rounds
+    """
+    with needing("starlette and uvicorn", extra="serve", what="cobasis page"):
+        from cobasis.cli.desk import Desk
+    from cobasis.transport.inbox import agreements
+
+    if not folder.is_dir():
+        raise OptionError(f"'{folder}' is no folder. Give the one where the agreements lie.")
+    here = replace(keys, home=keys.folder().resolve())
+
+    def topics() -> "Mapping[str, Callable[[], Topic]]":
+        return {path.stem: partial(_topic, here, path) for path in agreements(folder)}
+
+    Desk(topics).open()
+
+
+def _topic(keys: Home, path: Path) -> "Topic":
+    """Read all that is shown of a round; no key is opened."""
+    from pydantic_core import to_json
+
+    from cobasis.algorithms.certificate import CAVEAT, SPREADS
+    from cobasis.analyst_side.history import History, history_of
+    from cobasis.analyst_side.returns import findings_of
+    from cobasis.analyst_side.session import work_folder
+    from cobasis.cli.desk import Topic
+    from cobasis.protocol.card import ModelCard
+    from cobasis.report.pages import render_card, template
+
+    found = standing(keys, path)
+    history = history_of(found.own) if found.role == "analyst" else History()
+    last = found.own[-1].hash if found.own else ""
+    told, next_one = findings_of(work_folder(path), history.outcome), next_step(found)
+    card = ModelCard.read(to_json(told["card"])) if told else None
+    text: dict[str, Any] = {"told": told, "card": card, "caveat": CAVEAT, "far": SPREADS}
+    text |= {"found": found, "rows": [*_rows(found, history)], "as_of": as_of(found)}
+    return Topic(
+        title=f"Round {found.agreement.round_id}",
+        line=_line(found),
+        stands=f"{found.agreement.digest().hex()} {len(found.signed)} {last}",
+        folder=path.parent,
+        actions={each.command.__name__: each for each in _actions(keys, found, history)},
+        pages={
+            "": lambda **more: template("desk_round.html").render(**text, next=next_one, **more),
+            **({"card": lambda **_: render_card(card)} if card else {}),
+        },
+    )
+
+
+def _line(found: Standing) -> str:
+    """Say how a round stands, and whom it waits for."""
+    here, late = found.open, f"; late: {listed(found.late)}" if found.late else ""
+    how = f"All exchanges have ended{late}"
+    if found.unsigned:
+        how = f"Not signed by {listed(found.unsigned)}"
+    elif here is not None:
+        came = listed(each for each in found.receipts(here) if each not in found.out)
+        how = f"Exchange {here.number} of {len(found.exchanges)}: {here.message} of {came} in"
+        how += f", {found.needed} needed; missing: {listed(found.left)}"
+    return f"{how}. Waits for {listed(found.waits_for)}."
+
+
+def _rows(found: Standing, history: "History") -> Iterator[dict[str, Any]]:
+    """Yield what is known of each party."""
+    from cobasis.analyst_side.session import work_folder
+
+    work, model = work_folder(found.path), history.outcome and history.outcome.model_sha256
+    for party in found.agreement.parties:
+        row: dict[str, Any] = {"name": party, "files": [], "audits": []}
+        for each in found.exchanges:
+            path, kept = work.sealed(party, each), history.files.get((each.message, party))
+            size = f", {path.stat().st_size:,} bytes" if path.is_file() else ""
+            row["files"].append(f"{message_in_words(found, each, party)}{size}")
+            if kept and kept.audit:
+                row["audits"].append(f"{each.message}: {kept.audit.verdict}")
+        word = history.words.get((party, model or ""))
+        yield {**row, "word": word.said() if word else "none"}
+
+
+def _actions(keys: Home, found: Standing, history: "History") -> "Iterator[Action]":
+    """Yield what the analyst can do with a round."""
+    from cobasis.cli.desk import Action, Ask
+
+    if found.role != "analyst":
+        return
+    agreement, file, away = found.agreement, (f"./{found.path.name}",), history.without
+    named, who = (agreement.round_id,), ("--home", str(keys.home), "--as", found.name)
+    inbox = "inbox" if found.path.with_name("inbox").is_dir() else ""
+    if found.name in found.unsigned:
+        terms = tuple(terms_of(agreement, keys.who(agreement)))
+        yield Action(sign, file, (), named, (*who, "--yes"), terms)
+    yield Action(
+        receive,
+        file,
+        (Ask("files", "File or folder; empty: what lies beside", value=inbox),),
+        named,
+        who,
+    )
+    if not found.unsigned:
+        stay = tuple(each for each in agreement.parties if each not in history.removed)
+        asks = (
+            Ask("--without", "Go on without", "several", stay),
+            Ask("--with", "Take in again", "several", away),
+            Ask("--model", "Family, else as agreed", "choice", agreement.allowed_models),
+        )
+        asked = tuple(each for each in asks if each.values)
+        yield Action(run, file, asked, named, (*who, "--yes"))
+        who_leaves = Ask("typed", "Who leaves, by name", "typed", stay)
+        target = Ask("--realign", "Also make a new target", "check")
+        yield Action(remove, file, (who_leaves, target), stay, who)
+        early = Ask("--early", "Before the agreed time", "check")
+        key = Ask("--with-key", "The analyst's key, too: nothing can be opened then", "check")
+        yield Action(forget, file, (early, key), named, (*who, "--yes"))
+    yield Action(verify, file)

@@ -1,0 +1,122 @@
+"""A round on disk whose analyst's key is locked as people's are, and the page about it."""
+
+import re
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import anyio
+import httpx
+import pyrage
+
+from cli.round_by_commands import Typed
+from cobasis.cli.desk import Desk
+from cobasis.keys import identity
+
+PORT, PASSPHRASE = 8000, "correct horse"
+OWN = f"http://127.0.0.1:{PORT}"
+
+
+def made(root, patch, *, more=""):
+    """Make a round that everybody signed, with uploads in the inbox that nobody has received."""
+    root.mkdir()
+    typed = Typed(root, patch)
+    typed.sealed(more=more)
+    typed.send()
+    for path in root.glob("icu.*.1-upload"):
+        path.unlink()
+    really_lock(root / "home-lab" / "keys" / "lab.key", patch)
+    return typed
+
+
+def really_lock(path, patch):
+    """Lock a key of the tests' quick kind as people's are: processes of their own read it."""
+    kept = identity.load_identity(path, passphrase=PASSPHRASE)
+    path.unlink()
+    with patch.context() as real:
+        real.setattr(identity, "pyrage", pyrage)
+        identity.save_identity(kept, path, passphrase=PASSPHRASE)
+
+
+class Browser:
+    """Asks an application without a socket, keeps cookies, and runs no script."""
+
+    def __init__(self, app):
+        carrier = httpx.ASGITransport(app)
+        self.client = httpx.AsyncClient(transport=carrier, base_url=OWN, follow_redirects=True)
+        self.cookies = self.client.cookies
+
+    def __call__(self, method, path, **told):
+        return anyio.run(lambda: self.client.request(method, path, **told))
+
+    def get(self, path, **told):
+        return self("GET", path, **told)
+
+    def post(self, path, **told):
+        return self("POST", path, **told)
+
+
+class Visit:
+    """The page as a command shows it, and a browser without scripts that looks at it."""
+
+    def __init__(self, typed, patch, *, words="page .", by="lab"):
+        desks = []
+        patch.setattr(Desk, "open", lambda desk, **_: desks.append(desk))
+        typed(words, by=by)
+        [self.desk] = desks
+        self.desk.called(PORT)
+        self.browser = Browser(self.desk)
+
+    def enter(self, token=None):
+        told = {"token": self.desk.token if token is None else token}
+        return self.browser.post("/token", data=told, headers={"origin": OWN})
+
+    def inside(self):
+        """Come in; return the address of what is shown then."""
+        answer = self.enter()
+        assert answer.status_code == 200, answer.text
+        self.at = str(answer.url).removeprefix(OWN).rstrip("/")
+        return self
+
+    def get(self, path=""):
+        return self.browser.get(f"{self.at}/{path}")
+
+    def form(self, path, **told):
+        """What is sent by the form on a page, with what somebody fills in."""
+        text = self.get(path).text
+        secret = dict(re.findall(r'name="(code|stands)" value="([^"]*)"', text))
+        typed = re.search(r'for="typed">[^:]*: ([^ <]+)', text)
+        name = {"typed": typed[1], "passphrase": PASSPHRASE} if typed else {}
+        return {**secret, **name, **told}
+
+    def send(self, path, *, origin=OWN, headers=None, **told):
+        given = {"origin": origin} if origin else {}
+        form = self.form(path, **told)
+        return self.browser.post(
+            f"{self.at}/{path}", data=form, headers={**given, **(headers or {})}
+        )
+
+    def do(self, path, **told):
+        """Press a button, and wait for what the command says at its end."""
+        answer = self.send(path, **told)
+        assert answer.status_code == 200, answer.text
+        return self.ended()
+
+    def ended(self):
+        [job] = self.desk._jobs.values()
+        until = time.monotonic() + 120
+        while job.code is None and time.monotonic() < until:
+            time.sleep(0.05)
+        return job
+
+
+def as_it_is(folder):
+    """All files of the analyst's work, with what is in them."""
+    paths = [path for path in Path(folder).rglob("*") if path.is_file() and path.name != "lock"]
+    return {path: path.read_bytes() for path in paths}
+
+
+def at_work(words, *lines):
+    """A command that is at work and has come to the third of ten."""
+    step = ["training <b>", "3", "10"]
+    return SimpleNamespace(command=words[0], code=None, step=step, lines=lines)

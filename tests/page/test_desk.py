@@ -1,0 +1,200 @@
+"""Who may see the page and press its buttons, and what is answered to all others."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cobasis.cli import desk
+from page.rounds import OWN, PASSPHRASE, Visit, as_it_is, at_work
+
+NO_STYLE = "default-src 'none'; style-src 'self'; script-src 'self'"
+
+
+def test_the_token_is_taken_once_and_the_cookie_is_strict_and_of_one_path(visit):
+    assert "Waits for" not in visit.browser.get("/").text
+    answer = visit.browser.post(
+        "/token", data={"token": visit.desk.token}, headers={"origin": OWN}, follow_redirects=False
+    )
+    place, [cookie] = answer.headers["location"], answer.headers.get_list("set-cookie")
+    assert answer.status_code == 303
+    assert len(place.strip("/")) >= 22
+    assert cookie.lower().endswith(f"; httponly; path={place}; samesite=strict".lower())
+    assert "Round icu" in visit.browser.get(place).text
+
+
+def test_a_token_that_comes_twice_ends_what_it_began(inside):
+    assert inside.enter().status_code == 403
+    assert inside.get().status_code == 403
+    assert inside.enter().status_code == 403
+
+
+@pytest.mark.parametrize("token", ["", "x", "\udcff"])
+def test_another_token_is_not_taken_and_the_right_one_is_afterwards(visit, token):
+    said = token.encode("utf-8", "surrogateescape")
+    for _ in range(3):
+        answer = visit.browser.post("/token", content=b"token=" + said, headers={"origin": OWN})
+        assert answer.status_code == 403
+        assert visit.desk._at not in answer.text
+    assert visit.enter().status_code == 200
+
+
+def test_after_ten_minutes_the_token_is_not_taken_and_who_came_before_stays(visit, monkeypatch):
+    now = desk.time.monotonic()
+    monkeypatch.setattr(desk.time, "monotonic", lambda: now + 601)
+    assert visit.enter().status_code == 403
+    monkeypatch.undo()
+    visit.inside()
+    assert visit.get().status_code == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example:8000", "127.0.0.1", "127.0.0.1:9000", "[::1]:8000"])
+def test_another_host_gets_nothing_even_with_the_cookie(inside, host):
+    answer = inside.browser.get(f"{inside.at}/icu", headers={"host": host})
+    assert (answer.status_code, "north" in answer.text) == (421, False)
+
+
+def test_without_the_cookie_nothing_is_told_not_even_whether_a_round_is_there(inside):
+    inside.browser.cookies.clear()
+    answers = [inside.get(path) for path in ("", "icu", "icu/run", "nobody")]
+    assert {answer.status_code for answer in answers} == {403}
+    assert len({answer.text for answer in answers}) == 1
+    inside.browser.cookies.set("cobasis", "0" * 43)
+    assert inside.get("icu").status_code == 403
+    for path in ("/", "/icu", "/nobody/icu"):
+        text = inside.browser.get(path).text
+        assert inside.at not in text
+        assert "north" not in text
+
+
+def test_every_answer_forbids_to_keep_frame_or_sniff_it(inside):
+    answers = [inside.get(path) for path in ("", "icu", "icu/run", "nobody")]
+    answers += [inside.browser.get(path) for path in ("/", "/desk.css", "/desk.js", "/nobody")]
+    answers += [inside.browser.get("/", headers={"host": "evil"}), inside.enter("x")]
+    for answer in answers:
+        policy = answer.headers["content-security-policy"]
+        assert policy.startswith(NO_STYLE), answer.url
+        assert "frame-ancestors 'none'; base-uri 'none'" in policy
+        assert "form-action 'self'" in policy
+        assert answer.headers["cache-control"] == "no-store"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "same-origin"
+        assert "//" not in answer.text.replace("<!doctype", "").replace(OWN, "")
+
+
+def began(inside):
+    return bool(inside.desk._jobs)
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:9000", "null", None])
+def test_a_form_of_another_page_does_nothing(inside, origin):
+    assert inside.send("icu/receive", origin=origin).status_code == 403
+    site = {"sec-fetch-site": "same-site"}
+    assert inside.send("icu/receive", headers=site).status_code == 403
+    assert not began(inside)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"code": ""}, "of an earlier page"),
+        ({"code": "0" * 43}, "of an earlier page"),
+        ({"stands": "0" * 64}, "has changed since"),
+        ({"typed": "icu"}, "as it is written here"),
+        ({"typed": ""}, "as it is written here"),
+        ({"passphrase": ""}, "Type the passphrase"),
+    ],
+)
+def test_a_form_without_its_code_name_or_passphrase_does_nothing(inside, wrong, said):
+    answer = inside.send("icu/receive", **wrong)
+    assert answer.status_code == 409
+    assert said in answer.text
+    assert PASSPHRASE not in answer.text
+    assert not began(inside)
+
+
+def test_a_form_that_is_too_long_is_not_read_to_its_end(inside):
+    assert inside.send("icu/receive", files="x" * 2**16).status_code == 413
+    assert not began(inside)
+
+
+def test_a_form_is_of_the_round_as_it_was_shown(inside):
+    form = inside.form("icu/run")
+    transcript = Path("icu.round/transcript.jsonl")
+    lines = transcript.read_bytes().splitlines(keepends=True)
+    transcript.write_bytes(b"".join(lines[:-1]))  # as it was a step before
+    answer = inside.browser.post(f"{inside.at}/icu/run", data=form, headers={"origin": OWN})
+    assert "has changed since" in answer.text
+    assert not began(inside)
+
+
+def test_a_wrong_passphrase_is_the_commands_error_and_stands_nowhere(inside, monkeypatch):
+    begun, wrong, before = [], "a wrong one", as_it_is("icu.round")
+
+    class Watched(desk.Popen):
+        def __init__(self, line, **more):
+            begun.append((line, more))
+            super().__init__(line, **more)
+
+    monkeypatch.setattr(desk, "Popen", Watched)
+    job = inside.do("icu/receive", passphrase=wrong)
+    [(line, more)] = begun
+    assert wrong not in json.dumps([line, more["env"], list(job.lines)])
+    assert job.code == 2
+    assert "PassphraseError" in inside.get("icu/receive").text
+    assert wrong not in inside.get("icu/receive").text
+    assert as_it_is("icu.round") == before
+
+
+def test_what_is_typed_into_a_form_is_no_option_and_no_other_value_than_is_offered(inside):
+    action = inside.desk._topics()["icu"]().actions
+    line = action["receive"].line({"files": ["--passphrase-file=/etc/shadow"]})
+    assert line[line.index("--") :] == ["--", "./icu.toml", "--passphrase-file=/etc/shadow"]
+    line = action["run"].line({"--without": ["north", "x --yes"], "--model": ["svm"]})
+    assert [each for each in line if "=" in each] == ["--without=north"]
+    assert action["remove"].line({"typed": ["nobody"]})[-1] == "./icu.toml"
+
+
+def test_code_that_somebody_put_into_the_folder_does_not_run(inside):
+    for name in ("numpy", "typer", "cobasis"):
+        Path(f"{name}.py").write_text("open('ran', 'w')\nraise SystemExit(9)\n")
+    job = inside.do("icu/verify")
+    assert job.code == 0, job.lines
+    assert not Path("ran").exists()
+
+
+def test_one_command_works_in_a_round_at_a_time(inside, monkeypatch):
+    monkeypatch.setattr(desk, "Job", lambda words, **_: at_work(words))
+    inside.browser.client.follow_redirects = False
+    form = inside.form("icu/verify")
+    for status in (303, 409):
+        answer = inside.browser.post(f"{inside.at}/icu/verify", data=form, headers={"origin": OWN})
+        assert answer.status_code == status
+
+
+def test_the_page_is_one_of_a_folder_and_needs_the_servers_packages(typed, monkeypatch):
+    assert "is no folder" in typed("page nowhere", by="lab", code=2).stderr
+    monkeypatch.setitem(__import__("sys").modules, "cobasis.cli.desk", None)
+    assert "pip install 'cobasis[serve]'" in typed("page .", by="lab", code=2).stderr
+
+
+def test_the_address_is_printed_with_the_token_behind_its_fragment(typed, monkeypatch):
+    opened = []
+    monkeypatch.setattr(desk.webbrowser, "open", opened.append)
+    monkeypatch.setattr(desk.uvicorn.Server, "run", lambda _, sockets: opened.append(sockets))
+    monkeypatch.setenv("DISPLAY", ":0")
+    said = typed("page .", by="lab").stderr
+    address, _ = opened
+    assert address in said
+    host, _, token = address.partition("/#")
+    assert host.startswith("http://127.0.0.1:")
+    assert len(token) >= 43
+    monkeypatch.delenv("DISPLAY")
+    typed("page .", by="lab")
+    assert len(opened) == 3
+
+
+def test_a_partys_page_has_no_buttons(typed, monkeypatch):
+    visit = Visit(typed, monkeypatch, words="page .", by="north").inside()
+    assert 'class="buttons"' not in visit.get("icu").text
+    assert visit.get("icu/run").status_code == 404

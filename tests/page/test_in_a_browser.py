@@ -1,0 +1,159 @@
+"""The page in Debian's chromium: keyboard alone, narrow screens, and axe's rules."""
+
+import shutil
+import socket
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+import uvicorn
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect, sync_playwright
+
+from page.rounds import PASSPHRASE, Visit
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium here: apt-get install chromium"),
+]
+RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
+
+
+@contextmanager
+def served(desk):
+    """Answer on a port of this machine, as `Desk.open` does."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = desk.called(listener.getsockname()[1])
+        config = uvicorn.Config(desk, ws="none", lifespan="off", log_config=None)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=lambda: server.run(sockets=[listener]))
+        thread.start()
+        try:
+            yield f"{address}/#{desk.token}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as play:
+        made = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+def flaws(page):
+    """What axe finds, what lies outside a narrow screen, and what a policy had to stop."""
+    found = Axe().run(page, options={"runOnly": list(RULES)}).response["violations"]
+    told = [f"{each['id']}: {node['html']}" for each in found for node in each["nodes"]]
+    for width in (1280, 400, 320):
+        page.set_viewport_size({"width": width, "height": 900})
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        told += [f"{wide} > {width} at {page.url}"] if wide > width else []
+    return told
+
+
+def enter(page):
+    """Follow what has the focus, or send its form."""
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+
+def tab_to(page, text):
+    """Go on with the tabulator until something of that name has the focus."""
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        here = page.evaluate(
+            "(e => (e.labels?.[0] ?? e).innerText || e.getAttribute('aria-label'))"
+            "(document.activeElement)"
+        )
+        if here and here.startswith(text):
+            return
+    pytest.fail(f"the keyboard does not reach '{text}'")
+
+
+def test_a_round_is_run_by_the_keyboard_alone_and_every_page_passes_axe(
+    typed, monkeypatch, browser
+):
+    said, visit = [], Visit(typed, monkeypatch)
+    with served(visit.desk) as address, browser.new_context() as context:
+        page = context.new_page()
+        page.on("console", lambda each: said.append(each.text))
+        page.goto(address)
+        expect(page.get_by_role("heading", name="Rounds")).to_be_visible()
+        assert visit.desk.token not in page.url
+        assert context.cookies()[0]["sameSite"] == "Strict"
+        assert page.evaluate("document.cookie") == ""
+        assert flaws(page) == []
+        tab_to(page, "Round icu")
+        enter(page)
+        assert flaws(page) == []
+        for word in ("Receive", "Run"):
+            tab_to(page, word)
+            enter(page)
+            name = page.get_by_role("heading", level=1).inner_text().rpartition(" ")[2]
+            tab_to(page, "Type the name")
+            page.keyboard.type(name)
+            tab_to(page, "Passphrase")
+            page.keyboard.type(PASSPHRASE)
+            assert flaws(page) == []
+            enter(page)
+            expect(page.get_by_role("status")).to_be_visible()
+            assert flaws(page) == []
+            done = page.get_by_role("heading", name=f"cobasis {word.lower()}: done")
+            expect(done).to_be_visible(timeout=60_000)
+            assert page.evaluate("document.activeElement.tagName") == "MAIN"
+            assert flaws(page) == []
+            with page.expect_navigation():
+                page.get_by_role("navigation").get_by_text("Round").click()
+            assert flaws(page) == []
+        expect(page.get_by_role("img")).to_be_visible()
+        with page.expect_navigation():
+            page.get_by_text("Model card").click()
+        assert flaws(page) == []
+        assert page.context.pages == [page]
+    assert said == []
+
+
+def test_without_scripts_the_token_is_pasted_and_a_command_is_followed_by_reloading(
+    typed, monkeypatch, browser
+):
+    visit = Visit(typed, monkeypatch)
+    with served(visit.desk) as address, browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(address)
+        page.get_by_label("Token").fill(visit.desk.token)
+        page.get_by_role("button").click()
+        page.get_by_role("link", name="Round icu").click()
+        page.get_by_role("link", name="Verify").click()
+        page.get_by_role("button", name="Verify").click()
+        until = time.monotonic() + 60
+        while "done" not in page.content() and time.monotonic() < until:
+            page.reload()
+        expect(page.get_by_role("heading", name="cobasis verify: done")).to_be_visible()
+
+
+def test_a_hostile_page_in_the_same_browser_reads_and_does_nothing(typed, monkeypatch, browser):
+    visit = Visit(typed, monkeypatch)
+    with served(visit.desk) as address, browser.new_context() as context:
+        page = context.new_page()
+        page.goto(address)
+        expect(page.get_by_role("heading", name="Rounds")).to_be_visible()
+        place, statuses = page.url, []
+        evil = context.new_page()
+        evil.on("response", lambda each: statuses.append(each.status))
+        evil.route("http://evil.example/", lambda route: route.fulfill(
+            content_type="text/html",
+            body=f'<form method="post" action="{place}icu/verify"></form>'
+                 f'<iframe src="{place}"></iframe>',
+        ))  # fmt: skip
+        evil.goto("http://evil.example/")
+        read = f"fetch('{place}', {{credentials: 'include'}}).then(() => 'read', () => 'kept')"
+        assert evil.evaluate(read) == "kept"
+        evil.evaluate("document.forms[0].submit()")
+        expect(evil.get_by_role("alert")).to_have_text("Another page has sent this form.")
+        assert set(statuses) <= {200, 403}
+    assert visit.desk._jobs == {}
