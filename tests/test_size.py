@@ -37,12 +37,12 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "report": (1_010, 810, 6),
     "statistics": (1_010, 750, 5),
     "tables": (980, 760, 4),
-    "transport": (1_840, 1_370, 10),
+    "transport": (1_860, 1_380, 10),
     "vault": (1_040, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 38_680,
-    "experiments and benchmarks": 12_230,
+    "tests": 38_690,
+    "experiments and benchmarks": 12_220,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first

@@ -1,5 +1,6 @@
 """The command that serves, as a process: whose key, which certificate, and how it ends."""
 
+import asyncio
 import errno
 import shutil
 import signal
@@ -10,6 +11,7 @@ import sys
 import time
 from asyncio.selector_events import BaseSelectorEventLoop
 from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -92,6 +94,19 @@ def test_a_crowd_waits_outside_and_lines_that_stall_keep_nobody_out(fresh, monke
     monkeypatch.setattr(web, "_SECOND", 0.1)
     with fresh.serving(), stalled(fresh, 20):
         assert asked(fresh, timeout=20)  # behind ten turns of two
+
+
+@pytest.mark.parametrize(("comes", "seconds"), [(0, 1), (2**16 - 1, 1), (2**16, 5)])
+def test_a_line_keeps_its_place_while_much_comes_but_not_for_long(monkeypatch, comes, seconds):
+    line, waits = SimpleNamespace(n_bytes=0), []
+
+    async def wait(_, *, timeout):  # noqa: ASYNC109 -- as asyncio has it
+        waits.append(timeout)
+        line.n_bytes += comes
+
+    monkeypatch.setattr(web.asyncio, "wait", wait)
+    asyncio.run(web._hold(line, SimpleNamespace(done=lambda: False)))
+    assert waits == [1.0] * seconds
 
 
 def test_the_web_half_takes_lines_in_again_once_it_can(fresh, monkeypatch):

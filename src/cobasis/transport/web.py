@@ -11,17 +11,23 @@ from contextlib import suppress
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-_PLACES, _SECOND, _QUEUE = 64, 1.0, 2048
-"""So many lines are new at a time: until they end, or for a second, so that those which stall keep
-nobody out. So many wait outside; whoever comes then tries again."""
+_PLACES, _SECOND, _SECONDS, _LEAST, _QUEUE = 64, 1.0, 5, 2**16, 2048
+"""So many lines are new at a time: until they end, bring less than so many bytes in a second, or
+are so many seconds old, so that those which stall or have much to bring keep nobody out. So many
+wait outside; whoever comes then tries again."""
 
 
 class _Line(H11Protocol):
-    """A line that tells when it has ended."""
+    """A line that tells how much has come, and when it has ended."""
 
     def __init__(self, server: uvicorn.Server) -> None:
         super().__init__(server.config, server.server_state, server.lifespan.state)
-        self.ended = asyncio.Event()
+        self.ended, self.n_bytes = asyncio.Event(), 0
+
+    def data_received(self, data: bytes) -> None:
+        """Count what comes."""
+        self.n_bytes += len(data)
+        super().data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell whoever waits for it."""
@@ -59,21 +65,30 @@ class WebServer(uvicorn.Server):
         while True:
             await places.acquire()
             try:
-                line, _ = await asyncio.get_running_loop().sock_accept(listening)
+                sock, _ = await asyncio.get_running_loop().sock_accept(listening)
             except OSError:  # as where no more files can be opened
                 places.release()
                 await asyncio.sleep(_SECOND)
                 continue
-            task = asyncio.create_task(self._answer_on(line))
+            line = _Line(self)
+            task = asyncio.create_task(self._answer_on(line, sock))
             held.add(task)  # asyncio itself may forget it
             task.add_done_callback(held.discard)
-            new = asyncio.create_task(asyncio.wait([task], timeout=_SECOND))
+            new = asyncio.create_task(_hold(line, task))
             new.add_done_callback(lambda _: places.release())
 
-    async def _answer_on(self, sock: socket.socket) -> None:
+    async def _answer_on(self, line: _Line, sock: socket.socket) -> None:
         """Answer on one line until it ends."""
-        line = _Line(self)
         with suppress(OSError):  # nobody of ours, or gone
             loop = asyncio.get_running_loop()
             await loop.connect_accepted_socket(lambda: line, sock, ssl=self.config.ssl)
             await line.ended.wait()
+
+
+async def _hold(line: _Line, task: asyncio.Task[None]) -> None:
+    """Wait for as long as a line is new."""
+    for _ in range(_SECONDS):
+        before = line.n_bytes
+        await asyncio.wait([task], timeout=_SECOND)
+        if task.done() or line.n_bytes - before < _LEAST:
+            return
