@@ -24,6 +24,7 @@ SENTENCES = {
     *("project", "image", "digest", "anchor_recipe", "make_aligner", "read_image", "row_block"),
     *("label_block", "code", "record", "statement", "write", "names"),
     *("model_validate_json", "model_copy"),  # pydantic's own
+    "effects",  # as of coefficients
 }
 """Methods whose docstring is one sentence."""
 

@@ -6,7 +6,7 @@ labels (order, blocks, noise, seals) need not know how many columns they have.
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,10 @@ Records = npt.NDArray[Any]
 Column = Annotated[str, Field(max_length=200)]
 Time = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Errors = Literal["model", "robust", "party"]
+EffectName = Literal["weighting", "matching", "doubly_robust", "dml"]
 
 VALUE = "value"
-ROLES = ("time", "event", "entry", "stratum", "exposure", "weight")
+ROLES = ("time", "event", "entry", "stratum", "exposure", "weight", "treatment")
 """Of the columns beside the label, in the order in which they travel."""
 
 MOST_HORIZONS = 50
@@ -58,6 +59,14 @@ class Outcome(BaseModel):
         Standard errors by the model, by the sandwich of rows, or by that of whole parties.
     compare_parties : bool
         Whether everybody also gets each party's own estimates, and how far they agree.
+    treatment : str
+        Effect: the column that is 1 where a row was treated, 0 where it was not.
+    estimators : tuple of {"weighting", "matching", "doubly_robust", "dml"}
+        Effect: how it is estimated; whatever is named is told.
+    trim : float
+        Effect: rows whose propensity is nearer to 0 or to 1 are left out.
+    caliper : float
+        Effect: how far a match may be, in standard deviations of the propensity's logit.
 
     Notes
     -----
@@ -79,6 +88,10 @@ class Outcome(BaseModel):
     strata_by_party: bool = False
     errors: Errors = "model"
     compare_parties: bool = False
+    treatment: Column = ""
+    estimators: Annotated[tuple[EffectName, ...], Field(min_length=1)] = get_args(EffectName)
+    trim: Annotated[float, Field(ge=0, lt=0.5)] = 0.01
+    caliper: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 0.2
 
     @property
     def columns(self) -> Mapping[str, str]:
@@ -121,8 +134,8 @@ def check_records(labels: Records, *, task: str, party: str) -> Records:
     columns = [labels[name] for name in labels.dtype.names or (...,)]
     refused = {"a cell that is empty or infinite": ~np.isfinite(columns).all(axis=0)}
     value, entry = columns[0], part_of(labels, "entry")
-    time = value if task == "survival" else part_of(labels, "time")
-    if time is not None:
+    time = value if task in {"survival", "effect"} else part_of(labels, "time")
+    if part_of(labels, "event") is not None and time is not None:
         refused |= {
             "a time that is not above 0": ~(time > 0),
             "an event that is neither 0 nor 1": ~np.isin(labels["event"], (0, 1)),
@@ -138,6 +151,8 @@ def check_records(labels: Records, *, task: str, party: str) -> Records:
         refused |= {"a stratum that is no whole number": stratum % 1 != 0}
     if (exposure := part_of(labels, "exposure")) is not None:
         refused |= {"an exposure that is not above 0": ~(exposure > 0)}
+    if (treatment := part_of(labels, "treatment")) is not None:
+        refused |= {"a treatment that is neither 0 nor 1": ~np.isin(treatment, (0, 1))}
     if (weight := part_of(labels, "weight")) is not None:
         refused |= {"a weight below 0": weight < 0}
     problems = [what for what, rows in refused.items() if rows.any()]

@@ -10,15 +10,18 @@ from typing import Any, Literal, TypeAlias
 
 from cobasis.errors import MissingExtraError
 
-Task = Literal["classification", "regression", "count", "survival", "representation", "table"]
+Task = Literal[
+    "classification", "regression", "count", "survival", "effect", "representation", "table"
+]
 MODELLESS: frozenset[Task] = frozenset({"representation", "table"})
 """Tasks that train nothing."""
 
-OF_NUMBERS: frozenset[Task] = frozenset({"regression", "count", "survival"})
+OF_NUMBERS: frozenset[Task] = frozenset({"regression", "count", "survival", "effect"})
 """Tasks whose labels are numbers."""
 
-RegressionName = Literal["ols", "logit", "firth", "poisson", "negative_binomial", "cox"]
-"""Models whose coefficients come back with their errors; no penalty, every column."""
+RegressionName = Literal["ols", "logit", "firth", "poisson", "negative_binomial", "cox", "effect"]
+"""Models whose coefficients come back with their errors; no penalty, every column. That of an
+effect gives the propensity of treatment."""
 
 LOGARITHMIC: frozenset[RegressionName] = frozenset({"poisson", "negative_binomial", "cox"})
 """Those that add up to the log of a rate, or of a hazard."""

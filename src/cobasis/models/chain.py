@@ -150,13 +150,17 @@ class Chain:
         found = self.outputs(rows)
         if self.head != "prediction":
             return cast("Array", np.argmax(found, axis=1))
-        numbers: Array = np.exp(found[:, 0]) if self.logarithmic else found[:, 0]
-        return numbers
+        return _LINKS[self.link](found[:, 0])
 
     @property
-    def logarithmic(self) -> bool:
-        """Whether the last layer gives the log of a rate, or of a hazard beside that at 0."""
-        return self.fit is not None and self.fit.model in LOGARITHMIC
+    def link(self) -> Literal["", "Exp", "Sigmoid"]:
+        """What makes a number of the last layer's: of a log rate, or of the log-odds of treatment.
+
+        The log of a hazard is that beside a row of zeros.
+        """
+        if self.fit is None or self.fit.model not in {*LOGARITHMIC, "effect"}:
+            return ""
+        return "Sigmoid" if self.fit.model == "effect" else "Exp"
 
     def survival(self, rows: Matrix) -> Matrix:
         """Return the share without event at each agreed horizon: of shape (n_rows, n_horizons)."""
@@ -262,6 +266,11 @@ _FUNCTIONS: Mapping[Function, Callable[[Matrix], Matrix]] = {
     # 1 / (1 + exp(-x)), which would overflow, to 1e-16
     "Sigmoid": lambda rows: 0.5 + 0.5 * np.tanh(0.5 * rows),
     "Cos": np.cos,
+}
+_LINKS: Mapping[str, Callable[[Matrix], Matrix]] = {
+    "": np.positive,
+    "Exp": np.exp,
+    "Sigmoid": _FUNCTIONS["Sigmoid"],
 }
 
 

@@ -54,6 +54,7 @@ DEFAULT_MODELS: "Mapping[Task, ModelName]" = {
     "regression": "ridge",
     "count": "poisson",
     "survival": "cox",
+    "effect": "effect",
     "representation": "logistic",
 }
 """The family that is used where none is named."""
@@ -115,6 +116,7 @@ FAMILIES: dict[ModelName, Family] = {
     "poisson": Family(tasks=("count",), tabular=True),
     "negative_binomial": Family(tasks=("count",), tabular=True),
     "cox": Family(tasks=("survival",), tabular=True),
+    "effect": Family(tasks=("effect",), tabular=True),
 }
 
 

@@ -265,7 +265,7 @@ def _write_outputs(sheet: _Sheet, model: Chain, *, last: str, refused: str) -> E
     bad = sheet.put("Cast", refused, to=_BOOL)
     nan, along = sheet.weight(np.nan), sheet.weight([1])
     if model.task == "regression":
-        last = sheet.put("Exp", last) if model.logarithmic else last
+        last = sheet.put(model.link, last) if model.link else last
         sheet.put("Where", bad, nan, sheet.put("Squeeze", last, along), gives=_PREDICTION)
         return {_PREDICTION: (sheet.element, [])}
     scores = sheet.put("Softmax", last, axis=1) if model.likely else last

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from cobasis.features.outcome import Errors
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import RegressionName
+from cobasis.models.effects import EffectFit
 
 Array = npt.NDArray[Any]
 
@@ -32,6 +33,7 @@ _FIGURES: Mapping[str, type] = {
     "null_log_likelihood": float,
 }
 _TABLES = ("covariance", "dependent", "hazards", "party_weights", "party_covariances")
+_OF_EFFECTS = "effects."
 
 
 Estimates: TypeAlias = tuple[Matrix, Matrix]
@@ -70,11 +72,13 @@ class RegressionFit(Figures):
     # Breslow's cumulative hazard at the horizons, of a row whose encoded columns are zero
     hazards: Matrix = field(default_factory=_no_numbers, repr=False)
     parties: Mapping[str, Estimates] = field(default_factory=dict, repr=False)
+    effects: EffectFit | None = field(default=None, repr=False)  # of "effect" alone
 
     def told(self) -> dict[str, Any]:
         """Return what is no table, as JSON has it."""
         figures = {name: kind(getattr(self, name)) for name, kind in _FIGURES.items()}
-        return {**figures, "parties": [*self.parties], "left_out": [*self.left_out]}
+        effects = {} if self.effects is None else {"effects": self.effects.told()}
+        return {**figures, "parties": [*self.parties], "left_out": [*self.left_out], **effects}
 
     def tables(self) -> Iterator[tuple[str, Array]]:
         """Yield every table that has numbers, but the weights, which the model has."""
@@ -85,10 +89,17 @@ class RegressionFit(Figures):
             tables |= {"party_weights": np.array([weights for weights, _ in own])}
             tables |= {"party_covariances": np.vstack([covariance for _, covariance in own])}
         yield from ((name, table) for name, table in tables.items() if table.size)
+        effects = {} if self.effects is None else self.effects.tables()
+        yield from ((f"{_OF_EFFECTS}{name}", table) for name, table in effects.items())
 
     @classmethod
     def of(cls, told: Mapping[str, Any], *, weights: Matrix, tables: Mapping[str, Array]) -> Self:
         """Read what `told` and `tables` gave; ValueError where it is something else."""
+        told, tables, effects = dict(told), dict(tables), None
+        if isinstance(words := told.pop("effects", None), dict):
+            theirs = [name for name in tables if name.startswith(_OF_EFFECTS)]
+            found: Any = {name.removeprefix(_OF_EFFECTS): tables.pop(name) for name in theirs}
+            effects = EffectFit(**words, **found)
         figures = {name: told.get(name) for name in _FIGURES}
         names = [told.get("parties"), told.get("left_out")]
         whole = {*told} == {*figures, "parties", "left_out"} and not {*tables} - {*_TABLES}
@@ -107,7 +118,9 @@ class RegressionFit(Figures):
         given: Any = {name: tables[name] for name in _TABLES[:3] if name in tables}
         paired = dict(zip(parties, zip(own, spreads, strict=True), strict=True))
         words = cast("Any", figures)
-        made = cls(**words, left_out=left_out, weights=weights, parties=paired, **given)
+        made = cls(
+            **words, left_out=left_out, weights=weights, parties=paired, effects=effects, **given
+        )
         made.check()
         return made
 
@@ -119,7 +132,9 @@ class RegressionFit(Figures):
         fits = fits and all(weights.shape == (size,) for weights, _ in self.parties.values())
         fits = fits and (not self.dependent.size or self.dependent.shape[0] == size)
         named = self.model in get_args(RegressionName) and self.errors in get_args(Errors)
-        if not fits or not named or min(self.n_rows, self.n_events, self.free) < 0:
+        whole = (self.effects is None) == (self.model != "effect" or bool(self.dependent.size))
+        whole = whole and (self.effects is None or len(self.effects.spread) == size - 1)
+        if not fits or not named or not whole or min(self.n_rows, self.n_events, self.free) < 0:
             raise ValueError("its fit has tables or words that do not belong together")
         figures = np.array([self.dispersion, self.log_likelihood, self.null_log_likelihood])
         if not all(np.isfinite(each).all() for each in (*tables.values(), self.weights, figures)):

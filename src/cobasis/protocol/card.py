@@ -31,7 +31,9 @@ SCORES = {"rows", "accuracy", "accuracy_low", "accuracy_high", "log_loss", "auc"
 """What a card may say of held-back rows."""
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
-Gives = Literal["probabilities", "scores", "numbers", "coefficients", "aligned rows", "table"]
+Gives = Literal[
+    "probabilities", "scores", "numbers", "coefficients", "effects", "aligned rows", "table"
+]
 
 
 class ModelCard(Strict):
@@ -177,7 +179,7 @@ def _sha256(model: Chain | None) -> str | None:
 def _gives(agreement: Agreement, model: Chain | None) -> Gives:
     """Return what comes out for a row."""
     if agreement.tabular:
-        return "coefficients"
+        return "effects" if agreement.task == "effect" else "coefficients"
     if agreement.task != "classification":
         named: Mapping[Task, Gives] = {"regression": "numbers", "table": "table"}
         return named.get(agreement.task, "aligned rows")
@@ -215,6 +217,10 @@ _GIVES: Mapping[Gives, str] = {
     "together. They describe these rows, and prove no cause. Which columns are in it, and in which "
     "form, was agreed before anybody saw a figure. All encoded columns left: one party that helps "
     "the analyst shows every row of all others.",
+    "effects": "Its effects and errors are those of all rows together. They are a treatment's only "
+    "if no cause of both treatment and outcome is missing from the columns, which no figure here "
+    "can show. All encoded columns left: one party that helps the analyst shows every row of all "
+    "others.",
     "table": "No model was trained: what comes back is a table of counts, means and histograms. "
     "Means and standard deviations are exact, medians and quartiles are read off the bins.",
     "aligned rows": "No model was trained: what comes back is one common form of the rows.",

@@ -1,16 +1,17 @@
 """A party: proposes directions, makes its one upload, takes what comes back, and predicts."""
 
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.bases import BASES, require_components
-from cobasis.errors import OptionError, StepError, UnknownPartyError
+from cobasis.errors import StepError, UnknownPartyError
 from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Blocks, Matrix, WholeTable
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import Chain
+from cobasis.models.regressions import RegressionFit
 from cobasis.models.trainer import TrainedModel
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
@@ -41,6 +42,7 @@ from cobasis.protocol.secrets import (
     check_public_rows,
 )
 from cobasis.statistics.coefficients import CoefficientTable, table_of
+from cobasis.statistics.effect_table import EffectTable, effects_of
 
 
 class Party:
@@ -110,15 +112,7 @@ class Party:
             )
         secret.check_opens(agreement, party=name)
         own_key = key or PartyKey()
-        if complete_basis and (not own_key.simulated or agreement.dp is not None):
-            raise OptionError(
-                f"complete_basis at party '{name}' would add arbitrary directions to a basis. It "
-                "is for simulations of bases that rows shape, which no [dp] holds for. Leave it "
-                "out."
-            )
-        public = None
-        if public_rows is not None or agreement.public_rows_sha256 is not None:
-            public = check_public_rows(public_rows, agreement, party=name)
+        public = check_public_rows(public_rows, agreement, party=name)
         self.name, self.agreement = name, agreement
         self._tag = secret.anchor_tag(agreement)
         self._anchor = secret.anchor(agreement, public_rows=public)
@@ -296,11 +290,8 @@ class Party:
             chosen = self._chooser.basis(
                 rows, anchor=self._anchor, consensus=consensus, kept=basis, memory=memory
             )
-            noising = None
-            if agreement.dp is not None:
-                noising = noise_for(
-                    rows, agreement.dp, agreement=agreement, basis=chosen, key=key, party=self.name
-                )
+            told: Any = {"agreement": agreement, "basis": chosen, "key": key, "party": self.name}
+            noising = noise_for(rows, agreement.dp, **told) if agreement.dp else None
         about = Upload(
             party=self.name,
             agreement_digest=agreement.digest(),
@@ -337,8 +328,8 @@ class Party:
         **Who sees what.** ``F_i G_i`` is a secret of the whole consortium from here on: it
         projects every party's rows back. **Cost.** None.
         """
-        n_components = self.basis.shape[1]
-        check_return(returned, self.agreement, n_components=n_components, party=self.name)
+        size = self.basis.shape[1]
+        check_return(returned, self.agreement, n_components=size, party=self.name)
         self._return = returned
 
     def coefficients(self, *, level: float = 0.95) -> CoefficientTable:
@@ -359,14 +350,21 @@ class Party:
         -----
         **Who sees what.** Made here, of the party's own change of basis. **Cost.** None.
         """
-        fit = self.model.fit if isinstance(self.model, Chain) else None
-        if fit is None:
-            raise StepError(
-                f"model='{self.agreement.model}' has no coefficients. Agree on one that has: 'ols'."
-            )
-        change = cast("Matrix", self.returned.change_of_basis)
-        turn = self.basis.project(np.eye(self.agreement.n_features)) @ change
+        fit, turn = self._fitted()
         return table_of(fit, turn=turn, features=self.agreement.features, level=level)
+
+    def effects(self, *, level: float = 0.95) -> EffectTable:
+        """Return a treatment's effects and its groups' balance, the same at every party."""
+        fit, turn = self._fitted()
+        return effects_of(fit, turn=turn, features=self.agreement.features, level=level)
+
+    def _fitted(self) -> tuple[RegressionFit, Matrix]:
+        """Return the common fit, and M = F_i G_i, by which it is read."""
+        fit, change = getattr(self.model, "fit", None), self.returned.change_of_basis
+        if fit is None or change is None:
+            told = f"model='{self.agreement.model}' has no coefficients."
+            raise StepError(f"{told} Agree on one that has: 'ols'.")
+        return fit, self.basis.project(np.eye(self.agreement.n_features)) @ change
 
     def transform(self, rows: npt.ArrayLike) -> Matrix:
         """Bring rows into the aligned representation, ``Y_i F_i G_i``.

@@ -11,8 +11,16 @@ from cobasis.models.families import FAMILIES, TABULAR, family
 if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement
 
-_FOR_TASKS = {"event": "survival", "entry": "survival", "stratum": "survival", "exposure": "count"}
-_FOR_TASKS |= {"time": "table"}
+_FOR_TASKS = {
+    "time": ("table",),
+    "event": ("survival", "effect"),
+    "entry": ("survival",),
+    "stratum": ("survival",),
+    "exposure": ("count",),
+    "weight": ("classification", "regression", "count", "survival"),
+    "treatment": ("effect",),
+}
+"""The columns beside a label, and which tasks they are for."""
 _OF_CURVES = {"time", "event", "grid", "horizons", "fewest_leavers"}
 
 
@@ -53,11 +61,13 @@ def outcome_problems(agreement: "Agreement", outcome: Outcome | None) -> Iterato
     if task == "survival" and not given.event:
         yield "task='survival' needs an [outcome] table with event, and time as the label"
     for role, name in given.columns.items():
-        if _FOR_TASKS.get(role, task) != task:
-            yield f"outcome.{role}='{name}' is for task='{_FOR_TASKS[role]}' alone"
+        if task not in _FOR_TASKS[role]:
+            yield f"outcome.{role}='{name}' is for task='{_FOR_TASKS[role][0]}' alone"
     if given.grid or given.fewest_leavers != Outcome().fewest_leavers:
         yield "outcome.grid and outcome.fewest_leavers are for task='table' alone"
-    if task != "survival" and (given.horizons or given.strata_by_party):
+    if task == "effect":
+        yield from _effect_problems(given)
+    elif task != "survival" and (given.horizons or given.strata_by_party):
         yield "outcome.horizons and outcome.strata_by_party are for task='survival' alone"
     if given.horizons and (given.stratum or given.strata_by_party):
         yield "outcome.horizons take one baseline, and with strata each has its own"
@@ -80,6 +90,23 @@ def _curve_problems(agreement: "Agreement", outcome: Outcome) -> Iterator[str]:
             yield f"outcome.{name} do not rise"
     if outcome.horizons and outcome.horizons[-1] > max(outcome.grid, default=0.0):
         yield "outcome.horizons lie beyond the last time of grid, where nothing is counted"
+
+
+def _effect_problems(given: Outcome) -> Iterator[str]:
+    """Yield why a treatment would have no effect, or none that is told rightly."""
+    if not given.treatment:
+        yield "task='effect' needs an [outcome] table with treatment, a column of 0 and 1"
+    if bool(given.event) != bool(given.horizons):
+        yield "outcome.event and outcome.horizons of an effect go together"
+    if given.event and given.estimators != ("weighting",):
+        yield "outcome.event takes estimators=['weighting']: others need every row's whole time"
+    if len({*given.estimators}) < len(given.estimators):
+        yield "outcome.estimators name one twice"
+    if given.strata_by_party or given.compare_parties or given.errors != "model":
+        yield (
+            "outcome.strata_by_party, outcome.errors and outcome.compare_parties have no place in "
+            "task='effect', whose errors are of rows"
+        )
 
 
 def _table_problems(agreement: "Agreement") -> Iterator[str]:

@@ -16,6 +16,7 @@ from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.aligned import AlignedRows
 from cobasis.protocol.messages import Return
+from cobasis.statistics.effects import fit_effects
 from cobasis.statistics.regression import fit_regression
 
 if TYPE_CHECKING:
@@ -29,12 +30,14 @@ def fit_agreed(rows: AlignedRows, agreement: Agreement) -> Chain:
             f"model='{agreement.model}' holds all rows in memory, and {rows.n_rows:,} rows of "
             f"{rows.n_columns} columns are more than is held. Agree on fewer columns."
         )
-    fit = fit_regression(
-        *rows.block(0),
-        model=cast("RegressionName", agreement.model),
-        outcome=agreement.outcome or Outcome(),
-        owners=np.repeat([*rows.sizes], [*rows.sizes.values()]),
-    )
+    outcome = agreement.outcome or Outcome()
+    owners = np.repeat([*rows.sizes], [*rows.sizes.values()])
+    if agreement.task == "effect":
+        seed = int.from_bytes(agreement.digest()[:4])
+        fit = fit_effects(*rows.block(0), outcome=outcome, owners=owners, seed=seed)
+    else:
+        model = cast("RegressionName", agreement.model)
+        fit = fit_regression(*rows.block(0), model=model, outcome=outcome, owners=owners)
     return regression_chain(fit, n_classes=len(agreement.classes))
 
 

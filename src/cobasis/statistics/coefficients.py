@@ -28,6 +28,7 @@ _NAMES: Mapping[RegressionName, tuple[str, str, str]] = {
     "poisson": ("Poisson regression", "rate ratio", ""),
     "negative_binomial": ("Negative binomial regression", "rate ratio", ""),
     "cox": ("Cox regression", "hazard ratio", "events"),
+    "effect": ("Propensity of treatment", "odds ratio", "treated"),
 }
 """What a table is called, what it tells of a column, and what is counted in it besides rows."""
 
@@ -169,8 +170,8 @@ class CoefficientTable(Figures, Readable):
         found = [(*header, "I2") if compared else tuple(header)]
         for each in self.lines:
             interval = each.ratio if ratio else (each.low, each.high)
-            figures = [_figure(one) for one in (each.estimate, each.standard_error, *interval)]
-            figures.append("<.001" if each.p < _LEAST else f"{each.p:.3f}".removeprefix("0"))
+            figures = [figure(one) for one in (each.estimate, each.standard_error, *interval)]
+            figures.append(p_value(each.p))
             if compared:
                 figures.append(f"{100 * each.across.i_squared:.0f} %" if each.across else "")
             found.append((each.name, *figures))
@@ -205,10 +206,15 @@ class CoefficientTable(Figures, Readable):
         return Table(title=self.title, header=header, rows=rows, n_rows=len(rows), notes=self.notes)
 
 
-def _figure(value: float) -> str:
+def figure(value: float) -> str:
     """Write a number in about 9 letters."""
     plain = f"{value:.7g}" if abs(value - 1) < _NEAR_ONE else f"{value:.4g}"
     return f"{value:.2e}" if "e" in plain else plain
+
+
+def p_value(p: float) -> str:
+    """Write a p-value as journals do."""
+    return "<.001" if p < _LEAST else f"{p:.3f}".removeprefix("0")
 
 
 def table_of(

@@ -1,0 +1,196 @@
+"""A treatment's effects for people, and how alike its groups are in the columns' own units.
+
+With as many components as columns an aligned row z is the encoded row x times one invertible M. So
+differences of means come back exactly as d_x = d_z M^-1, covariances as M^-T C M^-1: balance of all
+parties' rows in raw columns, without another exchange.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from cobasis.algorithms.readable import Readable, Table, named
+from cobasis.errors import EstimateError
+from cobasis.features.contract import Feature, NumericFeature
+from cobasis.linalg.arrays import Matrix
+from cobasis.models.regressions import RegressionFit
+from cobasis.statistics.coefficients import CoefficientTable, p_value, table_of
+
+ALIKE = 0.1
+"""Standardised differences below this are commonly taken for balance."""
+
+_NAMES = {"doubly_robust": "doubly robust", "dml": "DML"}
+_TARGETS = {
+    "ATE": "ATE: of all rows.",
+    "ATT": "ATT: of rows like the treated.",
+    "ATO": "ATO: of all rows, where the effect is the same for all; else those count more whose "
+    "propensity is near a half.",
+}
+
+_CAUSES = (
+    "It is an effect only if the columns hold every cause of both treatment and outcome, which no "
+    "figure here can show."
+)
+
+Cells = list[tuple[str, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect:
+    """One estimate of a treatment's effect: a difference of means, or of shares without event."""
+
+    name: str  # estimator, target and horizon
+    target: str  # "ATE", "ATT" or "ATO"
+    horizon: float  # of a share without event; 0 of a mean
+    treated: float  # were all treated
+    control: float  # were none
+    estimate: float
+    standard_error: float
+    low: float
+    high: float
+    p: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Balance(Readable):
+    """How far apart treated and control rows are in each column, before and after adjustments."""
+
+    names: tuple[str, ...]  # the encoded columns
+    adjusted: tuple[str, ...]  # "before", then each weighting and matching
+    # of shape (n_adjusted, n_columns): means of treated rows less those of control rows, in raw
+    # units; and over the root of the mean of both groups' variances before
+    differences: Matrix = field(repr=False)
+    standardised: Matrix = field(repr=False)
+    sizes: Matrix = field(repr=False)  # (n_adjusted, 2): effective rows, treated and control
+
+    @property
+    def cells(self) -> Cells:
+        """Header and lines for people."""
+        words = [each.replace("weighting", "IPW").replace("ing", "") for each in self.adjusted]
+        lines = zip(self.names, self.standardised.T, strict=True)
+        told = (f"{one:,.0f} + {two:,.0f}" for one, two in self.sizes)
+        found = [(name, *(f"{each:.3f}" for each in line)) for name, line in lines]
+        return [("", *words), *found, ("effective rows", *told)]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What has to be known to read it; and which columns still differ."""
+        names, off = np.array(self.names), np.abs(self.standardised) > ALIKE
+        told = [
+            f"After {word} still apart by more than {ALIKE:g}: {named(names[far].tolist())}."
+            for word, far in zip(self.adjusted[1:], off[1:], strict=True)
+            if far.any()
+        ]
+        return "Effective rows: so many of one weight are as sure, treated + control.", *told
+
+    def _table(self) -> Table:
+        """Say what there is to show."""
+        header, *rows = self.cells
+        title = "Standardised differences of means, treated less control"
+        return Table(title=title, header=header, rows=rows, n_rows=len(rows), notes=self.notes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EffectTable(Readable):
+    """A treatment's effects with intervals, the overlap of its groups, and their balance.
+
+    Each party makes the same table, by a change of basis that it alone knows.
+    """
+
+    effects: tuple[Effect, ...]  # in the order of the agreed estimators
+    balance: Balance
+    propensity: CoefficientTable = field(repr=False)  # the odds of treatment
+    level: float  # of the intervals
+    # rows of treated and of control: all; left out for their propensity; and without a match
+    counts: tuple[int, int]
+    trimmed: tuple[int, int]
+    unmatched: tuple[int, int]
+
+    def summary(self) -> str:
+        """Return effects, overlap and balance for people, at most 80 columns wide."""
+        return f"{super().summary()}\n\n{self.balance.summary()}"
+
+    def _repr_html_(self) -> str:
+        """Return both tables, for notebooks."""
+        return super()._repr_html_() + self.balance._repr_html_()
+
+    @property
+    def title(self) -> str:
+        """What it is, and of how many rows."""
+        return "Effect of a treatment: {:,} treated and {:,} control rows".format(*self.counts)
+
+    @property
+    def cells(self) -> Cells:
+        """Header and lines for people."""
+        header = ("", "treated", "control", "effect", "std err", "low", "high", "p")
+        told = ("treated", "control", "estimate", "standard_error", "low", "high")
+        lines = [
+            (each.name, *(f"{getattr(each, name):.4g}" for name in told), p_value(each.p))
+            for each in self.effects
+        ]
+        return [header, *lines]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What has to be known to read the table."""
+        targets = dict.fromkeys(each.target for each in self.effects)
+        word = "share without event" if self.effects[0].horizon else "mean outcome"
+        left = {"For a propensity near 0 or 1 left out": self.trimmed}
+        left |= {"Without a match within the caliper": self.unmatched}
+        lost = (
+            "{}: {:,} treated, {:,} control rows.".format(what, *counts)
+            for what, counts in left.items()
+            if any(counts)
+        )
+        read = (
+            f"Treated and control: the {word} were all treated, or none. Low and high: "
+            f"{100 * self.level:g} % interval, normal; errors know that propensities are estimates."
+        )
+        return *map(_TARGETS.__getitem__, targets), read, *lost, _CAUSES
+
+    def _table(self) -> Table:
+        """Say what there is to show."""
+        header, *rows = self.cells
+        title, n_rows = self.title, len(rows)
+        return Table(title=title, header=header, rows=rows, n_rows=n_rows, notes=self.notes)
+
+
+def effects_of(
+    fit: RegressionFit, *, turn: Matrix, features: Sequence[Feature], level: float = 0.95
+) -> EffectTable:
+    """Read effects, and their balance in raw columns, by M = F_i G_i, of shape (m, m)."""
+    propensity = table_of(fit, turn=turn, features=features, level=level)  # raises for dependence
+    found, back = fit.effects, np.linalg.inv(turn)
+    if found is None:
+        raise EstimateError(
+            f"model='{fit.model}' estimates no effect of a treatment. Agree on task='effect'."
+        )
+    own = [each.feature for each in propensity.columns]
+    scales = [each.scale if isinstance(each, NumericFeature) else 1.0 for each in own]
+    differences = found.differences @ back
+    balance = Balance(
+        names=tuple(each.name for each in propensity.columns),
+        adjusted=found.adjusted,
+        differences=differences * np.array(scales),
+        standardised=differences / np.sqrt(np.diag(back.T @ found.spread @ back)),
+        sizes=found.sizes,
+    )
+    reach, effects = float(ndtri((1 + level) / 2)), []
+    for kind, means in zip(found.kinds, found.means.tolist(), strict=True):
+        (estimator, target, horizon), (treated, control, error) = kind, means
+        middle, at = treated - control, f" at {horizon:g}" if horizon else ""
+        effects.append(
+            Effect(
+                name=f"{_NAMES.get(estimator, estimator)} {target}{at}", target=target,
+                horizon=horizon, treated=treated, control=control, estimate=middle,
+                standard_error=error, low=middle - reach * error, high=middle + reach * error,
+                p=float(2 * ndtr(-abs(middle) / error)) if error else float("nan"),
+            )
+        )  # fmt: skip
+    return EffectTable(
+        effects=tuple(effects), balance=balance, propensity=propensity, level=level,
+        counts=(fit.n_events, fit.n_rows - fit.n_events), trimmed=found.trimmed,
+        unmatched=found.unmatched,
+    )  # fmt: skip

@@ -1,0 +1,361 @@
+"""Effects of a treatment on aligned rows, by their propensity, in whatever frame the rows are.
+
+The propensity is a logistic regression on all columns without a penalty, outcomes are linear in
+each group, and matches are near in the propensity alone: so an invertible change of frame changes
+no figure. Errors are those of estimators stacked on the propensity model; matching's are Abadie and
+Imbens' (2006), with what an estimated propensity changes in them (2016).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from cobasis.errors import EstimateError
+from cobasis.features.outcome import EffectName, Outcome, Records, part_of
+from cobasis.linalg.arrays import Matrix
+from cobasis.models.effects import BEFORE, EffectFit, Kind, Target
+from cobasis.models.families import folds
+from cobasis.models.regressions import RegressionFit
+from cobasis.statistics.regression import fit_regression
+
+FEWEST = 10
+"""So many rows more than columns each group needs where propensities overlap."""
+
+_NEAR = 4
+"""Rows of a group, next to each other in propensity, that conditional variances are told from."""
+
+_GRID = 1e-9
+"""Logits as near as this are one: rows that are alike in one frame stay so in all, and tie."""
+
+_BY_PROPENSITY: tuple[Target, ...] = ("ATE", "ATT")
+
+Chosen = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[Any]
+Told = tuple[Target, float, Any, Any, Any]
+"""Target, horizon, the means of treated and of control rows, and their difference's variance."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Study:
+    """Rows, who of them was treated, and how likely that was."""
+
+    outcome: Outcome
+    seed: int
+    rows: Numbers
+    owners: Numbers
+    treated: Chosen
+    value: Numbers
+    event: Numbers | None
+    design: Numbers  # an intercept, and columns without correlation
+    logits: Numbers
+    shares: Numbers  # the propensities
+    bread: Numbers  # their model's inverse information
+    nuisance: Numbers  # each row's influence on that model's weights
+    kept: Chosen  # rows whose propensity is neither near 0 nor near 1
+
+    def arm(self, group: int) -> Chosen:
+        """Return which of the kept rows are treated, or are not."""
+        found: Chosen = self.kept & (self.treated == group)
+        return found
+
+
+def fit_effects(
+    rows: Matrix, labels: Records, *, outcome: Outcome, owners: npt.NDArray[Any], seed: int
+) -> RegressionFit:
+    """Estimate a treatment's effects from aligned rows, by the agreed estimators; folds by seed."""
+    treated = np.asarray(part_of(labels, "treatment")) > 0
+    fit = _propensity(rows, treated, owners)
+    if fit.dependent.shape[1]:
+        return fit
+    logits = fit.weights[0] + rows @ fit.weights[1:]
+    shares, whole = expit(logits), np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[0]
+    design = np.column_stack([np.ones(len(rows)), whole * len(rows) ** 0.5])
+    bread = np.linalg.inv(design.T @ ((shares * (1 - shares))[:, None] * design))
+    study = _Study(
+        outcome=outcome, seed=seed, rows=rows, owners=owners, treated=treated,
+        value=np.asarray(part_of(labels), dtype=np.float64), event=part_of(labels, "event"),
+        design=design, logits=logits, shares=shares, bread=bread,
+        nuisance=(treated - shares)[:, None] * design @ bread,
+        kept=(shares >= outcome.trim) & (shares <= 1 - outcome.trim),
+    )  # fmt: skip
+    _refuse(study)
+    told = [(name, each) for name in outcome.estimators for each in _ESTIMATORS[name](study)]
+    kinds: list[Kind] = [(name, target, float(horizon)) for name, (target, horizon, *_) in told]
+    found = np.array([each[2:] for _, each in told])
+    designs = dict(_designs(study))
+    alone = study.kept & ~_pairs(study, "ATE").matched & ("matching" in outcome.estimators)
+    return replace(
+        fit,
+        effects=EffectFit(
+            kinds=tuple(kinds),
+            trimmed=_by_group(~study.kept, treated),
+            unmatched=_by_group(alone, treated),
+            adjusted=tuple(designs),
+            means=np.column_stack([found[:, :2], np.maximum(found[:, 2], 0.0) ** 0.5]),
+            differences=np.array(
+                [one @ rows / one.sum() - two @ rows / two.sum() for one, two in designs.values()]
+            ),
+            sizes=np.array(  # so many rows of one weight are as sure (Kish)
+                [[each.sum() ** 2 / (each @ each) for each in pair] for pair in designs.values()]
+            ),
+            spread=np.atleast_2d(np.cov(rows[treated].T) + np.cov(rows[~treated].T)) / 2,
+        ),
+    )
+
+
+def _by_group(rows: Chosen, treated: Chosen) -> tuple[int, int]:
+    return int(np.sum(rows & treated)), int(np.sum(rows & ~treated))
+
+
+def _propensity(rows: Matrix, treated: Chosen, owners: npt.NDArray[Any]) -> RegressionFit:
+    """Fit the odds of treatment; refuse groups that columns tell apart."""
+    counts, least = np.bincount(treated, minlength=2), rows.shape[1] + FEWEST
+    if counts.min() < least:
+        raise EstimateError(
+            f"there are {counts[1]} treated and {counts[0]} control rows, and {least} of each are "
+            f"needed for {rows.shape[1]} columns. Look at the column of the treatment, or agree on "
+            "fewer columns."
+        )
+    told, nothing = treated.astype(np.float64), Outcome()
+    try:
+        found = fit_regression(rows, told, model="logit", outcome=nothing, owners=owners)
+    except EstimateError as error:
+        raise EstimateError(
+            "the columns tell treated and control rows apart: propensities come to 0 or 1, so the "
+            "groups do not overlap, and nobody is like those to be compared with. Agree on rows "
+            "that could have had either treatment, or leave out the column that decides it."
+        ) from error
+    return replace(found, model="effect")
+
+
+def _refuse(study: _Study) -> None:
+    """Raise EstimateError where what is left tells no effect."""
+    left, outcome = [study.arm(group) for group in (1, 0)], study.outcome
+    counts, least = [int(each.sum()) for each in left], study.rows.shape[1] + FEWEST
+    if min(counts) < least:
+        raise EstimateError(
+            f"only {counts[0]} treated and {counts[1]} control rows have a propensity from "
+            f"{outcome.trim:g} to {1 - outcome.trim:g}, and {least} of each are needed: the groups "
+            "hardly overlap. Agree on rows that could have had either treatment, or on fewer "
+            "columns."
+        )
+    if not np.ptp(study.value[study.kept]):
+        raise EstimateError(
+            "the outcome is one number in all rows, so there is no effect to tell. Look at the "
+            "column of labels."
+        )
+    followed = min(study.value[each].max() for each in left)
+    if max(outcome.horizons, default=0.0) > followed:
+        raise EstimateError(
+            f"one of the groups was followed for {followed:g} at most, and the horizon "
+            f"{max(outcome.horizons):g} lies beyond. Agree on an earlier one."
+        )
+
+
+def _designs(study: _Study) -> Iterator[tuple[str, tuple[Numbers, Numbers]]]:
+    """Yield the weights of treated and control rows: of all, then of each adjustment."""
+    treated = study.treated
+    yield BEFORE, (treated * 1.0, ~treated * 1.0)
+    for target in _BY_PROPENSITY * ("weighting" in study.outcome.estimators):
+        yield f"weighting {target}", _weights(study, target)[0]
+    for target in _BY_PROPENSITY * ("matching" in study.outcome.estimators):
+        used = _pairs(study, target).used
+        yield f"matching {target}", (used * treated, used * ~treated)
+
+
+# ---------------------------------------------------------------- weighting
+
+
+def _weights(
+    study: _Study, target: Target
+) -> tuple[tuple[Numbers, Numbers], tuple[Numbers, Numbers]]:
+    """Return the weights of treated and control rows, and their slopes in the log-odds."""
+    odds, one, two = np.exp(study.logits), study.arm(1) * 1.0, study.arm(0) * 1.0
+    if target == "ATT":
+        return (one, two * odds), (0.0 * one, two * odds)
+    return (one * (1 + 1 / odds), two * (1 + odds)), (-one / odds, two * odds)
+
+
+def _weighting(study: _Study) -> Iterator[Told]:
+    """Compare weighted means (Hajek), or shares without event (Kaplan-Meier)."""
+    for target in _BY_PROPENSITY:
+        for horizon in study.outcome.horizons or (0.0,):
+            means, influence = [], np.zeros(len(study.rows))
+            for sign, own, slope in zip((1, -1), *_weights(study, target), strict=True):
+                mean, by_weight = (_share if horizon else _mean)(study, own, horizon)
+                means.append(mean)
+                through = study.nuisance @ ((slope * by_weight) @ study.design)
+                influence += sign * (own * by_weight + through)
+            yield target, horizon, means[0], means[1], influence @ influence
+
+
+def _mean(study: _Study, weights: Numbers, _: float) -> tuple[float, Numbers]:
+    """Return a weighted mean, and its slope in each row's weight."""
+    mean = float(weights @ study.value / weights.sum())
+    return mean, (study.value - mean) / weights.sum()
+
+
+def _share(study: _Study, weights: Numbers, horizon: float) -> tuple[float, Numbers]:
+    """Return the share without event at a horizon, and its slope in each row's weight."""
+    time = study.value
+    dead = (np.asarray(study.event) > 0) & (weights > 0) & (time <= horizon)
+    times, place = np.unique(time[dead], return_inverse=True)
+    order = np.argsort(time)
+    before = np.concatenate([[0.0], np.cumsum(weights[order])])
+    at_risk = before[-1] - before[np.searchsorted(time[order], times)]
+    left = np.maximum(at_risk - np.bincount(place, weights[dead], len(times)), 0.0)
+    share = float(np.prod(left / at_risk))
+    if not share:  # nobody is left, whatever the weights
+        return share, np.zeros(len(time))
+    # of a sum of log(left / at_risk): both grow with a row's weight, left not with that of a death
+    lost = np.concatenate([[0.0], np.cumsum(1 / left - 1 / at_risk)])
+    slope = lost[np.searchsorted(times, time, "right")]
+    slope[dead] -= (1 / left)[place]
+    return share, share * slope
+
+
+# ---------------------------------------------------------------- matching
+
+
+class _Pairs(NamedTuple):
+    """The nearest rows of the other group, all of those that tie."""
+
+    matched: Chosen  # of the target's rows, which have any
+    other: Numbers  # the mean outcome of a row's matches
+    used: Numbers  # how often a row counts: as itself, and as others' match
+    squares: Numbers  # its squared shares in others' matches
+
+
+def _pairs(study: _Study, target: Target) -> _Pairs:
+    """Match rows with replacement by the log-odds of their propensity, within the caliper."""
+    places = np.round(study.logits / _GRID).astype(np.int64)  # between which distances are exact
+    reach = study.outcome.caliper * study.logits[study.kept].std() / _GRID
+    other, counts, squares, ties = np.zeros((4, len(places)))
+    for group in (1, 0) if target == "ATE" else (1,):
+        mine, theirs = np.flatnonzero(study.arm(group)), np.flatnonzero(study.arm(1 - group))
+        known, codes, sizes = np.unique(places[theirs], return_inverse=True, return_counts=True)
+        right = np.searchsorted(known, places[mine])
+        sides = np.stack([np.maximum(right - 1, 0), np.minimum(right, len(known) - 1)])
+        apart = np.abs(known[sides] - places[mine])
+        near = (apart == apart.min(axis=0)) & (apart <= reach)
+        near[1] &= sides[0] != sides[1]
+        ties[mine] = (near * sizes[sides]).sum(axis=0)
+        share = near / np.maximum(ties[mine], 1)
+        other[mine] = (share * np.bincount(codes, study.value[theirs])[sides]).sum(axis=0)
+        counts[theirs] += np.bincount(sides.ravel(), share.ravel(), len(known))[codes]
+        squares[theirs] += np.bincount(sides.ravel(), share.ravel() ** 2, len(known))[codes]
+    return _Pairs(ties > 0, other, (ties > 0) + counts, squares)
+
+
+def _local(study: _Study, group: int) -> tuple[Numbers, Numbers, Numbers]:
+    """Return, of a group's rows nearest to each row, mean, variance, and covariance with columns.
+
+    A row of the group is among its nearest.
+    """
+    mine = np.flatnonzero(study.arm(group))
+    mine = mine[np.lexsort((study.value[mine], np.round(study.logits[mine] / _GRID)))]
+    points, window = study.logits[mine], np.arange(-_NEAR, _NEAR + 1)
+    middle = np.searchsorted(points, study.logits)[:, None] + window
+    apart = np.abs(points[np.clip(middle, 0, len(points) - 1)] - study.logits[:, None])
+    apart[(middle < 0) | (middle >= len(points))] = np.inf
+    nearest = np.argsort(apart, axis=1, kind="stable")[:, :_NEAR]
+    chosen = mine[np.take_along_axis(middle, nearest, axis=1)]
+    mean = study.value[chosen].mean(axis=1)
+    off = study.value[chosen] - mean[:, None]
+    along = sum(off[:, [at]] * study.design[chosen[:, at]] for at in range(_NEAR))
+    return mean, np.sum(off**2, axis=1) / (_NEAR - 1), np.asarray(along) / (_NEAR - 1)
+
+
+def _matching(study: _Study) -> Iterator[Told]:
+    """Compare each row with its matches."""
+    (mean_1, variance_1, along_1), (mean_0, variance_0, along_0) = (_local(study, 1),
+                                                                    _local(study, 0))  # fmt: skip
+    treated, shares, design = study.treated, study.shares, study.design
+    for target in _BY_PROPENSITY:
+        found = _pairs(study, target)
+        count = int(found.matched.sum())
+        if not count:
+            raise EstimateError(
+                "no row has another of the other group within the caliper "
+                f"{study.outcome.caliper:g}. Agree on a wider one, or leave out matching."
+            )
+        both = np.where(treated, [study.value, found.other], [found.other, study.value])
+        one, two = both[:, found.matched].mean(axis=1)
+        gains = (both[0] - both[1] - (one - two))[found.matched]
+        # a row counts `used` times, which its own gain and its matches' tell in part
+        more = found.used**2 - found.matched - found.squares
+        variance = (gains @ gains + more @ np.where(treated, variance_1, variance_0)) / count**2
+        # An estimated propensity balances columns better than the true one does.
+        if target == "ATE":
+            slopes = (1 - shares)[:, None] * along_1 + shares[:, None] * along_0
+            along = slopes[study.kept].mean(axis=0)
+        else:
+            weighed = study.kept * shares * (1 - shares) / shares[study.kept].sum()
+            local = (mean_1 - mean_0 - (one - two))[:, None] * design
+            along = weighed @ (local + along_1 + (shares / (1 - shares))[:, None] * along_0)
+            lines = [design @ _line(study, study.arm(group)) for group in (1, 0)]
+            moved = (weighed * (lines[0] - lines[1] - (one - two))) @ design
+            variance += moved @ study.bread @ moved
+        yield target, 0.0, one, two, variance - along @ study.bread @ along
+
+
+# ---------------------------------------------------------------- outcome models
+
+
+def _line(study: _Study, rows: Chosen) -> Numbers:
+    """Fit outcomes to all columns by least squares."""
+    found, _, rank, _ = np.linalg.lstsq(study.design[rows], study.value[rows], rcond=1e-9)
+    if rank < study.design.shape[1]:
+        raise EstimateError(
+            f"in {int(rows.sum())} rows of a group or a fold columns depend on each other, so "
+            "outcomes of other rows cannot be told. Leave out a column, or merge rare levels."
+        )
+    return found
+
+
+def _doubly_robust(study: _Study) -> Iterator[Told]:
+    """Correct lines of both groups by weighted residuals (augmented inverse propensity)."""
+    design, odds, count = study.design, np.exp(study.logits), int(study.kept.sum())
+    means, influence = [], np.zeros(len(study.rows))
+    for group, sign in ((1, 1), (0, -1)):
+        mine, odd = study.arm(group), odds if group else 1 / odds
+        line = design @ _line(study, mine)
+        missed = mine * (study.value - line)
+        told = study.kept * line + (1 + 1 / odd) * missed
+        means.append(told.sum() / count)
+        # the mean's slopes in the weights of this line, and of the propensity
+        by_line = (study.kept - mine * (1 + 1 / odd)) @ design
+        by_odds = (-sign * missed / odd) @ design
+        inverse = np.linalg.inv(design[mine].T @ design[mine])
+        influence += sign * study.kept * (told - means[-1])
+        influence += sign * (missed * (design @ inverse @ by_line) + study.nuisance @ by_odds)
+    yield "ATE", 0.0, means[0], means[1], influence @ influence / count**2
+
+
+def _double_learning(study: _Study) -> Iterator[Told]:
+    """Take out of treatment and outcome what columns tell of them, fold by fold."""
+    places = np.flatnonzero(study.kept)
+    treated, value = study.treated[places], study.value[places]
+    apart, missed = np.zeros((2, len(places)))
+    for learned, rest in folds(treated, task="classification", seed=study.seed):
+        own, at = places[learned], places[rest]
+        fit = _propensity(study.rows[own], study.treated[own], study.owners[own])
+        line = _line(study, np.isin(np.arange(len(study.rows)), own))  # raises for dependence
+        apart[rest] = treated[rest] - expit(fit.weights[0] + study.rows[at] @ fit.weights[1:])
+        missed[rest] = value[rest] - study.design[at] @ line
+    mean = float(apart @ missed / (apart @ apart))
+    influence = apart * (missed - mean * apart) / (apart @ apart)
+    base = float(value.mean() - mean * treated.mean())
+    yield "ATO", 0.0, base + mean, base, influence @ influence
+
+
+_ESTIMATORS: dict[EffectName, Callable[[_Study], Iterator[Told]]] = {
+    "weighting": _weighting,
+    "matching": _matching,
+    "doubly_robust": _doubly_robust,
+    "dml": _double_learning,
+}
