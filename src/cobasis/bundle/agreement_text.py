@@ -40,13 +40,13 @@ GROUPS: tuple[tuple[str, Mapping[str, str]], ...] = (
     (
         "What is learned",
         {
-            "task": '"classification", "regression", "count", "survival"; without a model '
-            '"representation", "table".',
+            "task": '"classification", "regression", "count", "survival", "effect"; without a '
+            'model "representation", "table".',
             "label": "The column of labels, in every party's table; of survival the time.",
             "classes": "Classification: all labels that may occur, all text or all integers.",
             "id": "The column of identifiers; it is never uploaded.",
             "model": 'The family: "logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost"; '
-            'or a table: "ols", "logit", "firth", "poisson", "negative_binomial", "cox".',
+            'or a table: "ols", "logit", "firth", "poisson", "negative_binomial", "cox", "effect".',
             "models": "The families that the analyst may choose from; empty for model alone.",
             "holdout": "The share of rows, up to 0.5, that stays at a party, which scores on them.",
         },
@@ -141,6 +141,10 @@ OUTCOME: Mapping[str, str] = {
     "strata_by_party": "Survival: whether every party has a baseline of its own.",
     "errors": 'Standard errors: "model", "robust" of rows, or "party" of whole parties.',
     "compare_parties": "Whether everybody also sees each party's own estimates.",
+    "treatment": "Effect: the column that is 1 where a row was treated, 0 where it was not.",
+    "estimators": 'Effect: of "weighting", "matching", "doubly_robust", "dml"; all are told.',
+    "trim": "Effect: rows whose propensity is nearer to 0 or to 1 are left out.",
+    "caliper": "Effect: how far a match may be, in deviations of the propensity's logit.",
 }
 
 _DP = DPTerms(epsilon=8.0, radius=2.0, most_rows=10000, lifetime_epsilon=8.0)
@@ -188,7 +192,7 @@ def new_text(fields: Mapping[str, Any]) -> str:
     lines += [] if sums is None else _sums(sums)
     if (outcome := fields.get("outcome")) is not None:
         lines += ["# ---- What is known of a row beside its label", ""]
-        lines += [_table("[outcome]", OUTCOME, outcome, example=outcome)]
+        lines += [_table("[outcome]", _told_of(fields), outcome, example=outcome)]
     lines += [NOISE, _table("[dp]", DP, fields.get("dp"), example=_DP)]
     lines += [OFFICERS, _table("[record]", RECORD, fields.get("record"), example=Record()), PEOPLE]
     lines += [_person("[[party]]", each) for each in fields.get("enrolled") or ()]
@@ -196,6 +200,17 @@ def new_text(fields: Mapping[str, Any]) -> str:
     if fields.get("analyst") is not None:
         lines.append(_person("[analyst]", fields["analyst"]))
     return "\n".join(lines)
+
+
+def _told_of(fields: Mapping[str, Any]) -> dict[str, str]:
+    """Return the terms of an outcome that the task has, or that are not as by default."""
+    given = fields["outcome"].model_dump(exclude_defaults=True)
+    others = {"Survival", "Count", "Effect"} - {str(fields.get("task")).capitalize()}
+    return {
+        name: words
+        for name, words in OUTCOME.items()
+        if name in given or words.partition(":")[0] not in others
+    }
 
 
 def _field(name: str, fields: Mapping[str, Any]) -> str:

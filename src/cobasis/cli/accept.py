@@ -198,12 +198,17 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
 
 def _tables(session: "PartySession", taken: "Accepted", *, to: Path) -> Iterator[str]:
     """Write what a return has of tables into a folder, and yield them as lines."""
-    from cobasis.party_side.accept import coefficients_in, table_in
+    from cobasis.party_side.accept import coefficients_in, effects_in, table_in
     from cobasis.report.coefficients import write_coefficients
+    from cobasis.report.effects import write_effects
     from cobasis.report.table import write_table
 
     if (table := table_in(session, taken)) is not None:
         yield from table_in_words(table, write_table(table, to))
+    elif taken.model_sha256 and (effects := effects_in(session)) is not None:
+        page = write_effects(effects, to)
+        yield from effects.summary().splitlines()
+        yield from wrapped(f"Effects, balance and love plot: {page}, with CSV and LaTeX beside it.")
     elif taken.model_sha256 and (coefficients := coefficients_in(session)) is not None:
         page = write_coefficients(coefficients, to)
         yield from coefficients.summary().splitlines()

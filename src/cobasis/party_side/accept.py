@@ -16,9 +16,10 @@ from cobasis.errors import (
     ReplayError,
     StepError,
 )
-from cobasis.linalg.arrays import orthonormality_defect
+from cobasis.linalg.arrays import Matrix, orthonormality_defect
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
+from cobasis.models.regressions import RegressionFit
 from cobasis.party_side.predict import usable
 from cobasis.party_side.session import (
     SENT,
@@ -47,6 +48,7 @@ from cobasis.protocol.span_lines import check_lines
 from cobasis.protocol.sums_terms import table_layout
 from cobasis.statistics.coefficients import CoefficientTable
 from cobasis.statistics.coefficients import table_of as coefficients_of
+from cobasis.statistics.effect_table import EffectTable, effects_of
 from cobasis.vault.datasets import UploadEntry
 from cobasis.vault.vault import Accepted
 
@@ -247,11 +249,24 @@ def table_in(session: PartySession, accepted: Accepted) -> BaselineTable | None:
 
 def coefficients_in(session: PartySession) -> CoefficientTable | None:
     """Return the coefficients of a return, by the party's own columns; None of another model."""
-    use, agreement = usable(session, model="common"), session.agreement
-    if use.model.fit is None:
+    fit, turn = _fitted(session)
+    if fit is None:
         return None
-    turn = use.aligned(np.eye(agreement.n_features))  # M = F_i G_i
-    return coefficients_of(use.model.fit, turn=turn, features=agreement.features)
+    return coefficients_of(fit, turn=turn, features=session.agreement.features)
+
+
+def effects_in(session: PartySession) -> EffectTable | None:
+    """Return the effects of a return, by the party's own columns; None of another model."""
+    fit, turn = _fitted(session)
+    if fit is None or session.agreement.task != "effect":
+        return None
+    return effects_of(fit, turn=turn, features=session.agreement.features)
+
+
+def _fitted(session: PartySession) -> tuple[RegressionFit | None, Matrix]:
+    """Return the accepted fit, and M = F_i G_i, by which it is read."""
+    use = usable(session, model="common")
+    return use.model.fit, use.aligned(np.eye(session.agreement.n_features))
 
 
 def _told(accepted: Accepted) -> dict[str, Any]:

@@ -223,8 +223,11 @@ def outcome_of_words(words: str | None) -> Outcome | None:
     try:
         said: dict[str, Any] = dict(pairs_of(words))
         said |= {name: times_of(name, said[name]) for name in ("horizons", "grid") if name in said}
-        if "fewest_leavers" in said:
-            said["fewest_leavers"] = read_number("fewest_leavers", said["fewest_leavers"], kind=int)
+        numbers = {"fewest_leavers": int, "trim": float, "caliper": float}
+        for name in numbers.keys() & said.keys():
+            said[name] = read_number(name, said[name], kind=numbers[name])
+        if "estimators" in said:
+            said["estimators"] = tuple(said["estimators"].replace("/", " ").split())
         said |= {name: is_yes(name, said[name]) for name in _YES if name in said}
         return Outcome(**said)
     except ValueError as error:

@@ -158,6 +158,8 @@ def _of_regression(
 ) -> Mapping[str, Figure]:
     """Measure a regression on held-back rows; a model of one's own is the same fit to few rows."""
     aligned, outcome, task = use.aligned(held), agreement.outcome, agreement.task
+    if task == "effect":  # of which no row tells how right it is
+        return {}
     if task == "survival":
         risk, shares = use.model.predict(aligned), use.model.survival(aligned)
         horizons = () if outcome is None else outcome.horizons

@@ -81,8 +81,9 @@ class Agreement(Strict):
         Everybody who may upload, late parties included.
     features : tuple of NumericFeature or CategoryFeature
         Columns in their order, and how each becomes numbers.
-    task : {"classification", "regression", "count", "survival", "representation", "table"}
-        What the round is for; "representation" and "table", of sums alone, train no model.
+    task : str
+        "classification", "regression", "count", "survival", "effect", "representation" or "table":
+        what the round is for; "representation" and "table", of sums alone, train no model.
     classes : tuple of str or of int
         All labels that may occur; empty unless the task is classification, or a table in groups.
     n_components : int

@@ -86,7 +86,7 @@ def simulate(
         Fills the 32-byte keys. Everything made from them is marked as simulated.
     n_components : int
         l, columns of every secret basis; needed where rows are released, but for a table.
-    task : {"classification", "regression", "count", "survival", "representation"}
+    task : {"classification", "regression", "count", "survival", "effect", "representation"}
         What the model is for.
     release : {"rows", "sums"}
         What a party's message holds: projected rows, or masked sums. With "sums" only `task`,
@@ -106,8 +106,8 @@ def simulate(
     basis : {"svd", "pca", "lpp", "haar", "public", "consensus", "weighted_consensus"}
         How parties choose their bases.
     model : str or scikit-learn estimator, optional
-        A family, or an estimator that is fitted as it is; by default logistic, ridge, poisson or
-        cox. A regression table takes all columns and basis "haar" where none are named.
+        A family, or an estimator that is fitted as it is; by default logistic, ridge, poisson, cox
+        or effect. A regression table takes all columns and basis "haar" where none are named.
     features : iterable of NumericFeature or CategoryFeature, optional
         Names, centres and scales; categories and blanks. By default numbers as they are, under
         a data frame's own names or x0, x1, ...

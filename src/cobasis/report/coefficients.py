@@ -18,6 +18,7 @@ from cobasis.features.encoder import EncodedColumn
 from cobasis.models.regressions import Figures
 from cobasis.report.pages import GREY, INK, TOGETHER, as_svg, template
 from cobasis.statistics.coefficients import CoefficientTable
+from cobasis.statistics.effect_table import Balance, EffectTable
 
 _OWN = ("name", "estimate", "standard_error", "statistic", "p", "low", "high")
 _RATIO = ("ratio", "ratio_low", "ratio_high")
@@ -41,7 +42,7 @@ def write_coefficients(table: CoefficientTable, folder: Path) -> Path:
     for name, content in {
         "coefficients.csv": text.getvalue().encode(),
         "coefficients.json": json.dumps(told, indent=1).encode(),
-        "coefficients.tex": _latex(table).encode(),
+        "coefficients.tex": latex(table).encode(),
         "forest.svg": drawn.encode(),
         "forest.png": picture.getvalue(),
         "coefficients.html": page.encode(),
@@ -62,7 +63,7 @@ def _records(table: CoefficientTable) -> Iterator[list[object]]:
         yield [f"{cell:.10g}" if isinstance(cell, float) else cell for cell in told]
 
 
-def _latex(table: CoefficientTable) -> str:
+def latex(table: CoefficientTable | EffectTable | Balance) -> str:
     """Write a table with the rules of booktabs."""
     header, *rows = (" & ".join(map(_tex, row)) + r" \\" for row in table.cells)
     columns = "l" + "r" * (len(table.cells[0]) - 1)

@@ -64,6 +64,7 @@ class Balance(Readable):
     differences: Matrix = field(repr=False)
     standardised: Matrix = field(repr=False)
     sizes: Matrix = field(repr=False)  # (n_adjusted, 2): effective rows, treated and control
+    title: str = "Standardised differences of means, treated less control"
 
     @property
     def cells(self) -> Cells:
@@ -88,8 +89,7 @@ class Balance(Readable):
     def _table(self) -> Table:
         """Say what there is to show."""
         header, *rows = self.cells
-        title = "Standardised differences of means, treated less control"
-        return Table(title=title, header=header, rows=rows, n_rows=len(rows), notes=self.notes)
+        return Table(title=self.title, header=header, rows=rows, n_rows=len(rows), notes=self.notes)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -323,7 +323,7 @@ def _labels(subject: Subject, facts: Facts) -> Finding:
     kind = "one of two" if n_classes == 2 else f"one of {n_classes:,}"  # noqa: PLR2004
     words = (
         f"The analyst sees the label of each row, {f'{kind} classes' if n_classes else 'a number'},"
-        " as it is. If the label itself is sensitive, name it with --sensitive."
+        f"{' and who was treated,' if facts.task == 'effect' else ''} as it is. If the label itself is sensitive, name it with --sensitive."
     )
     return Finding("H6", "amber", words, {"n_classes": n_classes or None})
 
