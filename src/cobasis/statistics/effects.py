@@ -26,7 +26,7 @@ FEWEST = 10
 """So many rows more than columns each group needs where propensities overlap."""
 
 _NEAR = 4
-"""Rows of a group, next to each other in propensity, that conditional variances are told from."""
+"""Rows of a group near in propensity that conditional variances are told from, at least."""
 
 _GRID = 1e-9
 """Logits as near as this are one: rows that are alike in one frame stay so in all, and tie."""
@@ -52,6 +52,7 @@ class _Study:
     event: Numbers | None
     design: Numbers  # an intercept, and columns without correlation
     logits: Numbers
+    places: npt.NDArray[np.int64]  # of logits on a grid, between which distances are exact
     shares: Numbers  # the propensities
     bread: Numbers  # their model's inverse information
     nuisance: Numbers  # each row's influence on that model's weights
@@ -78,7 +79,8 @@ def fit_effects(
     study = _Study(
         outcome=outcome, seed=seed, rows=rows, owners=owners, treated=treated,
         value=np.asarray(part_of(labels), dtype=np.float64), event=part_of(labels, "event"),
-        design=design, logits=logits, shares=shares, bread=bread,
+        design=design, logits=logits, places=np.round(logits / _GRID).astype(np.int64),
+        shares=shares, bread=bread,
         nuisance=(treated - shares)[:, None] * design @ bread,
         kept=(shares >= outcome.trim) & (shares <= 1 - outcome.trim),
     )  # fmt: skip
@@ -232,7 +234,7 @@ class _Pairs(NamedTuple):
 
 def _pairs(study: _Study, target: Target) -> _Pairs:
     """Match rows with replacement by the log-odds of their propensity, within the caliper."""
-    places = np.round(study.logits / _GRID).astype(np.int64)  # between which distances are exact
+    places = study.places
     reach = study.outcome.caliper * study.logits[study.kept].std() / _GRID
     other, counts, squares, ties = np.zeros((4, len(places)))
     for group in (1, 0) if target == "ATE" else (1,):
@@ -252,22 +254,27 @@ def _pairs(study: _Study, target: Target) -> _Pairs:
 
 
 def _local(study: _Study, group: int) -> tuple[Numbers, Numbers, Numbers]:
-    """Return, of a group's rows nearest to each row, mean, variance, and covariance with columns.
+    """Return, of a group's rows near each row, mean, variance, and covariance with columns.
 
-    A row of the group is among its nearest.
+    Near are the nearest four, and all that are no farther: of rows that tie, none is chosen.
     """
     mine = np.flatnonzero(study.arm(group))
-    mine = mine[np.lexsort((study.value[mine], np.round(study.logits[mine] / _GRID)))]
-    points, window = study.logits[mine], np.arange(-_NEAR, _NEAR + 1)
-    middle = np.searchsorted(points, study.logits)[:, None] + window
-    apart = np.abs(points[np.clip(middle, 0, len(points) - 1)] - study.logits[:, None])
-    apart[(middle < 0) | (middle >= len(points))] = np.inf
-    nearest = np.argsort(apart, axis=1, kind="stable")[:, :_NEAR]
-    chosen = mine[np.take_along_axis(middle, nearest, axis=1)]
-    mean = study.value[chosen].mean(axis=1)
-    off = study.value[chosen] - mean[:, None]
-    along = sum(off[:, [at]] * study.design[chosen[:, at]] for at in range(_NEAR))
-    return mean, np.sum(off**2, axis=1) / (_NEAR - 1), np.asarray(along) / (_NEAR - 1)
+    mine = mine[np.argsort(study.places[mine], kind="stable")]
+    points, off = study.places[mine], study.value - study.value.mean()
+    around = np.searchsorted(points, study.places)[:, None] + np.arange(-_NEAR, _NEAR)
+    apart = np.abs(points[np.clip(around, 0, len(mine) - 1)] - study.places[:, None])
+    apart[(around < 0) | (around >= len(mine))] = np.iinfo(np.int64).max
+    reach = np.partition(apart, _NEAR - 1, axis=1)[:, _NEAR - 1]
+    first = np.searchsorted(points, study.places - reach)
+    last = np.searchsorted(points, study.places + reach, "right")
+    design, own = study.design[mine], off[mine, None]
+    sums = np.cumsum(np.hstack([own, own**2, design, own * design]), axis=0)
+    sums = np.vstack([np.zeros((1, sums.shape[1])), sums])
+    found, count, width = sums[last] - sums[first], (last - first)[:, None], design.shape[1]
+    mean = found[:, :1] / count
+    variance = np.maximum(found[:, 1:2] - count * mean**2, 0.0) / (count - 1)
+    along = (found[:, 2 + width :] - mean * found[:, 2 : 2 + width]) / (count - 1)
+    return mean[:, 0], variance[:, 0], along
 
 
 def _matching(study: _Study) -> Iterator[Told]:

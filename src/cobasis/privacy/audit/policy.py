@@ -321,9 +321,11 @@ def _labels(subject: Subject, facts: Facts) -> Finding:
         return _times(subject.release.labels)
     n_classes = len(facts.class_counts)
     kind = "one of two" if n_classes == 2 else f"one of {n_classes:,}"  # noqa: PLR2004
+    what = f"{kind} classes" if n_classes else "a number"
+    what += ", and whether it was treated," if facts.task == "effect" else ","
     words = (
-        f"The analyst sees the label of each row, {f'{kind} classes' if n_classes else 'a number'},"
-        f"{' and who was treated,' if facts.task == 'effect' else ''} as it is. If the label itself is sensitive, name it with --sensitive."
+        f"The analyst sees the label of each row, {what} as it is. If the label itself is "
+        "sensitive, name it with --sensitive."
     )
     return Finding("H6", "amber", words, {"n_classes": n_classes or None})
 

@@ -1,0 +1,316 @@
+"""Effects of a treatment without pooling are those of pooled rows, and their intervals hold.
+
+What they are compared with is statsmodels, lifelines, or a few plain lines on the raw columns.
+"""
+
+import numpy as np
+import onnxruntime
+import pandas as pd
+import polars as pl
+import pytest
+import statsmodels.api as sm
+from lifelines import KaplanMeierFitter
+from statsmodels.treatment.treatment_effects import TreatmentEffect
+
+from cli.round_by_commands import NAMES, PUBS, Typed
+from cobasis import Agreement, NumericFeature, Outcome, simulate
+from cobasis.errors import AgreementError, EstimateError, LabelError, ModelFileError, StepError
+from cobasis.features.contract import CategoryFeature
+from cobasis.features.encoder import encode
+from cobasis.features.outcome import record_type
+from cobasis.models.chain_file import decode_chain, encode_chain
+from cobasis.models.families import folds
+from cobasis.models.onnx import raw_graph
+from cobasis.statistics.effects import fit_effects
+
+FEATURES = (
+    NumericFeature(name="age", centre=60, scale=12),
+    CategoryFeature(name="sex", values=("female", "male"), base="female"),
+    NumericFeature(name="crp", centre=3, scale=4),
+)
+SURVIVAL = {"event": "event", "horizons": (5.0, 12.0), "estimators": ("weighting",)}
+
+
+def trial(n_rows, seed, *, unlike=0.0):
+    """People of whom the old and ill are treated more often; at the mean age the effect is 1."""
+    rng = np.random.default_rng(seed)
+    age, male, crp = rng.normal(size=n_rows), rng.integers(0, 2, n_rows), rng.exponential(1, n_rows)
+    share = 1 / (1 + np.exp(-(-1 + 0.8 * age + 0.6 * male + 0.3 * crp)))
+    treated = rng.random(n_rows) < share
+    number = 2 + 1.5 * age + male - 0.8 * crp + treated * (1 + unlike * age)
+    hazard = np.exp(0.7 * age - 0.4 * male - 0.6 * treated) / 10
+    time, end = rng.exponential(1 / hazard), rng.uniform(2, 30, n_rows)
+    raw = pd.DataFrame({"age": 60 + 12 * age, "sex": np.where(male, "male", "female")})
+    labels = {"treated": treated * 1.0, "value": number + rng.normal(size=n_rows), "share": share}
+    labels |= {"event": (time <= end) * 1.0, "days": np.minimum(time, end)}
+    return raw.assign(crp=4 * crp), pd.DataFrame(labels)
+
+
+def plain(raw):
+    return raw.assign(sex=(raw["sex"] == "male") * 1.0).to_numpy(float)
+
+
+def records(told, *, value="value", **roles):
+    names = {"value": value, **roles, "treatment": "treated"}
+    found = np.empty(len(told), dtype=record_type({**roles, "treatment": "treated"}))
+    for role, name in names.items():
+        found[role] = told[name]
+    return found
+
+
+def fitted(rows, labels, **terms):
+    owners, outcome = np.arange(len(rows)) % 3, Outcome(treatment="treated", **terms)
+    return fit_effects(rows, labels, outcome=outcome, owners=owners, seed=0).effects
+
+
+def estimates(effects):
+    """Each effect and its error, by estimator and target."""
+    pairs = zip(effects.kinds, effects.means, strict=True)
+    return {kind[:2]: (treated - control, error) for kind, (treated, control, error) in pairs}
+
+
+def in_parties(raw=None, *, features=FEATURES, **terms):
+    """A round of three hospitals."""
+    table = RAW if raw is None else raw
+    rows = {name: (table[at::3], TOLD[at::3]) for at, name in enumerate(NAMES)}
+    outcome, rng = Outcome(treatment="treated", **terms), np.random.default_rng(0)
+    return simulate(rows, rng=rng, task="effect", features=features, outcome=outcome)
+
+
+def weights(share):
+    """Of every row, for each target."""
+    found = {"before": np.ones(len(T)), "weighting ATT": np.where(T == 1, 1, share / (1 - share))}
+    return found | {"weighting ATE": np.where(T == 1, 1 / share, 1 / (1 - share))}
+
+
+RAW, TOLD = trial(900, 3)
+X, T, Y = plain(RAW), TOLD["treated"].to_numpy(), TOLD["value"].to_numpy()
+DESIGN = sm.add_constant(X)
+LOGIT = sm.Logit(T, DESIGN).fit(disp=0, tol=1e-14)
+SHARE = LOGIT.predict()
+
+
+def test_weights_and_doubly_robust_estimates_are_those_of_statsmodels_on_pooled_rows():
+    done = in_parties(trim=0.0)
+    found = {each.name: each for each in done.parties["north"].effects().effects}
+    pooled = TreatmentEffect(sm.OLS(Y, DESIGN), T, results_select=LOGIT)
+    for name, right in {
+        "weighting ATE": pooled.ipw(),
+        "weighting ATT": pooled.ipw(effect_group=1),
+        "doubly robust ATE": pooled.aipw(),
+    }.items():
+        assert abs(found[name].estimate - right.effect[0]) < 1e-8
+        # whose errors take derivatives from differences
+        assert found[name].standard_error == pytest.approx(right.results_gmm.bse[0], rel=2e-6)
+    table = done.parties["south"].coefficients()
+    assert np.allclose([each.estimate for each in table.lines], LOGIT.params, rtol=1e-8)
+    assert np.allclose(done.parties["east"].predict(RAW), SHARE, atol=1e-10)
+
+
+def test_matches_and_folds_are_those_of_plain_lines_on_pooled_rows():
+    effects, logit = fitted(X, records(TOLD), trim=0.0, caliper=0.1), DESIGN @ LOGIT.params
+    found, apart = estimates(effects), np.abs(logit[:, None] - logit)
+    apart[T[:, None] == T] = np.inf
+    gains, near = (
+        (2 * T - 1) * (Y - Y[apart.argmin(axis=1)]),
+        apart.min(axis=1) <= 0.1 * logit.std(),
+    )
+    assert abs(found["matching", "ATE"][0] - gains[near].mean()) < 1e-10
+    assert abs(found["matching", "ATT"][0] - gains[near & (T == 1)].mean()) < 1e-10
+    assert effects.unmatched == (np.sum(~near & (T == 1)), np.sum(~near & (T == 0)))
+    ours, theirs = np.zeros((2, len(Y)))
+    for learned, rest in folds(T > 0, task="classification", seed=0):
+        own = sm.Logit(T[learned], DESIGN[learned]).fit(disp=0, tol=1e-14)
+        ours[rest] = T[rest] - own.predict(DESIGN[rest])
+        theirs[rest] = Y[rest] - sm.OLS(Y[learned], DESIGN[learned]).fit().predict(DESIGN[rest])
+    assert abs(found["dml", "ATO"][0] - ours @ theirs / (ours @ ours)) < 1e-8
+
+
+def test_no_figure_hangs_on_frame_or_order_where_rows_tie():
+    twice, rng = np.repeat(np.arange(300), 3), np.random.default_rng(1)
+    rows, told = X[twice], records(TOLD)
+    told["treatment"] = rng.random(900) < SHARE[twice]
+    turn, order = rng.normal(size=(3, 3)), rng.permutation(900)
+    terms = {"estimators": ("weighting", "matching", "doubly_robust")}
+    one, two = fitted(rows, told, **terms), fitted((rows @ turn)[order], told[order], **terms)
+    assert np.allclose(one.means, two.means, rtol=1e-9)
+    assert np.allclose(one.sizes, two.sizes, rtol=1e-9)
+
+
+def test_errors_of_matching_hold_where_only_a_few_kinds_of_people_are():
+    rows = np.column_stack([X[:, 0] > 60, X[:, 1], X[:, 2] > 4]) * 1.0
+    found = estimates(fitted(rows, records(TOLD)))
+    # all of a kind tie, and matching comes to standardising by kinds
+    assert found["matching", "ATE"][1] == pytest.approx(found["doubly_robust", "ATE"][1], rel=0.1)
+
+
+def test_every_party_reads_the_balance_of_all_raw_rows():
+    done, kept = in_parties(), (SHARE >= 0.01) & (SHARE <= 0.99)
+    spread = np.sqrt((X[T == 1].var(axis=0, ddof=1) + X[T == 0].var(axis=0, ddof=1)) / 2)
+    for table in (each.effects() for each in done.parties.values()):
+        balance = table.balance
+        assert np.allclose(balance.standardised * spread, balance.differences, atol=1e-9)
+        for word, each in weights(SHARE).items():
+            own = each * (kept | (word == "before"))
+            one, two = (np.average(X[at == T], axis=0, weights=own[at == T]) for at in (1, 0))
+            found = balance.differences[balance.adjusted.index(word)]
+            assert np.allclose(found, one - two, atol=1e-9 * spread.max())
+    told = table.summary()
+    assert max(map(len, told.splitlines())) <= 80
+    assert "After matching ATT still apart by more than 0.1: sex=male, crp." in told
+    assert "every cause of both treatment and outcome" in " ".join(told.split())
+    assert table._repr_html_().count("<table>") == 2
+
+
+@pytest.mark.filterwarnings("ignore:It looks like your weights")
+def test_weighted_survival_is_that_of_lifelines():
+    told = records(TOLD, value="days", event="event")
+    effects, own = fitted(X, told, trim=0.0, **SURVIVAL), weights(SHARE)
+    for (name, target, horizon), means in zip(effects.kinds, effects.means, strict=True):
+        for group, mean in ((1, means[0]), (0, means[1])):
+            mine = (group == T, own[f"{name} {target}"][group == T])
+            known = TOLD[mine[0]]
+            curve = KaplanMeierFitter().fit(known["days"], known["event"], weights=mine[1])
+            assert abs(curve.predict(horizon) - mean) < 1e-9
+
+
+def covered(n_trials, n_rows, *, unlike):
+    """By estimator which intervals hold the truth, and how far off estimates and means are.
+
+    The truth is that of very many people, a thirtieth as uncertain as one trial's.
+    """
+    raw, told = trial(200_000, 99)
+    share, hits, off, naive = told["share"], {}, {}, []
+    by_target = {"ATE": share * 0 + 1, "ATT": share, "ATO": share * (1 - share)}
+    effect = 1 + unlike * (raw["age"] - 60) / 12
+    truth = {word: np.average(effect, weights=own) for word, own in by_target.items()}
+    for seed in range(n_trials):
+        raw, told = trial(n_rows, seed, unlike=unlike)
+        for kind, (found, error) in estimates(fitted(plain(raw), records(told))).items():
+            off.setdefault(kind, []).append(found - truth[kind[1]])
+            hits.setdefault(kind, []).append(abs(off[kind][-1]) < 1.959964 * error)
+        naive.append(np.diff(told.groupby("treated")["value"].mean())[0] - 1)
+    return hits, off, np.mean(naive)
+
+
+def test_a_known_effect_is_found_where_plain_comparisons_are_wrong():
+    hits, off, naive = covered(40, 400, unlike=0.0)
+    assert abs(naive) > 0.6
+    for kind, each in off.items():
+        assert abs(np.mean(each)) < 3.5 * np.std(each) / 40**0.5, kind
+        assert np.mean(hits[kind]) > 0.8, kind
+    # stabilised weights in a plain mean, and not over their own sum, shrink each group's mean
+    own = np.where(T == 1, T.mean() / SHARE, (1 - T.mean()) / (1 - SHARE))
+    right = estimates(fitted(X, records(TOLD), trim=0.0))["weighting", "ATE"][0]
+    assert abs(right - 1) < 0.3
+    assert abs(np.mean(own * T * Y) - np.mean(own * (1 - T) * Y) - 1) > 0.6
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("unlike", [0.0, 0.5])
+def test_intervals_of_95_percent_hold_the_truth_in_95_of_100_trials(unlike):
+    hits, off, _ = covered(500, 800, unlike=unlike)
+    for kind, each in hits.items():
+        assert 0.915 < np.mean(each) < 0.98, (kind, np.mean(each))  # a Monte Carlo error is .01
+        assert abs(np.mean(off[kind])) < 0.2 * np.std(off[kind]), kind
+
+
+BAD = {  # a column of labels and what it holds; what is agreed on
+    "nobody treated": ("treatment", 0.0, {}, "0 treated and 900 control"),
+    "an age that decides": ("treatment", RAW["age"] > 60, {}, "propensities come to 0 or 1"),
+    "no overlap": ("value", Y, {"trim": 0.49}, "groups hardly overlap"),
+    "one outcome": ("value", 1.0, {}, "the outcome is one number"),
+    "no match": ("value", Y, {"caliper": 1e-13}, "within the caliper"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_groups_that_cannot_be_compared_are_refused(kind):
+    role, values, terms, words = BAD[kind]
+    told = records(TOLD)
+    told[role] = values
+    with pytest.raises(EstimateError, match=rf"{words}.*\[CB109\]$"):
+        fitted(X, told, **terms)
+
+
+AGAINST = {
+    "needs an .outcome. table with treatment": {},
+    "outcome.weight='w' is for": {"treatment": "t", "weight": "w"},
+    "horizons of an effect go together": {"treatment": "t", "event": "e"},
+    "takes estimators=": {"treatment": "t", "event": "e", "horizons": (1.0,)},
+    "have no place in": {"treatment": "t", "errors": "party"},
+    "name one twice": {"treatment": "t", "estimators": ("dml", "dml")},
+}
+
+
+def test_what_is_no_effect_is_told():
+    done = in_parties()
+    for words, terms in AGAINST.items():
+        with pytest.raises(AgreementError, match=words):
+            Agreement(**{**dict(done.agreement), "outcome": Outcome(**terms)})
+    with pytest.raises(LabelError, match="a treatment that is neither 0 nor 1"):
+        done.parties["north"].prepare(RAW, TOLD.assign(treated=0.5))
+    again = in_parties(RAW.assign(x=RAW["age"]), features=(*FEATURES, NumericFeature(name="x")))
+    with pytest.raises(EstimateError, match="'age', 'x', 1 follow from the others"):
+        again.parties["north"].effects()
+    rows, rng = {name: (X[at::3], Y[at::3]) for at, name in enumerate(NAMES)}, np.random.default_rng
+    with pytest.raises(StepError, match="has no coefficients"):
+        simulate(rows, rng=rng(0), task="regression", n_components=2).parties["north"].effects()
+    ols = simulate(rows, rng=rng(0), task="regression", model="ols")
+    with pytest.raises(EstimateError, match="model='ols' estimates no effect"):
+        ols.parties["north"].effects()
+
+
+def test_effects_travel_in_the_models_file_which_is_read_strictly():
+    model, terms = in_parties().parties["north"].model, {"task": "effect", "n_classes": 0}
+    data = encode_chain(model)
+    again = decode_chain(data, n_components=3, **terms)
+    assert encode_chain(again) == data
+    assert again.fit.effects.told() == model.fit.effects.told()
+    for old, new in (
+        (b"doubly_robust", b"doubly_rubust"),
+        (b"trimmed", b"Trimmed"),
+        (b"before", b"behind"),
+        (b"effects.spread", b"effects.spraed"),
+        (b'model\\":\\"effect', b'model\\":\\"poison'),
+    ):
+        assert old in data
+        with pytest.raises(ModelFileError):
+            decode_chain(data.replace(old, new), n_components=3, **terms)
+    graph = raw_graph(FEATURES, model, map_in=np.eye(3), classes=(), precision="float64")
+    cells = {name: RAW[[name]].to_numpy() for name in RAW}
+    (given,) = onnxruntime.InferenceSession(graph).run(["prediction"], cells)
+    assert np.allclose(given, model.predict(encode(RAW, FEATURES, party="north")), atol=1e-12)
+
+
+def test_an_effect_is_read_by_everybody_who_accepts(tmp_path, monkeypatch):
+    typed = Typed(tmp_path, monkeypatch)
+    typed.keys()
+    typed(
+        f"agreement new icu.toml {PUBS} --task effect --label value --id patient "
+        "--outcome treatment=treated,estimators=weighting/matching/dml,trim=0.02 "
+        "--numbers age:centre=60,scale=12 --category sex=female,male --numbers crp:scale=4 "
+        "--purpose study --retention-days 30 --minimum-parties 3 --holdout 0 --yes"
+    )
+    text = (tmp_path / "icu.toml").read_text()
+    assert {'model = "effect"', "caliper = 0.2"} <= {*text.splitlines()}
+    assert "entry" not in text
+    for at, name in enumerate(NAMES):
+        own = RAW.join(TOLD[["treated", "value"]])[at::3]
+        ids = [f"{name}-{row}" for row in range(len(own))]
+        own.assign(patient=ids).to_csv(tmp_path / f"{name}.csv", index=False)
+    for name in (*NAMES, "lab"):
+        typed("sign icu.toml --yes", by=name)
+    typed("receive icu.toml", by="lab")
+    typed.send()
+    typed.run()
+    typed.accept()
+    folders = [tmp_path / f"icu.{name}.table" for name in NAMES]
+    files = {"effects.csv", "balance.csv", "effects.tex", "effects.html", "love.svg", "love.png"}
+    assert all({each.name for each in folder.iterdir()} == files for folder in folders)
+    for name in ("effects.csv", "balance.csv"):
+        assert len({(each / name).read_bytes() for each in folders}) == 1
+    right = estimates(fitted(X, records(TOLD), trim=0.02, estimators=("weighting", "matching")))
+    lines = pl.read_csv(folders[0] / "effects.csv").iter_rows(named=True)
+    for line, (effect, error) in zip(lines, right.values(), strict=False):
+        assert np.allclose([line["estimate"], line["standard_error"]], [effect, error], rtol=1e-8)
