@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from cobasis.algorithms.readable import Readable, Table, named
 from cobasis.errors import EstimateError
@@ -161,6 +160,8 @@ def effects_of(
     fit: RegressionFit, *, turn: Matrix, features: Sequence[Feature], level: float = 0.95
 ) -> EffectTable:
     """Read effects, and their balance in raw columns, by M = F_i G_i, of shape (m, m)."""
+    from scipy.special import ndtr, ndtri
+
     propensity = table_of(fit, turn=turn, features=features, level=level)  # raises for dependence
     found, back = fit.effects, np.linalg.inv(turn)
     if found is None:

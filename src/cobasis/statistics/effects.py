@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
 from cobasis.errors import EstimateError
 from cobasis.features.outcome import EffectName, Outcome, Records, part_of
@@ -73,7 +72,10 @@ def fit_effects(
     if fit.dependent.shape[1]:
         return fit
     logits = fit.weights[0] + rows @ fit.weights[1:]
-    shares, whole = expit(logits), np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[0]
+    shares, whole = (
+        1 / (1 + np.exp(-logits)),
+        np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[0],
+    )
     design = np.column_stack([np.ones(len(rows)), whole * len(rows) ** 0.5])
     bread = np.linalg.inv(design.T @ ((shares * (1 - shares))[:, None] * design))
     study = _Study(
@@ -352,7 +354,8 @@ def _double_learning(study: _Study) -> Iterator[Told]:
         own, at = places[learned], places[rest]
         fit = _propensity(study.rows[own], study.treated[own], study.owners[own])
         line = _line(study, np.isin(np.arange(len(study.rows)), own))  # raises for dependence
-        apart[rest] = treated[rest] - expit(fit.weights[0] + study.rows[at] @ fit.weights[1:])
+        logits = fit.weights[0] + study.rows[at] @ fit.weights[1:]
+        apart[rest] = treated[rest] - 1 / (1 + np.exp(-logits))
         missed[rest] = value[rest] - study.design[at] @ line
     mean = float(apart @ missed / (apart @ apart))
     influence = apart * (missed - mean * apart) / (apart @ apart)
