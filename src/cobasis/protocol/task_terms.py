@@ -21,6 +21,7 @@ _FOR_TASKS = {
     "treatment": ("effect",),
 }
 """The columns beside a label, and which tasks they are for."""
+_OF_EFFECTS = ("estimators", "trim", "caliper")
 _OF_CURVES = {"time", "event", "grid", "horizons", "fewest_leavers"}
 
 
@@ -58,17 +59,12 @@ def outcome_problems(agreement: "Agreement", outcome: Outcome | None) -> Iterato
     else:
         yield "an [outcome] table goes with a model of coefficients, as 'cox', 'ols' or 'logit'"
     task, given = agreement.task, outcome or Outcome()
-    if task == "survival" and not given.event:
-        yield "task='survival' needs an [outcome] table with event, and time as the label"
     for role, name in given.columns.items():
         if task not in _FOR_TASKS[role]:
             yield f"outcome.{role}='{name}' is for task='{_FOR_TASKS[role][0]}' alone"
     if given.grid or given.fewest_leavers != Outcome().fewest_leavers:
         yield "outcome.grid and outcome.fewest_leavers are for task='table' alone"
-    if task == "effect":
-        yield from _effect_problems(given)
-    elif task != "survival" and (given.horizons or given.strata_by_party):
-        yield "outcome.horizons and outcome.strata_by_party are for task='survival' alone"
+    yield from _effect_problems(given) if task == "effect" else _other_problems(given, task)
     if given.horizons and (given.stratum or given.strata_by_party):
         yield "outcome.horizons take one baseline, and with strata each has its own"
     if [*given.horizons] != sorted({*given.horizons}):
@@ -90,6 +86,16 @@ def _curve_problems(agreement: "Agreement", outcome: Outcome) -> Iterator[str]:
             yield f"outcome.{name} do not rise"
     if outcome.horizons and outcome.horizons[-1] > max(outcome.grid, default=0.0):
         yield "outcome.horizons lie beyond the last time of grid, where nothing is counted"
+
+
+def _other_problems(given: Outcome, task: str) -> Iterator[str]:
+    """Yield what survival lacks, and what other tasks have too much."""
+    if task == "survival" and not given.event:
+        yield "task='survival' needs an [outcome] table with event, and time as the label"
+    if task != "survival" and (given.horizons or given.strata_by_party):
+        yield "outcome.horizons and outcome.strata_by_party are for task='survival' alone"
+    if any(getattr(given, name) != getattr(Outcome(), name) for name in _OF_EFFECTS):
+        yield f"outcome.{', outcome.'.join(_OF_EFFECTS)} are for task='effect' alone"
 
 
 def _effect_problems(given: Outcome) -> Iterator[str]:

@@ -15,7 +15,7 @@ from cobasis.errors import EstimateError
 from cobasis.features.contract import Feature, NumericFeature
 from cobasis.linalg.arrays import Matrix
 from cobasis.models.regressions import RegressionFit
-from cobasis.statistics.coefficients import CoefficientTable, p_value, table_of
+from cobasis.statistics.coefficients import CoefficientTable, figure, p_value, table_of
 
 ALIKE = 0.1
 """Standardised differences below this are commonly taken for balance."""
@@ -126,7 +126,7 @@ class EffectTable(Readable):
         header = ("", "treated", "control", "effect", "std err", "low", "high", "p")
         told = ("treated", "control", "estimate", "standard_error", "low", "high")
         lines = [
-            (each.name, *(f"{getattr(each, name):.4g}" for name in told), p_value(each.p))
+            (each.name, *(figure(getattr(each, name)) for name in told), p_value(each.p))
             for each in self.effects
         ]
         return [header, *lines]
