@@ -33,7 +33,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "party_side": (3_800, 2_960, 14),
     "planning": (150, 80, 2),
     "privacy": (3_260, 2_180, 21),
-    "protocol": (6_730, 4_490, 32),
+    "protocol": (6_720, 4_490, 32),
     "report": (1_090, 870, 7),
     "statistics": (1_580, 1_170, 7),
     "tables": (980, 760, 4),

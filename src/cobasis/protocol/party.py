@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.bases import BASES, require_components
-from cobasis.errors import StepError, UnknownPartyError
+from cobasis.errors import OptionError, StepError, UnknownPartyError
 from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Blocks, Matrix, WholeTable
 from cobasis.linalg.threads import one_blas_thread
@@ -112,7 +112,14 @@ class Party:
             )
         secret.check_opens(agreement, party=name)
         own_key = key or PartyKey()
-        public = check_public_rows(public_rows, agreement, party=name)
+        if complete_basis and (not own_key.simulated or agreement.dp is not None):
+            raise OptionError(
+                f"complete_basis at party '{name}' would add arbitrary directions to a basis. It "
+                "is for simulations of bases that rows shape, without [dp]. Leave it out."
+            )
+        public = None
+        if public_rows is not None or agreement.public_rows_sha256 is not None:
+            public = check_public_rows(public_rows, agreement, party=name)
         self.name, self.agreement = name, agreement
         self._tag = secret.anchor_tag(agreement)
         self._anchor = secret.anchor(agreement, public_rows=public)
@@ -343,12 +350,7 @@ class Party:
         Returns
         -------
         CoefficientTable
-            The same at every party; LocalError where the model is no regression, or columns
-            depend on each other.
-
-        Notes
-        -----
-        **Who sees what.** Made here, of the party's own change of basis. **Cost.** None.
+            The same at every party; LocalError where columns leave none determined.
         """
         fit, turn = self._fitted()
         return table_of(fit, turn=turn, features=self.agreement.features, level=level)

@@ -21,7 +21,6 @@ from cobasis.errors import (
     AgreementError,
     CommitmentError,
     MessageError,
-    OptionError,
     OrthonormalityError,
     ShapeError,
     StepError,
@@ -219,15 +218,6 @@ class Chooser:
     key: PartyKey  # gives the party's own rotation
     public_rows: Matrix | None  # on the agreed scale
     complete: bool = False  # fill up with Haar columns where rows are too few; simulation only
-
-    def __post_init__(self) -> None:
-        """Refuse directions of nobody's rows where something real is made of them."""
-        if self.complete and (not self.key.simulated or self.agreement.dp is not None):
-            raise OptionError(
-                f"complete_basis at party '{self.party}' would add arbitrary directions to a "
-                "basis. It is for simulations of bases that rows shape, which no [dp] holds for. "
-                "Leave it out."
-            )
 
     def directions(self, rows: Matrix | Blocks, *, memory: Memory | None = None) -> Matrix:
         """Return the party's own real directions, at most n_components, weighted if agreed."""
