@@ -33,7 +33,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "party_side": (3_800, 2_960, 14),
     "planning": (150, 80, 2),
     "privacy": (3_260, 2_180, 21),
-    "protocol": (6_720, 4_490, 32),
+    "protocol": (6_730, 4_490, 32),
     "report": (1_090, 870, 7),
     "statistics": (1_580, 1_170, 7),
     "tables": (980, 760, 4),
@@ -41,7 +41,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_040, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 39_010,
+    "tests": 39_080,
     "experiments and benchmarks": 12_220,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

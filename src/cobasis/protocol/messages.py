@@ -294,6 +294,7 @@ def _records(
         found = np.asarray(labels)
     else:
         value, given = agreement.label or VALUE, cast("Any", labels)
+        given = given if columns or np.ndim(given) != 1 else {value: given}  # of one column
         names = {VALUE: value, **columns}
         if agreement.task == "table" and not agreement.label:
             del names[VALUE]  # all rows are of one group
