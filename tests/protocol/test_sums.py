@@ -111,29 +111,6 @@ def test_columns_give_the_pooled_regression_in_the_targets_own_units():
     assert done.result.model.family == "linear"
 
 
-def test_a_regression_table_has_the_pooled_rows_coefficients_and_standard_errors():
-    table, target = load_diabetes(return_X_y=True, scaled=False)
-    names = load_diabetes().feature_names
-    ends = zip(names, table.min(axis=0) - 1, table.max(axis=0) + 1, strict=True)
-    features = [NumericFeature(name=n, low=float(a), high=float(b), centre=3.0) for n, a, b in ends]
-    options = {"release": "sums", "task": "regression", "features": features, "maps": [Columns()]}
-    done = simulate(dealt(table, target), rng=np.random.default_rng(0), **options)
-    whole = np.column_stack([np.ones(len(table)), table])
-    weights, missed, _, _ = np.linalg.lstsq(whole, target)
-    variance = missed[0] / (len(table) - whole.shape[1])
-    errors = np.sqrt(variance * np.diag(np.linalg.inv(whole.T @ whole)))
-    found = done.result.coefficients
-    assert [each.name for each in found] == ["intercept", *names]
-    np.testing.assert_allclose([each.estimate for each in found], weights, rtol=1e-3)
-    np.testing.assert_allclose([each.standard_error for each in found], errors, rtol=1e-3)
-    twice = {f"x{at}": column for at, column in enumerate([*table.T, table[:, 0]])}
-    options["features"] = [
-        NumericFeature(name=n, low=float(x.min()), high=float(x.max())) for n, x in twice.items()
-    ]
-    rows = dealt(np.column_stack(list(twice.values())), target)
-    assert simulate(rows, rng=np.random.default_rng(0), **options).result.coefficients == ()
-
-
 def test_the_model_of_the_mixed_map_is_a_chain_that_predicts_as_its_features_do():
     table, labels = some()
     each = Mixed.from_public_rows(table, pieces=6, n_waves=20)

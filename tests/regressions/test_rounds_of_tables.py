@@ -127,7 +127,7 @@ REFUSED = {
     ),
     "another task": (
         {"task": "regression", "model": "ols", "outcome": Outcome(horizons=(1.0,))},
-        "horizons and outcome.strata_by_party are for task='survival' alone",
+        "horizons, grid and strata_by_party are for task='survival' alone",
     ),
     "a family without coefficients": (
         {"task": "regression", "model": "ridge", "outcome": Outcome(weight="w")},

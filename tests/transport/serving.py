@@ -35,13 +35,13 @@ def free_port():
 class World:
     """A folder for each role; keys and agreement made, which names a server."""
 
-    def __init__(self, root, monkeypatch, *, terms=ROWS):
+    def __init__(self, root, monkeypatch, *, terms=ROWS, agreed=AGREED):
         self.root, self.port = root, free_port()
         root.mkdir(exist_ok=True)
         self.typed = Typed(root, monkeypatch)
         self.typed.keys()
         write_table(root / "public.csv", seed=0)
-        self.typed(f"{AGREED} --server https://localhost:{self.port} {terms}")
+        self.typed(f"{agreed} --server https://localhost:{self.port} {terms}")
         for seed, name in enumerate((*NAMES, "lab"), start=1):
             (root / name).mkdir()
             shutil.copy(root / "icu.toml", root / name)

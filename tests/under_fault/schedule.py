@@ -106,7 +106,7 @@ class Schedule:
         if found is None:
             return
         assert not before.forgotten
-        gone = {name: before.files["upload", name].file for name in before.removed}
+        gone = {name: before.files[1, name].file for name in before.removed}
         taken = {name: each.file for name, each in before.taken().items()}
         for each in found.files:
             path = self.inbox / each.file
@@ -239,7 +239,7 @@ class Schedule:
     def _check_outcome(self, state):
         outcome = state.outcome
         for name, upload in outcome.uploads.items():
-            assert state.files["upload", name].file == upload, "I5: another upload"
+            assert state.files[1, name].file == upload, "I5: another upload"
         assert outcome.n_rows == sum(SIZES[name] for name in outcome.uploads), "I5: rows"
         counts = {LABELS[name]: SIZES[name] for name in outcome.uploads}
         assert counts in self.cast.trainings, "I4: these rows, once each, were never trained on"

@@ -113,24 +113,25 @@ class History:
     digest: str = ""  # the agreement's, as the last opening has it; empty when there is no line
     agreed: dict[str, Signature] = field(default_factory=dict)  # the good signatures, by name
     agreed_at: str = ""  # when the last of them came
-    files: dict[tuple[Message, str], Received] = field(default_factory=dict)
+    files: dict[tuple[int, str], Received] = field(default_factory=dict)  # by exchange and party
     removed: tuple[str, ...] = ()
     attempt: int = 1  # of sums, which begin again where somebody is missing
     without: tuple[str, ...] = ()  # whom the analyst goes on without, until it says otherwise
     contributors: tuple[str, ...] = ()  # whose directions shaped the common span
     late: tuple[str, ...] = ()  # digests of proposals that came after it was made
     ended: tuple[str, ...] = ()  # when each exchange ended, as many as have
+    last: int | None = None  # of steps: the exchange that was found to be the last
     outcome: Outcome | None = None
     words: dict[tuple[str, str], Word] = field(default_factory=dict)  # by party and model
     forgotten: str = ""  # when the uploads were destroyed; empty before
 
-    def taken(self, *messages: Message) -> dict[str, Received]:
-        """Return everybody's file of a kind, or the last that each sends, of all who stay."""
-        kinds = messages or ("upload", "sums")
+    def taken(self, exchange: int | None = None) -> dict[str, Received]:
+        """Return everybody's file of an exchange, or what a model is made of, of all who stay."""
         return {
             party: each
-            for (kind, party), each in self.files.items()
-            if kind in kinds and party not in self.removed
+            for (number, party), each in self.files.items()
+            if (each.message in {"upload", "sums"} if exchange is None else number == exchange)
+            and party not in self.removed
         }
 
     def files_of(self, party: str) -> list[str]:
@@ -149,13 +150,14 @@ class History:
             words = told.pop("audit")
             audit = AuditRecord(**dict(zip(_WORDS, words, strict=True))) if words else None
             new = Received(**told, time=entry.time, line=entry.hash, audit=audit)
-            self.files[new.message, new.party] = new
+            self.files[new.exchange, new.party] = new
         elif entry.event == CONSENSUS:
             self.contributors = tuple(told["contributors"])
             self.ended = (*self.ended, entry.time)
         elif entry.event == ATTEMPT:
             self.attempt = told["attempt"]
-            self.files = {key: each for key, each in self.files.items() if key[0] != "sums"}
+            kept = {key: each for key, each in self.files.items() if each.message != "sums"}
+            self.files = kept
         elif entry.event == LATE:
             self.late = (*self.late, told["file"])
         elif entry.event == REMOVED and told["party"] not in self.removed:
@@ -167,6 +169,7 @@ class History:
             more = len(self.ended) < told.get("exchange", 1 + bool(self.contributors))
             self.ended += (entry.time,) * more
             self.outcome = _outcome(told, time=entry.time)
+            self.last = told["exchange"] if told.get("finished") else None
         self.without = tuple(told.get("without", self.without))
 
 

@@ -44,7 +44,7 @@ def planned(
     """Say what a run does now; WaitingError where it needs files that have not come."""
     history, exchange = session.history, session.open_exchange()
     out = _left_out(session, without=tuple(without), again=tuple(again))
-    taken = history.taken(exchange.message)
+    taken = history.taken(exchange.number)
     away = {*session.agreement.parties} - {*taken, *history.removed, *out}
     plan = Plan(
         exchange=exchange,
@@ -69,11 +69,12 @@ def planned(
     except WaitingError as error:
         if not lost_replies(session):
             raise
-        first = history.contributors or tuple(sorted(history.taken("sums")))
+        last = session.exchanges[len(history.ended) - 1]
+        members = history.contributors or tuple(sorted(history.taken(last.number)))
         return Plan(
-            exchange=session.exchanges[0],
-            ended=history.ended[0],
-            members=first,
+            exchange=last,
+            ended=history.ended[-1],
+            members=members,
             without=out,
             waits=str(error.args[0]),
         )
@@ -106,15 +107,18 @@ def _next_attempt(session: AnalystSession, plan: Plan, *, now: datetime) -> Plan
 
 
 def lost_replies(session: AnalystSession) -> list[str]:
-    """Return the parties whose span, or first return, was made, and stands not in the outbox.
+    """Return the parties whose span, or last return, was made, and stands not in the outbox.
 
     Every party gets a span that was not removed, so that one that sent no proposal may still come.
     """
-    history, first = session.history, session.exchanges[0]
+    history = session.history
+    if not history.ended:
+        return []
+    last = session.exchanges[len(history.ended) - 1]
     made: Iterable[str] = () if history.outcome is None else history.outcome.uploads
     if history.contributors:
         made = [name for name in session.enrolled if name not in history.removed]
-    return [name for name in made if not session.reply(name, first).exists()]
+    return [name for name in made if not session.reply(name, last).exists()]
 
 
 def _left_out(

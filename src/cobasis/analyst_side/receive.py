@@ -125,7 +125,7 @@ def receive(
         report("receiving", len(kinds), len(kinds))
         session.tell()
     exchange, uploads = session.open_exchange(), history.taken()
-    taken = history.taken(exchange.message)
+    taken = history.taken(exchange.number)
     known = {*taken, *history.removed, *history.without}
     trained_on = uploads if history.outcome is None else history.outcome.uploads
     files = tuple(verdicts[path] for path in sorted(verdicts, key=lambda each: each.name))
@@ -159,7 +159,7 @@ def _files(paths: Iterable[Path], agreement: Path) -> list[Path]:
     given = list(paths)
     if not given:
         stem, beside = stem_of(agreement), agreement.parent
-        ends = ("[0-9]-proposal", "[0-9]-upload", "[0-9]-sums", "[0-9]-scores", WORD)
+        ends = ("[0-9]-proposal", "[0-9]-upload", "[0-9]*-sums", "[0-9]-scores", WORD)
         return sorted(each for end in ends for each in beside.glob(f"{stem}.*.{end}"))
     found: dict[Path, None] = {}
     for path in given:
@@ -298,7 +298,7 @@ def _take_in(session: AnalystSession, path: Path, *, digest: str) -> tuple[Recei
         bundle = session.opened(path)
         party, exchange = bundle.manifest.sender, _exchange_of(session, bundle)
         _refuse_removed(session, party)
-        place = exchange.message, party
+        place = exchange.number, party
         if before := files.get(place):
             known = {"accepted": before.file, "created": before.created}
             refuse_replay(bundle.manifest, digest=bundle.digest, **known)
@@ -311,10 +311,11 @@ def _take_in(session: AnalystSession, path: Path, *, digest: str) -> tuple[Recei
 def _exchange_of(session: AnalystSession, bundle: Bundle) -> Exchange:
     """Return the exchange that a file belongs to; ForeignBundleError unless its turn has come."""
     kind, every = bundle.manifest.kind, session.exchanges
-    of = next((each for each in every if each.message == kind), None)
+    number = bundle.manifest.told.get("exchange")  # of steps, which are all of one kind
+    of = next((x for x in every if x.message == kind and number in {None, x.number}), None)
     what = f"the bundle '{bundle.path.name}' of '{bundle.manifest.sender}' is of kind '{kind}'"
     if of is None:
-        wanted = " and ".join(f"'{each.message}'" for each in every)
+        wanted = " and ".join({f"'{each.message}'": None for each in every})
         raise ForeignBundleError(
             f"{what}, and the analyst of this round takes {wanted}. Look whether files were mixed "
             "up, or ask for the right one."
@@ -324,7 +325,8 @@ def _exchange_of(session: AnalystSession, bundle: Bundle) -> Exchange:
         party, history = bundle.manifest.sender, session.history
         if bundle.digest not in history.late:
             session.note(LATE, {"party": party, "exchange": of.number, "file": bundle.digest})
-        why = f"the total was made, on {history.ended[0]}, without it. Agree on a new round"
+        ended = history.ended[of.number - 1]
+        why = f"the total was made, on {ended}, without it. Agree on a new round"
         if of.masked is None:
             who = ", ".join(history.contributors)
             why = (

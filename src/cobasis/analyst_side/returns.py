@@ -28,6 +28,7 @@ from cobasis.protocol.messages import Return
 from cobasis.protocol.scores import Worth
 from cobasis.protocol.span_lines import SpanLine
 from cobasis.protocol.sums import SumsResult
+from cobasis.statistics.coefficients import CoefficientTable
 from cobasis.strict_json import json_object
 
 _NAME_DIGITS = 24
@@ -46,6 +47,7 @@ class Concluded:
     scores: Mapping[ModelName, Mapping[str, Figure | None]] = field(default_factory=dict)
     sums: SumsResult | None = None
     table: BaselineTable | None = None
+    coefficients: CoefficientTable | None = None  # of sums, which all can make
     worth: Worth | None = None  # of the second exchange of sums
 
 

@@ -6,7 +6,7 @@ in use any more goes after that line.
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -39,9 +39,11 @@ from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.card import card_of, make_card
+from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.scores import Worth
-from cobasis.protocol.sums import SumsAnalyst
+from cobasis.protocol.sums import SumsAnalyst, coefficients_of
+from cobasis.protocol.totals import Integers
 from cobasis.protocol.training import compared as compared_with
 from cobasis.protocol.training import model_without
 
@@ -141,7 +143,7 @@ def _send_spans(session: AnalystSession, plan: Plan) -> dict[str, Path]:
 
 
 def _made_span(session: AnalystSession, plan: Plan) -> ConsensusSpan:
-    received, proposals = session.history.taken("proposal"), []
+    received, proposals = session.history.taken(1), []
     for done, party in enumerate(plan.members):
         session.report("opening proposals", done, len(plan.members))
         proposals.append(session.kept(received[party], read=proposal_in))
@@ -194,19 +196,31 @@ def conclude(
 
 def _conclude_sums(session: AnalystSession, plan: Plan) -> Concluded:
     """Add everybody's sums up, make a model or a table of them, and seal the returns."""
-    analyst, kind = session.sums_analyst(plan.exchange), plan.exchange.masked or "sums"
-    received = session.history.taken(kind)
-    for done, party in enumerate(plan.members):
-        session.report("adding up", done, len(plan.members))
-        analyst.receive(session.kept(received[party], read=partial(sums_in, kind=kind)))
-    if kind == "scores":
-        return _judged(session, plan, analyst)
+    if plan.exchange.masked == "scores":
+        return _judged(session, plan, _added(session, plan, plan.exchange))
+    earlier = session.exchanges[: plan.exchange.number - 1]  # each step starts from all before
+    totals = [_added(session, plan, each).total for each in earlier]
+    analyst = _added(session, plan, plan.exchange, before=totals)
     if session.agreement.task == "table":
         table = analyst.count()
         return _returned(session, plan, analyst, n_rows=table.n_rows[0], table=table)
     result = analyst.run()
-    n_rows = result.total.n_rows
-    return _returned(session, plan, analyst, model=result.model, n_rows=n_rows, sums=result)
+    told: Any = {"model": result.model, "n_rows": result.total.n_rows, "sums": result}
+    if session.agreement.tabular and result.finished:
+        told["coefficients"] = coefficients_of(result.model, session.agreement)
+    return _returned(session, plan, analyst, **told)
+
+
+def _added(
+    session: AnalystSession, plan: Plan, exchange: Exchange, *, before: Sequence[Integers] = ()
+) -> SumsAnalyst:
+    """Add up what came in an exchange."""
+    analyst, kind = session.sums_analyst(exchange, before=before), exchange.masked or "sums"
+    received = session.history.taken(exchange.number)
+    for done, party in enumerate(plan.members):
+        session.report("adding up", done, len(plan.members))
+        analyst.receive(session.kept(received[party], read=partial(sums_in, kind=kind)))
+    return analyst
 
 
 def _judged(session: AnalystSession, plan: Plan, analyst: SumsAnalyst) -> Concluded:
@@ -219,7 +233,7 @@ def _judged(session: AnalystSession, plan: Plan, analyst: SumsAnalyst) -> Conclu
 
 def _first_model(session: AnalystSession, plan: Plan, outcome: Outcome) -> bytes:
     """Read the model that was scored; RetentionError where its file is gone."""
-    own, known = _model_of(session, plan.members), session.work.models.glob("*.model")
+    own, known = _model_of(session, plan), session.work.models.glob("*.model")
     for path in (own, *known):  # of another version of cobasis it has another name
         if path.exists() and (path == own or file_digest(path) == outcome.model_sha256):
             return path.read_bytes()
@@ -229,10 +243,16 @@ def _first_model(session: AnalystSession, plan: Plan, outcome: Outcome) -> bytes
     )
 
 
-def _model_of(session: AnalystSession, parties: Iterable[str], *, more: str = "") -> Path:
+def _summed(session: AnalystSession, plan: Plan) -> dict[str, str]:
+    """Return the digests of the sums that a model is of, by party."""
+    scored = plan.exchange.masked == "scores"  # of the model of the exchange before
+    received = session.history.taken(plan.exchange.number - scored)
+    return {party: received[party].file for party in plan.members}
+
+
+def _model_of(session: AnalystSession, plan: Plan, *, more: str = "") -> Path:
     """Return where the model of these parties' sums is kept."""
-    received = session.history.taken("sums")
-    files = [received[party].file for party in parties]
+    files = _summed(session, plan).values()
     return session.work.models / f"{name_of([*files, more, version('cobasis')])}.model"
 
 
@@ -247,10 +267,9 @@ def _returned(
     **more: Any,  # noqa: ANN401 -- what is concluded besides
 ) -> Concluded:
     """Seal one return for each party that added up, and record it."""
-    received = session.history.taken("sums")
-    files, digest = {party: received[party].file for party in plan.members}, None
+    files, digest = _summed(session, plan), None
     if model is not None:
-        path = _model_of(session, plan.members, more="" if worth is None else "scores")
+        path = _model_of(session, plan, more="" if worth is None else "scores")
         if not path.exists():  # before the first return, so that all carry one and the same
             make_folder(path.parent)
             write_whole(path, encode_chain(model))
@@ -266,6 +285,7 @@ def _returned(
         session, returned, outcome=made, card=card, others=lambda _: None, exchange=exchange
     )
     told = {"without": list(plan.without), "missing": [], "exchange": exchange.number}
+    told |= {"finished": True} if "coefficients" in more else {}
     more |= {"card": card, "worth": worth, "exchange": exchange}
     return recorded(session, made, sent=sent, event=RUN, told=told, **more)
 

@@ -1,6 +1,6 @@
 """What the analyst's commands work with: agreement, identity, work folder, transcript, history."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +34,7 @@ from cobasis.protocol.signatures import (
     signers,
 )
 from cobasis.protocol.sums import SumsAnalyst
+from cobasis.protocol.totals import Integers
 from cobasis.protocol.word import WORD, Word
 
 SUFFIX, NEWS = ".round", ".news"
@@ -90,11 +91,15 @@ class AnalystSession(Hidden):
         self.sealed = sealed
         self.name, self.digest = enrolled.name, agreement.digest().hex()
         self.enrolled = {each.name: each for each in agreement.enrolled}
-        self.exchanges = exchanges(agreement)
         self.work = work_folder(path)
         self.news = path.with_name(f"{stem_of(path)}{NEWS}")
         self.outbox = outbox or path.with_name("outbox")
         self.report: Report = silent
+
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """The round's, as far as is known."""
+        return exchanges(self.agreement, last=self.history.last)
 
     @cached_property
     def transcript(self) -> Transcript:
@@ -185,14 +190,16 @@ class AnalystSession(Hidden):
         for path in self.work.received.glob("*-sums"):
             remove_tree(path)  # with a late file they would show what the attempt leaves out
 
-    def sums_analyst(self, exchange: Exchange) -> SumsAnalyst:
+    def sums_analyst(self, exchange: Exchange, *, before: Sequence[Integers] = ()) -> SumsAnalyst:
         """Return who adds up what this attempt's participants send; nothing is received yet."""
         history = self.history
         keys = mask_keys(self.agreement, history.agreed.values())
         out = history.without if history.attempt > 1 else ()
         keys = {name: key for name, key in keys.items() if name not in out}
-        scoring = exchange.message == "scores"
-        return SumsAnalyst(self.agreement, keys=keys, attempt=history.attempt, scoring=scoring)
+        told: Any = {"number": exchange.number, "scoring": exchange.message == "scores"}
+        return SumsAnalyst(
+            self.agreement, keys=keys, attempt=history.attempt, before=before, **told
+        )
 
     def kept_span(self) -> ConsensusSpan:
         """Return the common span that was made."""
@@ -282,6 +289,7 @@ class AnalystSession(Hidden):
             without=history.without,
             removed=history.removed,
             attempt=history.attempt,
+            last=history.last,
         )
         write_whole(self.news, told.text(self.identity.sign), mode=0o644)
 

@@ -125,7 +125,9 @@ SUMS: Mapping[str, str] = {
     "least_rows": "A party with fewer takes no part; 20 for each feature let a run leave one out.",
     "scores": "Whether scores on held-back rows follow, which make probabilities.",
     "n_bins": "Table only: bins of each number's histogram, from its low to its high.",
-    "target_range": "Regression only: the target's low and high; values beyond are refused.",
+    "target_range": "Of numbers and counts: the target's low and high; others are refused.",
+    "steps": "Logistic, Poisson and Cox tables: the most exchanges, a step in each.",
+    "most_exposure": "With an exposure: the largest that a row may have.",
 }
 
 OUTCOME: Mapping[str, str] = {
@@ -136,7 +138,7 @@ OUTCOME: Mapping[str, str] = {
     "exposure": "Count: over how much time, or how many people, a row was counted.",
     "weight": "How many rows a row stands for.",
     "horizons": "Survival: times of predicted shares without event. Table: ends of mean times.",
-    "grid": "Table: where the intervals end in which events are counted; times are rounded up.",
+    "grid": "Sums: where intervals of time end; all times are rounded up to these.",
     "fewest_leavers": "Table: how many of a group leave between two times of a curve, if any do.",
     "strata_by_party": "Survival: whether every party has a baseline of its own.",
     "errors": 'Standard errors: "model", "robust" of rows, or "party" of whole parties.',

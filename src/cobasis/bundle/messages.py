@@ -62,14 +62,17 @@ def sums_in(bundle: Bundle, *, agreement: Agreement, kind: SumsKind = "sums") ->
         told, manifest = bundle.manifest.told, bundle.manifest
         tables, _ = read_tables(bundle.parts["sums.safetensors"])
         roster, attempt = told.get("roster"), told.get("attempt")
+        exchange = told.get("exchange", 1 + (kind == "scores"))
         good = isinstance(roster, str) and re.fullmatch("[0-9a-f]{64}", roster)
-        if set(tables) != {"words"} or not good or not isinstance(attempt, int):
+        whole = isinstance(attempt, int) and isinstance(exchange, int)
+        if set(tables) != {"words"} or not good or not whole:
             refuse(bundle.what, "it is not one table of words for an attempt and a roster")
         return MaskedSums(
             party=manifest.sender,
             agreement_digest=bytes.fromhex(manifest.agreement),
             roster=bytes.fromhex(str(roster)),
-            attempt=attempt,
+            attempt=cast("int", attempt),
+            exchange=cast("int", exchange),
             words=tables["words"],
             simulated=manifest.simulated,
         )
@@ -294,12 +297,14 @@ def enclose_sums(
     audit: Mapping[str, object] | None = None,
 ) -> Enclosed:
     """Return draft and part for a party's masked sums or scores, for `write_bundle`."""
+    later = kind == "sums" and sums.exchange > 1
+    step = {"exchange": sums.exchange} if later else {}  # told where nothing else does
     return _enclosed(
         kind,
         sums,
         agreement,
         sender=sums.party,
-        told={"roster": sums.roster.hex(), "attempt": sums.attempt},
+        told={"roster": sums.roster.hex(), "attempt": sums.attempt, **step},
         parts={"sums.safetensors": _table_file("words", sums.words)},
         audit=audit and dict(audit),
     )

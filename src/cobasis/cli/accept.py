@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cobasis.party_side.session import PartySession
     from cobasis.party_side.worth import Scores
     from cobasis.protocol.baseline import BaselineTable
+    from cobasis.statistics.coefficients import CoefficientTable
     from cobasis.vault.vault import Accepted
 
 
@@ -64,9 +65,8 @@ def accept(
 def _places(session: "PartySession") -> list[Path]:
     """Return where what comes for this party lies by default."""
     from cobasis.bundle.agreement_file import stem_of
-    from cobasis.protocol.exchanges import exchanges
 
-    replies = [f"{each.number}-{each.reply}" for each in exchanges(session.agreement)]
+    replies = [f"{each.number}-{each.reply}" for each in session.exchanges]
     news = session.path.with_name(f"{stem_of(session.path)}.news")
     return [news, *map(session.beside, replies)]
 
@@ -187,10 +187,11 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
         lines += wrapped(worth_in_words(card.scores))
     lines += [*scores_in_words(scores), f"Who and what made the {thing}: {page}"]
     name, predicting = session.path.name, "Next:"
-    if upcoming(session).message == "scores" and not card.scores:
+    follows, [*_, line] = upcoming(session), session.history("accepted")
+    if follows.number > cast("int", line.told["exchange"]):
         lines += ["Next:", f"  cobasis send {name} DATA"]
         predicting = "Or, before everybody's scores are in:"
-    if taken.model_sha256:
+    if taken.model_sha256 and not (session.agreement.tabular and predicting != "Next:"):
         lines += [predicting, f"  cobasis predict {name} NEW.csv -o OUT.csv"]
     told: dict[str, Any] = {"score": scores, "card": page, "table": folder if tables else None}
     return ReturnAnswer.of(taken, return_sha256=taken.bundle, **told), lines
@@ -199,7 +200,6 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
 def _tables(session: "PartySession", taken: "Accepted", *, to: Path) -> Iterator[str]:
     """Write what a return has of tables into a folder, and yield them as lines."""
     from cobasis.party_side.accept import coefficients_in, effects_in, table_in
-    from cobasis.report.coefficients import write_coefficients
     from cobasis.report.effects import write_effects
     from cobasis.report.table import write_table
 
@@ -210,9 +210,16 @@ def _tables(session: "PartySession", taken: "Accepted", *, to: Path) -> Iterator
         yield from effects.summary().splitlines()
         yield from wrapped(f"Effects, balance and love plot: {page}, with CSV and LaTeX beside it.")
     elif taken.model_sha256 and (coefficients := coefficients_in(session)) is not None:
-        page = write_coefficients(coefficients, to)
-        yield from coefficients.summary().splitlines()
-        yield from wrapped(f"The table and its forest plot: {page}, with CSV and LaTeX beside it.")
+        yield from coefficients_in_words(coefficients, to=to)
+
+
+def coefficients_in_words(coefficients: "CoefficientTable", *, to: Path) -> Iterator[str]:
+    """Write a regression's table into a folder, and yield it as lines."""
+    from cobasis.report.coefficients import write_coefficients
+
+    page = write_coefficients(coefficients, to)
+    yield from coefficients.summary().splitlines()
+    yield from wrapped(f"The table and its forest plot: {page}, with CSV and LaTeX beside it.")
 
 
 def worth_in_words(scores: "Mapping[str, float]") -> str:

@@ -315,7 +315,7 @@ class RunAnswer(Answer):
     rows_per_feature: float | None = Field(None, description="n/D of a total; null of rows.")
     returns: dict[str, Path] = Field({}, description="The return of each party.")
     card: Path | None = Field(None, description="The model card as a page; null for spans.")
-    table: Path | None = Field(None, description="The folder of a baseline table; null of others.")
+    table: Path | None = Field(None, description="The folder of a table; null of other models.")
     scores: dict[str, dict[str, list[float] | None]] = Field({}, description="By family, for whom.")
 
 

@@ -265,7 +265,7 @@ class Trip:
         """Bring the file that was made last, and wait for its answer, or other news."""
         from cobasis.party_side.send import finish, send_again
 
-        exchange = [each for each in found.exchanges if found.sent(each.message)][-1]
+        exchange = [each for each in found.exchanges if found.sent(each)][-1]
         word = f"{exchange.number}-{exchange.message}"
         file = self.beside(f"{found.name}.{word}")
         if not file.exists():

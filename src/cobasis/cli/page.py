@@ -104,7 +104,7 @@ def _rows(found: Standing, history: "History") -> Iterator[dict[str, Any]]:
     for party in found.agreement.parties:
         row: dict[str, Any] = {"name": party, "files": [], "audits": []}
         for each in found.exchanges:
-            path, kept = work.sealed(party, each), history.files.get((each.message, party))
+            path, kept = work.sealed(party, each), history.files.get((each.number, party))
             size = f", {path.stat().st_size:,} bytes" if path.is_file() else ""
             row["files"].append(f"{message_in_words(found, each, party)}{size}")
             if kept and kept.audit:

@@ -39,7 +39,7 @@ def asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     columns = told.get("numbers", []), told.get("categories", [])
     found = draft.features_of_words(*columns, missing=missing)
     before = sums_draft.read_table(told["from_sums"]) if "from_sums" in told else None
-    fields["outcome"] = outcome = draft.outcome_of_words(told.get("outcome"))
+    fields["outcome"] = outcome = sums_draft.outcome_of_words(told.get("outcome"))
     out = [fields.get("label"), fields.get("id"), *draft.words_of(told.get("leave_out", ""))]
     found += sums_draft.features_of_table(before, leave_out=out, missing=missing)
     ask(fields, "purpose", "What is the model for, and who may use it")
@@ -75,10 +75,11 @@ def _released(
 
     task = fields.get("task", "")
     found = draft.with_levels(found, task=task, basis=fields.get("basis", "svd"))
-    made = sums_draft.sums_of_words(told.get("sums"), found, public=public, task=task)
+    kind: dict[str, Any] = {"task": task, "tabular": draft.is_table(fields)}
+    made = sums_draft.sums_of_words(told.get("sums"), found, public=public, **kind)
     noise = sums_draft.dp_of_words(told["dp"], made.get("sums")) if "dp" in told else None
     models = draft.words_of(told.get("models", "")) or None
-    tabular = draft.for_table(fields, found)
+    tabular = draft.for_table(fields, found, sums=bool(made))
     given: dict[str, Any] = {
         word: fields[word] for word in ("n_components", "basis") if word in fields
     }

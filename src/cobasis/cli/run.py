@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from cobasis.cli.accept import table_in_words, worth_in_words
+from cobasis.cli.accept import coefficients_in_words, table_in_words, worth_in_words
 from cobasis.cli.options import (
     AgreementFile,
     Owner,
@@ -145,6 +145,8 @@ def _lines(concluded: "Concluded", *, card: Path, table: Path) -> Iterator[str]:
         yield from wrapped(worth_in_words(concluded.worth.told()))
     if concluded.table is not None:
         yield from table_in_words(concluded.table, write_table(concluded.table, table))
+    if concluded.coefficients is not None:
+        yield from coefficients_in_words(concluded.coefficients, to=table)
     if outcome.family is not None:
         rows = f"{outcome.n_rows:,} rows" if outcome.n_rows else "rows"
         who = f"{rows} of {listed(outcome.uploads)}"
@@ -174,7 +176,8 @@ def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
     if concluded is not None:
         card = _draw_card(session, concluded)
         table = card.with_name(card.name.replace(".card.html", ".table"))
-        told |= {**_told(concluded, card=card), "table": concluded.table and table}
+        tabled = concluded.table or concluded.coefficients
+        told |= {**_told(concluded, card=card), "table": tabled and table}
         lines += _lines(concluded, card=card, table=table)
     answer = RunAnswer.of(
         command="run",
@@ -197,19 +200,15 @@ def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
 
 
 def _sums(sums: "SumsResult") -> Iterator[str]:
-    """Yield what the total is, and a regression's table."""
+    """Yield what the total is."""
     if not sums.total.n_rows:
         yield "The total has noise, under which no rows are counted."
         return
+    of = f"map {sums.chosen + 1} of {len(sums.found)}" if sums.found else "all steps"
     total = f"{sums.total.n_rows:,} rows, {sums.rows_per_feature:.3g} for each of the"
     yield from wrapped(
-        f"The total: {total} {sums.n_features:,} features of map {sums.chosen + 1} of "
-        f"{len(sums.found)}: {sums.light}. {sums.meaning}"
+        f"The total: {total} {sums.n_features:,} features of {of}: {sums.light}. {sums.meaning}"
     )
-    if sums.coefficients:
-        yield f"  {'coefficient':24}{'estimate':>14}{'standard error':>18}"
-    for each in sums.coefficients:
-        yield f"  {each.name:24}{each.estimate:>14.6g}{each.standard_error:>18.3g}"
 
 
 def _draw_card(session: "AnalystSession", concluded: "Concluded") -> Path:

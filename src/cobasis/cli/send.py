@@ -230,10 +230,8 @@ def _say_sent(
 
 def _in_words(ready: "Ready") -> Iterator[str]:
     """Yield what would leave, for people."""
-    from cobasis.protocol.exchanges import exchanges
-
     preview, exchange = ready.preview, ready.exchange
-    n_exchanges = len(exchanges(ready.session.agreement))
+    n_exchanges = len(ready.session.exchanges)
     yield f"Exchange {exchange.number} of {n_exchanges}: {exchange.message}. Nothing has left yet."
     yield f"What leaves, {preview.n_bytes:,} bytes as {preview.precision}:"
     for each in preview.leaves:

@@ -259,6 +259,9 @@ def _leaves(agreement: "Agreement", labels: str) -> Iterator[str]:
         "upload": f"per person {size:,} number{'s' * (size > 1)}{noise}"
         + (f", and the label {labels}" if labels else ""),
     }
+    if agreement.sums is not None and agreement.sums.steps:
+        yield f"up to {len(steps)} times {words['sums']}"
+        steps = ()
     for each in steps:
         number = f"{each.number}. {each.message}: " if len(steps) > 1 else ""
         yield f"{number}{words[each.message]}"
@@ -287,6 +290,9 @@ def _sums(agreement: "Agreement") -> str:
             f"squares, how many lie in each of {agreement.sums.n_bins} bins, how many have a word"
             f"{curves}"
         )
+    if agreement.tabular:
+        count = f"{layout_of(agreement).n_words:,} sums"
+        return f"{count} over all your rows and labels, under masks, at weights that all know"
     sizes = ", ".join(
         f"{each.kind} with {size:,} features"
         for each, size in zip(agreement.sums.maps, layout_of(agreement).n_features, strict=True)

@@ -1,18 +1,18 @@
 """``cobasis status``: how a round stands, who waits for whom, and the next command to type."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from cobasis.cli.options import AgreementFile, Home, Owner, ProxyCA, alone, grouped, wrapped
 
 if TYPE_CHECKING:
     from cobasis.bundle.transcript import Entry
     from cobasis.protocol.agreement import Agreement
-    from cobasis.protocol.exchanges import Exchange, Message
+    from cobasis.protocol.exchanges import Exchange
     from cobasis.protocol.signatures import News, Receipt
 
 _WIDTH, _LEAD = 79, 13
@@ -44,6 +44,12 @@ class Standing:
         taken = sum(bool(self.taken(each)) for each in self.exchanges)
         ended = max(taken, len(self.news.ended) if self.news else 0)
         return self.exchanges[ended] if ended < len(self.exchanges) else None
+
+    @property
+    def shown(self) -> "tuple[Exchange, ...]":
+        """The exchanges that are open or have ended, the last of each kind."""
+        every = self.exchanges if self.open is None else self.exchanges[: self.open.number]
+        return tuple({each.message: each for each in every}.values())
 
     @cached_property
     def out(self) -> dict[str, str]:
@@ -107,13 +113,13 @@ class Standing:
         """Whether the transcript of whoever asks says so."""
         return any(each.event == event for each in self.own)
 
-    def sent(self, message: "Message") -> bool:
+    def sent(self, exchange: "Exchange") -> bool:
         """Whether whoever asks has made its file of an exchange, of sums that of this attempt."""
         from cobasis.party_side.session import SENT_AS
 
-        attempt = self.news.attempt if self.news else 1
-        made = [each for each in self.own if each.event == SENT_AS[message]]
-        return any(each.told.get("attempt", 1) == attempt for each in made)
+        made = (each.told for each in self.own if each.event == SENT_AS[exchange.message])
+        told = [(each.get("attempt", 1), each["exchange"]) for each in made]
+        return (self.news.attempt if self.news else 1, exchange.number) in told
 
     def taken(self, exchange: "Exchange") -> tuple[str, ...]:
         """Return the digests of what whoever asks has accepted as an exchange's reply."""
@@ -128,7 +134,7 @@ class Standing:
 
     def received(self, party: str) -> dict[str, str]:
         """Return when a party's messages were received."""
-        found = {each.message: self.receipts(each).get(party) for each in self.exchanges}
+        found = {each.message: self.receipts(each).get(party) for each in self.shown}
         return {message: each.time for message, each in found.items() if each is not None}
 
 
@@ -231,19 +237,26 @@ def standing(keys: Home, path: Path) -> Standing:
         places.append(own.with_name(NEWS))
     news = [News.from_text(each.read_bytes(), agreement) for each in places if each.exists()]
     newest = max(news, key=lambda each: each.time, default=None)
+    entries = verify_transcript(own).entries if own is not None and own.exists() else ()
     told = [*signed_by(agreement, file.signatures), *(newest.agreed if newest else ())]
     return Standing(
         path=path,
         agreement=agreement,
-        exchanges=exchanges(agreement),
+        exchanges=exchanges(agreement, last=_last(newest, entries)),
         analyst=analyst_of(agreement).name,
         signed=tuple(dict.fromkeys(told)),
         unsigned=tuple(name for name in signers(agreement) if name not in told),
         name=who.name if who else "",
         role=who.role if who else "",
-        own=verify_transcript(own).entries if own is not None and own.exists() else (),
+        own=entries,
         news=newest,
     )
+
+
+def _last(news: "News | None", own: "Iterable[Entry]") -> int | None:
+    """Return which exchange is known to be the last though more were agreed on."""
+    told = [cast("int", each.told["exchange"]) for each in own if each.told.get("finished")]
+    return told[-1] if told else None if news is None else news.last
 
 
 def _lines(of: Standing, command: str, *, now: bool) -> Iterator[str]:
@@ -255,7 +268,8 @@ def _lines(of: Standing, command: str, *, now: bool) -> Iterator[str]:
     [first, *_] = wrapped(head) or [""]
     yield f"{first[: _WIDTH - len(you) - 2]:<{_WIDTH - len(you)}}{you}"
     if not of.unsigned and of.open is not None:
-        steps = ", then ".join(each.message for each in of.exchanges[of.open.number - 1 :])
+        left = dict.fromkeys(each.message for each in of.exchanges[of.open.number - 1 :])
+        steps = ", then ".join(left)
         yield f"Exchange {of.open.number} of {len(of.exchanges)}: {steps}"
     elif not of.unsigned:
         yield "All exchanges have ended" if len(of.exchanges) > 1 else "The exchange has ended"
@@ -302,7 +316,7 @@ def as_of(of: Standing) -> str:
 def _messages(of: Standing) -> Iterator[str]:
     """Yield a line for each party and exchange that is open or has ended, and the deadline."""
     width = max(map(len, of.agreement.parties)) + 2
-    for exchange in of.exchanges if of.open is None else of.exchanges[: of.open.number]:
+    for exchange in of.shown:
         for at, party in enumerate(of.agreement.parties):
             word = "" if at else exchange.message
             yield f"  {word:<11}{party:<{width}}{message_in_words(of, exchange, party)}"
@@ -333,7 +347,7 @@ def message_in_words(of: Standing, exchange: "Exchange", party: str) -> str:
         return of.outside[party]
     if party in of.out:
         return of.out[party]
-    if mine and of.sent(exchange.message):
+    if mine and of.sent(exchange):
         return "made here; no receipt yet"
     return "missing" if of.news or mine else "not known"
 
@@ -360,11 +374,11 @@ def _next_of_party(of: Standing) -> tuple[str, bool]:
     if of.name in of.outside and of.has("proposed"):
         return "", False  # its accept takes no span that was made without it
     for each in of.exchanges:
-        if not of.sent(each.message):
+        if not of.sent(each):
             return f"cobasis send {agreement} data.csv", True
         file = of.path.with_name(f"{stem}.{of.name}.{each.number}-{each.reply}")
         later = of.exchanges[each.number :]  # where one was sent in, its answer is what counts
-        if any(of.sent(one.message) for one in later) and of.taken(each):
+        if any(of.sent(one) for one in later) and of.taken(each):
             continue
         came = file.exists() and file_digest(file) not in of.taken(each)
         if came or not of.taken(each):

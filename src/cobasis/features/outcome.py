@@ -50,7 +50,7 @@ class Outcome(BaseModel):
         Survival: times for which the model gives the share that is still without event. Table:
         times up to which means are taken; none for the last at which all groups are followed.
     grid : tuple of float
-        Table: ends of the intervals in which events are counted, rising, from 0 on.
+        Sums: ends of the intervals of time, rising, from 0 on; times are rounded up to these.
     fewest_leavers : int
         Table: how many rows of a group leave between two times of a curve, if any do.
     strata_by_party : bool

@@ -19,9 +19,6 @@ PENALTIES = np.logspace(-9, 1, 81)
 NOISY_PENALTY = 0.25
 """Chosen on Fashion-MNIST (10,000 rows, epsilon 2), then frozen: private rows tune nothing."""
 
-DEPENDENT = 1e-10
-"""Columns whose smallest second moment is so small a share of the largest follow from others."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Evident:
@@ -69,29 +66,3 @@ def fit_noisy(gram: Matrix, *, n_targets: int, noise: float) -> Evident:
     weights = axes @ (shrink[:, None] * (axes.T @ gram[:n_features, n_features:]))
     fitted = Affine(weights=weights, offset=np.zeros(n_targets))
     return Evident(fitted=fitted, penalty=penalty, surprise=0.0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Coefficient:
-    """One line of a regression table, in the columns' and the target's own units."""
-
-    name: str
-    estimate: float
-    standard_error: float
-
-
-def least_squares(gram: Matrix) -> tuple[Matrix, Matrix] | None:
-    """Return weights of a regression without penalty, the intercept's first, and their covariance.
-
-    One target, whose errors are taken to be of one variance; None where columns depend on each
-    other, or are as many as rows.
-    """
-    table, cross, power = gram[:-1, :-1], gram[:-1, -1], gram[-1, -1]
-    free = gram[0, 0] - len(table)
-    sizes, axes = np.linalg.eigh(table)
-    if free < 1 or sizes[0] <= DEPENDENT * sizes[-1]:
-        return None
-    inverse = (axes / sizes) @ axes.T
-    weights: Matrix = inverse @ cross
-    variance = max(float(power - weights @ cross), 0.0) / free
-    return weights, variance * inverse

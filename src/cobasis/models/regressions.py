@@ -73,12 +73,15 @@ class RegressionFit(Figures):
     hazards: Matrix = field(default_factory=_no_numbers, repr=False)
     parties: Mapping[str, Estimates] = field(default_factory=dict, repr=False)
     effects: EffectFit | None = field(default=None, repr=False)  # of "effect" alone
+    # False of weights between two steps by sums: there is no covariance yet, and no table
+    finished: bool = True
 
     def told(self) -> dict[str, Any]:
         """Return what is no table, as JSON has it."""
         figures = {name: kind(getattr(self, name)) for name, kind in _FIGURES.items()}
-        effects = {} if self.effects is None else {"effects": self.effects.told()}
-        return {**figures, "parties": [*self.parties], "left_out": [*self.left_out], **effects}
+        more: dict[str, Any] = {} if self.finished else {"finished": False}
+        more |= {} if self.effects is None else {"effects": self.effects.told()}
+        return {**figures, "parties": [*self.parties], "left_out": [*self.left_out], **more}
 
     def tables(self) -> Iterator[tuple[str, Array]]:
         """Yield every table that has numbers, but the weights, which the model has."""
@@ -102,7 +105,9 @@ class RegressionFit(Figures):
             effects = EffectFit(**words, **found)
         figures = {name: told.get(name) for name in _FIGURES}
         names = [told.get("parties"), told.get("left_out")]
-        whole = {*told} == {*figures, "parties", "left_out"} and not {*tables} - {*_TABLES}
+        finished = told.get("finished") is not False
+        expected = {*figures, "parties", "left_out", *(() if finished else ("finished",))}
+        whole = {*told} == expected and not {*tables} - {*_TABLES}
         typed = all(type(each) is _FIGURES[name] for name, each in figures.items())
         listed = all(
             isinstance(each, list) and len({*map(str, each)}) == len(each) for each in names
@@ -118,9 +123,8 @@ class RegressionFit(Figures):
         given: Any = {name: tables[name] for name in _TABLES[:3] if name in tables}
         paired = dict(zip(parties, zip(own, spreads, strict=True), strict=True))
         words = cast("Any", figures)
-        made = cls(
-            **words, left_out=left_out, weights=weights, parties=paired, effects=effects, **given
-        )
+        given |= {"left_out": left_out, "finished": finished, "effects": effects}
+        made = cls(**words, weights=weights, parties=paired, **given)
         made.check()
         return made
 

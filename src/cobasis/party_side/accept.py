@@ -28,6 +28,7 @@ from cobasis.party_side.session import (
     alone,
     digests_sent,
     expected_of,
+    kept_file,
     news_at,
     opened_bundle,
 )
@@ -79,7 +80,7 @@ def look_at(session: PartySession, path: Path) -> Literal["news", "span", "retur
         raise RuntimeError  # a bundle that was opened has one
     expected_of(session).check(manifest, what=f"'{path.name}'")
     kind = _REPLIES.get(manifest.kind)
-    answers = [each.reply for each in exchanges(session.agreement)]
+    answers = [*{each.reply: None for each in exchanges(session.agreement)}]
     if kind is None or kind not in answers:
         raise ForeignBundleError(
             f"'{path.name}' is a {manifest.kind} from '{manifest.sender}', and no answer of this "
@@ -184,7 +185,7 @@ def accept(session: PartySession, path: Path) -> Accepted:
         off, n_rows = _orthogonality(returned, session), sent.n_rows
         tag = None if agreement.sums else session.round.secret().anchor_tag(agreement)
         card = check_card(returned, agreement, consensus=span, anchor_tag=tag, n_rows=n_rows)
-        ended = _exchange_of(session, card)
+        ended, finished = _exchange_of(session, returned, card, sent=sent)
         model = encode_chain(returned.model) if isinstance(returned.model, Chain) else None
         accepted = Accepted(
             change_of_basis=returned.change_of_basis,
@@ -204,16 +205,32 @@ def accept(session: PartySession, path: Path) -> Accepted:
         # Vault, then transcript: killed in between, the same file is accepted once more, for it is
         # no older one; and no line tells of a return that is not there.
         session.round.accept(accepted)
-        if ended == len(exchanges(agreement)):  # of which scores are the last
+        if finished or ended == len(exchanges(agreement)):  # of which scores are the last
             session.round.erase_mask_key()
-        for each in session.work.glob(f"[1-{ended}]-*{SENT}"):  # what was sent has arrived
-            remove_tree(each)
-        told: dict[str, Any] = {"return": digest, "exchange": ended}
-        session.transcript.append("accepted", {**told, **_told(accepted)})
+        for each in exchanges(agreement, last=ended):  # what was sent has arrived
+            remove_tree(kept_file(session, each, end=SENT))
+        told: dict[str, Any] = {"return": digest, "exchange": ended, **_told(accepted)}
+        session.transcript.append("accepted", told | ({"finished": True} if finished else {}))
         return accepted
 
 
-def _exchange_of(session: PartySession, card: ModelCard) -> int:
+def _exchange_of(
+    session: PartySession, returned: Return, card: ModelCard, *, sent: UploadEntry
+) -> tuple[int, bool]:
+    """Return which exchange a return ends, and whether no step follows; raise out of its turn."""
+    fit = returned.model.fit if isinstance(returned.model, Chain) else None
+    if fit is None or sent.sums is None:
+        return _with_scores(session, card), False
+    sums = [cast("int", each.told["exchange"]) for each in session.history(SENT_AS["sums"])]
+    if sent.sums.step < max(sums):
+        raise ReplayError(
+            f"this return to party '{session.name}' is of step {sent.sums.step}, and the party has "
+            f"made its sums of step {max(sums)} with the one behind it. That stays."
+        )
+    return sent.sums.step, fit.finished
+
+
+def _with_scores(session: PartySession, card: ModelCard) -> int:
     """Return which exchange a return ends: with scores the last; raise where it is not its turn."""
     last, scored = exchanges(session.agreement)[-1], session.history(SENT_AS["scores"])
     if last.message != "scores" or (card.scores and scored):
@@ -250,7 +267,7 @@ def table_in(session: PartySession, accepted: Accepted) -> BaselineTable | None:
 def coefficients_in(session: PartySession) -> CoefficientTable | None:
     """Return the coefficients of a return, by the party's own columns; None of another model."""
     fit, turn = _fitted(session)
-    if fit is None:
+    if fit is None or not fit.finished:
         return None
     return coefficients_of(fit, turn=turn, features=session.agreement.features)
 

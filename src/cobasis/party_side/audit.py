@@ -161,7 +161,8 @@ def _counted(made: Summed) -> Counted:
         return "scores"
     if agreement.task == "table":
         return "table"
-    return "" if made.party.small_cells is None else "words"
+    counted: Counted = "times" if agreement.outcome and agreement.outcome.grid else "words"
+    return "" if made.party.small_cells is None else counted
 
 
 def _subject(made: Projected, payload: Payload, places: Places, asked: Question) -> Subject:

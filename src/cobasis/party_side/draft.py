@@ -23,7 +23,6 @@ from cobasis.features.contract import (
     width_of,
     with_bases,
 )
-from cobasis.features.outcome import Outcome, times_of
 from cobasis.models.families import DEFAULT_MODELS, TABULAR
 from cobasis.privacy.audit.counted import BITS, bits_agreed
 from cobasis.protocol.agreement import MOMENT, Agreement
@@ -32,7 +31,7 @@ from cobasis.tables.sources import source_of
 from cobasis.tables.table import DAY
 
 if TYPE_CHECKING:
-    from cobasis.models import ModelName, Task
+    from cobasis.models import Task
 
 Features = tuple[Feature, ...]
 
@@ -216,44 +215,19 @@ def with_levels(features: Features, *, task: str, basis: BasisName) -> Features:
     return tuple(_ranged(each) if isinstance(each, NumericFeature) else each for each in features)
 
 
-def outcome_of_words(words: str | None) -> Outcome | None:
-    """Return the columns beside the label by words of a command line; none without."""
-    if words is None:
-        return None
-    try:
-        said: dict[str, Any] = dict(pairs_of(words))
-        said |= {name: times_of(name, said[name]) for name in ("horizons", "grid") if name in said}
-        numbers = {"fewest_leavers": int, "trim": float, "caliper": float}
-        for name in numbers.keys() & said.keys():
-            said[name] = read_number(name, said[name], kind=numbers[name])
-        if "estimators" in said:
-            said["estimators"] = tuple(said["estimators"].replace("/", " ").split())
-        said |= {name: is_yes(name, said[name]) for name in _YES if name in said}
-        return Outcome(**said)
-    except ValueError as error:
-        raise OptionError(
-            f"--outcome cannot be read: {problem_of(error)}. Write it as event=died,"
-            "horizons=180/365,errors=robust; docs/reference/agreement.md lists its terms."
-        ) from None
+def is_table(fields: Mapping[str, Any]) -> bool:
+    """Whether the model that was told, or is the task's, is a regression table."""
+    model = fields.get("model") or DEFAULT_MODELS.get(cast("Task", fields.get("task")))
+    return model in TABULAR
 
 
-_YES = ("strata_by_party", "compare_parties")
-
-
-def is_yes(name: str, said: str) -> bool:
-    """Read a yes or a no; ValueError for another word."""
-    if said not in {"yes", "no"}:
-        raise ValueError(f"{name}={said} is neither yes nor no")
-    return said == "yes"
-
-
-def for_table(fields: Mapping[str, Any], features: Features) -> dict[str, Any]:
+def for_table(fields: Mapping[str, Any], features: Features, *, sums: bool) -> dict[str, Any]:
     """Return what a regression table takes: every level but one, all columns, a basis for them."""
-    task = cast("Task", fields.get("task"))
-    model: ModelName | None = fields.get("model") or DEFAULT_MODELS.get(task)
-    if model not in TABULAR or not features:
+    if not features or not is_table(fields):
         return {}
     found = with_bases(features, centred=True)
+    if sums:
+        return {"features": found}
     return {"features": found, "n_components": width_of(found), "basis": "haar"}
 
 
@@ -285,7 +259,7 @@ def draft_fields(given: Mapping[str, Any], *, stem: str) -> dict[str, Any]:
                 f"{', '.join(told)} say how rows are projected, and --sums sends none. Leave "
                 "them out, or --sums."
             )
-        model = {} if task == "table" else {"model": "ridge"}
+        model = {"model": "ridge"} if task in {"classification", "regression"} else {}
         fields = {"minimum_parties": FEWEST_PARTIES, **model, **fields, "release": "sums"}
     if task in DEFAULT_MODELS and task != "representation":
         fields.setdefault("model", DEFAULT_MODELS[cast("Task", task)])

@@ -84,7 +84,7 @@ def priced(
     All rows of the table are looked at, also those that a round would hold back: which they are
     follows from a key of the vault, which is not opened here.
     """
-    if agreement.task == "table":
+    if agreement.task == "table" or (agreement.tabular and agreement.sums is not None):
         raise OptionError(
             "a plan weighs what a model takes, and this agreement makes a table; 'cobasis audit' "
             "says what that shows. Plan with an agreement on a model."

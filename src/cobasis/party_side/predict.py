@@ -77,6 +77,11 @@ def usable(session: PartySession, *, model: Which = "local") -> Usable:
         )
     kept = found.local if model == "local" else None
     common, width = model_in(found.model, agreement), agreement.n_features
+    if model == "local" and common.fit is not None and not common.fit.finished:
+        raise StepError(
+            f"the weights that party '{name}' has in round '{agreement.round_id}' are of a step, "
+            "and no estimate yet. Type 'cobasis send' for the next, until the last has come back."
+        )
     return Usable(
         dataset=uploaded.dataset,
         basis=uploaded.basis,

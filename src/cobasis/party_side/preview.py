@@ -89,9 +89,7 @@ def make_ready(
         people=rows.marks[:0] if rows.ids is None else rows.ids[side],
         columns=hashlib.sha256(json.dumps(columns, sort_keys=True).encode()).hexdigest(),
         names=agreement.columns,
-        sums=None
-        if agreement.sums is None
-        else _sums_entry(session, rows, message=exchange.message),
+        sums=None if agreement.sums is None else _sums_entry(session, rows, exchange=exchange),
         message=exchange.message,
     )
     try:
@@ -113,9 +111,10 @@ def make_ready(
     )
 
 
-def _sums_entry(session: PartySession, rows: PartyRows, *, message: Message) -> SumsEntry:
+def _sums_entry(session: PartySession, rows: PartyRows, *, exchange: Exchange) -> SumsEntry:
     """Return of what the party's sums are, and with whose they are to be added up."""
     (keys, attempt), agreement, kept = roster(session), session.agreement, session.round.accepted()
+    message, step = exchange.message, exchange.number if session.agreement.tabular else 1
     least, side = least_difference(agreement), ~rows.held
     data = rows.version(side, labels=False)
     if message == "scores":  # of rows that no least_rows counts, and of one model
@@ -128,6 +127,7 @@ def _sums_entry(session: PartySession, rows: PartyRows, *, message: Message) -> 
         data=f"{data}:{_labels_of(rows, agreement, side=side)}",
         least=0 if agreement.dp else least,  # noise hides the difference, and is paid for
         aggregate=message == "sums" and may_leave_out(agreement),
+        step=step,
     )
 
 

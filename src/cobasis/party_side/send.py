@@ -35,6 +35,7 @@ from cobasis.party_side.session import (
     PartySession,
     alone,
     digests_sent,
+    kept_file,
     note,
     refuse_target,
     require_open,
@@ -43,7 +44,7 @@ from cobasis.party_side.session import (
 )
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import moment_text
-from cobasis.protocol.exchanges import Exchange, exchanges
+from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.messages import MaskedSums, SpanProposal
 from cobasis.protocol.party import Party
 from cobasis.protocol.projection import Projection
@@ -146,7 +147,7 @@ def send(
         head, span = session.vault.heads()[number - 1], session.round.consensus()
         lines = () if span is None else (session.signed_span(span),)
         written = write_bundle(
-            _kept(session, exchange, MADE),
+            kept_file(session, exchange, end=MADE),
             draft={**enclosed.draft, "history": head, "lines": lines},
             parts=enclosed.parts,
             sign=session.identity.sign,
@@ -167,7 +168,7 @@ def send(
 def finish(session: PartySession, to: Path | None) -> Sent | None:
     """Give the file its name that a killed command had made; None where there is none."""
     exchange = upcoming(session)
-    made, sent = _kept(session, exchange, MADE), digests_sent(session, exchange)
+    made, sent = kept_file(session, exchange, end=MADE), digests_sent(session, exchange)
     if not (made.exists() and sent and file_digest(made) == sent[-1]):
         return None
     with alone(session):
@@ -177,8 +178,8 @@ def finish(session: PartySession, to: Path | None) -> Sent | None:
 
 def send_again(session: PartySession, to: Path | None) -> Sent:
     """Write the file that was sent last once more, the same to the last byte."""
-    for exchange in reversed(exchanges(session.agreement)):
-        kept = _kept(session, exchange, SENT)
+    for exchange in reversed(session.exchanges):
+        kept = kept_file(session, exchange, end=SENT)
         if kept.exists():
             break
     else:
@@ -204,7 +205,7 @@ def _place(
     place = to or session.beside(f"{exchange.number}-{exchange.message}")
     refuse_target(place, table=table)
     if place.exists():
-        sent = [digests_sent(session, each) for each in exchanges(session.agreement)]
+        sent = [digests_sent(session, each) for each in session.exchanges]
         if file_digest(place) not in {digest for each in sent for digest in each}:
             raise DiskError(
                 f"'{place}' exists, and is no file that party '{session.name}' made in round "
@@ -213,16 +214,11 @@ def _place(
     return place
 
 
-def _kept(session: PartySession, exchange: Exchange, end: str) -> Path:
-    """Return where the sealed file of an exchange is kept until the return is accepted."""
-    return session.work / f"{exchange.number}-{exchange.message}{end}"
-
-
 def _delivered(
     session: PartySession, exchange: Exchange, to: Path, *, digest: str, again: bool = False
 ) -> Sent:
     """Give a sealed file its name, and keep it in case it is lost on its way."""
-    made = _kept(session, exchange, MADE)
+    made = kept_file(session, exchange, end=MADE)
     n_bytes = made.stat().st_size
     # Copied first: renamed first, a kill in between would leave a file that counts as delivered
     # and is nowhere outside.
@@ -247,9 +243,11 @@ def _without_rows(ready: Ready, *, report: Report) -> Proposed | Summed:
     agreement, (keys, attempt) = session.agreement, roster(session)
     key = session.round.mask_key()
     party = SumsParty(session.name, agreement=agreement, key=key, keys=keys, attempt=attempt)
-    if ready.exchange.message == "sums":
-        return Summed(ready=ready, party=party, sums=party.sum_up(ready.rows.sent))
-    model = usable(session, model="common").model
+    number = ready.exchange.number
+    model = None if number == 1 else usable(session, model="common").model
+    if model is None or ready.exchange.message == "sums":
+        made = party.sum_up(ready.rows.sent, model=model, exchange=number)
+        return Summed(ready=ready, party=party, sums=made)
     return Summed(ready=ready, party=party, sums=party.score(ready.rows.kept, model))
 
 

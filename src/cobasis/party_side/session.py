@@ -81,6 +81,12 @@ class PartySession(Hidden):
         """Return where a file of the round lies: ``icu.north.1-proposal`` for ``1-proposal``."""
         return self.path.with_name(f"{stem_of(self.path)}.{self.name}.{word}")
 
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """The round's, as far as is known."""
+        ended = [each.told for each in self.history("accepted") if each.told.get("finished")]
+        return exchanges(self.agreement, last=cast("int", ended[-1]["exchange"]) if ended else None)
+
     def history(self, *events: str) -> tuple[Entry, ...]:
         """Return the transcript's lines of some events, oldest first."""
         path = self.transcript.path
@@ -179,11 +185,11 @@ SENT_AS: Mapping[Message, str] = {
 
 def upcoming(session: PartySession) -> Exchange:
     """Return the exchange that the party sends in: the first until its answer was accepted."""
-    first, *later = exchanges(session.agreement)
-    if not later:
-        return first
-    kept = session.round.consensus() if first.reply == "span" else session.round.accepted()
-    return first if kept is None else later[0]
+    first, *later = session.exchanges
+    if first.reply == "span":
+        return first if session.round.consensus() is None else later[0]
+    ended = [cast("int", each.told["exchange"]) for each in session.history("accepted")]
+    return session.exchanges[min(max(ended, default=0), len(later))]
 
 
 def roster(session: PartySession) -> tuple[dict[str, str], int]:
@@ -199,7 +205,7 @@ def roster(session: PartySession) -> tuple[dict[str, str], int]:
     if kept is not None and {*keys} - {*left} != {*kept.trained_on}:
         raise StepError(
             f"the model that party '{session.name}' keeps is of the sums of "
-            f"{', '.join(kept.trained_on)}, and scores would be added up with those of others. "
+            f"{', '.join(kept.trained_on)}, and more would be added up with that of others. "
             "Nothing is made. Ask why, and for a new round."
         )
     if news is None or news.attempt == 1:
@@ -221,8 +227,13 @@ def roster(session: PartySession) -> tuple[dict[str, str], int]:
 
 def digests_sent(session: PartySession, exchange: Exchange) -> tuple[str, ...]:
     """Return the digests of the files that were made in an exchange, oldest first."""
-    lines = session.history(SENT_AS[exchange.message])
-    return tuple(str(each.told[exchange.message]) for each in lines)
+    lines = [each.told for each in session.history(SENT_AS[exchange.message])]
+    return tuple(str(x[exchange.message]) for x in lines if x["exchange"] == exchange.number)
+
+
+def kept_file(session: PartySession, exchange: Exchange, *, end: str) -> Path:
+    """Return where the sealed file of an exchange is kept until the return is accepted."""
+    return session.work / f"{exchange.number}-{exchange.message}{end}"
 
 
 @contextmanager

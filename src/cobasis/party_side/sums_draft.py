@@ -1,4 +1,4 @@
-"""What an agreement on sums says of maps, rows and noise, by words and from a baseline table."""
+"""What an agreement says of sums, noise and outcomes, by words and from a baseline table."""
 
 from collections.abc import Callable, Collection
 from functools import partial
@@ -13,10 +13,12 @@ from cobasis.errors import FeatureError, OptionError
 from cobasis.features.contract import Feature, NumericFeature, width_of
 from cobasis.features.encoder import encode, encoded_columns
 from cobasis.features.maps import Columns, FeatureMap, Mixed, RandomFourier
+from cobasis.features.outcome import Outcome, times_of
 from cobasis.linalg.arrays import Matrix
-from cobasis.party_side.draft import DIGITS, Features, is_yes, pairs_of, problem_of, read_number
+from cobasis.party_side.draft import DIGITS, Features, pairs_of, problem_of, read_number
 from cobasis.protocol.baseline import BaselineTable, NumberSummary, WordSummary
 from cobasis.protocol.dp_terms import DPTerms
+from cobasis.protocol.newton import N_STEPS
 from cobasis.protocol.sums_terms import SumsTerms
 from cobasis.tables.sources import source_of
 
@@ -28,20 +30,21 @@ N_BINS, _GRID = 20, 1000
 
 
 def sums_of_words(
-    words: str | None, features: Features | None, *, public: Public, task: str
+    words: str | None, features: Features | None, *, public: Public, task: str, tabular: bool
 ) -> dict[str, SumsTerms]:
     """Return the terms of masked sums by words of a command line, as a field; none without."""
     if words is None:
         return {}
-    kinds = dict.fromkeys(("most_rows", "most_rows_in_all", "least_rows", "n_bins"), int)
+    kinds: dict[str, type] = {"most_exposure": float}
     try:
         said = dict(pairs_of(words))
-        usual = "" if task == "table" else "rff"
+        usual = "" if task == "table" or tabular else "rff"
         maps, target = said.pop("maps", usual).split("+"), said.pop("target_range", "")
         waves = read_number("waves", said.pop("waves", "500"), kind=int)
         bandwidth, scores = said.pop("bandwidth", ""), is_yes("scores", said.pop("scores", "no"))
         given: dict[str, Any] = {
-            name: read_number(name, value, kind=kinds[name]) for name, value in said.items()
+            name: read_number(name, value, kind=kinds.get(name, int))
+            for name, value in said.items()
         }
         if target:
             low, _, high = target.partition(":")
@@ -51,6 +54,7 @@ def sums_of_words(
         made = [each for some in found for each in some]
         given |= {"scores": scores}
         given |= {"n_bins": N_BINS, **given} if task == "table" else {}
+        given |= {"steps": N_STEPS, **given} if tabular and task != "regression" else {}
         return {"sums": SumsTerms(maps=tuple(made), **given)}
     except (ValueError, KeyError) as error:
         problem = f"it has no {error}" if isinstance(error, KeyError) else problem_of(error)
@@ -185,3 +189,34 @@ def dp_of_words(words: str, sums: SumsTerms | None = None) -> DPTerms:
             f"--dp cannot be read: {problem_of(error)}. Write it as epsilon=8,radius=2,"
             "most_rows=900,labels=public; docs/reference/agreement.md lists its terms."
         ) from None
+
+
+def outcome_of_words(words: str | None) -> Outcome | None:
+    """Return the columns beside the label by words of a command line; none without."""
+    if words is None:
+        return None
+    try:
+        said: dict[str, Any] = dict(pairs_of(words))
+        said |= {name: times_of(name, said[name]) for name in ("horizons", "grid") if name in said}
+        numbers = {"fewest_leavers": int, "trim": float, "caliper": float}
+        for name in numbers.keys() & said.keys():
+            said[name] = read_number(name, said[name], kind=numbers[name])
+        if "estimators" in said:
+            said["estimators"] = tuple(said["estimators"].replace("/", " ").split())
+        said |= {name: is_yes(name, said[name]) for name in _YES if name in said}
+        return Outcome(**said)
+    except ValueError as error:
+        raise OptionError(
+            f"--outcome cannot be read: {problem_of(error)}. Write it as event=died,"
+            "horizons=180/365,errors=robust; docs/reference/agreement.md lists its terms."
+        ) from None
+
+
+_YES = ("strata_by_party", "compare_parties")
+
+
+def is_yes(name: str, said: str) -> bool:
+    """Read a yes or a no; ValueError for another word."""
+    if said not in {"yes", "no"}:
+        raise ValueError(f"{name}={said} is neither yes nor no")
+    return said == "yes"

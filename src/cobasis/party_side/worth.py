@@ -79,6 +79,8 @@ def score(session: PartySession, *, table: Path | None = None, report: Report = 
         # the note is forgotten with the round
         return nothing(gone) if place != Path() else nothing()
     use = usable(session, model="common")
+    if use.model.fit is not None and not use.model.fit.finished:
+        return nothing()
     rows = _unseen(session, place, use=use, report=report)
     if not rows.n_held:
         return nothing(f"every row of '{place.name}' was uploaded, so none is left to score on")

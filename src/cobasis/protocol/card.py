@@ -194,7 +194,9 @@ def _facts(agreement: Agreement) -> Iterator[str]:
         return
     if agreement.sums is not None:
         yield "All parties' masks cancelled: the total has one whole count of rows at every place."
-        if agreement.task == "table":
+        if agreement.tabular:
+            yield "No sum is more than so many rows add up to, and every step is of as many rows."
+        elif agreement.task == "table":
             yield "In it the cells of each column are whole counts, and at most as many as rows."
         else:
             yield "In it classes add up to the rows, and no table has a negative eigenvalue."
@@ -206,6 +208,15 @@ def _facts(agreement: Agreement) -> Iterator[str]:
         f"No party's rows or anchor image are more than {agreement.scale_band:g} times larger or "
         "smaller than the median party's."
     )
+
+
+def _of_steps(agreement: Agreement, returned: "Return") -> Iterator[str]:
+    """Yield what a regression by sums is not yet, or not exactly."""
+    fit = returned.model.fit if isinstance(returned.model, Chain) else None
+    if fit is not None and not fit.finished:
+        yield "These are the weights of one step, and no estimate: errors come with the last."
+    if fit is not None and agreement.outcome is not None and agreement.outcome.grid:
+        yield f"Times were rounded up to the agreed {len(agreement.outcome.grid)}."
 
 
 _GIVES: Mapping[Gives, str] = {
@@ -239,6 +250,7 @@ def _limits(agreement: Agreement, returned: "Return", *, gives: Gives) -> Iterat
     if traces := [name for name in returned.target_carries if name not in who]:
         yield f"The alignment keeps a trace of {', '.join(traces)}, whose rows are not in it."
     yield _GIVES[gives]
+    yield from _of_steps(agreement, returned)
     if agreement.sums is not None:
         yield (
             "A party that sent wrong sums is not found: nobody sees one party's, and the total "

@@ -21,13 +21,14 @@ class Exchange:
     masked: SumsKind | None = None  # which of the two kinds of masked sums it takes
 
 
-def exchanges(agreement: Agreement) -> tuple[Exchange, ...]:
-    """Return a round's exchanges in their order."""
+def exchanges(agreement: Agreement, *, last: int | None = None) -> tuple[Exchange, ...]:
+    """Return a round's exchanges in their order, up to one that was found to be the last."""
     if agreement.sums is not None:
-        kinds: tuple[SumsKind, ...] = ("sums", "scores") if agreement.sums.scores else ("sums",)
+        kinds: list[SumsKind] = ["sums"] * (agreement.sums.steps or 1)
+        kinds += ["scores"] if agreement.sums.scores else []
         return tuple(
             Exchange(number=number, message=kind, reply="return", masked=kind)
-            for number, kind in enumerate(kinds, start=1)
+            for number, kind in enumerate(kinds[:last], start=1)
         )
     words: list[tuple[Message, Reply]] = [("upload", "return")]
     if BASES[agreement.basis].exchanges > 1:

@@ -171,6 +171,7 @@ class MaskedSums(Message):
     agreement_digest: bytes
     roster: bytes  # `roster_of` all keys that the masks were made with
     attempt: int  # of the exchange, from 1
+    exchange: int = 1
     words: Words = field(repr=False)
     simulated: bool
 

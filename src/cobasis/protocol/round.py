@@ -265,7 +265,11 @@ class SumsRound(Simulated):
         for name in islice(self.parties, MOST_ROWS):
             each = self.traffic[name]
             rows.append((name, f"{each.up:,}", f"{each.down:,}"))
-        chosen, share = terms.maps[result.chosen], result.rows_per_feature
+        share = result.rows_per_feature
+        chosen = f"Model {self.agreement.model} in {len(self.analyst.before) + 1} step(s)."
+        if result.found:
+            number, one = result.chosen + 1, terms.maps[result.chosen]
+            chosen = f"Map {number} of {len(terms.maps)} by evidence: {one!r}."
         told = f"{result.total.n_rows:,} rows, {share:.3g} a feature: {result.light}."
         return Table(
             title=(
@@ -275,25 +279,27 @@ class SumsRound(Simulated):
             header=("party", "bytes up", "bytes down"),
             rows=rows,
             n_rows=len(self.parties),
-            notes=(
-                f"Map {result.chosen + 1} of {len(terms.maps)} by evidence: {chosen!r}.",
-                f"{told} {result.meaning}",
-            ),
+            notes=(chosen, f"{told} {result.meaning}"),
         )
 
 
 def run_sums(rows: Rows, *, agreement: Agreement, parties: Mapping[str, SumsParty]) -> SumsRound:
-    """Run the one exchange: masked sums from every party, one model back."""
+    """Run an exchange, or as many as steps take: sums from every party, one model back."""
     analyst, traffic = SumsAnalyst(agreement), defaultdict[str, Traffic](Traffic)
-    for name, party in parties.items():
-        table, labels = rows[name]
-        message = party.prepare(table, cast("npt.ArrayLike", labels))
-        traffic[name].up += message.n_bytes
-        analyst.receive(message)
-    result = analyst.run()
-    for name, party in parties.items():
-        traffic[name].down += result.model.n_bytes
-        party.accept(result.model)
+    while True:
+        for name, party in parties.items():
+            table, labels = rows[name]
+            number, told = len(analyst.before) + 1, cast("npt.ArrayLike", labels)
+            message = party.prepare(table, told, exchange=number)
+            traffic[name].up += message.n_bytes
+            analyst.receive(message)
+        result = analyst.run()
+        for name, party in parties.items():
+            traffic[name].down += result.model.n_bytes
+            party.accept(result.model)
+        if result.finished:
+            break
+        analyst = SumsAnalyst(agreement, before=(*analyst.before, analyst.total))
     return SumsRound(
         agreement=agreement, parties=parties, analyst=analyst, result=result, traffic=traffic
     )

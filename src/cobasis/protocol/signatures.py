@@ -347,6 +347,8 @@ class News(Strict):
     removed: tuple[IdentityName, ...] = ()
     # of sums, which begin again where somebody is missing
     attempt: Annotated[int, Field(ge=1, le=255, exclude_if=lambda attempt: attempt == 1)] = 1
+    # of steps: the exchange that was found to be the last
+    last: Annotated[int | None, Field(ge=1, exclude_if=lambda last: last is None)] = None
 
     def receipts_of(self, exchange: int) -> Mapping[str, SignedReceipt]:
         """Return the receipts of one exchange by party."""

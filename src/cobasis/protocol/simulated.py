@@ -6,7 +6,7 @@ for that until the first call.
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, get_args
+from typing import Any, Final, cast, get_args
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from cobasis.features.contract import (
 )
 from cobasis.features.encoder import column_names, encode
 from cobasis.features.maps import Columns, Mixed, RandomFourier
+from cobasis.features.outcome import VALUE
 from cobasis.linalg.arrays import Matrix, as_table
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.models import ModelName, Task
@@ -32,6 +33,7 @@ from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.messages import as_labels
+from cobasis.protocol.newton import N_STEPS
 from cobasis.protocol.party import Party
 from cobasis.protocol.round import Round, Rows, SumsRound, run_sums
 from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis, public_rows_digest
@@ -57,8 +59,6 @@ NO_OBJECTS = {"task", "anchor", "basis", "release"}
 
 def round_of(*, rows: Rows, **given: Any) -> tuple[Round, dict[str, SecretBasis] | None]:  # noqa: ANN401
     """Return a round ready to run, and everybody's basis where a condition makes them."""
-    model = given["model"] or DEFAULT_MODELS.get(given["task"])
-    given["tabular"] = isinstance(model, str) and model in TABULAR
     _refuse_options(rows, given)
     rng, aligner, condition = given["rng"], given["aligner"], given["span_condition"]
     secret = ConsortiumSecret(rng.bytes(KEY_BYTES), simulated=True)
@@ -80,9 +80,11 @@ def round_of(*, rows: Rows, **given: Any) -> tuple[Round, dict[str, SecretBasis]
     return made, condition and _under(condition, rows, agreement, keys)
 
 
-def _refuse_options(rows: object, given: Mapping[str, Any], wrong: Iterable[str] = ()) -> None:
-    """Raise OptionError for all that the call gave and `simulate` does not take."""
+def _refuse_options(rows: object, given: dict[str, Any], wrong: Iterable[str] = ()) -> None:
+    """Raise OptionError for what `simulate` does not take; note whether it is to give a table."""
     aligner, model, dp = given["aligner"], given["model"], given["dp"]
+    named = model or DEFAULT_MODELS.get(given["task"])
+    given["tabular"] = isinstance(named, str) and named in TABULAR
     public = given["anchor"] in FROM_PUBLIC_ROWS or given["basis"] == "public"
     made = hasattr(aligner, "fit_kind") and not isinstance(aligner, type)
     right = {
@@ -112,9 +114,7 @@ def _refuse_options(rows: object, given: Mapping[str, Any], wrong: Iterable[str]
     for name in ("n_components", "n_anchor_rows") * (given["release"] != "sums"):
         value = given[name]
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool) and value > 0
-        if not whole and (
-            value is not None or not (name == "n_anchor_rows" or given.get("tabular"))
-        ):
+        if not whole and (value is not None or not (name == "n_anchor_rows" or given["tabular"])):
             found.append(f"{name}={value!r} is no whole number above zero")
     if isinstance(rows, Mapping):
         pairs = (isinstance(own, tuple | list) and len(own) == _PAIR for own in rows.values())
@@ -132,9 +132,11 @@ def _not_of_sums(given: Mapping[str, Any]) -> Iterator[str]:
     """Yield which options a release of sums has no place for."""
     right = inspect.signature(simulate).parameters
     taken = {"rng", "release", "task", "maps", "features", "dp"}
+    taken |= {"model", "outcome"} if given["tabular"] else set()
     if given["dp"] is not None and given["maps"] is None:
         yield "dp takes a map with it, maps=[RandomFourier(...)]: the default one looks at rows"
-    for name, value in given.items():
+    for name in filter(given.__contains__, right):
+        value = given[name]
         default = right[name].default  # to compare a table with nothing would give a table
         if name not in taken and value is not default and (np.ndim(value) or value != default):
             told = name if np.ndim(value) else f"{name}={value!r:.40}"
@@ -152,7 +154,9 @@ def round_of_sums(*, rows: Rows, **given: Any) -> SumsRound:  # noqa: ANN401
     """Run a round of sums: mask keys from a seed, and the agreement that nobody signs."""
     _refuse_options(rows, given, _not_of_sums(given))
     rng, task = given["rng"], given["task"]
-    features = _features(rows, given["features"])
+    features, tabular = _features(rows, given["features"]), given["tabular"]
+    if tabular:
+        features = with_bases(features, centred=True)
     tables = {name: encode(own, features, party=name) for name, (own, _) in rows.items()}
     sizes = [len(each) for each in tables.values()]
     agreement = Agreement(
@@ -161,15 +165,16 @@ def round_of_sums(*, rows: Rows, **given: Any) -> SumsRound:  # noqa: ANN401
         features=features,
         task=task,
         classes=_classes(rows) if task == "classification" else (),
-        model="ridge",
+        model=(given["model"] or DEFAULT_MODELS[task]) if tabular else "ridge",
+        outcome=given["outcome"],
         minimum_parties=len(rows),
         release="sums",
         dp=given["dp"],
         sums=SumsTerms(
-            maps=_maps(tables) if given["maps"] is None else tuple(given["maps"]),
+            maps=() if tabular else _maps(tables, given["maps"]),
             most_rows=max(sizes) if given["dp"] is None else given["dp"].most_rows,
             most_rows_in_all=sum(sizes),
-            target_range=_target_range(rows) if task == "regression" else None,
+            **_ranges(rows, given),
         ),
     )
     keys = {name: MaskKey(rng.bytes(KEY_BYTES)) for name in rows}
@@ -181,20 +186,36 @@ def round_of_sums(*, rows: Rows, **given: Any) -> SumsRound:  # noqa: ANN401
     return run_sums(rows, agreement=agreement, parties=parties)
 
 
-def _target_range(rows: Rows) -> tuple[float, float]:
+def _ranges(rows: Rows, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the terms that say how far labels and exposures go, and how many steps there are."""
+    task, outcome, found = given["task"], given["outcome"], dict[str, Any]()
+    if task in {"regression", "count"}:
+        low, high = _target_range(rows, VALUE)
+        found["target_range"] = (0.0 if task == "count" else low, high)
+    if outcome is not None and outcome.exposure:
+        found["most_exposure"] = _target_range(rows, outcome.exposure)[1]
+    return found | ({"steps": N_STEPS} if given["tabular"] and task != "regression" else {})
+
+
+def _target_range(rows: Rows, column: str) -> tuple[float, float]:
     """Return from where to where numbers go; what is none, each party refuses in its own words."""
-    told = [
-        as_labels(labels, name=f"the labels of party '{name}'").ravel()
-        for name, (_, labels) in rows.items()
-    ]
+    told = []
+    for name, (_, labels) in rows.items():
+        listed = getattr(labels, "columns", getattr(getattr(labels, "dtype", None), "names", None))
+        own = labels if listed is None or column not in listed else cast("Any", labels)[column]
+        told.append(as_labels(own, name=f"the labels of party '{name}'").ravel())
     numbers = [each for each in told if each.dtype.kind in "fiu" and np.isfinite(each).all()]
     low = min((float(each.min()) for each in numbers if len(each)), default=0.0)
     high = max((float(each.max()) for each in numbers if len(each)), default=0.0)
     return low, high if high > low else low + 1.0
 
 
-def _maps(tables: Mapping[str, Matrix]) -> tuple[RandomFourier, ...]:
-    """Return random features of three bandwidths about the scale of the rows."""
+def _maps(
+    tables: Mapping[str, Matrix], given: Sequence[Any] | None
+) -> tuple[Columns | RandomFourier | Mixed, ...]:
+    """Return the maps given, or random features of three bandwidths about the scale of the rows."""
+    if given is not None:
+        return tuple(given)
     # The scale that scikit-learn's gamma="scale" stands for. A real agreement takes it from agreed
     # scales, of which encoded columns have a variance about 1.
     scale = float(np.sqrt(np.vstack(list(tables.values())).var(axis=0).sum() / 2)) or 1.0

@@ -51,7 +51,9 @@ def simulate(
     release: Literal["sums"],
     task: Task = ...,
     maps: Sequence[Columns | RandomFourier | Mixed] | None = ...,
+    model: ModelName | None = ...,
     features: Iterable[NumericFeature | CategoryFeature] | None = ...,
+    outcome: Outcome | None = ...,
 ) -> SumsRound: ...
 def simulate(
     rows: Rows,
@@ -90,7 +92,8 @@ def simulate(
         What the model is for.
     release : {"rows", "sums"}
         What a party's message holds: projected rows, or masked sums. With "sums" only `task`,
-        `maps` and `features` are taken of the other options, and the model is ridge regression.
+        `maps` and `features` are taken of the other options, and the model is ridge regression;
+        or, without maps, a `model` of "ols", "logit", "poisson" or "cox", with its `outcome`.
     maps : sequence of Columns, RandomFourier or Mixed, optional
         Of which the sums are made; evidence chooses one. By default 1,000 random Fourier
         features of three bandwidths: half, once and twice the root of half the summed variance

@@ -3,35 +3,37 @@
 Nothing here can import a mask key; a contract checks it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from cobasis.errors import MessageError, StepError
-from cobasis.features.contract import NumericFeature
-from cobasis.features.encoder import encoded_columns
-from cobasis.features.maps import Columns, Turn, turn_of
+from cobasis.features.maps import Turn, turn_of
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import Affine, Chain, Layer, chain_of, folded
-from cobasis.models.evidence import Coefficient, Evident, fit_noisy, fit_total, least_squares
+from cobasis.models.evidence import Evident, fit_noisy, fit_total
 from cobasis.privacy.aggregate import OFTEN, light_of
 from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.baseline import BaselineTable, table_of
 from cobasis.protocol.messages import MaskedSums, Return
+from cobasis.protocol.newton import newton_chain
 from cobasis.protocol.scores import Worth, worth_of
 from cobasis.protocol.sums_terms import (
     SumsTerms,
     layout_of,
     model_layout,
+    newton_layout,
     noise_of,
     roster_of,
     score_layout,
     table_layout,
     terms_of,
 )
-from cobasis.protocol.totals import Integers, Total, checked, within
+from cobasis.protocol.totals import Integers, Layout, Total, checked, within
+from cobasis.statistics.coefficients import CoefficientTable
+from cobasis.statistics.coefficients import table_of as coefficients_in
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,11 +42,13 @@ class SumsResult:
 
     model: Chain  # of encoded rows
     chosen: int  # the map's place in the agreement
-    found: tuple[Evident, ...] = field(repr=False)  # of each map
+    found: tuple[Evident, ...] = field(repr=False)  # of each map; none of a regression's steps
     total: Total = field(repr=False)
-    # of a linear regression without penalty on the map `columns`, where that was agreed on and its
-    # columns do not depend on each other
-    coefficients: tuple[Coefficient, ...] = field(default=(), repr=False)
+
+    @property
+    def finished(self) -> bool:
+        """Whether no step is left to take."""
+        return self.model.fit is None or self.model.fit.finished
 
     @property
     def n_features(self) -> int:
@@ -75,7 +79,8 @@ class SumsAnalyst:
     """The analyst's side of a round of sums; never a row, nor a single party's sums.
 
     `keys` are every participant's, in the agreement's order; by default whatever the first message
-    was masked for. `scoring` is for the second exchange.
+    was masked for. `number` is the exchange's, by default the second of scores, or the one behind
+    the totals of steps `before`.
     """
 
     def __init__(
@@ -84,9 +89,12 @@ class SumsAnalyst:
         *,
         keys: Mapping[str, str] | None = None,
         attempt: int = 1,
+        number: int | None = None,
         scoring: bool = False,
+        before: Sequence[Integers] = (),
     ) -> None:
         self.agreement, self.terms = agreement, terms_of(agreement)
+        self.before, self._number = before, number or (2 if scoring else 1 + len(before))
         self.parties = agreement.parties if keys is None else tuple(keys)
         self._masked_for = (None if keys is None else roster_of(keys), attempt)
         layout = score_layout(agreement) if scoring else layout_of(agreement)
@@ -104,33 +112,54 @@ class SumsAnalyst:
             )
         roster, attempt = self._masked_for
         self._masked_for = (roster or message.roster, attempt)
-        if (message.roster, message.attempt) != self._masked_for or (
-            message.party not in self.parties
+        if (
+            (message.roster, message.attempt) != self._masked_for
+            or message.exchange != self._number
+            or message.party not in self.parties
         ):
             raise MessageError(
-                f"the sums of party '{message.party}' are masked for other participants, keys or "
-                f"another attempt than attempt {attempt} of {', '.join(self.parties)}, so their "
-                "masks would not cancel. Ask the party to send again with the newest news."
+                f"the sums of party '{message.party}' are masked for other participants, keys, "
+                f"another step or attempt than attempt {attempt} of {', '.join(self.parties)}, so "
+                "their masks would not cancel. Ask the party to send again with the newest news."
             )
         self._words += message.words  # NumPy's unsigned integers wrap around, so masks cancel
         self.received.append(message.party)
 
     def run(self) -> SumsResult:
-        """Train on the total, by the largest evidence; StepError while a party is missing."""
+        """Train on the total, by the largest evidence, or take a regression's next step.
+
+        StepError while a party is missing.
+        """
         self._refuse_missing()
-        agreement = self.agreement
-        turns = [turn_of(each, agreement.features) for each in self.terms.maps]
+        if self.agreement.tabular:
+            return self._stepped()
+        turns = [turn_of(each, self.agreement.features) for each in self.terms.maps]
         with one_blas_thread():
             total, found = self._fitted([each.n_waves for each in turns])
         chosen = min(range(len(found)), key=lambda at: found[at].surprise)
-        model = _chain(turns[chosen], found[chosen], total, terms=self.terms)
+        layout = model_layout(self.agreement)
+        model = _chain(turns[chosen], found[chosen], total, terms=self.terms, layout=layout)
         return SumsResult(
             model=model,
             chosen=chosen,
             found=found,
             total=total,
-            coefficients=tuple(_coefficients(agreement, total, terms=self.terms)),
         )
+
+    def _stepped(self) -> SumsResult:
+        """Take a step of a regression, the only one of least squares."""
+        agreement, outcome = self.agreement, self.agreement.outcome
+        layout = newton_layout(agreement)
+        model = newton_chain(
+            layout,
+            [*self.before, self.total],
+            features=agreement.features,
+            horizons=() if outcome is None else outcome.horizons,
+            n_classes=len(agreement.classes),
+        )
+        n_rows = 0 if model.fit is None else model.fit.n_rows
+        total = Total(layout=layout, n_rows=n_rows, grams=())
+        return SumsResult(model=model, chosen=0, found=(), total=total)
 
     def count(self) -> BaselineTable:
         """Make the baseline table of the total; StepError while a party is missing."""
@@ -184,33 +213,20 @@ class SumsAnalyst:
             )
 
 
-def _coefficients(agreement: Agreement, total: Total, *, terms: SumsTerms) -> Iterator[Coefficient]:
-    """Yield a regression's table, intercept first, in units of the columns as parties have them."""
-    places = [at for at, each in enumerate(terms.maps) if isinstance(each, Columns)]
-    found = least_squares(total.grams[places[0]]) if places and terms.target_range else None
-    if found is None or terms.target_range is None:
-        return
-    low, high = terms.target_range
-    names, middles, halves = ["intercept"], [], []
-    for column in encoded_columns(agreement.features):
-        each, ends = column.feature, (-1.0, 1.0)  # a level is 0 or 1 as it is
-        if isinstance(each, NumericFeature) and each.low is not None and each.high is not None:
-            ends = each.low, each.high
-        names.append(column.name)
-        middles.append((ends[0] + ends[1]) / 2)
-        halves.append((ends[1] - ends[0]) / 2)
-    turned = np.diag([1.0, *(1 / np.array(halves))])  # from ranges of -1 to 1 to raw units
-    turned[0, 1:] = -np.array(middles) / halves
-    turned *= (high - low) / 2
-    weights, covariance = turned @ found[0], turned @ found[1] @ turned.T
-    weights[0] += (high + low) / 2
-    for name, weight, square in zip(names, weights, np.diag(covariance), strict=True):
-        yield Coefficient(name=name, estimate=float(weight), standard_error=float(square**0.5))
+def coefficients_of(model: Chain, agreement: Agreement, *, level: float = 0.95) -> CoefficientTable:
+    """Return a regression's table, the same for all; StepError where there is none, or none yet."""
+    if model.fit is None or not model.fit.finished:
+        raise StepError(
+            f"model='{agreement.model}' has no table of coefficients, or has not taken its last "
+            "step. Agree on 'ols', 'logit', 'poisson' or 'cox', and wait for the last return."
+        )
+    turn = np.eye(agreement.n_features)
+    return coefficients_in(model.fit, turn=turn, features=agreement.features, level=level)
 
 
-def _chain(turn: Turn, found: Evident, total: Total, *, terms: SumsTerms) -> Chain:
+def _chain(turn: Turn, found: Evident, total: Total, *, terms: SumsTerms, layout: Layout) -> Chain:
     """Return the model of encoded rows: the map, then the weights in the labels' own units."""
-    layout, weights, offset = total.layout, found.fitted.weights, found.fitted.offset
+    weights, offset = found.fitted.weights, found.fitted.offset
     present = np.arange(layout.n_targets)
     if layout.one_hot and layout.bare:  # nothing is counted, so every class may occur
         weights, offset = 2 * weights, 2 * offset - 1

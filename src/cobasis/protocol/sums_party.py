@@ -22,9 +22,11 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.baseline import TableLayout
 from cobasis.protocol.masks import MaskKey, Occasion
 from cobasis.protocol.messages import Labels, MaskedSums, decode_labels, encode_labels
+from cobasis.protocol.newton import NewtonLayout
 from cobasis.protocol.projection import LabelledRows, RowsInMemory
 from cobasis.protocol.refusals import require_known
 from cobasis.protocol.scores import ScoreLayout
+from cobasis.protocol.sums import coefficients_of
 from cobasis.protocol.sums_terms import (
     SumsNoise,
     layout_of,
@@ -35,6 +37,7 @@ from cobasis.protocol.sums_terms import (
     terms_of,
 )
 from cobasis.protocol.totals import Integers, Layout, gram, ones_and
+from cobasis.statistics.coefficients import CoefficientTable
 
 
 class SumsParty:
@@ -90,28 +93,43 @@ class SumsParty:
         """Whether a model was accepted, so that the party can predict."""
         return self._model is not None
 
-    def prepare(self, rows: npt.ArrayLike, labels: npt.ArrayLike) -> MaskedSums:
-        """Map rows, sum them up and mask the sums, once: two contents of a mask would differ."""
+    def prepare(
+        self, rows: npt.ArrayLike, labels: npt.ArrayLike, *, exchange: int = 1
+    ) -> MaskedSums:
+        """Map rows, sum them up and mask the sums, once: two contents of a mask would differ.
+
+        In later exchanges at the weights of the model that was accepted.
+        """
         table = encode(rows, self.agreement.features, party=self.name)
         told = encode_labels(labels, self.agreement, n_rows=len(table), party=self.name)
-        return self.sum_up(RowsInMemory(table, told))
+        model = self.model if exchange > 1 else None
+        return self.sum_up(RowsInMemory(table, told), model=model, exchange=exchange)
 
-    def sum_up(self, rows: LabelledRows) -> MaskedSums:
-        """Do what `prepare` does of encoded rows that come block by block, in one pass."""
-        agreement, terms, layout = self.agreement, self.terms, layout_of(self.agreement)
-        labels, n_rows = rows.labels(), rows.shape[0]
+    def sum_up(
+        self, rows: LabelledRows, *, model: Chain | None = None, exchange: int = 1
+    ) -> MaskedSums:
+        """Do what `prepare` does of encoded rows that come block by block, in one pass.
+
+        Of a regression by steps at the weights of the model that came back last, if one did.
+        """
+        terms, layout, n_rows = self.terms, layout_of(self.agreement), rows.shape[0]
         if not terms.least_rows <= n_rows <= terms.most_rows:
             raise AgreementError(
                 f"party '{self.name}' has {n_rows:,} rows, and the agreement takes "
                 f"{terms.least_rows:,} to {terms.most_rows:,} of a party. Send as many, or agree "
                 "on other numbers."
             )
-        found = _over(rows, self._summands(layout, labels), n_words=layout.n_words)
-        self.small_cells = _small_cells(found, agreement)
+        found = _over(rows, self._summands(layout, rows.labels(), model), n_words=layout.n_words)
+        first = found
+        if model is not None:  # the first step's sums count, and later ones are of the same people
+            summands = self._summands(layout, rows.labels())
+            first = _over(rows, summands, n_words=layout.n_words)
+        self.small_cells = _small_cells(first, self.agreement)
         if isinstance(layout, TableLayout) and layout.grid:
             left = layout.leavers(found).sum(axis=1)
             self.few_leavers = int(np.count_nonzero((left > 0) & (left < _FEW)))
-        return self._hidden(found, layout, exchange=1)
+        of = b"" if model is None else encode_chain(model)
+        return self._hidden(found, layout, exchange=exchange, of=of)
 
     def score(self, rows: LabelledRows, model: Chain) -> MaskedSums:
         """Sum up what the common model is worth on encoded rows that were held back, and mask it.
@@ -135,7 +153,7 @@ class SumsParty:
     def _hidden(
         self,
         found: Integers,
-        layout: Layout | TableLayout | ScoreLayout,
+        layout: Layout | TableLayout | NewtonLayout | ScoreLayout,
         *,
         exchange: int,
         of: bytes = b"",
@@ -162,6 +180,7 @@ class SumsParty:
             agreement_digest=agreement.digest(),
             roster=roster,
             attempt=self._attempt,
+            exchange=exchange,
             words=self._key.masked(found, name=self.name, keys=self._keys, occasion=occasion),
             simulated=self._simulated,
         )
@@ -188,9 +207,16 @@ class SumsParty:
         return noise
 
     def _summands(
-        self, layout: Layout | TableLayout, labels: Labels | None
+        self,
+        layout: Layout | TableLayout | NewtonLayout,
+        labels: Labels | None,
+        model: Chain | None = None,
     ) -> Callable[[Matrix, slice], Integers]:
         """Return what adds up a block of rows, which stand at some place of the table."""
+        if isinstance(layout, NewtonLayout):
+            told, turn = cast("Labels", labels), turn_of(Columns(), self.agreement.features)
+            layout.refuse_beyond(told, party=self.name)
+            return lambda block, here: layout.added(block, told[here], turn=turn, model=model)
         if isinstance(layout, TableLayout):
             return lambda block, here: layout.added(
                 block, np.zeros(len(block)) if labels is None else labels[here]
@@ -239,6 +265,10 @@ class SumsParty:
             raise StepError(f"party '{self.name}' has no model yet. Call accept() first.")
         return self._model
 
+    def coefficients(self, *, level: float = 0.95) -> CoefficientTable:
+        """Return the common regression's table; StepError where the model is none."""
+        return coefficients_of(self.model, self.agreement, level=level)
+
     def transform(self, rows: npt.ArrayLike) -> Matrix:
         """Encode rows, as the model takes them; there is no frame to bring them into."""
         return encode(rows, self.agreement.features, party=self.name)
@@ -273,6 +303,10 @@ def _small_cells(sums: Integers, agreement: Agreement) -> int | None:
     layout, columns = layout_of(agreement), encoded_columns(agreement.features)
     if isinstance(layout, TableLayout):
         return layout.small_cells(sums, few=_FEW)
+    if isinstance(layout, NewtonLayout):
+        kinds = [isinstance(each.feature, CategoryFeature) for each in columns]
+        found = layout.small_cells(sums, few=_FEW, words=np.flatnonzero(kinds) + 1)
+        return found if any(kinds) or layout.grid else None
     words = [at for at, each in enumerate(columns, 1) if isinstance(each.feature, CategoryFeature)]
     tables = zip(terms_of(agreement).maps, layout.tables(sums), strict=True)
     table = next((table for each, table in tables if isinstance(each, Columns) and words), None)

@@ -5,22 +5,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import ceil, sqrt
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from pydantic import Field
 
 from cobasis.errors import StepError
 from cobasis.features.contract import Finite
-from cobasis.features.maps import FeatureMap, RandomFourier, refuse_unfit, width_under
+from cobasis.features.maps import Columns, FeatureMap, RandomFourier, refuse_unfit, width_under
+from cobasis.features.outcome import Outcome
 from cobasis.privacy.aggregate import GREEN
 from cobasis.privacy.discrete import LEAST_SCALE, MOST_SCALE, zcdp_scale
 from cobasis.protocol.baseline import TableLayout, range_problems
 from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE, DPTerms
 from cobasis.protocol.enrolment import Strict
+from cobasis.protocol.newton import BY_SUMS, FEWEST_BITS, MOST_STEPS, NewtonLayout
 from cobasis.protocol.scores import ScoreLayout
 from cobasis.protocol.totals import Layout
 
 if TYPE_CHECKING:
+    from cobasis.models import RegressionName
     from cobasis.protocol.agreement import Agreement
 
 Release = Literal["rows", "sums"]
@@ -53,11 +56,15 @@ class SumsTerms(Strict):
     least_rows : int
         A party with fewer takes no part.
     target_range : tuple of float or None
-        Regression only: the target's low and high; values beyond are refused.
+        Regression and counts only: the target's low and high; values beyond are refused.
     scores : bool
         Whether a second exchange follows, of scores on held-back rows, which makes probabilities.
     n_bins : int or None
         Baseline table only: bins of each number's histogram, from its low to its high.
+    steps : int or None
+        Logistic, Poisson and Cox tables only: the most exchanges, each a step of Newton's method.
+    most_exposure : float or None
+        With an exposure only: the largest that a row may have.
 
     Notes
     -----
@@ -73,6 +80,12 @@ class SumsTerms(Strict):
     n_bins: Annotated[int | None, Field(ge=1, le=200, exclude_if=lambda n_bins: n_bins is None)] = (
         None
     )
+    steps: Annotated[
+        int | None, Field(ge=1, le=MOST_STEPS, exclude_if=lambda steps: steps is None)
+    ] = None
+    most_exposure: Annotated[
+        float | None, Field(gt=0, allow_inf_nan=False, exclude_if=lambda most: most is None)
+    ] = None
 
 
 def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[str]:
@@ -85,17 +98,19 @@ def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[s
         yield f"{', '.join(given)} say how rows are projected, and release='sums' sends none"
     if min(len(agreement.parties), agreement.minimum_parties) < FEWEST_PARTIES:
         yield f"sums need minimum_parties={FEWEST_PARTIES} or more: a total of two tells each other"
-    if (agreement.task == "regression") != (terms.target_range is not None):
-        yield "target_range goes with a regression, and only with one"
+    if (agreement.task in {"regression", "count"}) != (terms.target_range is not None):
+        yield "target_range goes with a regression or a count, and only with one"
     if not terms.least_rows <= terms.most_rows <= terms.most_rows_in_all:
         yield "least_rows, most_rows and most_rows_in_all are not in this order"
-    table = agreement.task == "table"
-    if terms.scores and (table or agreement.dp is not None or not agreement.holdout):
-        yield "scores take holdout above 0, and neither [dp] nor task='table'"
-    if table == (terms.n_bins is None) or table == bool(terms.maps):
-        yield "n_bins goes with task='table', and maps with all other tasks of sums"
+    table, fitted = agreement.task == "table", agreement.tabular
+    if terms.scores and (table or fitted or agreement.dp is not None or not agreement.holdout):
+        yield "scores take holdout above 0, and neither [dp], task='table' nor coefficients"
+    if table == (terms.n_bins is None) or (table or fitted) == bool(terms.maps):
+        yield "n_bins goes with task='table', and maps with all that is no table or coefficients"
+    elif table:
+        yield from _table_problems(agreement)
     else:
-        yield from _table_problems(agreement) if table else _model_problems(agreement, terms)
+        yield from (_newton_problems if fitted else _model_problems)(agreement, terms)
 
 
 def _table_problems(agreement: "Agreement") -> Iterator[str]:
@@ -115,6 +130,31 @@ def _model_problems(agreement: "Agreement", terms: SumsTerms) -> Iterator[str]:
         yield f"target_range={terms.target_range} does not go from low to high"
     for each in terms.maps:
         refuse_unfit(each, agreement.features)
+
+
+def _newton_problems(agreement: "Agreement", terms: SumsTerms) -> Iterator[str]:
+    """Yield why no table of coefficients can be made of sums."""
+    model, outcome = agreement.model, agreement.outcome or Outcome()
+    if model not in BY_SUMS:
+        yield f"sums make tables of {', '.join(BY_SUMS)}, and model='{model}' takes release='rows'"
+        return
+    kept = Outcome(**{name: getattr(outcome, name) for name in ("event", "exposure", "horizons")})
+    if outcome != kept.model_copy(update={"grid": outcome.grid}):
+        yield "of [outcome] sums take event, exposure, horizons and grid alone"
+    if (model == "ols") != (terms.steps is None):
+        yield "steps goes with a model 'logit', 'poisson' or 'cox' of sums, and only with one"
+    if (model == "cox") != bool(outcome.grid):
+        yield "model='cox' of sums takes outcome.grid, times that all times are rounded up to"
+    elif outcome.grid and max(outcome.horizons, default=0) > outcome.grid[-1]:
+        yield f"outcome.horizons go beyond the grid, which ends at {outcome.grid[-1]:g}"
+    if bool(outcome.exposure) != (terms.most_exposure is not None):
+        yield "most_exposure goes with outcome.exposure, and only with one"
+    low, high = terms.target_range or (0.0, 1.0)
+    if low >= high or (model == "poisson" and low):
+        yield f"target_range={low:g}:{high:g} does not go from low to high, of counts from 0"
+    elif newton_layout(agreement).scales.min() < 2**FEWEST_BITS:
+        yield f"most_rows_in_all and target_range are too large for 64 bits: {high:g} is the most"
+    refuse_unfit(Columns(), agreement.features)
 
 
 def _noise_problems(agreement: "Agreement", terms: SumsTerms, dp: "DPTerms") -> Iterator[str]:
@@ -223,9 +263,11 @@ def may_leave_out(agreement: "Agreement") -> bool:
     )
 
 
-def layout_of(agreement: "Agreement") -> Layout | TableLayout:
+def layout_of(agreement: "Agreement") -> Layout | TableLayout | NewtonLayout:
     """Return where each sum stands in a message."""
     terms = terms_of(agreement)
+    if agreement.tabular:
+        return newton_layout(agreement)
     return model_layout(agreement) if terms.n_bins is None else table_layout(agreement)
 
 
@@ -238,6 +280,20 @@ def table_layout(agreement: "Agreement") -> TableLayout:
         n_groups=len(agreement.classes) or 1,
         most_rows=terms.most_rows_in_all,
         grid=() if agreement.outcome is None else agreement.outcome.grid,
+    )
+
+
+def newton_layout(agreement: "Agreement") -> NewtonLayout:
+    """Return where each sum of a step stands that a table of coefficients is made of."""
+    terms, outcome = terms_of(agreement), agreement.outcome or Outcome()
+    return NewtonLayout(
+        model=cast("RegressionName", agreement.model),
+        n_columns=agreement.n_features,
+        most_rows=terms.most_rows_in_all,
+        steps=terms.steps or 1,
+        between=terms.target_range or (0.0, 1.0),
+        most_exposure=terms.most_exposure or 1.0,
+        grid=outcome.grid,
     )
 
 

@@ -62,13 +62,19 @@ def outcome_problems(agreement: "Agreement", outcome: Outcome | None) -> Iterato
     for role, name in given.columns.items():
         if task not in _FOR_TASKS[role]:
             yield f"outcome.{role}='{name}' is for task='{_FOR_TASKS[role][0]}' alone"
-    if given.grid or given.fewest_leavers != Outcome().fewest_leavers:
-        yield "outcome.grid and outcome.fewest_leavers are for task='table' alone"
+    if given.fewest_leavers != Outcome().fewest_leavers:
+        yield "outcome.fewest_leavers is for task='table' alone"
     yield from _effect_problems(given) if task == "effect" else _other_problems(given, task)
     if given.horizons and (given.stratum or given.strata_by_party):
         yield "outcome.horizons take one baseline, and with strata each has its own"
-    if [*given.horizons] != sorted({*given.horizons}):
-        yield "outcome.horizons do not rise"
+    yield from _falling(given)
+
+
+def _falling(given: Outcome) -> Iterator[str]:
+    """Yield which agreed times do not rise."""
+    for name in ("grid", "horizons"):
+        if [*(times := getattr(given, name))] != sorted({*times}):
+            yield f"outcome.{name} do not rise"
 
 
 def _curve_problems(agreement: "Agreement", outcome: Outcome) -> Iterator[str]:
@@ -81,9 +87,7 @@ def _curve_problems(agreement: "Agreement", outcome: Outcome) -> Iterator[str]:
     named = [agreement.label, *outcome.columns.values()]
     if len({*named}) < len(named):
         yield "label, time and event are not of different columns"
-    for name in ("grid", "horizons"):
-        if [*(times := getattr(outcome, name))] != sorted({*times}):
-            yield f"outcome.{name} do not rise"
+    yield from _falling(outcome)
     if outcome.horizons and outcome.horizons[-1] > max(outcome.grid, default=0.0):
         yield "outcome.horizons lie beyond the last time of grid, where nothing is counted"
 
@@ -92,8 +96,8 @@ def _other_problems(given: Outcome, task: str) -> Iterator[str]:
     """Yield what survival lacks, and what other tasks have too much."""
     if task == "survival" and not given.event:
         yield "task='survival' needs an [outcome] table with event, and time as the label"
-    if task != "survival" and (given.horizons or given.strata_by_party):
-        yield "outcome.horizons and outcome.strata_by_party are for task='survival' alone"
+    if task != "survival" and (given.horizons or given.grid or given.strata_by_party):
+        yield "outcome.horizons, grid and strata_by_party are for task='survival' alone"
     if any(getattr(given, name) != getattr(Outcome(), name) for name in _OF_EFFECTS):
         yield f"outcome.{', outcome.'.join(_OF_EFFECTS)} are for task='effect' alone"
 
@@ -118,17 +122,19 @@ def _effect_problems(given: Outcome) -> Iterator[str]:
 def _table_problems(agreement: "Agreement") -> Iterator[str]:
     """Yield why coefficients would be wrong, or could not be mapped back to columns."""
     model, n_features = agreement.model, agreement.n_features
-    if agreement.release != "rows" or agreement.dp is not None:
-        yield f"model='{model}' takes release='rows' without [dp]"
-        return
-    if agreement.n_components != n_features:
+    if agreement.dp is not None:
+        yield f"model='{model}' takes no [dp]"
+    by_rows = agreement.release == "rows"
+    if by_rows and agreement.n_components != n_features:
         yield (
             f"model='{model}' takes n_components={n_features}, all encoded columns: with fewer, "
             "coefficients and errors are mostly wrong, and none is printed"
         )
-    if agreement.precision not in {"fp64", "fp32"}:
+    if by_rows and agreement.precision not in {"fp64", "fp32"}:
         yield f"model='{model}' takes precision='fp64' or 'fp32': rounding would hide dependence"
-    if agreement.basis != "haar":
+    if by_rows and agreement.outcome is not None and agreement.outcome.grid:
+        yield "outcome.grid goes with release='sums': of rows times are exact"
+    if by_rows and agreement.basis != "haar":
         yield f"model='{model}' takes basis='haar', which every party can make whatever its rows"
     if len(agreement.allowed_models) > 1:
         yield f"model='{model}' stands alone in models: who tries several, prints the luckiest"

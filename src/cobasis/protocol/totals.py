@@ -9,6 +9,7 @@ same in any order; integers of 64 bits are added modulo 2**64, under masks as in
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,9 @@ import numpy.typing as npt
 from cobasis.errors import MessageError, OptionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.strict_json import canonical_json
+
+if TYPE_CHECKING:
+    from cobasis.protocol.newton import NewtonLayout
 
 Words = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]
@@ -107,7 +111,7 @@ def gram(blocks: Iterable[Matrix], *, width: int, bits: int) -> Integers:
 class Total:
     """What everybody's sums add up to, if it can be a total of rows at all."""
 
-    layout: Layout
+    layout: "Layout | NewtonLayout"
     n_rows: int  # 0 where there is noise, under which nothing is counted
     grams: tuple[Matrix, ...]  # Z'Z of each map, in Z's own units
 
@@ -178,6 +182,11 @@ def _is_gram(table: Matrix) -> bool:
 def ones_and(features: Matrix, targets: Matrix, *, bits: int, bare: bool = False) -> Matrix:
     """Return Z as whole multiples; numbers beyond 1 would break the bound on totals."""
     table = np.hstack([*([] if bare else [np.ones((len(features), 1))]), features, targets])
+    return cut(bounded(table), bits=bits, out=table)
+
+
+def bounded(table: Matrix) -> Matrix:
+    """Return a table whose numbers are from -1 to 1 but for rounding; others have no bound."""
     largest = max(table.max(initial=0.0), -table.min(initial=0.0))
     if not largest <= 1 + _ROUNDING:  # NaN is refused as well
         raise OptionError(
@@ -186,4 +195,4 @@ def ones_and(features: Matrix, targets: Matrix, *, bits: int, bare: bool = False
         )
     if largest > 1:  # the end of a range is 1 but for rounding
         np.clip(table, -1.0, 1.0, out=table)
-    return cut(table, bits=bits, out=table)
+    return table

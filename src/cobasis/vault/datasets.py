@@ -76,6 +76,7 @@ class SumsEntry:
     least: int  # of how many rows a difference of two totals has to be; 0 where noise hides it
     aggregate: bool  # whether every party's own sum is of so many rows
     content: str = ""  # digest of what left
+    step: int = 1  # of those by which a regression is fitted
 
 
 @dataclass(frozen=True, kw_only=True)

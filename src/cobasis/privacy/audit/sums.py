@@ -9,10 +9,12 @@ from cobasis.privacy.audit.policy import Finding, Grade, history_finding
 from cobasis.privacy.audit.report import UNTESTED, AuditReport, Verdict
 from cobasis.privacy.audit.subject import Facts, Guarantee
 
-Counted = Literal["", "words", "table", "scores"]
+Counted = Literal["", "words", "times", "table", "scores"]
 
 _COUNTED: Mapping[Counted, str] = {
     "words": "every two-way table of the words",
+    "times": "how many have an event, or are followed, until each agreed time, and every two-way "
+    "table of their words",
     "table": "how many people have each word, and are in each bin of each number",
     "scores": "how many held-back rows of each class have a score in each bin",
 }

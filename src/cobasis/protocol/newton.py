@@ -1,0 +1,395 @@
+"""Regression tables from masked sums: what a party adds up at some weights, and what totals give.
+
+A logistic or Poisson model takes the log-likelihood, its slope and its curvature at the weights
+that came back last; a Cox model takes, for each interval of an agreed grid of times, sums of
+risks over whoever leaves in it. Each exchange is one step; least squares take one step in all.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import ceil, log, log2
+
+import numpy as np
+
+from cobasis.errors import EstimateError, LabelError, MessageError
+from cobasis.features.contract import Feature
+from cobasis.features.maps import Columns, Turn, turn_of
+from cobasis.features.outcome import Records, part_of
+from cobasis.linalg.arrays import Matrix
+from cobasis.models import RegressionName
+from cobasis.models.chain import Chain, regression_chain
+from cobasis.models.regressions import RegressionFit
+from cobasis.protocol.totals import SIGNED_BITS, Integers, bounded, void
+from cobasis.statistics.coefficients import table_of
+from cobasis.statistics.newton import (
+    Slopes,
+    ascend,
+    efron,
+    inverse_of,
+    odds_of_all,
+    of_residuals,
+    rate_of_all,
+)
+from cobasis.strict_json import canonical_json
+
+FORMAT = "cobasis/newton/1"
+
+BY_SUMS: tuple[RegressionName, ...] = ("ols", "logit", "poisson", "cox")
+"""Models whose tables sums give."""
+
+FEWEST_LEAVERS = 10
+"""Of an interval: so many rows have to die in it, and so many be followed to it, or none."""
+
+MOST_STEPS, N_STEPS, FEWEST_BITS = 20, 8, 16
+"""At most, where nobody says how many, and below which sums are too coarse."""
+_MOST_BITS, _MOST_LOSS, _SLACK = 40, 64.0, 4.0
+_MOST_RISK = 2.0**14
+"""Beside that of a row in the middle of all, which has 1: beyond it no sum has a bound."""
+_NUMBERS_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewtonLayout:
+    """Where each sum stands: whole counts, then what is cut to multiples of a power of two.
+
+    Counts are rows, events or the sum of counts, and rows beyond a bound; of a Cox model those who
+    leave in each interval and behind the last, events in each interval, and rows beyond a bound.
+    """
+
+    model: RegressionName
+    n_columns: int
+    most_rows: int  # of all parties together
+    steps: int = 1
+    between: tuple[float, float] = (0.0, 1.0)  # from where to where labels go; of a count from 0
+    most_exposure: float = 1.0
+    grid: tuple[float, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """Of a row's columns, a one before them."""
+        return 1 + self.n_columns
+
+    @property
+    def n_features(self) -> tuple[int, ...]:
+        """How many features the sums are of, a step and an interval having their own."""
+        return (self.width * self.steps * max(1, 2 * len(self.grid)),)
+
+    @property
+    def fewest_leavers(self) -> int:
+        """How many rows an interval's sums have to be of, if of any."""
+        # Of fewer the sums of all steps are more numbers than the rows' columns, and give them
+        # back: ten rows of eight columns, and fifteen, exactly from five steps.
+        n_sums = self.steps * self.width * (self.width + 1) // 2
+        return max(FEWEST_LEAVERS, -(-n_sums // self.n_columns))
+
+    @property
+    def n_counts(self) -> int:
+        """How many of the words are counts."""
+        return 2 * len(self.grid) + 2 if self.grid else 3
+
+    @property
+    def n_words(self) -> int:
+        """How many integers a message holds."""
+        return self.n_counts + len(self.scales)
+
+    @property
+    def scales(self) -> Matrix:
+        """By which power of two each sum is multiplied: no total leaves 62 bits."""
+        high = max(1.0, self.between[1])
+        value, slope, curvature = {
+            "logit": (_MOST_LOSS, 1.0, 1.0),
+            "poisson": (4 * _SLACK * high + _MOST_LOSS, _SLACK * high, _SLACK * high),
+        }.get(self.model, (1.0, 1.0, 1.0))
+        n_cells = self.width * (self.width + 1) // 2
+        bounds = [value, *[slope] * self.width, *[curvature] * n_cells]
+        if self.model == "cox":
+            bounds = [*[1.0] * self.n_columns, *[_MOST_RISK] * n_cells * (2 * len(self.grid) + 1)]
+        free = SIGNED_BITS - (self.most_rows - 1).bit_length()
+        bits = {each: min(_MOST_BITS, free - ceil(log2(each))) for each in {*bounds}}
+        return np.array([2.0 ** bits[each] for each in bounds])
+
+    def digest(self) -> bytes:
+        """Return what all parties' masks are bound to."""
+        return hashlib.sha256(canonical_json({"format": FORMAT, **asdict(self)})).digest()
+
+    def refuse_beyond(self, labels: Records, *, party: str) -> None:
+        """Raise LabelError for labels and exposures beyond what is agreed."""
+        value, exposure = np.asarray(part_of(labels)), part_of(labels, "exposure")
+        (low, high), most = self.between, self.most_exposure
+        beyond = ((value < low) | (value > high)) & (self.model in {"ols", "poisson"})
+        beyond |= False if exposure is None else exposure > most
+        if beyond.any():
+            raise LabelError(
+                f"party '{party}' has {int(beyond.sum())} row(s) with a label outside the agreed "
+                f"range from {low:g} to {high:g}, or an exposure above {most:g}, so sums would "
+                "have no bound. Correct them, or agree on more."
+            )
+
+    def added(self, rows: Matrix, labels: Records, *, turn: Turn, model: Chain | None) -> Integers:
+        """Add up encoded rows at the weights that came back last; before the first at none."""
+        columns, found = bounded(turn.apply(rows)), np.zeros(self.n_words, dtype=np.int64)
+        # until a rate is known, exposures count as shares of the largest, so that a sum has a bound
+        start = -log(self.most_exposure)
+        level = np.full(len(rows), start) if model is None else model.outputs(rows)[:, -1]
+        adds = _of_times if self.model == "cox" else _of_labels
+        step = max(1, _NUMBERS_AT_ONCE // self.width**2)
+        for start in range(0, len(rows), step):
+            here = slice(start, start + step)
+            ones = np.column_stack([np.ones(len(columns[here])), columns[here]])
+            found += adds(self, ones, level[here], labels=labels[here])
+        return found
+
+    def small_cells(self, sums: Integers, *, few: int, words: Integers) -> int:
+        """Count cells that some rows have, and fewer than a few, in sums at weights of zero.
+
+        Those are outcomes of an interval, and pairs of words in it; of a Poisson model with an
+        exposure, about. `words` are the places of columns of words.
+        """
+        tables = _read(self, sums).tables[:, words][:, :, words] * (
+            4 if self.model == "logit" else 1
+        )
+        outcomes = self.leavers(sums) if self.grid else np.zeros(0)
+        counts = np.concatenate([tables[:, *np.triu_indices(len(words))].ravel(), outcomes])
+        return int(np.count_nonzero((counts > 0.5) & (counts < few - 0.5)))  # noqa: PLR2004
+
+    def leavers(self, sums: Integers) -> Integers:
+        """Return who dies in each interval; then who is followed to each, and to the end."""
+        leave, dead = np.split(sums[: self.n_counts - 1], [len(self.grid) + 1])
+        return np.concatenate([dead, leave - np.append(dead, 0)])
+
+
+def _of_labels(layout: NewtonLayout, ones: Matrix, level: Matrix, *, labels: Records) -> Integers:
+    """Add up rows of a model without times."""
+    from scipy.special import expit, gammaln  # noqa: PLC0415 -- .2 s that `import cobasis` spares
+
+    value, exposure = np.asarray(part_of(labels), dtype=np.float64), part_of(labels, "exposure")
+    most = _SLACK * max(1.0, layout.between[1])
+    if layout.model == "ols":
+        low, high = layout.between
+        placed = (2 * value - low - high) / (high - low)
+        told, excess, bend = placed**2, placed, np.ones(len(value))
+        value, kept = np.zeros(len(value)), np.ones(len(value), dtype=bool)
+    elif layout.model == "logit":
+        share = expit(level)
+        told, excess, bend = value * level - np.logaddexp(0, level), value - share, share - share**2
+        kept = told >= -_MOST_LOSS
+    else:
+        level = level + (0 if exposure is None else np.log(exposure))
+        kept = level <= log(most)
+        bend = np.exp(np.where(kept, level, 0.0))
+        told, excess = value * level - bend - gammaln(value + 1), value - bend
+        kept &= np.abs(told) <= 4 * most + _MOST_LOSS
+    upper = np.triu_indices(layout.width)
+    summed = np.column_stack(
+        [told, excess[:, None] * ones, bend[:, None] * ones[:, upper[0]] * ones[:, upper[1]]]
+    )
+    whole = np.rint(summed[kept] * layout.scales).astype(np.int64).sum(axis=0)
+    counts = [len(ones), int(value.sum()), np.count_nonzero(~kept)]
+    return np.concatenate([np.array(counts, dtype=np.int64), whole])
+
+
+def _of_times(layout: NewtonLayout, ones: Matrix, level: Matrix, *, labels: Records) -> Integers:
+    """Add up rows of a Cox model, each in the interval that its time, rounded up, is the end of."""
+    n_times, upper = len(layout.grid), np.triu_indices(layout.width)
+    place = np.searchsorted(layout.grid, labels["value"], side="left")
+    dead = (labels["event"] > 0) & (place < n_times)  # behind the grid nobody is followed
+    kept = level <= log(_MOST_RISK)
+    risk = np.where(kept, np.exp(np.where(kept, level, 0.0)), 0.0)
+    products = risk[:, None] * ones[:, upper[0]] * ones[:, upper[1]]
+    own, cells = layout.scales[: layout.n_columns], layout.scales[-1]
+    whole = np.rint(products * cells).astype(np.int64)
+    tables = np.zeros((2 * n_times + 1, products.shape[1]), dtype=np.int64)
+    for cell in np.unique(place):
+        mine = place == cell
+        tables[cell] = whole[mine].sum(axis=0)
+        if cell < n_times:
+            tables[n_times + 1 + cell] = whole[mine & dead].sum(axis=0)
+    return np.concatenate(
+        [
+            np.bincount(place, minlength=n_times + 1),
+            np.bincount(place[dead], minlength=n_times),
+            [np.count_nonzero(~kept)],
+            np.rint(ones[dead, 1:] * own).astype(np.int64).sum(axis=0),
+            tables.ravel(),
+        ]
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Read:
+    """A total, in units of rows."""
+
+    n_rows: int
+    told: int  # events, rows of the second class, or the sum of counts
+    beyond: int
+    counts: Integers
+    sums: Matrix
+    tables: Matrix  # of each cell, symmetric
+
+    def slopes(self) -> Slopes:
+        """Return the slopes of a model without times."""
+        [table], width = self.tables, self.tables.shape[1]
+        value, slope = float(self.sums[0]), self.sums[1 : 1 + width]
+        return Slopes(value=value, slope=slope, curvature=table, beyond=self.beyond > 0)
+
+
+def _read(layout: NewtonLayout, words: Integers) -> _Read:
+    """Read a total; MessageError where no rows can add up to it."""
+    counts, [beyond], cells = np.split(words, [layout.n_counts - 1, layout.n_counts])
+    n_times, width = len(layout.grid), layout.width
+    n_rows, told = int(counts[: n_times + 1].sum()), int(counts[n_times + 1 :].sum())
+    sums = cells / layout.scales
+    good = 0 <= beyond <= n_rows <= layout.most_rows and bool((counts >= 0).all()) and n_rows > 0
+    if n_times:
+        good = good and bool((layout.leavers(words) >= 0).all())
+    elif layout.model == "logit":
+        good = good and told <= n_rows
+    first = layout.n_columns if n_times else 1 + width
+    upper, table = np.triu_indices(width), sums[first:].reshape(-1, width * (width + 1) // 2)
+    tables = np.zeros((len(table), width, width))
+    tables[:, upper[0], upper[1]] = tables[:, upper[1], upper[0]] = table
+    sizes, off = np.diagonal(tables, axis1=1, axis2=2), n_rows / layout.scales[-1]
+    # a column lies from -1 to 1, so its square adds no more than the one before it
+    good = good and bool((sizes >= -off).all() and (sizes <= sizes[:, :1] + off).all())
+    if not good:
+        raise void()
+    seen = {"n_rows": n_rows, "told": told, "beyond": int(beyond)}
+    return _Read(**seen, counts=counts, sums=sums, tables=tables)
+
+
+def _refuse(layout: NewtonLayout, first: _Read, words: Integers) -> None:
+    """Raise EstimateError for totals that determine nothing, or that show rows one by one."""
+    free = first.n_rows - layout.n_columns - (layout.model != "cox")
+    few = {"logit": "all rows are of one class", "cox": "no row has an event on the grid"}
+    rest = first.n_rows - first.told if layout.model == "logit" else 1
+    if free < 1 or (layout.model != "ols" and not min(first.told, rest)):
+        why = few.get(layout.model, "all counts are 0")
+        why = f"{first.n_rows} rows are too few for so many columns" if free < 1 else why
+        raise EstimateError(
+            f"{why}, so nothing can be told of any column. Look at the columns that parties "
+            "agreed on."
+        )
+    least = layout.fewest_leavers
+    counts = layout.leavers(words) if layout.grid else np.zeros(0)
+    if few_cells := np.count_nonzero((counts > 0) & (counts < least)):
+        raise EstimateError(
+            f"at {few_cells} place(s) of the grid fewer than {least} rows have their event, or are "
+            "followed until then and no longer. The total has as many sums over these alone, in "
+            "all steps together, as they have numbers, and shows what they are. So no table is "
+            "made of it. Agree on fewer, wider intervals, or on fewer steps, in a new round."
+        )
+    if first.beyond:
+        raise EstimateError(
+            "rows are beyond what is agreed before the first step, as where exposures differ more "
+            "than a millionfold. Agree on another unit of exposure in a new round."
+        )
+
+
+def newton_chain(
+    layout: NewtonLayout,
+    totals: Sequence[Integers],
+    *,
+    features: Sequence[Feature],
+    horizons: Sequence[float] = (),
+    n_classes: int = 0,
+) -> Chain:
+    """Return the model that the totals of all steps so far give; its fit says if it is the last.
+
+    EstimateError where rows determine none, or where all steps were taken without coming to rest.
+    """
+    reads = [_read(layout, each) for each in totals]
+    if any(not np.array_equal(each.counts, reads[0].counts) for each in reads):
+        raise MessageError(
+            "these parties' sums are of other rows than in the step before, so they are slopes of "
+            "two likelihoods. Ask all parties whether their tables changed, and begin anew."
+        )
+    _refuse(layout, reads[0], totals[0])
+    first, start, at = _start(layout, reads[0])
+    back = _to_encoded(layout, features)
+    size, lost = len(start), back @ inverse_of(first.curvature)[1]
+    n_events = reads[0].told if layout.model in {"logit", "cox"} else 0
+    fit = RegressionFit(
+        model=layout.model, errors="model", weights=np.zeros(size), dispersion=1.0,
+        covariance=np.zeros((size, size)),
+        dependent=lost, n_rows=reads[0].n_rows, n_events=n_events,
+        free=reads[0].n_rows - size, log_likelihood=0.0, null_log_likelihood=0.0,
+    )  # fmt: skip
+    if lost.shape[1]:
+        table_of(fit, turn=np.eye(layout.n_columns), features=features)  # raises, with their names
+    ascent = ascend(first, start, later=reads[1:], at=at)
+    finished = ascent.settled or layout.model == "ols"
+    if not finished and len(reads) >= layout.steps:
+        raise ascent.restless(layout.model, steps=layout.steps)
+    fit = replace(
+        fit, weights=back @ ascent.weights, finished=finished,
+        log_likelihood=ascent.seen.value, null_log_likelihood=first.value,
+    )  # fmt: skip
+    if finished:
+        fit = replace(fit, covariance=back @ ascent.covariance @ back.T).kept()
+    if layout.model == "ols":
+        fit = of_residuals(fit, ascent, between=layout.between)
+    if layout.model != "cox":
+        return regression_chain(fit, n_classes=n_classes)
+    middle = turn_of(Columns(), features).offset - _middle(layout, reads[0])
+    moved = float(middle @ ascent.weights)
+    return _hazards(fit, moved, times=layout.grid, at=_partial(layout, reads[-1])[1], to=horizons)
+
+
+def _hazards(
+    fit: RegressionFit, moved: float, *, times: Sequence[float], at: Matrix, to: Sequence[float]
+) -> Chain:
+    """Return a Cox model: with hazards until the horizons, or for the next step."""
+    # Risks are told beside that of the middle of all rows, where their sum over all is no smaller
+    # than their number: beside an agreed zero far away they could all be cut to nothing.
+    if not fit.finished:
+        return regression_chain(fit, n_classes=0).rescaled(1.0, np.array([moved]))
+    reached = [float(np.exp(moved) * at[np.array(times) <= each].sum()) for each in to]
+    return regression_chain(replace(fit, hazards=np.array(reached)), n_classes=0)
+
+
+def _start(
+    layout: NewtonLayout, first: _Read
+) -> tuple[Slopes, Matrix, Callable[[_Read, Matrix], Slopes]]:
+    """Return slopes and weights of a model without columns, and what gives later slopes."""
+    if layout.model == "cox":
+        deaths = first.sums[: layout.n_columns] - first.told * _middle(layout, first)
+
+        def at(read: _Read, weights: Matrix) -> Slopes:
+            found, _ = _partial(layout, read)
+            value = found.value + float(weights @ deaths)
+            return replace(found, value=value, beyond=read.beyond > 0)
+
+        start = np.zeros(layout.n_columns)
+        return at(first, start), start, at
+    slopes, start = first.slopes(), np.zeros(layout.width)
+    if layout.model == "logit":
+        slopes, start[0] = odds_of_all(slopes, n_rows=first.n_rows, told=first.told)
+    elif layout.model == "poisson":
+        slopes, start[0] = rate_of_all(slopes, told=first.told)
+        start[0] -= log(layout.most_exposure)
+    return slopes, start, lambda read, _: read.slopes()
+
+
+def _partial(layout: NewtonLayout, read: _Read) -> tuple[Slopes, Matrix]:
+    """Return a partial likelihood's slopes but for its value of the deaths' own; and hazards."""
+    leave, tied = np.split(read.tables, [len(layout.grid) + 1])
+    at_risk = np.cumsum(leave[::-1], axis=0)[::-1][:-1]
+    found, hazards = efron(read.counts[len(layout.grid) + 1 :], at_risk, tied=tied)
+    return replace(found, slope=found.slope + read.sums[: layout.n_columns]), hazards
+
+
+def _middle(layout: NewtonLayout, first: _Read) -> Matrix:
+    """Return the means of all rows' columns; in the first step every risk is 1."""
+    middle: Matrix = first.tables[: len(layout.grid) + 1, 0, 1:].sum(axis=0) / first.n_rows
+    return middle
+
+
+def _to_encoded(layout: NewtonLayout, features: Sequence[Feature]) -> Matrix:
+    """Return the map from weights of columns from -1 to 1 to weights of encoded columns."""
+    turn = turn_of(Columns(), features)
+    if layout.model == "cox":
+        return turn.weights
+    back = np.eye(layout.width)
+    back[1:, 1:], back[0, 1:] = turn.weights, turn.offset
+    return back

@@ -1,0 +1,122 @@
+"""A regression table by steps, as people type it, with files and by one command."""
+
+import csv
+import json
+import random
+import shutil
+from math import exp
+from pathlib import Path
+
+import pytest
+
+from cli.round_by_commands import NAMES, PUBS, Typed
+from cobasis.bundle.agreement_file import read_agreement
+from transport.serving import World
+
+COLUMNS = "--numbers age:low=0,high=120,centre=60,scale=10 --category sex=f,m"
+SUMS = "--sums most_rows=300,most_rows_in_all=900"
+TERMS = (
+    f"{COLUMNS} --label sick --classes no,yes --id patient --purpose study --retention-days 30 "
+    f"--task classification --model logit --holdout 0 {SUMS} --yes"
+)
+
+
+def write_people(path, *, seed):
+    """A table of ages, words, and labels that no column tells apart."""
+    draw = random.Random(seed)  # noqa: S311 -- rows of a test
+    with path.open("w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(("patient", "age", "sex", "sick"))
+        for row in range(200):
+            age, sex = round(draw.uniform(20, 100)), draw.choice("fm")
+            odds = exp(0.04 * age - 2.5 + 0.5 * (sex == "m"))
+            sick = "yes" if draw.random() < odds / (1 + odds) else "no"
+            out.writerow((f"{path.stem}-{row}", age, sex, sick))
+
+
+@pytest.fixture
+def typed(tmp_path, monkeypatch):
+    made = Typed(tmp_path, monkeypatch)
+    made.keys()
+    made(f"agreement new icu.toml {PUBS} {TERMS}")
+    for seed, name in enumerate(NAMES):
+        write_people(tmp_path / f"{name}.csv", seed=seed)
+        said = made("sign icu.toml --yes", by=name).output
+        assert "up to 8 times 13 sums over all your rows" in " ".join(said.split())
+    made("sign icu.toml --yes", by="lab")
+    made("receive icu.toml", by="lab")
+    return made
+
+
+def test_a_table_takes_as_many_exchanges_as_steps_and_is_printed_on_all_sides(typed):
+    number, said = 0, ""
+    while "Logistic regression: 600 rows" not in said:
+        number += 1
+        told = typed.json("status icu.toml")
+        assert (told["exchange"], told["n_exchanges"]) == (number, 8)
+        assert told["next"] == "cobasis send icu.toml data.csv"
+        typed.send()
+        assert "cobasis accept icu.news" in typed.json("status icu.toml")["next"]
+        said = typed.run().output
+        assert f"Ends exchange {number} of 8: sums -> return" in said
+        for name in NAMES:
+            shutil.copy(f"outbox/icu.{name}.{number}-return", ".")
+            typed("accept icu.toml", by=name)  # of what lies here, what is new
+    assert 3 < number < 8
+    assert "sex=m" in said
+    table = json.loads(typed("status icu.toml --json").stdout)
+    assert (table["exchange"], table["n_exchanges"]) == (None, number)
+    assert table["next"] == "cobasis predict icu.toml new.csv -o out.csv"
+    assert typed.json("status icu.toml", by="lab")["waits_for"] == []
+    assert "All exchanges have ended" in typed("status icu.toml").output
+    assert Path("icu.table/coefficients.html").exists()
+    again = typed(f"accept icu.toml icu.north.{number}-return").output
+    for line in said.splitlines():  # the table of the analyst is that of everybody
+        if line.startswith(("(intercept)", "age", "sex=m")):
+            assert line in again
+    assert "nobody is new" in typed("run icu.toml", by="lab").output
+    assert "the round has ended" in typed("send icu.toml north.csv --yes", code=2).output
+    typed("predict icu.toml north.csv -o out.csv")
+
+
+def test_a_step_is_not_predicted_with(typed):
+    typed.send()
+    typed.run()
+    typed.accept()
+    assert "no estimate yet" in typed("predict icu.toml north.csv -o out.csv", code=2).output
+
+
+def test_sums_of_a_table_are_drafted_by_words(tmp_path, monkeypatch):
+    made = Typed(tmp_path, monkeypatch)
+    made.keys()
+    start = TERMS.partition(" --task")[0].replace(" --classes no,yes", "")
+    counts = f"{SUMS},target_range=0:30,most_exposure=9.5 --outcome exposure=years"
+    times = f"{SUMS} --outcome event=died,grid=30/60"
+    made(f"agreement new a.toml {PUBS} {start} --task count --yes {counts}")
+    made(f"agreement new b.toml {PUBS} {start} --task survival --yes {times}")
+    count, survival = (read_agreement(Path(name)).agreement for name in ("a.toml", "b.toml"))
+    assert (count.model, count.sums.steps, count.sums.most_exposure) == ("poisson", 8, 9.5)
+    assert (survival.model, survival.outcome.grid) == ("cox", (30.0, 60.0))
+
+
+@pytest.mark.soak
+def test_steps_go_round_by_one_command(tmp_path, monkeypatch):
+    world = World(tmp_path, monkeypatch, terms="", agreed=f"agreement new icu.toml {PUBS} {TERMS}")
+    for seed, name in enumerate(NAMES):
+        write_people(tmp_path / name / "data.csv", seed=seed)
+    signed = "--wait 0 --signed-by Officer"
+    world.worker().step()
+    with world.serving(), world.working():
+        for name in NAMES:
+            world.go(name, signed, code=4)
+        world.sealed()
+        left = set(NAMES)
+        while left:  # the answer comes while the last of them waits
+            for name in sorted(left):
+                more = f"--wait {5 * (name == max(left))} --signed-by Officer"
+                code = world.go(name, more, code=None).exit_code
+                assert code in {0, 4}
+                left -= set() if code else {name}
+    status = world.typed.json(f"status {NAMES[0]}/icu.toml", by=NAMES[0])
+    assert status["exchange"] is None
+    assert status["n_exchanges"] < 8

@@ -1,0 +1,164 @@
+"""Regression tables of sums by files: a step an exchange, until no step is left to take."""
+
+import numpy as np
+import polars as pl
+import pytest
+from statsmodels.api import GLM, add_constant
+from statsmodels.genmod.families import Binomial
+
+from cobasis import CategoryFeature, NumericFeature, SumsTerms
+from cobasis.analyst_side.plan import planned
+from cobasis.errors import (
+    DifferenceError,
+    EstimateError,
+    ReplayError,
+    StepError,
+    WaitingError,
+)
+from cobasis.party_side.accept import coefficients_in
+from cobasis.party_side.audit import audited
+from cobasis.party_side.predict import usable
+from cobasis.party_side.send import projected
+from cobasis.party_side.session import upcoming
+from party_side.sites import ready_from
+from party_side.summing import NAMES
+
+FEATURES = (
+    NumericFeature(name="age", low=0.0, high=120.0, centre=55.0, scale=10.0),
+    CategoryFeature(name="ward", values=("icu", "surgery"), base="icu"),
+)
+STEPS = SumsTerms(most_rows=300, most_rows_in_all=900, steps=8)
+
+
+def people(name):
+    """A table as its party has it."""
+    rng = np.random.default_rng(NAMES.index(name))
+    age, ward = rng.normal(60, 12, 200).clip(0, 120).round(), rng.integers(0, 2, 200)
+    died = rng.random(200) < 1 / (1 + np.exp(4.5 - 0.07 * age - 0.8 * ward))
+    words = [("icu", "surgery")[each] for each in ward]
+    told = {"patient": [f"{name}-{at}" for at in range(200)], "age": age, "ward": words}
+    return pl.DataFrame({**told, "died": died.astype(int)})
+
+
+@pytest.fixture
+def stepping(make):
+    found = make(features=FEATURES, model="logit", holdout=0.0, sums=STEPS)
+    found.table = lambda name, change=None: written(found, name, change)
+    return found
+
+
+def written(site, name, change):
+    path = site.root / name / "data.csv"
+    (people(name) if change is None else change(people(name))).write_csv(path)
+    return path
+
+
+def step(site):
+    """Everybody sends, the analyst ends the exchange, and everybody takes what came."""
+    number = site.desk().open_exchange().number
+    for name in NAMES:
+        (site.root / f"{name}.sums").unlink(missing_ok=True)
+    assert {each.verdict for each in site.sent().values()} == {"accepted"}
+    concluded = site.run().concluded
+    for name in NAMES:
+        site.accept(name, number=number)
+    return concluded
+
+
+def finished(site):
+    concluded = step(site)
+    while concluded.coefficients is None:
+        concluded = step(site)
+    return concluded
+
+
+def test_steps_end_with_the_pooled_table_at_everybody(stepping):
+    first = step(stepping)
+    assert first.coefficients is None
+    north = stepping.session("north")
+    assert coefficients_in(north) is None
+    assert upcoming(north).number == 2
+    with pytest.raises(StepError, match="no estimate yet"):
+        usable(north)
+    concluded = finished(stepping)
+    number = len(stepping.desk().history.ended)
+    assert 3 < number < 8
+    rows = pl.concat([people(name) for name in NAMES])
+    design = np.column_stack([rows["age"], rows["ward"] == "surgery"])
+    right = GLM(rows["died"].to_numpy(), add_constant(design), family=Binomial())
+    right = right.fit(tol=1e-12, tol_criterion="params")
+    told = [(each.estimate, each.standard_error) for each in concluded.coefficients.lines]
+    np.testing.assert_allclose(told, np.column_stack([right.params, right.bse]), rtol=1e-6)
+    for name in NAMES:
+        found = coefficients_in(stepping.session(name))
+        assert [each.estimate for each in found.lines] == [each for each, _ in told]
+    after = stepping.session("north")
+    assert (upcoming(after).number, len(after.exchanges)) == (number, number)
+    with pytest.raises(StepError, match="no key for masks"):
+        after.round.mask_key()
+    news, desk = stepping.tell("north")[0], stepping.desk()
+    assert (news.last, len(news.ended), len(desk.exchanges)) == (number, number, number)
+    assert planned(desk).ended
+    assert not stepping.run().written
+
+
+def test_a_step_is_of_the_rows_and_parties_of_the_first(stepping):
+    step(stepping)
+    with pytest.raises((DifferenceError, StepError), match=r"\[CB(706|305)\]"):
+        stepping.send("north", change=lambda table: table.head(190))
+    flipped = lambda table: table.with_columns(died=1 - pl.col("died"))  # noqa: E731
+    with pytest.raises((DifferenceError, StepError), match=r"\[CB(706|305)\]"):
+        stepping.send("north", change=flipped)
+    with pytest.raises(StepError, match="sums were added up on"):
+        stepping.run(without=["west"])
+    desk = stepping.desk()
+    with desk.at_work():
+        desk.begin_attempt(2, without=["west"])
+        desk.tell()
+    stepping.tell("north")
+    with pytest.raises(StepError, match="is of the sums of east, north, south, west"):
+        stepping.send("north")
+
+
+def test_a_run_waits_for_everybodys_step_and_writes_lost_returns_meanwhile(stepping):
+    step(stepping)
+    step(stepping)
+    for name in NAMES:
+        (stepping.root / f"{name}.sums").unlink()
+    stepping.sent("north", "south")
+    with pytest.raises(WaitingError, match="waits for the sums of east, west"):
+        stepping.run()
+    lost = stepping.root / "out" / "icu.west.2-return"
+    lost.unlink()
+    assert {*stepping.run().written} == {"west"}
+    assert lost.exists()
+
+
+def test_the_same_step_is_one_file_and_an_older_return_is_none_behind_it(stepping):
+    step(stepping)
+    (stepping.root / "north.sums").unlink()
+    made = stepping.send("north")
+    assert made.exchange.number == 2
+    again = stepping.send("north")
+    assert (again.again, again.digest) == (True, made.digest)
+    with pytest.raises(ReplayError, match="is of step 1"):
+        stepping.accept("north", number=1)
+
+
+def test_the_audit_of_a_step_counts_small_cells_in_each(stepping):
+    step(stepping)
+    with projected(ready_from(stepping.session("north"), stepping.table("north"))) as made:
+        findings = {each.id: each for each in audited(made).report.findings}
+    assert made.sums.exchange == 2
+    assert "two-way table" in findings["S3"].words
+    assert findings["S1"].grade == "amber"  # 200 rows, eight steps of three numbers
+
+
+def test_rows_that_determine_nothing_end_without_a_return(make):
+    sums = STEPS.model_copy(update={"steps": 2})
+    stepping = make(features=FEATURES, model="logit", holdout=0.0, sums=sums)
+    apart = lambda table: table.with_columns(died=(pl.col("age") > 60).cast(int))  # noqa: E731
+    stepping.table = lambda name: written(stepping, name, apart)
+    with pytest.raises(EstimateError, match="separation"):
+        finished(stepping)
+    assert not [*(stepping.root / "out").glob("*.2-return")]

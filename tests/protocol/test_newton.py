@@ -1,0 +1,378 @@
+"""Regression tables of sums: step by step, under masks, as the pooled fit has them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from lifelines import CoxPHFitter
+from scipy.optimize import least_squares
+from scipy.special import expit
+from statsmodels.api import GLM, OLS, add_constant
+from statsmodels.genmod.families import Binomial, Poisson
+
+from cobasis import Agreement, CategoryFeature, NumericFeature, SumsTerms, simulate
+from cobasis.errors import EstimateError, LabelError, MessageError, StepError
+from cobasis.features.encoder import encode
+from cobasis.features.maps import Columns, turn_of
+from cobasis.features.outcome import Outcome, record_type
+from cobasis.models.chain_file import decode_chain, encode_chain
+from cobasis.protocol import newton
+from cobasis.protocol.newton import NewtonLayout, newton_chain
+from cobasis.protocol.sums import SumsAnalyst
+from cobasis.protocol.sums_party import SumsParty
+from cobasis.statistics.newton import Slopes, ascend
+from protocol.summed import KEYS, NAMES, PUBLIC
+
+N_ROWS = 900
+FEATURES = (
+    NumericFeature(name="age", low=0.0, high=120.0, centre=55.0, scale=10.0),
+    NumericFeature(name="creatinine", low=0.0, high=20.0, centre=1.0, scale=0.5),
+    CategoryFeature(name="ward", values=("a", "b", "c"), base="a"),
+)
+GRID = tuple(range(15, 120, 15))
+TIMES = tuple(map(float, GRID))
+EXACT = {"rtol": 1e-6}
+
+
+def people(seed=0, n_rows=N_ROWS):
+    """Columns as parties have them, and each one's linear predictor."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "age": rng.normal(60, 12, n_rows).clip(0, 120).round(),
+            "creatinine": np.exp(rng.normal(0, 0.5, n_rows)).round(2),
+            "ward": rng.choice(["a", "b", "c"], n_rows, p=[0.5, 0.3, 0.2]),
+        }
+    )
+    along = 0.04 * table["age"] + 0.3 * table["creatinine"] - 0.7 * (table["ward"] == "b") - 2.7
+    return table, along.to_numpy(), rng
+
+
+def design(table):
+    """What a pooled fit takes."""
+    wards = {f"ward={each}": (table["ward"] == each).astype(float) for each in "bc"}
+    return table[["age", "creatinine"]].assign(**wards)
+
+
+def dealt(table, labels):
+    """One third to each party; the last has fewer."""
+    at = np.sort(np.random.default_rng(3).choice(3, len(table), p=[0.4, 0.4, 0.2]))
+    return {name: (table[at == i], labels[at == i]) for i, name in enumerate(NAMES)}
+
+
+def times(*, n_rows=4000):
+    """Times and events; and as a pooled fit takes them, rounded up, to the end of the grid."""
+    table, along, rng = people(n_rows=n_rows)
+    time = rng.exponential(60 / np.exp(along - along.mean()))
+    lost = rng.uniform(5, 250, len(table))
+    seen = pd.DataFrame({"value": np.minimum(time, lost).clip(0.1), "died": 1.0 * (time <= lost)})
+    place = np.searchsorted(GRID, seen["value"])
+    inside = place < len(GRID)
+    rounded = np.where(inside, np.array(GRID)[np.minimum(place, len(GRID) - 1)], 999.0)
+    return table, seen, pd.DataFrame({"value": rounded, "died": seen["died"] * inside})
+
+
+def summed(task, table, labels, **options):
+    rng = np.random.default_rng(7)
+    given = {"release": "sums", "task": task, "features": FEATURES, **options}
+    return simulate(dealt(table, labels), rng=rng, **given)
+
+
+def table_of(done):
+    """The table of a round, as each of its parties makes it."""
+    return done.parties["north"].coefficients()
+
+
+def agrees(found, fit, *, errors, likelihoods):
+    told = [(each.estimate, each.standard_error) for each in found.lines]
+    np.testing.assert_allclose(told, np.column_stack([fit, errors]), **EXACT)
+    seen = found.log_likelihood, found.null_log_likelihood
+    np.testing.assert_allclose(seen, likelihoods, rtol=1e-9)
+
+
+def test_least_squares_are_the_pooled_ones_in_one_step():
+    table, along, rng = people()
+    target = (100 * along + rng.normal(0, 50, N_ROWS)).round(1)
+    done = summed("regression", table, target, model="ols")
+    right = OLS(target, add_constant(design(table))).fit()
+    null = OLS(target, np.ones(N_ROWS)).fit().llf
+    found = table_of(done)
+    agrees(found, right.params, errors=right.bse, likelihoods=(right.llf, null))
+    assert found.dispersion == pytest.approx(right.scale, rel=1e-6)
+    assert (found.free, (len(done.analyst.before) + 1)) == (N_ROWS - 5, 1)
+    np.testing.assert_allclose(done.predict(table)["east"], right.fittedvalues, rtol=1e-6)
+
+
+def test_a_logistic_table_is_the_pooled_one():
+    table, along, rng = people()
+    labels = (rng.random(N_ROWS) < expit(along)).astype(int)
+    done = summed("classification", table, labels, model="logit")
+    right = GLM(labels, add_constant(design(table)), family=Binomial())
+    right = right.fit(tol=1e-12, tol_criterion="params")
+    agrees(table_of(done), right.params, errors=right.bse, likelihoods=(right.llf, right.llnull))
+    assert (len(done.analyst.before) + 1) <= 6
+    fit = done.parties["north"].model.fit
+    assert (fit.finished, fit.n_events, fit.n_rows) == (True, labels.sum(), N_ROWS)
+    south = done.parties["south"].coefficients()
+    np.testing.assert_array_equal(south.covariance, table_of(done).covariance)
+    likely = done.parties["north"].model.scores(encode(table, FEATURES, party="all"),
+                                                method="predict_proba")  # fmt: skip
+    np.testing.assert_allclose(likely[:, 1], right.fittedvalues, rtol=1e-6)
+    assert "Model logit" in repr(done) or "Model logit" in str(done)
+    assert done.result.light == "green"
+
+
+def test_a_poisson_table_with_exposures_is_the_pooled_one():
+    table, along, rng = people()
+    years = rng.uniform(0.2, 30, N_ROWS)
+    labels = pd.DataFrame({"value": rng.poisson(years * np.exp(along - 2)), "years": years})
+    done = summed("count", table, labels, outcome=Outcome(exposure="years"))
+    model = GLM(
+        labels["value"], add_constant(design(table)), family=Poisson(), offset=np.log(years)
+    )
+    right = model.fit(tol=1e-12, tol_criterion="params")
+    likelihoods = right.llf, right.llnull
+    agrees(table_of(done), right.params, errors=right.bse, likelihoods=likelihoods)
+
+
+def test_a_cox_table_on_a_grid_is_the_pooled_one_of_the_rounded_times():
+    table, seen, rounded = times()
+    outcome = Outcome(event="died", grid=TIMES, horizons=(30.0, 90.0))
+    done = summed("survival", table, seen, outcome=outcome)
+    fitter = CoxPHFitter()
+    how = {"precision": 1e-20, "r_precision": 0.0}
+    fitter.fit(design(table).join(rounded), "value", "died", fit_options=how)
+    value, ratio = fitter.log_likelihood_, fitter.log_likelihood_ratio_test().test_statistic
+    found = table_of(done)
+    agrees(found, fitter.params_, errors=fitter.standard_errors_,
+           likelihoods=(value, value - ratio / 2))  # fmt: skip
+    assert found.n_events == rounded["died"].sum()
+    model, rows = done.parties["north"].model, encode(table, FEATURES, party="all")
+    curves = fitter.predict_survival_function(design(table), times=[30.0, 90.0]).to_numpy().T
+    np.testing.assert_allclose(model.survival(rows), curves, atol=1e-6)
+
+
+def test_blocks_of_rows_add_up_to_the_very_words_of_all():
+    table, seen, _ = times()
+    rows, turn = encode(table, FEATURES, party="all"), turn_of(Columns(), FEATURES)
+    labels = np.empty(len(rows), dtype=record_type({"event": "died"}))
+    labels["value"], labels["event"] = seen["value"], seen["died"]
+    layout = NewtonLayout(model="cox", n_columns=4, most_rows=9000, steps=3, grid=TIMES)
+    parts = slice(0, 313), slice(313, None)
+    added = [layout.added(rows[x], labels[x], turn=turn, model=None) for x in parts]
+    whole = layout.added(rows, labels, turn=turn, model=None)
+    np.testing.assert_array_equal(sum(added), whole)
+
+
+def test_too_long_a_step_is_halved_until_the_likelihood_grows():
+    asked = []
+
+    def at(_, weights):  # -log cosh: from 2 Newton's step goes to -12, where it is worse
+        [x] = weights
+        asked.append(x)
+        return Slopes(value=-np.log(np.cosh(x)), slope=-np.tanh(weights),
+                      curvature=np.array([[1 / np.cosh(x) ** 2]]), beyond=abs(x) > 20)  # fmt: skip
+
+    start = np.array([2.0])
+    found = ascend(at(None, start), start, later=range(12), at=at)
+    assert asked[1] < -10
+    assert asked[2] == pytest.approx(2 + (asked[1] - 2) / 2)
+    assert found.settled
+    assert found.weights == pytest.approx(0, abs=1e-9)
+
+
+def test_rates_beyond_the_bound_are_stepped_back_from(monkeypatch):
+    """A bound near the largest expected count, which whole steps overshoot."""
+    table, along, rng = people()
+    labels = rng.poisson(np.exp(1.6 * (along - along.mean())))
+    monkeypatch.setattr(newton, "_SLACK", 1.5)
+    done = summed("count", table, labels, model="poisson")
+    beyond = [int(each[2]) for each in (*done.analyst.before, done.analyst.total)]
+    assert max(beyond) > 0 == beyond[-1]
+    right = GLM(labels, add_constant(design(table)), family=Poisson())
+    right = right.fit(tol=1e-12, tol_criterion="params")
+    found = [each.estimate for each in table_of(done).lines]
+    np.testing.assert_allclose(found, right.params, **EXACT)
+
+
+def test_rows_that_are_told_apart_end_without_a_table():
+    table, _, _ = people()
+    labels = (table["age"] > 60).astype(int).to_numpy()
+    with pytest.raises(EstimateError, match="separation"):
+        summed("classification", table, labels, model="logit")
+
+
+def test_columns_that_follow_from_others_are_named():
+    table, along, rng = people()
+    table["creatinine"] = (table["age"] / 6).clip(0, 20)
+    labels = (rng.random(N_ROWS) < expit(along)).astype(int)
+    with pytest.raises(EstimateError, match="of the columns 'age', 'creatinine', 1 follow"):
+        summed("classification", table, labels, model="logit")
+
+
+def test_intervals_that_few_leave_end_without_a_table():
+    table, seen, _ = times()
+    outcome = Outcome(event="died", grid=tuple(np.arange(0.25, 130, 0.65).tolist()))
+    with pytest.raises(EstimateError, match=r"fewer than \d+ rows have their event.*wider"):
+        summed("survival", table, seen, outcome=outcome)
+
+
+CLASSES = {
+    "round_id": "icu-2026",
+    "parties": NAMES,
+    "features": FEATURES,
+    "task": "classification",
+    "classes": (0, 1),
+    "model": "logit",
+    "minimum_parties": 3,
+    "release": "sums",
+    "sums": SumsTerms(most_rows=900, most_rows_in_all=2000, steps=8),
+}
+COUNTS = {
+    **CLASSES,
+    "task": "count",
+    "classes": (),
+    "model": "poisson",
+    "sums": CLASSES["sums"].model_copy(update={"target_range": (0.0, 20.0)}),
+}
+SURVIVAL = {
+    **CLASSES,
+    "task": "survival",
+    "classes": (),
+    "model": "cox",
+    "outcome": Outcome(event="died", grid=TIMES),
+}
+
+
+def party(name, agreement):
+    return SumsParty(name, agreement=agreement, key=KEYS[name], keys=PUBLIC)
+
+
+def stepped(agreement, rows, *, model=None, before=(), other=None):
+    """One exchange by hand, in which a party may hold another model than the others."""
+    analyst = SumsAnalyst(agreement, keys=PUBLIC, before=before)
+    for name in NAMES:
+        one = party(name, agreement)
+        own = other if other is not None and name == "south" else model
+        if own is not None:
+            one.accept(own)
+        analyst.receive(one.prepare(*rows[name], exchange=1 + len(before)))
+    return analyst
+
+
+def test_a_return_between_steps_has_weights_and_no_errors_yet():
+    agreement = Agreement(**CLASSES)
+    table, along, rng = people()
+    rows = dealt(table, (rng.random(N_ROWS) < expit(along)).astype(int))
+    first = stepped(agreement, rows)
+    model = first.run().model
+    assert not model.fit.finished
+    assert not model.fit.covariance.any()
+    data = encode_chain(model)
+    again = decode_chain(data, n_components=4, task="classification", n_classes=2)
+    assert encode_chain(again) == data
+    assert not again.fit.finished
+    one = party("north", agreement)
+    one.accept(model)
+    with pytest.raises(StepError, match="has not taken its last step"):
+        one.coefficients()
+    second = stepped(agreement, rows, model=model, before=(first.total,))
+    assert second.run().model.fit.log_likelihood > model.fit.log_likelihood
+
+
+def test_masks_of_parties_that_were_sent_two_models_do_not_cancel():
+    agreement = Agreement(**CLASSES)
+    table, along, rng = people()
+    rows = dealt(table, (rng.random(N_ROWS) < expit(along)).astype(int))
+    first = stepped(agreement, rows)
+    model = first.run().model
+    other = model.rescaled(1.000001)
+    with pytest.raises(MessageError, match="what no rows have"):
+        stepped(agreement, rows, model=model, before=(first.total,), other=other).run()
+
+
+def test_a_step_of_other_rows_is_refused():
+    agreement = Agreement(**CLASSES)
+    table, along, rng = people()
+    labels = (rng.random(N_ROWS) < expit(along)).astype(int)
+    first = stepped(agreement, dealt(table, labels))
+    model = first.run().model
+    fewer = {**dealt(table, labels), "east": tuple(x[1:] for x in dealt(table, labels)["east"])}
+    with pytest.raises(MessageError, match="of other rows than in the step before"):
+        stepped(agreement, fewer, model=model, before=(first.total,)).run()
+
+
+def test_sums_of_another_step_are_refused():
+    agreement = Agreement(**CLASSES)
+    table, along, rng = people()
+    rows = dealt(table, (rng.random(N_ROWS) < expit(along)).astype(int))
+    first = stepped(agreement, rows)
+    late = party("north", agreement).prepare(*rows["north"])
+    with pytest.raises(MessageError, match="another step or attempt"):
+        SumsAnalyst(agreement, keys=PUBLIC, before=(first.total,)).receive(late)
+
+
+@pytest.mark.parametrize("word", range(3))
+def test_a_total_of_steps_that_no_rows_have_is_void(word):
+    agreement = Agreement(**CLASSES)
+    table, along, rng = people()
+    first = stepped(agreement, dealt(table, (rng.random(N_ROWS) < expit(along)).astype(int)))
+    first.total[word] = -1
+    with pytest.raises(MessageError, match="what no rows have"):
+        first.run()
+
+
+def test_labels_and_exposures_beyond_what_is_agreed_stay_at_the_party():
+    table, _, _ = people(n_rows=30)
+    with pytest.raises(LabelError, match="outside the agreed range from 0 to 20"):
+        party("north", Agreement(**COUNTS)).prepare(table, np.full(30, 21))
+    terms = COUNTS["sums"].model_copy(update={"most_exposure": 5.0})
+    agreement = Agreement(**{**COUNTS, "sums": terms, "outcome": Outcome(exposure="years")})
+    labels = pd.DataFrame({"value": np.ones(30), "years": np.full(30, 6.0)})
+    with pytest.raises(LabelError, match="an exposure above 5"):
+        party("north", agreement).prepare(table, labels)
+
+
+def test_small_cells_of_words_and_of_intervals_are_counted():
+    table, seen, _ = times(n_rows=60)
+    table["ward"] = ["b"] * 3 + ["c"] * 20 + ["a"] * 37
+    one = party("north", Agreement(**CLASSES))
+    one.prepare(table, (seen["died"] > 0).astype(int))
+    assert one.small_cells == 1
+    one = party("north", Agreement(**SURVIVAL))
+    one.prepare(table, seen)
+    assert one.small_cells > 7
+
+
+def terms(**changes):
+    return {"sums": CLASSES["sums"].model_copy(update=changes)}
+
+
+def test_a_chain_of_no_settled_step_is_refused_at_the_last():
+    agreement = Agreement(**{**CLASSES, **terms(steps=1)})
+    table, along, rng = people()
+    first = stepped(agreement, dealt(table, (rng.random(N_ROWS) < expit(along)).astype(int)))
+    with pytest.raises(EstimateError, match="did not come to rest in 1 steps"):
+        first.run()
+    layout = NewtonLayout(model="logit", n_columns=4, most_rows=2000, steps=2)
+    assert not newton_chain(layout, [first.total], features=FEATURES, n_classes=2).fit.finished
+
+
+def test_of_fewer_rows_than_an_interval_takes_the_steps_give_every_column_back():
+    """Why there are fewest: five tables of four rows' columns have one set of rows behind them."""
+    rng = np.random.default_rng(0)
+    rows, steps, upper = rng.uniform(-1, 1, (4, 4)), 5, np.triu_indices(5)
+    weights = [np.zeros(4), *rng.normal(0, 0.5, (steps - 1, 4))]
+
+    def totals(flat):
+        ones = np.column_stack([np.ones(4), flat.reshape(4, 4)])
+        products = ones[:, upper[0]] * ones[:, upper[1]]
+        return np.concatenate([np.exp(ones[:, 1:] @ each) @ products for each in weights])
+
+    told, starts = totals(rows), rng.uniform(-1, 1, (6, 16))
+    how = {"xtol": 1e-15, "ftol": 1e-15, "gtol": 1e-15}
+    tried = [least_squares(lambda x: totals(x) - told, start, **how) for start in starts]
+    found = min(tried, key=lambda each: each.cost).x.reshape(4, 4)
+    far = [np.abs(found - row).max(axis=1).min() for row in rows]
+    assert max(far) < 1e-6
+    layout = NewtonLayout(model="cox", n_columns=4, most_rows=900, steps=steps, grid=(1.0, 2.0))
+    assert layout.fewest_leavers == 19  # 5 steps of 15 sums, and 19 rows of 4 numbers
