@@ -3,7 +3,7 @@
 Differences and spread are in the aligned frame; each party reads them in its own columns.
 """
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, SkipValidation, model_validator
@@ -28,18 +28,16 @@ class EffectFit(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
-    kinds: tuple[Kind, ...]  # of the estimates
+    kinds: Annotated[tuple[Kind, ...], Field(min_length=1)]  # of the estimates
     trimmed: Groups  # treated and control rows that were left out for their propensity
     unmatched: Groups  # of those that stayed, without another within the caliper
-    adjusted: tuple[str, ...]  # before, then each weighting and matching
+    adjusted: Annotated[
+        tuple[str, ...], Field(min_length=1)
+    ]  # before, then each weighting and matching
     means: Numbers  # (k, 3): of treated, of control; the error of their difference
     differences: Numbers  # (b, m): means of treated less those of control
     sizes: Numbers  # (b, 2): effective rows, treated and control
     spread: Numbers  # (m, m): the mean of both groups' covariances
-
-    def told(self) -> dict[str, Any]:
-        """Return what is no table, as JSON has it."""
-        return self.model_dump(mode="json")
 
     def tables(self) -> dict[str, Matrix]:
         """Return every table by its name."""
@@ -47,14 +45,13 @@ class EffectFit(BaseModel):
 
     @model_validator(mode="after")
     def _settle(self) -> Self:
-        """Refuse tables that do not belong together."""
-        n_kinds, n_lines, width = len({*self.kinds}), len({*self.adjusted}), len(self.spread)
+        """Refuse tables and words that do not belong together."""
+        tables, width = [*self.tables().values()], len(self.spread)
+        n_kinds, n_lines = len(self.kinds), len(self.adjusted)
         shapes = [(n_kinds, 3), (n_lines, width), (n_lines, 2), (width, width)]
-        fits = [each.shape for each in self.tables().values()] == shapes
-        if not fits or self.adjusted[:1] != (BEFORE,) or len(self.adjusted) > n_lines:
-            raise ValueError("its effects have tables or words that do not belong together")
-        if not all(np.isfinite(each).all() for each in self.tables().values()):
-            raise ValueError("its effects are not all finite")
-        if min(self.sizes.min(), self.means[:, 2].min(), np.diag(self.spread).min()) < 0:
-            raise ValueError("a size, an error or a variance of its effects is below 0")
+        once = n_kinds == len({*self.kinds}) and n_lines == len({*self.adjusted})
+        good = once and self.adjusted[0] == BEFORE and [each.shape for each in tables] == shapes
+        good = good and all(np.isfinite(each).all() for each in tables)
+        if not good or min(self.sizes.min(), self.means[:, 2].min(), *np.diag(self.spread)) < 0:
+            raise ValueError
         return self

@@ -80,7 +80,7 @@ class RegressionFit(Figures):
         """Return what is no table, as JSON has it."""
         figures = {name: kind(getattr(self, name)) for name, kind in _FIGURES.items()}
         more: dict[str, Any] = {} if self.finished else {"finished": False}
-        more |= {} if self.effects is None else {"effects": self.effects.told()}
+        more |= {} if self.effects is None else {"effects": self.effects.model_dump(mode="json")}
         return {**figures, "parties": [*self.parties], "left_out": [*self.left_out], **more}
 
     def tables(self) -> Iterator[tuple[str, Array]]:
@@ -102,7 +102,10 @@ class RegressionFit(Figures):
         if isinstance(words := told.pop("effects", None), dict):
             theirs = [name for name in tables if name.startswith(_OF_EFFECTS)]
             found: Any = {name.removeprefix(_OF_EFFECTS): tables.pop(name) for name in theirs}
-            effects = EffectFit(**words, **found)
+            try:
+                effects = EffectFit(**words, **found)
+            except ValueError as error:
+                raise ValueError("its effects are not all that effects have, or more") from error
         figures = {name: told.get(name) for name in _FIGURES}
         names = [told.get("parties"), told.get("left_out")]
         finished = told.get("finished") is not False

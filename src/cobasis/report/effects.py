@@ -57,7 +57,9 @@ def love_plot(balance: Balance) -> Figure:
     axes, places = figure.add_subplot(), np.arange(len(order))
     axes.axvline(ALIKE, color=GREY, linewidth=1, linestyle="--", zorder=0)
     for line, word, (mark, colour) in zip(apart, balance.adjusted, _MARKS, strict=False):
-        axes.plot(line[order], places, mark, color=colour, fillstyle="none", label=word)
+        axes.plot(
+            line[order], places, mark, color=colour, fillstyle="none", label=word, clip_on=False
+        )
     shown = ("".join(c if c.isprintable() else "?" for c in each) for each in balance.names)
     names = [each if len(each) <= _LONGEST else f"{each[: _LONGEST - 3]}..." for each in shown]
     axes.set_yticks(places, [names[at].replace("$", r"\$") for at in order], fontsize=_SMALL)

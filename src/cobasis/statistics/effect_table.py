@@ -22,7 +22,7 @@ ALIKE = 0.1
 
 _NAMES = {"doubly_robust": "doubly robust", "dml": "DML"}
 _TARGETS = {
-    "ATE": "ATE: of all rows.",
+    "ATE": "ATE: of all rows but those left out.",
     "ATT": "ATT: of rows like the treated.",
     "ATO": "ATO: of all rows, where the effect is the same for all; else those count more whose "
     "propensity is near a half.",

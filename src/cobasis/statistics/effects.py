@@ -19,7 +19,7 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.models.effects import BEFORE, EffectFit, Kind, Target
 from cobasis.models.families import folds
 from cobasis.models.regressions import RegressionFit
-from cobasis.statistics.regression import fit_regression
+from cobasis.statistics.regression import DEPENDENT, fit_regression
 
 FEWEST = 10
 """So many rows more than columns each group needs where propensities overlap."""
@@ -72,10 +72,8 @@ def fit_effects(
     if fit.dependent.shape[1]:
         return fit
     logits = fit.weights[0] + rows @ fit.weights[1:]
-    shares, whole = (
-        1 / (1 + np.exp(-logits)),
-        np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[0],
-    )
+    shares = 1 / (1 + np.exp(-logits))
+    whole = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[0]
     design = np.column_stack([np.ones(len(rows)), whole * len(rows) ** 0.5])
     bread = np.linalg.inv(design.T @ ((shares * (1 - shares))[:, None] * design))
     study = _Study(
@@ -147,10 +145,11 @@ def _refuse(study: _Study) -> None:
             "hardly overlap. Agree on rows that could have had either treatment, or on fewer "
             "columns."
         )
-    if not np.ptp(study.value[study.kept]):
+    event = study.value if study.event is None else study.event
+    if not np.ptp(study.value[study.kept]) or not event[study.kept].any():
         raise EstimateError(
-            "the outcome is one number in all rows, so there is no effect to tell. Look at the "
-            "column of labels."
+            "the outcome is one number in all rows, or no row has an event, so there is no effect "
+            "to tell. Look at the columns of labels."
         )
     followed = min(study.value[each].max() for each in left)
     if max(outcome.horizons, default=0.0) > followed:
@@ -317,7 +316,7 @@ def _matching(study: _Study) -> Iterator[Told]:
 
 def _line(study: _Study, rows: Chosen) -> Numbers:
     """Fit outcomes to all columns by least squares."""
-    found, _, rank, _ = np.linalg.lstsq(study.design[rows], study.value[rows], rcond=1e-9)
+    found, _, rank, _ = np.linalg.lstsq(study.design[rows], study.value[rows], rcond=DEPENDENT)
     if rank < study.design.shape[1]:
         raise EstimateError(
             f"in {int(rows.sum())} rows of a group or a fold columns depend on each other, so "
