@@ -180,7 +180,9 @@ def _written(
     ids = good.collect(pl.col(name))[name] if name else None
 
     def answered(first: int, blocks: Iterator[Matrix]) -> pl.DataFrame:
-        answers = _answers(np.vstack(list(map(use.aligned, blocks))), use, agreement)
+        # of sums and of local models rows are aligned as they are, in a buffer that blocks share
+        table = np.vstack([use.aligned(each).copy() for each in blocks])
+        answers = _answers(table, use, agreement)
         stop = first + answers.height
         return answers if ids is None else answers.insert_column(0, ids[first:stop])
 

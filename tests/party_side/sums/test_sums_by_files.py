@@ -72,6 +72,21 @@ def test_predictions_have_scores_that_are_called_none_but_scores(site):
     assert found["model"].unique().to_list() == ["common"]
 
 
+def test_every_block_of_a_large_table_is_predicted_as_alone(site, monkeypatch):
+    site.sent()
+    site.run()
+    site.accept("north")
+    rows = pl.concat([pl.read_csv(site.table("north"), infer_schema=False)] * 6)
+    path, found = site.root / "large.csv", []
+    rows.write_csv(path)
+    for cells in (2**20, 1):  # one block, and some of 256 rows, which share a buffer
+        monkeypatch.setattr("cobasis.tables.table.BLOCK_CELLS", cells)
+        predict(site.session("north"), path, to=site.root / "out.csv")
+        found.append(pl.read_csv(site.root / "out.csv"))
+    assert len(found[0]) > 512
+    assert found[0].equals(found[1])
+
+
 def test_the_key_for_masks_goes_with_the_return_and_no_second_is_made(site):
     site.sent()
     site.run()
