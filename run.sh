@@ -137,8 +137,8 @@ write_locks() { # no addresses in them: where packages come from is each machine
     make_venv "$python" "$scratch"
     quietly "$scratch/bin/python" -m pip install uv
     set -- "$scratch/bin/uv" pip compile pyproject.toml --quiet --universal --python-version 3.11 \
-        --generate-hashes --no-strip-extras --no-emit-index-url --no-annotate --no-header \
-        --group build "$@"
+        --only-binary :all: --generate-hashes --no-strip-extras --no-emit-index-url \
+        --no-annotate --no-header --group build "$@"
     "$@" -o requirements.lock
     "$@" -o requirements-test.lock --group test -c requirements.lock
     "$@" -o requirements-experiments.lock --extra experiments -c requirements.lock
