@@ -312,7 +312,7 @@ def regression_chain(fit: RegressionFit, *, n_classes: int) -> Chain:
         weights, offset = weights[1:], weights[:1]
     last, present = Affine(weights=weights[:, np.newaxis], offset=offset), np.arange(n_classes)
     made = chain_of("regression", [last], present=present, n_classes=n_classes)
-    return replace(made, fit=fit)
+    return replace(made, fit=fit.kept())
 
 
 def chain_of(

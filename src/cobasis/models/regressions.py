@@ -76,6 +76,26 @@ class RegressionFit(Figures):
     # False of weights between two steps by sums: there is no covariance yet, and no table
     finished: bool = True
 
+    @classmethod
+    def unfitted(
+        cls, model: RegressionName, *, errors: Errors, n_rows: int, n_events: int, dependent: Matrix
+    ) -> Self:
+        """Return what is known before a fit, and all where columns depend on each other."""
+        size = len(dependent)
+        return cls(
+            model=model,
+            errors=errors,
+            weights=np.zeros(size),
+            covariance=np.zeros((size, size)),
+            dependent=dependent,
+            n_rows=n_rows,
+            n_events=n_events if model in {"logit", "firth", "cox"} else 0,
+            free=n_rows - size,
+            dispersion=1.0,
+            log_likelihood=0.0,
+            null_log_likelihood=0.0,
+        )
+
     def told(self) -> dict[str, Any]:
         """Return what is no table, as JSON has it."""
         figures = {name: kind(getattr(self, name)) for name, kind in _FIGURES.items()}

@@ -167,11 +167,7 @@ def _written(
 ) -> int:
     """Write the predictions of a table without its bad rows, which get a line that says why."""
     agreement, name = session.agreement, session.agreement.id
-    why: dict[int, str] = {}
-    for each in bad:
-        before = f"{why[each.line - 2]}; " if each.line - 2 in why else ""
-        why[each.line - 2] = f"{before}{each.column}: {each.problem}"
-    good = source
+    why, good = _reasons(bad), source
     if why:
         left = source.frame.with_row_index(_LINE).filter(~pl.col(_LINE).is_in(list(why)))
         good = replace(source, frame=left.drop(_LINE))
@@ -204,6 +200,15 @@ def _written(
             (whole.write_csv if csv else whole.write_parquet)(buffer)
             file.write(buffer.getvalue(), offset=0)
     return n_rows
+
+
+def _reasons(bad: Iterable[BadCell]) -> dict[int, str]:
+    """Say of each row without a prediction, counted from 0, why it has none."""
+    why: dict[int, str] = {}
+    for each in bad:
+        before = f"{why[each.line - 2]}; " if each.line - 2 in why else ""
+        why[each.line - 2] = f"{before}{each.column}: {each.problem}"
+    return why
 
 
 def _with_gaps(

@@ -305,35 +305,36 @@ def newton_chain(
             "two likelihoods. Ask all parties whether their tables changed, and begin anew."
         )
     _refuse(layout, reads[0], totals[0])
-    first, start, at = _start(layout, reads[0])
-    back = _to_encoded(layout, features)
-    size, lost = len(start), back @ inverse_of(first.curvature)[1]
-    n_events = reads[0].told if layout.model in {"logit", "cox"} else 0
-    fit = RegressionFit(
-        model=layout.model, errors="model", weights=np.zeros(size), dispersion=1.0,
-        covariance=np.zeros((size, size)),
-        dependent=lost, n_rows=reads[0].n_rows, n_events=n_events,
-        free=reads[0].n_rows - size, log_likelihood=0.0, null_log_likelihood=0.0,
-    )  # fmt: skip
-    if lost.shape[1]:
+    (first, start, at), back = _start(layout, reads[0]), _to_encoded(layout, features)
+    fit = RegressionFit.unfitted(
+        layout.model,
+        errors="model",
+        n_rows=reads[0].n_rows,
+        n_events=reads[0].told,
+        dependent=back @ inverse_of(first.curvature)[1],
+    )
+    if fit.dependent.shape[1]:
         table_of(fit, turn=np.eye(layout.n_columns), features=features)  # raises, with their names
     ascent = ascend(first, start, later=reads[1:], at=at)
     finished = ascent.settled or layout.model == "ols"
     if not finished and len(reads) >= layout.steps:
         raise ascent.restless(layout.model, steps=layout.steps)
     fit = replace(
-        fit, weights=back @ ascent.weights, finished=finished,
-        log_likelihood=ascent.seen.value, null_log_likelihood=first.value,
-    )  # fmt: skip
-    if finished:
-        fit = replace(fit, covariance=back @ ascent.covariance @ back.T).kept()
+        fit,
+        weights=back @ ascent.weights,
+        covariance=back @ ascent.covariance @ back.T if finished else fit.covariance,
+        finished=finished,
+        log_likelihood=ascent.seen.value,
+        null_log_likelihood=first.value,
+    )
     if layout.model == "ols":
         fit = of_residuals(fit, ascent, between=layout.between)
     if layout.model != "cox":
         return regression_chain(fit, n_classes=n_classes)
-    middle = turn_of(Columns(), features).offset - _middle(layout, reads[0])
-    moved = float(middle @ ascent.weights)
-    return _hazards(fit, moved, times=layout.grid, at=_partial(layout, reads[-1])[1], to=horizons)
+    moved = (turn_of(Columns(), features).offset - _middle(layout, reads[0])) @ ascent.weights
+    return _hazards(
+        fit, float(moved), times=layout.grid, at=_partial(layout, reads[-1])[1], to=horizons
+    )
 
 
 def _hazards(

@@ -237,28 +237,38 @@ def table_of(
     names = (INTERCEPT,)[:first] + tuple(each.name for each in columns)
     spread = np.sqrt(np.diag(covariance))
     statistics = estimates / spread
-    from scipy.special import ndtr, ndtri, stdtr, stdtrit
-
-    if fit.model == "ols":
-        tails, reach = 2 * stdtr(fit.free, -abs(statistics)), stdtrit(fit.free, (1 + level) / 2)
-    else:
-        tails, reach = 2 * ndtr(-abs(statistics)), ndtri((1 + level) / 2)
+    tails, reach = _tested(fit, statistics, level=level)
     own = {name: (back @ one, back @ two @ back.T) for name, (one, two) in fit.parties.items()}
     figures = (estimates, spread, estimates - reach * spread, estimates + reach * spread)
     every = zip(*(each.tolist() for each in (*figures, statistics, tails)), strict=True)
     lines = (
         Line(
-            name=name, estimate=one, standard_error=two, low=low, high=high, statistic=told, p=p,
+            name=name,
+            estimate=one,
+            standard_error=two,
+            low=low,
+            high=high,
+            statistic=told,
+            p=p,
             across=across,
         )
         for name, (one, two, low, high, told, p), across in zip(
             names, every, _across(own, count), strict=True
         )
-    )  # fmt: skip
+    )
     shared = {each.name: getattr(fit, each.name) for each in fields(Figures)}
     return CoefficientTable(
         lines=tuple(lines), level=level, covariance=covariance, columns=columns, **shared
     )
+
+
+def _tested(fit: RegressionFit, statistics: Matrix, *, level: float) -> tuple[Matrix, float]:
+    """Return p-values, and how many standard errors an interval reaches: t of least squares."""
+    from scipy.special import ndtr, ndtri, stdtr, stdtrit
+
+    if fit.model == "ols":
+        return 2 * stdtr(fit.free, -abs(statistics)), float(stdtrit(fit.free, (1 + level) / 2))
+    return 2 * ndtr(-abs(statistics)), float(ndtri((1 + level) / 2))
 
 
 def _to_raw(turn: Matrix, columns: Sequence[EncodedColumn], *, first: int) -> Matrix:

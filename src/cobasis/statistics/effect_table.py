@@ -14,6 +14,7 @@ from cobasis.algorithms.readable import Readable, Table, named
 from cobasis.errors import EstimateError
 from cobasis.features.contract import Feature, NumericFeature
 from cobasis.linalg.arrays import Matrix
+from cobasis.models.effects import Kind
 from cobasis.models.regressions import RegressionFit
 from cobasis.statistics.coefficients import CoefficientTable, figure, p_value, table_of
 
@@ -160,8 +161,6 @@ def effects_of(
     fit: RegressionFit, *, turn: Matrix, features: Sequence[Feature], level: float = 0.95
 ) -> EffectTable:
     """Read effects, and their balance in raw columns, by M = F_i G_i, of shape (m, m)."""
-    from scipy.special import ndtr, ndtri
-
     propensity = table_of(fit, turn=turn, features=features, level=level)  # raises for dependence
     found, back = fit.effects, np.linalg.inv(turn)
     if found is None:
@@ -178,20 +177,34 @@ def effects_of(
         standardised=differences / np.sqrt(np.diag(back.T @ found.spread @ back)),
         sizes=found.sizes,
     )
-    reach, effects = float(ndtri((1 + level) / 2)), []
-    for kind, means in zip(found.kinds, found.means.tolist(), strict=True):
-        (estimator, target, horizon), (treated, control, error) = kind, means
-        middle, at = treated - control, f" at {horizon:g}" if horizon else ""
-        effects.append(
-            Effect(
-                name=f"{_NAMES.get(estimator, estimator)} {target}{at}", target=target,
-                horizon=horizon, treated=treated, control=control, estimate=middle,
-                standard_error=error, low=middle - reach * error, high=middle + reach * error,
-                p=float(2 * ndtr(-abs(middle) / error)) if error else float("nan"),
-            )
-        )  # fmt: skip
+    told = zip(found.kinds, found.means.tolist(), strict=True)
     return EffectTable(
-        effects=tuple(effects), balance=balance, propensity=propensity, level=level,
-        counts=(fit.n_events, fit.n_rows - fit.n_events), trimmed=found.trimmed,
+        effects=tuple(_effect(kind, means, level=level) for kind, means in told),
+        balance=balance,
+        propensity=propensity,
+        level=level,
+        counts=(fit.n_events, fit.n_rows - fit.n_events),
+        trimmed=found.trimmed,
         unmatched=found.unmatched,
-    )  # fmt: skip
+    )
+
+
+def _effect(kind: Kind, means: Sequence[float], *, level: float) -> Effect:
+    """Put an interval and a p-value to one estimate."""
+    from scipy.special import ndtr, ndtri
+
+    (estimator, target, horizon), (treated, control, error) = kind, means
+    middle, reach = treated - control, float(ndtri((1 + level) / 2)) * error
+    at = f" at {horizon:g}" if horizon else ""
+    return Effect(
+        name=f"{_NAMES.get(estimator, estimator)} {target}{at}",
+        target=target,
+        horizon=horizon,
+        treated=treated,
+        control=control,
+        estimate=middle,
+        standard_error=error,
+        low=middle - reach,
+        high=middle + reach,
+        p=float(2 * ndtr(-abs(middle) / error)) if error else float("nan"),
+    )

@@ -72,22 +72,12 @@ def fit_effects(
     if fit.dependent.shape[1]:
         return fit
     logits = fit.weights[0] + rows @ fit.weights[1:]
-    shares = 1 / (1 + np.exp(-logits))
-    whole = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[0]
-    design = np.column_stack([np.ones(len(rows)), whole * len(rows) ** 0.5])
-    bread = np.linalg.inv(design.T @ ((shares * (1 - shares))[:, None] * design))
-    study = _Study(
-        outcome=outcome, seed=seed, rows=rows, owners=owners, treated=treated,
-        value=np.asarray(part_of(labels), dtype=np.float64), event=part_of(labels, "event"),
-        design=design, logits=logits, places=np.round(logits / _GRID).astype(np.int64),
-        shares=shares, bread=bread,
-        nuisance=(treated - shares)[:, None] * design @ bread,
-        kept=(shares >= outcome.trim) & (shares <= 1 - outcome.trim),
-    )  # fmt: skip
+    told: dict[str, Any] = {"outcome": outcome, "seed": seed, "rows": rows, "owners": owners}
+    study = _study(labels, treated, logits=logits, told=told)
     _refuse(study)
-    told = [(name, each) for name in outcome.estimators for each in _ESTIMATORS[name](study)]
-    kinds: list[Kind] = [(name, target, float(horizon)) for name, (target, horizon, *_) in told]
-    found = np.array([each[2:] for _, each in told])
+    made = [(name, each) for name in outcome.estimators for each in _ESTIMATORS[name](study)]
+    kinds: list[Kind] = [(name, target, float(horizon)) for name, (target, horizon, *_) in made]
+    found = np.array([each[2:] for _, each in made])
     designs = dict(_designs(study))
     alone = study.kept & ~_pairs(study, "ATE").matched & ("matching" in outcome.estimators)
     return replace(
@@ -106,6 +96,28 @@ def fit_effects(
             ),
             spread=np.atleast_2d(np.cov(rows[treated].T) + np.cov(rows[~treated].T)) / 2,
         ),
+    )
+
+
+def _study(labels: Records, treated: Chosen, *, logits: Matrix, told: dict[str, Any]) -> _Study:
+    """Return rows, labels and propensities, with a design that no frame changes."""
+    rows, trim = told["rows"], told["outcome"].trim
+    shares = 1 / (1 + np.exp(-logits))
+    whole = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[0]
+    design = np.column_stack([np.ones(len(rows)), whole * len(rows) ** 0.5])
+    bread = np.linalg.inv(design.T @ ((shares * (1 - shares))[:, None] * design))
+    return _Study(
+        **told,
+        treated=treated,
+        value=np.asarray(part_of(labels), dtype=np.float64),
+        event=part_of(labels, "event"),
+        design=design,
+        logits=logits,
+        places=np.round(logits / _GRID).astype(np.int64),
+        shares=shares,
+        bread=bread,
+        nuisance=(treated - shares)[:, None] * design @ bread,
+        kept=(shares >= trim) & (shares <= 1 - trim),
     )
 
 
@@ -280,8 +292,10 @@ def _local(study: _Study, group: int) -> tuple[Numbers, Numbers, Numbers]:
 
 def _matching(study: _Study) -> Iterator[Told]:
     """Compare each row with its matches."""
-    (mean_1, variance_1, along_1), (mean_0, variance_0, along_0) = (_local(study, 1),
-                                                                    _local(study, 0))  # fmt: skip
+    (mean_1, variance_1, along_1), (mean_0, variance_0, along_0) = (
+        _local(study, 1),
+        _local(study, 0),
+    )
     treated, shares, design = study.treated, study.shares, study.design
     for target in _BY_PROPENSITY:
         found = _pairs(study, target)

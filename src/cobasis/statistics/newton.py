@@ -146,9 +146,13 @@ def of_residuals(
         -n_rows / 2 * float(np.log(2 * np.pi * each / n_rows) + 1) for each in (left, whole)
     ]
     return replace(
-        fit, weights=weights, covariance=variance * fit.covariance, dispersion=variance,
-        log_likelihood=likelihoods[0], null_log_likelihood=likelihoods[1],
-    )  # fmt: skip
+        fit,
+        weights=weights,
+        covariance=variance * fit.covariance,
+        dispersion=variance,
+        log_likelihood=likelihoods[0],
+        null_log_likelihood=likelihoods[1],
+    )
 
 
 def efron(deaths: npt.NDArray[np.int64], at_risk: Matrix, *, tied: Matrix) -> tuple[Slopes, Matrix]:

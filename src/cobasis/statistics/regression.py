@@ -81,13 +81,13 @@ def _fit(sample: Sample, *, fewest: int = 1) -> RegressionFit:
     if problem:
         raise EstimateError(problem)
     whole, back, dependent = _conditioned(sample)
-    fit = RegressionFit(
-        model=sample.model, errors=sample.outcome.errors, weights=np.zeros(n_columns),
-        covariance=np.zeros((n_columns, n_columns)), dependent=dependent, n_rows=n_rows,
-        n_events=n_events if sample.model in {"logit", "firth", "cox"} else 0,
-        free=n_rows - n_columns, dispersion=1.0, log_likelihood=0.0, null_log_likelihood=0.0,
-        hazards=np.empty(0),
-    )  # fmt: skip
+    fit = RegressionFit.unfitted(
+        sample.model,
+        errors=sample.outcome.errors,
+        n_rows=n_rows,
+        n_events=n_events,
+        dependent=dependent,
+    )
     if dependent.shape[1]:
         return fit
     found = _FITS[sample.model](sample, whole)
@@ -95,10 +95,15 @@ def _fit(sample: Sample, *, fewest: int = 1) -> RegressionFit:
     if found.hazards is not None:  # so far at the mean of all rows, where nothing overflows
         hazards = found.hazards * np.exp(-sample.rows.mean(axis=0) @ weights)
     return replace(
-        fit, weights=weights, covariance=back @ found.covariance @ back.T, hazards=hazards,
-        free=found.free or fit.free, dispersion=found.dispersion,
-        log_likelihood=found.likelihoods[0], null_log_likelihood=found.likelihoods[1],
-    )  # fmt: skip
+        fit,
+        weights=weights,
+        covariance=back @ found.covariance @ back.T,
+        hazards=hazards,
+        free=found.free or fit.free,
+        dispersion=found.dispersion,
+        log_likelihood=found.likelihoods[0],
+        null_log_likelihood=found.likelihoods[1],
+    )
 
 
 def _grouped(codes: Integers, table: Matrix, *, count: int) -> Matrix:
@@ -198,9 +203,12 @@ def _glm(sample: Sample, whole: Matrix) -> _Found:
         from statsmodels.genmod.generalized_linear_model import GLM
 
         asked = GLM(
-            value, whole, family=Binomial() if sample.model == "logit" else Poisson(),
-            offset=np.log(sample.part("exposure", otherwise=1.0)), freq_weights=weights,
-        )  # fmt: skip
+            value,
+            whole,
+            family=Binomial() if sample.model == "logit" else Poisson(),
+            offset=np.log(sample.part("exposure", otherwise=1.0)),
+            freq_weights=weights,
+        )
         # The deviance, which the default looks at, is flat where it is least.
         found = asked.fit(maxiter=_STEPS, tol=_TIGHT, tol_criterion="params")
         likelihoods = (found.llf, found.llnull)
@@ -293,10 +301,12 @@ def _cox(sample: Sample, whole: Matrix) -> _Found:
         table = DataFrame(whole, columns=[f"x{at}" for at in range(whole.shape[1])])
         found = CoxPHFitter().fit(
             table.assign(time=sample.value, event=sample.labels["event"], **known),
-            "time", "event", **dict(zip(known, known, strict=True)),
+            "time",
+            "event",
+            **dict(zip(known, known, strict=True)),
             # The default stops where the likelihood hardly grows, 1e-5 of an error too early.
             fit_options={"precision": 1e-20, "r_precision": 0.0, "max_steps": _STEPS},
-        )  # fmt: skip
+        )
         weights, bread = found.params_.to_numpy(), found.variance_matrix_.to_numpy()
         likelihood = float(found.log_likelihood_)
         null = likelihood - float(found.log_likelihood_ratio_test().test_statistic) / 2
@@ -316,9 +326,13 @@ def _residuals(sample: Sample, whole: Matrix, weights: Matrix) -> tuple[Matrix, 
         mine = sample.strata == stratum
         some = sample.some(mine)
         scores[mine], times, steps = _score_residuals(
-            whole[mine], weights, time=some.value, dead=some.labels["event"] > 0,
-            entry=some.part("entry", otherwise=-np.inf), weight=some.weights,
-        )  # fmt: skip
+            whole[mine],
+            weights,
+            time=some.value,
+            dead=some.labels["event"] > 0,
+            entry=some.part("entry", otherwise=-np.inf),
+            weight=some.weights,
+        )
         hazards += [steps[times <= each].sum() for each in sample.outcome.horizons]
     return scores, np.empty(0) if sample.strata.any() else hazards
 
