@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (2_310, 1_360, 15),
     "analyst_side": (2_490, 1_950, 11),
     "bundle": (2_570, 1_930, 11),
-    "cli": (4_960, 3_780, 26),
+    "cli": (4_980, 3_800, 26),
     "cobasis": (500, 190, 5),
     "disk": (690, 450, 5),
     "estimators": (860, 460, 4),
@@ -30,18 +30,18 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (230, 170, 2),
     "linalg": (730, 450, 6),
     "models": (3_500, 2_460, 15),
-    "party_side": (3_850, 3_000, 14),
+    "party_side": (3_880, 3_020, 14),
     "planning": (150, 80, 2),
     "privacy": (3_260, 2_180, 21),
-    "protocol": (7_290, 4_910, 33),
+    "protocol": (7_450, 5_020, 34),
     "report": (1_090, 870, 7),
-    "statistics": (1_810, 1_340, 8),
+    "statistics": (1_900, 1_410, 9),
     "tables": (980, 760, 4),
     "transport": (1_860, 1_380, 10),
     "vault": (1_040, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 39_790,
+    "tests": 39_920,
     "experiments and benchmarks": 12_220,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

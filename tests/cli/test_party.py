@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import polars as pl
+import polars.selectors as cs
 import pytest
 
 from cli.round_by_commands import NAMES, write_table
@@ -162,6 +163,12 @@ def test_predict_and_export_write_what_they_say_and_over_no_table(ran):
     likely = ["probability_no", "probability_yes"]
     assert pl.read_csv("out.csv").columns == ["patient", "prediction", *likely, "model"]
     assert ran.json("predict icu.toml new.csv -o out.csv")["n_rows"] == 40
+    ran("predict icu.toml new.csv -o out.csv --model common --explain")
+    found = pl.read_csv("out.csv")
+    assert set(found["explained"]) == {"log-odds of class yes"}
+    odds = (found["probability_yes"] / found["probability_no"]).log()
+    parts = found.select("base", cs.starts_with("why_")).sum_horizontal()
+    assert parts.to_numpy() == pytest.approx(odds.to_numpy())
     table = Path("north.csv").read_bytes()
     for line in ("predict icu.toml new.csv", "export icu.toml"):
         assert "a table of yours" in ran(f"{line} -o north.csv", code=2).stderr

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from typer import Argument, Exit, Option
 
 from cobasis.cli.accept import scores_in_words
+from cobasis.cli.audit import Public
 from cobasis.cli.options import (
     AgreementFile,
     Owner,
@@ -34,11 +35,17 @@ def predict(
     model: Annotated[
         Literal["local", "common"], Option(help="As fitted to your rows, or as all have it.")
     ] = "local",
+    explain: Annotated[bool, Option("--explain", help="Add why, column by column.")] = False,
+    of: Annotated[str | None, Option(help="The class to explain, by default the last.")] = None,
+    public_rows: Public = None,
 ) -> None:
     """Predict new rows; the id column is kept beside each prediction.
 
     A row with a cell that is not as agreed gets none; the command then ends with 2.
     A classification adds a column for each class: a probability, or a score under noise.
+
+    With --explain, base and the columns why_... add up to what the column explained names, as the
+    log-odds of a class. They say what each column adds beside a reference that all parties share.
 
     Example: cobasis predict icu.toml new.csv -o out.csv
     """
@@ -49,7 +56,16 @@ def predict(
     data = the_one(rest, what="a table of new rows, CSV or Parquet")
     session = owner.party(agreement)
     with progress() as report:
-        found = predicting.predict(session, data, to=out, model=model, report=report)
+        found = predicting.predict(
+            session,
+            data,
+            to=out,
+            model=model,
+            why=explain,
+            of=of,
+            public=public_rows,
+            report=report,
+        )
     told = [f"line {each.line}, column '{each.column}': {each.problem}" for each in found.bad]
     answer = PredictAnswer.by(session, found, command="predict", path=out, bad=list(told))
     if len(told) > _SHOWN:

@@ -2,7 +2,7 @@
 
 import hashlib
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -27,12 +27,14 @@ from cobasis.features.encoder import words_of
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.models.chain import Chain
 from cobasis.models.onnx import Precision, raw_graph
-from cobasis.party_side.rows import require_id
+from cobasis.party_side.rows import public_rows_in, require_id
 from cobasis.party_side.session import PartySession, notes, refuse_target
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.explanations import explain, reference
 from cobasis.protocol.messages import decode_labels
-from cobasis.protocol.secrets import SecretBasis
+from cobasis.protocol.secrets import SecretBasis, check_public_rows
+from cobasis.statistics.attributions import Attributions
 from cobasis.tables.sources import CSV, PARQUET, Source, source_of
 from cobasis.tables.table import StreamedTable, as_text
 from cobasis.vault.datasets import Dataset
@@ -52,6 +54,7 @@ class Usable(Hidden):
     change_of_basis: Matrix | None  # G_i
     model: Chain
     local: bool  # whether the model is over the party's own columns
+    why: Callable[[Matrix], Attributions] | None = None  # explains predictions, where asked
 
     def aligned(self, rows: Matrix) -> Matrix:
         """Return what the model takes: ``Y F_i G_i`` for rows on the agreed scale, or the rows."""
@@ -114,6 +117,9 @@ def predict(
     *,
     to: Path,
     model: Which = "local",
+    why: bool = False,
+    of: str | None = None,
+    public: Path | None = None,
     report: Report = silent,
 ) -> Predicted:
     """Predict for every row of a table, in its order; a row with a bad cell has no prediction."""
@@ -124,6 +130,10 @@ def predict(
             f"-o '{to}' has to end in one of {', '.join((*CSV, *PARQUET))}. Choose such a name."
         )
     use, features = usable(session, model=model), session.agreement.features
+    if why or of is not None:
+        common = _reference(session, public)
+        asked = partial(explain, use.model, agreement=session.agreement, aligned=use.aligned)
+        use = replace(use, why=partial(asked, background=common, of=of, report=report))
     mapping, columns = session.round.mapping(), (*features, *as_text(session.agreement.id))
     read = partial(source_of, table, party=session.name, features=columns, mapping=mapping)
     try:
@@ -136,6 +146,16 @@ def predict(
             raise
         n_good = _written(session, use, source, to=to, report=report, bad=bad)
     return Predicted(n_rows=n_good, bad=tuple(bad))
+
+
+def _reference(session: PartySession, path: Path | None) -> Matrix:
+    """Return the rows that all parties of a round explain predictions against."""
+    agreement, name = session.agreement, session.name
+    given = None if path is None else public_rows_in(path, agreement=agreement, party=name)
+    public = check_public_rows(given, agreement, party=name)
+    drawn = not agreement.sums and public is None
+    anchor = session.round.secret().anchor(agreement) if drawn else None
+    return reference(agreement, anchor, public=public)
 
 
 def _bad_cells(source: Source, features: Iterable[Feature]) -> list[BadCell]:
@@ -176,9 +196,8 @@ def _written(
     ids = good.collect(pl.col(name))[name] if name else None
 
     def answered(first: int, blocks: Iterator[Matrix]) -> pl.DataFrame:
-        # of sums and of local models rows are aligned as they are, in a buffer that blocks share
-        table = np.vstack([use.aligned(each).copy() for each in blocks])
-        answers = _answers(table, use, agreement)
+        # blocks share one buffer
+        answers = _answers(np.vstack([each.copy() for each in blocks]), use, agreement)
         stop = first + answers.height
         return answers if ids is None else answers.insert_column(0, ids[first:stop])
 
@@ -223,9 +242,9 @@ def _with_gaps(
     return found.with_columns(source.collect(pl.col(name))[name]) if name else found
 
 
-def _answers(aligned: Matrix, use: Usable, agreement: Agreement) -> pl.DataFrame:
-    """Return predictions and scores of aligned rows, under names that the identifier has not."""
-    model = use.model
+def _answers(rows: Matrix, use: Usable, agreement: Agreement) -> pl.DataFrame:
+    """Return predictions and scores of encoded rows, under names that the identifier has not."""
+    model, aligned = use.model, use.aligned(rows)
     found = {"prediction": decode_labels(model.predict(aligned), agreement)}
     if agreement.task == "classification":
         scores = model.scores(aligned, method=model.method)
@@ -239,6 +258,11 @@ def _answers(aligned: Matrix, use: Usable, agreement: Agreement) -> pl.DataFrame
         told = zip(agreement.outcome.horizons, shares, strict=True)
         found |= {f"survival_{horizon:g}": each for horizon, each in told}
     found["model"] = np.full(len(aligned), "local" if use.local else "common")
+    if use.why is not None:
+        why = use.why(rows)
+        whole = {"explained": why.explained, "base": why.base}
+        found |= {name: np.full(len(rows), each) for name, each in whole.items()}
+        found |= {f"why_{name}": why.values[:, at] for at, name in enumerate(why.names)}
     taken = agreement.id
     return pl.DataFrame(
         {f"model_{name}" if name == taken else name: each for name, each in found.items()}

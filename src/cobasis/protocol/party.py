@@ -11,10 +11,10 @@ from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Blocks, Matrix, WholeTable
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import Chain
-from cobasis.models.regressions import RegressionFit
 from cobasis.models.trainer import TrainedModel
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.explanations import Explaining, reference
 from cobasis.protocol.messages import (
     ConsensusSpan,
     Labels,
@@ -41,11 +41,9 @@ from cobasis.protocol.secrets import (
     SecretBasis,
     check_public_rows,
 )
-from cobasis.statistics.coefficients import CoefficientTable, table_of
-from cobasis.statistics.effect_table import EffectTable, effects_of
 
 
-class Party:
+class Party(Explaining):
     """One organisation's side of the round.
 
     Parameters
@@ -134,10 +132,6 @@ class Party:
         )
         self._basis: SecretBasis | None = None
         self._return: Return | None = None
-
-    def __repr__(self) -> str:
-        """Show the name only."""
-        return f"<Party '{self.name}'>"
 
     @property
     def finished(self) -> bool:
@@ -339,35 +333,6 @@ class Party:
         check_return(returned, self.agreement, n_components=size, party=self.name)
         self._return = returned
 
-    def coefficients(self, *, level: float = 0.95) -> CoefficientTable:
-        """Return the common regression's table, in units of the party's own columns.
-
-        Parameters
-        ----------
-        level : float
-            Of the intervals.
-
-        Returns
-        -------
-        CoefficientTable
-            The same at every party; LocalError where columns leave none determined.
-        """
-        fit, turn = self._fitted()
-        return table_of(fit, turn=turn, features=self.agreement.features, level=level)
-
-    def effects(self, *, level: float = 0.95) -> EffectTable:
-        """Return a treatment's effects and its groups' balance, the same at every party."""
-        fit, turn = self._fitted()
-        return effects_of(fit, turn=turn, features=self.agreement.features, level=level)
-
-    def _fitted(self) -> tuple[RegressionFit, Matrix]:
-        """Return the common fit, and M = F_i G_i, by which it is read."""
-        fit, change = getattr(self.model, "fit", None), self.returned.change_of_basis
-        if fit is None or change is None:
-            told = f"model='{self.agreement.model}' has no coefficients."
-            raise StepError(f"{told} Agree on one that has: 'ols'.")
-        return fit, self.basis.project(np.eye(self.agreement.n_features)) @ change
-
     def transform(self, rows: npt.ArrayLike) -> Matrix:
         """Bring rows into the aligned representation, ``Y_i F_i G_i``.
 
@@ -398,3 +363,9 @@ class Party:
             Classes of the agreement, or numbers; LocalError where the round trained no model.
         """
         return decode_labels(self.model.predict(self.transform(rows)), self.agreement)
+
+    def _aligned(self, table: Matrix) -> Matrix:
+        return self.basis.project(table) @ cast("Matrix", self.returned.change_of_basis)
+
+    def _reference(self) -> Matrix:
+        return reference(self.agreement, self._anchor, public=self._chooser.public_rows)

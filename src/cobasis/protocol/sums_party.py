@@ -20,6 +20,7 @@ from cobasis.models.passes import Block, chunks
 from cobasis.privacy.discrete import discrete_gaussian
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.baseline import TableLayout
+from cobasis.protocol.explanations import Explaining, reference
 from cobasis.protocol.masks import MaskKey, Occasion
 from cobasis.protocol.messages import Labels, MaskedSums, decode_labels, encode_labels
 from cobasis.protocol.newton import NewtonLayout
@@ -40,7 +41,7 @@ from cobasis.protocol.totals import Integers, Layout, gram, ones_and
 from cobasis.statistics.coefficients import CoefficientTable
 
 
-class SumsParty:
+class SumsParty(Explaining):
     """One organisation's side of a round of sums; rows stay here, and so do its own sums.
 
     `keys` are every participant's public mask keys, in the agreement's order; a later `attempt` may
@@ -78,10 +79,6 @@ class SumsParty:
         self.few_leavers: int | None = None  # and intervals of time in which few left
         self._sent = set[int]()  # exchanges of which the sums were made
         self._model: Chain | None = None
-
-    def __repr__(self) -> str:
-        """Show the name only."""
-        return f"<SumsParty '{self.name}'>"
 
     @property
     def participants(self) -> tuple[str, ...]:
@@ -276,6 +273,12 @@ class SumsParty:
     def predict(self, rows: npt.ArrayLike) -> npt.NDArray[np.generic]:
         """Predict labels with the common model; StepError before `accept`."""
         return decode_labels(self.model.predict(self.transform(rows)), self.agreement)
+
+    def _aligned(self, table: Matrix) -> Matrix:
+        return table
+
+    def _reference(self) -> Matrix:
+        return reference(self.agreement, None, public=None)
 
 
 def _over(

@@ -66,9 +66,12 @@ def test_predictions_have_scores_that_are_called_none_but_scores(site):
     site.run()
     site.accept("north")
     to = site.root / "out.csv"
-    predict(site.session("north"), site.table("north"), to=to)
+    predict(site.session("north"), site.table("north"), to=to, why=True)
     found = pl.read_csv(to)
-    assert found.columns == ["patient", "prediction", "score_1", "model"]
+    names = ["explained", "base", *(f"why_{each}" for each in site.agreement.columns)]
+    assert found.columns == ["patient", "prediction", "score_1", "model", *names]
+    np.testing.assert_allclose(found[names[1:]].sum_horizontal(), found["score_1"], atol=1e-8)
+    assert found["explained"].unique().to_list() == ["score of class 1"]
     assert found["model"].unique().to_list() == ["common"]
 
 

@@ -1,0 +1,188 @@
+"""What the common model is made of, and why it predicts what it does.
+
+All parties explain against one reference: those that explained against rows of their own would
+find unlike reasons for one prediction.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.algorithms.anchors import Anchor, draw_anchor
+from cobasis.errors import OptionError, StepError
+from cobasis.features.contract import CategoryFeature, width_of
+from cobasis.features.encoder import encode
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.rng import HaarIsometry
+from cobasis.linalg.threads import one_blas_thread
+from cobasis.models import LOGARITHMIC
+from cobasis.models.chain import ABSENT, Affine, Chain
+from cobasis.models.regressions import RegressionFit
+from cobasis.models.trainer import TrainedModel
+from cobasis.progress import Report, silent
+from cobasis.protocol.agreement import Agreement
+from cobasis.statistics.attributions import Attributions, attributions
+from cobasis.statistics.coefficients import CoefficientTable, table_of
+from cobasis.statistics.effect_table import EffectTable, effects_of
+
+_MOST_ROWS = 50
+"""Of the reference: each prediction is asked of all of them, for thousands of coalitions."""
+
+
+def reference(agreement: Agreement, anchor: Anchor | None, *, public: Matrix | None) -> Matrix:
+    """Return encoded rows, the same at all parties: public ones, or of the anchor, if there is."""
+    if public is not None:
+        return public[:: -(-len(public) // _MOST_ROWS)]
+    half, size, at = _MOST_ROWS // 2, agreement.n_features, 0
+    if anchor is None:
+        anchor = draw_anchor("gaussian", key=agreement.digest(), n_rows=half, n_features=size)
+    rows = anchor.apply_transposed(np.eye(anchor.shape[0], min(half, anchor.shape[0]))).T
+    if isinstance(anchor, HaarIsometry):  # whose columns, and not cells, are of length 1
+        rows = rows * np.sqrt(anchor.shape[0])
+    # Mirrored, so that their mean is the agreed centre: what a linear model makes of a number,
+    # which is of the mean, then shows nothing of the anchor.
+    rows = np.vstack([rows, -rows])
+    for feature in agreement.features:
+        here = slice(at, at := at + width_of([feature]))
+        if isinstance(feature, CategoryFeature):  # one word: of the largest cell, the base's is 0
+            least = -np.inf if feature.base is None else 0.0
+            rows[:, here] = rows[:, here] == rows[:, here].max(1, keepdims=True, initial=least)
+    return rows
+
+
+def explain(
+    model: Chain | TrainedModel,
+    rows: Matrix,
+    *,
+    agreement: Agreement,
+    aligned: Callable[[Matrix], Matrix],  # encoded rows, as the model takes them
+    background: Matrix,
+    of: str | int | None = None,
+    report: Report = silent,
+) -> Attributions:
+    """Explain what a model gives of encoded rows by raw columns."""
+    if not isinstance(model, Chain):
+        raise StepError("an estimator of your own is not explained here. Agree on a family.")
+    last, features = cast("Affine", model.layers[-1]), agreement.features
+    seen = last.offset > ABSENT * 1e-9  # the odds of a class that no row had are zero
+    known = {str(each): at for at, each in enumerate(agreement.classes) if seen[at]}
+    word = [*known, ""][len(known) - 1] if of is None else str(of)
+    if of is not None and word not in known:
+        raise OptionError(
+            f"no class '{of}' can be explained, of {', '.join(known) or 'none'}. Name one of these."
+        )
+    place = known.get(word, 0)
+
+    def number(some: Matrix) -> Any:  # noqa: ANN401 -- of NumPy's reduce
+        given = model.outputs(aligned(some)).T
+        found, others = given[place], np.delete(given, place, axis=0)
+        return np.subtract(found, np.logaddexp.reduce(others)) if model.likely else found
+
+    groups = np.repeat(np.arange(len(features)), [width_of([each]) for each in features])
+    if len(model.layers) > 1 or (model.likely and len(seen) > 2):  # noqa: PLR2004 -- one of two
+        seed = agreement.digest()
+        values, base = attributions(
+            number, rows, background=background, groups=groups, seed=seed, report=report
+        )
+    else:  # beta_j (x_j - mean_j), exactly
+        weights = last.weights[:, place] - model.likely * last.weights[:, place - 1]
+        beta = aligned(np.eye(len(groups))) @ weights
+        values = (rows - background.mean(axis=0)) * beta @ np.eye(len(features))[groups]
+        base = float(number(background).mean())
+    explained = f"{'log-odds' if model.likely and not agreement.dp else 'score'} of class {word}"
+    if not known:
+        logarithmic = model.fit is not None and model.fit.model in LOGARITHMIC
+        hazard = "log hazard" if agreement.task == "survival" else "log rate"
+        explained = hazard if logarithmic else "prediction"
+    names = tuple(each.name for each in features)
+    return Attributions(explained=explained, names=names, values=values, base=base)
+
+
+class Explaining(ABC):
+    """A party that can say what its model is made of, and why it predicts what it does."""
+
+    name: str
+    agreement: Agreement
+
+    @property
+    @abstractmethod
+    def model(self) -> Chain | TrainedModel:
+        """The common model."""
+
+    def __repr__(self) -> str:
+        """Show the name only."""
+        return f"<{type(self).__name__} '{self.name}'>"
+
+    def coefficients(self, *, level: float = 0.95) -> CoefficientTable:
+        """Return the common regression's table, in units of the party's own columns.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals.
+
+        Returns
+        -------
+        CoefficientTable
+            The same at every party; LocalError where the model is no regression, or columns
+            depend on each other.
+
+        Notes
+        -----
+        **Who sees what.** Made here, of the party's own change of basis. **Cost.** None.
+        """
+        fit, turn = self._fitted()
+        return table_of(fit, turn=turn, features=self.agreement.features, level=level)
+
+    def effects(self, *, level: float = 0.95) -> EffectTable:
+        """Return a treatment's effects and its groups' balance, the same at every party."""
+        fit, turn = self._fitted()
+        return effects_of(fit, turn=turn, features=self.agreement.features, level=level)
+
+    def _fitted(self) -> tuple[RegressionFit, Matrix]:
+        """Return the common fit, and M = F_i G_i, by which it is read; of sums no turn at all."""
+        fit = self.model.fit if isinstance(self.model, Chain) else None
+        if fit is None:
+            raise StepError(
+                f"model='{self.agreement.model}' has no coefficients. Agree on one that has: 'ols'."
+            )
+        return fit, self._aligned(np.eye(self.agreement.n_features))
+
+    def attributions(self, rows: npt.ArrayLike, *, of: str | int | None = None) -> Attributions:
+        """Say what each raw column adds to predictions, beside the same reference at all parties.
+
+        Parameters
+        ----------
+        rows : array-like or data frame of shape (n_rows, n_features)
+            Columns as agreed.
+        of : str or int, optional
+            The class whose log-odds, or score, are explained; by default the last agreed one.
+
+        Returns
+        -------
+        Attributions
+            ``values`` of shape (n_rows, n_features), each row's sum being what is explained minus
+            ``base``; LocalError before `accept`.
+
+        Notes
+        -----
+        **Who sees what.** They stay here, and say as much of people as rows do. **Cost.** Of a
+        linear model one product, else some 200,000 predictions a row. DC-SHAP, arXiv:2212.03373.
+        """
+        agreement, common = self.agreement, self._reference()
+        table, told = encode(rows, agreement.features, party=self.name), self._aligned
+        with one_blas_thread():
+            return explain(
+                self.model, table, agreement=agreement, aligned=told, background=common, of=of
+            )
+
+    @abstractmethod
+    def _aligned(self, table: Matrix) -> Matrix:
+        """Bring encoded rows into what the model takes."""
+
+    @abstractmethod
+    def _reference(self) -> Matrix:
+        """Return the reference rows."""

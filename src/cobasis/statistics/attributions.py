@@ -1,0 +1,96 @@
+"""What each raw column adds to a prediction, beside reference rows: Shapley values.
+
+By kernel SHAP (Lundberg and Lee 2017): least squares over coalitions of columns that are known,
+the others being as in the reference. All coalitions of up to 12 columns, which is exact; of more
+columns a sample that follows from the seed, so that all parties draw the same.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.algorithms.readable import MOST_ROWS, Readable, Table
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.rng import KeyStream
+from cobasis.progress import Report, silent
+
+Numbers = npt.NDArray[np.float64]
+
+_MOST_WHOLE, _PAIRS = 12, 2**11
+_CELLS_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Attributions(Readable):
+    """Raw columns' parts in some predictions, which say as much of people as their rows do."""
+
+    explained: str  # in words, as log-odds of a class
+    names: tuple[str, ...]  # of raw columns; all levels of a category are one
+    values: Matrix = field(repr=False)  # a row's sum is what is explained, minus the base
+    base: float  # mean over the reference
+
+    def _table(self) -> Table:
+        """Say what there is to show."""
+        sizes = np.abs(self.values).mean(axis=0)
+        order = np.argsort(-sizes, kind="stable")[:MOST_ROWS]
+        return Table(
+            title=f"What columns add to the {self.explained}: {len(self.values):,} rows",
+            header=("largest first", "mean size"),
+            rows=[(self.names[at], f"{sizes[at]:.4g}") for at in order],
+            n_rows=len(order),
+            notes=(f"Beside reference rows, whose mean is {self.base:.4g}.",),
+        )
+
+
+def attributions(
+    predict: Callable[[Matrix], Numbers],
+    rows: Matrix,
+    *,
+    background: Matrix,
+    groups: npt.NDArray[np.intp],  # of each column the place of the feature that it is of
+    seed: bytes,
+    report: Report = silent,
+) -> tuple[Matrix, float]:
+    """Return Shapley values of each row and feature, and the background's mean prediction."""
+    base = float(predict(background).mean())
+    gained, n_features = predict(rows) - base, int(groups.max()) + 1
+    inside, weights = _coalitions(n_features, KeyStream(seed, "attributions"))
+    known, step = inside[:, groups], max(1, _CELLS_AT_ONCE // background.size)
+
+    def worth(row: Matrix) -> Numbers:
+        parts = []
+        for at in range(0, len(known), step):
+            mixed = np.where(known[at : at + step, np.newaxis], row, background)
+            given = predict(mixed.reshape(-1, len(row)))
+            parts.append(given.reshape(-1, len(background)).mean(axis=1) - base)
+        return np.concatenate(parts)
+
+    # A row's values add up to what it gained, by Lagrange's multiplier. The left side is the same
+    # for all rows, so that no row's values depend on which others are asked.
+    weighted = inside.T * weights
+    inverse = np.linalg.inv(weighted @ inside)
+    values = np.empty((len(rows), n_features))
+    for at, row in enumerate(rows):
+        free = inverse @ (weighted @ worth(row))
+        values[at] = free + inverse.sum(axis=1) / inverse.sum() * (gained[at] - free.sum())
+        report("explaining", at + 1, len(rows))
+    return values, base
+
+
+def _coalitions(count: int, stream: KeyStream) -> tuple[npt.NDArray[np.bool_], Numbers]:
+    """Return who is in each coalition, and its weight: all, or pairs of one and its complement."""
+    if count == 1:  # there is none but the whole, and its worth is given
+        return np.ones((1, 1), dtype=np.bool_), np.ones(1)
+    if count <= _MOST_WHOLE:
+        inside = np.arange(1, 2**count - 1)[:, np.newaxis] >> np.arange(count) & 1 > 0
+        sizes = inside.sum(axis=1)
+        return inside, 1 / (np.bincount(sizes)[sizes] * sizes * (count - sizes))
+    sizes = np.arange(1, count)
+    shares = np.cumsum(1 / (sizes * (count - sizes)))
+    n_pairs = _PAIRS + count
+    drawn = 1 + np.searchsorted(shares / shares[-1], stream.uniform((n_pairs,)), side="right")
+    ranks = stream.uniform((n_pairs, count)).argsort(axis=1).argsort(axis=1)
+    inside = ranks < drawn[:, np.newaxis]
+    return np.vstack([inside, ~inside]), np.ones(2 * n_pairs)

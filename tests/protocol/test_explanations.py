@@ -1,0 +1,119 @@
+"""Attributions add up, are Shapley's, are the same at all parties, and need a common reference."""
+
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cobasis import CategoryFeature, NumericFeature, OptionError, Outcome, simulate
+from cobasis.features.encoder import encode
+from cobasis.protocol.explanations import explain
+from cobasis.statistics.attributions import attributions
+
+WARD = CategoryFeature(name="ward", values=("icu", "surgery", "other"), base="icu")
+FEATURES = (NumericFeature(name="age", centre=60.0, scale=15.0), WARD, NumericFeature(name="crp"))
+
+
+def people(at, n_rows=80):
+    """People of one party, who are older where its number is higher."""
+    rng = np.random.default_rng(at)
+    age, crp, ward = rng.normal(50 + 10 * at, 15, n_rows), *rng.normal(size=(2, n_rows))
+    words = np.array(WARD.values)[np.digitize(ward, [-0.5, 0.5])]
+    return pl.DataFrame({"age": age, "ward": words, "crp": crp}), (age - 60) / 15 * (1 + crp) + ward
+
+
+def classes(hidden):
+    return np.array(["dead", "ill", "well"])[np.digitize(hidden, [-99, 0.3])]
+
+
+def played(model, labels=classes, **options):
+    rows = {name: people(at) for at, name in enumerate(("north", "south", "east"))}
+    rows = {name: (table, labels(hidden)) for name, (table, hidden) in rows.items()}
+    given = {"features": FEATURES, "model": model} | options
+    return simulate(rows, rng=np.random.default_rng(0), **given).parties
+
+
+@pytest.mark.parametrize("model", ["logistic", "ridge", "mlp", "boosted_trees", "rff"])
+def test_they_add_up_and_are_the_same_at_all_parties(model):
+    parties, (new, _) = played(model, n_components=4), people(9, 6)
+    found = {name: party.attributions(new) for name, party in parties.items()}
+    for name, each in found.items():
+        shares = parties[name].model.scores(parties[name].transform(new), method="predict_proba")
+        told = np.log(shares[:, -1] / shares[:, 0])
+        np.testing.assert_allclose(each.values.sum(axis=1) + each.base, told, atol=1e-8)
+        np.testing.assert_allclose(each.values, found["north"].values, atol=1e-8)
+        assert (each.names, each.explained) == (("age", "ward", "crp"), "log-odds of class well")
+    assert "age " in each.summary()
+    other = parties["east"].attributions(new, of="ill")
+    np.testing.assert_allclose(other.values, -each.values, atol=1e-8)
+    with pytest.raises(OptionError, match="no class 'no' can be explained, of ill, well"):
+        parties["east"].attributions(new, of="no")
+
+
+def test_parties_that_explain_against_their_own_rows_disagree():
+    """The measure of DC-SHAP: parties' mean absolute difference, own references and common."""
+    parties, (new, _) = played("mlp", n_components=4), people(9, 20)
+    table, own, common = encode(new, FEATURES, party="x"), [], []
+    for at, party in enumerate(parties.values()):
+        told = {"agreement": party.agreement, "aligned": party._aligned}
+        rows = encode(people(at, 50)[0], FEATURES, party="x")
+        own.append(explain(party.model, table, background=rows, **told).values)
+        common.append(party.attributions(new).values)
+    apart = [
+        np.mean([np.abs(one - two).mean() for one, two in combinations(found, 2)])
+        for found in (own, common)
+    ]
+    assert apart[0] > 0.2 * np.abs(common).mean()
+    assert apart[1] < 1e-8
+
+
+@pytest.mark.parametrize(
+    ("model", "task", "word"),
+    [("ols", "regression", "prediction"), ("cox", "survival", "log hazard")],
+)
+def test_a_linear_model_is_explained_by_its_coefficients(model, task, word):
+    def labels(hidden):
+        told = pl.DataFrame({"value": np.exp(hidden / 9), "died": hidden < 1})
+        return hidden if task == "regression" else told
+
+    beside = {} if task == "regression" else {"outcome": Outcome(event="died")}
+    party, (new, _) = played(model, labels, task=task, **beside)["south"], people(9, 30)
+    found, beta = party.attributions(new), {"ward=icu": 0.0}
+    beta |= {each.name: each.estimate for each in party.coefficients().lines}
+    assert found.explained == word  # the reference's mean is the agreed centre
+    np.testing.assert_allclose(found.values[:, 0], beta["age"] * (new["age"] - 60), atol=1e-10)
+    words = [beta[f"ward={word}"] for word in new["ward"]]
+    np.testing.assert_allclose(np.diff(found.values[:, 1]), np.diff(words), atol=1e-10)
+
+
+@pytest.mark.parametrize("m", [1, 4, 6])
+def test_up_to_twelve_columns_they_are_exactly_shapleys(m):
+    rng = np.random.default_rng(m)
+    row, background = rng.normal(size=m), rng.normal(size=(7, m))
+
+    def predict(some):
+        return np.exp(some[:, 0]) * some[:, -1] + np.sin(some).sum(axis=1) ** 2
+
+    def worth(known):
+        return predict(np.where(np.isin(range(m), known), row, background)).mean()
+
+    values, _ = attributions(
+        predict, row[np.newaxis], background=background, groups=np.arange(m), seed=bytes(32)
+    )
+    for place in range(m):
+        others = [each for each in range(m) if each != place]
+        every = [one for size in range(m) for one in combinations(others, size)]
+        gains = [(worth((*one, place)) - worth(one)) / comb(m - 1, len(one)) for one in every]
+        assert values[0, place] == pytest.approx(sum(gains) / m)
+
+
+def test_of_more_columns_a_sample_is_exact_for_sums_and_near_for_products():
+    rows = np.random.default_rng(0).normal(size=(3, 20))
+    told = {"background": np.zeros((1, 20)), "groups": np.arange(20), "seed": bytes(32)}
+    found, base = attributions(lambda some: some @ np.arange(20) + 3, rows, **told)
+    assert found == pytest.approx(rows * np.arange(20))
+    assert base == pytest.approx(3)
+    found, _ = attributions(lambda some: some[:, 0] * some[:, 1], rows, **told)
+    assert found[:, 0] == pytest.approx(rows[:, 0] * rows[:, 1] / 2, abs=0.02)
