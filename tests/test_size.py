@@ -32,7 +32,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "models": (3_500, 2_460, 15),
     "party_side": (3_880, 3_020, 14),
     "planning": (150, 80, 2),
-    "privacy": (3_260, 2_180, 21),
+    "privacy": (3_270, 2_180, 21),
     "protocol": (7_450, 5_020, 34),
     "report": (1_090, 870, 7),
     "statistics": (1_900, 1_410, 9),
@@ -41,7 +41,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_040, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 39_920,
+    "tests": 39_930,
     "experiments and benchmarks": 12_220,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -216,8 +216,9 @@ def test_f8_a_score_is_a_probability_and_under_noise_it_is_called_a_score(return
     told = {"model": "ridge", "task": "classification", "seed": 0, "n_classes": 2}
     noisy = SimpleNamespace(task="classification", classes=(0, 1), id=None, dp=object())
     for tempered in (True, False):
-        model = train(rows, labels, tempered=tempered, **told)
-        assert "score_1" in _answers(rows, SimpleNamespace(model=model, local=False), noisy).columns
+        use = SimpleNamespace(local=False, aligned=np.asarray, why=None)
+        use.model = train(rows, labels, tempered=tempered, **told)
+        assert "score_1" in _answers(rows, use, noisy).columns
 
 
 def test_f15_a_round_that_was_forgotten_stays_closed(returns):

@@ -6,6 +6,8 @@ import shutil
 from html import unescape
 from pathlib import Path
 
+import pytest
+
 from cli.round_by_commands import NAMES
 from cobasis.analyst_side.history import history_of
 from cobasis.analyst_side.returns import findings_of
@@ -24,6 +26,7 @@ def findings():
     return findings_of(work, history_of(verify_transcript(work.transcript).entries).outcome)
 
 
+@pytest.mark.soak  # 16 seconds, most of them a passphrase's
 def test_receive_and_run_by_button_are_the_commands_and_the_page_shows_what_came_of_it(inside):
     assert "upload audit, as it says" in words_of(inside.get("icu"))
     assert "north yes missing none none" in words_of(inside.get("icu"))

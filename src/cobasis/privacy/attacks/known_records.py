@@ -40,7 +40,9 @@ def back_to_records(released: Matrix, records: Matrix) -> Matrix:
         return np.asarray(np.linalg.pinv(released) @ records)
     scale = max(float(told - seen) / len(records), _NONE * float(seen))
     fitted = RidgeCV(alphas=scale * np.array(_PENALTIES), fit_intercept=False)
-    back: Matrix = np.atleast_2d(fitted.fit(released, records).coef_).T
+    # where l is m, l known people give all away exactly, and without any of them nothing is left
+    with np.errstate(divide="ignore", invalid="ignore"):
+        back: Matrix = np.atleast_2d(fitted.fit(released, records).coef_).T
     return back
 
 
