@@ -13,7 +13,8 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 HERE = Path(__file__).parent
-COUNTED = ("algorithms", "linalg", "protocol", "analyst_side", "vault", "bundle/test_receipts.py")
+COUNTED = ("algorithms", "linalg", "protocol", "regressions", "analyst_side", "vault")
+COUNTED += ("bundle/test_receipts.py",)
 HOSPITALS = "test_hospitals.py"
 """Of the walk's tests those that make rounds of their own."""
 
