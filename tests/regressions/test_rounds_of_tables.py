@@ -48,7 +48,9 @@ def typed(tmp_path, monkeypatch):
         own = table[at::3].assign(patient=[f"{name}-{row}" for row in range(len(table[at::3]))])
         own.to_csv(tmp_path / f"{name}.csv", index=False)
     for name in (*NAMES, "lab"):
-        made("sign icu.toml --yes", by=name)
+        screen = " ".join(made("sign icu.toml --yes", by=name).stdout.split())
+        assert "label 'days' (a number), event 'died'" in screen
+        assert "EVERY RECORD EXACTLY, for all columns leave" in screen
     made("receive icu.toml", by="lab")
     return made
 

@@ -203,6 +203,8 @@ def _sight(agreement: "Agreement", lab: str, labels: str) -> Iterator[tuple[str,
     """Yield what the analyst sees, alone and with help."""
     seen, helped = "who resembles whom, duplicates, outliers", "A PARTY HELPS"
     what = "most of a record; your audit will say how much"
+    if agreement.n_components == agreement.n_features:
+        what = "EVERY RECORD EXACTLY, for all columns leave"
     if agreement.dp is not None:
         seen, what = "rows with noise", "a record with noise, within what Noise promises"
     seen += f", all labels {labels}" if labels else ""
@@ -235,6 +237,8 @@ def _columns(agreement: "Agreement") -> str:
     told = ", ".join(f"{count:,} of {kind}" for kind, count in kinds.items() if count)
     label = f"label '{agreement.label}' ({_cut(agreement.classes) or 'a number'})"
     label = label if agreement.label else "no label"
+    beside = {} if agreement.outcome is None else agreement.outcome.columns
+    label += "".join(f", {role} '{name}'" for role, name in beside.items())
     return f"{told}: {_cut(agreement.columns)}; {label}; '{agreement.id}' never leaves"
 
 
@@ -257,7 +261,8 @@ def _leaves(agreement: "Agreement", labels: str) -> Iterator[str]:
         "scores": "counts, losses and a histogram of the model's scores on rows held back, masked",
         "proposal": f"up to {size:,} directions of the rows, through a secret anchor",
         "upload": f"per person {size:,} number{'s' * (size > 1)}{noise}"
-        + (f", and the label {labels}" if labels else ""),
+        + (f", and the label {labels}" if labels else "")
+        + (", with all columns of [outcome]" if agreement.outcome else ""),
     }
     if agreement.sums is not None and agreement.sums.steps:
         yield f"up to {len(steps)} times {words['sums']}"

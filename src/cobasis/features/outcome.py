@@ -100,13 +100,13 @@ class Outcome(BaseModel):
 
 
 def times_of(name: str, words: str) -> tuple[float, ...]:
-    """Read times that slashes part; ``30/60/../720`` goes on in equal steps."""
+    """Read times between slashes; ``30/60/../720`` goes on in equal steps."""
     first, _, last = words.replace(" ", "").partition("/../")
     try:
         found = [Fraction(each) for each in first.split("/")]  # steps of 0.1 add up to 0.3
         end = Fraction(last or found[-1])
     except ValueError:
-        raise ValueError(f"{name}={words} are no numbers that slashes part") from None
+        raise ValueError(f"{name}={words} are not numbers like 30/60/90") from None
     step = found[-1] - found[-2] if len(found) > 1 else end
     while 0 < step <= end - found[-1] and len(found) < MOST_TIMES:
         found.append(found[-1] + step)

@@ -109,6 +109,17 @@ def render_audit(
     )
 
 
+def _label(agreement: Agreement) -> str:
+    """Say what travels as the label, with the columns beside it, and how; nothing without one."""
+    if not agreement.label:
+        return ""
+    dp, beside = agreement.dp, {} if agreement.outcome is None else agreement.outcome.columns
+    what = f"{agreement.label}: {' or '.join(map(str, agreement.classes)) or 'a number'}"
+    what += "".join(f"; {role} '{name}'" for role, name in beside.items())
+    how = ", with some changed at random" if dp and dp.label_epsilon else ", in the clear"
+    return what + (how if agreement.sums is None else ", in sums alone")
+
+
 def filed(agreement: Agreement, own: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return what officers file of a round, as titles and words; empty where nothing is stated."""
     record, analyst, basis = agreement.record or Record(), agreement.analyst, agreement.basis
@@ -126,11 +137,7 @@ def filed(agreement: Agreement, own: Mapping[str, str]) -> list[tuple[str, str]]
         if isinstance(each, NumericFeature)
     ]
     sources = sorted({each.source for each in agreement.features} - {""})
-    label, noise = agreement.label, "none, so no guarantee" if dp is None else f"eps={dp.epsilon:g}"
-    if label:
-        label += f": {' or '.join(map(str, agreement.classes)) or 'a number'}"
-        how = ", with some changed at random" if dp and dp.label_epsilon else ", in the clear"
-        label += how if agreement.sums is None else ", in sums alone"
+    noise = "none, so no guarantee" if dp is None else f"eps={dp.epsilon:g}"
     leaves = f"{size:,} numbers through the secret basis '{basis}'"
     if agreement.sums is not None:
         leaves = "nothing: sums over all rows do, which can be read added to the other parties'"
@@ -143,7 +150,7 @@ def filed(agreement: Agreement, own: Mapping[str, str]) -> list[tuple[str, str]]
         (f"Columns of numbers ({len(numbers):,})", _some(numbers) or "none"),
         (f"Columns of words ({len(words):,})", _some(list(words.values())) or "none"),
         ("Their constants and words are from", _some(sources)),
-        ("Label, what is predicted", label or "none"),
+        ("Label, what is predicted", _label(agreement) or "none"),
         ("Leaves of each person", leaves),
         ("Noise", noise),
         ("Who gets the file", reader),
