@@ -71,6 +71,7 @@ def test_a_hazard_ratio_without_pooling_is_that_of_all_rows_sent_together(typed,
     assert {"C-index"} <= {*scores[0]["together"]} <= {"C-index", *AT_HORIZONS}
     assert found.height == 4
     assert 0 < sum(each["n_rows"] for each in scores) < len(lung())
+    typed("plan icu.toml north.csv", by="north")  # of the times, as of a regression's numbers
     typed("predict icu.toml north.csv -o out.csv", by="north")
     shares = pl.read_csv(tmp_path / "out.csv")
     assert shares.columns == ["patient", "prediction", "survival_180", "survival_365", "model"]

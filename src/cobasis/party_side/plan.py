@@ -4,13 +4,14 @@ import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from cobasis.errors import CobasisError, OptionError
 from cobasis.features.encoder import encode
 from cobasis.features.maps import turn_of, width_under
+from cobasis.features.outcome import part_of
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.directions import right_singular
 from cobasis.linalg.threads import one_blas_thread
@@ -93,7 +94,8 @@ def priced(
     n_rows, n_features = rows.shape
     drawn = np.random.default_rng([n_rows, n_features]).permutation(n_rows)
     places = np.sort(drawn[: sample_size(n_rows, n_features)])
-    some, labels = gathered(rows, places), rows.labels()
+    some, told = gathered(rows, places), rows.labels()
+    labels = None if told is None else cast("Labels", part_of(told))  # what a model would predict
     of: Any = {"labels": None if labels is None else labels[places], "n_rows": n_rows}
     with one_blas_thread():
         beside = _rows(agreement, some, **of), _sums(agreement, some, **of)
