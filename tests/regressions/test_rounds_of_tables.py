@@ -15,7 +15,7 @@ from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.protocol.messages import encode_labels
 
 COLUMNS = ["age", "ph.ecog", "wt.loss"]
-AT_HORIZONS = {f"{what} at {at}" for what in ("Brier", "observed/expected") for at in (180, 365)}
+AT_HORIZONS = {f"{what} at {at}" for what in ("Brier", "O/E") for at in (180, 365)}
 SURVIVAL = Outcome(event="died", horizons=(180.0, 365.0))
 
 

@@ -119,7 +119,7 @@ def survival_figures(
 ) -> dict[str, Figure]:
     """Measure hazards and shares: C-index, and at each horizon Brier score and calibration.
 
-    Calibration is how many had the event beside how many were expected to, 1 where it is right.
+    O/E, observed over expected, is how many had the event beside how many were to: 1 is right.
     """
     time, event, entry = (part_of(truth, role) for role in ("value", "event", "entry"))
     if time is None or event is None:
@@ -136,7 +136,7 @@ def survival_figures(
         if 0 < left < 1 and likely:
             ratio, off = (1 - left) / likely, _Z * spread**0.5 * left / (1 - left)
             interval = ratio * np.exp(-off), ratio * np.exp(off)
-            found[f"observed/expected at {horizon:g}"] = Figure(ratio, *map(float, interval))
+            found[f"O/E at {horizon:g}"] = Figure(ratio, *map(float, interval))
     return {name: each for name, each in found.items() if np.isfinite(each).all()}
 
 

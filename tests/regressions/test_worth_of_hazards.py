@@ -1,0 +1,53 @@
+"""What held-back rows say of a survival model: order, Brier score, observed over expected."""
+
+import numpy as np
+import pytest
+from lifelines import KaplanMeierFitter
+from lifelines.utils import concordance_index
+
+from cobasis.features.outcome import record_type
+from cobasis.statistics.survival import survival_figures
+
+N = 300
+
+
+def patients(*, censored=True):
+    """Records that hang on a risk, with ties; and that risk."""
+    rng = np.random.default_rng(11)
+    risk = np.round(rng.normal(size=N), 1)
+    time, end = rng.exponential(np.exp(-risk)), rng.exponential(1.5, N)
+    truth = np.empty(N, dtype=record_type({"event": "died"}))
+    truth["value"] = np.ceil(20 * (np.minimum(time, end) if censored else time)) / 20
+    truth["event"] = (time <= end) if censored else 1.0
+    return truth, np.exp(risk)
+
+
+def test_the_order_is_that_of_lifelines_and_its_interval_holds_it():
+    truth, risk = patients()
+    none = np.zeros((N, 0))
+    found = survival_figures(truth, risk=risk, shares=none, horizons=())["C-index"]
+    right = concordance_index(truth["value"], -risk, truth["event"])
+    assert found.value == pytest.approx(right, abs=1e-12)
+    assert found.low < right < found.high
+    turned = survival_figures(truth, risk=1 / risk, shares=none, horizons=())["C-index"]
+    assert turned.value == pytest.approx(1 - right, abs=1e-12)
+
+
+def test_where_everybody_is_followed_a_brier_score_is_a_mean_of_squares():
+    truth, risk = patients(censored=False)
+    share = np.exp(-0.5 * risk)
+    told = survival_figures(truth, risk=risk, shares=share[:, None], horizons=(0.5,))
+    there = truth["value"] > 0.5
+    assert told["Brier at 0.5"].value == pytest.approx(np.mean((there - share) ** 2), abs=1e-12)
+
+
+def test_the_share_of_kaplan_and_meier_is_calibrated_and_another_is_not():
+    truth, risk = patients()
+    curve = KaplanMeierFitter().fit(truth["value"], truth["event"])
+    share = np.full((N, 1), float(curve.predict(0.5)))
+    told = survival_figures(truth, risk=risk, shares=share, horizons=(0.5,))["O/E at 0.5"]
+    assert told.value == pytest.approx(1.0, abs=1e-12)
+    half = survival_figures(truth, risk=risk, shares=1 - (1 - share) / 2, horizons=(0.5,))
+    assert half["O/E at 0.5"].low > 1.0
+    late = survival_figures(truth, risk=risk, shares=share, horizons=(1e3,))
+    assert set(late) == {"C-index"}  # nobody was followed so long
