@@ -41,7 +41,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_040, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 39_980,
+    "tests": 39_990,
     "experiments and benchmarks": 12_220,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

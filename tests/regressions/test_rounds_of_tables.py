@@ -190,6 +190,14 @@ def test_labels_that_no_row_can_have_are_refused_by_their_column(kind):
         encode_labels({"t": whole["t"]}, agreement, n_rows=2, party="north")
 
 
+def test_counts_that_nobody_can_count_are_refused_for_what_they_are():
+    agreement = agreed(task="count", model="poisson", outcome=None)
+    assert encode_labels([0, 3], agreement, n_rows=2, party="north").tolist() == [0.0, 3.0]
+    for bad in ([0, -1], [0.5, 1.0]):
+        with pytest.raises(LabelError, match="a count that is no whole number of 0 or more"):
+            encode_labels(bad, agreement, n_rows=2, party="north")
+
+
 def test_an_upload_with_other_label_columns_than_agreed_is_refused_and_names_the_party():
     rng = np.random.default_rng(0)
     table, time = rng.normal(size=(60, 3)), rng.exponential(size=60)

@@ -270,10 +270,12 @@ def encode_labels(
 
 def _numbers(array: npt.NDArray[np.generic], *, task: Task, party: str) -> Labels:
     """Return labels that are numbers."""
-    if array.dtype.kind in "fiu":
-        with suppress(LocalError):
+    found = None
+    with suppress(LocalError):
+        if array.dtype.kind in "fiu":
             found = as_matrix(array[:, np.newaxis], name="labels")[:, 0].copy()
-            return check_records(found, task=task, party=party)
+    if found is not None:
+        return check_records(found, task=task, party=party)
     raise LabelError(
         f"party '{party}' has labels of dtype {array.dtype} for a {task}, which need to be finite "
         "real numbers that float64 holds. Convert them, and drop rows without a label."

@@ -35,7 +35,7 @@ def write_coefficients(table: CoefficientTable, folder: Path) -> Path:
     csv.writer(text, lineterminator="\n").writerows(_records(table))
     figure.savefig(picture, format="png", dpi=160, metadata={"Software": None})
     drawn = as_svg(figure)
-    page = template("coefficients.html").render(table=table, rows=table.cells, forest=drawn)
+    page = template("coefficients.html").render(table=table, forest=drawn)
     told = {each.name: getattr(table, each.name) for each in fields(Figures)}
     told |= {"effect": table.effect, "level": table.level, "lines": [*map(asdict, table.lines)]}
     told |= {"covariance": table.covariance.tolist()}
