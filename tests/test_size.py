@@ -19,10 +19,10 @@ from party_side.sites import consortium, join
 from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
-    "algorithms": (2_310, 1_360, 15),
-    "analyst_side": (2_490, 1_950, 11),
-    "bundle": (2_570, 1_930, 11),
-    "cli": (4_980, 3_800, 26),
+    "algorithms": (2_330, 1_370, 15),
+    "analyst_side": (2_500, 1_960, 11),
+    "bundle": (2_590, 1_960, 11),
+    "cli": (5_020, 3_830, 26),
     "cobasis": (500, 190, 5),
     "disk": (690, 450, 5),
     "estimators": (860, 460, 4),
@@ -30,31 +30,31 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (230, 170, 2),
     "linalg": (730, 450, 6),
     "models": (3_500, 2_460, 15),
-    "party_side": (3_880, 3_020, 14),
+    "party_side": (3_960, 3_090, 14),
     "planning": (150, 80, 2),
     "privacy": (3_270, 2_180, 21),
-    "protocol": (7_450, 5_020, 34),
+    "protocol": (7_760, 5_260, 35),
     "report": (1_090, 870, 7),
     "statistics": (1_900, 1_410, 9),
-    "tables": (980, 760, 4),
+    "tables": (990, 760, 4),
     "transport": (1_860, 1_380, 10),
     "vault": (1_040, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 39_990,
-    "experiments and benchmarks": 12_220,
+    "tests": 40_230,
+    "experiments and benchmarks": 12_230,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first
-    "send without audit: files": (52, 60),
+    "send without audit: files": (53, 60),
     "send without audit: functions": (351, 350),
     "send without audit: depth": (16, 16),
     "send without audit: functions, names in <> too": (461, 350),
     "send without audit: depth, names in <> too": (17, 16),
-    "simulate and predict: files": (33, 35),
+    "simulate and predict: files": (34, 35),
     "simulate and predict: functions": (180, 180),
     "simulate and predict: depth": (12, 12),
-    "simulate and predict: functions, names in <> too": (224, 180),
+    "simulate and predict: functions, names in <> too": (225, 180),
     "simulate and predict: depth, names in <> too": (13, 12),
 }
 

@@ -12,11 +12,11 @@ from cobasis import (
     Agreement,
     Analyst,
     ConsortiumSecret,
+    Holding,
     Party,
     PartyKey,
     PrivacyWarning,
     SecretBasis,
-    join_vertical,
     numeric_features,
 )
 from experiments.data.adult import Partitioned, adult, partition
@@ -54,10 +54,10 @@ PRINTED = {  # for each condition in the order above
 
 @dataclass(frozen=True, kw_only=True)
 class Joined:
-    """What the analyst has of all blocks, and what a few of them see of the test set."""
+    """What the analyst has of all parties, and what a few blocks see of the test set."""
 
     agreement: Agreement
-    uploads: Sequence[Any]  # joined, one a block
+    uploads: Mapping[str, Sequence[Any]]  # by block, one a party
     seen: Mapping[str, Table]  # by block: ``[Y_1 F_1, Y_2 F_2]``
     test_labels: Labels
 
@@ -65,43 +65,49 @@ class Joined:
 def joined(
     split: Partitioned, *, condition: str, repeat: int, anchor: Any = "uniform", size: int = PART
 ) -> Joined:
-    """Let both parties of every block upload, and join what they send."""
+    """Let both parties of every block upload."""
     rng, blocks = generator(repeat, 1), split.dealt.parties
     secret = ConsortiumSecret(rng.bytes(32), simulated=True)
-    whole, parts = agreements(split, secret=secret, anchor=anchor, size=size)
+    agreement = agreed(split, secret=secret, anchor=anchor, size=size)
     first = next(iter(blocks))
-    uploads: list[Any] = []
+    uploads: dict[str, list[Any]] = {}
     seen: dict[str, Table] = {}
     for block, (rows, labels) in blocks.items():
         key = PartyKey(rng.bytes(32), simulated=True)
+        people = [str(person) for person in range(len(rows))]
         source = blocks[first if condition.startswith("samespan") else block][0]
-        pair, tests = [], []
+        tests = []
         for half, held in enumerate(split.halves):
             name = f"{block}/{half}"
             columns = basis(source, held=held, condition=condition, size=size, rng=rng)
             kept = SecretBasis(columns, party=name, oblique=True)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PrivacyWarning)  # the paper's anchor, and meant
-                party = Party(name, agreement=parts, secret=secret, key=key)
-            pair.append(party.prepare(rows * held, labels, basis=kept))
+                party = Party(name, agreement=agreement, secret=secret, key=key)
+            made = party.prepare(rows[:, held], labels, people=people, basis=kept)
+            uploads.setdefault(block, []).append(made)
             if len(seen) < JUDGES:
-                tests.append(kept.project(split.dealt.test_rows * held))
-        uploads.append(join_vertical(pair, party=block, agreement=whole))
+                tests.append(kept.project(split.dealt.test_rows[:, held]))
         if tests:
             seen[block] = np.hstack(tests)
     labels = split.dealt.test_labels
-    return Joined(agreement=whole, uploads=uploads, seen=seen, test_labels=labels)
+    return Joined(agreement=agreement, uploads=uploads, seen=seen, test_labels=labels)
 
 
-def agreements(
-    split: Partitioned, *, secret: ConsortiumSecret, anchor: Any, size: int
-) -> tuple[Agreement, Agreement]:
-    """Return what blocks agree on, and the same for their parties."""
-    blocks, width = tuple(split.dealt.parties), split.dealt.test_rows.shape[1]
-    whole = Agreement(
+def agreed(split: Partitioned, *, secret: ConsortiumSecret, anchor: Any, size: int) -> Agreement:
+    """Return what all parties agree on, who hold one half of the columns each."""
+    names = np.array([f"x{column}" for column in range(split.dealt.test_rows.shape[1])])
+    holdings = [
+        Holding(party=f"{block}/{half}", columns=tuple(names[held]), block=block, n_components=size)
+        for block in split.dealt.parties
+        for half, held in enumerate(split.halves)
+    ]
+    return Agreement(
         round_id="adult",
-        parties=blocks,
-        features=numeric_features(f"x{column}" for column in range(width)),
+        parties=tuple(each.party for each in holdings),
+        holdings=tuple(holdings),
+        id="person",
+        features=numeric_features(names),
         task="classification",
         classes=(0, 1),
         n_components=size * len(split.halves),
@@ -110,22 +116,19 @@ def agreements(
         model="logistic",
         commitment=secret.commitment("adult"),
     )
-    names = tuple(f"{block}/{half}" for block in blocks for half in range(len(split.halves)))
-    return whole, whole.model_copy(update={"parties": names, "n_components": size})
 
 
 def basis(
     rows: Table, *, held: npt.NDArray[np.bool_], condition: str, size: int, rng: np.random.Generator
 ) -> Table:
     """Return F = V E on the features that are held: the paper's eq. (92), a feature block each."""
-    found = np.zeros((rows.shape[1], size))
     directions = np.linalg.svd(rows[:, held], full_matrices=False)[2][:size].T
     if condition.endswith("_orth"):
         turn, triangle = np.linalg.qr(rng.normal(size=(size, size)))
         turn = turn * np.sign(np.diag(triangle))
     else:
         turn = rng.uniform(size=(size, size))
-    found[held] = directions @ turn
+    found: Table = directions @ turn
     return found
 
 
@@ -133,20 +136,22 @@ def aligned(given: Joined, *, aligner: Any) -> tuple[Shared | None, frozenset[st
     """Align all blocks but those whose fit is refused; return also which those are."""
 
     def attempt(left_out: frozenset[str]) -> Mapping[str, Table]:
-        analyst = Analyst(given.agreement, aligner=aligner)
-        for upload in given.uploads:
-            if upload.party not in left_out:
+        analysts.append(analyst := Analyst(given.agreement, aligner=aligner))
+        for block, pair in given.uploads.items():
+            for upload in pair if block not in left_out else ():
                 analyst.receive(upload)
         return analyst.align().changes_of_basis
 
+    analysts: list[Analyst] = []
     changes, left_out = without_refused(attempt, n_parties=len(given.uploads))
     if changes is None:
         return None, left_out
-    uploads = [upload for upload in given.uploads if upload.party not in left_out]
+    uploads: Sequence[Any] = [*analysts[-1].uploads.values()]
+    n_rows = uploads[0].rows_shape[0]
     kept = {block: seen for block, seen in given.seen.items() if block not in left_out}
     shared = Shared(
-        rows=np.vstack([upload.rows @ changes[upload.party] for upload in uploads]),
-        labels=np.concatenate([upload.labels for upload in uploads]),
+        rows=np.vstack([each.row_block(0, n_rows) @ changes[each.party] for each in uploads]),
+        labels=np.concatenate([each.label_block(0, n_rows) for each in uploads]),
         tests=told_apart(seen @ changes[block] for block, seen in kept.items()),
         test_labels=given.test_labels,
     )
@@ -212,7 +217,7 @@ STUDY = Study(
         "200 parties: 100 blocks of 388 persons, each held by two parties that have every other "
         "of Adult's 108 features. This is our reading of \"half of the users possess one subset of "
         'features": with rows that are not linked there is nothing to align. The uploads of a '
-        "block are joined column by column by `join_vertical`. Both files merged, 10,000 random "
+        "block are joined column by column by the analyst. Both files merged, 10,000 random "
         "test persons, uniform anchor of 1,000 rows, MLP (256 ReLU, batches of 32, early "
         'stopping). Numbers by minimum and maximum of all persons, words as 0 and 1, "?" being a '
         "word. Open in the paper: the features' halves and l (40 for each party, 80 joined; "

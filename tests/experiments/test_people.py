@@ -155,7 +155,7 @@ def test_aligned_rows_of_adult_are_projections_of_the_blocks_own_rows(partitione
         spans.append(span)
     expected = np.linalg.norm(whole @ np.hstack(spans), axis=1)
     assert np.sort(np.linalg.norm(rows, axis=1)) == pytest.approx(np.sort(expected))
-    joined_labels = given.uploads[0].labels
+    joined_labels = given.uploads["block-000"][0].labels
     order, other = np.argsort(np.linalg.norm(rows, axis=1)), np.argsort(expected)
     assert joined_labels[order].tolist() == labels[other].tolist()
 
@@ -163,10 +163,11 @@ def test_aligned_rows_of_adult_are_projections_of_the_blocks_own_rows(partitione
 def test_a_block_whose_fit_rounding_would_decide_is_left_out(partitioned):
     how = {"condition": "diffspan_orth", "size": 3, "repeat": 0}
     given = table_08.joined(partitioned, anchor="isometric", **how)
-    images = [upload.anchor_image for upload in given.uploads]
-    whole = np.linalg.svd(images[0])[0]
-    lost = np.hstack([whole[:, 6:7], images[2][:, 1:]])  # a column without a counterpart
-    uploads = [*given.uploads[:2], replace(given.uploads[2], anchor_image=lost), given.uploads[3]]
+    images = np.hstack([upload.anchor_image for upload in given.uploads["block-000"]])
+    first, second = given.uploads["block-002"]
+    whole = np.linalg.svd(images)[0]
+    lost = np.hstack([whole[:, 6:7], first.anchor_image[:, 1:]])  # a column without a counterpart
+    uploads = given.uploads | {"block-002": [replace(first, anchor_image=lost), second]}
     shared, left_out = table_08.aligned(replace(given, uploads=uploads), aligner=ODC())
     assert left_out == {"block-002"}
     assert len(shared.rows) == len(shared.labels) == 75

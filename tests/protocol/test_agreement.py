@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import cobasis
-from cobasis import Agreement, ConsortiumSecret, NumericFeature, Outcome, numeric_features
+from cobasis import (
+    Agreement,
+    ConsortiumSecret,
+    Holding,
+    NumericFeature,
+    Outcome,
+    numeric_features,
+)
 from cobasis.algorithms import AlignerName
 from cobasis.errors import AgreementError, OptionError
 from cobasis.features.contract import CategoryFeature
@@ -212,6 +219,7 @@ CHANGED = {
     "n_components": {"n_components": 2},
     "release": SUMS,
     "sums": SUMS | {"sums": SUMMED.model_copy(update={"least_rows": 5})},
+    "holdings": {"holdings": (Holding(party="north", columns=("x1", "x2", "x3")),)},
     "outcome": {
         "task": "count",
         "classes": (),

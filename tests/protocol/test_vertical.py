@@ -1,221 +1,323 @@
-"""Joined uploads of linked parties are one party's upload; what cannot be joined is refused."""
-
-from dataclasses import replace
+"""Parties that hold some of the columns: blocks of the same people, and columns partly shared."""
 
 import numpy as np
 import pytest
 
 from cobasis import (
-    ODC,
+    Agreement,
     Analyst,
-    Imakura,
+    ConsortiumSecret,
+    Holding,
     Party,
-    PartyKey,
     SecretBasis,
-    Whitened,
-    join_vertical,
-    simulate,
+    numeric_features,
 )
 from cobasis.errors import (
     AgreementError,
-    AnchorTagError,
-    DuplicatePartyError,
+    FeatureError,
     MessageError,
-    ShapeError,
+    OptionError,
     UndeterminedFitError,
-    UnknownPartyError,
 )
-from protocol.consortium import WIDTH, consortium
 
+NAMES = ("age", "pulse", "pressure", "lactate", "sodium", "urea")
+WARD, LAB = NAMES[:3], NAMES[3:]
 BLOCKS = ("first", "second", "third")
-HELD = {"ward": np.array([1, 1, 1, 0, 0, 0]), "lab": np.array([0, 0, 0, 1, 1, 1])}
+SECRET = ConsortiumSecret()
 
 
-def haar(rng, size):
-    return np.linalg.qr(rng.normal(size=(size, size)))[0]
+def of_block(block, part, columns, **more):
+    return Holding(party=f"{block}-{part}", columns=columns, block=block, n_components=2, **more)
 
 
-def partitioned(**changes):
-    """Three blocks of rows, each held by a ward and a laboratory that share a key."""
-    rng, rows, keys = np.random.default_rng(0), {}, {}
-    for block in BLOCKS:
-        table, key = rng.normal(size=(30, WIDTH)) + 0.5, PartyKey()
-        for part, held in HELD.items():
-            rows[f"{block}/{part}"] = table * held, (table.sum(axis=1) > 3).astype(int)
-            keys[f"{block}/{part}"] = key
-    return consortium(rows=rows, keys=keys, parties=tuple(rows), n_components=2, **changes)
+def agreement(holdings, *, others=("whole",), **changes):
+    fields = {
+        "round_id": "icu",
+        "parties": (*dict.fromkeys(each.party for each in holdings), *others),
+        "holdings": tuple(holdings),
+        "features": numeric_features(NAMES),
+        "task": "classification",
+        "classes": (0, 1),
+        "n_components": 4,
+        "n_anchor_rows": 6,
+        "model": "logistic",
+        "id": "person",
+        "commitment": SECRET.commitment("icu"),
+    }
+    return Agreement(**fields | changes)
 
 
-def whole(made):
-    return made.agreement.model_copy(update={"parties": BLOCKS, "n_components": 4})
-
-
-def pair(made, block="first", **spans):
-    """The uploads of a block's two parties; with these bases, if there are any."""
-    bases = {part: SecretBasis(span, party=block) for part, span in spans.items()}
-    names = {part: f"{block}/{part}" for part in HELD}
-    return [
-        made.parties[name].prepare(*made.rows[name], basis=bases.get(part))
-        for part, name in names.items()
+def blocks(**changes):
+    """Three blocks of a ward, which has the label, and a laboratory, which has not."""
+    holdings = [
+        holding
+        for block in BLOCKS
+        for holding in (of_block(block, "ward", WARD), of_block(block, "lab", LAB, labels=False))
     ]
+    return agreement(holdings, **changes)
 
 
-def join(made, *uploads, party="first"):
-    return join_vertical(uploads, party=party, agreement=whole(made))
+def people(rng, n_rows=40):
+    table = rng.normal(size=(n_rows, 6)) + 0.5
+    return table, (table.sum(axis=1) > 3).astype(int), [f"p{each:03}" for each in range(n_rows)]
 
 
-def projected(made, block, rows):
-    """What the block's two parties see of some rows, side by side."""
-    parts = {f"{block}/{part}": rows * held for part, held in HELD.items()}
-    return np.hstack([made.parties[name].basis.project(each) for name, each in parts.items()])
+class Consortium:
+    """Everybody's party and upload; those of a laboratory come in another order of people."""
+
+    def __init__(self, agreed, *, seed=0):
+        rng, self.agreement = np.random.default_rng(seed), agreed
+        self.parties, self.uploads, self.people = {}, {}, {}
+        for block in BLOCKS:
+            self.people[block] = table, labels, who = people(rng)
+            mixed = rng.permutation(len(who))
+            self.add(f"{block}-ward", table[:, :3], labels, people=who)
+            self.add(f"{block}-lab", table[mixed, 3:], people=[who[row] for row in mixed])
+        self.people["whole"] = table, labels, _ = people(rng)
+        self.add("whole", table, labels)
+
+    def add(self, name, *given, **more):
+        self.parties[name] = Party(name, agreement=self.agreement, secret=SECRET)
+        self.uploads[name] = self.parties[name].prepare(*given, **more)
+
+    def analyst(self, *, without=()):
+        analyst = Analyst(self.agreement)
+        for name, upload in self.uploads.items():
+            if name not in without:
+                analyst.receive(upload)
+        return analyst
+
+    def predict(self, block, rows):
+        ward, lab = (self.parties[f"{block}-{part}"] for part in ("ward", "lab"))
+        return ward.predict(rows[:, :3], beside=lab.transform(rows[:, 3:]))
 
 
 @pytest.fixture(scope="module")
 def made():
-    return partitioned()
+    return Consortium(blocks())
 
 
-def test_a_joined_upload_holds_both_parts_side_by_side_and_the_labels_once(made):
-    ward, lab = pair(made)
-    joined = join(made, ward, lab)
-    assert np.array_equal(joined.rows, np.hstack([ward.rows, lab.rows]))
-    assert np.array_equal(joined.anchor_image, np.hstack([ward.anchor_image, lab.anchor_image]))
-    gram = joined.anchor_image.T @ joined.anchor_image
-    assert np.allclose(gram, np.eye(4), atol=1e-12)  # the joined basis is orthonormal
-    assert np.array_equal(joined.labels, ward.labels)
-    assert (joined.party, joined.anchor_tag) == ("first", ward.anchor_tag)
-    assert joined.agreement_digest == whole(made).digest()
-    assert np.array_equal(join(made, replace(ward, labels=None), lab).labels, lab.labels)
-    assert not joined.simulated
-    assert join(made, ward, replace(lab, simulated=True)).simulated
+def test_a_party_of_a_block_needs_its_own_columns_and_signs_for_all(made):
+    ward = made.parties["first-ward"].agreement
+    assert (ward.columns, ward.n_components) == (WARD, 2)
+    assert ward.digest() == made.agreement.digest()
+    assert (ward.whole, ward.n_inputs) == (made.agreement, 4)
+    assert ward.held_by("first-ward") is ward
+    assert made.agreement.held_by("whole") is made.agreement
+    again = Agreement.model_validate_json(made.agreement.model_dump_json())
+    assert again.digest() == made.agreement.digest()
 
 
-def test_rows_of_the_joined_upload_are_those_of_one_person(made):
-    joined = join(made, *pair(made, "second"), party="second")
-    rows, labels = made.rows["second/ward"]
-    seen = projected(made, "second", rows + made.rows["second/lab"][0])
-    order = [int(np.argmin(np.linalg.norm(seen - row, axis=1))) for row in joined.rows]
-    assert sorted(order) == list(range(30))
-    assert order != list(range(30))
-    assert np.allclose(joined.rows, seen[order])
-    assert np.array_equal(joined.labels, labels[order])
-
-
-def test_an_analyst_takes_joined_uploads_like_any_and_returns_to_each_block(made):
-    analyst = Analyst(whole(made))
-    for block in BLOCKS:
-        analyst.receive(join(made, *pair(made, block), party=block))
-    returns = analyst.run()
-    assert set(returns) == set(BLOCKS)
-    change = returns["second"].change_of_basis
-    assert np.allclose(change.T @ change, np.eye(4))
-    tests = np.random.default_rng(1).normal(size=(200, WIDTH)) + 0.5
-    predicted = returns["second"].model.predict(projected(made, "second", tests) @ change)
-    assert np.mean(predicted == (tests.sum(axis=1) > 3)) > 0.75
-
-
-@pytest.mark.parametrize("aligner", [ODC(), Whitened(), Imakura()], ids=repr)
-def test_blocks_whose_parts_share_spans_are_concordant_in_any_order_of_parts(aligner):
-    made, rng = partitioned(), np.random.default_rng(2)
-    spans = {part: np.zeros((WIDTH, 2)) for part in HELD}
-    for part, held in HELD.items():
-        spans[part][held == 1] = np.linalg.qr(rng.normal(size=(3, 2)))[0]
-    analyst, orders = (
-        Analyst(whole(made), aligner=aligner),
-        dict(zip(BLOCKS, (1, -1, 1), strict=True)),
+def test_an_analyst_sees_a_block_as_one_upload_person_by_person(made):
+    joined = made.analyst().uploads["second"]
+    image = joined.read_image()
+    assert np.allclose(image.T @ image, np.eye(4), atol=1e-12)  # the joined basis is orthonormal
+    assert (joined.rows_shape, joined.image_shape) == ((40, 4), (6, 4))
+    table, labels, _ = made.people["second"]
+    seen = np.hstack(
+        [
+            made.parties["second-ward"].basis.project(table[:, :3]),
+            made.parties["second-lab"].basis.project(table[:, 3:]),
+        ]
     )
-    for block, order in orders.items():
-        turned = pair(made, block, **{part: span @ haar(rng, 2) for part, span in spans.items()})
-        analyst.receive(join(made, *turned[::order], party=block))
-    changes = analyst.align().changes_of_basis
-    tests = rng.normal(size=(10, WIDTH))
-    seen = []
-    for block, order in orders.items():
-        columns = [0, 1, 2, 3] if order == 1 else [2, 3, 0, 1]
-        seen.append(projected(made, block, tests)[:, columns] @ changes[block])
+    rows = joined.row_block(0, 40)
+    order = [int(np.argmin(np.linalg.norm(seen - row, axis=1))) for row in rows]
+    assert sorted(order) == list(range(40))
+    assert order != list(range(40))
+    assert np.allclose(rows, seen[order])
+    assert np.array_equal(joined.label_block(0, 40), labels[order])
+
+
+def test_every_party_of_a_block_gets_its_own_part_of_the_change_of_basis(made):
+    analyst = made.analyst()
+    returns = analyst.run()
+    assert set(returns) == set(made.agreement.parties)
+    assert returns["first-lab"].change_of_basis.shape == (2, 4)
+    for name, each in returns.items():
+        made.parties[name].accept(each)
+        assert set(each.trained_on) == set(made.agreement.parties)
+        assert set(each.target_carries) <= set(made.agreement.parties)
+        assert each.evidence == "cannot tell"
+    tests, labels, _ = people(np.random.default_rng(9), 400)
+    for block in BLOCKS:
+        assert np.mean(made.predict(block, tests) == labels) > 0.8
+    assert np.mean(made.parties["whole"].predict(tests) == labels) > 0.8
+    with pytest.raises(OptionError, match="needs beside="):
+        made.parties["first-ward"].predict(tests[:, :3])
+    with pytest.raises(OptionError, match="takes no beside="):
+        made.parties["whole"].predict(tests, beside=np.zeros((400, 4)))
+
+
+def test_blocks_whose_parts_share_spans_see_a_person_alike():
+    made, rng = Consortium(blocks()), np.random.default_rng(2)
+    spans = [np.linalg.qr(rng.normal(size=(3, 2)))[0] for _ in range(2)]
+    for block in BLOCKS:
+        table, labels, who = made.people[block]
+        for part, span, at in zip(("ward", "lab"), spans, (slice(3), slice(3, 6)), strict=True):
+            turn = np.linalg.qr(rng.normal(size=(2, 2)))[0]
+            basis = SecretBasis(span @ turn, party=f"{block}-{part}")
+            given = labels if part == "ward" else None
+            made.add(f"{block}-{part}", table[:, at], given, people=who, basis=basis)
+    returns = made.analyst(without=["whole"]).run()
+    tests, seen = rng.normal(size=(10, 6)), []
+    for block in BLOCKS:
+        halves = zip(("ward", "lab"), (tests[:, :3], tests[:, 3:]), strict=True)
+        both = [
+            made.parties[f"{block}-{part}"].basis.project(rows)
+            @ returns[f"{block}-{part}"].change_of_basis
+            for part, rows in halves
+        ]
+        seen.append(sum(both))
+    assert np.allclose(seen[0], seen[1])
+    assert np.allclose(seen[0], seen[2])
     assert np.linalg.norm(seen[0]) > 1
+
+
+def test_a_block_that_lacks_a_party_takes_no_part_and_others_stay_as_they_are(made):
+    analyst = made.analyst(without=["third-lab"])
+    returns = analyst.run()
+    assert set(returns) == {*made.agreement.parties} - {"third-ward", "third-lab"}
+    before = analyst.alignment.fits["first"].change_of_basis
+    analyst.receive(made.uploads["third-lab"])  # late
+    assert set(analyst.uploads) == {*BLOCKS, "whole"}
+    analyst.remove("second-lab")
+    assert set(analyst.uploads) == {"first", "third", "whole"}
+    analyst.remove("second-ward")
+    assert np.array_equal(analyst.alignment.fits["first"].change_of_basis, before)
+
+
+UNLINKED = {
+    "a person less": (lambda who: who[1:], "40 of 'first-ward', 39 of 'first-lab'"),
+    "another person": (lambda who: [*who[1:], "somebody"], "not of the same people"),
+}
+
+
+@pytest.mark.parametrize("case", UNLINKED)
+def test_parts_of_other_people_are_refused(case):
+    change, words = UNLINKED[case]
+    made = Consortium(blocks())
+    table, _, who = made.people["first"]
+    kept = change(who)
+    made.add("first-lab", table[: len(kept), 3:], people=kept)
+    with pytest.raises(MessageError, match=rf"{words}.*\[CB306\]$"):
+        made.analyst().align()
+
+
+def test_labels_that_differ_between_a_blocks_parties_are_refused():
+    holdings = [of_block("first", "ward", WARD), of_block("first", "lab", LAB)]
+    agreed = agreement(holdings)
+    rows, labels, who = people(np.random.default_rng(0))
+    analyst = Analyst(agreed)
+    for part, at, told in (("ward", slice(3), labels), ("lab", slice(3, 6), 1 - labels)):
+        party = Party(f"first-{part}", agreement=agreed, secret=SECRET)
+        analyst.receive(party.prepare(rows[:, at], told, people=who))
+    with pytest.raises(MessageError, match="not the same person by person"):
+        analyst.align()
+
+
+def test_rows_without_one_identifier_each_are_refused(made):
+    party = made.parties["first-ward"]
+    table, labels, who = made.people["first"]
+    for given in (None, who[1:], [*who[1:], who[1]]):
+        with pytest.raises(FeatureError, match="identifiers for 40 rows"):
+            party.prepare(table[:, :3], labels, people=given)
+
+
+def test_orders_and_tags_follow_from_secret_round_block_and_people_alone():
+    agreed, who = blocks(), ["b", "a", "c"]
+    ward, lab = agreed.held_by("first-ward"), agreed.held_by("first-lab")
+    order, tag = SECRET.order(ward, who)
+    again, same = SECRET.order(lab, sorted(who))
+    assert [who[at] for at in order] == [sorted(who)[at] for at in again]
+    assert tag == same
+    others = [
+        SECRET.order(agreed.held_by("second-ward"), who).tag,
+        SECRET.order(ward, ["a", "b"]).tag,
+        SECRET.order(blocks(round_id="x").held_by("first-ward"), who).tag,
+        ConsortiumSecret().order(ward, who).tag,
+    ]
+    assert len({tag, *others}) == 5
+
+
+def test_columns_that_are_partly_shared_are_aligned_by_those_that_are():
+    held = {"north": NAMES[:5], "south": NAMES[1:]}
+    agreed = agreement(
+        [Holding(party=name, columns=columns) for name, columns in held.items()],
+        n_components=3,
+    )
+    rng, sides, analyst = np.random.default_rng(0), {}, Analyst(agreed)
+    span = np.linalg.qr(rng.normal(size=(4, 3)))[0]  # of the four columns that all three hold
+    for name, columns in {**held, "whole": NAMES}.items():
+        at = [NAMES.index(column) for column in columns]
+        rows, labels, _ = people(rng, 60)
+        inside = np.zeros((6, 3))
+        inside[1:5] = span @ np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        party = Party(name, agreement=agreed, secret=SECRET)
+        basis = SecretBasis(inside[at], party=name)
+        analyst.receive(party.prepare(rows[:, at], labels, basis=basis))
+        sides[name] = party, at
+    returns, tests, seen = analyst.run(), rng.normal(size=(20, 6)), []
+    for name, (party, at) in sides.items():
+        party.accept(returns[name])
+        seen.append(party.transform(tests[:, at]))
     assert np.allclose(seen[0], seen[1])
     assert np.allclose(seen[0], seen[2])
 
 
-def unseen(ward, lab):
-    """Two columns orthogonal to both images, as of features that nobody has."""
-    return np.linalg.svd(np.hstack([ward.anchor_image, lab.anchor_image]))[0][:, 4:6]
+def test_too_few_shared_columns_leave_directions_undetermined():
+    held = {"north": NAMES[:4], "south": NAMES[3:]}  # lactate alone, for three components
+    agreed = agreement(
+        [Holding(party=name, columns=columns) for name, columns in held.items()],
+        others=(),
+        n_components=3,
+    )
+    analyst, rng = Analyst(agreed), np.random.default_rng(0)
+    for name, columns in held.items():
+        rows, labels, _ = people(rng, 60)
+        party = Party(name, agreement=agreed, secret=SECRET)
+        at = [NAMES.index(column) for column in columns]
+        analyst.receive(party.prepare(rows[:, at], labels))
+    with pytest.raises(UndeterminedFitError, match="undetermined"):
+        analyst.run()
+
+
+WARD_1, LAB_1 = of_block("first", "ward", WARD), of_block("first", "lab", LAB)
+
+
+def changed(holding, **fields):
+    return Holding(**{**dict(holding), **fields})
 
 
 REFUSED = {
-    "one upload only": (lambda _, w, __: [w], ShapeError, "takes two"),
-    "none": (lambda *_: [], ShapeError, "0 upload"),
-    "twice the same party": (lambda _, w, __: [w, w], DuplicatePartyError, "first/ward"),
-    "different anchors": (
-        lambda _, w, lab: [w, replace(lab, anchor_tag=bytes(32))],
-        AnchorTagError,
-        "2 different anchors",
+    "a basis of all columns": ([WARD_1, LAB_1], {"basis": "haar"}, "is of all columns"),
+    "coefficients": ([WARD_1, LAB_1], {"model": "logit"}, "need every column"),
+    "a stranger": ([changed(WARD_1, party="ghost")], {"parties": ("a", "b")}, "of no party"),
+    "twice": ([WARD_1, WARD_1], {}, "there are two"),
+    "an unknown column": ([changed(WARD_1, columns=("iron",)), LAB_1], {}, "names iron"),
+    "a column twice": ([changed(WARD_1, columns=("age", "age")), LAB_1], {}, "a column twice"),
+    "a size without a block": ([changed(WARD_1, block="")], {}, "go with a block"),
+    "a block by a party's name": ([changed(WARD_1, block="first-ward"), LAB_1], {}, "party's name"),
+    "no identifier": ([WARD_1, LAB_1], {"id": ""}, "by the column id"),
+    "rows held back": ([WARD_1, LAB_1], {"holdout": 0.2}, "would take one person's parts apart"),
+    "a block of one": ([WARD_1], {}, "is of one party"),
+    "a shared column": ([WARD_1, changed(LAB_1, columns=WARD)], {}, "two of its parties hold"),
+    "sizes that do not add up": ([WARD_1, changed(LAB_1, n_components=1)], {}, "2, 1 and have to"),
+    "no label": ([changed(x, labels=False) for x in (WARD_1, LAB_1)], {}, "holds the label"),
+    "too many components": (
+        [changed(WARD_1, columns=("age",)), LAB_1],
+        {},
+        "of 'first-ward': n_components=2 is above the 1 features",
     ),
-}
-CHANGED = {
-    "different agreements": (lambda *_: {"agreement_digest": bytes(32)}, "different agreements"),
-    "a row less": (
-        lambda _, lab: {"rows": lab.rows[1:], "labels": lab.labels[1:]},
-        "30 of 'first/ward', 29 of 'first/lab'",
-    ),
-    "an anchor row less": (
-        lambda _, lab: {"anchor_image": lab.anchor_image[1:]},
-        "numbers of anchor rows",
-    ),
-    "one label": (
-        lambda _, lab: {"labels": np.r_[1 - lab.labels[:1], lab.labels[1:]]},
-        "not the same row by row",
-    ),
-    "NaN": (lambda _, lab: {"rows": lab.rows * np.nan}, "upload of party 'first' cannot be used"),
-    "an image of too many columns": (
-        lambda w, lab: {"anchor_image": np.hstack([lab.anchor_image, unseen(w, lab)])},
-        "columns",
+    "nothing in common": (
+        [Holding(party="n", columns=WARD), Holding(party="s", columns=LAB)],
+        {"n_components": 2, "others": ()},
+        "'n' holds no column that anybody else holds",
     ),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_parts_that_are_not_one_block_are_refused(made, case):
-    change, error, words = REFUSED[case]
-    with pytest.raises(error, match=rf"{words}.*\[{error.code}\]$"):
-        join(made, *change(made, *pair(made)))
-
-
-@pytest.mark.parametrize("case", CHANGED)
-def test_a_part_that_does_not_go_with_the_other_is_refused(made, case):
-    change, words = CHANGED[case]
-    ward, lab = pair(made)
-    with pytest.raises(MessageError, match=rf"{words}.*\[CB306\]$"):
-        join(made, ward, replace(lab, **change(ward, lab)))
-
-
-def test_features_of_both_rows_in_another_order_and_labels_of_nobody_are_refused(made):
-    ward, lab = pair(made)
-    rows, labels = made.rows["first/lab"]
-    overlapping = rows + made.rows["first/ward"][0] * [0, 0, 1, 0, 0, 0]
-    with pytest.raises(MessageError, match="overlap"):
-        join(made, ward, made.parties["first/lab"].prepare(overlapping, labels))
-    alone = Party("first/lab", agreement=made.agreement, secret=made.secret)  # with another key
-    with pytest.raises(MessageError, match="share one PartyKey"):
-        join(made, ward, alone.prepare(rows, labels))
-    with pytest.raises(MessageError, match="None labels"):
-        join(made, replace(ward, labels=None), replace(lab, labels=None))
-    with pytest.raises(UnknownPartyError, match="ghost"):
-        join(made, ward, lab, party="ghost")
-
-
-def test_a_basis_that_mixes_all_features_is_refused():
-    made = partitioned(basis="haar")
-    with pytest.raises(AgreementError, match="mixes all features"):
-        join(made, *pair(made))
-
-
-def test_disjoint_features_of_other_rows_are_refused_not_aligned():
-    rng = np.random.default_rng(3)
-    rows = {
-        part: (rng.normal(size=(40, WIDTH)) * held, rng.integers(0, 2, size=40))
-        for part, held in HELD.items()
-    }
-    with pytest.raises(UndeterminedFitError, match="undetermined"):
-        simulate(rows, rng=rng, n_components=2)
+def test_holdings_that_cannot_be_aligned_are_refused_before_anybody_signs(case):
+    holdings, changes, words = REFUSED[case]
+    with pytest.raises(AgreementError, match=rf"{words}.*\[CB303\]"):
+        agreement(holdings, **changes)

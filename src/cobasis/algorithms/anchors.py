@@ -60,13 +60,39 @@ class DenseAnchor(Hidden):
         return self.rows.T @ rows
 
 
-Anchor = HaarIsometry | DenseAnchor
+WholeAnchor = HaarIsometry | DenseAnchor
 """An anchor A of shape (n_rows, n_features), as far as a party needs it."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class HeldColumns(Hidden):
+    """An anchor's columns for the features that a party holds."""
+
+    whole: WholeAnchor
+    places: npt.NDArray[np.intp]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features that are held."""
+        return self.whole.shape[0], len(self.places)
+
+    def apply(self, columns: Matrix) -> Matrix:
+        """Return A F, F being zero in the columns that are not held."""
+        padded = np.zeros((self.whole.shape[1], columns.shape[1]))
+        padded[self.places] = columns
+        return self.whole.apply(padded)
+
+    def apply_transposed(self, rows: Matrix) -> Matrix:
+        """Return A' Z."""
+        return self.whole.apply_transposed(rows)[self.places]
+
+
+Anchor = WholeAnchor | HeldColumns
 
 
 def draw_anchor(
     kind: AnchorKind, *, key: bytes, n_rows: int, n_features: int, public_rows: Matrix | None = None
-) -> Anchor:
+) -> WholeAnchor:
     """Draw the round's anchor from the consortium's key.
 
     Parameters

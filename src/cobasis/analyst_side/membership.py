@@ -18,6 +18,7 @@ from cobasis.errors import BundleError, SignatureError, StepError, UnknownPartyE
 from cobasis.progress import Report, silent
 from cobasis.protocol.enrolment import PublicIdentity, verify
 from cobasis.protocol.refusals import require_known
+from cobasis.protocol.vertical import complete
 from cobasis.strict_json import canonical_json, json_object
 
 FORMAT = "cobasis/removal/1"
@@ -234,7 +235,7 @@ def _files_of(session: AnalystSession, party: str) -> list[str]:
 
 def _staying(session: AnalystSession, party: str, uploads: Iterable[str]) -> list[str]:
     """Return who stays; StepError where they are fewer than the agreement asks for."""
-    stay = [name for name in uploads if name != party]
+    stay = complete([name for name in uploads if name != party], session.agreement)
     least = fewest(session.agreement, session.exchanges[-1])
     if len(stay) < least:
         raise StepError(

@@ -10,6 +10,7 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.refusals import require_known
 from cobasis.protocol.sums_terms import least_difference, may_leave_out, terms_of
+from cobasis.protocol.vertical import complete
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +49,7 @@ def planned(
     away = {*session.agreement.parties} - {*taken, *history.removed, *out}
     plan = Plan(
         exchange=exchange,
-        members=tuple(name for name in sorted(taken) if name not in out),
+        members=tuple(complete([x for x in sorted(taken) if x not in out], session.agreement)),
         missing=tuple(name for name in session.agreement.parties if name in away),
         without=out,
     )

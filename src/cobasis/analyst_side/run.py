@@ -46,6 +46,7 @@ from cobasis.protocol.sums import SumsAnalyst, coefficients_of
 from cobasis.protocol.totals import Integers
 from cobasis.protocol.training import compared as compared_with
 from cobasis.protocol.training import model_without
+from cobasis.protocol.vertical import unit_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,8 +180,11 @@ def conclude(
             alignment=name,
             family=family,
             model_sha256=_train(session, analyst, family, path=path, cluster=cluster),
-            evidence={party: certificate.parties[party].evidence for party in everybody},
-            n_rows=sum(received[party].n_rows for party in everybody),
+            evidence={
+                party: certificate.parties[unit_of(party, session.agreement)].evidence
+                for party in everybody
+            },
+            n_rows=sum(each.rows_shape[0] for each in analyst.uploads.values()),
             target_carries=analyst.target_carries,
         )
         judged = compared if not kept_returns(session, made) else ()
@@ -304,7 +308,8 @@ def _alignment(session: AnalystSession, parties: Collection[str], *, realign: bo
         taken = session.history.taken()
         return name_of([session.digest, *(f"{name} {taken[name].file}" for name in parties)])
     folder = session.work.alignments / outcome.alignment
-    if TARGET in StateFolder(folder) and not set(outcome.uploads) - set(FitFolder(folder)):
+    units = {unit_of(party, session.agreement) for party in outcome.uploads}
+    if TARGET in StateFolder(folder) and not units - set(FitFolder(folder)):
         return outcome.alignment
     raise RetentionError(
         f"the target of round '{session.agreement.round_id}' is not in '{folder}' any more, so no "

@@ -72,7 +72,8 @@ def read_draft(path: Path, *, text: str | None = None) -> dict[str, Any]:
 def read_terms(path: Path, *, text: str | None = None) -> Agreement:
     """Read an agreement, or a draft of one, with made-up parties where it has none."""
     fields = read_draft(path, text=text)
-    made_up = {"parties": [f"party-{at}" for at in range(_SOME)], "minimum_parties": _SOME}
+    made_up: dict[str, Any] = {"parties": [f"party-{at}" for at in range(_SOME)], "holdings": []}
+    made_up |= {"minimum_parties": _SOME}
     if "sums" not in fields:
         made_up |= {"commitment": "0" * 64, "minimum_parties": 1}
     whole = {**made_up, **fields} if fields.get("parties") else {**fields, **made_up}

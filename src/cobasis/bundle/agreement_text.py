@@ -6,7 +6,7 @@ from typing import Any
 import tomlkit
 from pydantic import BaseModel
 
-from cobasis.features.contract import CategoryFeature, NumericFeature
+from cobasis.features.contract import CategoryFeature
 from cobasis.protocol.agreement import Agreement, missing_fields
 from cobasis.protocol.approval import Record
 from cobasis.protocol.dp_terms import DPTerms
@@ -105,6 +105,22 @@ EXAMPLE = """\
 # missing = "level"
 """
 
+HOLDINGS = """\
+# ---- Who holds some columns only: a [[holdings]] table for each such party, or none.
+#
+# A block's parties hold columns of the same people, whom all of them call alike in the id column.
+# n_components of a block's parties add up to the agreement's; labels = false: it has no labels.
+"""
+
+_HOLDING = """\
+# [[holdings]]
+# party = "laboratory"
+# columns = ["lactate"]
+# block = "city"
+# n_components = 1
+# labels = false
+"""
+
 DP: Mapping[str, str] = {
     "epsilon": "Of one person's features in one upload, at most 64.",
     "delta": "At most 1 / (10 most_rows).",
@@ -190,7 +206,10 @@ def new_text(fields: Mapping[str, Any]) -> str:
                 lines += [f"# {comment}", _field(name, fields), ""]
     lines += [FEATURES]
     features = fields.get("features") or ()
-    lines += [_feature(each) for each in features] or [EXAMPLE]
+    lines += [_listed("[[features]]", each) for each in features] or [EXAMPLE]
+    if sums is None:
+        holdings = fields.get("holdings") or ()
+        lines += [HOLDINGS, *([_listed("[[holdings]]", each) for each in holdings] or [_HOLDING])]
     lines += [] if sums is None else _sums(sums)
     if (outcome := fields.get("outcome")) is not None:
         lines += ["# ---- What is known of a row beside its label", ""]
@@ -245,12 +264,12 @@ def _sums(terms: SumsTerms) -> list[str]:
     return [*lines, ""]
 
 
-def _feature(feature: NumericFeature | CategoryFeature) -> str:
-    """Return one table; what is as by default is left out."""
-    lines = ["[[features]]"]
-    for name, field in type(feature).model_fields.items():
-        value = getattr(feature, name)
-        says_kind = name == "kind" and isinstance(feature, CategoryFeature)
+def _listed(title: str, told: BaseModel) -> str:
+    """Return one table of several; what is as by default is left out."""
+    lines = [title]
+    for name, field in type(told).model_fields.items():
+        value = getattr(told, name)
+        says_kind = name == "kind" and isinstance(told, CategoryFeature)
         always = says_kind or name in {"centre", "scale"} or field.is_required()
         if always or value != field.default:
             lines.append(f"{name} = {toml(value)}")

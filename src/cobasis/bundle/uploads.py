@@ -42,6 +42,7 @@ class Payload:
     party: str  # who says it is theirs
     agreement_digest: bytes = field(repr=False)
     anchor_tag: bytes = field(repr=False)
+    linked: bytes = field(repr=False)
     simulated: bool
     stamp: Stamp = field(repr=False)
     image_place: Place = field(repr=False)
@@ -111,7 +112,8 @@ def open_payload(path: Path) -> Payload:
         refuse(what, f"its format is {told.get('format', 'not given')[:50]!r}, not {_FORMAT!r}")
     party, simulated = told.get("party", ""), told.get("simulated", "")
     agreement, tag = told.get("agreement_digest", ""), told.get("anchor_tag", "")
-    named = is_name(party) and simulated in {"true", "false"}
+    named, linked = is_name(party) and simulated in {"true", "false"}, told.get("linked", "")
+    named = named and ("linked" not in told or bool(_DIGEST.fullmatch(linked)))
     if not (named and _DIGEST.fullmatch(agreement) and _DIGEST.fullmatch(tag)):
         refuse(what, "it does not say, or wrongly, of which party, agreement and anchor it is")
     _refuse_tables(header)
@@ -120,6 +122,7 @@ def open_payload(path: Path) -> Payload:
         party=party,
         agreement_digest=bytes.fromhex(agreement),
         anchor_tag=bytes.fromhex(tag),
+        linked=bytes.fromhex(linked),
         simulated=simulated == "true",
         stamp=header.stamp,
         image_place=header.places["anchor_image"],
@@ -263,6 +266,8 @@ class UploadFile:
             "anchor_tag": about.anchor_tag.hex(),
             "simulated": "true" if about.simulated else "false",
         }
+        if about.linked:
+            metadata["linked"] = about.linked.hex()
         if told is not None and told.dtype.names:
             metadata["label_columns"] = ",".join(told.dtype.names)
         if self._scale is not None:

@@ -192,9 +192,20 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
         lines += ["Next:", f"  cobasis send {name} DATA"]
         predicting = "Or, before everybody's scores are in:"
     if taken.model_sha256 and not (session.agreement.tabular and predicting != "Next:"):
-        lines += [predicting, f"  cobasis predict {name} NEW.csv -o OUT.csv"]
+        lines += [predicting, *_predicting(session)]
     told: dict[str, Any] = {"score": scores, "card": page, "table": folder if tables else None}
     return ReturnAnswer.of(taken, return_sha256=taken.bundle, **told), lines
+
+
+def _predicting(session: "PartySession") -> Iterator[str]:
+    """Yield the commands that predict."""
+    from cobasis.protocol.rows_terms import others_of
+
+    predict, others = f"  cobasis predict {session.path.name} NEW.csv", others_of(session.agreement)
+    if others:
+        yield f"{predict} --part -o PART.csv"
+        yield f"and with what {listed(others)} made of the same people in this way:"
+    yield predict + "".join(f" --with {each}.csv" for each in others) + " -o OUT.csv"
 
 
 def _tables(session: "PartySession", taken: "Accepted", *, to: Path) -> Iterator[str]:

@@ -21,6 +21,11 @@ from cobasis.cli.options import (
 )
 from cobasis.errors import OptionError
 
+Part = Annotated[
+    bool, Option("--part", help="Write your part of these people, for your block's others.")
+]
+Beside = Annotated[list[Path] | None, Option("--with", help="Another party's part; once for each.")]
+
 _SHOWN = 20
 """How many cells are named on the terminal."""
 
@@ -38,6 +43,8 @@ def predict(
     explain: Annotated[bool, Option("--explain", help="Add why, column by column.")] = False,
     of: Annotated[str | None, Option(help="The class to explain, by default the last.")] = None,
     public_rows: Public = None,
+    part: Part = False,
+    beside: Beside = None,
 ) -> None:
     """Predict new rows; the id column is kept beside each prediction.
 
@@ -46,6 +53,9 @@ def predict(
 
     With --explain, base and the columns why_... add up to what the column explained names, as the
     log-odds of a class. They say what each column adds beside a reference that all parties share.
+
+    Where parties of a block hold columns of the same people, each writes a file with --part for
+    the others, and predicts with theirs: --with lab.csv. A part is personal data as the rows are.
 
     Example: cobasis predict icu.toml new.csv -o out.csv
     """
@@ -64,6 +74,8 @@ def predict(
             why=explain,
             of=of,
             public=public_rows,
+            part=part,
+            beside=beside or (),
             report=report,
         )
     told = [f"line {each.line}, column '{each.column}': {each.problem}" for each in found.bad]
@@ -72,7 +84,8 @@ def predict(
         told[_SHOWN:] = [f"and {len(told) - _SHOWN:,} more"]
     if told:
         told = ["Rows without a prediction; the file says why in its last column:", *told]
-    owner.say(answer, [f"Wrote {out}: {found.n_rows:,} predictions.", *told])
+    made = "people's parts, personal data for your block's others" if part else "predictions"
+    owner.say(answer, [*wrapped(f"Wrote {out}: {found.n_rows:,} {made}."), *told])
     if told:
         raise Exit(2)
 

@@ -168,6 +168,7 @@ def terms_of(agreement: "Agreement", who: "PublicIdentity") -> Iterator[tuple[st
     from cobasis.protocol.signatures import analyst_of
     from cobasis.protocol.sums_terms import guarantee_of
 
+    agreement = agreement.held_by(who.name)
     lab, closes = analyst_of(agreement), agreement.closes
     record, labels = agreement.record or Record(), _labels(agreement)
     yield "Digest", words_of(agreement.digest())
@@ -175,6 +176,7 @@ def terms_of(agreement: "Agreement", who: "PublicIdentity") -> Iterator[tuple[st
     law = "; ".join(filter(None, (record.legal_basis, record.processor)))
     yield "Basis in law", law or "not stated"
     yield "Columns", _columns(agreement)
+    yield from _held(agreement, lab.name)
     for at, text in enumerate(_leaves(agreement, labels)):
         yield "" if at else "LEAVES", text
     yield "To", f"{lab.name}, {lab.fingerprint}: only it can open"
@@ -240,6 +242,18 @@ def _columns(agreement: "Agreement") -> str:
     beside = {} if agreement.outcome is None else agreement.outcome.columns
     label += "".join(f", {role} '{name}'" for role, name in beside.items())
     return f"{told}: {_cut(agreement.columns)}; {label}; '{agreement.id}' never leaves"
+
+
+def _held(agreement: "Agreement", lab: str) -> Iterator[tuple[str, str]]:
+    """Yield who holds which columns, where not everybody holds all, and whose are joined."""
+    from cobasis.protocol.rows_terms import others_of
+
+    if agreement.holdings:
+        told = (f"{each.party}: {_cut(each.columns)}" for each in agreement.holdings)
+        yield "Who holds", f"{'; '.join(told)}; others all"
+    if others := others_of(agreement):
+        text = f"{lab} puts each person's numbers beside those of {_cut(others)}, and knows by a "
+        yield "JOINED", f"{text}tag that they are of the same people; '{agreement.id}' stays"
 
 
 def _labels(agreement: "Agreement") -> str:

@@ -180,11 +180,11 @@ def accept(session: PartySession, path: Path) -> Accepted:
             sent = _upload_of(session, bundle.manifest.told.get("upload"))
             manifest, digest, span = bundle.manifest, bundle.digest, session.round.consensus()
         _refuse_older(session, digest=digest, created=manifest.created)
-        check_return(returned, agreement, n_components=agreement.n_inputs, party=session.name)
+        check_return(returned, agreement, party=session.name)
         check_lines(manifest.lines, agreement, consensus=span, parties=returned.trained_on)
         off, n_rows = _orthogonality(returned, session), sent.n_rows
         tag = None if agreement.sums else session.round.secret().anchor_tag(agreement)
-        card = check_card(returned, agreement, consensus=span, anchor_tag=tag, n_rows=n_rows)
+        card = check_card(returned, agreement.whole, consensus=span, anchor_tag=tag, n_rows=n_rows)
         ended, finished = _exchange_of(session, returned, card, sent=sent)
         model = encode_chain(returned.model) if isinstance(returned.model, Chain) else None
         accepted = Accepted(

@@ -2,7 +2,7 @@
 
 import hashlib
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from cobasis.errors import (
     StepError,
     TableError,
 )
-from cobasis.features.contract import MISSING, UNKNOWN, CategoryFeature, Feature
+from cobasis.features.contract import MISSING, UNKNOWN, CategoryFeature, Feature, NumericFeature
 from cobasis.features.encoder import words_of
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.models.chain import Chain
@@ -33,13 +33,14 @@ from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.explanations import explain, reference
 from cobasis.protocol.messages import decode_labels
+from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.secrets import SecretBasis, check_public_rows
 from cobasis.statistics.attributions import Attributions
 from cobasis.tables.sources import CSV, PARQUET, Source, source_of
 from cobasis.tables.table import StreamedTable, as_text
 from cobasis.vault.datasets import Dataset
 
-_LINE = "\0line"
+_LINE, _PART = "\0line", "part_"
 
 Which = Literal["local", "common"]
 """The model as it was fitted to the party's rows, where it was, or as all have it."""
@@ -55,9 +56,14 @@ class Usable(Hidden):
     model: Chain
     local: bool  # whether the model is over the party's own columns
     why: Callable[[Matrix], Attributions] | None = None  # explains predictions, where asked
+    part: bool = False  # whether aligned rows are asked for, and no prediction
+    beside: Sequence[Path] = ()  # the others' parts, of a party of a block
 
     def aligned(self, rows: Matrix) -> Matrix:
-        """Return what the model takes: ``Y F_i G_i`` for rows on the agreed scale, or the rows."""
+        """Return what the model takes: ``Y F_i G_i`` for rows on the agreed scale, or the rows.
+
+        Of a block's party it is its part of that; a person's parts add up.
+        """
         if self.local or self.basis is None or self.change_of_basis is None:
             return rows
         return self.basis.project(rows) @ self.change_of_basis
@@ -120,9 +126,15 @@ def predict(
     why: bool = False,
     of: str | None = None,
     public: Path | None = None,
+    part: bool = False,
+    beside: Sequence[Path] = (),
     report: Report = silent,
 ) -> Predicted:
-    """Predict for every row of a table, in its order; a row with a bad cell has no prediction."""
+    """Predict for every row of a table, in its order; a row with a bad cell has no prediction.
+
+    A party of a block writes its `part` of people's aligned rows for the block's others, and
+    predicts with theirs `beside` its own.
+    """
     for own in (table, Path(notes(session).get("table", table))):
         refuse_target(to, table=own)
     if to.suffix.lower() not in (*CSV, *PARQUET):
@@ -130,6 +142,8 @@ def predict(
             f"-o '{to}' has to end in one of {', '.join((*CSV, *PARQUET))}. Choose such a name."
         )
     use, features = usable(session, model=model), session.agreement.features
+    _refuse_halves(session, part=part, beside=beside, why=why)
+    use = replace(use, part=part, beside=beside)
     if why or of is not None:
         common = _reference(session, public)
         asked = partial(explain, use.model, agreement=session.agreement, aligned=use.aligned)
@@ -194,11 +208,14 @@ def _written(
     rows = StreamedTable(good, agreement=agreement, party=session.name, report=report)
     require_id(good, session)
     ids = good.collect(pl.col(name))[name] if name else None
+    others = None if ids is None else _parts(use, ids, agreement)
 
     def answered(first: int, blocks: Iterator[Matrix]) -> pl.DataFrame:
         # blocks share one buffer
-        answers = _answers(np.vstack([each.copy() for each in blocks]), use, agreement)
-        stop = first + answers.height
+        table = np.vstack([each.copy() for each in blocks])
+        stop = first + len(table)
+        more = None if others is None else others[first:stop]
+        answers = _answers(table, use, agreement, beside=more)
         return answers if ids is None else answers.insert_column(0, ids[first:stop])
 
     csv, n_rows = to.suffix.lower() in CSV, 0
@@ -242,9 +259,60 @@ def _with_gaps(
     return found.with_columns(source.collect(pl.col(name))[name]) if name else found
 
 
-def _answers(rows: Matrix, use: Usable, agreement: Agreement) -> pl.DataFrame:
+def _refuse_halves(
+    session: PartySession, *, part: bool, beside: Sequence[Path], why: bool = False
+) -> None:
+    """Raise OptionError where a person's columns would be left out, or counted twice."""
+    others = others_of(session.agreement)
+    if not others and (part or beside):
+        raise OptionError(
+            f"party '{session.name}' holds no part of other parties' people, so there is none to "
+            "write or to take. Leave out --part and --with."
+        )
+    if others and not part and (why or len({*beside}) != len(others)):
+        raise OptionError(
+            f"party '{session.name}' holds some columns of its people, and the model takes all: "
+            f"those of {', '.join(others)} are needed as well. Each of them types 'cobasis "
+            "predict' with --part for the same people; give every such file with --with. Reasons, "
+            "scores and an exported model take all columns at one place, which is nowhere here."
+        )
+
+
+def _parts(use: Usable, ids: pl.Series, agreement: Agreement) -> Matrix | None:
+    """Return the sum of the others' parts of these people, in their order."""
+    if not use.beside:
+        return None
+    names = [f"{_PART}{at + 1}" for at in range(agreement.n_inputs)]
+    numbers = [NumericFeature(name=each) for each in names]
+    found = np.zeros((len(ids), len(names)))
+    for path in use.beside:
+        source = source_of(path, party=path.stem, features=[*numbers, *as_text(agreement.id)])
+        part = source.collect(pl.col([agreement.id, *names]))
+        told = pl.DataFrame({agreement.id: ids.cast(pl.String)}).join(
+            part.cast({agreement.id: pl.String}).unique(agreement.id),
+            on=agreement.id,
+            how="left",
+            maintain_order="left",
+        )
+        table = told.select(names).cast(pl.Float64).to_numpy()
+        if lacking := int(np.isnan(table).any(axis=1).sum()):
+            raise TableError(
+                f"'{path.name}' lacks {lacking:,} of {len(ids):,} people of your table, known by "
+                f"'{agreement.id}', so no whole row of theirs can be made. Ask for the parts of "
+                "the same people, or leave them out of your table."
+            )
+        found += table
+    return found
+
+
+def _answers(
+    rows: Matrix, use: Usable, agreement: Agreement, *, beside: Matrix | None = None
+) -> pl.DataFrame:
     """Return predictions and scores of encoded rows, under names that the identifier has not."""
     model, aligned = use.model, use.aligned(rows)
+    if use.part:
+        return pl.DataFrame({f"{_PART}{at + 1}": each for at, each in enumerate(aligned.T)})
+    aligned = aligned if beside is None else aligned + beside
     found = {"prediction": decode_labels(model.predict(aligned), agreement)}
     if agreement.task == "classification":
         scores = model.scores(aligned, method=model.method)
@@ -274,6 +342,7 @@ def export_onnx(session: PartySession, to: Path, *, precision: Precision = "floa
     sent = notes(session).get("table")
     refuse_target(to, table=None if sent is None else Path(sent))
     found, agreement = usable(session), session.agreement
+    _refuse_halves(session, part=False, beside=())
     data = raw_graph(
         agreement.features,
         found.model,

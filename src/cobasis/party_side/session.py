@@ -163,7 +163,7 @@ def open_session(
     )
     return PartySession(
         name=who.name,
-        agreement=agreed,
+        agreement=agreed.held_by(who.name) if agreed.holdings else agreed,
         path=path,
         identity=identity,
         vault=vault,

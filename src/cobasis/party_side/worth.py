@@ -27,6 +27,7 @@ from cobasis.party_side.session import PartySession, alone, notes
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement, moment_text
 from cobasis.protocol.messages import Labels
+from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.word import POINTS, ROWS, WORD, Word
 from cobasis.statistics.survival import survival_figures
 
@@ -68,10 +69,8 @@ def score(session: PartySession, *, table: Path | None = None, report: Report = 
     def nothing(*reasons: str) -> Scores:
         return Scores(n_rows=0, chosen=chosen, remarks=reasons)
 
-    if agreement.task in MODELLESS:
-        return nothing(f"the round was for a {agreement.task}: there is no model to score")
-    if not agreement.holdout and table is None:
-        return nothing("the agreement holds no rows back; give a table: cobasis score TABLE")
+    if reason := _unscorable(agreement, table):
+        return nothing(reason)
     noted = Path(notes(session).get("table", ""))
     place = table or noted
     if not place.is_file() and table is None:
@@ -88,6 +87,17 @@ def score(session: PartySession, *, table: Path | None = None, report: Report = 
     if not rows.n_sent and noted.is_file():
         own = _unseen(session, noted, use=use, report=report)
     return replace(_scored(session, rows, own=own, use=use), chosen=chosen)
+
+
+def _unscorable(agreement: Agreement, table: Path | None) -> str:
+    """Say why there is nothing to score, or nothing to score on."""
+    if agreement.task in MODELLESS:
+        return f"the round was for a {agreement.task}: there is no model to score"
+    if others_of(agreement):
+        return "the model takes columns that other parties hold of your people"
+    if not agreement.holdout and table is None:
+        return "the agreement holds no rows back; give a table: cobasis score TABLE"
+    return ""
 
 
 def score_quietly(session: PartySession, *, report: Report = silent) -> Scores:

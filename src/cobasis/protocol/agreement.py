@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationError
 
 from cobasis.algorithms import AlignerName, AnchorKind, BasisName, Scale
-from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, MAX_ISOMETRIC_FEATURES, anchor_gain
+from cobasis.algorithms.anchors import anchor_gain
 from cobasis.algorithms.base import Aligner
-from cobasis.algorithms.bases import BASES, check_basis_rule
+from cobasis.algorithms.bases import check_basis_rule
 from cobasis.algorithms.gopp import GOPP
 from cobasis.algorithms.imakura import Imakura
 from cobasis.algorithms.kawakami import Kawakami
@@ -32,6 +32,7 @@ from cobasis.models.families import TABULAR
 from cobasis.protocol.approval import Approver, Record, Text, enrolment_problems
 from cobasis.protocol.dp_terms import DPTerms, noise_problems
 from cobasis.protocol.enrolment import PublicIdentity, Strict, field_findings
+from cobasis.protocol.rows_terms import Holding, holding_problems, rows_problems
 from cobasis.protocol.sums_terms import NEEDED_FOR_ROWS, Release, SumsTerms, sums_problems
 from cobasis.protocol.task_terms import outcome_problems, task_problems
 from cobasis.strict_json import canonical_json
@@ -42,7 +43,7 @@ Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 Precision = Literal["fp64", "fp32", "fp16", "int8"]
-_ABSENT = ("dp", "record", "approvers", "fewest_rows", "sums", "server", "outcome")
+_ABSENT = ("dp", "record", "approvers", "fewest_rows", "sums", "server", "outcome", "holdings")
 """Absent, and not null, where they are empty: part of the digest's definition."""
 
 
@@ -146,6 +147,8 @@ class Agreement(Strict):
         Of what sums are made; None where rows are sent.
     outcome : Outcome or None
         Columns beside the label, as of events, and how a regression table reads them.
+    holdings : tuple of Holding
+        Parties that hold some of the columns only; empty where all hold all.
 
     Raises
     ------
@@ -194,7 +197,9 @@ class Agreement(Strict):
     release: Release = "rows"
     sums: SumsTerms | None = None
     outcome: Outcome | None = None
+    holdings: tuple[Holding, ...] = ()
 
+    _held: "tuple[Agreement, Holding] | None" = PrivateAttr(None)
     _digest: bytes = PrivateAttr()
     _members: frozenset[str] = PrivateAttr()
 
@@ -216,7 +221,8 @@ class Agreement(Strict):
             *_repeats("parties, in whatever case,", map(str.casefold, self.parties)),
             *_repeats("features", self.columns),
             *_repeats("classes", self.classes),
-            *(sums_problems(self, self.sums) if self.release == "sums" else _size_problems(self)),
+            *(sums_problems(self, self.sums) if self.release == "sums" else rows_problems(self)),
+            *(holding_problems(self) if self.holdings else ()),
             *_repeats("models", self.models),
             *task_problems(self),
             *(
@@ -267,7 +273,9 @@ class Agreement(Strict):
     @property
     def n_inputs(self) -> int:
         """The columns of what a model takes: aligned rows, or encoded ones where sums are sent."""
-        return self.n_components if self.sums is None else self.n_features
+        if self.sums is not None:
+            return self.n_features
+        return self.whole.n_components if self.holdings else self.n_components
 
     @property
     def tabular(self) -> bool:
@@ -292,9 +300,34 @@ class Agreement(Strict):
         """Tell whether a party is one of the agreement's, in one look however many there are."""
         return party in self._members
 
+    @property
+    def whole(self) -> "Agreement":
+        """What everybody signed, of which this may be what concerns one party."""
+        return self._held[0] if self._held else self
+
+    @property
+    def holding(self) -> Holding | None:
+        """What is agreed of the party that this concerns, where it holds some columns only."""
+        return self._held[1] if self._held else None
+
+    @property
+    def unlabelled(self) -> bool:
+        """Whether the party that this concerns has no labels of its block's people."""
+        return self.holding is not None and not self.holding.labels
+
+    def held_by(self, party: str) -> "Agreement":
+        """Return what concerns a party: with its own columns alone, and the digest of the whole."""
+        for each in self.holdings:
+            if each.party == party and self._held is None:
+                found = super().model_copy(update=each.narrowed(self))
+                found._held = self, each  # noqa: SLF001 -- it is one of ours
+                return found
+        return self
+
     def anchor_recipe(self) -> bytes:
         """Return what determines the anchor besides the secret; the party list does not."""
-        fields = [self.round_id, self.anchor, str(self.n_anchor_rows), str(self.n_features)]
+        size = self.whole.n_features if self.holdings else self.n_features
+        fields = [self.round_id, self.anchor, str(self.n_anchor_rows), str(size)]
         return "\0".join([*fields, self.public_rows_sha256 or ""]).encode()
 
     def make_aligner(self) -> Aligner:
@@ -326,46 +359,6 @@ def missing_fields(agreement: Agreement | Mapping[str, object]) -> tuple[str, ..
     needed += [] if task in MODELLESS else ["label", "model"]
     needed += ["classes"] if task in {None, "classification"} else []
     return tuple(name for name in needed if not fields.get(name))
-
-
-def _size_problems(agreement: Agreement) -> Iterator[str]:
-    """Yield what is wrong with the sizes, the anchor, and the numbers on the wire."""
-    n_features, n_anchor_rows = agreement.n_features, agreement.n_anchor_rows
-    if agreement.sums is not None or not all(getattr(agreement, each) for each in NEEDED_FOR_ROWS):
-        yield f"release='rows' needs {', '.join(NEEDED_FOR_ROWS)}, and has no [sums] table"
-    if agreement.n_components > n_features:
-        yield f"n_components={agreement.n_components} is above the {n_features} features"
-    whole = [x.name for x in agreement.features if x.kind == "category" and x.base is None]
-    rule = BASES[agreement.basis]
-    rank = n_features - max(0, len(whole) - (not rule.centred))
-    if rank < agreement.n_components <= n_features and not rule.under_dp:
-        yield (
-            f"n_components={agreement.n_components} is above the {rank} columns that no rows make "
-            f"dependent, since those of each of {', '.join(whole)} add up to one: name a base for "
-            f"{'each' if rule.centred else 'all but one'} of them, or n_components={rank} at most"
-        )
-    if n_anchor_rows < agreement.n_components:
-        yield (
-            f"n_anchor_rows={n_anchor_rows} is below n_components, so images would be "
-            "rank-deficient"
-        )
-    if agreement.anchor == "isometric" and n_anchor_rows < n_features:
-        yield (
-            f"an isometric anchor needs n_anchor_rows >= {n_features}, the number of features, "
-            f"not {n_anchor_rows}"
-        )
-    if agreement.anchor == "isometric" and n_features > MAX_ISOMETRIC_FEATURES:
-        yield f"{n_features} features are above {MAX_ISOMETRIC_FEATURES}: use anchor='gaussian'"
-    needs_public = agreement.anchor in FROM_PUBLIC_ROWS or agreement.basis == "public"
-    if needs_public != (agreement.public_rows_sha256 is not None):
-        yield (
-            "public_rows_sha256 goes with a public basis or a public or smote anchor, only with one"
-        )
-    if (agreement.precision == "int8") != (agreement.int8_range is not None):
-        yield "int8_range goes with precision='int8', and only with it"
-    if agreement.minimum_parties > len(agreement.parties):
-        n_parties = len(agreement.parties)
-        yield f"minimum_parties={agreement.minimum_parties} is above the {n_parties} parties"
 
 
 def _column_problems(agreement: Agreement) -> Iterator[str]:

@@ -26,6 +26,7 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.aligned import AlignedRows
 from cobasis.protocol.messages import ConsensusSpan, ReadableUpload, Return, SpanProposal
 from cobasis.protocol.training import fit_agreed
+from cobasis.protocol.vertical import linked_parts, members_of, unit_of, units_of
 
 
 class Analyst:
@@ -85,9 +86,15 @@ class Analyst:
 
     @property
     def uploads(self) -> Mapping[str, ReadableUpload]:
-        """The uploads that take part, by party name."""
+        """The uploads that take part: by party name, a block's as one by the block's."""
         there = {name: None for name in self._given if name not in self._removed}
-        return View(there, read=self._given.__getitem__)
+        parts = View(there, read=self._given.__getitem__)
+        return units_of(parts, self.agreement) if self.agreement.holdings else parts
+
+    @property
+    def _parties(self) -> list[str]:
+        """Whose uploads were not removed, those of a block that is not whole among them."""
+        return [name for name in self._given if name not in self._removed]
 
     @property
     def alignment(self) -> Alignment:
@@ -107,7 +114,9 @@ class Analyst:
     def target_carries(self) -> tuple[str, ...]:
         """Whose trace target or consensus basis carry, those that left included."""
         proposed = () if self.span is None else self.span.contributors
-        return tuple(dict.fromkeys((*self.alignment.target.shaped_by, *proposed)))
+        shaped: Iterable[str] = self.alignment.target.shaped_by
+        shaped = members_of(shaped, self.agreement) if self.agreement.holdings else shaped
+        return tuple(dict.fromkeys((*shaped, *proposed)))
 
     def consensus(self, proposals: Iterable[SpanProposal]) -> ConsensusSpan:
         """Make the common span that every party will take its basis from.
@@ -163,8 +172,9 @@ class Analyst:
             refusals.refuse_different_anchors({**self.uploads, upload.party: checked})
         self._received[upload.party], self._model = checked, None
         self._removed.pop(upload.party, None)
-        if upload.party in self._fits:  # of an upload that was removed
-            self._fits = {name: fit for name, fit in self._fits.items() if name != upload.party}
+        unit = unit_of(upload.party, self.agreement) if self.agreement.holdings else upload.party
+        if unit in self._fits:  # of an upload that was removed
+            self._fits = {name: fit for name, fit in self._fits.items() if name != unit}
         if self._alignment is not None:
             try:
                 self.align()
@@ -181,11 +191,12 @@ class Analyst:
             Of an upload that takes part, else UnknownPartyError; it may be the reference. The
             target keeps its trace, as `Return.target_carries` says, until `realign`.
         """
-        refusals.require_known(party, self.uploads)
+        refusals.require_known(party, self._parties)
         self._removed[party] = None
         self._certificate = self._model = None
-        if self._alignment is not None:
-            self._alignment = self._alignment.remove(party) if self.uploads else None
+        unit = unit_of(party, self.agreement)
+        if self._alignment is not None and unit in self._alignment.fits:
+            self._alignment = self._alignment.remove(unit) if self.uploads else None
 
     def align(self) -> Alignment:
         """Make the target, unless the state has one, and fit each upload that has no fit yet.
@@ -203,9 +214,10 @@ class Analyst:
         uploads = self.uploads
         if not uploads:
             raise StepError("no upload is in, so there is nothing to align. Call receive() first.")
-        for upload in uploads.values():
+        parts = linked_parts(uploads) if self.agreement.holdings else uploads
+        for upload in parts.values():
             refusals.check_header(upload, self.agreement)
-        refusals.refuse_different_anchors(uploads)
+        refusals.refuse_different_anchors(parts)
         target = keep_target(
             self._aligner,
             partial(self._images, "making the target"),
@@ -235,10 +247,11 @@ class Analyst:
                 uploads,
                 read=lambda name: row_moments(refusals.row_blocks(uploads[name]), party=name),
             ),
-            order=agreed.parties,
+            order=[*uploads] if agreed.holdings else agreed.parties,
             anchor=agreed.anchor,
             basis=agreed.basis,
-            n_features=agreed.n_features,
+            # a turn within the columns that a party holds is no turn of all
+            n_features=0 if agreed.holdings else agreed.n_features,
         )
         return self._certificate
 
@@ -310,15 +323,18 @@ class Analyst:
         if self._model is None and self.agreement.task != "representation":
             raise StepError("no model is trained yet. Call train() first.")
         uploads, alignment = self.uploads, self.alignment
-        trained_on, carried = tuple(uploads), self.target_carries
+        places = {name: (name, slice(None)) for name in uploads}
+        if self.agreement.holdings:
+            places = members_of(uploads, self.agreement)
+        trained_on, carried = tuple(places), self.target_carries
         simulated = any(each.simulated for each in uploads.values())
-        for party in uploads:
+        for party, (unit, rows) in places.items():
             yield Return(
                 party=party,
                 agreement_digest=self.agreement.digest(),
-                change_of_basis=alignment.fits[party].change_of_basis,
+                change_of_basis=alignment.fits[unit].change_of_basis[rows],
                 model=self._model,
-                evidence=self.certificate.parties[party].evidence,
+                evidence=self.certificate.parties[unit].evidence,
                 trained_on=trained_on,
                 target_carries=carried,
                 simulated=simulated,
@@ -351,8 +367,8 @@ class Analyst:
         """
         excluded, before = tuple(dict.fromkeys(exclude)), self._removed
         for name in excluded:
-            refusals.require_known(name, self.uploads)
-        if excluded and len(excluded) == len(self.uploads):
+            refusals.require_known(name, self._parties)
+        if excluded and len(excluded) == len(self._parties):
             raise StepError(
                 f"all {len(excluded)} parties are excluded, so there is nothing to align. Exclude "
                 "only some."

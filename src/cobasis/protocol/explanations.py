@@ -16,7 +16,6 @@ from cobasis.errors import OptionError, StepError
 from cobasis.features.contract import CategoryFeature, width_of
 from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.rng import HaarIsometry
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import LOGARITHMIC
 from cobasis.models.chain import ABSENT, Affine, Chain
@@ -40,7 +39,9 @@ def reference(agreement: Agreement, anchor: Anchor | None, *, public: Matrix | N
     if anchor is None:
         anchor = draw_anchor("gaussian", key=agreement.digest(), n_rows=half, n_features=size)
     rows = anchor.apply_transposed(np.eye(anchor.shape[0], min(half, anchor.shape[0]))).T
-    if isinstance(anchor, HaarIsometry):  # whose columns, and not cells, are of length 1
+    if (
+        not agreement.sums and agreement.anchor == "isometric"
+    ):  # whose columns, and not cells, are of length 1
         rows = rows * np.sqrt(anchor.shape[0])
     # Mirrored, so that their mean is the agreed centre: what a linear model makes of a number,
     # which is of the mean, then shows nothing of the anchor.

@@ -79,6 +79,8 @@ class ReadableUpload(Protocol):
     @property
     def anchor_tag(self) -> bytes: ...  # noqa: D102 -- above
     @property
+    def linked(self) -> bytes: ...  # noqa: D102 -- above
+    @property
     def simulated(self) -> bool: ...  # noqa: D102 -- above
     @property
     def rows_shape(self) -> tuple[int, ...]: ...  # noqa: D102 -- above
@@ -118,6 +120,8 @@ class Upload(Message):
         ``A F_i``.
     simulated : bool
         Drawn from a seed.
+    linked : bytes
+        Tag of the people, in whose common order the rows are, where the party is one of a block.
 
     Notes
     -----
@@ -131,6 +135,7 @@ class Upload(Message):
     labels: Labels | None = field(repr=False)
     anchor_image: Matrix = field(repr=False)
     simulated: bool
+    linked: bytes = b""
 
     @property
     def rows_shape(self) -> tuple[int, ...]:
@@ -236,6 +241,8 @@ def encode_labels(
     `alone` is for the label's own column, where others are agreed on beside it.
     """
     if not (agreement.classes or agreement.outcome or agreement.task in OF_NUMBERS):
+        return None
+    if agreement.holdings and agreement.unlabelled:
         return None
     if agreement.outcome is not None and not alone:
         return _records(labels, agreement, agreement.outcome, n_rows=n_rows, party=party)

@@ -1,5 +1,6 @@
 """A party: proposes directions, makes its one upload, takes what comes back, and predicts."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy.typing as npt
 from cobasis.algorithms.bases import BASES, require_components
 from cobasis.errors import OptionError, StepError, UnknownPartyError
 from cobasis.features.encoder import encode
-from cobasis.linalg.arrays import Blocks, Matrix, WholeTable
+from cobasis.linalg.arrays import Blocks, Matrix, WholeTable, as_matrix
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import Chain
 from cobasis.models.trainer import TrainedModel
@@ -33,6 +34,7 @@ from cobasis.protocol.projection import (
     noise_for,
 )
 from cobasis.protocol.refusals import check_consensus, check_return, refuse_few
+from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.secrets import (
     Chooser,
     ConsortiumSecret,
@@ -118,13 +120,14 @@ class Party(Explaining):
         public = None
         if public_rows is not None or agreement.public_rows_sha256 is not None:
             public = check_public_rows(public_rows, agreement, party=name)
-        self.name, self.agreement = name, agreement
+        self.name = name
+        self.agreement = agreement.held_by(name) if agreement.holdings else agreement
         self._tag = secret.anchor_tag(agreement)
-        self._anchor = secret.anchor(agreement, public_rows=public)
+        self._anchor = secret.anchor(self.agreement, public_rows=public)
         self._simulated = secret.simulated or own_key.simulated
         self._chooser = Chooser(
             party=name,
-            agreement=agreement,
+            agreement=self.agreement,
             secret=secret,
             key=own_key,
             public_rows=public,
@@ -213,6 +216,7 @@ class Party(Explaining):
         rows: npt.ArrayLike,
         labels: npt.ArrayLike | None = None,
         *,
+        people: Sequence[str] | None = None,
         consensus: ConsensusSpan | None = None,
         basis: SecretBasis | None = None,
     ) -> Upload:
@@ -223,7 +227,9 @@ class Party(Explaining):
         rows : array-like or data frame of shape (n_rows, n_features)
             The party's rows, columns as agreed.
         labels : array-like of shape (n_rows,), optional
-            One per row; none for representation.
+            One per row; none for representation, or where another party of the block has them.
+        people : sequence of str, optional
+            Of a party of a block: whose each row is, as all of the block call them.
         consensus : ConsensusSpan, optional
             What came back, where parties propose directions first.
         basis : SecretBasis, optional
@@ -250,7 +256,8 @@ class Party(Explaining):
         table = encode(rows, self.agreement.features, party=self.name)
         targets = encode_labels(labels, self.agreement, n_rows=len(table), party=self.name)
         made = InMemory()
-        self.write(RowsInMemory(table, targets), to=made, consensus=consensus, basis=basis)
+        given = RowsInMemory(table, targets, people=people)
+        self.write(given, to=made, consensus=consensus, basis=basis)
         return made.upload
 
     def write(
@@ -287,6 +294,10 @@ class Party(Explaining):
         labels = rows.labels()  # refused before a long pass
         if labels is None:
             encode_labels(None, agreement, n_rows=n_rows, party=self.name)
+        # the round is in the label: one order in two rounds would link their rows
+        order, linked = key.stream(f"order/{agreement.round_id}").permutation(n_rows), b""
+        if agreement.holdings and others_of(agreement):
+            order, linked = self._chooser.linked(n_rows, rows.people())
         with one_blas_thread():
             chosen = self._chooser.basis(
                 rows, anchor=self._anchor, consensus=consensus, kept=basis, memory=memory
@@ -301,13 +312,13 @@ class Party(Explaining):
             labels=None if labels is None else cast("Labels", np.broadcast_to(labels[:1], n_rows)),
             anchor_image=chosen.image(self._anchor),
             simulated=self._simulated or (consensus is not None and consensus.simulated),
+            linked=linked,
         )
         return Projection(
             rows=rows,
             about=about,
             basis=chosen,
-            # the round is in the label: one order in two rounds would link their rows
-            order=key.stream(f"order/{agreement.round_id}").permutation(n_rows),
+            order=order,
             noising=noising,
         )
 
@@ -329,8 +340,8 @@ class Party(Explaining):
         **Who sees what.** ``F_i G_i`` is a secret of the whole consortium from here on: it
         projects every party's rows back. **Cost.** None.
         """
-        size = self.basis.shape[1]
-        check_return(returned, self.agreement, n_components=size, party=self.name)
+        self.basis  # noqa: B018 -- refused before there is one
+        check_return(returned, self.agreement, party=self.name)
         self._return = returned
 
     def transform(self, rows: npt.ArrayLike) -> Matrix:
@@ -349,20 +360,36 @@ class Party(Explaining):
         table = encode(rows, self.agreement.features, party=self.name)
         return self.basis.project(table) @ cast("Matrix", self.returned.change_of_basis)
 
-    def predict(self, rows: npt.ArrayLike) -> npt.NDArray[np.generic]:
+    def predict(
+        self, rows: npt.ArrayLike, *, beside: npt.ArrayLike | None = None
+    ) -> npt.NDArray[np.generic]:
         """Predict labels with the common model and the party's own basis, eq. (9).
 
         Parameters
         ----------
         rows : array-like or data frame of shape (n_rows, n_features)
             Columns as agreed.
+        beside : array-like of shape (n_rows, n_components), optional
+            Of a party of a block: the sum of what the others' `transform` gives of these people.
 
         Returns
         -------
         ndarray of shape (n_rows,)
             Classes of the agreement, or numbers; LocalError where the round trained no model.
         """
-        return decode_labels(self.model.predict(self.transform(rows)), self.agreement)
+        others, aligned = (
+            self.agreement.holdings and others_of(self.agreement),
+            self.transform(rows),
+        )
+        if (beside is None) == bool(others):
+            raise OptionError(
+                f"party '{self.name}' {'needs' if others else 'takes no'} beside=, aligned rows of "
+                "its block's other parties: with their columns left out, a prediction is of "
+                "another person. Ask them for transform(rows) of these people."
+            )
+        if beside is not None:
+            aligned = aligned + as_matrix(beside, name="beside", columns=aligned.shape[1])
+        return decode_labels(self.model.predict(aligned), self.agreement)
 
     def _aligned(self, table: Matrix) -> Matrix:
         return self.basis.project(table) @ cast("Matrix", self.returned.change_of_basis)

@@ -15,7 +15,7 @@ draws noise of its own.
 import hashlib
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -50,13 +50,27 @@ class LabelledRows(Blocks):
     def labels(self) -> Labels | None:
         """Return labels as they travel, in the order of the latest pass over the rows."""
 
+    def people(self) -> Sequence[str] | None:
+        """Return whose rows they are, where a block of parties knows them by that."""
+        return None
+
 
 class RowsInMemory(WholeTable, LabelledRows):
     """Encoded rows that are one table, with their encoded labels."""
 
-    def __init__(self, table: Matrix, labels: Labels | None = None) -> None:
+    def __init__(
+        self,
+        table: Matrix,
+        labels: Labels | None = None,
+        *,
+        people: Sequence[str] | None = None,
+    ) -> None:
         super().__init__(table)
-        self._labels = labels
+        self._labels, self._people = labels, people
+
+    def people(self) -> Sequence[str] | None:
+        """Return whose they are."""
+        return self._people
 
     def labels(self) -> Labels | None:
         """Return them."""

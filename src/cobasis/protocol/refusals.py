@@ -38,6 +38,7 @@ from cobasis.protocol.messages import (
     SpanProposal,
     Upload,
 )
+from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.sums_terms import layout_of
 
 _AGREED_AS = {"linear": {"ridge"}, "boosted_trees": {"boosted_trees", "xgboost"}}
@@ -98,13 +99,21 @@ def check_header(upload: ReadableUpload, agreement: Agreement) -> None:
     what = f"the upload of party '{upload.party}'"
     check_origin(upload, agreement, what=what)
     rows, image = upload.rows_shape, upload.image_shape
-    width, height = agreement.n_components, agreement.n_anchor_rows
-    expected = None if agreement.task == "representation" else rows[0]
+    own = agreement.held_by(upload.party) if agreement.holdings else agreement
+    width, height = own.n_components, agreement.n_anchor_rows
+    labelled = agreement.task != "representation" and not (agreement.holdings and own.unlabelled)
+    expected = rows[0] if labelled else None
     if rows[1] != width or image != (height, width) or upload.n_labels != expected:
         raise MessageError(
             f"{what} holds rows of shape {rows}, {upload.n_labels} labels and an anchor image of "
             f"shape {image}; {width} columns, {expected} labels and {(height, width)} are needed. "
             "Ask the party to prepare it again."
+        )
+    joins = bool(agreement.holdings and others_of(own))
+    if joins != bool(upload.linked):
+        raise MessageError(
+            f"{what} {'lacks' if joins else 'has'} the tag of a block's people, and the agreement "
+            "says otherwise. Ask the party to prepare it again, with this agreement."
         )
     if rows[0] < agreement.fewest_rows:
         raise MessageError(
@@ -194,10 +203,11 @@ def check_consensus(
         as_matrix(consensus.rows, name="its table")
 
 
-def check_return(returned: Return, agreement: Agreement, *, n_components: int, party: str) -> None:
+def check_return(returned: Return, agreement: Agreement, *, party: str) -> None:
     """Refuse a return of another agreement, for another party or of another shape."""
     what = f"the return to party '{party}'"
     check_origin(returned, agreement, what=what)
+    n_components = agreement.n_features if agreement.sums else agreement.n_components
     change, shape = returned.change_of_basis, (n_components, n_components)
     with as_message_error(what):  # of sums there is none
         shape = shape if change is None else as_matrix(change, name="its change of basis").shape
@@ -209,11 +219,10 @@ def check_return(returned: Return, agreement: Agreement, *, n_components: int, p
     model, task, width = returned.model, agreement.task, shape[1]
     if isinstance(model, Chain):
         # a representation has no classes, and no chain has a width of 0: it is refused
-        told = not agreement.classes, width, len(agreement.classes) or 1
+        told = not agreement.classes, width, len(agreement.classes) or 1, model.family
         both = [model, returned.others or model]
-        ends = {(each.head == "prediction", each.widths[0], each.widths[-1]) for each in both}
-        fits = ends == {told} and both[0].family == both[1].family
-        fits = fits and (change is None) == (agreement.sums is not None)
+        ends = {(x.head == "prediction", x.widths[0], x.widths[-1], x.family) for x in both}
+        fits = ends == {told} and (change is None) == (agreement.sums is not None)
     else:
         fits = (model is None) == (task in MODELLESS)
         fits = fits and (len(model.axes) == width if model else _total_fits(returned, agreement))

@@ -6,20 +6,29 @@ checks it. Here is also how a party chooses its secret basis, and what public ro
 
 import hashlib
 import hmac
+import json
 import secrets
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, Anchor, draw_anchor
+from cobasis.algorithms.anchors import (
+    FROM_PUBLIC_ROWS,
+    Anchor,
+    HeldColumns,
+    WholeAnchor,
+    draw_anchor,
+)
 from cobasis.algorithms.bases import BASES, filled, local_directions, require_components
 from cobasis.algorithms.consensus import weighted_directions
 from cobasis.errors import (
     AgreementError,
     CommitmentError,
+    FeatureError,
     MessageError,
     OrthonormalityError,
     ShapeError,
@@ -39,6 +48,7 @@ from cobasis.linalg.directions import leading_directions
 from cobasis.linalg.rng import KEY_BYTES, KeyStream, haar_columns, require_key
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan
+from cobasis.protocol.rows_terms import others_of, places_of
 
 
 class _Key(Hidden):
@@ -59,6 +69,13 @@ class _Key(Hidden):
     def stream(self, label: str) -> KeyStream:
         """Return the key stream for one use."""
         return KeyStream(self._key, label)
+
+
+class Linked(NamedTuple):
+    """In which order rows of a block's people are uploaded, and the tag of these people."""
+
+    order: npt.NDArray[np.intp]
+    tag: bytes
 
 
 class ConsortiumSecret(_Key):
@@ -91,7 +108,7 @@ class ConsortiumSecret(_Key):
 
     def __init__(self, key: bytes | None = None, *, simulated: bool = False) -> None:
         super().__init__(key, simulated=simulated)
-        self._anchors: WeakValueDictionary[bytes, Anchor] = WeakValueDictionary()
+        self._anchors: WeakValueDictionary[bytes, WholeAnchor] = WeakValueDictionary()
 
     def commitment(self, round_id: str) -> str:
         """Return what the agreement holds of the secret: 64 hexadecimal digits."""
@@ -102,7 +119,7 @@ class ConsortiumSecret(_Key):
         return self._mac(b"anchor", agreement.anchor_recipe())
 
     def anchor(self, agreement: Agreement, *, public_rows: Matrix | None = None) -> Anchor:
-        """Draw the round's anchor; parties of one process that hold one secret share one."""
+        """Draw the round's anchor, of the columns that a party holds; one process draws it once."""
         recipe = agreement.anchor_recipe()
         found = self._anchors.get(recipe)  # weakly: an anchor of 8,192 features is 512 MB
         if found is None:
@@ -110,10 +127,24 @@ class ConsortiumSecret(_Key):
                 agreement.anchor,
                 key=self._mac(b"draw", recipe),
                 n_rows=agreement.n_anchor_rows,
-                n_features=agreement.n_features,
+                n_features=(agreement.whole if agreement.holdings else agreement).n_features,
                 public_rows=public_rows if agreement.anchor in FROM_PUBLIC_ROWS else None,
             )
+        if agreement.holdings and agreement.holding:
+            return HeldColumns(whole=found, places=places_of(agreement))
         return found
+
+    def order(self, agreement: Agreement, people: Sequence[str]) -> Linked:
+        """Return an order of people that all parties of a block have, and what shows that they do.
+
+        Whoever holds the secret can tell by the tag whether two lists are of the same people; to
+        others it is a random number.
+        """
+        block = agreement.holding and agreement.holding.block
+        words = [json.dumps([agreement.round_id, block, each]).encode() for each in people]
+        marks = [self._mac(b"link", each) for each in words]
+        order = np.array(sorted(range(len(marks)), key=marks.__getitem__), dtype=np.intp)
+        return Linked(order, self._mac(b"linked", b"".join(sorted(marks))))
 
     def check_opens(self, agreement: Agreement, *, party: str) -> None:
         """Raise CommitmentError unless this is the secret that the agreement commits to."""
@@ -262,6 +293,18 @@ class Chooser:
             require_components(span, n_components=size, n_rows=rows.shape[0], party=self.party)
         return SecretBasis(self.turned(span), party=self.party)
 
+    def linked(self, n_rows: int, people: Sequence[str] | None) -> Linked:
+        """Return the order of rows of people whom a block of parties has, and their tag."""
+        if people is None or not len(people) == len({*people}) == n_rows:
+            others = ", ".join(others_of(self.agreement))
+            raise FeatureError(
+                f"party '{self.party}' holds columns of people whom {others} hold columns of as "
+                f"well, and {0 if people is None else len({*people})} identifiers for "
+                f"{n_rows} rows; each row needs one of its own, written as there. Give people=, or "
+                "correct the id column."
+            )
+        return self.secret.order(self.agreement, people)
+
     def turned(self, span: Matrix, *, use: str = "rotation") -> Matrix:
         """Return the span's basis turned by a rotation of the party's own, E_i."""
         # a Haar E_i makes columns of no meaning, and of parties with one span unlike bases
@@ -323,8 +366,9 @@ def check_public_rows(
 ) -> Matrix | None:
     """Return public rows on the agreed scale, if they are the agreement's."""
     expected = agreement.public_rows_sha256
-    encoded = None if rows is None else encode(rows, agreement.features, party=party)
-    words = any(isinstance(each, CategoryFeature) for each in agreement.features)
+    features = agreement.whole.features
+    encoded = None if rows is None else encode(rows, features, party=party)
+    words = any(isinstance(each, CategoryFeature) for each in features)
     table = encoded if words else rows
     given = None if table is None else public_rows_digest(table)
     if given != expected:

@@ -48,6 +48,8 @@ def model_without(analyst: "Analyst", returned: Return) -> Chain | None:
     are more than one block.
     """
     agreed, like = analyst.agreement, returned.model
+    if returned.party not in analyst.uploads:  # one of a block, whose rows are not its alone
+        return None
     rest = {name: each for name, each in analyst.uploads.items() if name != returned.party}
     family = FAMILIES.get(like.family) if isinstance(like, Chain) else None
     if family is None or agreed.dp is not None or not 1 < len(rest) < MOST_PARTIES:

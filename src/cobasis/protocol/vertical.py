@@ -1,159 +1,151 @@
-"""Vertical partition: parties that hold different features of the same rows, joined into one.
+"""Vertical partition: parties that hold different columns of the same people, as one.
 
-Analyst's side. The parties of one block of rows sign an agreement over all features, and
-upload under it with zeros (after centre and scale) where they hold none. Their bases then
-stand on different rows of one anchor: side by side they are one basis.
+Analyst's side. The bases of a block's parties stand on different columns of one anchor: side by
+side they are one basis, and their uploads are one upload, which is aligned as a party's is.
 """
 
 from collections.abc import Iterable, Mapping
-from itertools import combinations
+from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
-from cobasis.algorithms.bases import BASES
-from cobasis.errors import AgreementError, MessageError, ShapeError
+from cobasis.algorithms.images import View
+from cobasis.errors import MessageError
 from cobasis.linalg.arrays import Matrix
-from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.messages import Labels, Upload
-
-DISJOINT = 1e-8
-"""How far, relative, images of disjoint features may be from orthogonal, isometric anchor."""
+from cobasis.protocol.messages import Labels, ReadableUpload
+from cobasis.protocol.rows_terms import blocks_of
 
 
-def join_vertical(uploads: Iterable[Upload], *, party: str, agreement: Agreement) -> Upload:
-    """Join uploads of different features of the same rows, column by column, into one.
+@dataclass(frozen=True, kw_only=True)
+class JoinedUpload:
+    """Uploads of one block's parties, column by column; read as one."""
 
-    Parameters
-    ----------
-    uploads : iterable of Upload
-        From two or more parties that signed one agreement. Each row is the same person's in
-        all of them: parties that share rows and a `PartyKey` upload in one order.
-    party : str
-        What the block of rows is called in `agreement`.
-    agreement : Agreement
-        The parts' own but for ``parties``, which names blocks of rows, and ``n_components``,
-        which is the sum over the parts.
+    party: str  # the block
+    parts: tuple[ReadableUpload, ...]
 
-    Returns
-    -------
-    Upload
-        ``[X_1 F_1, X_2 F_2]``, ``A [F_1, F_2]`` and the labels, once. To `Analyst` or
-        `align` it is one party's.
+    @property
+    def agreement_digest(self) -> bytes:
+        """Which agreement it belongs to."""
+        return self.parts[0].agreement_digest
 
-    Raises
-    ------
-    CobasisError
-        The parts are fewer than two, one party's twice, of different agreements, anchors, rows or
-        labels; they share features (found under an isometric anchor), or the basis mixes them; or
-        what is joined is not what `agreement` says.
+    @property
+    def anchor_tag(self) -> bytes:
+        """Which anchor."""
+        return self.parts[0].anchor_tag
 
-    Notes
-    -----
-    Parts that hold disjoint features of *other* rows cannot be aligned with each other: under
-    an isometric anchor ``A_1' A_2 = 0``, and every aligner that rotates refuses. Labels are all
-    that shows whether rows are linked: parts without labels are taken at their word.
+    @property
+    def linked(self) -> bytes:
+        """Tag of the people."""
+        return self.parts[0].linked
 
-    **Who sees what.** The analyst learns which uploads are of the same persons, and so more
-    about each of them than from any one part. A prediction takes ``X_1 F_1`` and ``X_2 F_2``
-    of one person together, and the whole change of basis that returns.
+    @property
+    def simulated(self) -> bool:
+        """Whether one of them was drawn from a seed."""
+        return any(each.simulated for each in self.parts)
 
-    **Cost.** One copy of the tables, and a product of the images for each pair of parts.
+    @property
+    def rows_shape(self) -> tuple[int, ...]:
+        """How many people there are, and the columns of all parts."""
+        return self.parts[0].rows_shape[0], sum(each.rows_shape[1] for each in self.parts)
 
-    References
-    ----------
-    Imakura, Ye and Sakurai (2020); ODC paper, section 2.1 and Table 8.
+    @property
+    def image_shape(self) -> tuple[int, ...]:
+        """Rows and columns of the anchor image."""
+        return self.parts[0].image_shape[0], self.rows_shape[1]
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
-    >>> secret, key = ConsortiumSecret(), PartyKey()
-    >>> parts = Agreement(
-    ...     round_id="icu-2026", parties=("ward", "lab"), task="regression", n_components=2,
-    ...     features=numeric_features(["age", "pulse", "lactate", "sodium"]), n_anchor_rows=4,
-    ...     model="ridge", commitment=secret.commitment("icu-2026"))
-    >>> rows = np.random.default_rng(0).normal(size=(20, 4))
-    >>> uploads = [
-    ...     Party(name, agreement=parts, secret=secret, key=key).prepare(rows * held, rows.sum(1))
-    ...     for name, held in {"ward": [1, 1, 0, 0], "lab": [0, 0, 1, 1]}.items()]
-    >>> whole = parts.model_copy(update={"parties": ("first",), "n_components": 4})
-    >>> join_vertical(uploads, party="first", agreement=whole).rows.shape
-    (20, 4)
-    """
-    parts: dict[str, Upload] = {}
-    for upload in uploads:
-        refusals.refuse_second(upload.party, parts)
-        parts[upload.party] = upload
-    _refuse_unjoinable(parts, party=party, agreement=agreement)
-    _refuse_heights({name: len(each.rows) for name, each in parts.items()}, "rows", party)
-    images = {name: each.anchor_image for name, each in parts.items()}
-    _refuse_heights({name: len(each) for name, each in images.items()}, "anchor rows", party)
-    if agreement.anchor == "isometric":
-        _refuse_shared_features(images, party=party)
-    joined = Upload(
-        party=party,
-        agreement_digest=agreement.digest(),
-        anchor_tag=next(iter(parts.values())).anchor_tag,
-        rows=np.hstack([each.rows for each in parts.values()]),
-        labels=_labels(parts, party=party),
-        anchor_image=np.hstack(list(images.values())),
-        simulated=any(each.simulated for each in parts.values()),
-    )
-    refusals.check_upload(joined, agreement)
-    return joined
+    @property
+    def n_labels(self) -> int | None:
+        """How many labels there are; None for a representation."""
+        return self._labelled.n_labels
+
+    def read_image(self) -> Matrix:
+        """Read ``A [F_1, F_2]``."""
+        return np.hstack([each.read_image() for each in self.parts])
+
+    def row_block(self, start: int, stop: int) -> Matrix:
+        """Read rows `start` to `stop` of ``[X_1 F_1, X_2 F_2]``."""
+        return np.hstack([each.row_block(start, stop) for each in self.parts])
+
+    def label_block(self, start: int, stop: int) -> Labels | None:
+        """Read their labels."""
+        return self._labelled.label_block(start, stop)
+
+    @property
+    def _labelled(self) -> ReadableUpload:
+        return next((each for each in self.parts if each.n_labels is not None), self.parts[0])
 
 
-def _refuse_unjoinable(parts: Mapping[str, Upload], *, party: str, agreement: Agreement) -> None:
-    """Refuse too few parts, parts of several agreements or anchors, and bases that mix features."""
-    if len(parts) < 2:  # noqa: PLR2004 -- a join takes two
-        raise ShapeError(
-            f"{len(parts)} upload(s) were given for '{party}', and a join takes two or more. Give "
-            "all uploads of the block's parties, or receive a single one as it is."
-        )
-    if not BASES[agreement.basis].span.startswith("own"):
-        raise AgreementError(
-            f"basis='{agreement.basis}' mixes all features, and a part of '{party}' holds some of "
-            "them only, so its basis would not be its own. Agree on basis='svd' or 'pca'."
-        )
-    if len({each.agreement_digest for each in parts.values()}) > 1:
-        raise MessageError(
-            f"the uploads of {', '.join(parts)}, to be joined as '{party}', belong to different "
-            "agreements. Ask them to prepare with the one that all of them signed."
-        )
-    refusals.refuse_different_anchors(parts)
-
-
-def _refuse_heights(counts: Mapping[str, int], what: str, party: str) -> None:
-    """Raise MessageError unless all tables have one number of rows."""
-    if len({*counts.values()}) > 1:
-        listed = ", ".join(f"{count} of '{name}'" for name, count in counts.items())
-        raise MessageError(
-            f"the parts of '{party}' have different numbers of {what} ({listed}), so they are not "
-            "the same rows. Have the parties agree on which rows they share, and prepare again."
-        )
-
-
-def _refuse_shared_features(images: Mapping[str, Matrix], *, party: str) -> None:
-    """Raise MessageError where two parts overlap: then the joined basis is not orthonormal."""
-    # under an isometric anchor (A F_1)'(A F_2) is F_1'F_2, which is 0 for disjoint features
-    for (one, first), (other, second) in combinations(images.items(), 2):
-        size = np.linalg.norm(first) * np.linalg.norm(second)
-        if np.linalg.norm(first.T @ second) > DISJOINT * size:
+def linked_parts(uploads: Mapping[str, ReadableUpload]) -> dict[str, ReadableUpload]:
+    """Return uploads by party, once a block's are of the same people, with the same labels."""
+    found = dict[str, ReadableUpload]()
+    for block, joined in uploads.items():
+        parts = joined.parts if isinstance(joined, JoinedUpload) else (joined,)
+        found |= {each.party: each for each in parts}
+        names = ", ".join(each.party for each in parts)
+        if len({each.linked for each in parts}) > 1:
+            counts = ", ".join(f"{each.rows_shape[0]:,} of '{each.party}'" for each in parts)
             raise MessageError(
-                f"the bases of '{one}' and '{other}', parts of '{party}', overlap: both hold "
-                "some feature, which would count twice. Leave it to one of them, with zeros "
-                "at the other."
+                f"the uploads of {names}, who form block '{block}', are not of the same people "
+                f"({counts} rows), so they cannot be joined. Have them agree on whom both hold, "
+                "leave everybody else out, write identifiers alike, and send again."
             )
+        if len(parts) > 1:
+            told = [
+                cast("Labels", each.label_block(0, each.n_labels))
+                for each in parts
+                if each.n_labels
+            ]
+            if not all(np.array_equal(each, told[0]) for each in told):
+                raise MessageError(
+                    f"the labels of {names}, who form block '{block}', are not the same person by "
+                    "person. Have them compare their label columns, and send again."
+                )
+    return found
 
 
-def _labels(parts: Mapping[str, Upload], *, party: str) -> Labels | None:
-    """Return the labels that all parts with labels have; None where nobody has any."""
-    found = [each.labels for each in parts.values() if each.labels is not None]
-    if not all(np.array_equal(found[0], each) for each in found[1:]):
-        raise MessageError(
-            f"the labels of {', '.join(parts)}, parts of '{party}', are not the same row by row, "
-            "so their rows are not linked. Have the parties sort their rows alike and share one "
-            "PartyKey, which gives one order, and prepare again."
-        )
-    return found[0] if found else None
+def unit_of(party: str, agreement: Agreement) -> str:
+    """Return as what a party's upload is aligned: its block, or itself."""
+    return _blocks(agreement).get(party, party)
+
+
+def complete(parties: Iterable[str], agreement: Agreement) -> list[str]:
+    """Return the parties without those of a block that lacks one of its own."""
+    blocks, names = _blocks(agreement), dict.fromkeys(parties)
+    lacking = {block for party, block in blocks.items() if party not in names}
+    return [name for name in names if blocks.get(name) not in lacking]
+
+
+def units_of(
+    uploads: Mapping[str, ReadableUpload], agreement: Agreement
+) -> Mapping[str, ReadableUpload]:
+    """Return uploads as they are aligned: those of a block that is whole as one, by its name."""
+    units, blocks = _blocks(agreement), blocks_of(agreement)
+
+    def read(unit: str) -> ReadableUpload:
+        if unit not in blocks:
+            return uploads[unit]
+        return JoinedUpload(party=unit, parts=tuple(uploads[x.party] for x in blocks[unit]))
+
+    whole = complete(uploads, agreement)
+    return View(dict.fromkeys(units.get(name, name) for name in whole), read=read)
+
+
+def _blocks(agreement: Agreement) -> dict[str, str]:
+    """Return the block of each party that is of one."""
+    return {each.party: each.block for each in agreement.holdings if each.block}
+
+
+def members_of(units: Iterable[str], agreement: Agreement) -> dict[str, tuple[str, slice]]:
+    """Return the parties of units, each with its unit, and where in that its own columns stand."""
+    blocks, found = blocks_of(agreement), dict[str, tuple[str, slice]]()
+    for unit in units:
+        at = 0
+        for each in blocks.get(unit, ()):
+            stop = at + cast("int", each.n_components)
+            found[each.party] = unit, slice(at, stop)
+            at = stop
+        if unit not in blocks:
+            found[unit] = unit, slice(None)
+    return found

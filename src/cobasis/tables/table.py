@@ -29,6 +29,7 @@ from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels, encode_labels
 from cobasis.protocol.projection import LabelledRows
+from cobasis.protocol.rows_terms import others_of
 from cobasis.tables.sources import Part, Source, not_finite, refuse_schema, source_of, where_text
 
 Done = TypeVar("Done")
@@ -155,6 +156,13 @@ class StreamedTable(LabelledRows):
                 yield data[row * width : (row + 1) * width] + "\0".join(cells).encode()
             self._report("comparing rows with earlier uploads", first + frame.height, self._n_rows)
         self.source.refuse_changed()
+
+    def people(self) -> list[str] | None:
+        """Return the identifiers, where the party's uploads are joined with others by them."""
+        if not others_of(self._agreement):
+            return None
+        found = self.source.collect(pl.col(self._agreement.id).cast(pl.String)).to_series()
+        return (found if self.chosen is None else found.filter(self.chosen)).to_list()
 
     def labels(self) -> Labels | None:
         """Return the labels as they travel, in the order of the latest pass over the rows."""
@@ -318,14 +326,10 @@ def check_table(
     for place, each in enumerate(findings):
         if each.problem == "type":  # say where a column that is no number has its first text
             head, wanted = each.text.split(", and", maxsplit=1)
-            text, kind = (
-                f"{head}{where_text(source, each.column)}, and{wanted}",
-                schema[each.column],
-            )
-            told: tuple[str, ...] = ()
-            if kind == pl.String:
-                distinct = pl.col(each.column).drop_nulls().unique().sort().head(SHOWN)
-                told = tuple(source.collect(distinct)[each.column])
+            text = f"{head}{where_text(source, each.column)}, and{wanted}"
+            kind = schema[each.column]
+            words = pl.col(each.column).drop_nulls().unique().sort().head(SHOWN)
+            told = tuple(source.collect(words)[each.column]) if kind == pl.String else ()
             dates = kind.is_temporal() or any(DAY.fullmatch(word) for word in told)
             findings[place] = replace(each, text=text, words=told, dates=dates)
     return Checked(n_rows=n_rows, findings=tuple(findings))

@@ -1,0 +1,200 @@
+"""What a release of rows asks of an agreement: sizes, and who holds which columns.
+
+Where not every party holds every column, ``[[holdings]]`` say so. A party's basis stands on its own
+columns, which is a basis of all with zeros elsewhere. Parties of one block hold columns of the same
+people: their uploads, side by side, are one upload.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, MAX_ISOMETRIC_FEATURES
+from cobasis.algorithms.bases import BASES
+from cobasis.features.contract import width_of
+from cobasis.protocol.enrolment import Strict
+from cobasis.protocol.sums_terms import NEEDED_FOR_ROWS
+
+if TYPE_CHECKING:
+    from cobasis.protocol.agreement import Agreement
+
+Word = Annotated[str, Field(min_length=1, max_length=100)]
+
+
+class Holding(Strict):
+    """What a party holds that does not hold every column of an agreement.
+
+    Attributes
+    ----------
+    party : str
+        Whose columns these are.
+    columns : tuple of str
+        Names of agreed features.
+    block : str
+        Parties of one block hold columns of the same people, known by the agreement's ``id``; empty
+        for people of the party's own.
+    n_components : int or None
+        Of a party of a block: the columns of its basis. Those of a block add up to the agreement's.
+    labels : bool
+        Whether it holds the label; of a block one party has to.
+
+    Notes
+    -----
+    **Who sees what.** Public: a field of the agreement. **Cost.** None.
+    """
+
+    party: Word
+    columns: Annotated[tuple[Word, ...], Field(min_length=1)]
+    block: Annotated[str, Field(max_length=100)] = ""
+    n_components: Annotated[int | None, Field(ge=1)] = None
+    labels: bool = True
+
+    def narrowed(self, agreement: "Agreement") -> dict[str, Any]:
+        """Return the fields in which the party's own agreement differs."""
+        held = {*self.columns}
+        fields: dict[str, Any] = {
+            "features": tuple(each for each in agreement.features if each.name in held),
+            "n_components": self.n_components or agreement.n_components,
+        }
+        return fields if self.labels else {**fields, "label": "", "outcome": None}
+
+
+def holding_problems(agreement: "Agreement") -> Iterator[str]:
+    """Yield what is wrong with who holds which columns."""
+    if agreement.sums is not None:
+        yield "[[holdings]] go with release='rows': a sum takes every column of a row"
+        return
+    found = [*_party_problems(agreement)]
+    yield from found or _block_problems(agreement)
+
+
+def blocks_of(agreement: "Agreement") -> Mapping[str, tuple[Holding, ...]]:
+    """Return which parties' uploads are joined, by the block's name."""
+    names = dict.fromkeys(each.block for each in agreement.holdings if each.block)
+    return {name: tuple(x for x in agreement.holdings if x.block == name) for name in names}
+
+
+def others_of(agreement: "Agreement") -> tuple[str, ...]:
+    """Return who holds other columns of the same people as the party that this concerns."""
+    own = agreement.holding
+    block = blocks_of(agreement).get(own.block, ()) if own else ()
+    return tuple(each.party for each in block if each != own)
+
+
+def places_of(agreement: "Agreement") -> npt.NDArray[np.intp]:
+    """Return which of all encoded columns a party holds."""
+    held, features = {*agreement.columns}, agreement.whole.features
+    return np.flatnonzero(np.concatenate([[x.name in held] * width_of([x]) for x in features]))
+
+
+def _party_problems(agreement: "Agreement") -> Iterator[str]:
+    """Yield what is wrong with single holdings, and with what they go with."""
+    rule, seen = BASES[agreement.basis], set[str]()
+    if not rule.span.startswith("own"):
+        yield (
+            f"basis='{agreement.basis}' is of all columns, and [[holdings]] say that some party "
+            "holds only some: agree on basis='svd' or 'pca'"
+        )
+    if agreement.tabular:
+        yield f"model='{agreement.model}' has coefficients, which need every column at every party"
+    for each in agreement.holdings:
+        who = f"the holding of '{each.party}'"
+        if each.party not in agreement.parties or each.party in seen:
+            yield f"{who} is of no party of this agreement, or there are two"
+        seen.add(each.party)
+        if strange := sorted({*each.columns} - {*agreement.columns}):
+            yield f"{who} names {', '.join(strange)}, which the agreement has not"
+        if len({*each.columns}) < len(each.columns):
+            yield f"{who} names a column twice"
+        if not each.block and not (each.n_components is None and each.labels):
+            yield f"{who} has n_components or labels of its own, which go with a block"
+        if each.block in agreement.parties:
+            yield f"{who} is of block '{each.block}', which is a party's name"
+
+
+def _block_problems(agreement: "Agreement") -> Iterator[str]:
+    """Yield what is wrong with blocks, and with columns that nobody shares."""
+    blocks = blocks_of(agreement)
+    if blocks and not agreement.id:
+        yield "parties of a block know their people by the column id, and none is named"
+    if blocks and agreement.holdout:
+        yield f"holdout={agreement.holdout:g} would take one person's parts apart: 0 with blocks"
+    for name, parts in blocks.items():
+        columns, sizes = _columns(parts), [each.n_components or 0 for each in parts]
+        if len(parts) < 2 or len({*columns}) < len(columns):  # noqa: PLR2004 -- a join takes two
+            yield f"block '{name}' is of one party, or two of its parties hold one column"
+        if 0 in sizes or sum(sizes) != agreement.n_components:
+            yield (
+                f"n_components of block '{name}' are {', '.join(map(str, sizes))} and have to add "
+                f"up to {agreement.n_components}, each at least 1"
+            )
+        if not any(each.labels for each in parts):
+            yield f"no party of block '{name}' holds the label"
+    if agreement.anchor == "isometric":
+        yield from _strangers(agreement)
+    for each in agreement.holdings:
+        for problem in rows_problems(agreement.held_by(each.party)):
+            yield f"of '{each.party}': {problem}"
+
+
+def _strangers(agreement: "Agreement") -> Iterator[str]:
+    """Yield who holds no column that anybody else holds."""
+    held = {each.party for each in agreement.holdings}
+    units = {each.party: {*each.columns} for each in agreement.holdings if not each.block}
+    units |= {name: {*_columns(parts)} for name, parts in blocks_of(agreement).items()}
+    units |= {name: {*agreement.columns} for name in agreement.parties if name not in held}
+    for name, columns in units.items():
+        others = [units[other] for other in units if other != name]
+        if others and columns.isdisjoint({*()}.union(*others)):
+            yield (
+                f"'{name}' holds no column that anybody else holds, so under an isometric anchor "
+                "nothing would tell how to align it"
+            )
+
+
+def _columns(parts: Iterable[Holding]) -> list[str]:
+    """Return the columns of a block."""
+    return [column for each in parts for column in each.columns]
+
+
+def rows_problems(agreement: "Agreement") -> Iterator[str]:
+    """Yield what is wrong with a release of rows: sizes, the anchor, and numbers on the wire."""
+    n_features, n_anchor_rows = agreement.n_features, agreement.n_anchor_rows
+    if agreement.sums is not None or not all(getattr(agreement, each) for each in NEEDED_FOR_ROWS):
+        yield f"release='rows' needs {', '.join(NEEDED_FOR_ROWS)}, and has no [sums] table"
+    if agreement.n_components > n_features:
+        yield f"n_components={agreement.n_components} is above the {n_features} features"
+    whole = [x.name for x in agreement.features if x.kind == "category" and x.base is None]
+    rule = BASES[agreement.basis]
+    rank = n_features - max(0, len(whole) - (not rule.centred))
+    if rank < agreement.n_components <= n_features and not rule.under_dp:
+        yield (
+            f"n_components={agreement.n_components} is above the {rank} columns that no rows make "
+            f"dependent, since those of each of {', '.join(whole)} add up to one: name a base for "
+            f"{'each' if rule.centred else 'all but one'} of them, or n_components={rank} at most"
+        )
+    if n_anchor_rows < agreement.n_components:
+        yield (
+            f"n_anchor_rows={n_anchor_rows} is below n_components, so images would be "
+            "rank-deficient"
+        )
+    if agreement.anchor == "isometric" and n_anchor_rows < n_features:
+        yield (
+            f"an isometric anchor needs n_anchor_rows >= {n_features}, the number of features, "
+            f"not {n_anchor_rows}"
+        )
+    if agreement.anchor == "isometric" and n_features > MAX_ISOMETRIC_FEATURES:
+        yield f"{n_features} features are above {MAX_ISOMETRIC_FEATURES}: use anchor='gaussian'"
+    needs_public = agreement.anchor in FROM_PUBLIC_ROWS or agreement.basis == "public"
+    if needs_public != (agreement.public_rows_sha256 is not None):
+        yield (
+            "public_rows_sha256 goes with a public basis or a public or smote anchor, only with one"
+        )
+    if (agreement.precision == "int8") != (agreement.int8_range is not None):
+        yield "int8_range goes with precision='int8', and only with it"
+    if agreement.minimum_parties > len(agreement.parties):
+        n_parties = len(agreement.parties)
+        yield f"minimum_parties={agreement.minimum_parties} is above the {n_parties} parties"

@@ -1,0 +1,127 @@
+"""A round as people type it in which a ward and a laboratory hold columns of the same people."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cli.round_by_commands import NAMES, PUBS, write_table
+
+HELD = {"east": ["a", "b"], "north": ["c", "d", "sex"]}
+HOLDINGS = """
+[[holdings]]
+party = "east"
+columns = ["a", "b"]
+block = "city"
+n_components = 2
+
+[[holdings]]
+party = "north"
+columns = ["c", "d", "sex"]
+block = "city"
+n_components = 2
+labels = false
+"""
+
+
+def whole_rows(folder, *, seed=1, n_rows=80):
+    return pl.read_csv(write_table(folder / "people.csv", seed=seed, n_rows=n_rows))
+
+
+def parted(rows, folder, *, end=".csv"):
+    """The ward's table, and the laboratory's: other columns of these people, in another order."""
+    rows.select("patient", *HELD["east"], "sick").write_csv(folder / f"east{end}")
+    lab = rows.select("patient", *HELD["north"]).sample(fraction=1.0, shuffle=True, seed=3)
+    lab.write_csv(folder / f"north{end}")
+
+
+@pytest.fixture
+def agreed(cobasis):
+    cobasis.keys()
+    cobasis.draft(more="--basis svd --n-components 4 --holdout 0")
+    text = (cobasis.folder / "icu.toml").read_text()
+    (cobasis.folder / "icu.toml").write_text(text + HOLDINGS)
+    cobasis(f"agreement new icu.toml {PUBS} --yes")
+    return cobasis
+
+
+def ready(agreed, change=lambda rows: rows):
+    for name in (*NAMES, "lab"):
+        agreed("sign icu.toml --yes", by=name)
+    agreed("receive icu.toml", by="lab")
+    parted(whole_rows(agreed.folder), agreed.folder)
+    write_table(agreed.folder / "south.csv", seed=2, n_rows=60)
+    north = agreed.folder / "north.csv"
+    change(pl.read_csv(north)).write_csv(north)
+
+
+def test_a_ward_and_a_laboratory_train_with_a_hospital_and_predict_together(agreed):
+    said = " ".join(agreed("sign icu.toml --yes", by="north").output.split())
+    assert "Who holds east: a, b; north: c, d, sex; others all" in said
+    assert "JOINED lab puts each person's numbers beside those of east" in said
+    assert "per person 2 numbers pseudonymised" in said  # and no label
+    ready(agreed)
+    agreed.send()
+    ran = agreed.run().output
+    assert "east" in ran
+    assert "140 rows" in ran
+    agreed.accept()
+    new = whole_rows(agreed.folder, seed=9, n_rows=200)
+    parted(new, agreed.folder, end="-new.csv")
+    for name in HELD:
+        said = agreed(f"predict icu.toml {name}-new.csv --part -o {name}-part.csv", by=name).output
+        assert "personal data" in said
+    for name, other in (("east", "north"), ("north", "east")):
+        agreed(
+            f"predict icu.toml {name}-new.csv --with {other}-part.csv -o {name}-out.csv", by=name
+        )
+    ward, lab = (pl.read_csv(agreed.folder / f"{name}-out.csv").sort("patient") for name in HELD)
+    assert ward["prediction"].to_list() == lab["prediction"].to_list()
+    right = ward.join(new, on="patient")
+    assert np.mean((right["prediction"] == right["sick"]).to_numpy()) > 0.9
+
+
+def test_what_takes_a_whole_row_is_refused_at_a_party_that_holds_a_part(agreed):
+    ready(agreed)
+    agreed.send()
+    agreed.run()
+    agreed.accept()
+    predict = "predict icu.toml east.csv -o out.csv"
+    for more in ("", "--with east.csv --with north.csv", "--explain --with north.csv"):
+        said = agreed(f"{predict} {more}", by="east", code=2).stderr
+        assert "those of north are needed as well" in " ".join(said.split())
+    said = agreed("predict icu.toml south.csv --part -o out.csv", by="south", code=2).stderr
+    assert "holds no part" in " ".join(said.split())
+    agreed("export icu.toml", by="east", code=2)
+    said = agreed("score icu.toml east.csv", by="east").output
+    assert "columns that other parties hold of your people" in " ".join(said.split())
+    agreed("predict icu.toml north.csv --part -o part.csv", by="north")
+    some = pl.read_csv(agreed.folder / "part.csv")
+    some.head(70).write_csv(agreed.folder / "some.csv")
+    said = agreed(f"{predict} --with some.csv", by="east", code=2).stderr
+    assert "lacks 10 of 80 people" in " ".join(said.split())
+
+
+OTHERS = {
+    "a person less": lambda rows: rows.head(79),
+    "another person": lambda rows: rows.with_columns(
+        patient=pl.col("patient").str.replace("people-7$", "people-700")
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_uploads_of_other_people_are_not_joined(case, agreed):
+    ready(agreed, OTHERS[case])
+    agreed.send()
+    said = agreed.run(code=3).stderr
+    assert "are not of the same people" in " ".join(said.split())
+    said = agreed("run icu.toml --without north", by="lab", code=2).output
+    assert "at least 2 are needed" in " ".join(said.split())
+
+
+def test_a_party_that_leaves_takes_its_block_along(agreed):
+    ready(agreed)
+    agreed.send()
+    agreed.run()
+    said = " ".join(agreed("remove icu.toml north", by="lab", code=2).stderr.split())
+    assert "1 would stay (south)" in said
