@@ -19,7 +19,7 @@ HEADINGS = ("**Who sees what.**", "**Cost.**")
 SENTENCES = {
     *("target", "fits"),  # the Aligner protocol says what goes in and out
     # Only Party uses these; the class says who may hold what comes out.
-    *("commitment", "anchor_tag", "anchor", "check_opens", "stream"),
+    *("commitment", "anchor_tag", "anchor", "check_opens", "stream", "order"),
     # These are used inside; the name and the type say all.
     *("project", "image", "digest", "anchor_recipe", "make_aligner", "read_image", "row_block"),
     *("label_block", "code", "record", "statement", "write", "names", "held_by"),

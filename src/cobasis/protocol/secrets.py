@@ -135,11 +135,8 @@ class ConsortiumSecret(_Key):
         return found
 
     def order(self, agreement: Agreement, people: Sequence[str]) -> Linked:
-        """Return an order of people that all parties of a block have, and what shows that they do.
-
-        Whoever holds the secret can tell by the tag whether two lists are of the same people; to
-        others it is a random number.
-        """
+        """Return an order of people that all parties of a block have, and a tag of who they are."""
+        # whoever holds the secret can hold a list of people against the tag; others cannot
         block = agreement.holding and agreement.holding.block
         words = [json.dumps([agreement.round_id, block, each]).encode() for each in people]
         marks = [self._mac(b"link", each) for each in words]
