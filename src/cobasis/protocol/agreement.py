@@ -32,7 +32,7 @@ from cobasis.models.families import TABULAR
 from cobasis.protocol.approval import Approver, Record, Text, enrolment_problems
 from cobasis.protocol.dp_terms import DPTerms, noise_problems
 from cobasis.protocol.enrolment import PublicIdentity, Strict, field_findings
-from cobasis.protocol.rows_terms import Holding, holding_problems, rows_problems
+from cobasis.protocol.rows_terms import Holding, holding_problems, narrowed, rows_problems
 from cobasis.protocol.sums_terms import NEEDED_FOR_ROWS, Release, SumsTerms, sums_problems
 from cobasis.protocol.task_terms import outcome_problems, task_problems
 from cobasis.strict_json import canonical_json
@@ -319,7 +319,7 @@ class Agreement(Strict):
         """Return what concerns a party: with its own columns alone, and the digest of the whole."""
         for each in self.holdings:
             if each.party == party and self._held is None:
-                found = super().model_copy(update=each.narrowed(self))
+                found = super().model_copy(update=narrowed(self, each))
                 found._held = self, each  # noqa: SLF001 -- it is one of ours
                 return found
         return self

@@ -52,14 +52,15 @@ class Holding(Strict):
     n_components: Annotated[int | None, Field(ge=1)] = None
     labels: bool = True
 
-    def narrowed(self, agreement: "Agreement") -> dict[str, Any]:
-        """Return the fields in which the party's own agreement differs."""
-        held = {*self.columns}
-        fields: dict[str, Any] = {
-            "features": tuple(each for each in agreement.features if each.name in held),
-            "n_components": self.n_components or agreement.n_components,
-        }
-        return fields if self.labels else {**fields, "label": "", "outcome": None}
+
+def narrowed(agreement: "Agreement", holding: Holding) -> dict[str, Any]:
+    """Return the fields in which an agreement differs as it concerns a party."""
+    held = {*holding.columns}
+    fields: dict[str, Any] = {
+        "features": tuple(each for each in agreement.features if each.name in held),
+        "n_components": holding.n_components or agreement.n_components,
+    }
+    return fields if holding.labels else {**fields, "label": "", "outcome": None}
 
 
 def holding_problems(agreement: "Agreement") -> Iterator[str]:
