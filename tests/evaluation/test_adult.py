@@ -1,0 +1,80 @@
+"""Table 8's partition through the command line: Adult, rows and features partitioned."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from experiments.data.adult import SOURCES, adult, partition
+from experiments.studies.table_08 import in_turn
+from sklearn.linear_model import LogisticRegression
+
+from cli.round_by_commands import Typed
+
+pytestmark = [
+    pytest.mark.data,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (Path(os.environ.get("COBASIS_DATA", "nowhere")) / SOURCES[0].path).is_file(),
+        reason=f"COBASIS_DATA names no folder with {SOURCES[0].path}",
+    ),
+]
+BLOCKS, SIZE = 4, 10
+
+
+def test_blocks_of_two_parties_predict_better_together_than_half_of_the_columns_can(
+    tmp_path, monkeypatch
+):
+    typed, rng = Typed(tmp_path, monkeypatch), np.random.default_rng(0)
+    split = in_turn(partition(adult(), rng=rng, n_blocks=100, n_tests=2_000))
+    blocks = dict(list(split.dealt.parties.items())[:BLOCKS])
+    names = np.array([f"x{at}" for at in range(split.dealt.test_rows.shape[1])])
+    halves = dict(zip(("first", "second"), split.halves, strict=True))
+
+    def table(rows, part, labels=None):
+        told = {name: rows[:, at] for at, name in enumerate(names) if halves[part][at]}
+        frame = pl.DataFrame({"person": [f"p{at:05}" for at in range(len(rows))], **told})
+        return frame if labels is None else frame.with_columns(income=pl.Series(labels))
+
+    parties = [f"{block}-{part}" for block in blocks for part in halves]
+    typed.keys(parties)
+    typed(
+        f"agreement new icu.toml {' '.join(f'--numbers {name}' for name in names)} --label income "
+        "--classes 0,1 --id person --task classification --model mlp --basis svd "
+        f"--n-components {2 * SIZE} --holdout 0 --purpose study --retention-days 30 --yes"
+    )
+    text = (tmp_path / "icu.toml").read_text()
+    for block in blocks:
+        for part, held in halves.items():
+            text += f'\n[[holdings]]\nparty = "{block}-{part}"\ncolumns = {names[held].tolist()}\n'
+            text += f'block = "{block}"\nn_components = {SIZE}\n'
+            text += "labels = false\n" if part == "second" else ""
+    (tmp_path / "icu.toml").write_text(text)
+    typed(
+        f"agreement new icu.toml {' '.join(f'{name}.pub' for name in (*parties, 'lab'))} --yes",
+        by=parties[0],
+    )
+    for name in (*parties, "lab"):
+        typed("sign icu.toml --yes", by=name)
+    typed("receive icu.toml", by="lab")
+    for block, (rows, labels) in blocks.items():
+        table(rows, "first", labels).write_csv(tmp_path / f"{block}-first.csv")
+        mixed = table(rows, "second").sample(fraction=1.0, shuffle=True, seed=1)
+        mixed.write_csv(tmp_path / f"{block}-second.csv")
+    typed.send(*parties)
+    typed.run()
+    typed.accept()
+    for part in halves:
+        table(split.dealt.test_rows, part).write_csv(tmp_path / f"new-{part}.csv")
+    first, second = (f"block-000-{part}" for part in halves)
+    typed("predict icu.toml new-second.csv --part -o part.csv", by=second)
+    typed("predict icu.toml new-first.csv --with part.csv -o out.csv", by=first)
+    tests, truth = split.dealt.test_rows, split.dealt.test_labels
+    together = np.mean(pl.read_csv(tmp_path / "out.csv")["prediction"].to_numpy() == truth)
+    rows, labels = blocks["block-000"]
+    alone = [
+        LogisticRegression().fit(rows[:, held], labels).score(tests[:, held], truth)
+        for held in halves.values()
+    ]
+    assert together > max(alone) > np.mean(truth == 0)
