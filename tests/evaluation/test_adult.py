@@ -23,34 +23,30 @@ pytestmark = [
 BLOCKS, SIZE = 4, 10
 
 
-def test_blocks_of_two_parties_predict_better_together_than_half_of_the_columns_can(
-    tmp_path, monkeypatch
-):
-    typed, rng = Typed(tmp_path, monkeypatch), np.random.default_rng(0)
-    split = in_turn(partition(adult(), rng=rng, n_blocks=100, n_tests=2_000))
-    blocks = dict(list(split.dealt.parties.items())[:BLOCKS])
-    names = np.array([f"x{at}" for at in range(split.dealt.test_rows.shape[1])])
-    halves = dict(zip(("first", "second"), split.halves, strict=True))
+def table(rows, held, labels=None):
+    """What a party has of some people: the columns that it holds."""
+    told = {f"x{at}": rows[:, at] for at in np.flatnonzero(held)}
+    frame = pl.DataFrame({"person": [f"p{at:05}" for at in range(len(rows))], **told})
+    return frame if labels is None else frame.with_columns(income=pl.Series(labels))
 
-    def table(rows, part, labels=None):
-        told = {name: rows[:, at] for at, name in enumerate(names) if halves[part][at]}
-        frame = pl.DataFrame({"person": [f"p{at:05}" for at in range(len(rows))], **told})
-        return frame if labels is None else frame.with_columns(income=pl.Series(labels))
 
+def agreed(typed, halves, blocks):
+    """Everybody has signed who holds what."""
     parties = [f"{block}-{part}" for block in blocks for part in halves]
+    names = [f"x{at}" for at in range(len(halves["first"]))]
     typed.keys(parties)
     typed(
         f"agreement new icu.toml {' '.join(f'--numbers {name}' for name in names)} --label income "
         "--classes 0,1 --id person --task classification --model mlp --basis svd "
         f"--n-components {2 * SIZE} --holdout 0 --purpose study --retention-days 30 --yes"
     )
-    text = (tmp_path / "icu.toml").read_text()
+    text = (typed.folder / "icu.toml").read_text()
     for block in blocks:
         for part, held in halves.items():
-            text += f'\n[[holdings]]\nparty = "{block}-{part}"\ncolumns = {names[held].tolist()}\n'
+            text += f'\n[[holdings]]\nparty = "{block}-{part}"\ncolumns = {[f"x{at}" for at in np.flatnonzero(held)]}\n'
             text += f'block = "{block}"\nn_components = {SIZE}\n'
             text += "labels = false\n" if part == "second" else ""
-    (tmp_path / "icu.toml").write_text(text)
+    (typed.folder / "icu.toml").write_text(text)
     typed(
         f"agreement new icu.toml {' '.join(f'{name}.pub' for name in (*parties, 'lab'))} --yes",
         by=parties[0],
@@ -58,15 +54,26 @@ def test_blocks_of_two_parties_predict_better_together_than_half_of_the_columns_
     for name in (*parties, "lab"):
         typed("sign icu.toml --yes", by=name)
     typed("receive icu.toml", by="lab")
+    return parties
+
+
+def test_blocks_of_two_parties_predict_better_together_than_half_of_the_columns_can(
+    tmp_path, monkeypatch
+):
+    typed, rng = Typed(tmp_path, monkeypatch), np.random.default_rng(0)
+    split = in_turn(partition(adult(), rng=rng, n_blocks=100, n_tests=2_000))
+    blocks = dict(list(split.dealt.parties.items())[:BLOCKS])
+    halves = dict(zip(("first", "second"), split.halves, strict=True))
+    parties = agreed(typed, halves, blocks)
     for block, (rows, labels) in blocks.items():
-        table(rows, "first", labels).write_csv(tmp_path / f"{block}-first.csv")
-        mixed = table(rows, "second").sample(fraction=1.0, shuffle=True, seed=1)
+        table(rows, halves["first"], labels).write_csv(tmp_path / f"{block}-first.csv")
+        mixed = table(rows, halves["second"]).sample(fraction=1.0, shuffle=True, seed=1)
         mixed.write_csv(tmp_path / f"{block}-second.csv")
     typed.send(*parties)
     typed.run()
     typed.accept()
-    for part in halves:
-        table(split.dealt.test_rows, part).write_csv(tmp_path / f"new-{part}.csv")
+    for part, held in halves.items():
+        table(split.dealt.test_rows, held).write_csv(tmp_path / f"new-{part}.csv")
     first, second = (f"block-000-{part}" for part in halves)
     typed("predict icu.toml new-second.csv --part -o part.csv", by=second)
     typed("predict icu.toml new-first.csv --with part.csv -o out.csv", by=first)
