@@ -43,7 +43,8 @@ def agreed(typed, halves, blocks):
     text = (typed.folder / "icu.toml").read_text()
     for block in blocks:
         for part, held in halves.items():
-            text += f'\n[[holdings]]\nparty = "{block}-{part}"\ncolumns = {[f"x{at}" for at in np.flatnonzero(held)]}\n'
+            columns = [f"x{at}" for at in np.flatnonzero(held)]
+            text += f'\n[[holdings]]\nparty = "{block}-{part}"\ncolumns = {columns}\n'
             text += f'block = "{block}"\nn_components = {SIZE}\n'
             text += "labels = false\n" if part == "second" else ""
     (typed.folder / "icu.toml").write_text(text)
