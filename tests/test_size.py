@@ -25,7 +25,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "cli": (5_020, 3_830, 26),
     "cobasis": (500, 190, 5),
     "disk": (690, 450, 5),
-    "estimators": (860, 460, 4),
+    "estimators": (1_000, 540, 5),
     "features": (1_370, 850, 7),
     "keys": (230, 170, 2),
     "linalg": (730, 450, 6),
@@ -41,7 +41,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_040, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 40_230,
+    "tests": 40_460,
     "experiments and benchmarks": 12_230,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -25,6 +25,8 @@ SENTENCES = {
     *("label_block", "code", "record", "statement", "write", "names", "held_by"),
     *("model_validate_json", "model_copy"),  # pydantic's own
     "effects",  # as of coefficients
+    # Of survival, as of the other estimators.
+    *("predict", "predict_survival", "score", "coefficients"),
 }
 """Methods whose docstring is one sentence."""
 

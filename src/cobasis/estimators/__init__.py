@@ -5,6 +5,12 @@ one process. Between organisations each side runs its own half, `Party` or `Anal
 """
 
 from cobasis.estimators.predictor import CollaborativeClassifier, CollaborativeRegressor
+from cobasis.estimators.survival import CollaborativeSurvival
 from cobasis.estimators.transformer import CollaborativeTransformer
 
-__all__ = ["CollaborativeClassifier", "CollaborativeRegressor", "CollaborativeTransformer"]
+__all__ = [
+    "CollaborativeClassifier",
+    "CollaborativeRegressor",
+    "CollaborativeSurvival",
+    "CollaborativeTransformer",
+]

@@ -176,7 +176,7 @@ class CollaborativeTransformer(
         named = names_of(held)
         labels: Any = None
         if self._task != "representation":
-            labels = label_column(y, n_rows=len(held), estimator=type(self).__name__)
+            labels = self._labels(y, n_rows=len(held))
         sent = travelling_classes(labels) if self._task == "classification" else labels
         done = simulate(
             {
@@ -310,6 +310,10 @@ class CollaborativeTransformer(
         features = None if self.features is None else listed_features(self.features)
         table = take_features(cells, features)
         return table, party_labels(parties, n_rows=len(table))
+
+    def _labels(self, y: npt.ArrayLike | None, *, n_rows: int) -> Array:
+        """Return labels, one per row."""
+        return label_column(y, n_rows=n_rows, estimator=type(self).__name__)
 
     def _options(self, *, n_features: int) -> dict[str, Any]:
         """Return what `simulate` is asked for."""

@@ -1,0 +1,133 @@
+"""The round as a Cox regression, with labels as scikit-survival has them."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.algorithms import AlignerName, AnchorKind
+from cobasis.algorithms.base import Aligner
+from cobasis.errors import LabelError
+from cobasis.estimators.inputs import Array, Features, label_column
+from cobasis.estimators.transformer import REQUESTED, CollaborativeTransformer
+from cobasis.features.outcome import VALUE, Outcome, record_type
+from cobasis.linalg.arrays import Matrix
+from cobasis.models import Task
+from cobasis.statistics.coefficients import CoefficientTable
+from cobasis.statistics.survival import survival_figures
+
+_KIND = record_type({"event": ""})
+
+
+class CollaborativeSurvival(CollaborativeTransformer):
+    """Fit one Cox regression to rows of several parties that do not pool them.
+
+    Parameters
+    ----------
+    horizons : sequence of float
+        Times for which `predict_survival` gives the share without event.
+    errors : {"model", "robust", "party"}
+        Standard errors of `coefficients`.
+    aligner, anchor, features, party_column, random_state : optional
+        As `CollaborativeTransformer`.
+
+    Attributes
+    ----------
+    round_, parties_, n_features_in_, feature_names_in_
+        As `CollaborativeTransformer`.
+
+    Notes
+    -----
+    All encoded columns are aligned, so coefficients and errors are those of all rows together.
+    Labels are a structured array as of ``sksurv.util.Surv``: one field of booleans, whether the
+    event was seen, and one of times.
+
+    **Who sees what.** A simulation: one process plays all parties and the analyst.
+
+    **Cost.** As ``simulate``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cobasis.estimators import CollaborativeSurvival
+    >>> rng = np.random.default_rng(0)
+    >>> X, parties = rng.normal(size=(300, 3)), np.arange(300) % 3
+    >>> time = rng.exponential(np.exp(-X @ [1.0, 0.5, 0.0]))
+    >>> y = np.array([(t < 2, min(t, 2)) for t in time], dtype=[("event", "?"), ("time", "<f8")])
+    >>> model = CollaborativeSurvival(random_state=0).fit(X, y, parties=parties)
+    >>> model.score(X, y, parties=parties) > 0.7
+    True
+    """
+
+    __metadata_request__predict: ClassVar = REQUESTED
+    __metadata_request__score: ClassVar = REQUESTED
+
+    _task: ClassVar[Task] = "survival"
+
+    def __init__(
+        self,
+        *,
+        horizons: Sequence[float] = (),
+        errors: Literal["model", "robust", "party"] = "model",
+        aligner: AlignerName | Aligner = "odc",
+        anchor: AnchorKind = "isometric",
+        features: Features | None = None,
+        party_column: str | int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        super().__init__(
+            aligner=aligner,
+            anchor=anchor,
+            basis="haar",
+            features=features,
+            party_column=party_column,
+            random_state=random_state,
+        )
+        self.horizons = horizons
+        self.errors = errors
+
+    def predict(self, X: npt.ArrayLike, *, parties: npt.ArrayLike | None = None) -> Array:
+        """Predict each row's log hazard beside that of the agreed centre; larger is worse."""
+        return self._at_parties(X, parties, lambda party, rows: party.predict(rows))
+
+    def predict_survival(self, X: npt.ArrayLike, *, parties: npt.ArrayLike | None = None) -> Matrix:
+        """Predict each row's share without event, a column for each of `horizons`."""
+        return self._at_parties(
+            X, parties, lambda party, rows: party.model.survival(party.transform(rows))
+        )
+
+    def coefficients(self, *, level: float = 0.95) -> CoefficientTable:
+        """Return hazard ratios with intervals, the same at every party."""
+        found: CoefficientTable = next(iter(self.round_.parties.values())).coefficients(level=level)
+        return found
+
+    def score(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, *, parties: npt.ArrayLike | None = None
+    ) -> float:
+        """Return the C-index: how often, of two rows, that of larger hazard had its event first."""
+        risk = self.predict(X, parties=parties)
+        truth, none = self._labels(y, n_rows=len(risk)), np.empty((len(risk), 0))
+        return survival_figures(truth, risk=risk, shares=none, horizons=())["C-index"].value
+
+    def _labels(self, y: npt.ArrayLike | None, *, n_rows: int) -> Array:
+        """Return times and events as they travel."""
+        given = np.asarray(y)
+        kinds = {given.dtype[name].kind: name for name in given.dtype.names or ()}
+        if len(kinds) != 2 or kinds.keys() - set("biuf") or "b" not in kinds:  # noqa: PLR2004
+            raise LabelError(
+                f"y has dtype {given.dtype}, and survival takes a structured array of two fields: "
+                "booleans, whether the event was seen, and times. Make it with "
+                "sksurv.util.Surv.from_arrays(event, time)."
+            )
+        found = np.empty(len(given), dtype=_KIND)
+        found["event"] = given[kinds.pop("b")]
+        found[VALUE] = given[next(iter(kinds.values()))]
+        label_column(found[VALUE], n_rows=n_rows, estimator=type(self).__name__)
+        return found
+
+    def _options(self, *, n_features: int) -> dict[str, Any]:
+        """Return what `simulate` is asked for."""
+        options = super()._options(n_features=n_features)
+        outcome = Outcome(event="event", horizons=tuple(self.horizons), errors=self.errors)
+        return {**options, "n_components": None, "model": "cox", "outcome": outcome}
