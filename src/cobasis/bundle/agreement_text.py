@@ -6,7 +6,7 @@ from typing import Any
 import tomlkit
 from pydantic import BaseModel
 
-from cobasis.features.contract import CategoryFeature, NumericFeature
+from cobasis.features.contract import Feature, NumericFeature, formula_of
 from cobasis.protocol.agreement import Agreement, missing_fields
 from cobasis.protocol.approval import Record
 from cobasis.protocol.dp_terms import DPTerms
@@ -84,6 +84,9 @@ FEATURES = """\
 # A category has a closed list of words. unknown = "other" gives all other words one level,
 # missing = "level" gives empty cells one; without them such cells are refused. base is the word
 # without a column of its own: every category but the first has one, else columns are dependent.
+#
+# A number with knots, three or more, enters as a natural cubic spline, linear beyond the outer
+# ones. kind = "interaction" with of = ["age", "sex"] holds products; these tables come last.
 """
 
 EXAMPLE = """\
@@ -190,6 +193,7 @@ def new_text(fields: Mapping[str, Any]) -> str:
                 lines += [f"# {comment}", _field(name, fields), ""]
     lines += [FEATURES]
     features = fields.get("features") or ()
+    lines += [f"# Formula: {formula}\n"] if (formula := formula_of(features)) else []
     lines += [_feature(each) for each in features] or [EXAMPLE]
     lines += [] if sums is None else _sums(sums)
     if (outcome := fields.get("outcome")) is not None:
@@ -245,12 +249,12 @@ def _sums(terms: SumsTerms) -> list[str]:
     return [*lines, ""]
 
 
-def _feature(feature: NumericFeature | CategoryFeature) -> str:
+def _feature(feature: Feature) -> str:
     """Return one table; what is as by default is left out."""
     lines = ["[[features]]"]
     for name, field in type(feature).model_fields.items():
         value = getattr(feature, name)
-        says_kind = name == "kind" and isinstance(feature, CategoryFeature)
+        says_kind = name == "kind" and not isinstance(feature, NumericFeature)
         always = says_kind or name in {"centre", "scale"} or field.is_required()
         if always or value != field.default:
             lines.append(f"{name} = {toml(value)}")
