@@ -38,6 +38,7 @@ BAD_NUMBERS = [
     {"name": "x", "missing": "fill", "fill": NAN},
     {"name": "x", "low": -INF},
     {"name": "x", "low": 2.0, "high": 1.0},
+    *({"name": "x", "knots": knots} for knots in ((1.0, 2.0), (1.0, 1.0, 2.0))),
     {},
 ]
 WORDS = {"name": "x", "values": ("a",)}

@@ -210,6 +210,10 @@ CONTRADICTIONS = {
     "rows": ({"release": "rows"}, "goes with release='sums'"),
     "no bins": ({"sums": SumsTerms(most_rows=9, most_rows_in_all=9)}, "n_bins goes with"),
     "no range": ({"features": (NumericFeature(name="age"),)}, "has no range"),
+    "a spline": (
+        {"features": (NumericFeature(name="age", low=0.0, high=9.0, knots=(1.0, 2.0, 3.0)),)},
+        "counts columns as they are, and not cr",
+    ),
     "a fill in the range": (
         {"features": (LACTATE.model_copy(update={"fill": 3.0}),)},
         "lies in its range",

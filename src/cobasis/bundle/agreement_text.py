@@ -6,7 +6,7 @@ from typing import Any
 import tomlkit
 from pydantic import BaseModel
 
-from cobasis.features.contract import CategoryFeature
+from cobasis.features.contract import NumericFeature, formula_of
 from cobasis.protocol.agreement import Agreement, missing_fields
 from cobasis.protocol.approval import Record
 from cobasis.protocol.dp_terms import DPTerms
@@ -84,6 +84,9 @@ FEATURES = """\
 # A category has a closed list of words. unknown = "other" gives all other words one level,
 # missing = "level" gives empty cells one; without them such cells are refused. base is the word
 # without a column of its own: every category but the first has one, else columns are dependent.
+#
+# A number with knots, three or more, enters as a natural cubic spline, linear beyond the outer
+# ones. kind = "interaction" with of = ["age", "sex"] holds products; these tables come last.
 """
 
 EXAMPLE = """\
@@ -206,6 +209,7 @@ def new_text(fields: Mapping[str, Any]) -> str:
                 lines += [f"# {comment}", _field(name, fields), ""]
     lines += [FEATURES]
     features = fields.get("features") or ()
+    lines += [f"# Formula: {formula}\n"] if (formula := formula_of(features)) else []
     lines += [_listed("[[features]]", each) for each in features] or [EXAMPLE]
     if sums is None:
         holdings = fields.get("holdings") or ()
@@ -269,7 +273,7 @@ def _listed(title: str, told: BaseModel) -> str:
     lines = [title]
     for name, field in type(told).model_fields.items():
         value = getattr(told, name)
-        says_kind = name == "kind" and isinstance(told, CategoryFeature)
+        says_kind = name == "kind" and not isinstance(told, NumericFeature)
         always = says_kind or name in {"centre", "scale"} or field.is_required()
         if always or value != field.default:
             lines.append(f"{name} = {toml(value)}")

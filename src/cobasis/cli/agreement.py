@@ -80,6 +80,9 @@ class Terms:
     ] = False
     numbers: Annotated[list[str] | None, Option(help="Numbers: age or age:centre=60.")] = None
     categories: Annotated[list[str] | None, Option("--category", help="sex=female,male.")] = None
+    formula: Annotated[
+        str | None, Option(help="How columns enter: age * sex + cr(bmi, knots=(20, 30)).")
+    ] = None
     missing: Annotated[
         str | None, Option(help="Empty cells: refuse; fill (the centre, or a level); or columns.")
     ] = None
@@ -288,7 +291,7 @@ def _show(
         state="complete" if digest else "draft",
         digest=digest,
         changed=changed,
-        features=[each["name"] for each in features],
+        features=[each["name"] for each in features if "name" in each],
         people=people.everybody,
         secrets={each.name: author.secret(each.name) for each in sealed},
         invited={}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cobasis.party_side.sums_draft import Public
 
 _WORDS = {"columns", "leave_out", "i_may_publish", "numbers", "categories", "missing", "classes"}
-_WORDS |= {"models", "dp", "sums", "from_sums", "outcome"}
+_WORDS |= {"models", "dp", "sums", "from_sums", "outcome", "formula"}
 """Terms that are read by themselves; every other one is a field of the agreement."""
 
 
@@ -72,7 +72,9 @@ def _released(
 ) -> dict[str, Any]:
     """Return what follows from the columns: their levels, and what is summed under which noise."""
     from cobasis.party_side import draft, sums_draft
+    from cobasis.statistics.formula import with_formula
 
+    found = with_formula(found, told["formula"]) if "formula" in told else found
     task = fields.get("task", "")
     found = draft.with_levels(found, task=task, basis=fields.get("basis", "svd"))
     kind: dict[str, Any] = {"task": task, "tabular": draft.is_table(fields)}

@@ -163,6 +163,7 @@ def _screen(
 
 def terms_of(agreement: "Agreement", who: "PublicIdentity") -> Iterator[tuple[str, str]]:
     """Yield what is agreed, by titles."""
+    from cobasis.features.contract import formula_of
     from cobasis.protocol.approval import Record
     from cobasis.protocol.enrolment import words_of
     from cobasis.protocol.signatures import analyst_of
@@ -177,6 +178,8 @@ def terms_of(agreement: "Agreement", who: "PublicIdentity") -> Iterator[tuple[st
     yield "Basis in law", law or "not stated"
     yield "Columns", _columns(agreement)
     yield from _held(agreement, lab.name)
+    if formula := formula_of(agreement.features):
+        yield "Formula", formula
     for at, text in enumerate(_leaves(agreement, labels)):
         yield "" if at else "LEAVES", text
     yield "To", f"{lab.name}, {lab.fingerprint}: only it can open"
@@ -235,7 +238,7 @@ def _cut(words: Iterable[object]) -> str:
 def _columns(agreement: "Agreement") -> str:
     """Say what is encoded, what is learned, and what identifies."""
     words = sum(hasattr(each, "values") for each in agreement.features)
-    kinds = {"numbers": len(agreement.features) - words, "words": words}
+    kinds = {"numbers": len(agreement.columns) - words, "words": words}
     told = ", ".join(f"{count:,} of {kind}" for kind, count in kinds.items() if count)
     label = f"label '{agreement.label}' ({_cut(agreement.classes) or 'a number'})"
     label = label if agreement.label else "no label"

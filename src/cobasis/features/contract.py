@@ -1,11 +1,13 @@
-"""The two kinds of column that an agreement can hold, and the constants that all parties share.
+"""The columns that an agreement can hold, their products, and the constants that all share.
 
 Centre and scale are constants of the agreement. A party that centred by its own mean would add an
 offset that no change of basis can undo. What stands for a missing number is a constant as well,
 and not the mean of one party's rows. A category is a closed vocabulary of words, the same for all.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, pairwise
+from math import prod
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -44,6 +46,9 @@ class NumericFeature(BaseModel):
         The share of empty cells, from 0 to 1, above which a party is asked whether that is right.
     source : str
         Where the constants come from.
+    knots : tuple of float
+        Three or more, rising: the number enters as a natural cubic spline through them, linear
+        beyond the outer ones, in a column for each but the first: 1 at its own knot, 0 at others.
 
     Notes
     -----
@@ -66,10 +71,13 @@ class NumericFeature(BaseModel):
     fill: Finite | None = None
     blanks_at_most: BlankShare = None
     source: Source = ""
+    knots: Annotated[tuple[Finite, ...], Field(exclude_if=lambda knots: not knots)] = ()
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
         """Refuse constants that contradict each other."""
+        if self.knots and not (len(self.knots) > 2 and all(a < b for a, b in pairwise(self.knots))):  # noqa: PLR2004 -- two make a line
+            raise ValueError(f"knots={self.knots} are to be three or more, and to rise")
         if (self.missing == "fill") != (self.fill is not None):
             raise ValueError('missing="fill" goes with a number in fill, and only with one')
         if self.low is not None and self.high is not None and self.low > self.high:
@@ -164,6 +172,20 @@ class CategoryFeature(BaseModel):
         return len(self.values) if self.unknown == "other" else UNKNOWN
 
 
+class Interaction(BaseModel):
+    """The products of the columns of some features, which all stand before it."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    kind: Literal["interaction"] = "interaction"
+    of: Annotated[tuple[ColumnName, ...], Field(min_length=2, max_length=4)]
+
+    @property
+    def name(self) -> str:
+        """What it is called in a formula, and in tables."""
+        return ":".join(self.of)
+
+
 def word_of(cell: object) -> str | None:
     """Return the word that a cell stands for, or None where it is empty."""
     if isinstance(cell, np.generic):
@@ -186,10 +208,14 @@ def _kind(feature: object) -> str | None:
 
 
 Feature: TypeAlias = Annotated[
-    Annotated[NumericFeature, Tag("number")] | Annotated[CategoryFeature, Tag("category")],
+    Annotated[NumericFeature, Tag("number")]
+    | Annotated[CategoryFeature, Tag("category")]
+    | Annotated[Interaction, Tag("interaction")],
     Discriminator(_kind),
 ]
-"""Either kind of feature, told by ``kind``."""
+"""A feature of any kind, told by ``kind``."""
+
+Column: TypeAlias = NumericFeature | CategoryFeature
 
 
 def numeric_features(
@@ -244,7 +270,7 @@ def numeric_features(
 def listed_features(features: Iterable[Feature]) -> tuple[Feature, ...]:
     """Return features as a tuple, unless there are none or something else is among them."""
     listed = tuple(features)
-    other = [each for each in listed if not isinstance(each, NumericFeature | CategoryFeature)]
+    other = [each for each in listed if not isinstance(each, Column | Interaction)]
     if other or not listed:
         what = f"holds {other[0]!r:.60}" if other else "is empty"
         raise OptionError(
@@ -252,6 +278,41 @@ def listed_features(features: Iterable[Feature]) -> tuple[Feature, ...]:
             "numbers by numeric_features(names), or leave features out to take columns as they are."
         )
     return listed
+
+
+def columns_in(features: Iterable[Feature]) -> tuple[Column, ...]:
+    """Return the features that are columns of a table."""
+    return tuple(each for each in features if not isinstance(each, Interaction))
+
+
+def interaction_problems(features: Iterable[Feature]) -> Iterator[str]:
+    """Yield which interactions repeat something, or lack a lesser one or a column before them."""
+    known: set[frozenset[str]] = set()
+    for each in features:
+        of = each.of if isinstance(each, Interaction) else (each.name,)
+        some = (part for size in range(1, len(of)) for part in combinations(of, size))
+        if lacking := [":".join(part) for part in some if frozenset(part) not in known]:
+            yield f"the interaction {each.name} has no {', '.join(lacking)} before it"
+        elif len(of) > 1 and (len({*of}) < len(of) or frozenset(of) in known):
+            yield f"the interaction {each.name} is of one column twice, or there twice"
+        elif len(of) < max(map(len, known), default=1):
+            yield f"{each.name} stands behind an interaction of more columns"
+        known.add(frozenset(of))
+
+
+def formula_of(features: Iterable[Feature]) -> str:
+    """Return the formula by which features enter; nothing where each is a column as it is."""
+    words: dict[str, str] = {}
+    for each in features:
+        words[each.name] = each.name
+        if isinstance(each, NumericFeature) and each.knots:
+            low, *inner, high = (f"{knot:.17g}" for knot in each.knots)
+            ends = f"lower_bound={low}, upper_bound={high}"
+            words[each.name] = f"cr({each.name}, knots=[{', '.join(inner)}], {ends})"
+        elif isinstance(each, Interaction):
+            words[each.name] = ":".join(map(words.__getitem__, each.of))
+    entering = any(getattr(each, "knots", ()) or each.kind == "interaction" for each in features)
+    return " + ".join(words.values()) if entering else ""
 
 
 def with_bases(features: Sequence[Feature], *, centred: bool = False) -> tuple[Feature, ...]:
@@ -266,9 +327,21 @@ def with_bases(features: Sequence[Feature], *, centred: bool = False) -> tuple[F
     return tuple(found)
 
 
+def widths_of(features: Iterable[Feature]) -> Iterator[int]:
+    """Yield how many columns each feature becomes."""
+    found: dict[str, int] = {}
+    for each in features:
+        width = 1
+        if isinstance(each, Interaction):
+            width = prod(found.get(name, 0) for name in each.of)
+        elif isinstance(each, CategoryFeature):
+            width = len(each.levels) - (each.base is not None)
+        elif each.knots:
+            width = len(each.knots) - 1
+        found[each.name] = width
+        yield width
+
+
 def width_of(features: Iterable[Feature]) -> int:
     """Return how many columns features become: m."""
-    return sum(
-        1 if isinstance(each, NumericFeature) else len(each.levels) - (each.base is not None)
-        for each in features
-    )
+    return sum(widths_of(features))

@@ -6,18 +6,30 @@ are read through narwhals: numbers as they are, words as codes.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from functools import lru_cache
+from itertools import groupby, product
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cobasis.errors import DtypeError, FeatureError, NotFiniteError, ShapeError
-from cobasis.features.contract import MISSING, CategoryFeature, Feature, NumericFeature, width_of
+from cobasis.features.contract import (
+    MISSING,
+    CategoryFeature,
+    Column,
+    Feature,
+    Interaction,
+    NumericFeature,
+    columns_in,
+    width_of,
+)
 from cobasis.linalg.arrays import EXACT_INTEGER, Matrix, as_table
 
 if TYPE_CHECKING:
     import narwhals as nw
+    from scipy.interpolate import CubicSpline
 
 Array = npt.NDArray[Any]
 
@@ -156,29 +168,62 @@ LARGEST = 1e50
 class EncodedColumn:
     """One column of what enters the round."""
 
-    name: str  # for people: age, sex=female, ward: any other, ward: missing
+    name: str  # for people: age, age[60], sex=female, ward: any other, ward: missing, age:sex=f
     feature: Feature
-    level: int | None = None  # None for a number; else the position in the feature's levels
+    level: int | None = None  # None for a line; else the position in the feature's levels or knots
+    centre: float = 0.0
+    scale: float = 1.0
+    of: tuple[int, ...] = ()  # of a product: the places of what is multiplied
 
 
 def encoded_columns(features: Iterable[Feature]) -> tuple[EncodedColumn, ...]:
     """Describe the columns that features become, in their order."""
-    return tuple(column for feature in features for column in _columns_of(feature))
+    found: list[EncodedColumn] = []
+    places: dict[str, range] = {}
+    for feature in features:
+        first = len(found)
+        if isinstance(feature, Interaction):
+            for of in product(*(places.get(name, ()) for name in feature.of)):
+                parts = [found[place] for place in of]
+                name, scale = ":".join(each.name for each in parts), prod(x.scale for x in parts)
+                found.append(EncodedColumn(name=name, feature=feature, scale=scale, of=of))
+        else:
+            found += _columns_of(feature)
+        places[feature.name] = range(first, len(found))
+    return tuple(found)
 
 
-def _columns_of(feature: Feature) -> list[EncodedColumn]:
-    if isinstance(feature, NumericFeature):
-        return [EncodedColumn(name=feature.name, feature=feature)]
-    words = {"": ": any other", None: ": missing"}
-    return [
-        EncodedColumn(
-            name=feature.name + words.get(level, f"={level}"),
-            feature=feature,
-            level=position,
-        )
-        for position, level in enumerate(feature.levels)
-        if level is None or level != feature.base
+def _columns_of(feature: Column) -> list[EncodedColumn]:
+    name = feature.name
+    if isinstance(feature, CategoryFeature):
+        words = {"": ": any other", None: ": missing"}
+        return [
+            EncodedColumn(name=name + words.get(level, f"={level}"), feature=feature, level=at)
+            for at, level in enumerate(feature.levels)
+            if level is None or level != feature.base
+        ]
+    curves = [
+        EncodedColumn(name=f"{name}[{knot:g}]", feature=feature, level=at)
+        for at, knot in enumerate(feature.knots[1:], start=1)
     ]
+    line = EncodedColumn(name=name, feature=feature, centre=feature.centre, scale=feature.scale)
+    return curves or [line]
+
+
+@lru_cache(maxsize=64)
+def spline_through(knots: tuple[float, ...]) -> "CubicSpline":
+    """Return natural cubic splines, each 1 at one knot and 0 at others; none for the first."""
+    from scipy.interpolate import CubicSpline  # noqa: PLC0415 -- keeps imports light
+
+    return CubicSpline(knots, np.eye(len(knots))[:, 1:], bc_type="natural")
+
+
+def bent(values: Array, knots: tuple[float, ...]) -> Matrix:
+    """Return the columns of a spline at values: beyond the outer knots it goes on as a line."""
+    spline, inner = spline_through(knots), np.clip(values, knots[0], knots[-1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        beyond: Matrix = (values - inner)[:, np.newaxis] * spline(inner, 1)
+        return spline(inner) + beyond
 
 
 def _scale(values: Array, constants: Matrix, out: Matrix) -> None:
@@ -196,8 +241,11 @@ class Encoder:
     """All features' encoding, to be applied column by column and block by block."""
 
     def __init__(self, features: Iterable[Feature]) -> None:
-        self.features = tuple(features)
-        self.width = width_of(self.features)
+        whole = tuple(features)
+        self.features = columns_in(whole)
+        self.width, self._plain = width_of(whole), width_of(self.features)
+        products = encoded_columns(whole) if len(self.features) < len(whole) else ()
+        self._products = [[*each.of] for each in products if each.of]
         constants = [
             (each.centre, each.scale, np.nan if each.fill is None else each.fill)
             if isinstance(each, NumericFeature)
@@ -211,8 +259,9 @@ class Encoder:
         floating = {name for name, kind in frame.schema.items() if kind.is_float()}
         found: list[Array] = []
 
-        def is_float(feature: Feature) -> bool:
-            return isinstance(feature, NumericFeature) and feature.name in floating
+        def is_float(feature: Column) -> bool:
+            line = isinstance(feature, NumericFeature) and not feature.knots
+            return line and feature.name in floating
 
         for floats, run in groupby(self.features, is_float):
             if floats:
@@ -238,6 +287,11 @@ class Encoder:
                     if level is None or level != feature.base:
                         np.equal(column, position, out=out[at])
                         at += 1
+            elif feature.knots:
+                fill = np.nan if feature.fill is None else feature.fill
+                curves = bent(np.where(np.isnan(column), fill, column), feature.knots).T
+                out[at : at + len(curves)] = curves
+                at += len(curves)
             else:
                 constants = self._constants[:, done : done + count]
                 _scale(np.atleast_2d(column).T, constants, out[at : at + count].T)
@@ -247,6 +301,8 @@ class Encoder:
             raise ValueError(f"columns of {done} features in place of {len(self.features)}")
         flat = out.reshape(-1, order="A")
         with np.errstate(over="ignore", invalid="ignore"):
+            for place, of in enumerate(self._products, start=self._plain):
+                np.prod(out[of], axis=0, out=out[place])
             squares = float(flat @ flat)
             return squares <= LARGEST**2 or bool(np.abs(out).max() <= LARGEST)
 
@@ -258,7 +314,8 @@ def encode(rows: npt.ArrayLike, features: Sequence[Feature], *, party: str) -> M
     frame = as_frame(rows) if hasattr(rows, "columns") else None
     names = getattr(rows if frame is None else frame, "columns", None)
     if names is not None:
-        refuse_names([str(name) for name in names], [each.name for each in features], party=party)
+        agreed = [each.name for each in columns_in(features)]
+        refuse_names([str(name) for name in names], agreed, party=party)
     encoder = Encoder(features)
     if frame is not None:
         raw = encoder.read(frame, what=what)
@@ -268,7 +325,8 @@ def encode(rows: npt.ArrayLike, features: Sequence[Feature], *, party: str) -> M
             "array has no place for. Give a data frame, with the agreement's columns by name."
         )
     else:
-        raw = [as_table(rows, name=what, columns=len(features)).T]
+        table = as_table(rows, name=what, columns=len(encoder.features)).T
+        raw = [*table] if any(getattr(each, "knots", ()) for each in features) else [table]
     n_rows = raw[0].shape[-1]
     if not n_rows:
         raise ShapeError(f"{what} are empty: 0 rows. Leave the party out, or give it rows.")

@@ -7,7 +7,8 @@ rows have a bound. Random Fourier features have length 1 for every row, whatever
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, product
+from math import prod
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -16,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from cobasis.errors import AgreementError
 from cobasis.features.contract import Feature, Finite, NumericFeature, width_of
-from cobasis.features.encoder import encoded_columns
+from cobasis.features.encoder import bent, encoded_columns, spline_through
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.rng import KeyStream
 
@@ -253,7 +254,7 @@ def _ranges(features: Sequence[Feature]) -> Turn:
     """Map the middle of each range to 0 and its ends to -1 and 1."""
     middles, halves = np.zeros(width_of(features)), np.ones(width_of(features))
     for at, column in enumerate(encoded_columns(features)):
-        each = column.feature
+        each, ends = column.feature, (-1.0, 1.0)
         if isinstance(each, NumericFeature):
             if each.low is None or each.high is None or each.low == each.high:
                 raise AgreementError(
@@ -261,8 +262,17 @@ def _ranges(features: Sequence[Feature]) -> Turn:
                     "has no bound. Agree on low and high for every number, or on the map 'rff' "
                     "alone."
                 )
-            halves[at] = (each.high - each.low) / 2 / each.scale
-            middles[at] = ((each.high + each.low) / 2 - each.centre) / each.scale
+            ends = each.low, each.high
+            if column.level is not None:
+                turning = spline_through(each.knots).derivative().roots()[column.level - 1]
+                curve = bent(np.clip([*ends, *turning], *ends), each.knots)[:, column.level - 1]
+                ends = np.nanmin(curve), np.nanmax(curve)
+        elif column.of:
+            sides = ((middles[x] - halves[x], middles[x] + halves[x]) for x in column.of)
+            corners = [prod(some) * column.scale for some in product(*sides)]
+            ends = min(corners), max(corners)
+        halves[at] = (ends[1] - ends[0]) / 2 / column.scale
+        middles[at] = ((ends[1] + ends[0]) / 2 - column.centre) / column.scale
     return Turn(
         weights=np.diag(1.0 / halves),
         offset=-middles / halves,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from cobasis.errors import DtypeError
-from cobasis.features.contract import UNKNOWN, CategoryFeature, Feature, NumericFeature, word_of
+from cobasis.features.contract import UNKNOWN, CategoryFeature, Column, NumericFeature, word_of
 from cobasis.features.encoder import SHOWN, is_wordlike, numbers_of, words_of
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class _Seen:
 
 def check(
     frames: Iterable["nw.DataFrame[Any]"],
-    features: Iterable[Feature],
+    features: Iterable[Column],
     *,
     columns: Iterable[str],
     used: Iterable[str] = (),
@@ -124,7 +124,7 @@ def _absent(name: str) -> ColumnFinding:
     return ColumnFinding(column=name, problem="absent", refused=True, text=text)
 
 
-def _count(series: "nw.Series[Any]", feature: Feature, seen: _Seen) -> None:
+def _count(series: "nw.Series[Any]", feature: Column, seen: _Seen) -> None:
     """Count what one batch has of one column."""
     seen.n_rows += len(series)
     if isinstance(feature, CategoryFeature):
@@ -164,7 +164,7 @@ def _count_words(series: "nw.Series[Any]", feature: CategoryFeature, seen: _Seen
         seen.words.update(str(word_of(cells[row])) for row in unknown)
 
 
-def _told(feature: Feature, seen: _Seen) -> list[ColumnFinding]:
+def _told(feature: Column, seen: _Seen) -> list[ColumnFinding]:
     """Put what was counted of a column into sentences."""
     name, words = feature.name, tuple(word for word, _ in seen.words.most_common(SHOWN))
     if isinstance(feature, NumericFeature):

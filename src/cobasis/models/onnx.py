@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from cobasis.errors import ShapeError
-from cobasis.features.contract import CategoryFeature, Feature, NumericFeature
+from cobasis.errors import OptionError, ShapeError
+from cobasis.features.contract import CategoryFeature, Feature, NumericFeature, formula_of
 from cobasis.features.encoder import LARGEST, encoded_columns
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.models import needing
@@ -94,6 +94,11 @@ def raw_graph(
     """Write one ONNX graph of raw columns, encoding, ``F_i G_i`` and model."""
     with needing("onnx", extra="onnx", what="this"):
         import onnx
+    if formula := formula_of(features):
+        raise OptionError(
+            f"no graph is written of splines and interactions, as of {formula:.200}. Predict by "
+            "'cobasis predict', or agree on a round without them."
+        )
     table = as_matrix(map_in, name="the map into the aligned rows")
     columns = encoded_columns(features)
     if table.shape != (len(columns), model.widths[0]):

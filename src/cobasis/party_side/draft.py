@@ -20,6 +20,7 @@ from cobasis.features.contract import (
     CategoryFeature,
     Feature,
     NumericFeature,
+    columns_in,
     width_of,
     with_bases,
 )
@@ -193,7 +194,7 @@ def components_for(features: Iterable[Feature], *, precision: str) -> dict[int, 
     listed = tuple(features)
     if not listed:
         return {}
-    width, bits, record = width_of(listed), BITS[precision], bits_agreed(listed)
+    width, bits, record = width_of(listed), BITS[precision], bits_agreed(columns_in(listed))
     usual, under = max(1, min(100, 2 * width // 3)), max(1, ceil(record / bits) - 1)
     prices = _NARROW if width < _WIDE else {least / width: text for least, text in _MANY.items()}
     found = {}

@@ -22,7 +22,14 @@ from cobasis.errors import (
     StepError,
     TableError,
 )
-from cobasis.features.contract import MISSING, UNKNOWN, CategoryFeature, Feature, NumericFeature
+from cobasis.features.contract import (
+    MISSING,
+    UNKNOWN,
+    CategoryFeature,
+    Column,
+    NumericFeature,
+    columns_in,
+)
 from cobasis.features.encoder import words_of
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.models.chain import Chain
@@ -141,7 +148,7 @@ def predict(
         raise OptionError(
             f"-o '{to}' has to end in one of {', '.join((*CSV, *PARQUET))}. Choose such a name."
         )
-    use, features = usable(session, model=model), session.agreement.features
+    use, features = usable(session, model=model), columns_in(session.agreement.features)
     _refuse_halves(session, part=part, beside=beside, why=why)
     use = replace(use, part=part, beside=beside)
     if why or of is not None:
@@ -172,7 +179,7 @@ def _reference(session: PartySession, path: Path | None) -> Matrix:
     return reference(agreement, anchor, public=public)
 
 
-def _bad_cells(source: Source, features: Iterable[Feature]) -> list[BadCell]:
+def _bad_cells(source: Source, features: Iterable[Column]) -> list[BadCell]:
     """Find the cells of a table, read leniently, that the agreement has no place for."""
     found = []
     for each in (each for each in features if each.name in source.schema):

@@ -22,7 +22,7 @@ from cobasis.errors import (
     StepError,
     UnlikeColumnError,
 )
-from cobasis.features.contract import CategoryFeature, NumericFeature
+from cobasis.features.contract import CategoryFeature, NumericFeature, columns_in
 from cobasis.features.encoder import SHOWN
 from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.features.problems import ColumnFinding
@@ -143,10 +143,11 @@ def gathered(rows: Blocks, places: npt.NDArray[np.intp] | None = None) -> Matrix
 
 def public_rows_in(path: Path, *, agreement: Agreement, party: str) -> npt.ArrayLike:
     """Read the agreed public rows from a file."""
-    source = source_of(path, party=party, features=agreement.features)
-    refuse_schema(source, agreement.features, labels=None, party=party)
+    columns = columns_in(agreement.features)
+    source = source_of(path, party=party, features=columns)
+    refuse_schema(source, columns, labels=None, party=party)
     frame = source.collect(*map(pl.col, agreement.columns))
-    numbers = all(isinstance(each, NumericFeature) for each in agreement.features)
+    numbers = all(isinstance(each, NumericFeature) for each in columns)
     return frame.to_numpy() if numbers else frame
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from cobasis.errors import FeatureError, OptionError
-from cobasis.features.contract import Feature, NumericFeature, width_of
+from cobasis.features.contract import Feature, NumericFeature, columns_in, width_of
 from cobasis.features.encoder import encode, encoded_columns
 from cobasis.features.maps import Columns, FeatureMap, Mixed, RandomFourier
 from cobasis.features.outcome import Outcome, times_of
@@ -101,8 +101,9 @@ def public_rows(table: BaselineTable | None, example: Path | None) -> Public:
 
 def _rows_of_example(example: Path, features: Features) -> Matrix:
     """Return a public table's rows, encoded."""
-    source = source_of(example, party="example", features=features)
-    table = source.collect(*(pl.col(each.name) for each in features))
+    columns = columns_in(features)
+    source = source_of(example, party="example", features=columns)
+    table = source.collect(*(pl.col(each.name) for each in columns))
     return encode(table, features, party="example")
 
 

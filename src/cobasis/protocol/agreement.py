@@ -25,7 +25,7 @@ from cobasis.algorithms.kawakami import Kawakami
 from cobasis.algorithms.odc import ODC
 from cobasis.algorithms.whitened import Whitened
 from cobasis.errors import AgreementError
-from cobasis.features.contract import Feature, width_of
+from cobasis.features.contract import Feature, columns_in, interaction_problems, width_of
 from cobasis.features.outcome import Outcome
 from cobasis.models import MODELLESS, ModelName, Task
 from cobasis.models.families import TABULAR
@@ -80,8 +80,8 @@ class Agreement(Strict):
         Unique per round; part of the anchor's tag.
     parties : tuple of str
         Everybody who may upload, late parties included.
-    features : tuple of NumericFeature or CategoryFeature
-        Columns in their order, and how each becomes numbers.
+    features : tuple of NumericFeature, CategoryFeature or Interaction
+        Columns in their order, and how each becomes numbers; then products of them.
     task : str
         "classification", "regression", "count", "survival", "effect", "representation" or "table":
         what the round is for; "representation" and "table", of sums alone, train no model.
@@ -216,10 +216,12 @@ class Agreement(Strict):
     def _settle(self) -> None:
         """Refuse contradictions; make once what every message asks for."""
         check_basis_rule(self.basis, anchor=self.anchor, n_parties=len(self.parties))
+        kinds = [each.kind for each in self.features]
         problems = [
             # two of them would be one file on some disks
             *_repeats("parties, in whatever case,", map(str.casefold, self.parties)),
-            *_repeats("features", self.columns),
+            *_repeats("features", (each.name for each in self.features)),
+            *(interaction_problems(self.features) if "interaction" in kinds else ()),
             *_repeats("classes", self.classes),
             *(sums_problems(self, self.sums) if self.release == "sums" else rows_problems(self)),
             *(holding_problems(self) if self.holdings else ()),
@@ -263,7 +265,7 @@ class Agreement(Strict):
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the raw columns that features are made of, in their order."""
-        return tuple(feature.name for feature in self.features)
+        return tuple(feature.name for feature in columns_in(self.features))
 
     @property
     def n_features(self) -> int:

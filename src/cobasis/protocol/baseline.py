@@ -18,7 +18,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from cobasis.errors import FeatureError
-from cobasis.features.contract import CategoryFeature, Feature, NumericFeature, width_of
+from cobasis.features.contract import CategoryFeature, Column, NumericFeature, width_of
 from cobasis.features.outcome import VALUE, Records, part_of
 from cobasis.linalg.arrays import Matrix
 from cobasis.protocol.curves import Curves, curves_of
@@ -42,7 +42,7 @@ Figures = tuple[float | None, ...]
 class TableLayout:
     """Where each sum stands: group by group, a one for each row and then column by column."""
 
-    features: tuple[Feature, ...]
+    features: tuple[Column, ...]
     n_bins: int
     n_groups: int
     most_rows: int  # of all parties together
@@ -70,7 +70,7 @@ class TableLayout:
         told |= {"grid": self.grid} if self.grid else {}
         return hashlib.sha256(canonical_json({**told, "most_rows": self.most_rows})).digest()
 
-    def parts(self, sums: Integers) -> Iterator[tuple[Feature, Integers, Integers]]:
+    def parts(self, sums: Integers) -> Iterator[tuple[Column, Integers, Integers]]:
         """Yield each column, its moments (of words none) and its cells, group by group."""
         table, at = sums.reshape(self.n_groups, -1), 1
         for each in self.features:
@@ -148,7 +148,7 @@ def _range(each: NumericFeature) -> tuple[float, float]:
     return float(each.low or 0.0), float(each.high or 0.0)
 
 
-def range_problems(features: Sequence[Feature]) -> Iterator[str]:
+def range_problems(features: Sequence[Column]) -> Iterator[str]:
     """Yield why columns cannot be counted."""
     for each in features:
         if isinstance(each, NumericFeature):

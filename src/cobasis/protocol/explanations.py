@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from cobasis.algorithms.anchors import Anchor, draw_anchor
 from cobasis.errors import OptionError, StepError
-from cobasis.features.contract import CategoryFeature, width_of
+from cobasis.features.contract import CategoryFeature, widths_of
 from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import one_blas_thread
@@ -39,15 +39,13 @@ def reference(agreement: Agreement, anchor: Anchor | None, *, public: Matrix | N
     if anchor is None:
         anchor = draw_anchor("gaussian", key=agreement.digest(), n_rows=half, n_features=size)
     rows = anchor.apply_transposed(np.eye(anchor.shape[0], min(half, anchor.shape[0]))).T
-    if (
-        not agreement.sums and agreement.anchor == "isometric"
-    ):  # whose columns, and not cells, are of length 1
+    if not agreement.sums and agreement.anchor == "isometric":  # columns of length 1, not cells
         rows = rows * np.sqrt(anchor.shape[0])
     # Mirrored, so that their mean is the agreed centre: what a linear model makes of a number,
     # which is of the mean, then shows nothing of the anchor.
     rows = np.vstack([rows, -rows])
-    for feature in agreement.features:
-        here = slice(at, at := at + width_of([feature]))
+    for feature, width in zip(agreement.features, widths_of(agreement.features), strict=True):
+        here = slice(at, at := at + width)
         if isinstance(feature, CategoryFeature):  # one word: of the largest cell, the base's is 0
             least = -np.inf if feature.base is None else 0.0
             rows[:, here] = rows[:, here] == rows[:, here].max(1, keepdims=True, initial=least)
@@ -82,7 +80,7 @@ def explain(
         found, others = given[place], np.delete(given, place, axis=0)
         return np.subtract(found, np.logaddexp.reduce(others)) if model.likely else found
 
-    groups = np.repeat(np.arange(len(features)), [width_of([each]) for each in features])
+    groups = np.repeat(np.arange(len(features)), [*widths_of(features)])
     if len(model.layers) > 1 or (model.likely and len(seen) > 2):  # noqa: PLR2004 -- one of two
         seed = agreement.digest()
         values, base = attributions(

@@ -99,6 +99,8 @@ def _party_problems(agreement: "Agreement") -> Iterator[str]:
             f"basis='{agreement.basis}' is of all columns, and [[holdings]] say that some party "
             "holds only some: agree on basis='svd' or 'pca'"
         )
+    if any(each.kind == "interaction" for each in agreement.features):
+        yield "interactions are of columns that not every party holds"
     if agreement.tabular:
         yield f"model='{agreement.model}' has coefficients, which need every column at every party"
     for each in agreement.holdings:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from cobasis.algorithms import AlignerName, AnchorKind, BasisName, SpanCondition
     from cobasis.algorithms.base import Aligner
-    from cobasis.features.contract import CategoryFeature, NumericFeature
+    from cobasis.features.contract import Feature
     from cobasis.features.maps import Columns, Mixed, RandomFourier
     from cobasis.features.outcome import Outcome
     from cobasis.models import Estimator, ModelName, Task
@@ -34,7 +34,7 @@ def simulate(
     n_anchor_rows: int | None = ...,
     basis: BasisName = ...,
     model: ModelName | Estimator | None = ...,
-    features: Iterable[NumericFeature | CategoryFeature] | None = ...,
+    features: Iterable[Feature] | None = ...,
     outcome: Outcome | None = ...,
     public_rows: npt.ArrayLike | None = ...,
     span_condition: SpanCondition | None = ...,
@@ -52,7 +52,7 @@ def simulate(
     task: Task = ...,
     maps: Sequence[Columns | RandomFourier | Mixed] | None = ...,
     model: ModelName | None = ...,
-    features: Iterable[NumericFeature | CategoryFeature] | None = ...,
+    features: Iterable[Feature] | None = ...,
     outcome: Outcome | None = ...,
 ) -> SumsRound: ...
 def simulate(
@@ -68,7 +68,7 @@ def simulate(
     n_anchor_rows: int | None = None,
     basis: BasisName = "svd",
     model: ModelName | Estimator | None = None,
-    features: Iterable[NumericFeature | CategoryFeature] | None = None,
+    features: Iterable[Feature] | None = None,
     outcome: Outcome | None = None,
     public_rows: npt.ArrayLike | None = None,
     span_condition: SpanCondition | None = None,
@@ -111,7 +111,7 @@ def simulate(
     model : str or scikit-learn estimator, optional
         A family, or an estimator that is fitted as it is; by default logistic, ridge, poisson, cox
         or effect. A regression table takes all columns and basis "haar" where none are named.
-    features : iterable of NumericFeature or CategoryFeature, optional
+    features : iterable of NumericFeature, CategoryFeature or Interaction, optional
         Names, centres and scales; categories and blanks. By default numbers as they are, under
         a data frame's own names or x0, x1, ...
     outcome : Outcome, optional

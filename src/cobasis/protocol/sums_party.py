@@ -306,11 +306,12 @@ def _small_cells(sums: Integers, agreement: Agreement) -> int | None:
     layout, columns = layout_of(agreement), encoded_columns(agreement.features)
     if isinstance(layout, TableLayout):
         return layout.small_cells(sums, few=_FEW)
+    kinds = [isinstance(each.feature, CategoryFeature) for each in columns]
+    of = [each.of or (at,) for at, each in enumerate(columns)]  # of products of words, too
+    words = [at for at, parts in enumerate(of, 1) if all(kinds[part] for part in parts)]
     if isinstance(layout, NewtonLayout):
-        kinds = [isinstance(each.feature, CategoryFeature) for each in columns]
-        found = layout.small_cells(sums, few=_FEW, words=np.flatnonzero(kinds) + 1)
-        return found if any(kinds) or layout.grid else None
-    words = [at for at, each in enumerate(columns, 1) if isinstance(each.feature, CategoryFeature)]
+        found = layout.small_cells(sums, few=_FEW, words=np.array(words, dtype=np.int64))
+        return found if words or layout.grid else None
     tables = zip(terms_of(agreement).maps, layout.tables(sums), strict=True)
     table = next((table for each, table in tables if isinstance(each, Columns) and words), None)
     if table is None:

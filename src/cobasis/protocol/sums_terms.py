@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 from pydantic import Field
 
 from cobasis.errors import StepError
-from cobasis.features.contract import Finite
+from cobasis.features.contract import Finite, columns_in, formula_of
 from cobasis.features.maps import Columns, FeatureMap, RandomFourier, refuse_unfit, width_under
 from cobasis.features.outcome import Outcome
 from cobasis.privacy.aggregate import GREEN
@@ -115,7 +115,9 @@ def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[s
 
 def _table_problems(agreement: "Agreement") -> Iterator[str]:
     """Yield why no baseline table can be made."""
-    yield from range_problems(agreement.features)
+    yield from range_problems(columns_in(agreement.features))
+    if formula := formula_of(agreement.features):
+        yield f"task='table' counts columns as they are, and not {formula:.200}"
     if agreement.dp is not None:
         yield "[dp] is not for task='table': what counts people would take larger noise"
 
@@ -275,7 +277,7 @@ def table_layout(agreement: "Agreement") -> TableLayout:
     """Return where each sum of a baseline table stands."""
     terms = terms_of(agreement)
     return TableLayout(
-        features=agreement.features,
+        features=columns_in(agreement.features),
         n_bins=terms.n_bins or 0,
         n_groups=len(agreement.classes) or 1,
         most_rows=terms.most_rows_in_all,

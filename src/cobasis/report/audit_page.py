@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from matplotlib.figure import Figure
 
-from cobasis.features.contract import CategoryFeature, NumericFeature
+from cobasis.features.contract import CategoryFeature, NumericFeature, columns_in
 from cobasis.privacy.audit.policy import COLLUSION, POLICY, per_cent
 from cobasis.privacy.audit.report import AuditReport
 from cobasis.privacy.audit.what_if import THIS
@@ -136,7 +136,7 @@ def filed(agreement: Agreement, own: Mapping[str, str]) -> list[tuple[str, str]]
         for each in agreement.features
         if isinstance(each, NumericFeature)
     ]
-    sources = sorted({each.source for each in agreement.features} - {""})
+    sources = sorted({each.source for each in columns_in(agreement.features)} - {""})
     noise = "none, so no guarantee" if dp is None else f"eps={dp.epsilon:g}"
     leaves = f"{size:,} numbers through the secret basis '{basis}'"
     if agreement.sums is not None:

@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
 from cobasis.disk.whole import make_folder, write_whole
-from cobasis.features.contract import NumericFeature
 from cobasis.features.encoder import EncodedColumn
 from cobasis.models.regressions import Figures
 from cobasis.report.pages import GREY, INK, TOGETHER, as_svg, template
@@ -124,7 +123,7 @@ def _scaled(column: EncodedColumn) -> tuple[str, float]:
     name = "".join(each if each.isprintable() else "?" for each in column.name)
     name = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
     name = name.replace("$", r"\$")  # else matplotlib reads a formula
-    feature = column.feature
-    if not isinstance(feature, NumericFeature):
+    if column.level is not None:
         return name, 1.0
-    return f"{name}, per {feature.scale:g} {feature.unit}".rstrip(), feature.scale
+    unit = getattr(column.feature, "unit", "")
+    return f"{name}, per {column.scale:g} {unit}".rstrip(), column.scale

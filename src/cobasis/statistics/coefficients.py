@@ -7,6 +7,8 @@ their covariance M C M', come back exactly, each party's M being known to that p
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import compress, product
+from math import prod
 
 import numpy as np
 
@@ -196,6 +198,9 @@ class CoefficientTable(Figures, Readable):
                 f"I2: the share of the differences between {len(compared[0].estimates)} parties' "
                 "own coefficients that chance does not explain."
             )
+        for each in dict.fromkeys(one.feature for one in self.columns if one.level):
+            if isinstance(each, NumericFeature):
+                told += [f"{each.name}[...]: at each knot, against {each.knots[0]:g}."]
         if self.left_out:
             told.append(f"Own rows determine no table: {named(self.left_out)}.")
         return tuple(told)
@@ -232,7 +237,7 @@ def table_of(
         )
     if fit.dependent.shape[1]:
         raise _dependent(turn @ fit.dependent[first:], columns)
-    back = _to_raw(turn, columns, first=first)
+    back = to_raw(turn, columns, first=first)
     estimates, covariance = back @ fit.weights, back @ fit.covariance @ back.T
     names = (INTERCEPT,)[:first] + tuple(each.name for each in columns)
     spread = np.sqrt(np.diag(covariance))
@@ -271,20 +276,19 @@ def _tested(fit: RegressionFit, statistics: Matrix, *, level: float) -> tuple[Ma
     return 2 * ndtr(-abs(statistics)), float(ndtri((1 + level) / 2))
 
 
-def _to_raw(turn: Matrix, columns: Sequence[EncodedColumn], *, first: int) -> Matrix:
+def to_raw(turn: Matrix, columns: Sequence[EncodedColumn], *, first: int) -> Matrix:
     """Return the map from weights in the frame to coefficients of raw columns."""
-    constants = [
-        (each.feature.centre, each.feature.scale)
-        if isinstance(each.feature, NumericFeature)
-        else (0.0, 1.0)
-        for each in columns
-    ]
-    centres, scales = np.array(constants).reshape(-1, 2).T
-    back = np.zeros((first + len(turn),) * 2)
-    back[first:, first:] = turn / scales[:, None]
-    if first:  # the intercept belongs to raw zeros, and not to the agreed centres
-        back[0, 0], back[0, 1:] = 1.0, -centres @ back[1:, 1:]
-    return back
+    # (x - a) (y - b) = xy - bx - ay + ab: a product's weight belongs to the raw product, and in
+    # part to each lesser one; what is left of all belongs to the intercept, of raw zeros.
+    of = [(), *(each.of or (at,) for at, each in enumerate(columns))]
+    places, back = {frozenset(each): at for at, each in enumerate(of)}, np.eye(len(of))
+    for at, each in enumerate(columns, start=1):
+        for keep in product((False, True), repeat=len(of[at])):
+            kept = frozenset(compress(of[at], keep))
+            left = prod(-columns[place].centre for place in of[at] if place not in kept)
+            back[places[kept], at] = left / each.scale
+    back[:, 1:] = back[:, 1:] @ turn
+    return back[1 - first :, 1 - first :]
 
 
 def _dependent(found: Matrix, columns: Sequence[EncodedColumn]) -> EstimateError:

@@ -12,11 +12,11 @@ import numpy as np
 
 from cobasis.algorithms.readable import Readable, Table, named
 from cobasis.errors import EstimateError
-from cobasis.features.contract import Feature, NumericFeature
+from cobasis.features.contract import Feature
 from cobasis.linalg.arrays import Matrix
 from cobasis.models.effects import Kind
 from cobasis.models.regressions import RegressionFit
-from cobasis.statistics.coefficients import CoefficientTable, figure, p_value, table_of
+from cobasis.statistics.coefficients import CoefficientTable, figure, p_value, table_of, to_raw
 
 ALIKE = 0.1
 """Standardised differences below this are commonly taken for balance."""
@@ -162,18 +162,16 @@ def effects_of(
 ) -> EffectTable:
     """Read effects, and their balance in raw columns, by M = F_i G_i, of shape (m, m)."""
     propensity = table_of(fit, turn=turn, features=features, level=level)  # raises for dependence
-    found, back = fit.effects, np.linalg.inv(turn)
+    found, back = fit.effects, np.linalg.inv(to_raw(turn, propensity.columns, first=0))
     if found is None:
         raise EstimateError(
             f"model='{fit.model}' estimates no effect of a treatment. Agree on task='effect'."
         )
-    own = [each.feature for each in propensity.columns]
-    scales = [each.scale if isinstance(each, NumericFeature) else 1.0 for each in own]
     differences = found.differences @ back
     balance = Balance(
         names=tuple(each.name for each in propensity.columns),
         adjusted=found.adjusted,
-        differences=differences * np.array(scales),
+        differences=differences,
         standardised=differences / np.sqrt(np.diag(back.T @ found.spread @ back)),
         sizes=found.sizes,
     )

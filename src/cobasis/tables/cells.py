@@ -14,7 +14,7 @@ import polars as pl
 
 from cobasis.disk.whole import Stamp, opened
 from cobasis.errors import TableError
-from cobasis.features.contract import CategoryFeature, Feature
+from cobasis.features.contract import CategoryFeature, Column
 from cobasis.features.mapping import AS_AGREED, ColumnMapping
 from cobasis.features.mapping import Mapping as TableMapping
 
@@ -98,7 +98,7 @@ def own_names(
     return {name: each for name, each in own.items() if each in found}
 
 
-def _day(feature: Feature, step: ColumnMapping) -> date | None:
+def _day(feature: Column, step: ColumnMapping) -> date | None:
     """Return the day from which a column of dates is counted: mapped, or named in its unit."""
     named = re.search(f"days since ({_DAY})", getattr(feature, "unit", ""))
     return step.days_since or (date.fromisoformat(named[1]) if named else None)
@@ -110,7 +110,7 @@ def _days(day: pl.Expr, since: date) -> pl.Expr:
 
 def agreed_columns(
     frame: pl.LazyFrame,
-    features: Sequence[Feature],
+    features: Sequence[Column],
     *,
     own: Mapping[str, str],
     mapping: TableMapping,

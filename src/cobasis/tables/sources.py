@@ -14,7 +14,7 @@ import polars as pl
 
 from cobasis.disk.whole import Stamp, refuse_changed, stamp_of
 from cobasis.errors import DtypeError, LabelError, NotFiniteError, OptionError, TableError
-from cobasis.features.contract import CategoryFeature, Feature, NumericFeature
+from cobasis.features.contract import CategoryFeature, Column, NumericFeature
 from cobasis.features.encoder import SHOWN, as_frame, not_whole, refuse_names
 from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.linalg.threads import in_order
@@ -136,7 +136,7 @@ def source_of(
     table: Any,  # noqa: ANN401 -- frames of any library
     *,
     party: str,
-    features: Sequence[Feature] = (),
+    features: Sequence[Column] = (),
     labels: str | None = None,
     mapping: TableMapping = TableMapping(),  # noqa: B008 -- frozen
     lenient: bool = False,
@@ -199,7 +199,7 @@ def _of_file(path: Path, *, party: str) -> Source:
 
 def _as_agreed(
     source: Source,
-    features: Sequence[Feature],
+    features: Sequence[Column],
     *,
     labels: str | None,
     mapping: TableMapping,
@@ -294,7 +294,7 @@ def _ragged(path: Path, stamp: Stamp, dialect: Dialect) -> str:  # noqa: ARG001 
 
 def refuse_schema(
     source: Source,
-    features: Sequence[Feature],
+    features: Sequence[Column],
     *,
     labels: str | None,
     party: str,
@@ -333,7 +333,7 @@ def where_text(source: Source, name: str) -> str:
     return "" if row is None else f", the first text in row {row:,} below the names"
 
 
-def fits(schema: pl.Schema, feature: Feature) -> bool:
+def fits(schema: pl.Schema, feature: Column) -> bool:
     """Whether a column's type is one that the feature is read from."""
     dtype = schema[feature.name]
     if isinstance(feature, CategoryFeature):
@@ -341,7 +341,7 @@ def fits(schema: pl.Schema, feature: Feature) -> bool:
     return _is_real(dtype) or (dtype == pl.Null and feature.missing == "fill")
 
 
-def not_finite(source: Source, features: Sequence[Feature]) -> NotFiniteError:
+def not_finite(source: Source, features: Sequence[Column]) -> NotFiniteError:
     """Return the error that says which columns are not whole."""
     schema = source.schema
     numbers = [each for each in features if isinstance(each, NumericFeature)]

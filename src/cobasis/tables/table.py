@@ -18,7 +18,7 @@ from safetensors.numpy import load, save
 
 from cobasis.disk.whole import PART, make_folder, remove_tree, write_whole
 from cobasis.errors import LabelError, OptionError, SealError, ShapeError, TableError
-from cobasis.features.contract import CategoryFeature, Feature, NumericFeature, word_of
+from cobasis.features.contract import CategoryFeature, Column, NumericFeature, columns_in, word_of
 from cobasis.features.encoder import SHOWN, Array, Encoder, rounded
 from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.features.problems import ColumnFinding, check
@@ -143,7 +143,7 @@ class StreamedTable(LabelledRows):
 
         The same whatever constants are agreed on, and in whatever order the columns stand.
         """
-        by_name = sorted(self._agreement.features, key=lambda feature: feature.name)
+        by_name = sorted(self._encoder.features, key=lambda feature: feature.name)
         words = [each.name for each in by_name if isinstance(each, CategoryFeature)]
         numbers = [each.name for each in by_name if each.name not in words]
         plain = pl.col(numbers).cast(pl.Float64).round_sig_figs(DIGITS).fill_null(np.nan) + 0.0
@@ -248,10 +248,11 @@ def open_table(
             "every party has to upload the same. Leave labels= out."
         )
     labels = labels or agreement.label or None
+    columns = columns_in(agreement.features)
     source = source_of(
         table,
         party=party,
-        features=(*agreement.features, *label_columns(agreement, labels), *as_text(agreement.id)),
+        features=(*columns, *label_columns(agreement, labels), *as_text(agreement.id)),
         labels=labels,
         mapping=mapping,
     )
@@ -264,7 +265,7 @@ def _as_words(series: pl.Series) -> list[str]:
     return [words[cell] for cell in series]
 
 
-def label_columns(agreement: Agreement, labels: str | None) -> tuple[Feature, ...]:
+def label_columns(agreement: Agreement, labels: str | None) -> tuple[Column, ...]:
     """Return the columns that travel as labels as features: numbers, or a closed vocabulary."""
     names = () if agreement.outcome is None else agreement.outcome.columns.values()
     others = [NumericFeature(name=each) for each in names]
@@ -305,7 +306,7 @@ def check_table(
     """Hold a party's table against the agreement: columns, types, words, ranges, empty cells."""
     label = agreement.label or None
     beside = label_columns(agreement, label)
-    held, labelled = [*agreement.features, *beside], [each.name for each in beside]
+    held, labelled = [*columns_in(agreement.features), *beside], [each.name for each in beside]
     read = (*held, *as_text(agreement.id))
     source = source_of(table, party=party, features=read, labels=label, mapping=mapping)
     schema = source.schema

@@ -10,7 +10,7 @@ from math import log2
 
 import numpy as np
 
-from cobasis.features.contract import CategoryFeature, Feature, NumericFeature, width_of
+from cobasis.features.contract import Column, NumericFeature, columns_in, formula_of, width_of
 from cobasis.linalg.arrays import Matrix
 from cobasis.privacy.audit.subject import Subject
 
@@ -41,14 +41,14 @@ def bits_of_record(subject: Subject) -> float:
     return sum(log2(count) for count, _, _ in _columns(subject))
 
 
-def bits_agreed(features: Iterable[Feature]) -> float:
+def bits_agreed(features: Iterable[Column]) -> float:
     """Return how many bits tell a record of agreed columns from all others, before rows are seen.
 
     A number counts as whole units where low and high are agreed, else as six scales in hundredths.
     """
     return sum(
         log2(len(each.levels))
-        if isinstance(each, CategoryFeature)
+        if each.kind == "category"
         else log2(_FINE if each.low is None or each.high is None else each.high - each.low + 1)
         for each in features
     )
@@ -57,10 +57,11 @@ def bits_agreed(features: Iterable[Feature]) -> float:
 def tried(subject: Subject) -> float | None:
     """Try all valid records; return for what share of people the nearest is exactly theirs.
 
-    None where there are too many, or noise was added.
+    None where there are too many, noise was added, or columns do not just add up.
     """
     columns = list(_columns(subject))
-    if subject.noisy or sum(log2(count) for count, _, _ in columns) > log2(MOST_TRIED):
+    curved = formula_of(subject.features)
+    if subject.noisy or curved or sum(log2(count) for count, _, _ in columns) > log2(MOST_TRIED):
         return None
     from scipy.spatial import KDTree  # noqa: PLC0415 -- keeps imports light
 
@@ -88,8 +89,13 @@ def _columns(subject: Subject) -> Iterator[tuple[float, float, float]]:
     the decimals that were seen, within what was agreed and seen.
     """
     first = 0
-    for feature in subject.features or [NumericFeature(name="-")] * subject.rows.shape[1]:
-        if isinstance(feature, CategoryFeature):
+    numbers = [NumericFeature(name="-")] * subject.rows.shape[1]
+    for feature in columns_in(subject.features or numbers):
+        if feature.kind == "number" and feature.knots:
+            yield 2 ** bits_agreed([feature]), np.nan, 0.0
+            first += width_of([feature])
+            continue
+        if feature.kind == "category":
             base = np.nan if feature.base is None else feature.levels.index(feature.base)
             yield len(feature.levels), base, 0.0
             first += width_of([feature])

@@ -1,0 +1,200 @@
+"""Splines and interactions of an agreement give the pooled fit that the same formula gives.
+
+What it is compared with is formulaic's design of raw columns, fitted by statsmodels or lifelines.
+"""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import statsmodels.api as sm
+from formulaic import model_matrix
+from lifelines import CoxPHFitter
+from scipy.special import expit
+
+from cli.round_by_commands import NAMES, PUBS, Typed
+from cobasis import NumericFeature, Outcome, errors, simulate
+from cobasis.features.contract import Interaction, columns_in, formula_of
+from cobasis.features.encoder import encode
+from cobasis.features.maps import Columns, turn_of
+from cobasis.models.onnx import raw_graph
+from cobasis.statistics.formula import with_formula
+from regressions.cohort import FEATURES, gaps, people, table
+
+RAW, LABELS = people()
+SPLINE = "cr(income, knots=(35000, 50000), lower_bound=22000, upper_bound=70000)"
+KNOTS = ("22000", "35000", "50000", "70000")
+FORMULAS = {
+    "two": "age * ward + income",
+    "three": "income + (age + ward + protein) ** 3",
+    "a spline in interactions": f"protein + {SPLINE} * ward + age : ward + age",
+}
+
+
+def design(formula, names):
+    """formulaic's columns by our names, without those of a spline's first knot."""
+    made, told = pd.DataFrame(model_matrix(formula, RAW)), {}
+    for name in made:
+        ours = re.sub(r"cr\((\w+),.*?\)\[(\d)\]", lambda x: f"{x[1]}[{KNOTS[int(x[2]) - 1]}]", name)
+        told[name] = re.sub(r"\[T\.(\w+)\]", r"=\1", ours).replace("Intercept", "(intercept)")
+    return made.rename(columns=told)[names]
+
+
+@pytest.mark.parametrize("model", ["logit", "cox"])
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_a_formula_gives_the_pooled_coefficients_and_errors(formula, model):
+    asked, known = FORMULAS[formula], {"event": "event", "stratum": "stratum"}
+    value, told = ("class", {}) if model == "logit" else ("time", known)
+    features = with_formula(FEATURES, asked)
+    assert with_formula(FEATURES, formula_of(features)) == features
+    raw = RAW[[each.name for each in columns_in(features)]]
+    made = table(raw, LABELS, value, model=model, features=features, **told)
+    x = design(asked, [each.name for each in made.lines])
+    x /= (scale := x.abs().max())  # else products of raw columns lose the pooled fit its digits
+    if model == "cox":
+        whole = x.join(LABELS[["time", "event", "stratum"]])
+        tight = {"precision": 1e-20, "r_precision": 0.0}
+        fit = CoxPHFitter().fit(whole, "time", "event", strata="stratum", fit_options=tight)
+        estimates, covariance = fit.params_, fit.variance_matrix_
+    else:
+        fit = sm.GLM(LABELS[value], x, family=sm.families.Binomial()).fit(tol=1e-14)
+        estimates, covariance = fit.params, fit.cov_params()
+    found = gaps(made, estimates / scale, covariance.to_numpy() / np.outer(scale, scale))
+    assert max(found.values()) < 1e-8
+    if "spline" in formula:
+        assert made.wald("income").names == tuple(f"income[{knot}]" for knot in KNOTS[1:])
+        assert "income[...]: at each knot, against 22000." in made.summary()
+
+
+def test_commands_give_the_same_table_and_predictions(tmp_path, monkeypatch):
+    typed, formula = Typed(tmp_path, monkeypatch), f"age * ward + {SPLINE}"
+    typed.keys()
+    typed(
+        f"agreement new icu.toml {PUBS} --task classification --label sick --classes 0,1 --id name "
+        "--model logit --purpose study --retention-days 30 --holdout 0 --yes --numbers pulse "
+        "--numbers age:centre=60,scale=15 --numbers income:centre=4e4,scale=1.3e4 "
+        f"--category ward=icu,surgery,other --formula '{formula}'"
+    )
+    for name in (*NAMES, "lab"):
+        said = " ".join(typed("sign icu.toml --yes", by=name).output.split())
+    assert "50000], lower_bound=22000, upper_bound=70000) + ward + age:ward" in said
+    assert "2 of numbers, 1 of words: age, income, ward; label" in said
+    whole = RAW.assign(sick=LABELS["class"].astype(int), name=RAW.index)
+    for at, name in enumerate(NAMES):
+        whole[at::3].to_csv(tmp_path / f"{name}.csv", index=False)
+    typed("receive icu.toml", by="lab")
+    typed("audit icu.toml north.csv", by="north")
+    typed.send()
+    typed.run()
+    typed.accept()
+    features = with_formula(FEATURES, formula)
+    right = table(RAW.drop(columns="protein"), LABELS, "class", model="logit", features=features)
+    made = json.loads((tmp_path / "icu.south.table" / "coefficients.json").read_text())
+    for one, two in zip(made["lines"], right.lines, strict=True):
+        assert one["name"] == two.name
+        assert one["estimate"] == pytest.approx(two.estimate, rel=1e-8)
+        assert one["standard_error"] == pytest.approx(two.standard_error, rel=1e-8)
+    whole["income"] = whole.income.where(whole.name > 2)
+    whole.to_csv(tmp_path / "later.csv", index=False)
+    typed("predict icu.toml later.csv -o found.csv", by="east", code=None)
+    found = pl.read_csv(tmp_path / "found.csv")["probability_1"]
+    assert found[:3].null_count() == 3
+    line = design(formula, [each.name for each in right.lines]) @ [x.estimate for x in right.lines]
+    assert found[3:].to_numpy() == pytest.approx(expit(line[3:]), rel=1e-8)
+
+
+BENT = NumericFeature(name="age", low=10.0, high=80.0, knots=(20.0, 40.0, 60.0),
+                      missing="fill", fill=30.0)  # fmt: skip
+DOSE = NumericFeature(name="dose", scale=2.0, low=-4.0, high=4.0)
+PAIR = (BENT, DOSE, Interaction(of=("age", "dose")))
+
+
+@pytest.mark.parametrize("kind", ["floats", "whole numbers", "array"])
+def test_a_spline_is_one_at_its_knot_filled_and_straight_beyond(kind):
+    ages = pl.Series("age", [20.0, 40.0, 60.0, 70.0, 80.0, 10.0, 0.0, 30.0, None])
+    rows = pl.DataFrame({"age": ages, "dose": 4.0})
+    rows = rows.cast(pl.Int64) if kind == "whole numbers" else rows
+    given = rows.with_columns(pl.col("age").fill_null(np.nan)).to_numpy()
+    made = encode(given if kind == "array" else rows, PAIR, party="north")
+    np.testing.assert_allclose(made[:3, :2], [[0, 0], [1, 0], [0, 1]], atol=1e-15)
+    np.testing.assert_allclose(made[4] - made[3], made[3] - made[2], atol=1e-14)
+    np.testing.assert_allclose(made[6] - made[5], made[5] - made[0], atol=1e-14)
+    np.testing.assert_array_equal(made[8], made[7])
+    np.testing.assert_array_equal(made[:, 3:], 2 * made[:, :2])
+    with pytest.raises(errors.NotFiniteError, match="infinity, in 'age'"):
+        encode(pl.DataFrame({"age": [np.inf], "dose": [1.0]}), PAIR, party="north")
+
+
+def test_columns_that_are_summed_keep_to_their_bounds_and_a_spline_reaches_them():
+    grid = np.array([(age, dose) for dose in (-4.0, 0.5, 4.0) for age in np.linspace(10, 80, 7001)])
+    placed = turn_of(Columns(), PAIR).apply(encode(grid, PAIR, party="north"))
+    assert np.abs(placed).max() <= 1 + 1e-12
+    assert np.ptp(placed[:, :3], axis=0) == pytest.approx([2, 2, 2], abs=1e-6)
+
+
+def test_sums_give_the_same_table_and_its_predictions_are_explained():
+    formula, most = f"{SPLINE} + age * ward", {"age": 140.0, "income": 2e5, "protein": 1.0}
+    ranged = [x.model_copy(update={"low": 0.0, "high": most[x.name]}) for x in FEATURES[:3]]
+    rows = RAW.drop(columns="protein")
+    dealt = {name: (rows[at::3], LABELS.number[at::3].to_numpy()) for at, name in enumerate("abc")}
+    given = {"model": "ols", "features": with_formula([*ranged, FEATURES[3]], formula)}
+    given |= {"task": "regression", "release": "sums"}
+    done = simulate(dealt, rng=np.random.default_rng(0), **given)
+    made = done.parties["a"].coefficients()
+    fit = sm.OLS(LABELS.number, design(formula, [each.name for each in made.lines])).fit()
+    assert max(gaps(made, fit.params, fit.cov_params().to_numpy()).values()) < 1e-6
+    found, told = done.parties["b"].attributions(rows[:9]), done.predict(rows[:9])["b"]
+    assert found.names == ("age", "income", "ward", "age:ward")
+    np.testing.assert_allclose(np.sum(found.values, axis=1) + found.base, told)
+
+
+def test_the_balance_of_products_is_that_of_raw_columns():
+    told = pd.DataFrame({"value": LABELS.number, "treated": LABELS["class"]})
+    dealt = {name: (RAW[at::3], told[at::3]) for at, name in enumerate("abc")}
+    given = {"task": "effect", "outcome": Outcome(treatment="treated")}
+    given["features"] = with_formula(FEATURES, "age * ward + income + protein")
+    found = simulate(dealt, rng=np.random.default_rng(0), **given).parties["c"].effects().balance
+    means = (RAW.age * (RAW.ward == "other")).groupby(told.treated).mean()
+    apart = found.differences[found.adjusted.index("before"), found.names.index("age:ward=other")]
+    assert apart == pytest.approx(means[1] - means[0])
+
+
+BAD_FORMULAS = {
+    "age + weight": (errors.FeatureError, "There are age, income, protein, ward."),
+    "cr(age, knots=(50, 70))": (errors.FeatureError, "the column's low and high"),
+    "cr(age, knots=(70, 50), lower_bound=9, upper_bound=99)": (errors.FeatureError, "are to rise"),
+    "cr(ward, knots=(1,))": (errors.FeatureError, "no spline of numbers"),
+    "age + age:ward": (errors.OptionError, "the interaction age:ward has no ward before it"),
+    "number ~ age": (errors.OptionError, "the right side alone"),
+    "age - 1": (errors.OptionError, "keeps the constant"),
+    f"income + {SPLINE}": (errors.EstimateError, "in two ways"),
+}
+
+
+@pytest.mark.parametrize("formula", BAD_FORMULAS)
+def test_a_formula_that_cannot_be_agreed_on_is_refused(formula):
+    kind, words = BAD_FORMULAS[formula]
+    with pytest.raises(kind, match=words):
+        with_formula(FEATURES, formula)
+
+
+AGE, WARD, BOTH = FEATURES[0], FEATURES[3], Interaction(of=("age", "ward"))
+WHOLE = Interaction(of=("age", "ward", "dose"))
+BAD = {
+    "the interaction age:ward has no ward before it": (AGE, BOTH),
+    "dose stands behind an interaction": (AGE, WARD, BOTH, DOSE),
+    "or there twice": (AGE, WARD, BOTH, Interaction(of=("ward", "age"))),
+    "has no age:dose, ward:dose before it": (AGE, WARD, DOSE, BOTH, WHOLE),
+}
+
+
+@pytest.mark.parametrize("words", BAD)
+def test_interactions_that_are_of_no_whole_model_are_refused_and_of_others_no_graph_made(words):
+    given = {"task": "regression", "model": "ols", "features": BAD[words]}
+    with pytest.raises(errors.AgreementError, match=words):
+        simulate({"a": (RAW, LABELS.number)}, rng=np.random.default_rng(0), **given)
+    with pytest.raises(errors.OptionError, match="no graph is written of splines"):
+        raw_graph((AGE, WARD, BOTH), None, map_in=np.eye(5), classes=())
