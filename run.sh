@@ -72,7 +72,8 @@ set_up() {
         say "setting up .venv from $lock (first time, about a minute)"
         rm -f "$venv/.whole"
         # Wheels only: building a package would fetch and run tools that no hash here vouches for.
-        if ! pip install --require-hashes --only-binary :all: -r "$here/$lock" ||
+        # Python compiles the third of the modules that is used on its first use.
+        if ! pip install --no-compile --require-hashes --only-binary :all: -r "$here/$lock" ||
             ! (cd "$here" && pip install --no-deps --no-build-isolation -e .); then
             give_up "set-up did not finish (see above); the same command tries again."
         fi
@@ -90,9 +91,10 @@ check() {
 }
 
 check_and_test() { # pytest comes last, so that its summary closes the output
-    local documenting package
+    local documenting package plain="-t unprinted -D html_theme=basic"
     scratch=$(mktemp -d)
-    "$venv/bin/python" -m sphinx -W -q docs "$scratch" & # as long as mypy takes, on another core
+    # on another core, as long as mypy takes; with --slow the site as it is read, charts and theme
+    "$venv/bin/python" -m sphinx -W -q $([ $# -gt 0 ] || echo "$plain") docs "$scratch" &
     documenting=$!
     trap 'kill '"$documenting"' 2>/dev/null || true; rm -rf "$scratch"' EXIT
     check || exit 1

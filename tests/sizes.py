@@ -7,6 +7,7 @@ import ast
 import io
 import tokenize
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -14,6 +15,7 @@ SOURCE = ROOT / "src" / "cobasis"
 WORDS = ("lines", "code", "docstrings", "comments", "files")
 
 
+@cache
 def size_of(path):
     """Count a file's lines by kind."""
     text = path.read_text(encoding="utf-8")

@@ -93,9 +93,10 @@ class Results:
 
     def complete(self, study: Study) -> dict[str, list[float]]:
         """Return the same of repeats that every cell of a study has; NaN where a number lacks."""
-        places = [key(settings, "") for settings in study.cells]
-        had = [{c.repeat for c in self.cells.values() if key(c.settings, "") == p} for p in places]
-        return self._laid(set.intersection(*had) if had else set())
+        had: dict[str, set[int]] = {key(settings, ""): set() for settings in study.cells}
+        for cell in self.cells.values():
+            had.get(key(cell.settings, ""), set()).add(cell.repeat)
+        return self._laid(set.intersection(*had.values()) if had else set())
 
     def _laid(self, whole: set[int]) -> dict[str, list[float]]:
         """Return some repeats of each number; NaN where a cell's repeat has no such number."""

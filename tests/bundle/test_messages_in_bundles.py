@@ -111,17 +111,6 @@ def test_messages_come_out_as_they_went_in(tmp_path):
         return_bundle(tmp_path, replace(RETURN, model=trained))
 
 
-def test_an_upload_comes_out_as_a_payload_in_the_agreed_precision(tmp_path):
-    agreement = agree(ConsortiumSecret(bytes(32)), precision="int8", int8_range=5.0)
-    upload = replace(UPLOAD, agreement_digest=agreement.digest())
-    put(upload, tmp_path / "u", precision="int8", int8_range=5.0)
-    bundle = upload_bundle(tmp_path, agreement=agreement)
-    payload = messages.upload_in(bundle, agreement=agreement)
-    assert bundle.manifest.told["n_rows"] == payload.rows_shape[0] == 40
-    assert np.abs(payload.row_block(0, 40) - ROWS).max() <= 0.02
-    np.testing.assert_array_equal(payload.labels(), LABELS)
-
-
 def upload_bundle(folder, *, agreement=AGREEMENT, then=None):
     """A bundle of the upload in `u`; `then` takes its place before it is sealed, as a liar's."""
     enclosed = messages.enclose_upload(folder / "u", agreement=agreement)

@@ -134,8 +134,10 @@ class Typed:
         self("receive icu.toml inbox", by="lab")
         return self(f"run icu.toml {more}", by="lab", **options)
 
-    def accept(self):
-        """Everybody has accepted what it got back, and the news."""
+    def accept(self, *names):
+        """Everybody, or some, have accepted what they got back, and the news."""
         for path in sorted((self.folder / "outbox").iterdir()):
-            shutil.copy(path, self.folder)
-            self(f"accept icu.toml icu.news {path.name}", by=path.name.split(".")[1])
+            name = path.name.split(".")[1]
+            if name in (names or NAMES):
+                shutil.copy(path, self.folder)
+                self(f"accept icu.toml icu.news {path.name}", by=name)

@@ -222,7 +222,7 @@ def test_a_word_on_the_model_leaves_with_an_approval_that_covers_one(audited):
     audited(APPROVE, by="officer")
     audited.send(*NAMES)
     audited.run()
-    audited.accept()
+    audited.accept("north")
     line, word = "score icu.toml --send --yes", Path("icu.north.word")
     told = " ".join(audited(line, code=2).stderr.split())
     assert "none that lies beside 'icu.toml' covers one" in told
@@ -239,7 +239,7 @@ def test_a_word_on_the_model_leaves_with_an_approval_that_covers_one(audited):
     assert (taken["verdict"], taken["message"]) == ("accepted", "word")
     assert audited.json("inspect icu.north.word")["kind"] == "a party's word on a model"
     audited("run icu.toml --model logistic --no-scores", by="lab")
-    audited.accept()  # a new model, and the approval was for one word
+    audited.accept("north")  # a new model, and the approval was for one word
     assert "or it was used" in " ".join(audited(line, code=2).stderr.split())
     audited(f"{APPROVE} --word --deadline 2031-05-06", by="officer")
     audited(line)

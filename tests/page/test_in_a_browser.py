@@ -75,7 +75,7 @@ def tab_to(page, text):
     pytest.fail(f"the keyboard does not reach '{text}'")
 
 
-@pytest.mark.soak  # 20 seconds, most of them a passphrase's
+@pytest.mark.soak  # 6 seconds
 def test_a_round_is_run_by_the_keyboard_alone_and_every_page_passes_axe(
     typed, monkeypatch, browser
 ):

@@ -26,7 +26,7 @@ def findings():
     return findings_of(work, history_of(verify_transcript(work.transcript).entries).outcome)
 
 
-@pytest.mark.soak  # 16 seconds, most of them a passphrase's
+@pytest.mark.soak  # 6 seconds
 def test_receive_and_run_by_button_are_the_commands_and_the_page_shows_what_came_of_it(inside):
     assert "upload audit, as it says" in words_of(inside.get("icu"))
     assert "north yes missing none none" in words_of(inside.get("icu"))

@@ -100,10 +100,18 @@ def test_a_report_stays_at_home_and_its_policy_verdict_and_salted_hash_travel(si
     assert not any(isinstance(each, float) for each in entry.told.values())
 
 
-def test_one_more_patient_blocks_and_two_people_let_it_leave(site):
+@pytest.fixture
+def one_more(make):
+    """North has sent its rows, and then one more patient came; keys draw nobody to hold back."""
+    site = make(holdout=0.0)
+    join(site.session("north"), site.secret_file("north"))
     sent(site)
-    rows = frame(1).extend(frame(8, 4))
-    rows.write_csv(site.table("north"))
+    frame(1).extend(frame(8, 4)[:1]).write_csv(site.table("north"))
+    return site
+
+
+def test_one_more_patient_blocks_and_two_people_let_it_leave(one_more):
+    site = one_more
     with pytest.raises(AuditBlockedError, match=r"H4, the history of these rows.*\[CB511\]$"):
         sent(site)
     _, preview, found = sent(site, override=PEOPLE)
@@ -115,16 +123,16 @@ def test_one_more_patient_blocks_and_two_people_let_it_leave(site):
     assert entry.told["reason"] == "the board asked for it"
 
 
-def test_what_is_blocked_leaves_once_with_the_keys_of_two_officers_and_a_reason(site):
-    sent(site)
+def test_what_is_blocked_leaves_once_with_the_keys_of_two_officers_and_a_reason(one_more):
+    site = one_more
     officers = [Identity.new(name, role="approver") for name in ("officer", "second")]
     agreed(
         site.root,
+        holdout=0.0,
         approvers=tuple(Approver(**each.public.model_dump(), party="north") for each in officers),
     )
     session = site.session("north")
     join(session, site.secret_file("north"))
-    frame(1).extend(frame(8, 4)).write_csv(site.table("north"))
     found = read_audit(keep(session, looked(site)), site.agreement)
     given = [approve_audit(found, site.agreement, identity=each) for each in officers]
     both = Forced(reason="the board asked for it", by=("officer", "second"))

@@ -1,5 +1,6 @@
 """Attributions add up, are Shapley's, are the same at all parties, and need a common reference."""
 
+from functools import cache
 from itertools import combinations
 from math import comb
 
@@ -28,6 +29,7 @@ def classes(hidden):
     return np.array(["dead", "ill", "well"])[np.digitize(hidden, [-99, 0.3])]
 
 
+@cache
 def played(model, labels=classes, **options):
     rows = {name: people(at) for at, name in enumerate(("north", "south", "east"))}
     rows = {name: (table, labels(hidden)) for name, (table, hidden) in rows.items()}

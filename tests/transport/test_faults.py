@@ -250,7 +250,7 @@ HOSTILE = {
     "word": b'{"format":"cobasis/word/1","self":1}',
     "1-upload": b'round_id = "x"\nd = 0001-01-01T00:00:00+23:59\n',
     "1-upload, digits": b'round_id = "x"\nd = ' + b"9" * 5000,
-    "1-upload, nested": b'round_id = "x"\nd' + b".d" * 20_000 + b" = 1",
+    "1-upload, nested": b'round_id = "x"\nd' + b".d" * 5000 + b" = 1",
 }
 
 
@@ -315,13 +315,13 @@ def test_forget_takes_the_inbox_and_a_part_that_never_came_goes_by_itself(fresh,
 
 
 def test_what_the_server_gives_is_as_large_as_its_kind_and_whole(fresh, tmp_path, monkeypatch):
+    monkeypatch.setattr(client, "_PAUSES", (0.0,))
     fresh.worker().step()
     with fresh.serving(), fresh.remote("north") as remote:
         (fresh.lab / "icu.news").write_bytes(bytes(2**24 + 1))
         with pytest.raises(RequestError, match="'news' has 16,777,216 at most"):
             remote.fetch("news", tmp_path / "news")
         (fresh.lab / "icu.news").write_bytes(b"right")
-        monkeypatch.setattr(client, "_PAUSES", (0.0,))
         monkeypatch.setattr(server.Server, "_tag", lambda *_: '"' + "0" * 64 + '"')
         with pytest.raises(UnreachableError, match="not what the server has"):
             remote.fetch("news", tmp_path / "news")

@@ -1,5 +1,6 @@
 """What children of the warm interpreter do: commands, with calls that fail or kill, and checks."""
 
+import gc
 import json
 import os
 import resource
@@ -59,6 +60,7 @@ def say(answer):
 
 def serve():
     """Fork for every line that comes in; keys come from memory, since to open one takes seconds."""
+    gc.freeze()  # else each child copies what a collection only looks at
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a child prints goes to stderr
     for line in sys.stdin:

@@ -87,11 +87,13 @@ def test_killed_after_and_within_every_call_and_while_it_recovers_nothing_is_los
     tell(f"kill -9: {command}, at and within {len(called)} calls: 0 lost, 0 partial")
 
 
-@every_act
-@every_command
+@pytest.mark.parametrize(
+    ("command", "act"), [(each, ("full", "broken")[at % 2]) for at, each in enumerate(COMMANDS)]
+)
 def test_when_some_call_fails_it_is_one_coded_error_and_a_retry_succeeds(
     warm, stages, command, act
 ):
+    """One kind of failure for each; below both."""
     told = {"stage": str(stages / command), "command": command, "act": act}
     _, failed, coded, wrong = warm.ask("failing", few=FEW, **told)
     assert wrong == []
