@@ -246,7 +246,7 @@ def _answers(rows: Matrix, use: Usable, agreement: Agreement) -> pl.DataFrame:
     """Return predictions and scores of encoded rows, under names that the identifier has not."""
     model, aligned = use.model, use.aligned(rows)
     found = {"prediction": decode_labels(model.predict(aligned), agreement)}
-    if agreement.task == "classification":
+    if agreement.classes:
         scores = model.scores(aligned, method=model.method)
         table = scores[:, np.newaxis] if scores.ndim == 1 else scores
         classes = agreement.classes[1:] if scores.ndim == 1 else agreement.classes

@@ -16,7 +16,7 @@ from cobasis.algorithms.fits import Fit
 from cobasis.algorithms.gopp import ITERATE
 from cobasis.algorithms.images import Reported, State, View
 from cobasis.errors import RowCarryingError, StepError
-from cobasis.models import Estimator, ModelName
+from cobasis.models import UNLABELLED, Estimator, ModelName
 from cobasis.models.families import TABULAR
 from cobasis.models.passes import Pass
 from cobasis.models.trainer import Model, train
@@ -25,7 +25,7 @@ from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.aligned import AlignedRows
 from cobasis.protocol.messages import ConsensusSpan, ReadableUpload, Return, SpanProposal
-from cobasis.protocol.training import fit_agreed
+from cobasis.protocol.training import fit_agreed, fit_unlabelled, shares_of
 
 
 class Analyst:
@@ -108,6 +108,14 @@ class Analyst:
         """Whose trace target or consensus basis carry, those that left included."""
         proposed = () if self.span is None else self.span.contributors
         return tuple(dict.fromkeys((*self.alignment.target.shaped_by, *proposed)))
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """How much of all rows each cluster has; empty in other tasks."""
+        if self.agreement.task != "clustering" or self._model is None:
+            return ()
+        rows = AlignedRows(self.uploads, self.alignment.changes_of_basis)
+        return shares_of(rows, self._model, n_clusters=len(self.agreement.classes))
 
     def consensus(self, proposals: Iterable[SpanProposal]) -> ConsensusSpan:
         """Make the common span that every party will take its basis from.
@@ -281,6 +289,9 @@ class Analyst:
             return self._model
         model = self.agreement.model if model is None else model
         rows = AlignedRows(self.uploads, self.alignment.changes_of_basis)
+        if self.agreement.task in UNLABELLED:
+            self._model = fit_unlabelled(rows, self.agreement, model=model, report=self._report)
+            return self._model
         if model in TABULAR and model == self.agreement.model:
             self._model = fit_agreed(rows, self.agreement)
             return self._model

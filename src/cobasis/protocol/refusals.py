@@ -26,7 +26,7 @@ from cobasis.errors import (
 from cobasis.features.encoder import LARGEST, too_large
 from cobasis.features.outcome import check_records, record_type
 from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.models import MODELLESS
+from cobasis.models import MODELLESS, UNLABELLED
 from cobasis.models.chain import Chain
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import (
@@ -99,7 +99,7 @@ def check_header(upload: ReadableUpload, agreement: Agreement) -> None:
     check_origin(upload, agreement, what=what)
     rows, image = upload.rows_shape, upload.image_shape
     width, height = agreement.n_components, agreement.n_anchor_rows
-    expected = None if agreement.task == "representation" else rows[0]
+    expected = None if agreement.task in UNLABELLED else rows[0]
     if rows[1] != width or image != (height, width) or upload.n_labels != expected:
         raise MessageError(
             f"{what} holds rows of shape {rows}, {upload.n_labels} labels and an anchor image of "
