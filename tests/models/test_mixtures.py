@@ -1,5 +1,7 @@
 """Clusters and novelty of three parties' rows: what scikit-learn finds in the pooled rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
@@ -7,12 +9,14 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 from cobasis import numeric_features, simulate
-from cobasis.errors import AgreementError, ModelFileError, OptionError, RowCarryingError, StepError
+from cobasis.errors import LocalError, MessageError, ModelFileError, RowCarryingError, StepError
 from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.models.families import refuse_row_carrying
 from cobasis.models.mixtures import fit_clusters, fit_novelty, raw_centres
 from cobasis.models.onnx import raw_graph
 from cobasis.protocol.aligned import AlignedRows
+from cobasis.protocol.card import card_of, check_card
+from cobasis.report.pages import render_card
 from models.test_onnx import run
 
 WIDTH, GROUPS, MODELS = 6, 3, ("kmeans", "gaussian_mixture")
@@ -29,6 +33,7 @@ def people(n_rows=600, *, seed=0):
 
 
 ROWS, GROUP = people()
+OWNERS = np.arange(600) % 3
 
 
 def round_of(task, *, n_components=WIDTH, **options):
@@ -63,7 +68,14 @@ def test_at_l_equal_m_parties_get_the_clusters_of_the_pooled_rows_and_below_clos
         assert adjusted_rand_score(below.predict(ROWS)["a"], truth) > 0.95
     with pytest.raises(StepError, match="clustering has no labels"):
         done.score(ROWS, GROUP)
-    party = done.parties["b"]
+    card, analyst, party = card_of(done.analyst), done.analyst, done.parties["b"]
+    assert f"by cluster: 1 {100 * card.shares[0]:.0f} %;" in render_card(card)
+    told = {"anchor_tag": analyst.uploads["a"].anchor_tag, "consensus": None, "n_rows": 200}
+    returned = next(analyst.returns())
+    assert check_card(replace(returned, card=card), done.agreement, **told) == card
+    fewer = card.model_copy(update={"shares": (1.0,)})
+    with pytest.raises(MessageError, match="shares"):
+        check_card(replace(returned, card=fewer), done.agreement, **told)
     means = [ROWS[found["a"] == each].mean(axis=0) for each in (1, 2, 3)]
     if model == "gaussian_mixture":
         rows, oracle = pooled_by(done, n_init=3)
@@ -93,39 +105,48 @@ def test_novelty_is_the_share_of_unseen_rows_that_are_as_unlikely():
 
 
 @pytest.mark.parametrize(
-    ("task", "options", "error", "words"),
+    ("task", "options", "words"),
     [
-        ("clustering", {"n_clusters": 700}, RowCarryingError, "fewer than 10 rows"),
-        ("clustering", {"n_clusters": 45}, RowCarryingError, "from '.*' on.*than 10 rows"),
-        ("clustering", {"n_clusters": 1}, AgreementError, "at least two"),
-        ("clustering", {}, OptionError, "n_clusters goes with task='clustering'"),
-        ("clustering", {"n_clusters": "3"}, OptionError, "no whole number"),
-        ("clustering", {"n_clusters": 3, "model": KMeans(3)}, OptionError, "no family"),
-        ("novelty", {"n_clusters": 3}, OptionError, "n_clusters goes with"),
-        ("novelty", {"model": "kmeans"}, OptionError, "no family for novelty"),
+        ("clustering", {"n_clusters": 700}, r"than 10 rows, or.*\[CB401\]"),
+        ("clustering", {"n_clusters": 45}, r"of 45 clusters, .*fewer than 10.*\[CB401\]"),
+        ("clustering", {"n_clusters": 1}, r"at least two.*\[CB303\]"),
+        ("clustering", {}, r"n_clusters goes with task='clustering'.*\[CB107\]"),
+        ("clustering", {"n_clusters": "3"}, r"no whole number.*\[CB107\]"),
+        ("clustering", {"n_clusters": 3, "model": KMeans(3)}, r"no family.*\[CB107\]"),
+        ("novelty", {"n_clusters": 3}, r"n_clusters goes with.*\[CB107\]"),
+        ("novelty", {"model": "kmeans"}, r"no family for novelty.*\[CB107\]"),
     ],
 )
-def test_what_would_show_rows_or_cannot_be_fitted_is_refused(task, options, error, words):
-    with pytest.raises(error, match=words):
+def test_what_would_show_rows_or_cannot_be_fitted_is_refused(task, options, words):
+    with pytest.raises(LocalError, match=words):
         round_of(task, **options)
 
 
-def test_a_row_apart_makes_no_cluster_because_its_centre_would_show_it():
-    rows = np.vstack([ROWS, np.full((1, WIDTH), 90.0)])
-    with pytest.raises(RowCarryingError, match=r"holds training rows"):
-        refuse_row_carrying(KMeans(4, random_state=0).fit(rows), rows)
+@pytest.mark.parametrize("n_apart", [1, 11, 14])
+def test_few_rows_apart_make_no_cluster_nor_few_beside_one_partys(n_apart):
+    """Of 11 rows apart three parties hold 9, 1 and 1, of 14 rows 12 and 2."""
+    rows = np.vstack([ROWS, 90 + np.random.default_rng(0).normal(size=(n_apart, WIDTH))])
+    owners = np.arange(len(rows)) % 3
+    owners[600:] = 0
+    owners[-2:] = 1
+    if n_apart == 1:
+        with pytest.raises(RowCarryingError, match=r"holds training rows"):
+            refuse_row_carrying(KMeans(4, random_state=0).fit(rows), rows)
     for model in MODELS:
-        with pytest.raises(RowCarryingError, match=r"the last 1, from '4' on.*\[CB401\]"):
-            fit_clusters(rows, model=model, names=(1, 2, 3, 4), fewest=12, seed=0)
-    with pytest.raises(RowCarryingError, match="two levels of novelty"):
-        fit_novelty(rows[:20], fewest=12, seed=0)
+        with pytest.raises(RowCarryingError, match=r"of 4 clusters, 1 \(4\).*\[CB401\]"):
+            fit_clusters(rows, owners, model=model, names=(1, 2, 3, 4), fewest=10, seed=0)
+    owners[600:] = 0  # a cluster of one party alone: it takes nothing away
+    if n_apart > 12:
+        fit_clusters(rows, owners, model="kmeans", names=(1, 2, 3, 4), fewest=10, seed=0)
+    with pytest.raises(RowCarryingError, match="density and its levels take 24 rows"):
+        fit_novelty(rows[:20], owners[:20], fewest=10, seed=0)
 
 
 @pytest.mark.parametrize("model", [*MODELS, None])
 def test_a_file_and_an_onnx_graph_give_what_the_model_gives(model):
-    found, task, other = fit_novelty(ROWS, fewest=12, seed=0), "novelty", "classification"
+    found, task, other = fit_novelty(ROWS, OWNERS, fewest=10, seed=0), "novelty", "classification"
     if model:
-        found = fit_clusters(ROWS, model=model, names=(1, 2, 3), fewest=12, seed=0)
+        found = fit_clusters(ROWS, OWNERS, model=model, names=(1, 2, 3), fewest=10, seed=0)
         task, other = "clustering", "regression"
     told = {"n_components": WIDTH, "n_classes": GROUPS if model else 0}
     read = decode_chain(encode_chain(found), task=task, **told)

@@ -1,13 +1,15 @@
 """Rows without labels: in which cluster each lies, and how unusual it is.
 
 scikit-learn fits k-means and Gaussian mixtures of full covariance, which no turn of the rows
-changes, and layers say what was found. The centre of one row is that row, so what would be made of
-few rows is refused: every party gets means of at least so many.
+changes, and layers say what was found. The centre of one row is that row, and a party can take its
+own rows away from a mean. So what few rows would be behind, or few of all parties but one, is
+refused.
 """
 
 import warnings
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -28,52 +30,54 @@ _COMPONENTS, _LEVELS, _FOLDS = (1, 2, 3, 5, 8), 1000, 5
 
 
 def fit_clusters(
-    rows: Matrix, *, model: Mixture, names: Sequence[object], fewest: int, seed: int
+    rows: Matrix, owners: Integers, *, model: Mixture, names: Sequence[Any], fewest: int, seed: int
 ) -> Chain:
-    """Fit as many clusters as have names, that of most rows first."""
-    n_clusters, n_rows, fewest = len(names), len(rows), max(FEWEST, fewest)
-    behind, size = np.zeros(n_clusters), min(n_clusters, n_rows)
+    """Fit as many clusters as have names, that of most rows first; `owners` numbers parties."""
+    n_clusters, least = min(len(names), len(rows)), fewest
     if model == "kmeans":
         from sklearn.cluster import KMeans
 
-        found = _fitted(KMeans(size, n_init=10, tol=0.0, random_state=seed), rows)
-        behind[:size] = np.bincount(found.labels_, minlength=size)
+        found = _fitted(KMeans(n_clusters, n_init=10, tol=0.0, random_state=seed), rows)
     else:
-        fewest = max(fewest, 2 * rows.shape[1])  # a covariance takes two for each column
-        found = _mixture(rows, n_components=size, seed=seed, n_init=3)
-        behind[:size] = n_rows * found.weights_
-    order = np.argsort(-behind, kind="stable").astype(np.int64)
-    if few := [str(names[at]) for at, one in enumerate(order) if behind[one] < fewest]:
+        found = _mixture(rows, n_components=n_clusters, seed=seed, n_init=3)
+        least = max(fewest, 2 * rows.shape[1])  # a covariance takes two for each column
+    total, others = _counts(found, rows, owners, n_clusters=len(names))
+    order = np.argsort(-total, kind="stable").astype(np.int64)
+    few = (total < least) | (others < fewest)
+    if told := [str(names[at]) for at, one in enumerate(order) if few[one]]:
         raise RowCarryingError(
-            f"of {n_clusters} clusters, the last {len(few)}, from '{few[0]}' on, would be made of "
-            f"fewer than {fewest} rows each, and the centre of few rows shows them to every party. "
-            "Agree on fewer clusters."
+            f"of {len(names)} clusters, {len(told)} ({', '.join(told[:5])}) would be made of fewer "
+            f"than {least} rows, or of fewer than {fewest} beside those of one party, which knows "
+            "its own. Means of few rows show them. Agree on fewer clusters."
         )
     layers = _nearest(found, rows, order) if model == "kmeans" else _densities(found, order)
     return Chain(family=model, layers=layers, head="probabilities")
 
 
-def fit_novelty(rows: Matrix, *, fewest: int, seed: int) -> Chain:
+def fit_novelty(rows: Matrix, owners: Integers, *, fewest: int, seed: int) -> Chain:
     """Fit the density of rows, and write as its number which share of rows is as unlikely."""
     from sklearn.model_selection import KFold
 
-    n_rows, fewest = len(rows), max(FEWEST, fewest, 2 * rows.shape[1])
-    if n_rows < 2 * fewest:
+    n_rows, least = len(rows), max(fewest, 2 * rows.shape[1])
+    fit, kept = partial(_mixture, seed=seed, n_init=1), list[Estimator]()
+    for n in (each for each in _COMPONENTS if max(each, 2) * least <= n_rows):
+        tried = fit(rows, n_components=n)
+        total, others = _counts(tried, rows, owners, n_clusters=n)
+        if total.min() >= least and others.min() >= fewest:
+            kept.append(tried)
+    if not kept:
         raise RowCarryingError(
-            f"the parties have {n_rows} rows together, and two levels of novelty take {fewest} "
-            "each: of fewer, a density shows rows to every party. Agree on fewer components, or "
+            f"a density and its levels take {2 * least} rows, and {fewest} beside those of one "
+            "party, which knows its own: of fewer, they show rows. Agree on fewer components, or "
             "wait for more parties."
         )
-    fit = partial(_mixture, seed=seed, n_init=1)
-    tried = [fit(rows, n_components=n) for n in _COMPONENTS if n * fewest <= n_rows]
-    kept = [each for each in tried if each.weights_.min() * n_rows >= fewest]
     best = min(kept, key=lambda each: float(each.bic(rows)))
     # What a density was fitted to is more likely under it than new rows of the same people are, so
     # levels are of rows that a fit has not seen.
     again = partial(fit, n_components=best.n_components)
     folds = KFold(_FOLDS, shuffle=True, random_state=seed).split(rows)
     unseen = [again(rows[one]).score_samples(rows[other]) for one, other in folds]
-    n_levels = min(_LEVELS, n_rows // fewest)
+    n_levels = min(_LEVELS, n_rows // least)
     levels = np.quantile(np.concatenate(unseen), np.arange(1, n_levels) / n_levels)
     columns = np.repeat([0, LEAF], [len(levels), 2 * len(levels)])
     numbers = np.append(levels, np.tile([0.0, 1 / n_levels], len(levels)))
@@ -81,6 +85,15 @@ def fit_novelty(rows: Matrix, *, fewest: int, seed: int) -> Chain:
     last = Affine(weights=np.ones((1, 1)), offset=np.array([1 / n_levels]))
     layers = (*_densities(best, np.arange(best.n_components)), "LogSumExp", above, last)
     return Chain(family="gaussian_mixture", layers=layers, head="prediction")
+
+
+def _counts(found: Estimator, rows: Matrix, owners: Integers, *, n_clusters: int) -> Matrix:
+    """Count each cluster's rows, and those beside its largest party's; infinite where none are."""
+    counts = np.zeros((n_clusters, owners.max() + 1))
+    np.add.at(counts, (found.predict(rows), owners), 1)
+    total = counts.sum(axis=1)
+    others = total - counts.max(axis=1)
+    return np.stack([total, np.where(others > 0, others, np.inf)])
 
 
 def _fitted(estimator: Estimator, rows: Matrix) -> Estimator:

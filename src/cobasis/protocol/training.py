@@ -1,7 +1,7 @@
 """What an analyst fits besides a family with labels: regressions, clusters, what is compared."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from cobasis.models import Estimator, Mixture, ModelName, RegressionName
 from cobasis.models.chain import Chain, regression_chain
 from cobasis.models.families import family
 from cobasis.models.local import FAMILIES, MOST_PARTIES
-from cobasis.models.mixtures import MOST_ROWS, fit_clusters, fit_novelty
+from cobasis.models.mixtures import FEWEST, MOST_ROWS, fit_clusters, fit_novelty
 from cobasis.models.trainer import Model, train
 from cobasis.models.worth import COMPARED_ROWS, Figure, cross_validated
 from cobasis.progress import Report, silent
@@ -49,11 +49,13 @@ def fit_unlabelled(
     """Fit agreed clusters, or the density of rows; an estimator of the user's own is refused."""
     family(model, agreement.task)
     report(f"fitting {model}", 0, 1)
-    some, seed = rows.sample(MOST_ROWS).rows, int.from_bytes(agreement.digest()[:4])
-    told: Any = {"fewest": agreement.fewest_rows, "seed": seed}
+    fewest, seed = max(FEWEST, agreement.fewest_rows), int.from_bytes(agreement.digest()[:4])
+    some, sizes = rows.sample(MOST_ROWS).rows, [*rows.shares(MOST_ROWS).values()]
+    owners, told = np.repeat(np.arange(len(sizes)), sizes), {"fewest": fewest, "seed": seed}
     if agreement.task == "novelty":
-        return fit_novelty(some, **told)
-    return fit_clusters(some, model=cast("Mixture", model), names=agreement.classes, **told)
+        return fit_novelty(some, owners, **told)
+    kind, names = cast("Mixture", model), agreement.classes
+    return fit_clusters(some, owners, model=kind, names=names, **told)
 
 
 def shares_of(rows: AlignedRows, model: Model, *, n_clusters: int) -> tuple[float, ...]:
