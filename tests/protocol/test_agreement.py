@@ -41,6 +41,7 @@ def made(**changes):
     return agree(SECRET, **changes)
 
 
+NOVELTY = {"task": "novelty", "model": "gaussian_mixture"}
 SMOTE = {"anchor": "smote", "public_rows_sha256": DIGEST}
 CONTRADICTIONS = {
     "consensus, gaussian": ({"basis": "consensus", "anchor": "gaussian"}, "isometric"),
@@ -62,7 +63,7 @@ CONTRADICTIONS = {
     "one class twice": ({"classes": (0, 1, 0)}, "classes names 0 more than once"),
     "no classes": ({"classes": ()}, "at least two classes"),
     "one class": ({"classes": (1,)}, "at least two classes"),
-    "classes of a representation": (NONE | {"classes": (0, 1)}, "others have none"),
+    "classes of a representation": (NONE | {"classes": (0, 1)}, "others none"),
     "no model": ({"model": None}, "every task but representation and table names a model"),
     "a representation's model": (
         NONE | {"model": "ridge"},
@@ -103,7 +104,10 @@ CONTRADICTIONS = {
     "a label that is a feature": ({"label": "x1"}, "the label column 'x1' is also a feature"),
     "an id that is a feature": ({"id": "x1"}, "the id column 'x1' is also a feature"),
     "an id that is the label": ({"id": "y", "label": "y"}, "'y' is both label and id"),
-    "a label of nothing": (NONE | {"label": "y"}, "a representation has no label column"),
+    "clusters without names": (NONE | {"task": "clustering", "model": "kmeans"}, "at least two"),
+    "names of novelty": (NOVELTY, "others none"),
+    "novelty of sums": (NOVELTY | {"release": "sums"}, "goes with release='rows'"),
+    "a label of nothing": (NONE | {"label": "y"}, "task='representation' has no label column"),
 }
 
 

@@ -32,7 +32,7 @@ from cobasis.bundle.messages import (
 from cobasis.disk.tensors import write_tables
 from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole
 from cobasis.errors import AgreementError, RemoteError, RetentionError, WaitingError
-from cobasis.models import ModelName
+from cobasis.models import UNLABELLED, ModelName
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
 from cobasis.progress import Report, silent
@@ -111,8 +111,8 @@ def run(
 
 
 def _compared(agreement: Agreement) -> tuple[ModelName, ...]:
-    """Return the families whose worth is told; of a table the coefficients are what counts."""
-    return () if agreement.tabular else agreement.allowed_models
+    """Return the families whose worth is told: by labels, and not by coefficients."""
+    return () if agreement.tabular or agreement.task in UNLABELLED else agreement.allowed_models
 
 
 def _family(agreement: Agreement, model: ModelName | None) -> ModelName | None:

@@ -40,13 +40,14 @@ GROUPS: tuple[tuple[str, Mapping[str, str]], ...] = (
     (
         "What is learned",
         {
-            "task": '"classification", "regression", "count", "survival", "effect"; without a '
-            'model "representation", "table".',
+            "task": '"classification", "regression", "count", "survival", "effect", "clustering", '
+            '"novelty"; without a model "representation", "table".',
             "label": "The column of labels, in every party's table; of survival the time.",
-            "classes": "Classification: all labels that may occur, all text or all integers.",
+            "classes": "All labels that may occur, or names of clusters; all text or all integers.",
             "id": "The column of identifiers; it is never uploaded.",
             "model": 'The family: "logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost"; '
-            'or a table: "ols", "logit", "firth", "poisson", "negative_binomial", "cox", "effect".',
+            'of rows alone "kmeans", "gaussian_mixture"; or a table: "ols", "logit", "firth", '
+            '"poisson", "negative_binomial", "cox", "effect".',
             "models": "The families that the analyst may choose from; empty for model alone.",
             "holdout": "The share of rows, up to 0.5, that stays at a party, which scores on them.",
         },

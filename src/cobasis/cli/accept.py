@@ -1,6 +1,6 @@
 """``cobasis accept``: whatever came to a party, each by what is in it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -210,18 +210,35 @@ def _predicting(session: "PartySession") -> Iterator[str]:
 
 def _tables(session: "PartySession", taken: "Accepted", *, to: Path) -> Iterator[str]:
     """Write what a return has of tables into a folder, and yield them as lines."""
-    from cobasis.party_side.accept import coefficients_in, effects_in, table_in
+    from cobasis.party_side.accept import clusters_in, coefficients_in, effects_in, table_in
     from cobasis.report.effects import write_effects
     from cobasis.report.table import write_table
 
     if (table := table_in(session, taken)) is not None:
         yield from table_in_words(table, write_table(table, to))
+    elif session.agreement.task == "clustering":
+        yield from clusters_in_words(clusters_in(session, taken), to=to)
     elif taken.model_sha256 and (effects := effects_in(session)) is not None:
         page = write_effects(effects, to)
         yield from effects.summary().splitlines()
         yield from wrapped(f"Effects, balance and love plot: {page}, with CSV and LaTeX beside it.")
     elif taken.model_sha256 and (coefficients := coefficients_in(session)) is not None:
         yield from coefficients_in_words(coefficients, to=to)
+
+
+def clusters_in_words(lines: Sequence[Sequence[str | float]], *, to: Path) -> Iterator[str]:
+    """Write clusters into a folder, and yield them as lines."""
+    from cobasis.disk.whole import make_folder, write_whole
+    from cobasis.report.effects import as_csv
+
+    make_folder(to)
+    write_whole(to / "clusters.csv", as_csv(lines).encode(), mode=0o644)
+    for name, *cells in lines:
+        told = (f"{each:>10.10}" if isinstance(each, str) else f"{each:>10.4g}" for each in cells)
+        yield f"  {name:24.24}{''.join(told)}"
+    if not lines[2:]:
+        yield from wrapped("Fewer components than encoded columns tell no centre by raw columns.")
+    yield from wrapped(f"The clusters: {to / 'clusters.csv'}.")
 
 
 def coefficients_in_words(coefficients: "CoefficientTable", *, to: Path) -> Iterator[str]:

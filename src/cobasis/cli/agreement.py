@@ -100,7 +100,7 @@ class Terms:
     outcome: Annotated[
         str | None, Option(help="Columns beside the label: event=died,horizons=180/365,...")
     ] = None
-    classes: Annotated[str | None, Option(help="Labels; by default the example's.")] = None
+    classes: Annotated[str | None, Option(help="Labels, else the example's; or clusters.")] = None
     id: Annotated[str | None, Option(help="The column of identifiers; never uploaded.")] = None
     model: Annotated[ModelName | None, Option(help="Family; rff is nearest pooled rows.")] = None
     models: Annotated[str | None, Option(help="Families the analyst may choose from.")] = None

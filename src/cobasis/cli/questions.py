@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from cobasis.cli import options
 from cobasis.cli.options import aside, ask, consent, listed
 from cobasis.errors import OptionError
-from cobasis.models import MODELLESS
+from cobasis.models import MODELLESS, UNLABELLED
 
 if TYPE_CHECKING:
     from cobasis.features.contract import Feature
@@ -49,7 +49,7 @@ def asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     for word in {"label", "id"} & {*fields}:
         column(word, fields[word])
     ask(fields, "task", "classification, regression, survival, ...", default="classification")
-    if fields.get("task") not in MODELLESS:
+    if fields.get("task") not in MODELLESS | UNLABELLED:
         ask(fields, "label", "Column of labels", read=partial(column, "label"))
     question = "Column of identifiers, to know people again; it never leaves"
     ask(fields, "id", question, read=partial(column, "id"))
@@ -125,6 +125,9 @@ def _classes(
         if example is not None:
             return labels_of_example(example, fields["label"])
         ask(fields, "classes", "Labels that may occur, like no,yes", read=words_of)
+        told = fields.get("classes") or ()
+    if not told and fields.get("task") == "clustering":
+        ask(fields, "classes", "Clusters, by name, like 1,2,3", read=words_of)
         told = fields.get("classes") or ()
     if told and all(each.lstrip("-").isdigit() for each in told):
         return tuple(map(int, told))

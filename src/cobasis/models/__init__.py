@@ -6,15 +6,17 @@ The words for tasks and families are here, so that a command can list them.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from cobasis.errors import MissingExtraError
 
-Task = Literal[
-    "classification", "regression", "count", "survival", "effect", "representation", "table"
-]
+Unlabelled = Literal["clustering", "novelty", "representation"]
+Task = Literal["classification", "regression", "count", "survival", "effect", Unlabelled, "table"]
 MODELLESS: frozenset[Task] = frozenset({"representation", "table"})
 """Tasks that train nothing."""
+
+UNLABELLED: frozenset[Task] = frozenset(get_args(Unlabelled))
+"""Tasks of rows alone: no label leaves a party."""
 
 OF_NUMBERS: frozenset[Task] = frozenset({"regression", "count", "survival", "effect"})
 """Tasks whose labels are numbers."""
@@ -26,8 +28,9 @@ effect gives the propensity of treatment."""
 LOGARITHMIC: frozenset[RegressionName] = frozenset({"poisson", "negative_binomial", "cox"})
 """Those that add up to the log of a rate, or of a hazard."""
 
+Mixture = Literal["kmeans", "gaussian_mixture"]
 ModelName = Literal[
-    "logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost", "svm", RegressionName
+    "logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost", "svm", Mixture, RegressionName
 ]
 
 Estimator: TypeAlias = Any

@@ -1,13 +1,13 @@
 """A model as a chain of layers: the one form in which a model exists, travels and is run.
 
-Rows run through affine maps, functions applied to each number, and sums of trees, in float64. A
+Rows run through affine maps, functions of each number, and sums of trees, in float64. A
 head then says what the last numbers are. Neighbouring affine maps are multiplied out, so that axes,
 scalers and the weights behind them are one matrix.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, NoReturn, TypeAlias, cast
 
 import numpy as np
@@ -15,12 +15,12 @@ import numpy.typing as npt
 
 from cobasis.errors import ModelFileError, OptionError
 from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.models import LOGARITHMIC
+from cobasis.models import LOGARITHMIC, Mixture
 from cobasis.models.regressions import RegressionFit
 
-Function = Literal["Relu", "Tanh", "Sigmoid", "Cos"]
+Function = Literal["Relu", "Tanh", "Sigmoid", "Cos", "Square", "LogSumExp"]
 Head = Literal["probabilities", "decision", "prediction"]
-ChainFamily = Literal["linear", "logistic", "mlp", "rff", "boosted_trees", "regression"]
+ChainFamily = Literal["linear", "logistic", "mlp", "rff", "boosted_trees", Mixture, "regression"]
 ChainTask = Literal["classification", "regression"]
 
 Integers = npt.NDArray[np.int64]
@@ -140,7 +140,7 @@ class Chain:
     """A whole model."""
 
     family: ChainFamily
-    # in order; a string is a function applied to each number; the last one is affine
+    # in order; a string is a function of each number, or of each row; the last one is affine
     layers: tuple[Layer, ...] = field(repr=False)
     head: Head  # logits that become likelihoods, scores as they are, or one number
     fit: RegressionFit | None = field(default=None, repr=False)  # of "regression" alone
@@ -238,7 +238,7 @@ class Chain:
         """Columns of the rows, and of what each layer gives; the last are the classes, or one."""
         found: list[int] = []
         for layer in self.layers:
-            n_in, n_out = ends_of(layer) or (found[-1], found[-1])
+            n_in, n_out = ends_of(layer, found[-1] if found else 0)
             found += [n_out] if found else [n_in, n_out]
         return tuple(found)
 
@@ -266,6 +266,8 @@ _FUNCTIONS: Mapping[Function, Callable[[Matrix], Matrix]] = {
     # 1 / (1 + exp(-x)), which would overflow, to 1e-16
     "Sigmoid": lambda rows: 0.5 + 0.5 * np.tanh(0.5 * rows),
     "Cos": np.cos,
+    "Square": np.square,
+    "LogSumExp": partial(np.logaddexp.reduce, axis=1, keepdims=True),
 }
 _LINKS: Mapping[str, Callable[[Matrix], Matrix]] = {
     "": np.positive,
@@ -274,11 +276,13 @@ _LINKS: Mapping[str, Callable[[Matrix], Matrix]] = {
 }
 
 
-def ends_of(layer: Layer) -> tuple[int, int] | None:
-    """Return columns in and out; None for a function, which takes and gives any number."""
+def ends_of(layer: Layer, width: int) -> tuple[int, int]:
+    """Return columns in and out; a function takes as many as the layer before it gives."""
     if isinstance(layer, Trees):
         return layer.n_in, layer.n_out
-    return (len(layer.weights), layer.weights.shape[1]) if isinstance(layer, Affine) else None
+    if isinstance(layer, Affine):
+        return len(layer.weights), layer.weights.shape[1]
+    return width, 1 if layer == "LogSumExp" else width
 
 
 def refuse(reason: str, *, run: bool = False) -> NoReturn:

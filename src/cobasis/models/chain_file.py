@@ -50,6 +50,7 @@ _STEP = 100
 _FUNCTIONS: dict[str, tuple[Function, ...]] = {
     "mlp": ("Relu", "Tanh", "Sigmoid"),
     "rff": ("Relu", "Tanh", "Sigmoid", "Cos"),
+    "gaussian_mixture": ("Square", "LogSumExp"),
 }
 _HEADS: dict[ChainFamily, tuple[Head, ...]] = {
     "linear": ("probabilities", "decision", "prediction"),
@@ -57,6 +58,8 @@ _HEADS: dict[ChainFamily, tuple[Head, ...]] = {
     "mlp": ("probabilities", "prediction"),
     "rff": ("probabilities", "decision", "prediction"),
     "boosted_trees": ("probabilities", "prediction"),
+    "kmeans": ("probabilities",),
+    "gaussian_mixture": ("probabilities", "prediction"),
     "regression": ("probabilities", "prediction"),
 }
 """The families of the format, and how each may end; nothing that stores rows is among them."""
@@ -144,7 +147,7 @@ def _told(header: Mapping[str, Any], task: Task) -> dict[str, Any]:
         refuse(f"its family {family!r} stores training rows, which every party could read")
     if family not in _HEADS:
         refuse(f"its family {family[:40]!r} is none of {', '.join(_HEADS)}")
-    expected = "classification" if task == "classification" else "regression"
+    expected = "classification" if task in {"classification", "clustering"} else "regression"
     if given != expected or task in MODELLESS:
         refuse(f"it is for {given[:40]!r}, the agreement is for {task!r}")
     if len(layers) > MOST_LAYERS:
@@ -167,7 +170,7 @@ def _layer(place: int, told: object, header: Mapping[str, Any], body: memoryview
             return Trees(n_in=int(n_in), n_out=int(n_out), n_trees=int(n_trees), **own(_TREES))
         case "affine":
             return Affine(**own(_AFFINE))
-        case "Relu" | "Tanh" | "Sigmoid" | "Cos":
+        case "Relu" | "Tanh" | "Sigmoid" | "Cos" | "Square" | "LogSumExp":
             return told
     return refuse(f"its layer {place} is none of the format")
 
@@ -257,7 +260,7 @@ def check_chain(chain: Chain) -> None:
     width = work = 0
     for layer in chain.layers:
         work += _work_of(layer, chain.family, width)
-        n_in, n_out = ends_of(layer) or (width, width)
+        n_in, n_out = ends_of(layer, width)
         if width not in {0, n_in}:
             refuse(f"a layer takes {n_in} columns where the one before it gives {width}")
         if max(n_in, n_out) > LARGEST_WIDTH:
@@ -278,7 +281,7 @@ def _work_of(layer: Layer, family: ChainFamily, width: int) -> int:
         _check_finite(weights, offset)
         return weights.size
     if isinstance(layer, Trees):
-        if family != "boosted_trees":
+        if family not in {"boosted_trees", "gaussian_mixture"}:
             refuse(f"a model of family {family!r} has no trees")
         return _STEP * layer.n_trees * _check_trees(layer)
     if layer not in _FUNCTIONS.get(family, ()):

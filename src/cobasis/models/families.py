@@ -55,6 +55,8 @@ DEFAULT_MODELS: "Mapping[Task, ModelName]" = {
     "count": "poisson",
     "survival": "cox",
     "effect": "effect",
+    "clustering": "kmeans",
+    "novelty": "gaussian_mixture",
     "representation": "logistic",
 }
 """The family that is used where none is named."""
@@ -110,6 +112,8 @@ FAMILIES: dict[ModelName, Family] = {
     "boosted_trees": Family(build=_boosted_trees, grid={"learning_rate": [0.03, 0.1]}),
     "xgboost": Family(),
     "svm": Family(carries_rows=True, build=_svm, grid={"C": [0.1, 1.0, 10.0, 100.0]}),
+    "kmeans": Family(tasks=("clustering",)),
+    "gaussian_mixture": Family(tasks=("clustering", "novelty")),
     "ols": Family(tasks=("regression",), tabular=True),
     "logit": Family(tasks=("classification",), tabular=True),
     "firth": Family(tasks=("classification",), tabular=True),

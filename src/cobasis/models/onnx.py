@@ -226,6 +226,10 @@ def _write_layers(sheet: _Sheet, model: Chain, name: str) -> str:
         elif isinstance(layer, Affine):
             product = sheet.put("MatMul", name, sheet.weight(layer.weights))
             name = sheet.put("Add", product, sheet.weight(layer.offset))
+        elif layer == "Square":
+            name = sheet.put("Mul", name, name)
+        elif layer == "LogSumExp":
+            name = sheet.put("ReduceLogSumExp", name, sheet.weight([1]), keepdims=1)
         else:
             name = sheet.put(layer, name)
     return name

@@ -19,6 +19,7 @@ from cobasis.errors import (
 from cobasis.linalg.arrays import Matrix, orthonormality_defect
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
+from cobasis.models.mixtures import raw_centres
 from cobasis.models.regressions import RegressionFit
 from cobasis.party_side.predict import usable
 from cobasis.party_side.session import (
@@ -278,6 +279,15 @@ def effects_in(session: PartySession) -> EffectTable | None:
     if fit is None or session.agreement.task != "effect":
         return None
     return effects_of(fit, turn=turn, features=session.agreement.features)
+
+
+def clusters_in(session: PartySession, accepted: Accepted) -> list[tuple[str | float, ...]]:
+    """Return lines of clusters: names, shares of all rows and, at l = m, centres by raw column."""
+    agreed, use = session.agreement, usable(session, model="common")
+    turn = use.aligned(np.eye(agreed.n_features))
+    shares = ("share of all rows", *ModelCard.read(accepted.card).shares)
+    centres = raw_centres(use.model, turn=turn, features=agreed.features).items()
+    return [("cluster", *agreed.classes), shares, *((name, *each) for name, each in centres)]
 
 
 def _fitted(session: PartySession) -> tuple[RegressionFit | None, Matrix]:

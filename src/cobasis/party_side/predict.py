@@ -321,7 +321,7 @@ def _answers(
         return pl.DataFrame({f"{_PART}{at + 1}": each for at, each in enumerate(aligned.T)})
     aligned = aligned if beside is None else aligned + beside
     found = {"prediction": decode_labels(model.predict(aligned), agreement)}
-    if agreement.task == "classification":
+    if agreement.classes:
         scores = model.scores(aligned, method=model.method)
         table = scores[:, np.newaxis] if scores.ndim == 1 else scores
         classes = agreement.classes[1:] if scores.ndim == 1 else agreement.classes

@@ -14,7 +14,7 @@ from cobasis.disk.whole import write_whole
 from cobasis.errors import AgreementError, CobasisError, StepError
 from cobasis.features.outcome import part_of
 from cobasis.linalg.arrays import Matrix
-from cobasis.models import MODELLESS, ModelName
+from cobasis.models import MODELLESS, UNLABELLED, ModelName
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.local import FAMILIES, Kind, Train, fit_locally, over_columns
@@ -91,8 +91,8 @@ def score(session: PartySession, *, table: Path | None = None, report: Report = 
 
 def _unscorable(agreement: Agreement, table: Path | None) -> str:
     """Say why there is nothing to score, or nothing to score on."""
-    if agreement.task in MODELLESS:
-        return f"the round was for a {agreement.task}: there is no model to score"
+    if agreement.task in MODELLESS | UNLABELLED:
+        return f"the round was for {agreement.task}: no label says what a model is worth"
     if others_of(agreement):
         return "the model takes columns that other parties hold of your people"
     if not agreement.holdout and table is None:

@@ -27,7 +27,7 @@ from cobasis.algorithms.whitened import Whitened
 from cobasis.errors import AgreementError
 from cobasis.features.contract import Feature, columns_in, interaction_problems, width_of
 from cobasis.features.outcome import Outcome
-from cobasis.models import MODELLESS, ModelName, Task
+from cobasis.models import MODELLESS, UNLABELLED, ModelName, Task
 from cobasis.models.families import TABULAR
 from cobasis.protocol.approval import Approver, Record, Text, enrolment_problems
 from cobasis.protocol.dp_terms import DPTerms, noise_problems
@@ -83,10 +83,11 @@ class Agreement(Strict):
     features : tuple of NumericFeature, CategoryFeature or Interaction
         Columns in their order, and how each becomes numbers; then products of them.
     task : str
-        "classification", "regression", "count", "survival", "effect", "representation" or "table":
-        what the round is for; "representation" and "table", of sums alone, train no model.
+        "classification", "regression", "count", "survival", "effect", "clustering", "novelty",
+        "representation" or "table": what the round is for; the last two train no model.
     classes : tuple of str or of int
-        All labels that may occur; empty unless the task is classification, or a table in groups.
+        All labels that may occur, or the clusters' names, that of the largest first; empty unless
+        the task is classification, clustering, or a table in groups.
     n_components : int
         l, the columns of every secret basis.
     anchor : {"isometric", "gaussian", "uniform", "public", "smote"}
@@ -358,8 +359,9 @@ def missing_fields(agreement: Agreement | Mapping[str, object]) -> tuple[str, ..
     needed += NEEDED_FOR_ROWS if fields.get("release", "rows") == "rows" else ["sums"]
     needed += NEEDED_TO_SIGN
     task = fields.get("task")
-    needed += [] if task in MODELLESS else ["label", "model"]
-    needed += ["classes"] if task in {None, "classification"} else []
+    needed += [] if task in MODELLESS | UNLABELLED else ["label"]
+    needed += [] if task in MODELLESS else ["model"]
+    needed += ["classes"] if task in {None, "classification", "clustering"} else []
     return tuple(name for name in needed if not fields.get(name))
 
 
@@ -371,8 +373,8 @@ def _column_problems(agreement: Agreement) -> Iterator[str]:
             yield f"the {role} column '{name}' is also a feature"
     if agreement.id and agreement.id in {agreement.label, *others.values()}:
         yield f"the column '{agreement.id}' is both label and id, and an id is never uploaded"
-    if agreement.label and agreement.task == "representation":
-        yield "a representation has no label column"
+    if agreement.label and agreement.task in UNLABELLED:
+        yield f"task='{agreement.task}' has no label column"
 
 
 def _repeats(field: str, values: Iterable[str] | Iterable[int]) -> Iterator[str]:

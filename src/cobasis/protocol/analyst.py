@@ -16,7 +16,7 @@ from cobasis.algorithms.fits import Fit
 from cobasis.algorithms.gopp import ITERATE
 from cobasis.algorithms.images import Reported, State, View
 from cobasis.errors import RowCarryingError, StepError
-from cobasis.models import Estimator, ModelName
+from cobasis.models import UNLABELLED, Estimator, ModelName
 from cobasis.models.families import TABULAR
 from cobasis.models.passes import Pass
 from cobasis.models.trainer import Model, train
@@ -25,7 +25,7 @@ from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.aligned import AlignedRows
 from cobasis.protocol.messages import ConsensusSpan, ReadableUpload, Return, SpanProposal
-from cobasis.protocol.training import fit_agreed
+from cobasis.protocol.training import fit_agreed, fit_unlabelled
 from cobasis.protocol.vertical import linked_parts, members_of, unit_of, units_of
 
 
@@ -86,7 +86,7 @@ class Analyst:
 
     @property
     def uploads(self) -> Mapping[str, ReadableUpload]:
-        """The uploads that take part: by party name, a block's as one by the block's."""
+        """The uploads that take part: by party name, a block's as one."""
         there = {name: None for name in self._given if name not in self._removed}
         parts = View(there, read=self._given.__getitem__)
         return units_of(parts, self.agreement) if self.agreement.holdings else parts
@@ -113,10 +113,10 @@ class Analyst:
     @property
     def target_carries(self) -> tuple[str, ...]:
         """Whose trace target or consensus basis carry, those that left included."""
-        proposed = () if self.span is None else self.span.contributors
-        shaped: Iterable[str] = self.alignment.target.shaped_by
-        shaped = members_of(shaped, self.agreement) if self.agreement.holdings else shaped
-        return tuple(dict.fromkeys((*shaped, *proposed)))
+        shaped, span = self.alignment.target.shaped_by, self.span
+        if self.agreement.holdings:
+            shaped = (*members_of(shaped, self.agreement),)
+        return tuple(dict.fromkeys((*shaped, *(span.contributors if span else ()))))
 
     def consensus(self, proposals: Iterable[SpanProposal]) -> ConsensusSpan:
         """Make the common span that every party will take its basis from.
@@ -294,22 +294,24 @@ class Analyst:
             return self._model
         model = self.agreement.model if model is None else model
         rows = AlignedRows(self.uploads, self.alignment.changes_of_basis)
-        if model in TABULAR and model == self.agreement.model:
+        if self.agreement.task in UNLABELLED:
+            self._model = fit_unlabelled(rows, self.agreement, model=model, report=self._report)
+        elif model in TABULAR and model == self.agreement.model:
             self._model = fit_agreed(rows, self.agreement)
-            return self._model
-        self._model = train(
-            rows,
-            model=cast("ModelName | Estimator", model),
-            task=self.agreement.task,
-            n_classes=len(self.agreement.classes),
-            # known to all: whoever has the uploads and the agreement makes the same model again
-            seed=int.from_bytes(self.agreement.digest()[:4]),
-            over=over,
-            state=self._state,
-            report=self._report,
-            allow_row_carrying=allow_row_carrying,
-            tempered=self.agreement.dp is None,
-        )
+        else:
+            self._model = train(
+                rows,
+                model=cast("ModelName | Estimator", model),
+                task=self.agreement.task,
+                n_classes=len(self.agreement.classes),
+                # known to all: who has uploads and agreement makes the same model again
+                seed=int.from_bytes(self.agreement.digest()[:4]),
+                over=over,
+                state=self._state,
+                report=self._report,
+                allow_row_carrying=allow_row_carrying,
+                tempered=self.agreement.dp is None,
+            )
         return self._model
 
     def returns(self) -> Iterator[Return]:

@@ -14,7 +14,7 @@ from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.algorithms.certificate import FIT_TOLERANCE, Evidence
 from cobasis.algorithms.fits import DETERMINED
 from cobasis.errors import MessageError
-from cobasis.models import Task
+from cobasis.models import UNLABELLED, Task
 from cobasis.models.chain import Chain, ChainFamily
 from cobasis.models.chain_file import encode_chain
 from cobasis.protocol.agreement import Agreement, Count, Digest, Name, Precision
@@ -31,8 +31,9 @@ SCORES = {"rows", "accuracy", "accuracy_low", "accuracy_high", "log_loss", "auc"
 """What a card may say of held-back rows."""
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
+_AsTask = Literal["clustering", "novelty", "table"]
 Gives = Literal[
-    "probabilities", "scores", "numbers", "coefficients", "effects", "aligned rows", "table"
+    "probabilities", "scores", "numbers", "coefficients", "effects", "aligned rows", _AsTask
 ]
 
 
@@ -65,6 +66,8 @@ class ModelCard(Strict):
     scores: Annotated[
         dict[str, Number], Field(default_factory=dict, exclude_if=lambda scores: not scores)
     ]
+    # of clusters: how much of all rows each has, to whole percent
+    shares: Annotated[tuple[Number, ...], Field(exclude_if=lambda shares: not shares)] = ()
     limits: tuple[str, ...]
     anchor_tag: Digest | None
     model_sha256: Digest | None
@@ -95,6 +98,7 @@ def make_card(
     n_rows: int,
     evidence: Evidence,
     scores: Mapping[str, float] | None = None,
+    shares: tuple[float, ...] = (),
 ) -> ModelCard:
     """Make the card that goes with a return."""
     model = returned.model if isinstance(returned.model, Chain) else None
@@ -114,6 +118,7 @@ def make_card(
         facts=tuple(_facts(agreement)),
         evidence=evidence,
         scores=dict(scores or {}),
+        shares=shares,
         limits=tuple(_limits(agreement, returned, gives=gives)),
         anchor_tag=None if anchor_tag is None else anchor_tag.hex(),
         model_sha256=_sha256(model),
@@ -124,6 +129,8 @@ def make_card(
 
 def card_of(analyst: "Analyst") -> ModelCard:
     """Return the card of what an analyst trained, as all returns share it."""
+    from cobasis.protocol.training import shares_of  # noqa: PLC0415 -- has messages, which have cards
+
     uploads, told = analyst.uploads, analyst.certificate.parties.values()
     all_alike = all(each.evidence == "not a random turn" for each in told)
     return make_card(
@@ -133,6 +140,7 @@ def card_of(analyst: "Analyst") -> ModelCard:
         anchor_tag=next(iter(uploads.values())).anchor_tag,
         n_rows=sum(each.rows_shape[0] for each in uploads.values()),
         evidence="not a random turn" if all_alike else "cannot tell",
+        shares=shares_of(analyst),
     )
 
 
@@ -151,7 +159,7 @@ def check_card(
             f"{what} is missing, so nobody here knows who and what made the model. Ask the analyst "
             "to run the round again with this version of cobasis."
         )
-    word: Any = {name: getattr(card, name) for name in ("n_rows", "evidence", "scores")}
+    word: Any = {name: getattr(card, name) for name in ("n_rows", "evidence", "scores", "shares")}
     right = make_card(agreement, returned, consensus=consensus, anchor_tag=anchor_tag, **word)
     wrong = [name for name in ModelCard.model_fields if getattr(card, name) != getattr(right, name)]
     asked = agreement.sums is not None and agreement.sums.scores
@@ -162,6 +170,8 @@ def check_card(
         wrong.append("evidence")
     if card.scores and not (asked and {"rows"} <= {*card.scores} <= SCORES):
         wrong.append("scores")
+    if len(card.shares) != (len(agreement.classes) if agreement.task == "clustering" else 0):
+        wrong.append("shares")
     if wrong:
         raise MessageError(
             f"{what} contradicts the agreement, the return or what you sent: {', '.join(wrong)}. "
@@ -181,8 +191,8 @@ def _gives(agreement: Agreement, model: Chain | None) -> Gives:
     if agreement.tabular:
         return "effects" if agreement.task == "effect" else "coefficients"
     if agreement.task != "classification":
-        named: Mapping[Task, Gives] = {"regression": "numbers", "table": "table"}
-        return named.get(agreement.task, "aligned rows")
+        named: Mapping[Task, Gives] = {"regression": "numbers", "representation": "aligned rows"}
+        return named.get(agreement.task, cast("_AsTask", agreement.task))
     certain = model is not None and model.likely and agreement.dp is None
     return "probabilities" if certain else "scores"
 
@@ -232,6 +242,10 @@ _GIVES: Mapping[Gives, str] = {
     "if no cause of both treatment and outcome is missing from the columns, which no figure here "
     "can show. All encoded columns left: one party that helps the analyst shows every row of all "
     "others.",
+    "clustering": "Its clusters are a description of these rows: another number of them, another "
+    "family or other columns give others, and no label says which are right.",
+    "novelty": "Its number says which share of these parties' rows is as unlikely, and not why: "
+    "an error of a cell and a rare patient are unlikely alike.",
     "table": "No model was trained: what comes back is a table of counts, means and histograms. "
     "Means and standard deviations are exact, medians and quartiles are read off the bins.",
     "aligned rows": "No model was trained: what comes back is one common form of the rows.",
@@ -261,7 +275,7 @@ def _limits(agreement: Agreement, returned: "Return", *, gives: Gives) -> Iterat
         "uses it for that needs such an approval first."
     )
     left = f"Of each person {agreement.n_components} numbers left through a secret basis"
-    left += "" if agreement.task == "representation" else ", and the label"
+    left += "" if agreement.task in UNLABELLED else ", and the label"
     if agreement.task == "table":
         yield (
             "What few people have in common shows them: no formal guarantee covers the table, and "

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
 from cobasis.algorithms.bases import BASES
+from cobasis.models import UNLABELLED
 from cobasis.privacy.gaussian import epsilon_of
 from cobasis.privacy.mechanism import MAX_LABEL_EPSILON, SAMPLER, Calibration, calibrated
 from cobasis.privacy.sensitivity import Adjacency, sensitivity_of
@@ -149,10 +150,10 @@ def noise_problems(agreement: "Agreement", terms: DPTerms) -> Iterator[str]:
         yield (
             f"dp.centre has {len(terms.centre)} numbers for {agreement.n_features} encoded features"
         )
-    if (agreement.task == "representation") != (terms.labels is None):
+    if (agreement.task in UNLABELLED) != (terms.labels is None):
         yield (
-            "dp.labels says 'public' or 'randomised_response', and nothing only for a "
-            "representation, which has no labels"
+            "dp.labels says 'public' or 'randomised_response', and nothing only for a task "
+            "without labels"
         )
     if terms.labels == "randomised_response" and agreement.task == "regression":
         yield "dp.labels='randomised_response' is for classes; a regression's can only be 'public'"

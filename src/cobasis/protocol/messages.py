@@ -18,7 +18,7 @@ from cobasis.algorithms.certificate import Evidence
 from cobasis.errors import LabelError, LocalError
 from cobasis.features.outcome import VALUE, Outcome, check_records, record_type
 from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.models import OF_NUMBERS, Task
+from cobasis.models import OF_NUMBERS, UNLABELLED, Task
 from cobasis.models.chain import Chain
 from cobasis.models.trainer import TrainedModel
 from cobasis.protocol.agreement import Agreement
@@ -98,7 +98,7 @@ class ReadableUpload(Protocol):
         ...
 
     def label_block(self, start: int, stop: int) -> Labels | None:
-        """Read their labels; None for a representation."""
+        """Read their labels; None where a task has none."""
         ...
 
 
@@ -115,7 +115,7 @@ class Upload(Message):
     rows : ndarray of shape (n_rows, n_components)
         ``X_i F_i``, in an order that only the party knows.
     labels : ndarray of shape (n_rows,) or None
-        Positions in the agreement's classes, or numbers; None for representation.
+        Positions in the agreement's classes, or numbers; None where a task has none.
     anchor_image : ndarray of shape (n_anchor_rows, n_components)
         ``A F_i``.
     simulated : bool
@@ -240,7 +240,8 @@ def encode_labels(
 
     `alone` is for the label's own column, where others are agreed on beside it.
     """
-    if not (agreement.classes or agreement.outcome or agreement.task in OF_NUMBERS):
+    labelled = agreement.classes or agreement.outcome or agreement.task in OF_NUMBERS
+    if agreement.task in UNLABELLED or not labelled:
         return None
     if agreement.holdings and agreement.unlabelled:
         return None
@@ -346,8 +347,8 @@ def as_labels(labels: npt.ArrayLike | None, *, name: str) -> npt.NDArray[np.gene
 
 
 def decode_labels(predicted: Labels, agreement: Agreement) -> npt.NDArray[np.generic]:
-    """Turn positions back into classes; leave regression targets as they are."""
-    if agreement.task == "classification":
+    """Turn positions back into classes, or clusters; leave numbers as they are."""
+    if agreement.classes:
         classes: npt.NDArray[np.generic] = np.array(agreement.classes)
         return classes[predicted.astype(np.int64)]
     return predicted

@@ -26,7 +26,7 @@ from cobasis.errors import (
 from cobasis.features.encoder import LARGEST, too_large
 from cobasis.features.outcome import check_records, record_type
 from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.models import MODELLESS
+from cobasis.models import MODELLESS, UNLABELLED
 from cobasis.models.chain import Chain
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import (
@@ -101,7 +101,7 @@ def check_header(upload: ReadableUpload, agreement: Agreement) -> None:
     rows, image = upload.rows_shape, upload.image_shape
     own = agreement.held_by(upload.party) if agreement.holdings else agreement
     width, height = own.n_components, agreement.n_anchor_rows
-    labelled = agreement.task != "representation" and not (agreement.holdings and own.unlabelled)
+    labelled = agreement.task not in UNLABELLED and not (agreement.holdings and own.unlabelled)
     expected = rows[0] if labelled else None
     if rows[1] != width or image != (height, width) or upload.n_labels != expected:
         raise MessageError(

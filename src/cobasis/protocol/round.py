@@ -17,7 +17,7 @@ from cobasis.errors import LabelError, StepError
 from cobasis.models import Estimator
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
-from cobasis.protocol.messages import ConsensusSpan, Labels, decode_labels, encode_labels, figure_of
+from cobasis.protocol.messages import ConsensusSpan, decode_labels, encode_labels, figure_of
 from cobasis.protocol.party import Party
 from cobasis.protocol.refusals import require_known
 from cobasis.protocol.secrets import SecretBasis
@@ -111,7 +111,9 @@ class Simulated(Readable):
         scores: dict[str, float] = {}
         for name, predicted in found.items():
             told = encode_labels(truth[name], self.agreement, n_rows=len(predicted), party=name)
-            known = decode_labels(cast("Labels", told), self.agreement)
+            if told is None:
+                raise StepError(f"a {self.agreement.task} has no labels to score by. Call predict.")
+            known = decode_labels(told, self.agreement)
             scores[name] = figure_of(known, predicted, task=self.agreement.task)
         return scores
 

@@ -59,7 +59,7 @@ NO_OBJECTS = {"task", "anchor", "basis", "release"}
 
 def round_of(*, rows: Rows, **given: Any) -> tuple[Round, dict[str, SecretBasis] | None]:  # noqa: ANN401
     """Return a round ready to run, and everybody's basis where a condition makes them."""
-    _refuse_options(rows, given)
+    _refuse_options(rows, given, _not_of_rows(given))
     rng, aligner, condition = given["rng"], given["aligner"], given["span_condition"]
     secret = ConsortiumSecret(rng.bytes(KEY_BYTES), simulated=True)
     keys = {name: PartyKey(rng.bytes(KEY_BYTES), simulated=True) for name in rows}
@@ -111,10 +111,10 @@ def _refuse_options(rows: object, given: dict[str, Any], wrong: Iterable[str] = 
         value, taken = given[name], get_args(words)
         if value not in taken and (isinstance(value, str) or name in NO_OBJECTS):
             found.append(f"{name}={value!r} does not exist; there are {', '.join(taken)}")
-    for name in ("n_components", "n_anchor_rows") * (given["release"] != "sums"):
+    for name in ("n_components", "n_anchor_rows", "n_clusters") * (given["release"] != "sums"):
         value = given[name]
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool) and value > 0
-        if not whole and (value is not None or not (name == "n_anchor_rows" or given["tabular"])):
+        if not whole and (value is not None or (name == "n_components" and not given["tabular"])):
             found.append(f"{name}={value!r} is no whole number above zero")
     if isinstance(rows, Mapping):
         pairs = (isinstance(own, tuple | list) and len(own) == _PAIR for own in rows.values())
@@ -126,6 +126,12 @@ def _refuse_options(rows: object, given: dict[str, Any], wrong: Iterable[str] = 
         raise ShapeError(
             "there is no party, so there is nothing to simulate. Give rows={'north': (X, y)}."
         )
+
+
+def _not_of_rows(given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why it is not known how many clusters to look for."""
+    if (given["task"] == "clustering") != (given["n_clusters"] is not None):
+        yield "n_clusters goes with task='clustering', and only with it"
 
 
 def _not_of_sums(given: Mapping[str, Any]) -> Iterator[str]:
@@ -228,7 +234,9 @@ def _agreement(
     """Write the agreement that the simulated parties would have signed."""
     task, anchor = given["task"], given["anchor"]
     model, public = given["model"], given["public_rows"]
-    classes = _classes(rows) if task == "classification" else ()
+    classes: tuple[Any, ...] = _classes(rows) if task == "classification" else ()
+    if task == "clustering":
+        classes = tuple(range(1, given["n_clusters"] + 1))
     features, basis = _features(rows, given["features"]), given["basis"]
     if given["tabular"]:
         features, basis = with_bases(features, centred=True), "haar" if basis == "svd" else basis

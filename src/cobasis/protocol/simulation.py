@@ -28,6 +28,7 @@ def simulate(
     rng: np.random.Generator,
     n_components: int | None = ...,
     task: Task = ...,
+    n_clusters: int | None = ...,
     release: Literal["rows"] = ...,
     aligner: AlignerName | Aligner = ...,
     anchor: AnchorKind = ...,
@@ -61,6 +62,7 @@ def simulate(
     rng: np.random.Generator,
     n_components: int | None = None,
     task: Task = "classification",
+    n_clusters: int | None = None,
     release: Release = "rows",
     maps: Sequence[Columns | RandomFourier | Mixed] | None = None,
     aligner: AlignerName | Aligner = "odc",
@@ -88,8 +90,11 @@ def simulate(
         Fills the 32-byte keys. Everything made from them is marked as simulated.
     n_components : int
         l, columns of every secret basis; needed where rows are released, but for a table.
-    task : {"classification", "regression", "count", "survival", "effect", "representation"}
-        What the model is for.
+    task : str
+        What the model is for, as an agreement says it; of "clustering", "novelty" and
+        "representation" labels are None.
+    n_clusters : int, optional
+        How many clusters to look for; they are numbered from 1, the largest first.
     release : {"rows", "sums"}
         What a party's message holds: projected rows, or masked sums. With "sums" only `task`,
         `maps` and `features` are taken of the other options, and the model is ridge regression;
@@ -109,8 +114,9 @@ def simulate(
     basis : {"svd", "pca", "lpp", "haar", "public", "consensus", "weighted_consensus"}
         How parties choose their bases.
     model : str or scikit-learn estimator, optional
-        A family, or an estimator that is fitted as it is; by default logistic, ridge, poisson, cox
-        or effect. A regression table takes all columns and basis "haar" where none are named.
+        A family, or an estimator that is fitted as it is; by default logistic, ridge, poisson, cox,
+        effect, kmeans or gaussian_mixture. A regression table takes all columns and basis "haar"
+        where none are named.
     features : iterable of NumericFeature, CategoryFeature or Interaction, optional
         Names, centres and scales; categories and blanks. By default numbers as they are, under
         a data frame's own names or x0, x1, ...

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cobasis.features.contract import CategoryFeature
 from cobasis.features.outcome import Outcome
-from cobasis.models import MODELLESS
+from cobasis.models import MODELLESS, UNLABELLED
 from cobasis.models.families import FAMILIES, TABULAR, family
 
 if TYPE_CHECKING:
@@ -28,11 +28,12 @@ _OF_CURVES = {"time", "event", "grid", "horizons", "fewest_leavers"}
 def task_problems(agreement: "Agreement") -> Iterator[str]:
     """Yield what is wrong with classes and models for the task."""
     task, model = agreement.task, agreement.model
-    grouped = task == "classification" or (task == "table" and bool(agreement.label))
+    grouped = task in {"classification", "clustering"} or bool(task == "table" and agreement.label)
     if grouped != (len(agreement.classes) > 1):
-        yield "classification, or a table by label, needs at least two classes, others have none"
-    if task == "table" and agreement.release != "sums":
-        yield "task='table' goes with release='sums'"
+        yield "classification, clustering, a table by label need at least two classes, others none"
+    release = "sums" if task == "table" else "rows" if task in UNLABELLED else agreement.release
+    if agreement.release != release:
+        yield f"task='{task}' goes with release='{release}'"
     if (task in MODELLESS) != (model is None):
         yield "every task but representation and table names a model, and these have none"
     elif model is not None:

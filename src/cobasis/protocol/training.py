@@ -1,4 +1,4 @@
-"""What an analyst fits besides the one model: a regression, and models to compare it with."""
+"""What an analyst fits besides a family with labels: regressions, clusters, what is compared."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
@@ -7,10 +7,12 @@ import numpy as np
 
 from cobasis.errors import LabelError, OptionError
 from cobasis.features.outcome import Outcome
-from cobasis.models import ModelName, RegressionName
+from cobasis.models import Estimator, Mixture, ModelName, RegressionName
 from cobasis.models.chain import Chain, regression_chain
+from cobasis.models.families import family
 from cobasis.models.local import FAMILIES, MOST_PARTIES
-from cobasis.models.trainer import train
+from cobasis.models.mixtures import FEWEST, MOST_ROWS, fit_clusters, fit_novelty
+from cobasis.models.trainer import Model, train
 from cobasis.models.worth import COMPARED_ROWS, Figure, cross_validated
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
@@ -39,6 +41,32 @@ def fit_agreed(rows: AlignedRows, agreement: Agreement) -> Chain:
         model = cast("RegressionName", agreement.model)
         fit = fit_regression(*rows.block(0), model=model, outcome=outcome, owners=owners)
     return regression_chain(fit, n_classes=len(agreement.classes))
+
+
+def fit_unlabelled(
+    rows: AlignedRows, agreement: Agreement, *, model: ModelName | Estimator, report: Report
+) -> Chain:
+    """Fit agreed clusters, or the density of rows; an estimator of the user's own is refused."""
+    family(model, agreement.task)
+    report(f"fitting {model}", 0, 1)
+    fewest, seed = max(FEWEST, agreement.fewest_rows), int.from_bytes(agreement.digest()[:4])
+    some, sizes = rows.sample(MOST_ROWS).rows, [*rows.shares(MOST_ROWS).values()]
+    owners, told = np.repeat(np.arange(len(sizes)), sizes), {"fewest": fewest, "seed": seed}
+    if agreement.task == "novelty":
+        return fit_novelty(some, owners, **told)
+    kind, names = cast("Mixture", model), agreement.classes
+    return fit_clusters(some, owners, model=kind, names=names, **told)
+
+
+def shares_of(analyst: "Analyst") -> tuple[float, ...]:
+    """Return how much of all rows each cluster has, to whole percent; empty in other tasks."""
+    if analyst.agreement.task != "clustering":
+        return ()
+    model = cast("Model", analyst.train())
+    rows = AlignedRows(analyst.uploads, analyst.alignment.changes_of_basis)
+    found = model.predict(rows.sample(MOST_ROWS).rows)
+    counts = np.bincount(found, minlength=len(analyst.agreement.classes)) / len(found)
+    return tuple(np.round(counts, 2).tolist())
 
 
 def model_without(analyst: "Analyst", returned: Return) -> Chain | None:

@@ -29,8 +29,8 @@ def write_effects(table: EffectTable, folder: Path) -> Path:
     both = np.vstack([balance.differences, balance.standardised]).T.round(10)
     columns = ((name, *line) for name, line in zip(balance.names, both.tolist(), strict=True))
     for name, content in {
-        "effects.csv": _csv(effects),
-        "balance.csv": _csv([["name", *kinds], *columns]),
+        "effects.csv": as_csv(effects),
+        "balance.csv": as_csv([["name", *kinds], *columns]),
         "effects.tex": latex(table) + latex(balance),
         "love.svg": as_svg(drawn),
         "effects.html": page,
@@ -40,7 +40,7 @@ def write_effects(table: EffectTable, folder: Path) -> Path:
     return folder / "effects.html"
 
 
-def _csv(lines: Iterable[Sequence[object]]) -> str:
+def as_csv(lines: Iterable[Sequence[object]]) -> str:
     """Write lines to ten digits: so all parties write one and the same file."""
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(

@@ -1,0 +1,81 @@
+"""Rounds of clusters and of novelty as people type them: no column of labels."""
+
+import csv
+
+import numpy as np
+import polars as pl
+from sklearn.cluster import KMeans
+
+from cli.round_by_commands import NAMES, PUBS
+
+COLUMNS = "--numbers age:centre=60,scale=20 --numbers pulse:centre=80,scale=15 --category sex=f,m"
+TASKS = {
+    "clustering": "--classes 1,2,3 --n-components 4 --basis haar",
+    "novelty": "--n-components 2",
+}
+
+
+def patients(name, n_rows=80):
+    """Three groups of patients, apart in age and pulse."""
+    rng = np.random.default_rng(NAMES.index(name))
+    group = rng.choice(3, n_rows, p=[0.5, 0.3, 0.2])
+    return pl.DataFrame(
+        {
+            "patient": [f"{name}-{at}" for at in range(n_rows)],
+            "age": np.array([30.0, 60.0, 85.0])[group] + rng.normal(size=n_rows),
+            "pulse": np.array([70.0, 110.0, 80.0])[group] + rng.normal(size=n_rows),
+            "sex": rng.choice(["f", "m"], n_rows),
+        }
+    )
+
+
+def done(cobasis, task, more=""):
+    """A whole round, accepted by all."""
+    cobasis.keys()
+    line = f"agreement new icu.toml {PUBS} {COLUMNS} --id patient --purpose study --task {task}"
+    cobasis(f"{line} {TASKS[task]} --retention-days 30 --yes")
+    for name in (*NAMES, "lab"):
+        cobasis("sign icu.toml --yes", by=name)
+    for name in NAMES:
+        patients(name).write_csv(cobasis.folder / f"{name}.csv")
+    cobasis("receive icu.toml", by="lab")
+    cobasis.send()
+    cobasis.run(more)
+    cobasis.accept()
+
+
+def test_three_hospitals_get_the_clusters_of_all_patients_and_their_centres(cobasis):
+    done(cobasis, "clustering", "--scores")
+    pooled = pl.concat([patients(name) for name in NAMES])
+    numbers = pooled.select((pl.col("age") - 60) / 20, (pl.col("pulse") - 80) / 15).to_numpy()
+    rows = np.column_stack([numbers, pooled["sex"] == "f", pooled["sex"] == "m"])
+    labels = KMeans(3, n_init=10, random_state=0).fit_predict(rows)
+    order = np.argsort(-np.bincount(labels))
+    tables = [(cobasis.folder / f"icu.{name}.table/clusters.csv").read_text() for name in NAMES]
+    assert tables[0] == tables[1] == tables[2]
+    lines = {name: cells for name, *cells in csv.reader(tables[0].splitlines())}
+    assert [*lines] == ["cluster", "share of all rows", "age", "pulse", "sex=f", "sex=m"]
+    shares = [*map(float, lines["share of all rows"])]
+    np.testing.assert_allclose(shares, np.bincount(labels)[order] / 240, atol=0.005)
+    for name in ("age", "pulse"):
+        wanted = [pooled[name].to_numpy()[labels == each].mean() for each in order]
+        np.testing.assert_allclose([*map(float, lines[name])], wanted, rtol=1e-8)
+    cobasis("predict icu.toml north.csv -o out.csv", by="north")
+    found = pl.read_csv(cobasis.folder / "out.csv")
+    likely = [f"probability_{each}" for each in (1, 2, 3)]
+    assert found.columns == ["patient", "prediction", *likely, "model"]
+    np.testing.assert_array_equal(order[found["prediction"] - 1], labels[80:160])
+    said = cobasis("score icu.toml", by="north").stdout
+    assert "no label says" in " ".join(said.split())
+    said = cobasis("accept icu.toml icu.north.1-return", by="north").stdout
+    assert f"age{' ' * 21}{float(lines['age'][0]):>10.4g}" in said
+
+
+def test_new_rows_get_the_share_of_rows_that_is_as_unlikely(cobasis):
+    done(cobasis, "novelty")
+    strange = patients("north").with_columns(pulse=pl.lit(190.0))
+    strange.write_csv(cobasis.folder / "new.csv")
+    cobasis("predict icu.toml new.csv -o out.csv", by="south")
+    found = pl.read_csv(cobasis.folder / "out.csv")
+    assert found.columns == ["patient", "prediction", "model"]
+    assert found["prediction"].max() < 0.05
