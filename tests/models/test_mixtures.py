@@ -124,7 +124,7 @@ def test_what_would_show_rows_or_cannot_be_fitted_is_refused(task, options, word
 
 @pytest.mark.parametrize("n_apart", [1, 11, 14])
 def test_few_rows_apart_make_no_cluster_nor_few_beside_one_partys(n_apart):
-    """Of 11 rows apart three parties hold 9, 1 and 1, of 14 rows 12 and 2."""
+    """Of 11 rows apart one party holds 9, of 14 it holds 12; then all."""
     rows = np.vstack([ROWS, 90 + np.random.default_rng(0).normal(size=(n_apart, WIDTH))])
     owners = np.arange(len(rows)) % 3
     owners[600:] = 0
