@@ -62,7 +62,7 @@ def test_at_l_equal_m_parties_get_the_clusters_of_the_pooled_rows_and_below_clos
     assert adjusted_rand_score(found["a"], pooled.fit_predict(ROWS)) == 1
     sizes = np.bincount(found["a"])[1:]
     assert [*sizes] == sorted(sizes, reverse=True)
-    np.testing.assert_array_equal(done.analyst.shares, np.round(sizes / len(ROWS), 2))
+    np.testing.assert_array_equal(done.card.shares, np.round(sizes / len(ROWS), 2))
     below = round_of("clustering", n_clusters=GROUPS, model=model, n_components=4)
     for truth in (found["a"], GROUP):
         assert adjusted_rand_score(below.predict(ROWS)["a"], truth) > 0.95

@@ -250,8 +250,7 @@ class Analyst:
             order=[*uploads] if agreed.holdings else agreed.parties,
             anchor=agreed.anchor,
             basis=agreed.basis,
-            # a turn within the columns that a party holds is no turn of all
-            n_features=0 if agreed.holdings else agreed.n_features,
+            n_features=0 if agreed.holdings else agreed.n_features,  # a turn of some is none of all
         )
         return self._certificate
 
