@@ -60,6 +60,8 @@ def test_a_ward_and_a_laboratory_train_with_a_hospital_and_predict_together(agre
     assert "JOINED lab puts each person's numbers beside those of east" in said
     assert "per person 2 numbers pseudonymised" in said  # and no label
     ready(agreed)
+    said = " ".join(agreed("send icu.toml north.csv --dry-run", by="north").output.split())
+    assert "80 rows in the order of east, with a tag of whose they are" in said
     agreed.send()
     ran = agreed.run().output
     assert "east" in ran

@@ -129,7 +129,10 @@ class Certificate(Readable):
 
     def _table(self) -> Table:
         """Show the figures of every party."""
-        note = "No correlation is defined here: that takes an isometric anchor and 5 dimensions."
+        note = (
+            "No correlation is defined here: that takes an isometric anchor, 5 dimensions, and "
+            "every column at every party."
+        )
         if self.chance is not None:
             note = (
                 f"Chance spreads correlations by {self.chance:.2f}; beyond {SPREADS:g} times that "

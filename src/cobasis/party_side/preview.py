@@ -18,6 +18,7 @@ from cobasis.privacy.aggregate import GREEN
 from cobasis.privacy.audit.subject import Budget, Setting
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import Exchange, Message
+from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.scores import FEWEST_OF_CLASS, FEWEST_ROWS
 from cobasis.protocol.sums_terms import (
     guarantee_of,
@@ -250,9 +251,11 @@ def _in_words(
         ]
         stays.append("every projected row and every label")
     else:
-        noise = "" if agreement.dp is None else " with noise"
+        noise, order = "" if agreement.dp is None else " with noise", "random order"
+        if agreement.holdings and (others := others_of(agreement)):
+            order = f"the order of {', '.join(others)}, with a tag of whose they are"
         leaves = [
-            f"{rows.n_sent:,} rows in random order, as {size:,} numbers each{noise}{labels}",
+            f"{rows.n_sent:,} rows in {order}, as {size:,} numbers each{noise}{labels}",
             f"the image of the secret anchor, {agreement.n_anchor_rows:,} x {size:,} numbers",
         ]
     if rows.n_held and message != "scores":
