@@ -59,7 +59,7 @@ NO_OBJECTS = {"task", "anchor", "basis", "release"}
 
 def round_of(*, rows: Rows, **given: Any) -> tuple[Round, dict[str, SecretBasis] | None]:  # noqa: ANN401
     """Return a round ready to run, and everybody's basis where a condition makes them."""
-    _refuse_options(rows, given)
+    _refuse_options(rows, given, _not_of_rows(given))
     rng, aligner, condition = given["rng"], given["aligner"], given["span_condition"]
     secret = ConsortiumSecret(rng.bytes(KEY_BYTES), simulated=True)
     keys = {name: PartyKey(rng.bytes(KEY_BYTES), simulated=True) for name in rows}
@@ -98,9 +98,6 @@ def _refuse_options(rows: object, given: dict[str, Any], wrong: Iterable[str] = 
         ),
         "dp is no DPTerms": isinstance(dp, DPTerms | None),
         "task='table' is for parties' own tables, in a round": given["task"] != "table",
-        "n_clusters goes with task='clustering', and only with it": (
-            (given["task"] == "clustering") == (given["n_clusters"] is not None)
-        ),
         "maps go with release='sums'": given["maps"] is None or given["release"] == "sums",
         f"span_condition makes all bases, so basis={given['basis']!r} would have no effect": (
             given["span_condition"] is None or given["basis"] == "svd"
@@ -129,6 +126,12 @@ def _refuse_options(rows: object, given: dict[str, Any], wrong: Iterable[str] = 
         raise ShapeError(
             "there is no party, so there is nothing to simulate. Give rows={'north': (X, y)}."
         )
+
+
+def _not_of_rows(given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why it is not known how many clusters to look for."""
+    if (given["task"] == "clustering") != (given["n_clusters"] is not None):
+        yield "n_clusters goes with task='clustering', and only with it"
 
 
 def _not_of_sums(given: Mapping[str, Any]) -> Iterator[str]:
