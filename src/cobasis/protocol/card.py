@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 SCORES = {"rows", "accuracy", "accuracy_low", "accuracy_high", "log_loss", "auc", "mae", "r2"}
 """What a card may say of held-back rows."""
 
+_SAID = ("n_rows", "evidence", "scores", "importance")
+"""What rests on the analyst's word."""
+
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Gives = Literal[
     "probabilities", "scores", "numbers", "coefficients", "effects", "aligned rows", "table"
@@ -65,6 +68,12 @@ class ModelCard(Strict):
     scores: Annotated[
         dict[str, Number], Field(default_factory=dict, exclude_if=lambda scores: not scores)
     ]
+    # of sums where it is agreed: of each raw column by how much accuracy, or R2, falls where it is
+    # shuffled among held-back rows, and the standard error
+    importance: Annotated[
+        dict[str, tuple[Number, Number]],
+        Field(default_factory=dict, exclude_if=lambda importance: not importance),
+    ]
     limits: tuple[str, ...]
     anchor_tag: Digest | None
     model_sha256: Digest | None
@@ -95,6 +104,7 @@ def make_card(
     n_rows: int,
     evidence: Evidence,
     scores: Mapping[str, float] | None = None,
+    importance: Mapping[str, tuple[float, float]] | None = None,
 ) -> ModelCard:
     """Make the card that goes with a return."""
     model = returned.model if isinstance(returned.model, Chain) else None
@@ -114,6 +124,7 @@ def make_card(
         facts=tuple(_facts(agreement)),
         evidence=evidence,
         scores=dict(scores or {}),
+        importance=dict(importance or {}),
         limits=tuple(_limits(agreement, returned, gives=gives)),
         anchor_tag=None if anchor_tag is None else anchor_tag.hex(),
         model_sha256=_sha256(model),
@@ -151,7 +162,7 @@ def check_card(
             f"{what} is missing, so nobody here knows who and what made the model. Ask the analyst "
             "to run the round again with this version of cobasis."
         )
-    word: Any = {name: getattr(card, name) for name in ("n_rows", "evidence", "scores")}
+    word: Any = {name: getattr(card, name) for name in _SAID}
     right = make_card(agreement, returned, consensus=consensus, anchor_tag=anchor_tag, **word)
     wrong = [name for name in ModelCard.model_fields if getattr(card, name) != getattr(right, name)]
     asked = agreement.sums is not None and agreement.sums.scores
@@ -162,6 +173,9 @@ def check_card(
         wrong.append("evidence")
     if card.scores and not (asked and {"rows"} <= {*card.scores} <= SCORES):
         wrong.append("scores")
+    named = agreement.columns if agreement.sums is not None and agreement.sums.importance else ()
+    if card.importance and not (card.scores and {*card.importance} == {*named}):
+        wrong.append("importance")
     if wrong:
         raise MessageError(
             f"{what} contradicts the agreement, the return or what you sent: {', '.join(wrong)}. "
