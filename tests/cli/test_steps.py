@@ -21,14 +21,14 @@ TERMS = (
 )
 
 
-def write_people(path, *, seed):
+def write_people(path, *, seed, digits=0):
     """A table of ages, words, and labels that no column tells apart."""
     draw = random.Random(seed)  # noqa: S311 -- rows of a test
     with path.open("w", newline="") as file:
         out = csv.writer(file)
         out.writerow(("patient", "age", "sex", "sick"))
         for row in range(200):
-            age, sex = round(draw.uniform(20, 100)), draw.choice("fm")
+            age, sex = round(draw.uniform(20, 100), digits), draw.choice("fm")
             odds = exp(0.04 * age - 2.5 + 0.5 * (sex == "m"))
             sick = "yes" if draw.random() < odds / (1 + odds) else "no"
             out.writerow((f"{path.stem}-{row}", age, sex, sick))
@@ -84,6 +84,31 @@ def test_a_step_is_not_predicted_with(typed):
     typed.run()
     typed.accept()
     assert "no estimate yet" in typed("predict icu.toml north.csv -o out.csv", code=2).output
+
+
+def test_importance_is_agreed_on_by_words_and_printed_on_all_sides(tmp_path, monkeypatch):
+    made = Typed(tmp_path, monkeypatch)
+    made.keys()
+    asked = f"{SUMS},maps=columns,scores=yes,importance=yes"
+    terms = TERMS.replace("--model logit --holdout 0", "--holdout .4").replace(SUMS, asked)
+    made(f"agreement new icu.toml {PUBS} {terms}")
+    for seed, name in enumerate(NAMES):
+        write_people(tmp_path / f"{name}.csv", seed=seed, digits=6)
+        said = made("sign icu.toml --yes", by=name).output
+        assert "what shuffling each column costs" in " ".join(said.split())
+    made("sign icu.toml --yes", by="lab")
+    made("receive icu.toml", by="lab")
+    for number in (1, 2):
+        made.send()
+        said = made.run().output
+        for name in NAMES:
+            shutil.copy(f"outbox/icu.{name}.{number}-return", ".")
+            told = made(f"accept icu.toml icu.{name}.{number}-return", by=name).output
+    lines = said.splitlines()
+    start = next(at for at, line in enumerate(lines) if "how much accuracy falls" in line)
+    assert [line.split()[0] for line in lines[start + 1 : start + 3]] == ["age", "sex"]
+    assert "\n".join(lines[start : start + 3]) in told
+    assert '<th scope="row">age</th>' in Path("icu.card.html").read_text("utf-8")
 
 
 def test_sums_of_a_table_are_drafted_by_words(tmp_path, monkeypatch):

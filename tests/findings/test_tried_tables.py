@@ -15,7 +15,8 @@ from cobasis import simulate
 from cobasis.bundle.agreement_file import read_draft
 from cobasis.errors import AgreementError
 from cobasis.features.contract import Feature
-from cobasis.party_side.rows import gathered, open_rows
+from cobasis.linalg.arrays import gathered
+from cobasis.party_side.rows import open_rows
 from cobasis.party_side.session import open_session
 from cobasis.tables import open_table
 

@@ -11,9 +11,9 @@ from cobasis.bundle.transcript import verify_transcript
 from cobasis.bundle.uploads import open_payload
 from cobasis.errors import ApprovalError, AuditBlockedError, OptionError
 from cobasis.keys.identity import Identity
+from cobasis.linalg.arrays import gathered
 from cobasis.party_side.approval import approve_audit, keep, read_audit
 from cobasis.party_side.audit import Question, approve, audited
-from cobasis.party_side.rows import gathered
 from cobasis.party_side.send import projected, send
 from cobasis.protocol.approval import Approver
 from cobasis.protocol.dp_terms import DPTerms

@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 from cobasis.errors import CobasisError
+from cobasis.linalg.arrays import gathered
 from cobasis.party_side.accept import accept
-from cobasis.party_side.rows import gathered, open_rows
+from cobasis.party_side.rows import open_rows
 from cobasis.party_side.send import send
 from faults import Killed, at_call, dying_after
 from party_side.sites import NAMES, NUMBERS, frame, join, ready_from

@@ -15,7 +15,8 @@ from cobasis.errors import (
     StepError,
     WaitingError,
 )
-from cobasis.party_side.rows import check, gathered, open_rows
+from cobasis.linalg.arrays import gathered
+from cobasis.party_side.rows import check, open_rows
 from cobasis.party_side.send import finish, require_turn, send, send_again
 from cobasis.party_side.session import upcoming
 from cobasis.vault.datasets import Forced

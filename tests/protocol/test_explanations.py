@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cobasis import CategoryFeature, NumericFeature, OptionError, Outcome, simulate
+from cobasis import CategoryFeature, NumericFeature, OptionError, Outcome, ShapeError, simulate
 from cobasis.features.encoder import encode
 from cobasis.protocol.explanations import explain
 from cobasis.statistics.attributions import attributions
@@ -88,6 +88,48 @@ def test_a_linear_model_is_explained_by_its_coefficients(model, task, word):
     np.testing.assert_allclose(found.values[:, 0], beta["age"] * (new["age"] - 60), atol=1e-10)
     words = [beta[f"ward={word}"] for word in new["ward"]]
     np.testing.assert_allclose(np.diff(found.values[:, 1]), np.diff(words), atol=1e-10)
+
+
+def test_a_line_that_stands_for_a_linear_model_is_the_model():
+    party, (rows, _) = played("ols", lambda hidden: hidden, task="regression")["south"], people(9)
+    found = party.surrogate(rows)
+    beta = {each.name: each.estimate for each in party.coefficients().lines}
+    assert (found.form, found.fidelity, found.agreement) == ("line", pytest.approx(1), None)
+    assert dict(found.lines) == pytest.approx({name: beta[name] for name, _ in found.lines})
+    assert len(found.lines) == 4
+
+
+def test_a_tree_stands_for_what_no_line_is_near_to_as_well_as_on_new_rows():
+    parties, (rows, _) = played("rff", n_components=4), people(1, 400)
+    found, (new, _) = parties["south"].surrogate(rows), people(1, 4000)
+    assert found.form == "tree"
+    assert found.other + 0.02 < found.fidelity < 0.95
+    lines = dict(found.lines)
+    assert {"not ward=other", "ward=other"} <= set(lines)
+    shares = parties["south"].model.scores(parties["south"].transform(new), method="predict_proba")
+    given, means = np.log(shares[:, -1] / shares[:, 0]), np.empty(len(new))
+    told = [(name.count("| "), name.replace("| ", ""), value) for name, value in found.lines]
+    here = [np.ones(len(new), dtype=bool)]
+    for depth, name, value in told:  # deeper ones last, so each row ends with its leaf's
+        del here[depth + 1 :]
+        here.append(here[depth] & side(new, name))
+        means[here[-1]] = value
+    near = 1 - np.mean((given - means) ** 2) / given.var()
+    assert found.fidelity == pytest.approx(near, abs=0.06)
+    assert found.agreement == pytest.approx(np.mean((given > 0) == (means > 0)), abs=0.06)
+    assert "| " in found.summary()
+    with pytest.raises(ShapeError, match="19 rows are too few"):
+        parties["south"].surrogate(rows[:19])
+
+
+def side(new, name):
+    """Whether a row is on the side of a split that its words name."""
+    if " " not in name.removeprefix("not "):
+        column, word = name.removeprefix("not ").split("=")
+        return (new[column] == word).to_numpy() != name.startswith("not ")
+    column, sign, split = name.split()
+    below = new[column].to_numpy() <= float(split)
+    return below if sign == "<=" else ~below
 
 
 @pytest.mark.parametrize("m", [1, 4, 6])

@@ -1,5 +1,7 @@
 """The second exchange of sums: what a model is worth, and probabilities, from counts alone."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -7,6 +9,7 @@ from sklearn.metrics import accuracy_score, log_loss, mean_absolute_error, r2_sc
 
 from cobasis import Agreement, RandomFourier, SumsTerms, numeric_features
 from cobasis.errors import AgreementError, MessageError
+from cobasis.linalg.rng import KeyStream
 from cobasis.models.chain import Affine, Chain
 from cobasis.protocol.projection import RowsInMemory
 from cobasis.protocol.scores import N_BINS, TEMPERATURES, ScoreLayout, worth_of
@@ -148,6 +151,75 @@ def test_masks_of_parties_that_were_sent_two_models_do_not_cancel():
         made.judge()
 
 
+def shuffled_once(model, rows, labels, place, *, lost):
+    """What scikit-learn's permutation importance is, of one column: the mean of many shuffles."""
+    rng, found = np.random.default_rng(0), []
+    for _ in range(60):
+        mixed = rows.copy()
+        mixed[:, place] = rng.permutation(mixed[:, place])
+        found.append(lost(model.outputs(mixed), labels) - lost(model.outputs(rows), labels))
+    return np.mean(found)
+
+
+@pytest.mark.parametrize("agreement", [CLASSES, NUMBERS], ids=["classes", "numbers"])
+def test_importance_is_what_shuffling_costs_on_all_held_back_rows(agreement):
+    terms = agreement.sums.model_copy(update={"importance": True})
+    asked = agreement.model_copy(update={"sums": terms})
+    tables = {name: held(name, agreement, n_rows=800) for name in NAMES}
+    tables |= {"south": held("south", agreement, n_rows=40)}
+    few = {**tables, "east": held("east", agreement, n_rows=20)}  # who send zeros
+    found, of_two = judged(asked, tables), judged(asked, few)
+    assert judged(agreement, tables) == dataclasses.replace(found, importance=())
+    rows, labels = (np.concatenate(each) for each in zip(*tables.values(), strict=True))
+    model = model_of(agreement)
+
+    def lost(outputs, truth):
+        if agreement.classes:
+            return np.mean(outputs.argmax(axis=1) != truth)
+        return np.mean((outputs[:, 0] - truth) ** 2) / truth.var()
+
+    for place, (falls, error) in enumerate(found.importance):
+        right = shuffled_once(model, rows, labels, place, lost=lost)
+        assert abs(falls - right) <= 4 * error < 0.1
+    assert found.importance[0][0] > 0.05
+    assert of_two.importance[0][1] > 1.2 * found.importance[0][1]
+    assert len(found.importance) == 2
+
+
+@pytest.mark.parametrize("agreement", [CLASSES, NUMBERS], ids=["classes", "numbers"])
+def test_an_error_of_importance_is_how_far_it_spreads_over_rows_drawn_anew(agreement):
+    layout, model = dataclasses.replace(score_layout(agreement), n_shuffled=2), model_of(agreement)
+    found = []
+    for at in range(400):
+        rng, stream = np.random.default_rng(at), KeyStream(at.to_bytes(32, "big"), "x")
+        rows = rng.normal(size=(200, 2))
+        labels = 4 * rows @ WEIGHTS[:, 0]  # of numbers the column is all that tells
+        if agreement.classes:
+            labels = (
+                softmax(3 * rows @ WEIGHTS, axis=1).cumsum(axis=1) < rng.random((200, 1))
+            ).sum(1)
+        told = {"groups": np.arange(2), "stream": stream}
+        shuffled = layout.shuffled(model.outputs, rows, labels=labels, **told)
+        words = np.concatenate([layout.added(model.outputs(rows), labels), shuffled])
+        # R2 takes the variance of the labels as known, so that it is taken out again
+        unit = 1 if agreement.classes else labels.var()
+        found.append(unit * np.array(worth_of(words, layout).importance[0]))
+    falls, errors = np.array(found).T
+    assert 0.95 < errors.mean() / falls.std() < 1.15
+
+
+def test_a_shuffle_takes_all_of_a_words_columns_together():
+    layout = dataclasses.replace(score_layout(NUMBERS), n_shuffled=1)
+    rows = np.eye(2)[np.arange(50) % 2]  # two levels: apart they would be rows that nobody has
+
+    def outputs(some):
+        assert (some.sum(axis=1) == 1).all()
+        return some[:, :1]
+
+    told = {"groups": np.zeros(2, dtype=np.int64), "stream": KeyStream(bytes(32), "x")}
+    assert layout.shuffled(outputs, rows, labels=rows[:, 0], **told)[1] > 0
+
+
 WRONG = {
     "more right than rows": (1, 10**6),
     "a class of more than its rows": (2, 1),
@@ -170,6 +242,21 @@ def test_a_total_of_scores_that_no_rows_have_is_void(kind):
 
 
 @pytest.mark.parametrize("place", range(5))
+def test_a_total_of_shuffles_that_no_rows_have_is_void(place):
+    layout = ScoreLayout(n_classes=3, most_rows=2000, n_shuffled=2)
+    rows, labels = held("north", CLASSES)
+    outputs = model_of(CLASSES).outputs
+    told = {"groups": np.arange(2), "stream": KeyStream(bytes(32), "x")}
+    words = np.concatenate(
+        [layout.added(outputs(rows), labels), layout.shuffled(outputs, rows, labels=labels, **told)]
+    )
+    assert len(worth_of(words, layout).importance) == 2
+    words[layout.n_words_of_scores + place] += 1 << 60
+    with pytest.raises(MessageError, match="what no rows have"):
+        worth_of(words, layout)
+
+
+@pytest.mark.parametrize("place", range(5))
 def test_a_total_of_errors_that_no_rows_have_is_void(place):
     layout = ScoreLayout(n_classes=0, between=(-40.0, 40.0), most_rows=2000)
     rows, labels = held("north", NUMBERS)
@@ -184,3 +271,10 @@ def test_scores_take_rows_that_are_held_back(changes):
     fields = {**FIELDS, "task": "classification", "classes": ("a", "b"), "sums": TERMS, **changes}
     with pytest.raises(AgreementError, match="scores take holdout above 0"):
         Agreement(**fields)
+
+
+def test_importance_takes_the_exchange_of_scores():
+    fields = {**FIELDS, "task": "classification", "classes": ("a", "b")}
+    terms = TERMS.model_copy(update={"scores": False, "importance": True})
+    with pytest.raises(AgreementError, match="importance goes with scores"):
+        Agreement(**fields, sums=terms)

@@ -20,7 +20,7 @@ from cobasis.errors import (
     StepError,
     TableError,
 )
-from cobasis.party_side.rows import gathered
+from cobasis.linalg.arrays import gathered
 from cobasis.tables import open_table
 from cobasis.tables.sources import source_of
 from tables.parties import frame, kept, site, uploaded

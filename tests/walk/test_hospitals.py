@@ -15,8 +15,9 @@ import pytest
 from experiments.data.hospitals import HEART, HEART_FEATURES, heart_disease_4site
 
 from cli.round_by_commands import Typed
+from cobasis.linalg.arrays import gathered
 from cobasis.models.trainer import train
-from cobasis.party_side.rows import gathered, open_rows
+from cobasis.party_side.rows import open_rows
 from cobasis.party_side.session import open_session
 from walk.pages import TUTORIAL
 

@@ -283,6 +283,9 @@ def _returned(
     returned = [*analyst.returns(model)]
     made_of: Any = {"consensus": None, "anchor_tag": None, "n_rows": n_rows}
     made_of |= {"evidence": "cannot tell", "scores": worth and worth.told()}
+    if worth is not None:
+        columns = zip(session.agreement.columns, worth.importance, strict=False)
+        made_of["importance"] = dict(columns)  # of no column where not asked, or of nobody's rows
     card = make_card(session.agreement, returned[0], **made_of)
     exchange = plan.exchange
     sent = send_returns(

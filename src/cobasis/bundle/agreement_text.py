@@ -144,6 +144,7 @@ SUMS: Mapping[str, str] = {
     "most_rows_in_all": "The most of all parties together.",
     "least_rows": "A party with fewer takes no part; 20 for each feature let a run leave one out.",
     "scores": "Whether scores on held-back rows follow, which make probabilities.",
+    "importance": "Whether scores also say what each column's shuffling costs.",
     "n_bins": "Table only: bins of each number's histogram, from its low to its high.",
     "target_range": "Of numbers and counts: the target's low and high; others are refused.",
     "steps": "Logistic, Poisson and Cox tables: the most exchanges, a step in each.",

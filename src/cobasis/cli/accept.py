@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cobasis.party_side.session import PartySession
     from cobasis.party_side.worth import Scores
     from cobasis.protocol.baseline import BaselineTable
+    from cobasis.protocol.card import ModelCard
     from cobasis.statistics.coefficients import CoefficientTable
     from cobasis.vault.vault import Accepted
 
@@ -185,6 +186,7 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
         lines += [model, f"  {taken.model_sha256}"]
     if card.scores:
         lines += wrapped(worth_in_words(card.scores))
+        lines += importance_in_words(card)
     lines += [*scores_in_words(scores), f"Who and what made the {thing}: {page}"]
     name, predicting = session.path.name, "Next:"
     follows, [*_, line] = upcoming(session), session.history("accepted")
@@ -259,6 +261,21 @@ def worth_in_words(scores: "Mapping[str, float]") -> str:
         told[0] += f" ({scores['accuracy_low']:.3f} to {scores['accuracy_high']:.3f})"
     return f"On {scores['rows']:,.0f} rows that all parties held back: {', '.join(told)}."
 
+
+def importance_in_words(card: "ModelCard") -> Iterator[str]:
+    """Yield what each column is to the common model, the largest first; nothing where not asked."""
+    if card.importance:
+        figure = "accuracy" if card.classes else "R2"
+        yield f"By how much {figure} falls where a column is shuffled, and the standard error:"
+    told = sorted(card.importance.items(), key=lambda each: -each[1][0])
+    for name, (falls, error) in told[:_MOST_COLUMNS]:
+        yield f"  {name:40.40}{falls:>10.4f}{error:>10.4f}"
+    if len(told) > _MOST_COLUMNS:
+        yield f"  and {len(told) - _MOST_COLUMNS} columns more, on the card's page"
+
+
+_MOST_COLUMNS = 20
+"""Columns whose importance is shown on a terminal."""
 
 _CALLED = {"accuracy": "accuracy", "auc": "AUC", "log_loss": "log loss", "r2": "R2", "mae": "MAE"}
 """What is said of scores; R2 and MAE are of predictions cut at the agreed range."""

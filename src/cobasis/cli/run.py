@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from cobasis.cli.accept import coefficients_in_words, table_in_words, worth_in_words
+from cobasis.cli.accept import (
+    coefficients_in_words,
+    importance_in_words,
+    table_in_words,
+    worth_in_words,
+)
 from cobasis.cli.options import (
     AgreementFile,
     Owner,
@@ -143,6 +148,7 @@ def _lines(concluded: "Concluded", *, card: Path, table: Path) -> Iterator[str]:
         yield from _sums(concluded.sums)
     if concluded.worth is not None:
         yield from wrapped(worth_in_words(concluded.worth.told()))
+        yield from importance_in_words(concluded.card)
     if concluded.table is not None:
         yield from table_in_words(concluded.table, write_table(concluded.table, table))
     if concluded.coefficients is not None:

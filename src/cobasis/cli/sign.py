@@ -273,9 +273,11 @@ def _leaves(agreement: "Agreement", labels: str) -> Iterator[str]:
 
     size, steps = agreement.n_components, exchanges(agreement)
     noise = "" if agreement.dp is None else " with noise"
+    asked = agreement.sums is not None and agreement.sums.importance
     words = {
         "sums": _sums(agreement),
-        "scores": "counts, losses and a histogram of the model's scores on rows held back, masked",
+        "scores": "counts, losses and a histogram of the model's scores on rows held back, masked"
+        + (", and what shuffling each column costs" if asked else ""),
         "proposal": f"up to {size:,} directions of the rows, through a secret anchor",
         "upload": f"per person {size:,} number{'s' * (size > 1)}{noise}"
         + (f", and the label {labels}" if labels else "")

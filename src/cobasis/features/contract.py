@@ -327,9 +327,10 @@ def with_bases(features: Sequence[Feature], *, centred: bool = False) -> tuple[F
     return tuple(found)
 
 
-def widths_of(features: Iterable[Feature]) -> Iterator[int]:
-    """Yield how many columns each feature becomes."""
+def width_of(features: Iterable[Feature]) -> int:
+    """Return how many columns features become: m."""
     found: dict[str, int] = {}
+    total = 0
     for each in features:
         width = 1
         if isinstance(each, Interaction):
@@ -339,9 +340,5 @@ def widths_of(features: Iterable[Feature]) -> Iterator[int]:
         elif each.knots:
             width = len(each.knots) - 1
         found[each.name] = width
-        yield width
-
-
-def width_of(features: Iterable[Feature]) -> int:
-    """Return how many columns features become: m."""
-    return sum(widths_of(features))
+        total += width
+    return total

@@ -180,34 +180,30 @@ def encoded_columns(features: Iterable[Feature]) -> tuple[EncodedColumn, ...]:
     """Describe the columns that features become, in their order."""
     found: list[EncodedColumn] = []
     places: dict[str, range] = {}
+    words = {"": ": any other", None: ": missing"}
     for feature in features:
-        first = len(found)
+        first, name = len(found), feature.name
         if isinstance(feature, Interaction):
-            for of in product(*(places.get(name, ()) for name in feature.of)):
+            for of in product(*(places.get(each, ()) for each in feature.of)):
                 parts = [found[place] for place in of]
-                name, scale = ":".join(each.name for each in parts), prod(x.scale for x in parts)
-                found.append(EncodedColumn(name=name, feature=feature, scale=scale, of=of))
+                title, scale = ":".join(each.name for each in parts), prod(x.scale for x in parts)
+                found.append(EncodedColumn(name=title, feature=feature, scale=scale, of=of))
+        elif isinstance(feature, CategoryFeature):
+            found += (
+                EncodedColumn(name=name + words.get(level, f"={level}"), feature=feature, level=at)
+                for at, level in enumerate(feature.levels)
+                if level is None or level != feature.base
+            )
+        elif feature.knots:
+            found += (
+                EncodedColumn(name=f"{name}[{knot:g}]", feature=feature, level=at)
+                for at, knot in enumerate(feature.knots[1:], start=1)
+            )
         else:
-            found += _columns_of(feature)
-        places[feature.name] = range(first, len(found))
+            constants: Any = {"centre": feature.centre, "scale": feature.scale}
+            found.append(EncodedColumn(name=name, feature=feature, **constants))
+        places[name] = range(first, len(found))
     return tuple(found)
-
-
-def _columns_of(feature: Column) -> list[EncodedColumn]:
-    name = feature.name
-    if isinstance(feature, CategoryFeature):
-        words = {"": ": any other", None: ": missing"}
-        return [
-            EncodedColumn(name=name + words.get(level, f"={level}"), feature=feature, level=at)
-            for at, level in enumerate(feature.levels)
-            if level is None or level != feature.base
-        ]
-    curves = [
-        EncodedColumn(name=f"{name}[{knot:g}]", feature=feature, level=at)
-        for at, knot in enumerate(feature.knots[1:], start=1)
-    ]
-    line = EncodedColumn(name=name, feature=feature, centre=feature.centre, scale=feature.scale)
-    return curves or [line]
 
 
 @lru_cache(maxsize=64)

@@ -202,3 +202,21 @@ class WholeTable(Blocks):
                 lambda first: work(first, iter([self.table[first : first + size]])),
                 range(0, self.shape[0], size),
             )
+
+
+def gathered(rows: Blocks, places: npt.NDArray[np.intp] | None = None) -> Matrix:
+    """Return a table in memory, or some of its rows, whose places are sorted."""
+
+    def copied(first: int, blocks: Iterator[Matrix]) -> list[Matrix]:
+        found = []
+        for block in blocks:
+            if places is None:
+                found.append(block.copy())
+            else:
+                start, stop = np.searchsorted(places, [first, first + len(block)])
+                found.append(block[places[start:stop] - first])
+            first += len(block)
+        return found
+
+    parts = [block for part in rows.over(copied, step="reading rows") for block in part]
+    return np.vstack(parts) if parts else np.empty((0, rows.shape[1]))

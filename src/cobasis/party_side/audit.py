@@ -18,11 +18,10 @@ from cobasis.bundle.uploads import Payload, open_payload
 from cobasis.errors import AuditBlockedError, AuditUnsignedError, OptionError
 from cobasis.features.encoder import encoded_columns
 from cobasis.features.outcome import part_of
-from cobasis.linalg.arrays import Hidden
+from cobasis.linalg.arrays import Hidden, gathered
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.party_side.approval import approved, keep
 from cobasis.party_side.preview import Ready, budget_of, own_setting
-from cobasis.party_side.rows import gathered
 from cobasis.party_side.send import Projected, Proposed, Summed
 from cobasis.party_side.session import PartySession
 from cobasis.privacy.attacks import Release

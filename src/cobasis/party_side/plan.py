@@ -12,7 +12,7 @@ from cobasis.errors import CobasisError, OptionError
 from cobasis.features.encoder import encode
 from cobasis.features.maps import turn_of, width_under
 from cobasis.features.outcome import part_of
-from cobasis.linalg.arrays import Hidden, Matrix
+from cobasis.linalg.arrays import Hidden, Matrix, gathered
 from cobasis.linalg.directions import right_singular
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import MODELLESS
@@ -20,7 +20,7 @@ from cobasis.models.passes import Labels
 from cobasis.models.trainer import train
 from cobasis.party_side.draft import components_for
 from cobasis.party_side.preview import BYTES, budget_of, own_setting
-from cobasis.party_side.rows import gathered, public_rows_in
+from cobasis.party_side.rows import public_rows_in
 from cobasis.party_side.sums_draft import waves_of
 from cobasis.privacy.aggregate import OFTEN, light_of
 from cobasis.privacy.audit.prices import Offer, plan

@@ -242,6 +242,8 @@ def _in_words(
         what = f"{layout_of(agreement).n_words:,} sums over {rows.n_sent:,} rows{by}"
         if message == "scores":
             what = f"counts, losses and a histogram of scores over {rows.n_held:,} held-back rows"
+            asked = agreement.sums.importance
+            what += ", and what shuffling each column costs there" if asked else ""
         what += "" if agreement.dp is None else ", with noise"
         leaves = [f"{what}, under masks that cancel in the total of {parties} parties"]
         stays = ["the raw rows and every label, your sums without masks, the key of the masks"]

@@ -26,7 +26,7 @@ from cobasis.features.contract import CategoryFeature, NumericFeature, columns_i
 from cobasis.features.encoder import SHOWN
 from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.features.problems import ColumnFinding
-from cobasis.linalg.arrays import Blocks, Hidden, Matrix
+from cobasis.linalg.arrays import Hidden
 from cobasis.party_side.session import SENT_AS, PartySession
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
@@ -121,24 +121,6 @@ def _empty_ids(session: PartySession) -> FeatureError:
         f"the id column '{session.agreement.id}' of party '{session.name}' has empty cells, so it "
         "cannot be told whose rows were uploaded before. Fill them."
     )
-
-
-def gathered(rows: Blocks, places: npt.NDArray[np.intp] | None = None) -> Matrix:
-    """Return a table in memory, or some of its rows, whose places are sorted."""
-
-    def copied(first: int, blocks: Iterator[Matrix]) -> list[Matrix]:
-        found = []
-        for block in blocks:
-            if places is None:
-                found.append(block.copy())
-            else:
-                start, stop = np.searchsorted(places, [first, first + len(block)])
-                found.append(block[places[start:stop] - first])
-            first += len(block)
-        return found
-
-    parts = [block for part in rows.over(copied, step="reading rows") for block in part]
-    return np.vstack(parts) if parts else np.empty((0, rows.shape[1]))
 
 
 def public_rows_in(path: Path, *, agreement: Agreement, party: str) -> npt.ArrayLike:

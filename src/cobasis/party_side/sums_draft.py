@@ -41,7 +41,8 @@ def sums_of_words(
         usual = "" if task == "table" or tabular else "rff"
         maps, target = said.pop("maps", usual).split("+"), said.pop("target_range", "")
         waves = read_number("waves", said.pop("waves", "500"), kind=int)
-        bandwidth, scores = said.pop("bandwidth", ""), is_yes("scores", said.pop("scores", "no"))
+        bandwidth = said.pop("bandwidth", "")
+        asked = {name: is_yes(name, said.pop(name, "no")) for name in ("scores", "importance")}
         given: dict[str, Any] = {
             name: read_number(name, value, kind=kinds.get(name, int))
             for name, value in said.items()
@@ -52,7 +53,7 @@ def sums_of_words(
         how: Any = {"waves": waves, "bandwidth": bandwidth}
         found = [_maps(each.strip(), features or (), public, **how) for each in maps if each]
         made = [each for some in found for each in some]
-        given |= {"scores": scores}
+        given |= asked
         given |= {"n_bins": N_BINS, **given} if task == "table" else {}
         given |= {"steps": N_STEPS, **given} if tabular and task != "regression" else {}
         return {"sums": SumsTerms(maps=tuple(made), **given)}

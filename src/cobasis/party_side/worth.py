@@ -13,7 +13,7 @@ from cobasis.bundle.transcript import now
 from cobasis.disk.whole import write_whole
 from cobasis.errors import AgreementError, CobasisError, StepError
 from cobasis.features.outcome import part_of
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Matrix, gathered
 from cobasis.models import MODELLESS, UNLABELLED, ModelName
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
@@ -22,7 +22,7 @@ from cobasis.models.trainer import train
 from cobasis.models.worth import Figure, Verdict, compared, figures
 from cobasis.party_side.approval import word_approved
 from cobasis.party_side.predict import Usable, usable
-from cobasis.party_side.rows import PartyRows, gathered, open_rows
+from cobasis.party_side.rows import PartyRows, open_rows
 from cobasis.party_side.session import PartySession, alone, notes
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement, moment_text

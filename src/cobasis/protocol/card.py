@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 SCORES = {"rows", "accuracy", "accuracy_low", "accuracy_high", "log_loss", "auc", "mae", "r2"}
 """What a card may say of held-back rows."""
 
+_SAID = ("n_rows", "evidence", "scores", "shares", "importance")
+"""What rests on the analyst's word."""
+
 Number = Annotated[float, Field(allow_inf_nan=False)]
 _AsTask = Literal["clustering", "novelty", "table"]
 Gives = Literal[
@@ -68,6 +71,12 @@ class ModelCard(Strict):
     ]
     # of clusters: how much of all rows each has, to whole percent
     shares: Annotated[tuple[Number, ...], Field(exclude_if=lambda shares: not shares)] = ()
+    # of sums where it is agreed: of each raw column by how much accuracy, or R2, falls where it is
+    # shuffled among held-back rows, and the standard error
+    importance: Annotated[
+        dict[str, tuple[Number, Number]],
+        Field(default_factory=dict, exclude_if=lambda importance: not importance),
+    ]
     limits: tuple[str, ...]
     anchor_tag: Digest | None
     model_sha256: Digest | None
@@ -99,6 +108,7 @@ def make_card(
     evidence: Evidence,
     scores: Mapping[str, float] | None = None,
     shares: tuple[float, ...] = (),
+    importance: Mapping[str, tuple[float, float]] | None = None,
 ) -> ModelCard:
     """Make the card that goes with a return."""
     model = returned.model if isinstance(returned.model, Chain) else None
@@ -119,6 +129,7 @@ def make_card(
         evidence=evidence,
         scores=dict(scores or {}),
         shares=shares,
+        importance=dict(importance or {}),
         limits=tuple(_limits(agreement, returned, gives=gives)),
         anchor_tag=None if anchor_tag is None else anchor_tag.hex(),
         model_sha256=_sha256(model),
@@ -159,7 +170,7 @@ def check_card(
             f"{what} is missing, so nobody here knows who and what made the model. Ask the analyst "
             "to run the round again with this version of cobasis."
         )
-    word: Any = {name: getattr(card, name) for name in ("n_rows", "evidence", "scores", "shares")}
+    word: Any = {name: getattr(card, name) for name in _SAID}
     right = make_card(agreement, returned, consensus=consensus, anchor_tag=anchor_tag, **word)
     wrong = [name for name in ModelCard.model_fields if getattr(card, name) != getattr(right, name)]
     asked = agreement.sums is not None and agreement.sums.scores
@@ -172,6 +183,9 @@ def check_card(
         wrong.append("scores")
     if len(card.shares) != (len(agreement.classes) if agreement.task == "clustering" else 0):
         wrong.append("shares")
+    named = agreement.columns if agreement.sums is not None and agreement.sums.importance else ()
+    if card.importance and not (card.scores and {*card.importance} == {*named}):
+        wrong.append("importance")
     if wrong:
         raise MessageError(
             f"{what} contradicts the agreement, the return or what you sent: {', '.join(wrong)}. "

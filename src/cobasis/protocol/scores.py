@@ -2,16 +2,18 @@
 
 A party adds up counts, losses, and of classes a histogram of scores by label. The analyst reads
 everybody's, and gives the scores the temperature of the smallest loss, with which they are
-probabilities.
+probabilities. Where it is agreed, each raw column is shuffled among a party's rows as well, and
+how much worse they are predicted then is added up: the column's importance.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
 from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.rng import KeyStream
 from cobasis.models.chain import Chain
 from cobasis.models.passes import Labels
 from cobasis.protocol.totals import SIGNED_BITS, Integers, cut, void
@@ -34,6 +36,9 @@ MOST_TIES = 0.05
 FEWEST_ROWS, FEWEST_OF_CLASS = 30, 10
 """A party with fewer held-back rows, or of a class that it holds, sends zeros."""
 
+MOST_SHUFFLED, _SHUFFLES = 5_000, 5
+"""Of a party's rows, spread evenly over its table; and how often each column is shuffled."""
+
 _MOST_BITS = 30
 
 
@@ -44,6 +49,7 @@ class ScoreLayout:
     n_classes: int  # 0 of a regression
     between: tuple[float, float] | None = None  # from where to where a regression's numbers go
     most_rows: int  # of all parties together
+    n_shuffled: int = 0  # raw columns, where their importance is asked for
 
     @property
     def bits(self) -> int:
@@ -53,6 +59,11 @@ class ScoreLayout:
     @property
     def n_words(self) -> int:
         """How many integers a message holds."""
+        return self.n_words_of_scores + (self.n_shuffled and 1 + 2 * self.n_shuffled)
+
+    @property
+    def n_words_of_scores(self) -> int:
+        """How many of them say what the model is worth; they are the first."""
         if not self.n_classes:
             return 5
         return 2 + self.n_classes + len(TEMPERATURES) + 2 * N_BINS * len(self.shown)
@@ -64,7 +75,8 @@ class ScoreLayout:
 
     def digest(self) -> bytes:
         """Return what all parties' masks are bound to."""
-        return hashlib.sha256(canonical_json({"format": FORMAT, **asdict(self)})).digest()
+        told = {name: each for name, each in asdict(self).items() if name != "n_shuffled" or each}
+        return hashlib.sha256(canonical_json({"format": FORMAT, **told})).digest()
 
     def takes(self, labels: Labels) -> bool:
         """Whether a party has enough held-back rows, and of each class that it holds."""
@@ -94,17 +106,50 @@ class ScoreLayout:
         counts = np.bincount(labels, minlength=self.n_classes)
         return np.concatenate([[len(labels), right], counts, losses, histogram.ravel()])
 
+    def shuffled(
+        self,
+        outputs: Callable[[Matrix], Matrix],
+        rows: Matrix,
+        *,
+        labels: Labels,
+        groups: Integers,  # of each encoded column the place of the raw one that it is of
+        stream: KeyStream,
+    ) -> Integers:
+        """Add up by how much more is lost where a raw column is shuffled, and how it spreads."""
+        before, found = self._lost(outputs(rows), labels), [np.array([len(rows)])]
+        for each in range(self.n_shuffled):
+            got, gave, here = np.zeros(len(rows)), np.zeros(len(rows)), groups == each
+            for _ in range(_SHUFFLES):
+                order, mixed = stream.permutation(len(rows)), rows.copy()
+                mixed[:, here] = rows[order][:, here]
+                more = (self._lost(outputs(mixed), labels) - before) / _SHUFFLES
+                got += more
+                gave[order] += more
+            # A row counts as who got another's cell and as who gave its own: without the second
+            # the error was four tenths too small where the column is all that tells.
+            own = (got + gave) / 2
+            whole = cut(np.column_stack([got, (own - own.mean()) ** 2]), bits=self.bits)
+            found.append(whole.astype(np.int64).sum(axis=0))
+        return np.concatenate(found)
+
+    def _lost(self, outputs: Matrix, labels: Labels) -> Matrix:
+        """Return of each row a 1 for a wrong class, or a quarter of the placed error's square."""
+        if self.between is None:
+            wrong: Matrix = (np.argmax(outputs, axis=1) != labels).astype(np.float64)
+            return wrong
+        squares: Matrix = _placed(outputs[:, 0], labels, *self.between)[0] ** 2
+        return squares
+
     def _of_numbers(self, predicted: Matrix, truth: Labels, low: float, high: float) -> Integers:
-        placed = (np.column_stack([predicted, truth]) - low) / (high - low) * 2 - 1
-        placed = np.clip(placed, -1.0, 1.0)  # predictions outside the range are at its end
-        off, told = (placed[:, 0] - placed[:, 1]) / 2, placed[:, 1]
+        off, told = _placed(predicted, truth, low, high)
         summed = np.column_stack([np.ones(len(off)), np.abs(off), off**2, told, told**2])
         added: Integers = cut(summed, bits=self.bits).astype(np.int64).sum(axis=0)
         return added
 
     def small_cells(self, sums: Integers, *, few: int) -> int:
         """Count bins of some rows, and of fewer than a few; none of a regression."""
-        cells = sums[2 + self.n_classes + len(TEMPERATURES) :] if self.n_classes else sums[:0]
+        first = 2 + self.n_classes + len(TEMPERATURES)
+        cells = sums[first : self.n_words_of_scores] if self.n_classes else sums[:0]
         return int(np.count_nonzero((cells > 0) & (cells < few)))
 
 
@@ -115,6 +160,8 @@ class Worth:
     n_rows: int  # 0 where no party has enough of them
     figures: Mapping[str, float]
     temperature: float | None = None
+    # of each raw column, where asked for: by how much accuracy, or R2, falls, and the error of that
+    importance: tuple[tuple[float, float], ...] = ()
 
     def calibrated(self, model: Chain) -> Chain:
         """Return the model with probabilities in place of scores, where there are classes."""
@@ -129,8 +176,15 @@ class Worth:
 
 def worth_of(words: Integers, layout: ScoreLayout) -> Worth:
     """Read a total; MessageError where no held-back rows can add up to it."""
-    if layout.between is not None:
-        return _of_numbers(words, layout, *layout.between)
+    words, shuffled = np.split(words, [layout.n_words_of_scores])
+    if layout.between is None:
+        worth, unit = _of_classes(words, layout), 1.0
+    else:
+        worth, unit = _of_numbers(words, layout, *layout.between)
+    return replace(worth, importance=tuple(_importance(shuffled, layout, worth=worth, unit=unit)))
+
+
+def _of_classes(words: Integers, layout: ScoreLayout) -> Worth:
     n_classes, unit = layout.n_classes, 1 << layout.bits
     n_rows, right = map(int, words[:2])
     counts, losses, cells = np.split(words[2:], [n_classes, n_classes + len(TEMPERATURES)])
@@ -165,7 +219,33 @@ def _area(others: Integers, own: Integers) -> tuple[float, float]:
     return float(own @ below / pairs), float(own @ others / pairs)
 
 
-def _of_numbers(words: Integers, layout: ScoreLayout, low: float, high: float) -> Worth:
+def _importance(
+    words: Integers, layout: ScoreLayout, *, worth: Worth, unit: float
+) -> Iterator[tuple[float, float]]:
+    """Yield by how much a figure falls where each column is shuffled, and the standard error."""
+    if not layout.n_shuffled:
+        return
+    n_rows, scale = int(words[0]), 1 << layout.bits
+    sums, squares = words[1:].reshape(-1, 2).T / scale
+    good = 0 <= n_rows <= worth.n_rows and bool((squares >= 0).all())
+    if not (good and (np.maximum(np.abs(sums), squares) <= n_rows).all()):
+        raise void()
+    if n_rows:
+        falls, errors = unit * sums / n_rows, 2 * unit * np.sqrt(squares) / n_rows
+        yield from zip(falls.tolist(), errors.tolist(), strict=True)
+
+
+def _placed(predicted: Matrix, truth: Labels, low: float, high: float) -> tuple[Matrix, Matrix]:
+    """Return half the error, and the target, on the agreed range from -1 to 1."""
+    placed = (np.column_stack([predicted, truth]) - low) / (high - low) * 2 - 1
+    placed = np.clip(placed, -1.0, 1.0)  # predictions outside the range are at its end
+    return (placed[:, 0] - placed[:, 1]) / 2, placed[:, 1]
+
+
+def _of_numbers(
+    words: Integers, layout: ScoreLayout, low: float, high: float
+) -> tuple[Worth, float]:
+    """Return the worth, and by how much R2 falls where the mean of lost squares grows by one."""
     unit, half = 1 << layout.bits, (high - low) / 2
     n_rows, rest = divmod(int(words[0]), unit)
     off, squares, sums, powers = (words[1:] / unit).tolist()
@@ -173,8 +253,8 @@ def _of_numbers(words: Integers, layout: ScoreLayout, low: float, high: float) -
     if not (good and max(off, squares, abs(sums), powers) <= n_rows):
         raise void()
     if not n_rows:
-        return Worth(n_rows=0, figures={})
+        return Worth(n_rows=0, figures={}), 0.0
     spread = powers - sums**2 / n_rows
     figures = {"mae": 2 * half * off / n_rows}
     figures |= {"r2": 1 - 4 * squares / spread} if spread > 0 else {}
-    return Worth(n_rows=n_rows, figures=figures)
+    return Worth(n_rows=n_rows, figures=figures), 4 * n_rows / spread if spread > 0 else 0.0

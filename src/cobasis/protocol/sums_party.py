@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.errors import AgreementError, LabelError, StepError
-from cobasis.features.contract import CategoryFeature
+from cobasis.features.contract import CategoryFeature, width_of
 from cobasis.features.encoder import encode, encoded_columns
 from cobasis.features.maps import Columns, turn_of
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Matrix, gathered
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
@@ -26,7 +26,7 @@ from cobasis.protocol.messages import Labels, MaskedSums, decode_labels, encode_
 from cobasis.protocol.newton import NewtonLayout
 from cobasis.protocol.projection import LabelledRows, RowsInMemory
 from cobasis.protocol.refusals import require_known
-from cobasis.protocol.scores import ScoreLayout
+from cobasis.protocol.scores import MOST_SHUFFLED, ScoreLayout
 from cobasis.protocol.sums import coefficients_of
 from cobasis.protocol.sums_terms import (
     SumsNoise,
@@ -137,15 +137,29 @@ class SumsParty(Explaining):
         self._targets(labels)  # refuses what is outside the agreed range
         found = np.zeros(layout.n_words, dtype=np.int64)
         if labels is not None and layout.takes(labels):
-            found = _over(
+            found[: layout.n_words_of_scores] = _over(
                 rows,
                 lambda block, here: layout.added(model.outputs(block), labels[here]),
-                n_words=layout.n_words,
+                n_words=layout.n_words_of_scores,
             )
+            if layout.n_shuffled:
+                found[layout.n_words_of_scores :] = self._shuffled(rows, model, labels=labels)
         self.small_cells = layout.small_cells(found, few=_FEW)
         # Masks of parties that score two models do not cancel: whoever was sent another one would
         # stand out in a total of the others.
         return self._hidden(found, layout, exchange=2, of=encode_chain(model))
+
+    def _shuffled(self, rows: LabelledRows, model: Chain, *, labels: Labels) -> Integers:
+        """Sum up what shuffled columns cost; the shuffles follow from the party's mask key."""
+        places = np.linspace(0, len(labels) - 1, min(len(labels), MOST_SHUFFLED)).astype(np.intp)
+        widths = [width_of([each]) for each in self.agreement.features]
+        return score_layout(self.agreement).shuffled(
+            model.outputs,
+            gathered(rows, places),
+            labels=labels[places],
+            groups=np.repeat(np.arange(len(widths)), widths),
+            stream=self._key.stream("importance"),
+        )
 
     def _hidden(
         self,

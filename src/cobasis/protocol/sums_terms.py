@@ -59,6 +59,8 @@ class SumsTerms(Strict):
         Regression and counts only: the target's low and high; values beyond are refused.
     scores : bool
         Whether a second exchange follows, of scores on held-back rows, which makes probabilities.
+    importance : bool
+        Whether scores also say by how much the model is worse where a column is shuffled.
     n_bins : int or None
         Baseline table only: bins of each number's histogram, from its low to its high.
     steps : int or None
@@ -77,6 +79,7 @@ class SumsTerms(Strict):
     least_rows: Annotated[int, Field(ge=0)] = 0
     target_range: tuple[Finite, Finite] | None = None
     scores: Annotated[bool, Field(exclude_if=lambda scores: not scores)] = False
+    importance: Annotated[bool, Field(exclude_if=lambda importance: not importance)] = False
     n_bins: Annotated[int | None, Field(ge=1, le=200, exclude_if=lambda n_bins: n_bins is None)] = (
         None
     )
@@ -105,6 +108,8 @@ def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[s
     table, fitted = agreement.task == "table", agreement.tabular
     if terms.scores and (table or fitted or agreement.dp is not None or not agreement.holdout):
         yield "scores take holdout above 0, and neither [dp], task='table' nor coefficients"
+    if terms.importance and not terms.scores:
+        yield "importance goes with scores, whose exchange it takes"
     if table == (terms.n_bins is None) or (table or fitted) == bool(terms.maps):
         yield "n_bins goes with task='table', and maps with all that is no table or coefficients"
     elif table:
@@ -306,6 +311,7 @@ def score_layout(agreement: "Agreement") -> ScoreLayout:
         n_classes=len(agreement.classes),
         between=terms.target_range,
         most_rows=terms.most_rows_in_all,
+        n_shuffled=len(agreement.features) if terms.importance else 0,
     )
 
 

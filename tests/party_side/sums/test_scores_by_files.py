@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cobasis.bundle.messages import sums_in
+from cobasis.cli.accept import importance_in_words
 from cobasis.errors import (
     DifferenceError,
     ForeignBundleError,
@@ -64,6 +65,33 @@ def test_scores_make_probabilities_and_the_first_model_is_of_use_without_them(sc
     assert f"On {told.scores['rows']:,.0f} rows that all parties held back" in render_card(told)
     with pytest.raises(StepError, match="no key for masks"):
         scoring.session("north").round.mask_key()
+
+
+def test_importance_comes_with_scores_on_every_card(make, monkeypatch):
+    site = make(holdout=0.4, sums=TERMS.model_copy(update={"scores": True, "importance": True}))
+    asked(site)
+    site.sent()
+    made = site.run().concluded
+    site.accept("north", number=2)
+    told = card(site, "north")
+    columns = site.agreement.columns
+    assert told.importance == dict(zip(columns, made.worth.importance, strict=True))
+    lines, page = [*importance_in_words(told)], render_card(told)
+    assert "how much accuracy falls" in lines[0]
+    assert len(lines) == 1 + len(columns)
+    for name, (falls, error) in told.importance.items():
+        assert f"<td>{falls:.4f} ({error:.4f})</td>" in page
+        assert any(line.split() == [name, f"{falls:.4f}", f"{error:.4f}"] for line in lines)
+    wrong = {"importance": {columns[0]: (0.5, 0.1)}}
+    monkeypatch.setattr(
+        "cobasis.analyst_side.run.make_card",
+        lambda *of, **more: make_card(*of, **{**more, **wrong}),
+    )
+    for path in (site.root / "out").glob("*"):
+        path.unlink()
+    site.run()
+    with pytest.raises(MessageError, match=r"contradicts the agreement.*: importance"):
+        site.accept("south", number=2)
 
 
 def test_a_run_waits_for_everybodys_scores_and_writes_lost_models_meanwhile(scoring):

@@ -22,10 +22,10 @@ from cobasis.errors import (
     WaitingError,
 )
 from cobasis.features.maps import turn_of
+from cobasis.linalg.arrays import gathered
 from cobasis.party_side.accept import accept
 from cobasis.party_side.audit import audited
 from cobasis.party_side.predict import predict, usable
-from cobasis.party_side.rows import gathered
 from cobasis.party_side.send import projected, send, send_again
 from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.signatures import check_signature, sign_agreement
