@@ -59,7 +59,7 @@ NO_OBJECTS = {"task", "anchor", "basis", "release"}
 
 def round_of(*, rows: Rows, **given: Any) -> tuple[Round, dict[str, SecretBasis] | None]:  # noqa: ANN401
     """Return a round ready to run, and everybody's basis where a condition makes them."""
-    _refuse_options(rows, given, _not_of_rows(given))
+    _refuse_options(rows, given)
     rng, aligner, condition = given["rng"], given["aligner"], given["span_condition"]
     secret = ConsortiumSecret(rng.bytes(KEY_BYTES), simulated=True)
     keys = {name: PartyKey(rng.bytes(KEY_BYTES), simulated=True) for name in rows}
@@ -126,12 +126,6 @@ def _refuse_options(rows: object, given: dict[str, Any], wrong: Iterable[str] = 
         raise ShapeError(
             "there is no party, so there is nothing to simulate. Give rows={'north': (X, y)}."
         )
-
-
-def _not_of_rows(given: Mapping[str, Any]) -> Iterator[str]:
-    """Yield why it is not known how many clusters to look for."""
-    if (given["task"] == "clustering") != (given["n_clusters"] is not None):
-        yield "n_clusters goes with task='clustering', and only with it"
 
 
 def _not_of_sums(given: Mapping[str, Any]) -> Iterator[str]:
@@ -235,6 +229,8 @@ def _agreement(
     task, anchor = given["task"], given["anchor"]
     model, public = given["model"], given["public_rows"]
     classes: tuple[Any, ...] = _classes(rows) if task == "classification" else ()
+    if (task == "clustering") != (given["n_clusters"] is not None):
+        raise OptionError("n_clusters goes with task='clustering', and only with it. Correct it.")
     if task == "clustering":
         classes = tuple(range(1, given["n_clusters"] + 1))
     features, basis = _features(rows, given["features"]), given["basis"]
