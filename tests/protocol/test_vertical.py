@@ -19,6 +19,7 @@ from cobasis.errors import (
     OptionError,
     UndeterminedFitError,
 )
+from cobasis.protocol.secrets import public_rows_digest
 
 NAMES = ("age", "pulse", "pressure", "lactate", "sodium", "urea")
 WARD, LAB = NAMES[:3], NAMES[3:]
@@ -262,6 +263,38 @@ def test_columns_that_are_partly_shared_are_aligned_by_those_that_are():
         seen.append(party.transform(tests[:, at]))
     assert np.allclose(seen[0], seen[1])
     assert np.allclose(seen[0], seen[2])
+
+
+@pytest.mark.filterwarnings("ignore:anchor='public'")
+def test_public_rows_align_parties_that_share_no_column():
+    rng = np.random.default_rng(0)
+    mixing = rng.normal(size=(2, 6))
+
+    def drawn(n_rows):
+        return rng.normal(size=(n_rows, 2)) @ mixing + 0.05 * rng.normal(size=(n_rows, 6))
+
+    public = drawn(60)
+    agreed = agreement(
+        [Holding(party="n", columns=WARD), Holding(party="s", columns=LAB)],
+        others=(),
+        n_components=2,
+        anchor="public",
+        aligner="imakura",
+        n_anchor_rows=60,
+        public_rows_sha256=public_rows_digest(public),
+    )
+    new, seen, parties, analyst = drawn(200), [], {}, Analyst(agreed)
+    for name, at in (("n", slice(3)), ("s", slice(3, 6))):
+        party = Party(name, agreement=agreed, secret=SECRET, public_rows=public)
+        rows = drawn(100)
+        analyst.receive(party.prepare(rows[:, at], (rows[:, 0] > 0).astype(int)))
+        parties[name] = party, at
+    for name, returned in analyst.run().items():
+        party, at = parties[name]
+        party.accept(returned)
+        seen.append(party.transform(new[:, at]))
+        assert party.attributions(new[:5, at]).values.shape == (5, 3)
+    assert np.linalg.norm(seen[0] - seen[1]) < 0.2 * np.linalg.norm(seen[0])
 
 
 def test_too_few_shared_columns_leave_directions_undetermined():

@@ -23,6 +23,7 @@ from cobasis.models.regressions import RegressionFit
 from cobasis.models.trainer import TrainedModel
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.rows_terms import places_of
 from cobasis.statistics.attributions import Attributions, attributions
 from cobasis.statistics.coefficients import CoefficientTable, table_of
 from cobasis.statistics.effect_table import EffectTable, effects_of
@@ -35,7 +36,8 @@ _MOST_ROWS = 50
 def reference(agreement: Agreement, anchor: Anchor | None, *, public: Matrix | None) -> Matrix:
     """Return encoded rows, the same at all parties: public ones, or of the anchor, if there is."""
     if public is not None:
-        return public[:: -(-len(public) // _MOST_ROWS)]
+        some = public[:: -(-len(public) // _MOST_ROWS)]
+        return some[:, places_of(agreement)] if agreement.holdings and agreement.holding else some
     half, size, features = _MOST_ROWS // 2, agreement.n_features, agreement.features
     if anchor is None:
         anchor = draw_anchor("gaussian", key=agreement.digest(), n_rows=half, n_features=size)
