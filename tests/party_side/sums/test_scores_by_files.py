@@ -3,6 +3,7 @@
 from itertools import count
 
 import numpy as np
+import polars as pl
 import pytest
 
 from cobasis.bundle.messages import sums_in
@@ -213,3 +214,23 @@ def test_a_kill_while_scores_leave_keeps_one_content_for_one_mask(scoring, in_me
             bundle = desk.opened(place.root / "north.sums")
             seen.add(bundle.manifest.parts[0].sha256)
     assert len(seen) == 1
+
+
+def test_people_held_back_may_look_like_people_who_were_summed_up(make):
+    """With few distinct values rows of other people are alike; identifiers tell them apart."""
+    terms = TERMS.model_copy(update={"scores": True, "least_rows": 20})
+    site = make(holdout=0.4, sums=terms)
+
+    def coarse(frame):
+        return frame.with_columns(pl.col("age", "pulse", "lactate", "weight").sign())
+
+    for name in NAMES:
+        site.send(name, change=coarse)
+    site.receive(*NAMES)
+    site.run()
+    for name in NAMES:
+        site.accept(name)
+        (site.root / f"{name}.sums").unlink()
+    for name in NAMES:
+        site.send(name, change=coarse)
+    assert {each.verdict for each in site.receive(*NAMES).values()} == {"accepted"}
