@@ -21,13 +21,13 @@ UNWANTED = re.compile(r"print|np\.random\.(?!default_rng).*")
 
 @cache
 def nodes(path: Path) -> list[ast.AST]:
-    """Return all that a file is made of."""
+    """Return all that a file of the package is made of."""
     return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
 def functions(path: Path):
     """Yield every function of a file with its length, docstring not counted."""
-    for node in nodes(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0]
             has_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from scipy import stats
+from scipy.special import stdtrit
 
 ROUNDING = 1e-12  # of the largest value: differences that spread by less are one and the same
 LARGE = 1e5  # from here on a number without a margin is printed whole
@@ -42,14 +42,8 @@ def summary(values: Sequence[float]) -> Summary:
     if count == 1:
         return Summary(mean=mean, margin=float("nan"), repeats=1)
     spread = float(np.std(values, ddof=1))
-    error = spread / float(np.sqrt(count)) if spread > ROUNDING * np.abs(values).max() else 0.0
-    return Summary(mean=mean, margin=_student(count) * error, repeats=count)
-
-
-@cache
-def _student(count: int) -> float:
-    """Return by how many standard errors the interval of so many repeats reaches to each side."""
-    return float(stats.t.ppf(0.975, count - 1))
+    error = spread / np.sqrt(count) if spread > ROUNDING * np.abs(values).max() else 0.0
+    return Summary(mean=mean, margin=float(stdtrit(count - 1, 0.975) * error), repeats=count)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import random
 import shlex
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyrage
 from typer.testing import CliRunner
@@ -13,35 +14,17 @@ from typer.testing import CliRunner
 from cobasis.cli.main import app
 from cobasis.keys import identity
 from cobasis.party_side import session
+from keys.quick import under_passphrase
 
 NAMES = ("east", "north", "south")
 PUBS = "east.pub north.pub south.pub lab.pub"
 COLUMNS = ("patient", "a", "b", "c", "d", "sex", "sick")
 
 
-KEY = pyrage.x25519.Identity.generate()
-
-
-class Quick:
-    """Keeps keys without the passphrase's two seconds, which tests/keys looks at."""
-
-    @staticmethod
-    def encrypt(data, passphrase):
-        return pyrage.encrypt(passphrase.encode() + b"\0" + data, [KEY.to_public()])
-
-    @staticmethod
-    def decrypt(data, passphrase):
-        said, _, plain = pyrage.decrypt(data, [KEY]).partition(b"\0")
-        if said != passphrase.encode():
-            message = "Decryption failed"
-            raise pyrage.DecryptError(message)
-        return plain
-
-
 class Library:
-    """What the keys use of pyrage."""
+    """What the keys use of pyrage, without the two seconds that tests/keys looks at."""
 
-    passphrase = Quick
+    passphrase = SimpleNamespace(encrypt=under_passphrase, decrypt=pyrage.passphrase.decrypt)
     x25519, DecryptError, IdentityError = pyrage.x25519, pyrage.DecryptError, pyrage.IdentityError
 
 

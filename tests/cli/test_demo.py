@@ -39,14 +39,15 @@ def test_the_demo_prints_its_five_numbers_a_warning_in_words_and_writes_one_page
     assert "[CB501]" in done.stderr
 
 
-def test_json_is_one_object_with_the_promised_keys_and_the_same_numbers_for_a_seed(tmp_path):
-    found, same, other = (in_json(*QUICK, "--seed", seed, folder=tmp_path) for seed in "003")
+def test_json_is_one_object_with_the_promised_keys_and_other_numbers_for_another_seed(tmp_path):
+    """For the same seed they are the same: tests/golden."""
+    found, other = (in_json(*QUICK, "--seed", seed, folder=tmp_path) for seed in "03")
     keys = {"alone", "together", "together_consensus", "pooled", "parties", "n_components"}
     assert keys | {"aligner", "anchor", "split", "seconds"} <= set(found)
     assert (found["data"], found["parties"], found["n_components"]) == ("diabetes", 4, 7)
     assert (found["aligner"], found["anchor"], found["split"]) == ("odc", "isometric", "iid")
     means = ("alone", "together", "together_consensus", "sums", "pooled")
-    assert all(found[key] == same[key] <= 1 for key in means)
+    assert all(found[key] <= 1 for key in means)
     assert (found["together"] != other["together"], other["seed"]) == (True, 3)
 
 

@@ -1,22 +1,15 @@
-"""A round on disk whose analyst's key is locked as people's are, and the page about it."""
+"""A round on disk, and the page about it."""
 
-import os
 import re
 import time
-from base64 import b64encode
 from pathlib import Path
 from types import SimpleNamespace
 
 import anyio
 import httpx
-from cryptography.hazmat.primitives import hashes, hmac
-from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from cli.round_by_commands import Typed
 from cobasis.cli.desk import Desk
-from cobasis.keys import identity
 
 PORT, PASSPHRASE = 8000, "correct horse"
 OWN = f"http://127.0.0.1:{PORT}"
@@ -30,38 +23,7 @@ def made(root, patch, *, more=""):
     typed.send()
     for path in root.glob("icu.*.1-upload"):
         path.unlink()
-    really_lock(root / "home-lab" / "keys" / "lab.key", patch)
     return typed
-
-
-class Age:
-    """What the keys use of pyrage to lock one, as age does, by a thousandth of age's work."""
-
-    @staticmethod
-    def encrypt(data, passphrase):
-        key, salt, nonce = (os.urandom(16) for _ in range(3))
-        scrypt = Scrypt(salt=b"age-encryption.org/v1/scrypt" + salt, length=32, n=2**8, r=8, p=1)
-        wrapped = ChaCha20Poly1305(scrypt.derive(passphrase.encode())).encrypt(bytes(12), key, None)
-        salt, wrapped = (b64encode(each).rstrip(b"=") for each in (salt, wrapped))
-        head = b"age-encryption.org/v1\n-> scrypt %s 8\n%s\n---" % (salt, wrapped)
-        mac = hmac.HMAC(derived(key, b"header"), hashes.SHA256())
-        mac.update(head)
-        head += b" %s\n" % b64encode(mac.finalize()).rstrip(b"=")
-        cipher = ChaCha20Poly1305(derived(key, b"payload", salt=nonce))
-        return head + nonce + cipher.encrypt(bytes(11) + b"\x01", data, None)
-
-
-def derived(key, info, *, salt=None):
-    return HKDF(hashes.SHA256(), length=32, salt=salt, info=info).derive(key)
-
-
-def really_lock(path, patch):
-    """Lock a key of the tests' quick kind as people's are: processes of their own read it."""
-    kept = identity.load_identity(path, passphrase=PASSPHRASE)
-    path.unlink()
-    with patch.context() as real:
-        real.setattr(identity, "pyrage", SimpleNamespace(passphrase=Age))
-        identity.save_identity(kept, path, passphrase=PASSPHRASE)
 
 
 class Browser:

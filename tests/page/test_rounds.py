@@ -13,7 +13,7 @@ from cobasis.analyst_side.history import history_of
 from cobasis.analyst_side.returns import findings_of
 from cobasis.analyst_side.session import WorkFolder
 from cobasis.bundle.transcript import verify_transcript
-from page.rounds import OWN, PASSPHRASE, Visit, at_work, really_lock
+from page.rounds import OWN, PASSPHRASE, Visit, at_work
 
 
 def words_of(answer):
@@ -118,7 +118,6 @@ def test_an_audit_is_shown_with_a_button_that_approves_it(cobasis, monkeypatch):
     visit = Visit(cobasis, monkeypatch, words=words, by="north")
     assert "Approve or withdraw" in visit.enter().text
     assert "Approve or withdraw" not in Path("audit.html").read_text()
-    really_lock(Path("home-officer/keys/officer.key"), monkeypatch)
     words = "audit icu.toml audit.json --open"
     inside = Visit(cobasis, monkeypatch, words=words, by="officer").inside()
     page = inside.get()

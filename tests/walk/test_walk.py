@@ -51,8 +51,6 @@ def test_files_are_as_large_as_the_page_says(walked, agreed):
     told += [(ANALYST, name, size) for name, size in sizes()["analyst"].items()]
     assert len(told) > 15
     for role, name, size in told:
-        if name.startswith("home/keys/"):
-            continue  # this is none under a passphrase; tests/cli weighs one
         world = agreed if name.endswith(("-proposal", "-span")) else walked
         found = (world.folder(role) / name).stat().st_size
         # who is held back is drawn anew, and whether what suits a party is a mix of two models

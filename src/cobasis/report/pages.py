@@ -3,6 +3,7 @@
 import io
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import jinja2
@@ -82,6 +83,7 @@ def as_svg(figure: Figure) -> str:
     return text[text.index("<svg") :]
 
 
+@cache
 def template(name: str) -> jinja2.Template:
     """Return a page of this package to be filled in; what is filled in is escaped."""
     environment = jinja2.Environment(
