@@ -137,7 +137,6 @@ def _total(bundle: Bundle, agreement: Agreement) -> npt.NDArray[np.int64] | None
 
 
 def _card(bundle: Bundle) -> ModelCard | None:
-    """Return the model card; None where there is none."""
     path = bundle.parts.get("card.json")
     try:
         return None if path is None else ModelCard.read(path.read_bytes())
@@ -359,7 +358,6 @@ def _shape(table: Matrix) -> dict[str, Any]:
 
 
 def _table_file(name: str, table: npt.NDArray[Any]) -> bytes:
-    """Return a safetensors file of one table."""
     whole = np.ascontiguousarray(table, dtype=table.dtype.newbyteorder("<"))
     start, _ = make_header([(name, whole.dtype, whole.shape)], metadata={})
     return start + whole.tobytes()

@@ -224,7 +224,6 @@ def plan(
 
 
 def _beside(found: "Iterable[Released]", *, metric: str) -> Iterator[str]:
-    """Yield rows beside sums."""
     yield "Rows beside sums, on your own table:"
     for each in found:
         worth = "" if each.score is None else f"; {each.score:.3f} {_WORTH[metric]}, you alone"
@@ -237,7 +236,6 @@ _WORTH = {"accuracy": "right answers", "r2": "R2"}
 
 
 def _print(found: "Priced", *, task: str) -> None:
-    """Print the table, and what its columns are."""
     from rich.console import Console
     from rich.table import Table
 

@@ -64,7 +64,6 @@ def said_of_files(files: "Iterable[FileVerdict]") -> Iterator[str]:
 
 
 def _stands(found: "Reception", agreement: "Agreement") -> Iterator[str]:
-    """Yield where the round stands, and what to do next."""
     everybody = len(found.agreed) + len(found.unsigned)
     if found.unsigned:
         yield "Agreement"
@@ -89,7 +88,6 @@ def _stands(found: "Reception", agreement: "Agreement") -> Iterator[str]:
 
 
 def _collected(found: "Reception", agreement: "Agreement") -> Iterator[str]:
-    """Yield who is in with the files that are being collected."""
     from cobasis.analyst_side.plan import fewest
     from cobasis.protocol.exchanges import exchanges
 

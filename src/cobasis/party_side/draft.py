@@ -325,7 +325,6 @@ def problem_of(error: ValueError) -> str:
 
 
 def _numbers(words: str, missing: str) -> list[NumericFeature]:
-    """Describe the columns of one flag."""
     before, _, constants = words.partition(":")
     names = before.replace(",", " ").split()
     given: dict[str, Any] = {}
@@ -364,7 +363,6 @@ def read_number(name: str, value: str, *, kind: type = float) -> Any:  # noqa: A
 
 
 def _category(words: str, missing: str) -> CategoryFeature:
-    """Describe one column of words."""
     name, _, values = words.partition("=")
     return CategoryFeature(
         name=name.strip(),

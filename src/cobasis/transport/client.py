@@ -221,7 +221,6 @@ class Remote(Line):
         self._digests: dict[Path, tuple[Stamp, str]] = {}
 
     def _sign(self, request: httpx.Request) -> None:
-        """Sign a request as the party."""
         sign_request(request, name=self._name, sign=self._signing)
 
     def upload(self, path: Path, what: str, *, report: Report = silent) -> None:
@@ -351,7 +350,6 @@ def _client(context: ssl.SSLContext) -> httpx.Client:
 
 
 def _proxied(ca: Path) -> ssl.SSLContext:
-    """Return a context for a company's proxy."""
     try:
         return ssl.create_default_context(cafile=ca)
     except OSError as error:  # ssl's own is one
@@ -372,7 +370,6 @@ def _refusal(found: httpx.Response) -> RequestError | ClockError:
 
 
 def _object(found: httpx.Response) -> dict[str, Any]:
-    """Return an answer's JSON."""
     try:
         return json_object(found.content)
     except ValueError:
