@@ -23,12 +23,7 @@ from cobasis.analyst_side.plan import Plan, lost_replies, planned
 from cobasis.analyst_side.returns import Concluded, kept_returns, name_of, recorded, send_returns
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.folders import FitFolder, StateFolder
-from cobasis.bundle.messages import (
-    enclose_consensus,
-    model_in,
-    proposal_in,
-    sums_in,
-)
+from cobasis.bundle.messages import enclose_consensus, model_in, proposal_in, sums_in
 from cobasis.disk.tensors import write_tables
 from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole
 from cobasis.errors import AgreementError, RemoteError, RetentionError, WaitingError

@@ -317,12 +317,7 @@ def enclose_consensus(span: ConsensusSpan, *, agreement: Agreement, sender: str)
 
 
 def enclose_return(
-    made: Return,
-    *,
-    agreement: Agreement,
-    sender: str,
-    upload: str,
-    lines: Sequence[SpanLine] = (),
+    made: Return, *, agreement: Agreement, sender: str, upload: str, lines: Sequence[SpanLine] = ()
 ) -> Enclosed:
     """Return draft and parts for what one party gets back."""
     change, parts = made.change_of_basis, dict[str, Path | bytes]()

@@ -18,10 +18,7 @@ WithTable = Annotated[
     list[Path], Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet.")
 ]
 Public = Annotated[Path | None, Option(help="Table of the public rows that are agreed.")]
-Sensitive = Annotated[
-    list[str] | None,
-    Option("--sensitive", help="A sensitive column; repeat."),
-]
+Sensitive = Annotated[list[str] | None, Option("--sensitive", help="A sensitive column; repeat.")]
 Own = Annotated[
     Path | None, Option(help="What the party files itself, by default record.toml of its home.")
 ]

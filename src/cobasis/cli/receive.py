@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 
 
 @grouped
-def receive(
-    owner: Owner,
-    words: Files = None,
-) -> None:
+def receive(owner: Owner, words: Files = None) -> None:
     """Take in whatever came: signatures, proposals, uploads; in any order, again and again.
 
     The last signature seals the agreement. What is accepted has its receipt in icu.news, which

@@ -248,9 +248,7 @@ class CollaborativeClassifier(
 
     def _scores(self, X: npt.ArrayLike, parties: npt.ArrayLike | None, method: str) -> Array:
         return self._at_parties(
-            X,
-            parties,
-            lambda party, rows: party.model.scores(party.transform(rows), method=method),
+            X, parties, lambda party, rows: party.model.scores(party.transform(rows), method=method)
         )
 
 

@@ -246,10 +246,7 @@ class CollaborativeTransformer(
         return self._at_parties(X, parties, lambda party, rows: party.transform(rows))
 
     def _at_parties(
-        self,
-        X: npt.ArrayLike,
-        parties: npt.ArrayLike | None,
-        work: Callable[[Any, Any], Array],
+        self, X: npt.ArrayLike, parties: npt.ArrayLike | None, work: Callable[[Any, Any], Array]
     ) -> Array:
         """Let every party do `work` on its own rows, and put the results in the order of `X`."""
         check_is_fitted(self, "round_")
@@ -281,11 +278,7 @@ class CollaborativeTransformer(
         return ordered
 
     def _opened(
-        self,
-        X: npt.ArrayLike,
-        parties: npt.ArrayLike | None,
-        *,
-        names: Sequence[str] | None,
+        self, X: npt.ArrayLike, parties: npt.ArrayLike | None, *, names: Sequence[str] | None
     ) -> tuple[Matrix | nw.DataFrame[Any], list[Hashable]]:
         """Return a table of features, and whose each of its rows is."""
         cells = open_table(X, names=names)

@@ -338,10 +338,7 @@ def _numbers(words: str, missing: str) -> list[NumericFeature]:
     fill = {"missing": "fill", "fill": given.pop("fill", given.get("centre", 0.0))}
     return [
         NumericFeature(
-            name=name,
-            source=_TOLD,
-            **given,
-            **(fill if may_be_empty(name, how or missing) else {}),
+            name=name, source=_TOLD, **given, **(fill if may_be_empty(name, how or missing) else {})
         )
         for name in names
     ]

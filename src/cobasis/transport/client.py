@@ -13,12 +13,7 @@ import httpx
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from cobasis.disk.whole import Stamp, WholeFile, file_digest, opened, stamp_of
-from cobasis.errors import (
-    ClockError,
-    OptionError,
-    RequestError,
-    UnreachableError,
-)
+from cobasis.errors import ClockError, OptionError, RequestError, UnreachableError
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
