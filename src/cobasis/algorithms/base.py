@@ -75,7 +75,6 @@ class Alignment(Readable):
         return f"Alignment by {method} of {n} parties to a target of {rows} x {columns}"
 
     def _table(self) -> Table:
-        """Show how well the target determines each fit."""
         target, shown = self.target, list(islice(self.fits, MOST_ROWS))
         notes = [f"{named(target.shaped_by)} shaped the target."]
         if self.departed:

@@ -128,7 +128,6 @@ class Certificate(Readable):
         return f"<Certificate of {len(self.parties)} parties; summary() shows it>"
 
     def _table(self) -> Table:
-        """Show the figures of every party."""
         note = (
             "No correlation is defined here: that takes an isometric anchor, 5 dimensions, and "
             "every column at every party."

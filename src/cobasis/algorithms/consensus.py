@@ -38,9 +38,7 @@ def consensus_span(images: Images, *, n_components: int, weighted: bool = False)
     No paper has it; decision record 0002 in ``docs/decisions``.
     """
     check_basis_rule(
-        "weighted_consensus" if weighted else "consensus",
-        anchor="isometric",
-        n_parties=len(images),
+        "weighted_consensus" if weighted else "consensus", anchor="isometric", n_parties=len(images)
     )
     checked = {
         party: check_image(party, image)

@@ -236,34 +236,29 @@ def factored(party: str, image: Matrix) -> tuple[Matrix, Matrix, float]:
     return orthonormal, triangle, determination
 
 
-def least_squares_fits(images: Images, target: Matrix) -> dict[str, Fit]:
-    """Find the G that minimise ``||A_i G - Z||``, by the seminormal equations.
+class Solves:
+    """An aligner whose fits are least squares: the G that minimise ``||A_i G - Z||``.
 
     Bjorck, "Stability analysis of the method of seminormal equations for linear least squares
     problems", Linear Algebra Appl. 88/89 (1987).
     """
-    fits: dict[str, Fit] = {}
-    for party, image in images.items():
-        found = triangle_of(image)
-        if found is None:
-            orthonormal, triangle, determination = by_reflections(party, image)
-            change = solve_triangular(triangle, orthonormal.T @ target)
-        else:
-            # R'R G = A_i'Z squares the condition number; solved once more for what it leaves over,
-            # G is as good as by reflections.
-            triangle, determination = found
-            change = dpotrs(triangle, image.T @ target)[0]
-            if determination < _AT_ONCE:
-                change += dpotrs(triangle, image.T @ (target - image @ change))[0]
-        fits[party] = Fit(change_of_basis=change, determination=determination)
-    return fits
-
-
-class Solves:
-    """An aligner whose fits are least squares."""
 
     fit_kind: ClassVar[FitKind] = "least squares"
 
     def fits(self, images: Images, target: Target) -> Mapping[str, Fit]:
         """Fit images to the target by least squares."""
-        return least_squares_fits(images, target.rows)
+        fits, rows = dict[str, Fit](), target.rows
+        for party, image in images.items():
+            found = triangle_of(image)
+            if found is None:
+                orthonormal, triangle, determination = by_reflections(party, image)
+                change = solve_triangular(triangle, orthonormal.T @ rows)
+            else:
+                # R'R G = A_i'Z squares the condition number; solved once more for what it leaves
+                # over, G is as good as by reflections.
+                triangle, determination = found
+                change = dpotrs(triangle, image.T @ rows)[0]
+                if determination < _AT_ONCE:
+                    change += dpotrs(triangle, image.T @ (rows - image @ change))[0]
+            fits[party] = Fit(change_of_basis=change, determination=determination)
+        return fits

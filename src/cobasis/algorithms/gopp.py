@@ -111,7 +111,6 @@ class GOPP(Rotates):
         )
 
     def _after(self, before: Iterate, turned: "_Turned", *, of: int) -> Iterate:
-        """Return what one iteration leads to."""
         mean = turned.total / of
         found = Iterate(mean=mean, ahead=mean, step=before.step + 1, n_widest=turned.n_widest)
         if before.step == 0:

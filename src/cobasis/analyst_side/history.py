@@ -134,10 +134,6 @@ class History:
             and party not in self.removed
         }
 
-    def files_of(self, party: str) -> list[str]:
-        """Return the digests of all that a party sent."""
-        return [each.file for each in self.files.values() if each.party == party]
-
     def take(self, entry: Entry) -> None:
         """Take in the next line of the transcript."""
         told = cast("dict[str, Any]", dict(entry.told))

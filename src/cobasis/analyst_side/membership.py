@@ -224,7 +224,7 @@ def _files_of(session: AnalystSession, party: str) -> list[str]:
             "For a model without the party agree on a new round, or, before the run and behind "
             f"the deadline: cobasis run --without {party}."
         )
-    files = session.history.files_of(party)
+    files = [each.file for each in session.history.files.values() if each.party == party]
     if not files:
         raise UnknownPartyError(
             f"party '{party}' has sent nothing in round '{session.agreement.round_id}', so there "

@@ -185,11 +185,7 @@ def _kind(path: Path) -> str | None:
 
 
 def _signed(
-    path: Path,
-    agreement: Agreement,
-    *,
-    kind: str | None,
-    take: Callable[[Signature], bool],
+    path: Path, agreement: Agreement, *, kind: str | None, take: Callable[[Signature], bool]
 ) -> FileVerdict:
     """Take the signatures of a file, if all are good and of this agreement; say whose they are."""
     try:

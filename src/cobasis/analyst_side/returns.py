@@ -1,7 +1,4 @@
-"""What ends a round at the analyst: one sealed return for each party, and the line that names them.
-
-All returns of a run carry one and the same model, and come before the transcript's line.
-"""
+"""What ends a round at the analyst: one sealed return for each party, then the line about them."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping

@@ -23,12 +23,7 @@ from cobasis.analyst_side.plan import Plan, lost_replies, planned
 from cobasis.analyst_side.returns import Concluded, kept_returns, name_of, recorded, send_returns
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.folders import FitFolder, StateFolder
-from cobasis.bundle.messages import (
-    enclose_consensus,
-    model_in,
-    proposal_in,
-    sums_in,
-)
+from cobasis.bundle.messages import enclose_consensus, model_in, proposal_in, sums_in
 from cobasis.disk.tensors import write_tables
 from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole
 from cobasis.errors import AgreementError, RemoteError, RetentionError, WaitingError
@@ -103,16 +98,11 @@ def run(
                 event=ADDED if plan.new else RUN,
                 told={**told, "parties": list(plan.new)} if plan.new else told,
                 cluster=cluster,
-                compared=_compared(session.agreement) if scores else (),
+                compared=session.agreement.allowed_models if scores else (),
             )
         session.tell()
     written = {**concluded.written} if concluded else written
     return RunResult(plan=plan, concluded=concluded, written=written)
-
-
-def _compared(agreement: Agreement) -> tuple[ModelName, ...]:
-    """Return the families whose worth is told: by labels, and not by coefficients."""
-    return () if agreement.tabular or agreement.task in UNLABELLED else agreement.allowed_models
 
 
 def _family(agreement: Agreement, model: ModelName | None) -> ModelName | None:
@@ -187,7 +177,9 @@ def conclude(
             n_rows=sum(each.rows_shape[0] for each in analyst.uploads.values()),
             target_carries=analyst.target_carries,
         )
-        judged = compared if not kept_returns(session, made) else ()
+        # of a table the coefficients are what counts, and without labels nothing says a worth
+        unjudged = session.agreement.tabular or session.agreement.task in UNLABELLED
+        judged = () if unjudged or kept_returns(session, made) else compared
         scores = compared_with(analyst, judged, report=session.report) if judged else {}
         card, others = card_of(analyst), partial(model_without, analyst)
         sent = send_returns(session, analyst.returns(), outcome=made, card=card, others=others)
@@ -199,7 +191,6 @@ def conclude(
 
 
 def _conclude_sums(session: AnalystSession, plan: Plan) -> Concluded:
-    """Add everybody's sums up, make a model or a table of them, and seal the returns."""
     if plan.exchange.masked == "scores":
         return _judged(session, plan, _added(session, plan, plan.exchange))
     earlier = session.exchanges[: plan.exchange.number - 1]  # each step starts from all before
@@ -218,7 +209,6 @@ def _conclude_sums(session: AnalystSession, plan: Plan) -> Concluded:
 def _added(
     session: AnalystSession, plan: Plan, exchange: Exchange, *, before: Sequence[Integers] = ()
 ) -> SumsAnalyst:
-    """Add up what came in an exchange."""
     analyst, kind = session.sums_analyst(exchange, before=before), exchange.masked or "sums"
     received = session.history.taken(exchange.number)
     for done, party in enumerate(plan.members):
@@ -255,7 +245,6 @@ def _summed(session: AnalystSession, plan: Plan) -> dict[str, str]:
 
 
 def _model_of(session: AnalystSession, plan: Plan, *, more: str = "") -> Path:
-    """Return where the model of these parties' sums is kept."""
     files = _summed(session, plan).values()
     return session.work.models / f"{name_of([*files, more, version('cobasis')])}.model"
 

@@ -25,14 +25,7 @@ from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement, moment_text
 from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.messages import ConsensusSpan
-from cobasis.protocol.signatures import (
-    News,
-    Receipt,
-    analyst_of,
-    mask_keys,
-    sign_receipt,
-    signers,
-)
+from cobasis.protocol.signatures import News, Receipt, analyst_of, mask_keys, sign_receipt, signers
 from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.totals import Integers
 from cobasis.protocol.word import WORD, Word

@@ -171,7 +171,6 @@ class _Check:
         check_countersigned(signed, party=party)
 
     def removal(self, path: Path) -> None:
-        """Check that a certificate of a removal is the analyst's."""
         with opened(path) as (file, _):
             check_removal(file.read(2**20), analyst=analyst_of(self.agreement))
 

@@ -202,11 +202,7 @@ def _signed(
 
 
 def _manifest(
-    plain: BinaryIO,
-    *,
-    signer: Mapping[str, PublicIdentity],
-    expected: Expected | None,
-    what: str,
+    plain: BinaryIO, *, signer: Mapping[str, PublicIdentity], expected: Expected | None, what: str
 ) -> Manifest:
     """Read the manifest, believe it when its sender's signature is right, and check it."""
     manifest, sender, good = _signed(plain, signer, what=what)

@@ -1,7 +1,4 @@
-"""What a bundle says of itself, never believed unsigned, and what it has to be here.
-
-Of this round, for us, in time, and new.
-"""
+"""What a bundle says of itself, never believed unsigned, and what it has to be: ours, and new."""
 
 import hashlib
 from collections.abc import Mapping, Sequence

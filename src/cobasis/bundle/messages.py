@@ -137,7 +137,6 @@ def _total(bundle: Bundle, agreement: Agreement) -> npt.NDArray[np.int64] | None
 
 
 def _card(bundle: Bundle) -> ModelCard | None:
-    """Return the model card; None where there is none."""
     path = bundle.parts.get("card.json")
     try:
         return None if path is None else ModelCard.read(path.read_bytes())
@@ -318,12 +317,7 @@ def enclose_consensus(span: ConsensusSpan, *, agreement: Agreement, sender: str)
 
 
 def enclose_return(
-    made: Return,
-    *,
-    agreement: Agreement,
-    sender: str,
-    upload: str,
-    lines: Sequence[SpanLine] = (),
+    made: Return, *, agreement: Agreement, sender: str, upload: str, lines: Sequence[SpanLine] = ()
 ) -> Enclosed:
     """Return draft and parts for what one party gets back."""
     change, parts = made.change_of_basis, dict[str, Path | bytes]()
@@ -359,7 +353,6 @@ def _shape(table: Matrix) -> dict[str, Any]:
 
 
 def _table_file(name: str, table: npt.NDArray[Any]) -> bytes:
-    """Return a safetensors file of one table."""
     whole = np.ascontiguousarray(table, dtype=table.dtype.newbyteorder("<"))
     start, _ = make_header([(name, whole.dtype, whole.shape)], metadata={})
     return start + whole.tobytes()

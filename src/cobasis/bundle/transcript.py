@@ -81,7 +81,6 @@ def read_line(line: bytes, last: Entry) -> Entry | None:
 
 
 def _is_fact(fact: object) -> bool:
-    """Whether a line may tell this."""
     if isinstance(fact, list):
         return all(isinstance(word, str) for word in fact)
     return isinstance(fact, str | int) or (isinstance(fact, float) and math.isfinite(fact))

@@ -324,7 +324,6 @@ class _Table:
         self.written = np.zeros(place.shape[0], dtype=np.bool_)
 
     def __setitem__(self, place: slice, block: npt.NDArray[Any]) -> None:
-        """Write some rows; again, if need be."""
         part = part_of(self._place, place, what=self._upload.what)
         made = self._upload.rounded(self._name, block, place=part)
         self._upload.file.write(made, offset=part.offset)

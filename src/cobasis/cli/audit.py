@@ -18,10 +18,7 @@ WithTable = Annotated[
     list[Path], Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet.")
 ]
 Public = Annotated[Path | None, Option(help="Table of the public rows that are agreed.")]
-Sensitive = Annotated[
-    list[str] | None,
-    Option("--sensitive", help="A sensitive column; repeat."),
-]
+Sensitive = Annotated[list[str] | None, Option("--sensitive", help="A sensitive column; repeat.")]
 Own = Annotated[
     Path | None, Option(help="What the party files itself, by default record.toml of its home.")
 ]
@@ -224,7 +221,6 @@ def plan(
 
 
 def _beside(found: "Iterable[Released]", *, metric: str) -> Iterator[str]:
-    """Yield rows beside sums."""
     yield "Rows beside sums, on your own table:"
     for each in found:
         worth = "" if each.score is None else f"; {each.score:.3f} {_WORTH[metric]}, you alone"
@@ -237,7 +233,6 @@ _WORTH = {"accuracy": "right answers", "r2": "R2"}
 
 
 def _print(found: "Priced", *, task: str) -> None:
-    """Print the table, and what its columns are."""
     from rich.console import Console
     from rich.table import Table
 

@@ -74,7 +74,6 @@ def demo(
 
 
 def _print(found: "Comparison", report: Path) -> None:
-    """Print scores per party and on average, the certificate, traffic and time."""
     from rich.console import Console
     from rich.table import Table
 

@@ -151,7 +151,6 @@ class _Inner(Owner):
     known: str = field(repr=False)
 
     def passphrase(self, *, new: bool = False) -> str:  # noqa: ARG002 -- no key is made
-        """Return what was typed once."""
         return self.known
 
     def alone(self, agreement: "Agreement") -> "Lock":
@@ -341,7 +340,6 @@ class Trip:
             return False
 
     def _type(self, command: "Callable[..., None]", **told: object) -> None:
-        """Do what a command does."""
         unwrap(command)(owner=self.owner, **told)
 
     def beside(self, word: str) -> Path:

@@ -198,7 +198,6 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _first_line(file: Path) -> str:
-    """Return a passphrase file's first line."""
     try:
         with file.open(encoding="utf-8") as lines:
             mode = stat.S_IMODE(os.fstat(lines.fileno()).st_mode)

@@ -97,7 +97,6 @@ def _line(found: Standing) -> str:
 
 
 def _rows(found: Standing, history: "History") -> Iterator[dict[str, Any]]:
-    """Yield what is known of each party."""
     from cobasis.analyst_side.session import work_folder
 
     work, model = work_folder(found.path), history.outcome and history.outcome.model_sha256
@@ -114,7 +113,6 @@ def _rows(found: Standing, history: "History") -> Iterator[dict[str, Any]]:
 
 
 def _actions(keys: Home, found: Standing, history: "History") -> "Iterator[Action]":
-    """Yield what the analyst can do with a round."""
     from cobasis.cli.desk import Action, Ask
 
     if found.role != "analyst":

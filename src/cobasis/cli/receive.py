@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 
 
 @grouped
-def receive(
-    owner: Owner,
-    words: Files = None,
-) -> None:
+def receive(owner: Owner, words: Files = None) -> None:
     """Take in whatever came: signatures, proposals, uploads; in any order, again and again.
 
     The last signature seals the agreement. What is accepted has its receipt in icu.news, which
@@ -64,7 +61,6 @@ def said_of_files(files: "Iterable[FileVerdict]") -> Iterator[str]:
 
 
 def _stands(found: "Reception", agreement: "Agreement") -> Iterator[str]:
-    """Yield where the round stands, and what to do next."""
     everybody = len(found.agreed) + len(found.unsigned)
     if found.unsigned:
         yield "Agreement"
@@ -89,7 +85,6 @@ def _stands(found: "Reception", agreement: "Agreement") -> Iterator[str]:
 
 
 def _collected(found: "Reception", agreement: "Agreement") -> Iterator[str]:
-    """Yield who is in with the files that are being collected."""
     from cobasis.analyst_side.plan import fewest
     from cobasis.protocol.exchanges import exchanges
 

@@ -206,7 +206,6 @@ def _say_dry(owner: Owner, session: "PartySession", found: "Findings") -> None:
 def _say_sent(
     owner: Owner, session: "PartySession", sent: "Sent", *, warnings: tuple[str, ...] = ()
 ) -> None:
-    """Say what was made, and what comes next."""
     from cobasis.bundle.agreement_file import stem_of
     from cobasis.cli.answers import SendAnswer
 
@@ -229,7 +228,6 @@ def _say_sent(
 
 
 def _in_words(ready: "Ready") -> Iterator[str]:
-    """Yield what would leave, for people."""
     preview, exchange = ready.preview, ready.exchange
     n_exchanges = len(ready.session.exchanges)
     yield f"Exchange {exchange.number} of {n_exchanges}: {exchange.message}. Nothing has left yet."

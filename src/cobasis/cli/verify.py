@@ -89,7 +89,6 @@ def inspect(
 
 
 def _in_words(file: Path, found: "Inspected") -> Iterator[str]:
-    """Yield the answer for people."""
     seal, manifest = found.seal, found.manifest
     yield f"{file}: {seal.n_bytes:,} bytes, sealed for {seal.n_recipients} recipient(s)"
     if manifest is None:

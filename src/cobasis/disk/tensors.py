@@ -156,7 +156,6 @@ def refuse(what: str, reason: str) -> NoReturn:
 
 
 def _place(name: str, entry: object, begin: int, what: str) -> Place:
-    """Check one tensor's entry."""
     match entry:
         case {"dtype": str(word), "shape": list(shape), "data_offsets": [start, stop]}:
             whole = all(type(number) is int and number >= 0 for number in [*shape, start, stop])

@@ -91,7 +91,6 @@ def read_array(
 
 
 def _bytes_of(array: npt.NDArray[Any]) -> memoryview:
-    """Return a contiguous array's own bytes."""
     return array.reshape(-1).view(np.uint8).data
 
 
@@ -186,7 +185,6 @@ class WholeFile(AbstractContextManager["WholeFile"]):
             self.discard()
 
     def _refusals(self) -> AbstractContextManager[None]:
-        """Say what the system's error means here."""
         return explained(
             f"'{self.path}' cannot be written ({self.n_bytes:,} bytes are needed)",
             advice=f"Nothing half-written is left under that name. {WRITABLE}",

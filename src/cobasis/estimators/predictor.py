@@ -248,9 +248,7 @@ class CollaborativeClassifier(
 
     def _scores(self, X: npt.ArrayLike, parties: npt.ArrayLike | None, method: str) -> Array:
         return self._at_parties(
-            X,
-            parties,
-            lambda party, rows: party.model.scores(party.transform(rows), method=method),
+            X, parties, lambda party, rows: party.model.scores(party.transform(rows), method=method)
         )
 
 
@@ -266,17 +264,10 @@ class CollaborativeRegressor(
         Trained on the aligned rows: a scikit-learn regressor or pipeline, fitted as it is, or
         the name of a family ("ridge", "mlp", "rff", "boosted_trees", "xgboost", "svm"), tuned by
         cross-validation. None is "ridge".
-    release : {"rows", "sums"}
-        What parties send: projected rows, or masked sums, for which `estimator` and all that says
-        how rows are projected stay as they are by default.
-    maps : sequence of Columns, RandomFourier or Mixed, optional
-        Of which sums are made, as ``simulate`` takes them.
-    n_components, aligner, anchor, n_anchor_rows, basis, public_rows : optional
-        As `CollaborativeTransformer`.
-    features, party_column : optional
-        The same.
-    allow_row_carrying, random_state : optional
+    release, maps, n_components, aligner, anchor, n_anchor_rows, basis, public_rows : optional
         As `CollaborativeClassifier`.
+    features, party_column, allow_row_carrying, random_state : optional
+        The same.
 
     Attributes
     ----------

@@ -111,7 +111,6 @@ class CollaborativeSurvival(CollaborativeTransformer):
         return survival_figures(truth, risk=risk, shares=none, horizons=())["C-index"].value
 
     def _labels(self, y: npt.ArrayLike | None, *, n_rows: int) -> Array:
-        """Return times and events as they travel."""
         given = np.asarray(y)
         kinds = {given.dtype[name].kind: name for name in given.dtype.names or ()}
         if len(kinds) != 2 or kinds.keys() - set("biuf") or "b" not in kinds:  # noqa: PLR2004
@@ -127,7 +126,6 @@ class CollaborativeSurvival(CollaborativeTransformer):
         return found
 
     def _options(self, *, n_features: int) -> dict[str, Any]:
-        """Return what `simulate` is asked for."""
         options = super()._options(n_features=n_features)
         outcome = Outcome(event="event", horizons=tuple(self.horizons), errors=self.errors)
         return {**options, "n_components": None, "model": "cox", "outcome": outcome}

@@ -164,12 +164,6 @@ class CollaborativeTransformer(
         -----
         PrivacyWarning
             For uniform and public anchors, once a party.
-
-        Notes
-        -----
-        **Who sees what.** As ``simulate``: one process plays all roles.
-
-        **Cost.** As ``Round.run``.
         """
         names = column_names(X)
         table, held = self._opened(X, parties, names=None)
@@ -215,12 +209,6 @@ class CollaborativeTransformer(
         -------
         ndarray of shape (n_rows, n_components)
             Aligned rows, in the order of `X`.
-
-        Notes
-        -----
-        **Who sees what.** As `fit` and `transform`.
-
-        **Cost.** As `fit` and `transform`.
         """
         aligned: Matrix = self.fit(X, y, parties=parties).transform(X, parties=parties)
         return aligned
@@ -258,10 +246,7 @@ class CollaborativeTransformer(
         return self._at_parties(X, parties, lambda party, rows: party.transform(rows))
 
     def _at_parties(
-        self,
-        X: npt.ArrayLike,
-        parties: npt.ArrayLike | None,
-        work: Callable[[Any, Any], Array],
+        self, X: npt.ArrayLike, parties: npt.ArrayLike | None, work: Callable[[Any, Any], Array]
     ) -> Array:
         """Let every party do `work` on its own rows, and put the results in the order of `X`."""
         check_is_fitted(self, "round_")
@@ -293,11 +278,7 @@ class CollaborativeTransformer(
         return ordered
 
     def _opened(
-        self,
-        X: npt.ArrayLike,
-        parties: npt.ArrayLike | None,
-        *,
-        names: Sequence[str] | None,
+        self, X: npt.ArrayLike, parties: npt.ArrayLike | None, *, names: Sequence[str] | None
     ) -> tuple[Matrix | nw.DataFrame[Any], list[Hashable]]:
         """Return a table of features, and whose each of its rows is."""
         cells = open_table(X, names=names)
@@ -312,11 +293,9 @@ class CollaborativeTransformer(
         return table, party_labels(parties, n_rows=len(table))
 
     def _labels(self, y: npt.ArrayLike | None, *, n_rows: int) -> Array:
-        """Return labels, one per row."""
         return label_column(y, n_rows=n_rows, estimator=type(self).__name__)
 
     def _options(self, *, n_features: int) -> dict[str, Any]:
-        """Return what `simulate` is asked for."""
         size = max(1, n_features // 2) if self.n_components is None else self.n_components
         rows = self.n_anchor_rows
         asked = self.anchor in FROM_PUBLIC_ROWS or self.basis == "public"

@@ -160,16 +160,12 @@ def _triangle(mean: Matrix, _: int, blocks: Iterator[Matrix]) -> Matrix:
 
 def _wide(blocks: Blocks, n_wanted: int, *, centred: bool) -> Leading:
     """Return directions from ``X X'``, or from a thin SVD where that is not safe."""
-    parts = blocks.over(_copied, step=STEP)
+    # copied, for its blocks may be one buffer that is filled again and again
+    parts = blocks.over(lambda _, part: np.vstack([block.copy() for block in part]), step=STEP)
     table = np.vstack(list(parts))
     if centred:
         table -= table.mean(axis=0)
     return of_columns(table.T, n_wanted) or right_singular(table).first(n_wanted)
-
-
-def _copied(_: int, blocks: Iterator[Matrix]) -> Matrix:
-    """Copy a part: its blocks may be one buffer that is filled again and again."""
-    return np.vstack(list(map(np.array, blocks)))
 
 
 def _by_range(blocks: Blocks, n_wanted: int, *, centred: bool) -> Leading:

@@ -1,7 +1,4 @@
-"""Work in threads, in order, with one BLAS thread each: two can take 100 times as long.
-
-The matrices here are small and many; parties or blocks of rows are spread over cores.
-"""
+"""Small work in threads, in order, with one BLAS thread each: two can take 100 times as long."""
 
 import threading
 from collections import deque

@@ -325,7 +325,6 @@ def problem_of(error: ValueError) -> str:
 
 
 def _numbers(words: str, missing: str) -> list[NumericFeature]:
-    """Describe the columns of one flag."""
     before, _, constants = words.partition(":")
     names = before.replace(",", " ").split()
     given: dict[str, Any] = {}
@@ -339,10 +338,7 @@ def _numbers(words: str, missing: str) -> list[NumericFeature]:
     fill = {"missing": "fill", "fill": given.pop("fill", given.get("centre", 0.0))}
     return [
         NumericFeature(
-            name=name,
-            source=_TOLD,
-            **given,
-            **(fill if may_be_empty(name, how or missing) else {}),
+            name=name, source=_TOLD, **given, **(fill if may_be_empty(name, how or missing) else {})
         )
         for name in names
     ]
@@ -364,7 +360,6 @@ def read_number(name: str, value: str, *, kind: type = float) -> Any:  # noqa: A
 
 
 def _category(words: str, missing: str) -> CategoryFeature:
-    """Describe one column of words."""
     name, _, values = words.partition("=")
     return CategoryFeature(
         name=name.strip(),

@@ -12,7 +12,7 @@ from cobasis.errors import CobasisError, OptionError
 from cobasis.features.encoder import encode
 from cobasis.features.maps import turn_of, width_under
 from cobasis.features.outcome import part_of
-from cobasis.linalg.arrays import Hidden, Matrix, gathered
+from cobasis.linalg.arrays import Matrix, gathered
 from cobasis.linalg.directions import right_singular
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import MODELLESS
@@ -23,9 +23,8 @@ from cobasis.party_side.preview import BYTES, budget_of, own_setting
 from cobasis.party_side.rows import public_rows_in
 from cobasis.party_side.sums_draft import waves_of
 from cobasis.privacy.aggregate import OFTEN, light_of
-from cobasis.privacy.audit.prices import Offer, plan
+from cobasis.privacy.audit.prices import Offer, Plan, plan
 from cobasis.privacy.audit.subject import Budget, sample_size
-from cobasis.privacy.audit.what_if import Effect
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE
@@ -62,13 +61,9 @@ _DELTA = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Priced(Hidden):
+class Priced(Plan):
     """What a party's own table says of its choices."""
 
-    effects: tuple[Effect, ...] = ()  # the first is the agreement as it is; none of sums
-    told: tuple[str, ...] = ()
-    n_rows: int
-    n_sampled: int  # drawn at random, and looked at
     releases: tuple[Released, ...]
 
 
@@ -102,6 +97,7 @@ def priced(
     if agreement.sums is not None:
         return Priced(n_rows=n_rows, n_sampled=len(some), releases=beside)
     shown = _public_rows(public, agreement)
+    seed = hashlib.sha256(np.ascontiguousarray(some, dtype="<f8").tobytes())
     found = plan(
         some,
         labels,
@@ -109,16 +105,12 @@ def priced(
         own=own_setting(agreement),
         offer=_offered(offer or Offer(), agreement, shown, n_rows=n_rows),
         task=agreement.task,
-        rng=np.random.default_rng(int.from_bytes(_seed(some), "big")),
+        rng=np.random.default_rng(int.from_bytes(seed.digest(), "big")),
         classes=agreement.classes,
         features=agreement.features,
         public_rows=shown,
     )
     return Priced(**vars(found), releases=beside)
-
-
-def _seed(some: Matrix) -> bytes:
-    return hashlib.sha256(np.ascontiguousarray(some, dtype="<f8").tobytes()).digest()
 
 
 def _public_rows(public: Path | None, agreement: Agreement) -> Matrix | None:

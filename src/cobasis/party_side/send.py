@@ -13,12 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cobasis.bundle.enclosure import write_bundle
-from cobasis.bundle.messages import (
-    Enclosed,
-    enclose_proposal,
-    enclose_sums,
-    enclose_upload,
-)
+from cobasis.bundle.messages import Enclosed, enclose_proposal, enclose_sums, enclose_upload
 from cobasis.bundle.transcript import Fact, now
 from cobasis.bundle.uploads import UploadFile
 from cobasis.disk.whole import copy_whole, file_digest, move_whole, remove_tree
@@ -119,11 +114,7 @@ def require_turn(session: PartySession) -> None:
 
 
 def send(
-    ready: Ready,
-    to: Path | None = None,
-    *,
-    allow: Allow | None = None,
-    report: Report = silent,
+    ready: Ready, to: Path | None = None, *, allow: Allow | None = None, report: Report = silent
 ) -> Sent:
     """Make the file of the exchange that is next: write down, sign, seal, and then give it a name.
 

@@ -73,7 +73,6 @@ def latex(table: CoefficientTable | EffectTable | Balance) -> str:
 
 
 def _tex(text: str) -> str:
-    """Write text so that LaTeX prints it."""
     plain = " ".join(text.split())
     return re.sub(r"[\\~^<>&%$#_{}]", lambda one: _TEX.get(one[0], f"\\{one[0]}"), plain)
 

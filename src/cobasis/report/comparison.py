@@ -131,7 +131,6 @@ def compare(
 
 
 def _round(data: Dealt, settings: Settings) -> Round:
-    """Run one round with the settings."""
     told = asdict(settings)
     public = settings.anchor in FROM_PUBLIC_ROWS or settings.basis == "public"
     return simulate(
@@ -224,7 +223,6 @@ def deal(table: Table, *, n_parties: int | None = None, split: Split, seed: int)
 
 
 def _iid(table: Table, n_parties: int, rng: np.random.Generator) -> list[Labels]:
-    """Deal rows out in random order."""
     needed, available = n_parties * table.rows_each, len(table.rows) - 2 * PUBLIC_ROWS
     if needed > available:
         raise OptionError(

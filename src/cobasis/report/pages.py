@@ -66,7 +66,6 @@ def angles_chart(images: "Images") -> str:
 
 
 def _empty(*, width: float, height: float = 3.4) -> tuple[Figure, "Axes"]:
-    """Return an empty figure in the reports' style."""
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
@@ -161,7 +160,6 @@ def _mean(scores: Mapping[str, float]) -> float:
 
 
 def _what_each_role_saw(found: "Comparison") -> list[tuple[str, str, str]]:
-    """Return who holds what after the round, and its shape."""
     agreement, names = found.round.agreement, tuple(found.round.analyst.uploads)
     m, size, n_anchor_rows = agreement.n_features, agreement.n_components, agreement.n_anchor_rows
     rows = sum(len(found.data.rows[name][0]) for name in names)

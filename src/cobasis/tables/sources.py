@@ -293,11 +293,7 @@ def _ragged(path: Path, stamp: Stamp, dialect: Dialect) -> str:  # noqa: ARG001 
 
 
 def refuse_schema(
-    source: Source,
-    features: Sequence[Column],
-    *,
-    labels: str | None,
-    party: str,
+    source: Source, features: Sequence[Column], *, labels: str | None, party: str
 ) -> None:
     """Refuse a table that lacks a column, or has one of another kind than agreed."""
     schema, names = source.schema, [feature.name for feature in features]

@@ -13,12 +13,7 @@ import httpx
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from cobasis.disk.whole import Stamp, WholeFile, file_digest, opened, stamp_of
-from cobasis.errors import (
-    ClockError,
-    OptionError,
-    RequestError,
-    UnreachableError,
-)
+from cobasis.errors import ClockError, OptionError, RequestError, UnreachableError
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
@@ -221,7 +216,6 @@ class Remote(Line):
         self._digests: dict[Path, tuple[Stamp, str]] = {}
 
     def _sign(self, request: httpx.Request) -> None:
-        """Sign a request as the party."""
         sign_request(request, name=self._name, sign=self._signing)
 
     def upload(self, path: Path, what: str, *, report: Report = silent) -> None:
@@ -351,7 +345,6 @@ def _client(context: ssl.SSLContext) -> httpx.Client:
 
 
 def _proxied(ca: Path) -> ssl.SSLContext:
-    """Return a context for a company's proxy."""
     try:
         return ssl.create_default_context(cafile=ca)
     except OSError as error:  # ssl's own is one
@@ -372,7 +365,6 @@ def _refusal(found: httpx.Response) -> RequestError | ClockError:
 
 
 def _object(found: httpx.Response) -> dict[str, Any]:
-    """Return an answer's JSON."""
     try:
         return json_object(found.content)
     except ValueError:

@@ -101,8 +101,9 @@ class Inbox:
         # in the order in which names follow each other, so that none is missed between two looks
         part, whole = self._part(sent), self.place(sent)
         if part is not None:
+            length = int(part.name.removesuffix(PART).rpartition(_JOINT)[2])
             with suppress(DiskError):  # it has got its name meanwhile
-                return State(n_bytes=stamp_of(part).size, length=_length(part), whole=False)
+                return State(n_bytes=stamp_of(part).size, length=length, whole=False)
         with suppress(DiskError):
             n_bytes = stamp_of(whole).size
             return State(n_bytes=n_bytes, length=n_bytes, whole=True)
@@ -209,11 +210,6 @@ class Inbox:
 
     def _growing(self, sent: Sent, *, length: int) -> GrowingFile:
         return GrowingFile(self.folder / sent.party / f"{sent.name}{_JOINT}{length}{PART}")
-
-
-def _length(part: Path) -> int:
-    """Read from a file's name how long it will be."""
-    return int(part.name.removesuffix(PART).rpartition(_JOINT)[2])
 
 
 @dataclass(frozen=True, kw_only=True)

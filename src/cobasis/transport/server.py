@@ -24,13 +24,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from cobasis.disk.whole import GrowingFile, Stamp, file_digest, opened, stamp_of
-from cobasis.errors import (
-    AnotherRunError,
-    ClockError,
-    CobasisError,
-    DiskError,
-    RequestError,
-)
+from cobasis.errors import AnotherRunError, ClockError, CobasisError, DiskError, RequestError
 from cobasis.transport.inbox import (
     LOG,
     STATEMENT,

@@ -25,12 +25,10 @@ class _Line(H11Protocol):
         self.ended, self.n_bytes = asyncio.Event(), 0
 
     def data_received(self, data: bytes) -> None:
-        """Count what comes."""
         self.n_bytes += len(data)
         super().data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell whoever waits for it."""
         super().connection_lost(exc)
         self.ended.set()
 

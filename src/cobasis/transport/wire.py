@@ -82,7 +82,6 @@ class _Keys(HTTPSignatureKeyResolver):
         self._people = people
 
     def resolve_public_key(self, key_id: str) -> Ed25519PublicKey:
-        """Return somebody's key."""
         return Ed25519PublicKey.from_public_bytes(bytes.fromhex(self._people[key_id].signing_key))
 
 

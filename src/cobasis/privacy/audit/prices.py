@@ -182,8 +182,8 @@ def _guaranteed(own: Setting, *, offer: Offer, public: bool, told: Told) -> Sett
 class Plan(Hidden):
     """The measured price of each defence."""
 
-    effects: tuple[Effect, ...]  # the first is the agreement as it is
-    told: tuple[str, ...]
+    effects: tuple[Effect, ...] = ()  # the first is the agreement as it is; none of sums
+    told: tuple[str, ...] = ()
     n_rows: int
     n_sampled: int  # drawn at random, and looked at
 

@@ -45,7 +45,6 @@ UNTESTED = (
 
 
 def _verdict_words(guarantee: Guarantee | None) -> str:
-    """Return the verdict's fixed sentence."""
     if guarantee is None:
         return "Pseudonymised personal data. Treat as personal data."
     told = f"eps={guarantee.epsilon:g}, delta={guarantee.delta:g}, per record, features only"

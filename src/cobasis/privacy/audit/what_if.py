@@ -115,9 +115,7 @@ def as_set(
     if budget is not None:
         clipped = budget.clipped(subject.rows)
         moved = sensitivity_of(
-            radius=budget.radius,
-            adjacency=budget.adjacency,
-            rows_per_person=budget.rows_per_person,
+            radius=budget.radius, adjacency=budget.adjacency, rows_per_person=budget.rows_per_person
         )
         calibration = calibrated(epsilon=budget.epsilon, delta=budget.delta, sensitivity=moved)
         normal = KeyStream(key, "audit/noise").tailed_normal(rows.shape)
