@@ -19,29 +19,29 @@ from party_side.sites import consortium, join
 from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
-    "algorithms": (2_340, 1_380, 15),
-    "analyst_side": (2_500, 1_960, 11),
-    "bundle": (2_600, 1_960, 11),
-    "cli": (5_070, 3_870, 26),
+    "algorithms": (2_330, 1_370, 15),
+    "analyst_side": (2_470, 1_940, 11),
+    "bundle": (2_580, 1_950, 11),
+    "cli": (5_050, 3_870, 26),
     "cobasis": (500, 190, 5),
     "disk": (690, 450, 5),
-    "estimators": (1_000, 540, 5),
+    "estimators": (970, 540, 5),
     "features": (1_510, 960, 7),
     "keys": (230, 170, 2),
-    "linalg": (750, 460, 6),
+    "linalg": (740, 460, 6),
     "models": (3_690, 2_600, 16),
-    "party_side": (3_970, 3_100, 14),
+    "party_side": (3_940, 3_080, 14),
     "planning": (150, 80, 2),
-    "privacy": (3_270, 2_190, 21),
+    "privacy": (3_260, 2_180, 21),
     "protocol": (7_990, 5_420, 35),
     "report": (1_090, 870, 7),
     "statistics": (2_090, 1_560, 11),
-    "tables": (990, 760, 4),
-    "transport": (1_860, 1_380, 10),
-    "vault": (1_050, 760, 5),
+    "tables": (980, 760, 4),
+    "transport": (1_830, 1_370, 10),
+    "vault": (1_040, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 41_200,
+    "tests": 41_170,
     "experiments and benchmarks": 12_490,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -66,6 +66,8 @@ def test_a_ward_and_a_laboratory_train_with_a_hospital_and_predict_together(agre
     ran = agreed.run().output
     assert "east" in ran
     assert "140 rows" in ran
+    said = agreed("verify icu.toml", by="lab").output
+    assert "fit" in said
     agreed.accept()
     new = whole_rows(agreed.folder, seed=9, n_rows=200)
     parted(new, agreed.folder, end="-new.csv")

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 
 from cobasis.algorithms.base import TARGET
 from cobasis.algorithms.certificate import fit_error, refuse_wrong_fit
+from cobasis.algorithms.images import View
 from cobasis.analyst_side.history import OPENED, RECEIVED, history_of
 from cobasis.analyst_side.membership import check_removal
 from cobasis.analyst_side.session import NEWS, SUFFIX, WorkFolder
@@ -32,6 +33,7 @@ from cobasis.protocol.signatures import (
     check_countersigned,
     check_receipt,
 )
+from cobasis.protocol.vertical import units_of
 
 Value = TypeVar("Value")
 
@@ -196,7 +198,9 @@ class _Check:
         kept = StateFolder(place).get(TARGET)
         if kept is None:
             return
-        fits, uploads = FitFolder(place), UploadFolder(work.payloads)
+        fits, kept_here = FitFolder(place), UploadFolder(work.payloads)
+        parts = View(dict.fromkeys(outcome.uploads), read=kept_here.__getitem__)
+        uploads = units_of(parts, self.agreement) if self.agreement.holdings else parts
         kind = self.agreement.make_aligner().fit_kind
 
         def check(party: str) -> None:
@@ -204,8 +208,8 @@ class _Check:
             error = fit_error(image, change, target=kept[0]["rows"], kind=kind)
             refuse_wrong_fit(error, party=party)
 
-        for done, party in enumerate(outcome.uploads):
-            self.report("checking fits", done, len(outcome.uploads))
+        for done, party in enumerate(uploads):
+            self.report("checking fits", done, len(uploads))
             self.one("fit", party, party, by=check)
 
 
