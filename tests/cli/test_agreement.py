@@ -182,10 +182,10 @@ def test_every_fingerprint_but_ones_own_is_confirmed(cobasis, monkeypatch):
     line += " --deadline 2030-01-31 --minimum-parties 2 --holdout 0"
     told = cobasis(line, code=2).stderr
     assert [each in told for each in (*prints.values(), own)] == [True] * 3 + [False]
-    given = " ".join(f"--fingerprint '{prints[name].upper()}'" for name in ("east", "south"))
+    given = " ".join(f"--fingerprint ' {prints[name].upper()}'" for name in ("east", "south"))
     assert prints["lab"] in cobasis(f"{line} {given}", code=2).stderr
-    wrong = cobasis(f"{line} --fingerprint '1234 5678 9abc def0' --yes", code=2).stderr
-    assert "123456789abcdef0 is of no file" in wrong
+    wrong = cobasis(f"{line} --fingerprint '{own[:-1]}x' --yes", code=2).stderr
+    assert f"{own[:-1]}x is of no file" in wrong
     monkeypatch.setattr(options, "on_terminal", lambda: True)
     cobasis(f"{line} {given}", typed="n\n", code=2)
     assert not Path("icu.toml").exists()

@@ -1,8 +1,11 @@
 """Who is who, and who signed: all of them, this very text, or nobody is bound."""
 
+import hashlib
 import json
 
 import pytest
+from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+from mnemonic import Mnemonic
 
 from cobasis import ConsortiumSecret
 from cobasis.errors import AgreementError, UnknownPartyError, UnsignedError
@@ -134,16 +137,21 @@ def test_an_identitys_text_is_one_line_that_comes_back_and_its_fingerprint_can_b
     )
     assert PublicIdentity.from_text(NORTH.text()) == NORTH
     assert PublicIdentity.from_text(json.dumps(json.loads(NORTH.text()), indent=2)) == NORTH
-    assert NORTH.fingerprint == "f006 8ff9 4156 08a3"
+    assert NORTH.fingerprint == words_of(hashlib.sha256(NORTH.text().encode()).digest())
     for changes in ({"signing_key": "1" * 64}, {"role": "analyst"}):
         assert PublicIdentity(**NORTH.model_dump() | changes).fingerprint != NORTH.fingerprint
 
 
-def test_a_digest_is_eight_words_as_the_proposal_of_proquints_writes_them():
-    """arXiv:0901.4016 gives these addresses and these words."""
-    address = bytes([127, 0, 0, 1, 63, 84, 220, 193, 140, 98, 193, 141, 147, 67, 119, 2])
-    digest = address + bytes(16)
-    assert words_of(digest) == "lusab babad gutih tugad mudof sakat natag lisaf"
+def test_a_digest_is_the_eight_words_that_another_implementation_of_scrypt_gives():
+    digest, size = bytes(range(32)), 11
+    slow = Scrypt(salt=b"cobasis/words/1", length=32, n=8192, r=8, p=1).derive(digest)
+    bits = f"{int.from_bytes(slow):0256b}"
+    numbers = [int(bits[at : at + size], 2) for at in range(0, 8 * size, size)]
+    words = Mnemonic("english").wordlist
+    assert words_of(digest) == " ".join(words[each] for each in numbers)
+    assert words_of(digest) == "gossip stumble wife antique toilet horse boring arch"
+    assert len({word[:4] for word in words}) == len(words) == 2**size
+    assert max(map(len, words)) <= 8  # so eight fit a line of 80 columns, four letters in
 
 
 @pytest.mark.parametrize(

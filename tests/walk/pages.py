@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from mnemonic import Mnemonic
+
 TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial"
 PAGES = {page: (TUTORIAL / f"{page}.md").read_text("utf-8") for page in ("party", "analyst")}
 
@@ -12,13 +14,13 @@ BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PROMPT = re.compile(r"(north|lab)\$ (.*)")
 SENT = re.compile(r"# send (?:each )?(\S+) to (.+?)(?: as (\S+))?$")
 
+_WORD = f"({'|'.join(Mnemonic('english').wordlist)})"
 NUMBERS = (
     (r"\b[0-9a-f]{16,64}\b", "HEX"),
-    (r"\b[0-9a-f]{4}( [0-9a-f]{4}){3}\b", "FINGERPRINT"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME"),
     (r"\b\d{1,2} [A-Z][a-z]{2} \d{4}( \d\d:\d\d UTC)?", "DAY"),
     (r"icu-[0-9a-f]+\b", "ROUND"),
-    (r"\b[bdfghj-nprstvz][aiou][bdfghj-nprstvz][aiou][bdfghj-nprstvz]( [a-z]{5}){7}\b", "WORDS"),
+    (rf"\b{_WORD}( {_WORD}){{7}}\b", "WORDS"),
     (r"-?\d+(,\d{3})*(\.\d+)?(e-?\d+)?", "NUMBER"),
     (r"^Note: the common model is worse.*$\n?", ""),  # which so few rows can bring about
     (r"[ \t]+", " "),

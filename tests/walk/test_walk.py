@@ -1,6 +1,7 @@
 """The tutorial as it is typed: two rounds, five folders, files copied one by one."""
 
 import json
+import re
 import runpy
 from pathlib import Path
 
@@ -9,8 +10,9 @@ from pydantic import ValidationError
 from typer.main import get_command
 
 from cobasis.cli.main import app
+from cobasis.protocol.enrolment import words_of
 from walk.conftest import LAST
-from walk.pages import shows, sizes, steps
+from walk.pages import PAGES, shows, sizes, steps
 from walk.world import ANALYST, AUTHOR, PARTIES, ROLES, assert_same_predictions
 
 ROOT = Path(__file__).parents[2]
@@ -31,6 +33,13 @@ def test_the_comparison_with_the_page_sees_another_word():
     assert shows("In: a, b\n...\nMissing: 3\n", "In: a, b\nx\ny\nMissing: 4\n")
     assert not shows("In: a, b\n...\nMissing: 3\n", "In: a, c\nx\ny\nMissing: 4\n")
     assert not shows("In: a, b\n", "In: a, b\nx\n")
+    assert [shows("zoo " * 8, "able " * count) for count in (7, 8, 9)] == [False, True, False]
+
+
+def test_the_words_on_the_pages_are_of_the_digest_beside_them():
+    digest, words = re.search(r"^  ([0-9a-f]{64})\n  (.+)$", PAGES["party"], re.MULTILINE).groups()
+    assert words == words_of(bytes.fromhex(digest))
+    assert [f"Digest       {words}\n" in page for page in PAGES.values()] == [True, True]
 
 
 def test_the_tutorial_types_every_command(walked, agreed):

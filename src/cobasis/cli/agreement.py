@@ -40,21 +40,21 @@ class Enrolment:
         list[str] | None, Option(help="A party that comes by a code, over --server; repeat.")
     ] = None
     fingerprint: Annotated[
-        list[str] | None, Option(help="Read to you by its owner: 'a17c 0d01 d502 2747'; repeat.")
+        list[str] | None, Option(help="Eight words that its owner read to you, in quotes; repeat.")
     ] = None
     yes: Annotated[bool, Option("--yes", help="All fingerprints are compared; ask none.")] = False
 
     def compare(self, people: "People", *, own: "Identity | None", known: "People") -> None:
         """Have every fingerprint confirmed that is neither one's own nor confirmed before."""
-        told = {"".join(each.split()).lower() for each in self.fingerprint or ()}
+        told = {" ".join(each.lower().split()) for each in self.fingerprint or ()}
         prints = {each: f"{each.name} {each.fingerprint}" for each in people.everybody}
-        by_digits = {each.fingerprint.replace(" ", ""): each for each in people.everybody}
-        if wrong := told - set(by_digits):
+        by_words = {each.fingerprint: each for each in people.everybody}
+        if wrong := told - set(by_words):
             raise OptionError(
                 f"--fingerprint {', '.join(sorted(wrong))} is of no file that was given, so one of "
                 f"these is not of whoever read it to you: {'; '.join(prints.values())}."
             )
-        seen = {*known.everybody, own and own.public, *(by_digits[each] for each in told)}
+        seen = {*known.everybody, own and own.public, *(by_words[each] for each in told)}
         left = [each for each in people.everybody if each not in seen and not self.yes]
         if left and not options.on_terminal():
             open_ones = "; ".join(prints[each] for each in left)
@@ -63,7 +63,9 @@ class Enrolment:
                 "owner, over the telephone, then give it with --fingerprint, or all with --yes."
             )
         for each in left:
-            question = f"{each.role} {each.name}: {each.fingerprint}. Did its owner read you this?"
+            question = (
+                f"{each.role} {each.name}:\n  {each.fingerprint}\nDid its owner read you this?"
+            )
             consent(question, yes=False, what="the agreement")
 
 
@@ -311,7 +313,8 @@ def _lines(answer: "AgreementAnswer", *, own: "Identity | None", more: str) -> I
 
     for each in answer.people:
         you = "  (you)" if own is not None and each.fingerprint == own.public.fingerprint else ""
-        yield f"  {each.role:<8} {each.name:<20} {each.fingerprint}{you}"
+        yield f"  {each.role:<8} {each.name}{you}"
+        yield f"    {each.fingerprint}"
     if answer.invited:
         yield from _invited(answer)
         return

@@ -110,7 +110,7 @@ def _invited(owner: "_Inner", code: "Code", *, seconds: float, ca: Path | None) 
     public = owner.identity(code.party).public
     with Post(code, ca=ca) as post:
         post.bring("key", public.text().encode())
-        owner.tell([f"Your key is at the server. Its fingerprint: {public.fingerprint}"])
+        owner.tell(["Your key is at the server. Its fingerprint:", f"  {public.fingerprint}"])
         while (text := post.fetch("agreement", seconds=_left(until))) is None:
             if time.monotonic() >= until:
                 raise WaitingError(

@@ -64,8 +64,8 @@ def new(
         [
             lead,
             f"Wrote {to}, the public half, of {'a party' if role == 'party' else f'an {role}'}",
-            f"Fingerprint: {public.fingerprint}",
-            f"Next: send {to} to the party that makes the agreement, and read the",
-            "fingerprint to them over the telephone",
+            "Fingerprint, to be read over the telephone to the agreement's author:",
+            f"  {public.fingerprint}",
+            f"Next: send {to} to that author, the party that makes the agreement",
         ],
     )

@@ -234,7 +234,8 @@ def _in_words(ready: "Ready") -> Iterator[str]:
     yield f"What leaves, {preview.n_bytes:,} bytes as {preview.precision}:"
     for each in preview.leaves:
         yield from wrapped(each, lead="  - ")
-    yield f"Who can read it: '{preview.reader}' alone, fingerprint {preview.fingerprint}"
+    yield f"Who can read it: '{preview.reader}' alone, fingerprint:"
+    yield f"  {preview.fingerprint}"
     yield "What stays here:"
     for each in preview.stays:
         yield from wrapped(each, lead="  - ")

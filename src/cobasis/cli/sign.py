@@ -1,6 +1,5 @@
 """``cobasis sign``: the terms on one screen, the secret checked, then one signature."""
 
-import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -182,7 +181,7 @@ def terms_of(agreement: "Agreement", who: "PublicIdentity") -> Iterator[tuple[st
         yield "Formula", formula
     for at, text in enumerate(_leaves(agreement, labels)):
         yield "" if at else "LEAVES", text
-    yield "To", f"{lab.name}, {lab.fingerprint}: only it can open"
+    yield from (("To", f"{lab.name}: only it can open"), ("Its key", lab.fingerprint))
     yield from _sight(agreement, lab.name, labels)
     others = (f"{each.name} {each.fingerprint}" for each in agreement.enrolled if each != who)
     yield "Others get", f"{_model(agreement)}: {_cut(others)}"
@@ -231,8 +230,9 @@ def _method(agreement: "Agreement") -> str:
 
 
 def _cut(words: Iterable[object]) -> str:
-    """Return words with commas, as many as fit on some lines."""
-    return textwrap.shorten(", ".join(map(str, words)), _MOST, placeholder=" and more")
+    """Return words with commas, as many whole ones as fit on some lines."""
+    text = " ".join(", ".join(map(str, words)).split())
+    return text if len(text) <= _MOST else text[:_MOST].rpartition(", ")[0] + " and more"
 
 
 def _columns(agreement: "Agreement") -> str:
