@@ -20,9 +20,9 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (2_330, 1_370, 15),
-    "analyst_side": (2_470, 1_940, 11),
+    "analyst_side": (2_480, 1_950, 11),
     "bundle": (2_580, 1_950, 11),
-    "cli": (5_050, 3_870, 26),
+    "cli": (5_060, 3_870, 26),
     "cobasis": (500, 190, 5),
     "disk": (690, 450, 5),
     "estimators": (970, 540, 5),
@@ -33,7 +33,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "party_side": (3_940, 3_080, 14),
     "planning": (150, 80, 2),
     "privacy": (3_260, 2_180, 21),
-    "protocol": (7_990, 5_420, 35),
+    "protocol": (7_980, 5_420, 35),
     "report": (1_090, 870, 7),
     "statistics": (2_090, 1_560, 11),
     "tables": (980, 760, 4),
@@ -41,7 +41,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_040, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 41_170,
+    "tests": 41_190,
     "experiments and benchmarks": 12_490,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

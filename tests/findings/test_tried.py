@@ -216,7 +216,7 @@ def test_f8_a_score_is_a_probability_and_under_noise_it_is_called_a_score(return
     told = {"model": "ridge", "task": "classification", "seed": 0, "n_classes": 2}
     noisy = SimpleNamespace(task="classification", classes=(0, 1), id=None, dp=object())
     for tempered in (True, False):
-        use = SimpleNamespace(local=False, aligned=np.asarray, why=None)
+        use = SimpleNamespace(local=False, aligned=np.asarray, why=None, part=False)
         use.model = train(rows, labels, tempered=tempered, **told)
         assert "score_1" in _answers(rows, use, noisy).columns
 
