@@ -196,17 +196,10 @@ def anchor_gain(kind: AnchorKind, n_rows: int) -> float | None:
     }.get(kind)
 
 
-NEIGHBOURS = 25
-"""Nearest rows that a partner is drawn from."""
-
-STRETCH = 1.5
-"""How far towards the partner an anchor may lie; above 1 it lies beyond."""
-
-STEPS = 2**12
-"""Whole steps to a standard deviation, when distances are compared."""
-
-FARTHEST = 64
-"""Standard deviations at which a value counts as no farther away."""
+NEIGHBOURS = 25  # nearest rows that a partner is drawn from
+STRETCH = 1.5  # how far towards the partner an anchor may lie; above 1 it lies beyond
+STEPS = 2**12  # whole steps to a standard deviation, when distances are compared
+FARTHEST = 64  # standard deviations at which a value counts as no farther away
 
 PART_ROWS = 512
 

@@ -174,8 +174,7 @@ class Alignment(Readable):
         return replace(self, fits=self.fits.without(party))
 
 
-TARGET = "target"
-"""Under which name a state keeps Z."""
+TARGET = "target"  # under which name a state keeps Z
 
 
 def keep_target(

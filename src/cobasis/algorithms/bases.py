@@ -114,23 +114,12 @@ def bases_under(
 
 # ---------------------------------------------------------------- locality preserving projections
 
-NEIGHBOURS = 5
-"""Rows that each row is joined with, and more where several are as near as the last."""
-
-ENERGY = 0.98
-"""Of the rows about their mean, in the principal directions that are looked at."""
-
-WIDER = 2
-"""Principal directions that are looked at, at most, in multiples of n_components."""
-
-LARGEST_GRAPH = 20_000
-"""Rows above which comparing each with all others would take minutes."""
-
-DISTANCES = 2**22
-"""How many are held at a time."""
-
-TIED = 1e-12
-"""Squared distances that differ by less than this, against the longest row, are one."""
+NEIGHBOURS = 5  # rows that each row is joined with, and more where several are as near as the last
+ENERGY = 0.98  # of the rows about their mean, in the principal directions that are looked at
+WIDER = 2  # principal directions that are looked at, at most, in multiples of n_components
+LARGEST_GRAPH = 20_000  # rows above which comparing each with all others would take minutes
+DISTANCES = 2**22  # how many are held at a time
+TIED = 1e-12  # squared distances that differ by less than this, against the longest row, are one
 
 
 def local_directions(rows: Matrix | Blocks, *, n_components: int, party: str) -> Matrix:

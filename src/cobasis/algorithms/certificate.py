@@ -28,24 +28,19 @@ from cobasis.linalg.threads import in_order, one_blas_thread
 
 Evidence = Literal["not a random turn", "cannot tell"]
 
-CAVEAT = "a wrong column order usually passes too"
-"""What follows evidence wherever people read it."""
-
-PEERS = 15
-"""Above so many parties, everybody is compared with this many."""
+CAVEAT = "a wrong column order usually passes too"  # what follows evidence wherever people read it
+PEERS = 15  # above so many parties, everybody is compared with this many
 
 SPREADS = 3.0
 """Beyond so many standard deviations of chance a correlation is none of chance: a 2 % tail."""
 
-FIT_TOLERANCE = 1e-10
-"""By how much a fit may miss its property, relative to what is multiplied."""
+FIT_TOLERANCE = 1e-10  # by how much a fit may miss its property, relative to what is multiplied
 
 _SLACK = 100.0
 """How many times ``||A|| ||G||`` may exceed ``||A G||``, as it does of an oblique basis, before
 rounding, which follows the former, would use up what the tolerance leaves it."""
 
-_LEAST_DIMENSION = 5
-"""In fewer dimensions chance alone goes nearly as far as a correlation can."""
+_LEAST_DIMENSION = 5  # in fewer dimensions chance alone goes nearly as far as a correlation can
 
 _ROUND_MOMENTS = 1e-6
 """Moments whose traceless part is a smaller share than this have no directions to compare."""

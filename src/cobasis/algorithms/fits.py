@@ -25,11 +25,8 @@ DETERMINED = 1e-8
 ROWS_A_COMPONENT = 2
 """How many rows a component tell a turn; as many as columns would be badly conditioned."""
 
-WORTH = 3
-"""With less than so many times those rows, the product of all rows costs no more."""
-
-_ROUNDING = 1e-12
-"""By how much of its length a turned image's product may differ from the target's."""
+WORTH = 3  # with less than so many times those rows, the product of all rows costs no more
+_ROUNDING = 1e-12  # by how much of its length a turned image's product may differ from the target's
 
 _NEARLY = 1e-7
 """A solution further than this from orthogonal is no turn. Of what a nearer one lacks one step

@@ -16,8 +16,7 @@ from cobasis.linalg.threads import in_order
 ITERATE, SECONDS = "iterate", 10.0
 """Under which name the iterate is kept, and how often: what a kill can lose, and a pass more."""
 
-_EXACT = 1e-25
-"""The share of squared distances in all squares that is nothing but rounding."""
+_EXACT = 1e-25  # the share of squared distances in all squares that is nothing but rounding
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,15 +24,13 @@ Images = Mapping[str, Matrix]
 State = MutableMapping[str, tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]]
 """What an interrupted run goes on from, by name: tables, and facts that JSON can hold."""
 
-MAX_CONDITION = 1e10
-"""Above this an inverse keeps fewer than six digits."""
+MAX_CONDITION = 1e10  # above this an inverse keeps fewer than six digits
 
 LEAST_BATCH, BATCH_BYTES = 2**22, 2**23
 """What is read before it is worked on, unless that is fewer than eight images: a sixteenth of all,
 so that threads can share, within these limits. Larger ones keep threads apart for longer."""
 
-LARGEST_BATCH = 2**25
-"""The most that is read before it is worked on, but for a single larger image."""
+LARGEST_BATCH = 2**25  # the most that is read before it is worked on, but for a single larger image
 
 _SHARES = 8
 """Large images are at most this part of all when read together, so that threads can share."""

@@ -7,8 +7,7 @@ from html import escape
 from textwrap import wrap
 
 WIDTH = 80
-MOST_ROWS = 20
-"""So many parties are shown; of the others it is said how many they are."""
+MOST_ROWS = 20  # so many parties are shown; of the others it is said how many they are
 
 _NAME, _NAMES = 24, 5
 

@@ -21,8 +21,7 @@ from cobasis.linalg.directions import (
 )
 from cobasis.linalg.threads import in_order
 
-GRAM_ROWS = 6000
-"""Up to this many anchor rows their Gram matrix (288 MB) is made, whatever c is."""
+GRAM_ROWS = 6000  # up to this many anchor rows their Gram matrix (288 MB) is made, whatever c is
 
 HELD_BYTES = 2**29
 """Above that many rows, images are held side by side up to this, and sketched beyond."""
@@ -30,8 +29,7 @@ HELD_BYTES = 2**29
 MAX_PASSES, OVERSAMPLED = 12, 20
 """Of a sketch: how often the images are read at most, and how many columns it has to spare."""
 
-STILL = 1e-10
-"""A sketch ends when no wanted singular value moves by more than this share of it."""
+STILL = 1e-10  # a sketch ends when no wanted singular value moves by more than this share of it
 
 
 @dataclass(frozen=True)

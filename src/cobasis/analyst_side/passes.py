@@ -29,8 +29,7 @@ from cobasis.progress import Report
 
 ON_A_CLUSTER = ("logistic", "ridge", "rff", "xgboost")
 
-_LOOK_SECONDS = 2.0
-"""How often it is looked whether workers are still there."""
+_LOOK_SECONDS = 2.0  # how often it is looked whether workers are still there
 
 _ANSWER_SECONDS = 10
 

@@ -37,8 +37,7 @@ from cobasis.protocol.signatures import Signature, check_approved, check_signatu
 from cobasis.protocol.span_lines import check_lines
 from cobasis.protocol.word import WORD, Word
 
-_SIGNS = ("signature", "agreement")
-"""What may hold signatures."""
+_SIGNS = ("signature", "agreement")  # what may hold signatures
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,11 +41,8 @@ from cobasis.protocol.enrolment import PublicIdentity, verify
 MAX_BYTES = 2**34
 """How much of a bundle is read before it is refused: all parts together, in the folder."""
 
-MAX_IN_MEMORY = 2**16
-"""How much of a bundle is read that is opened in memory."""
-
-_SEALING = 2**22
-"""More than sealing and manifest add to parts, in a thousandth."""
+MAX_IN_MEMORY = 2**16  # how much of a bundle is read that is opened in memory
+_SEALING = 2**22  # more than sealing and manifest add to parts, in a thousandth
 
 _PIECE = 2**20
 

@@ -73,8 +73,7 @@ def _printable(text: str) -> str:
 Words = Annotated[str, Field(max_length=1000), AfterValidator(_printable)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-Told = bool | Whole | Number | Words | list[Words]
-"""What may stand behind a word of `told`."""
+Told = bool | Whole | Number | Words | list[Words]  # what may stand behind a word of `told`
 
 
 class Manifest(BaseModel):
@@ -169,8 +168,7 @@ def make_manifest(
     )
 
 
-MAX_AHEAD = timedelta(hours=48)
-"""By how much a sender's clock may be fast."""
+MAX_AHEAD = timedelta(hours=48)  # by how much a sender's clock may be fast
 
 _SAYS = {
     "round_id": "is of round '{}', not of round '{}'",

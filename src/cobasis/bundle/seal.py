@@ -11,8 +11,7 @@ import pyrage
 from cobasis.disk.whole import opened
 from cobasis.errors import OptionError, SealError
 
-MAX_AGE_HEADER = 2**18
-"""Bytes of an age header that are read: room for some 2,500 recipients."""
+MAX_AGE_HEADER = 2**18  # bytes of an age header that are read: room for some 2,500 recipients
 
 _MAGIC = b"age-encryption.org/v1\n"
 _END = b"\n--- "

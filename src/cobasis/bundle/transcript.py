@@ -20,8 +20,7 @@ from cobasis.strict_json import canonical_json, json_object
 Fact = str | int | float | bool | list[str]
 """What a line may tell: words, numbers that are about no row, and lists of words."""
 
-REPAIRED = "repaired"
-"""The event of the note that takes the place of a line which a crash tore."""
+REPAIRED = "repaired"  # the event of the note that takes the place of a line which a crash tore
 
 MAX_LINE = 2**20
 

@@ -27,8 +27,7 @@ from cobasis.cli.status import status
 from cobasis.cli.verify import inspect, verify
 from cobasis.errors import CobasisError, OptionError, PrivacyWarning
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
 
 _UsageError: type[Any] = typer.BadParameter.__mro__[1]
 """Typer's for words that no command takes; it exports only what derives from it."""

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from cobasis.party_side.rows import Findings
     from cobasis.party_side.session import PartySession
 
-NOTHING = "-"
-"""The answer that a word stands for no value."""
+NOTHING = "-"  # the answer that a word stands for no value
 
 
 @dataclass(frozen=True, kw_only=True)

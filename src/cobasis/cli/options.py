@@ -44,8 +44,7 @@ Number = TypeVar("Number", int, float)
 PROGRESS = "COBASIS_PROGRESS"
 """Where it is set, progress is lines: what is done, how much of it, of how much, with tabs."""
 
-_OTHERS = 0o077
-"""What a passphrase file's mode may not hold: anything for the group or for all."""
+_OTHERS = 0o077  # what a passphrase file's mode may not hold: anything for the group or for all
 
 _WIDE = 79
 

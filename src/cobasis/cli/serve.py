@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from cobasis.keys.identity import Identity
     from cobasis.transport.worker import Worker
 
-_EVERY = 1.0
-"""Seconds between the worker's looks into the folder."""
+_EVERY = 1.0  # seconds between the worker's looks into the folder
 
 
 @grouped

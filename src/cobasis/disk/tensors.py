@@ -28,8 +28,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
 }
 """The only types that cobasis puts into a file, or reads from one."""
 
-MAX_HEADER = 64 * 1024
-"""Bytes; an upload's header has less than a thousand."""
+MAX_HEADER = 64 * 1024  # bytes; an upload's header has less than a thousand
 
 MAX_NAME = 100
 _PREFIX, _ALIGNMENT, _METADATA = 8, 8, "__metadata__"

@@ -30,8 +30,7 @@ from cobasis.disk.calls import READABLE, WRITABLE, explained
 from cobasis.disk.lock import Lock
 from cobasis.errors import DiskError, FileChangedError
 
-PART = ".part"
-"""Ends the name of a file that is still being written."""
+PART = ".part"  # ends the name of a file that is still being written
 
 _PIECE, _MEGABYTE = 2**20, 10**6
 

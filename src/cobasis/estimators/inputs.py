@@ -20,8 +20,7 @@ Array = npt.NDArray[Any]
 Features = Sequence[Feature]
 Cells = npt.ArrayLike | nw.DataFrame[Any]
 
-LONGEST_NAME = 100
-"""Of a party, in an agreement."""
+LONGEST_NAME = 100  # of a party, in an agreement
 
 
 def open_table(X: npt.ArrayLike, *, names: Sequence[str] | None) -> Cells:

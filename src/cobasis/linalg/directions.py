@@ -95,8 +95,7 @@ def by_iteration(
 LARGEST_GRAM = 4096
 """With more rows and columns than this, the span is found by a randomised range finder."""
 
-RANGE_PASSES = 5
-"""Passes of the range finder; the last one only measures."""
+RANGE_PASSES = 5  # passes of the range finder; the last one only measures
 
 RANGE_RANK = 1e-6
 """Directions that are weaker than this, against the strongest, it cannot tell from rounding."""

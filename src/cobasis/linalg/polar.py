@@ -10,17 +10,13 @@ from array_api_compat import array_namespace
 
 from cobasis.errors import NotFiniteError
 
-Array = Any
-"""An array of any library that follows the array API standard, float64."""
-
-_NEGLIGIBLE = 3e-7
-"""Of a defect ``||X'X - I||_F`` one correction leaves the square: here, 1e-13."""
+Array = Any  # an array of any library that follows the array API standard, float64
+_NEGLIGIBLE = 3e-7  # of a defect ``||X'X - I||_F`` one correction leaves the square: here, 1e-13
 
 _ORTHOGONAL = 3e-13
 """Columns that are this near to orthogonal, and to one length, only want dividing by it."""
 
-_LARGEST = 1e150
-"""What can be squared and summed."""
+_LARGEST = 1e150  # what can be squared and summed
 
 
 @dataclass(frozen=True, kw_only=True)

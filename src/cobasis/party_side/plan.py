@@ -54,8 +54,7 @@ class Released:
         return float(np.mean(self.scores)) if self.scores else None
 
 
-WHO = "you"
-"""What the party is called in messages: nobody has to be enrolled to plan."""
+WHO = "you"  # what the party is called in messages: nobody has to be enrolled to plan
 
 _DELTA = 1e-6
 

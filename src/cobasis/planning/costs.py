@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-BYTES_PER_NUMBER = 8
-"""float64."""
+BYTES_PER_NUMBER = 8  # float64
 
 
 @dataclass(frozen=True, kw_only=True)

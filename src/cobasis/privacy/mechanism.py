@@ -20,14 +20,12 @@ from cobasis.privacy.gaussian import noise_scale
 SAMPLER = "ChaCha20, inverse distribution of 191 bits, rounded to the grid"
 """What the noise is drawn with, in the words of manifests and reports."""
 
-GRID_BITS = 12
-"""The grid's step is at most the noise's scale divided by 2 to this."""
+GRID_BITS = 12  # the grid's step is at most the noise's scale divided by 2 to this
 
 _OBLIQUE = 1e-9
 """What a basis that counts as orthonormal may lengthen a row by, relative, with room to spare."""
 
-MAX_LABEL_EPSILON = 16.0
-"""Above it a label is kept so surely that 53 bits hardly tell how surely."""
+MAX_LABEL_EPSILON = 16.0  # above it a label is kept so surely that 53 bits hardly tell how surely
 
 
 @dataclass(frozen=True, kw_only=True)

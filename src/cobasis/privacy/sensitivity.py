@@ -11,8 +11,7 @@ from cobasis.linalg.arrays import Matrix, as_matrix
 
 Adjacency = Literal["replace-one", "add-remove"]
 
-_SLACK = 1e-12
-"""Rows end this much inside the ball, so that rounding cannot put one outside."""
+_SLACK = 1e-12  # rows end this much inside the ball, so that rounding cannot put one outside
 
 
 def clip_rows(rows: npt.ArrayLike, *, radius: float, centre: npt.ArrayLike | None = None) -> Matrix:

@@ -14,8 +14,7 @@ from cobasis.protocol.baseline import BaselineTable, NumberSummary, Summary, Wor
 from cobasis.protocol.curves import Curves, GroupCurve
 from cobasis.report.pages import as_svg, template
 
-FEW = 5
-"""Registers commonly forbid to publish cells of fewer people."""
+FEW = 5  # registers commonly forbid to publish cells of fewer people
 
 FILE = "table.json"
 _WORDS = {"": "any other", None: "blank"}

@@ -22,8 +22,7 @@ BLANKS = frozenset(
     ["NA", "<NA>", "#N/A", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "."]
 )  # of R, pandas, spreadsheets, databases and SAS
 SEPARATORS = ",;\t|"
-INFERRED_ROWS = 10_000
-"""Rows of a CSV file from which its columns' types are guessed."""
+INFERRED_ROWS = 10_000  # rows of a CSV file from which its columns' types are guessed
 
 _SAMPLE = 2**16  # bytes that separators and decimal marks are told by
 _EXPONENT = r"([eE][-+]?\d+)?$"

@@ -34,16 +34,14 @@ SLICES, LEAST_COLUMNS, READERS = 32, 16, 2
 polars may hold a row group's bytes of all columns that it is asked for, however few the rows.
 """
 
-TOO_WIDE = frozenset((pl.Int128, pl.UInt128))
-"""The integers that NumPy has no type for."""
+TOO_WIDE = frozenset((pl.Int128, pl.UInt128))  # the integers that NumPy has no type for
 
 WORDS = frozenset((pl.String, pl.Categorical, pl.Enum, pl.Null))
 """What labels may be but for numbers; of no type at all, they are counted as missing."""
 
 _LAST_EMPTY = "\0empty cells in the last column"
 
-Part = tuple[int, pl.DataFrame]
-"""Some rows, after the number of the first."""
+Part = tuple[int, pl.DataFrame]  # some rows, after the number of the first
 
 
 @dataclass(frozen=True, kw_only=True)

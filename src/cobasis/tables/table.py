@@ -45,18 +45,12 @@ PART_BLOCKS, WIDE_BLOCKS = 4, 16
 """Blocks of what is worked on at a time, at most; of a wide table, where each piece that is
 worked on gives a large Gram matrix, so that they should be few."""
 
-WIDE = 512
-"""Above so many features a table is wide: a Gram matrix takes more than 2 MB."""
+WIDE = 512  # above so many features a table is wide: a Gram matrix takes more than 2 MB
 
 
-DIGITS = 6
-"""Of a number by which a row is known again: what an export to text keeps at least."""
-
-DAY = re.compile(r"\d{4}-\d\d-\d\d([ T].*)?|\d\d\.\d\d\.\d{4}")
-"""How dates are written."""
-
-CHECKED_ROWS = 2**17
-"""Rows that are held against the agreement at a time."""
+DIGITS = 6  # of a number by which a row is known again: what an export to text keeps at least
+DAY = re.compile(r"\d{4}-\d\d-\d\d([ T].*)?|\d\d\.\d\d\.\d{4}")  # how dates are written
+CHECKED_ROWS = 2**17  # rows that are held against the agreement at a time
 
 
 class StreamedTable(LabelledRows):

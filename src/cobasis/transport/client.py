@@ -40,8 +40,7 @@ from cobasis.transport.wire import (
 if TYPE_CHECKING:
     from cobasis.transport.invites import Code
 
-_PAUSES = (0.5, 1, 2, 4, 8)
-"""Seconds between tries, before a person is told."""
+_PAUSES = (0.5, 1, 2, 4, 8)  # seconds between tries, before a person is told
 
 _SLOW, _LEAST_PART = 300, 2**16
 _TIMEOUT = httpx.Timeout(30, read=_SLOW)  # the last part of a large file is hashed as a whole

@@ -42,14 +42,12 @@ SECRET = "secret."  # noqa: S105 -- a name's beginning
 """Begins what a consortium secret is called: brought, by whom it is for; fetched, by its maker,
 or without a name, the newest of anybody's."""
 
-MOST_OPEN = 4
-"""So many files of one kind a party may have on their way, or waiting."""
+MOST_OPEN = 4  # so many files of one kind a party may have on their way, or waiting
 
 STATEMENTS, STATEMENT, OUTBOX = ".server", ".statement", "outbox"
 """Folders beside the rounds: of the certificate and what analysts signed about it; of replies."""
 
-REFUSED = {"refused", "passed over"}
-"""Verdicts by which a file was not taken."""
+REFUSED = {"refused", "passed over"}  # verdicts by which a file was not taken
 
 _WEEKS = 14 * 24 * 3600
 _VERDICT, _JOINT = ".json", "~"

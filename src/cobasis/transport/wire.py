@@ -22,20 +22,11 @@ from cobasis.errors import ClockError, RequestError
 from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.enrolment import PublicIdentity
 
-PART_BYTES = 2**23
-"""Most that one request carries."""
-
-SMALL_BYTES = 2**16
-"""Most of a signature, a secret, a word or a statement."""
-
-MOST_BYTES = 2**34 + 2**25
-"""Most of a sealed file."""
-
-WAIT_SECONDS = 25
-"""For how long a server keeps a question open that it cannot answer yet."""
-
-APART_SECONDS = 300
-"""How far the clocks of client and server may be apart."""
+PART_BYTES = 2**23  # most that one request carries
+SMALL_BYTES = 2**16  # most of a signature, a secret, a word or a statement
+MOST_BYTES = 2**34 + 2**25  # most of a sealed file
+WAIT_SECONDS = 25  # for how long a server keeps a question open that it cannot answer yet
+APART_SECONDS = 300  # how far the clocks of client and server may be apart
 
 WELL_KNOWN = "/.well-known/cobasis"
 PARTIAL, PROBLEM, FILE = (

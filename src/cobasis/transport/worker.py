@@ -33,8 +33,7 @@ from cobasis.transport.inbox import OUTBOX, STATEMENT, STATEMENTS, Inbox, agreem
 
 LOG = logging.getLogger("cobasis.worker")
 
-_RENEW = timedelta(days=60)
-"""A statement that ends sooner than this is signed anew."""
+_RENEW = timedelta(days=60)  # a statement that ends sooner than this is signed anew
 
 _REST = 10.0
 """Seconds for which a round is left alone after its folder was in use, or its disk failed."""

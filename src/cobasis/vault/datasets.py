@@ -23,8 +23,7 @@ from cobasis.protocol.plaintext import basis_columns, secret_bytes
 from cobasis.protocol.secrets import PartyKey, SecretBasis
 from cobasis.vault.records import SUFFIX, Arrays, Records
 
-Fingerprints = npt.NDArray[np.uint64]
-"""Of a table's rows; a row that occurs twice has two."""
+Fingerprints = npt.NDArray[np.uint64]  # of a table's rows; a row that occurs twice has two
 
 Span = Literal["fresh", "kept", "forced"]
 """What a basis is: new, stored, or new though some rows were uploaded before."""

@@ -17,8 +17,7 @@ from cobasis.protocol.sums_terms import noise_of
 from cobasis.vault.datasets import Asked, Charge, load_datasets
 from cobasis.vault.records import Records
 
-_DISCRETE = "sums/"
-"""Before the digest of a release whose noise is discrete."""
+_DISCRETE = "sums/"  # before the digest of a release whose noise is discrete
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,12 +16,10 @@ from cobasis.privacy.attacks.scores import Places, explained, nearest, told_apar
 _PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6)
 """Shares of what known records have outside the basis: how much the fit is held back."""
 
-_NONE = 1e-13
-"""Of what is released, squared: the least penalty, where nothing is outside."""
+_NONE = 1e-13  # of what is released, squared: the least penalty, where nothing is outside
 
 _HALF, _ELEVENTH = 0.5, 0.09
-_ASKED = 200
-"""People among whom `fewest_known` looks; of larger tables as many are drawn."""
+_ASKED = 200  # people among whom `fewest_known` looks; of larger tables as many are drawn
 
 _STRENGTH = 10.0
 """Inverse weight of the penalty, for rows of size 1: between 1 and 100 it hardly matters."""

@@ -17,14 +17,12 @@ from cobasis.privacy.attacks.scores import Places
 _SPREAD = 0.97
 """Of the released points' variance: matching looks at the leading directions that have so much."""
 
-_GAIN = 1e-4
-"""Refinement ends when the mean squared distance falls by less than this share."""
+_GAIN = 1e-4  # refinement ends when the mean squared distance falls by less than this share
 
 _SEARCHED, _MIDDLE, _MOST = 300, 1000, 2000
 """Points of which signs are tried, starts are refined and the best is: matching is cubic."""
 
-_SIGNS = 24
-"""Leading directions whose signs are tried; of weaker ones the pairs tell the sign."""
+_SIGNS = 24  # leading directions whose signs are tried; of weaker ones the pairs tell the sign
 
 _SWEEPS, _STEPS, _REFINEMENTS, _LAST_REFINEMENTS = 3, 4, 30, 8
 _PENALTIES = (0.1,) * 10 + (0.01,) * 10 + (0.001,) * 10

@@ -12,15 +12,13 @@ from cobasis.privacy.attacks import Recovered, Release
 
 Places = npt.NDArray[np.intp]
 
-CLOSE = 0.1
-"""A cell counts as recovered within this share of its column's range."""
+CLOSE = 0.1  # a cell counts as recovered within this share of its column's range
 
 _WORST = 0.01
 _BLOCK = 1024
 _SIGMAS = 3.0
 
-NEIGHBOURS = 10
-"""Of each person, so many nearest others are compared."""
+NEIGHBOURS = 10  # of each person, so many nearest others are compared
 
 
 @dataclass(frozen=True, kw_only=True)

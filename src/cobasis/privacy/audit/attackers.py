@@ -36,20 +36,14 @@ from cobasis.privacy.audit.policy import (
 )
 from cobasis.privacy.audit.subject import Facts, Subject
 
-FEWEST = 40
-"""With fewer rows nothing is split: what an attack makes of so few says nothing."""
+FEWEST = 40  # with fewer rows nothing is split: what an attack makes of so few says nothing
 
 _ROWS, _ROWS_OF_STRUCTURE = 600, 1000
 """People whom P2 and P4, and P6, are tried on, at most: they find nearly as much with more."""
 
-_NARROW = 100
-"""So many columns are looked at as they are, too."""
-
-_LEADING = 8
-"""An attacker that leaves out directions keeps so many."""
-
-_ENOUGH = 100
-"""With fewer records of the same kind the attack that is played here is weak."""
+_NARROW = 100  # so many columns are looked at as they are, too
+_LEADING = 8  # an attacker that leaves out directions keeps so many
+_ENOUGH = 100  # with fewer records of the same kind the attack that is played here is weak
 
 _SMALL, _SPLITS = 200, 3
 """Tables of so few rows are split more than once: one split of them says little."""

@@ -17,8 +17,7 @@ from cobasis.privacy.audit.subject import Subject
 BITS = {"fp64": 53, "fp32": 24, "fp16": 11, "int8": 8}
 """Significant bits of a number, by the precision that is agreed."""
 
-MOST_TRIED = 10**6
-"""So many valid records are tried one by one."""
+MOST_TRIED = 10**6  # so many valid records are tried one by one
 
 _PEOPLE = 600
 _FINE = 600

@@ -17,8 +17,7 @@ from cobasis.algorithms.bases import BASES
 from cobasis.models.families import FAMILIES
 from cobasis.privacy.audit.subject import Facts, Subject
 
-POLICY = "cobasis/audit/1"
-"""Names the metrics and the bounds below; it travels with an upload."""
+POLICY = "cobasis/audit/1"  # names the metrics and the bounds below; it travels with an upload
 
 TITLES = {
     "P1": "Rebuilt, if one party helps the analyst",
@@ -61,14 +60,12 @@ COLLUSION: Mapping[BasisName, str] = {
 }
 """What a party that helps the analyst sees under each basis, besides what it rebuilds of rows."""
 
-Grade = Literal["green", "amber", "red", "told"]
-"""Told is a figure without a bound."""
+Grade = Literal["green", "amber", "red", "told"]  # told is a figure without a bound
 
 Action = Literal["none", "sign", "block"]
 """What has to happen before rows leave: nothing, a signature, or two names and a reason."""
 
-BLOCKING = ("H1", "H4", "H5")
-"""Whose red blocks; any other red needs a signature."""
+BLOCKING = ("H1", "H4", "H5")  # whose red blocks; any other red needs a signature
 
 CONTENT, LINKAGE, ATTRIBUTE = (0.10, 0.50), (0.09, 1 / 3), (0.05, 0.15)
 """Up to the first a figure is green, the bound itself included; above the second it is red."""
@@ -79,8 +76,7 @@ KNOWN_GREEN, KNOWN_RED = 100, 20
 ROWS_PER_COMPONENT_GREEN, ROWS_PER_COMPONENT_RED = 20, 5
 SMALLEST_CLASS = 11
 SMALLEST_CHANGE, SMALLEST_CHANGED_SHARE = 11, 0.05
-RENAMED = 0.05
-"""Share of rows with a new identifier and known values; so many are no coincidence."""
+RENAMED = 0.05  # share of rows with a new identifier and known values; so many are no coincidence
 
 WORST_CONDITION = 1e6
 

@@ -24,8 +24,7 @@ from cobasis.privacy.audit.what_if import Effect, as_set, effects
 NOISE, EPSILON = (0.1, 0.2, 0.4), (32.0, 8.0, 2.0)
 """What is measured where nobody asks for other values."""
 
-_NAMED = 8
-"""So many groups of classes are written out."""
+_NAMED = 8  # so many groups of classes are written out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +40,7 @@ class Offer:
 
 
 Settings = list[Setting]
-Told = list[str]
-"""Which rules hold, how labels are made coarser, what was left out and why."""
+Told = list[str]  # which rules hold, how labels are made coarser, what was left out and why
 
 
 def choices(

@@ -30,8 +30,7 @@ from cobasis.strict_json import canonical_json
 
 Verdict = Literal["pseudonymised", "differentially-private", "aggregate"]
 
-_ALIKE = 0.01
-"""Shares that are so near the largest one count as the largest, too."""
+_ALIKE = 0.01  # shares that are so near the largest one count as the largest, too
 
 UNTESTED = (
     "Better attacks than ours: a figure says what is possible at least, none what is at most.",

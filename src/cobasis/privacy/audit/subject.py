@@ -176,8 +176,7 @@ class Spans(Hidden):
         return leading_directions(rows, n_wanted=most, centred=kind == "pca").directions
 
 
-_KINDS = {"haar": "random", "public": "public rows'"}
-"""Kinds of bases in words that say more."""
+_KINDS = {"haar": "random", "public": "public rows'"}  # kinds of bases in words that say more
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,19 +29,13 @@ from cobasis.privacy.sensitivity import sensitivity_of
 _ROWS, _ROWS_OF_CONTENT, _ROWS_OF_DISTANCES = 240, 1000, 800
 """So many people are enough to compare settings and bases."""
 
-_FEWEST = 60
-"""With fewer people no model is fitted."""
-
-_SPLITS = 3
-"""One split says how well a model did; three also say by how much that is chance."""
-
-_PARTIES = 3
-"""As many as a consensus takes."""
+_FEWEST = 60  # with fewer people no model is fitted
+_SPLITS = 3  # one split says how well a model did; three also say by how much that is chance
+_PARTIES = 3  # as many as a consensus takes
 
 _WORST = 0.01
 
-_STEPS = 127
-"""Of int8 on each side of 0."""
+_STEPS = 127  # of int8 on each side of 0
 
 THIS = "this upload"
 
