@@ -256,7 +256,8 @@ def _held(agreement: "Agreement", lab: str) -> Iterator[tuple[str, str]]:
         yield "Who holds", f"{'; '.join(told)}; others all"
     if others := others_of(agreement):
         text = f"{lab} puts each person's numbers beside those of {_cut(others)}, and knows by a "
-        yield "JOINED", f"{text}tag that they are of the same people; '{agreement.id}' stays"
+        text += "tag that they are of the same people; with their help, whose each row is"
+        yield "JOINED", f"{text}. '{agreement.id}' stays"
 
 
 def _labels(agreement: "Agreement") -> str:
