@@ -341,6 +341,11 @@ REFUSED = {
         {},
         "of 'first-ward': n_components=2 is above the 1 features",
     ),
+    "a column of nobody": (
+        [WARD_1, changed(LAB_1, columns=LAB[:2])],
+        {"others": ()},
+        "nobody holds urea",
+    ),
     "nothing in common": (
         [Holding(party="n", columns=WARD), Holding(party="s", columns=LAB)],
         {"n_components": 2, "others": ()},

@@ -5,6 +5,7 @@ columns, which is a basis of all with zeros elsewhere. Parties of one block hold
 people: their uploads, side by side, are one upload.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -74,8 +75,11 @@ def holding_problems(agreement: "Agreement") -> Iterator[str]:
 
 def blocks_of(agreement: "Agreement") -> Mapping[str, tuple[Holding, ...]]:
     """Return which parties' uploads are joined, by the block's name."""
-    names = dict.fromkeys(each.block for each in agreement.holdings if each.block)
-    return {name: tuple(x for x in agreement.holdings if x.block == name) for name in names}
+    found: dict[str, tuple[Holding, ...]] = {}
+    for each in agreement.holdings:
+        if each.block:
+            found[each.block] = (*found.get(each.block, ()), each)
+    return found
 
 
 def others_of(agreement: "Agreement") -> tuple[str, ...]:
@@ -136,22 +140,23 @@ def _block_problems(agreement: "Agreement") -> Iterator[str]:
             )
         if not any(each.labels for each in parts):
             yield f"no party of block '{name}' holds the label"
-    if agreement.anchor == "isometric":
-        yield from _strangers(agreement)
+    yield from _stranger_problems(agreement)
     for each in agreement.holdings:
         for problem in rows_problems(agreement.held_by(each.party)):
             yield f"of '{each.party}': {problem}"
 
 
-def _strangers(agreement: "Agreement") -> Iterator[str]:
-    """Yield who holds no column that anybody else holds."""
+def _stranger_problems(agreement: "Agreement") -> Iterator[str]:
+    """Yield which columns nobody holds, and who holds none that anybody else holds."""
     held = {each.party for each in agreement.holdings}
     units = {each.party: {*each.columns} for each in agreement.holdings if not each.block}
     units |= {name: {*_columns(parts)} for name, parts in blocks_of(agreement).items()}
     units |= {name: {*agreement.columns} for name in agreement.parties if name not in held}
-    for name, columns in units.items():
-        others = [units[other] for other in units if other != name]
-        if others and columns.isdisjoint({*()}.union(*others)):
+    holders = Counter(column for columns in units.values() for column in columns)
+    if nobodys := sorted({*agreement.columns} - {*holders}):
+        yield f"nobody holds {', '.join(nobodys)}"
+    for name, columns in units.items() if agreement.anchor == "isometric" else ():
+        if len(units) > 1 and all(holders[column] == 1 for column in columns):
             yield (
                 f"'{name}' holds no column that anybody else holds, so under an isometric anchor "
                 "nothing would tell how to align it"
