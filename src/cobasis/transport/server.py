@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -63,15 +64,6 @@ class _Turn:
 
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     done: asyncio.Event = field(default_factory=asyncio.Event)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Signed:
-    """A request, as far as its signature says what it means."""
-
-    method: str
-    url: str
-    headers: Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,7 +245,7 @@ class Server:
             raise nobody()
         # as the agreement has it: what a proxy in between calls this server changes nothing
         url = served.agreement.server + path[path.index("/rounds/") :]
-        signed = _Signed(method=request.method, url=url, headers=request.headers)
+        signed = SimpleNamespace(method=request.method, url=url, headers=request.headers)
         party = signer_of(signed, served.people)
         other = request.headers.get("x-http-method-override")
         if other is not None and (other, request.method) != ("PATCH", "POST"):
