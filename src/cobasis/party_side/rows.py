@@ -248,7 +248,7 @@ def check(session: PartySession, table: Path, *, report: Report = silent) -> Fin
     absent = {each.column for each in found.findings if each.problem == "absent"}
     named = agreement.id and agreement.id not in absent
     problems = list(_id_problems(session, table)) if named else []
-    if found.fits and not problems:
+    if not (problems or any(each.refused for each in found.findings)):
         rows = open_rows(session, table, report=report)
         problems += _row_problems(session, rows)
     return Findings(
