@@ -210,8 +210,7 @@ class CollaborativeTransformer(
         ndarray of shape (n_rows, n_components)
             Aligned rows, in the order of `X`.
         """
-        aligned: Matrix = self.fit(X, y, parties=parties).transform(X, parties=parties)
-        return aligned
+        return self.fit(X, y, parties=parties).transform(X, parties=parties)
 
     def transform(self, X: npt.ArrayLike, *, parties: npt.ArrayLike | None = None) -> Matrix:
         """Bring each row into the aligned representation, by its own party's ``F_i G_i``.

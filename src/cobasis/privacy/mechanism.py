@@ -58,8 +58,7 @@ def noised(values: Matrix, normal: Matrix, *, calibration: Calibration) -> Matri
     """Add noise to clipped, projected rows, and put the sum on the grid."""
     # the sum is rounded: noise on the grid and rows beside it would show the rows' last bits again
     steps = np.rint((values + calibration.noise * normal) / calibration.grid)
-    released: Matrix = steps * calibration.grid
-    return released
+    return steps * calibration.grid
 
 
 def keep_probability(*, epsilon: float, n_classes: int) -> float:
@@ -87,5 +86,4 @@ def randomised(
     kept = keep_probability(epsilon=epsilon, n_classes=n_classes)
     coins, others = stream.uniform((2, len(labels)))
     away = 1 + np.floor(others * (n_classes - 1)).astype(np.int64)
-    moved: npt.NDArray[np.int64] = np.where(coins < kept, labels, (labels + away) % n_classes)
-    return moved
+    return np.where(coins < kept, labels, (labels + away) % n_classes)

@@ -77,8 +77,7 @@ def clip_rows(rows: npt.ArrayLike, *, radius: float, centre: npt.ArrayLike | Non
     with np.errstate(over="ignore"):
         outside = 2 * (lengths * largest) > inside
     lengths[lengths == 0] = 1.0
-    clipped: Matrix = np.where(outside, middle + directions / lengths * inside, table)
-    return clipped
+    return np.where(outside, middle + directions / lengths * inside, table)
 
 
 def sensitivity_of(

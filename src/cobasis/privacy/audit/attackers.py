@@ -228,8 +228,7 @@ def _rounded(rows: Matrix) -> Matrix:
 def _leading(rows: Matrix) -> Matrix:
     """Return leading directions, signs from the scores: no rotation of the rows changes these."""
     axes = np.linalg.svd(rows, full_matrices=False)[2].T
-    signed: Matrix = axes * np.where(np.sum((rows @ axes) ** 3, axis=0) < 0, -1.0, 1.0)
-    return signed
+    return axes * np.where(np.sum((rows @ axes) ** 3, axis=0) < 0, -1.0, 1.0)
 
 
 def curious(subject: Subject, *, seed: int) -> Finding:

@@ -75,8 +75,7 @@ class Subject(Hidden):
     def places(self) -> npt.NDArray[np.intp]:
         """Where each person stands among these; twins, who cannot be told apart, at one place."""
         _, first, inverse = np.unique(self.rows, axis=0, return_index=True, return_inverse=True)
-        found: npt.NDArray[np.intp] = first[inverse.ravel()]
-        return found
+        return first[inverse.ravel()]
 
     @property
     def classes(self) -> npt.NDArray[Any] | None:
