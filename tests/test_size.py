@@ -22,10 +22,10 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (2_290, 1_370, 15),
     "analyst_side": (2_470, 1_950, 11),
     "bundle": (2_570, 1_950, 11),
-    "cli": (5_050, 3_870, 26),
+    "cli": (5_060, 3_880, 26),
     "cobasis": (500, 190, 5),
     "disk": (680, 450, 5),
-    "estimators": (970, 540, 5),
+    "estimators": (970, 530, 5),
     "features": (1_510, 960, 7),
     "keys": (230, 170, 2),
     "linalg": (730, 460, 6),
@@ -41,7 +41,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_040, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 41_190,
+    "tests": 41_210,
     "experiments and benchmarks": 12_490,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -55,6 +55,23 @@ def typed(tmp_path, monkeypatch):
     return made
 
 
+def test_columns_that_follow_from_others_are_named_and_the_return_is_kept(typed, tmp_path):
+    for name in NAMES:
+        table = pl.read_csv(tmp_path / f"{name}.csv")
+        double = table.with_columns((pl.col("age") - 60).alias("wt.loss"))
+        double.write_csv(tmp_path / f"{name}.csv")
+    typed.send()
+    typed.run()
+    typed.accept()
+    (tmp_path / "icu.north.1-return").unlink()
+    said = typed("accept icu.toml outbox/icu.north.1-return", by="north").output
+    told = " ".join(said.split())
+    assert "Accepted icu.north.1-return." in told
+    assert "No table: of the columns 'age', 'wt.loss', 1 follow" in told
+    assert "[CB109]" in told
+    assert not (tmp_path / "icu.north.table").exists()
+
+
 def test_a_hazard_ratio_without_pooling_is_that_of_all_rows_sent_together(typed, tmp_path):
     typed.send()
     typed.run()

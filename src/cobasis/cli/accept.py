@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import typer
 
 from cobasis.cli.options import Files, Owner, agreed, grouped, listed, progress, wrapped
-from cobasis.errors import CobasisError, WaitingError
+from cobasis.errors import CobasisError, EstimateError, WaitingError
 
 if TYPE_CHECKING:
     from cobasis.party_side.session import PartySession
@@ -195,7 +195,8 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
         predicting = "Or, before everybody's scores are in:"
     if taken.model_sha256 and not (session.agreement.tabular and predicting != "Next:"):
         lines += [predicting, *_predicting(session)]
-    told: dict[str, Any] = {"score": scores, "card": page, "table": folder if tables else None}
+    there = folder if folder.is_dir() else None
+    told: dict[str, Any] = {"score": scores, "card": page, "table": there}
     return ReturnAnswer.of(taken, return_sha256=taken.bundle, **told), lines
 
 
@@ -211,7 +212,14 @@ def _predicting(session: "PartySession") -> Iterator[str]:
 
 
 def _tables(session: "PartySession", taken: "Accepted", *, to: Path) -> Iterator[str]:
-    """Write what a return has of tables into a folder, and yield them as lines."""
+    """Write what a return has of tables into a folder, and yield them as lines, or why none is."""
+    try:
+        yield from _written(session, taken, to=to)
+    except EstimateError as why:  # the return is kept: only another round can take other columns
+        yield from wrapped(f"No table: {why.args[0]} [{why.code}]")
+
+
+def _written(session: "PartySession", taken: "Accepted", *, to: Path) -> Iterator[str]:
     from cobasis.party_side.accept import clusters_in, coefficients_in, effects_in, table_in
     from cobasis.report.effects import write_effects
     from cobasis.report.table import write_table
