@@ -29,19 +29,19 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "features": (1_510, 960, 7),
     "keys": (230, 170, 2),
     "linalg": (730, 460, 6),
-    "models": (3_690, 2_600, 16),
-    "party_side": (3_940, 3_080, 14),
+    "models": (3_690, 2_590, 16),
+    "party_side": (3_960, 3_090, 14),
     "planning": (150, 80, 2),
     "privacy": (3_230, 2_180, 21),
-    "protocol": (7_990, 5_420, 35),
+    "protocol": (7_990, 5_430, 35),
     "report": (1_090, 870, 7),
-    "statistics": (2_090, 1_560, 11),
+    "statistics": (2_100, 1_560, 11),
     "tables": (970, 760, 4),
     "transport": (1_810, 1_360, 10),
     "vault": (1_040, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 41_210,
+    "tests": 41_250,
     "experiments and benchmarks": 12_490,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -103,6 +103,17 @@ def test_what_takes_a_whole_row_is_refused_at_a_party_that_holds_a_part(agreed):
     some.head(70).write_csv(agreed.folder / "some.csv")
     said = agreed(f"{predict} --with some.csv", by="east", code=2).stderr
     assert "lacks 10 of 80 people" in " ".join(said.split())
+    pl.concat([some, some.head(1)]).write_csv(agreed.folder / "some.csv")
+    said = agreed(f"{predict} --with some.csv", by="east", code=2).stderr
+    assert "has some people twice" in " ".join(said.split())
+    agreed("predict icu.toml east.csv --part -o own.csv", by="east")
+    for column in ("east_", "north_00000000_"):  # one's own part, and one of another model
+        part = pl.read_csv(agreed.folder / ("own.csv" if column == "east_" else "part.csv"))
+        ends = {each: column + each.rpartition("_")[2] for each in part.columns[1:]}
+        part = part.rename(ends if column != "east_" else {})
+        part.write_csv(agreed.folder / "other.csv")
+        said = agreed(f"{predict} --with other.csv", by="east", code=2).stderr
+        assert "is no part that north made with the model" in " ".join(said.split())
 
 
 OTHERS = {

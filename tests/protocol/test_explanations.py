@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from cobasis import CategoryFeature, NumericFeature, OptionError, Outcome, ShapeError, simulate
+from cobasis.features.contract import Interaction
 from cobasis.features.encoder import encode
 from cobasis.protocol.explanations import explain
 from cobasis.statistics.attributions import attributions
@@ -97,6 +98,32 @@ def test_a_line_that_stands_for_a_linear_model_is_the_model():
     assert (found.form, found.fidelity, found.agreement) == ("line", pytest.approx(1), None)
     assert dict(found.lines) == pytest.approx({name: beta[name] for name, _ in found.lines})
     assert len(found.lines) == 4
+
+
+def test_a_line_tells_splines_and_interactions_as_the_table_of_coefficients_does():
+    rng = np.random.default_rng(0)
+    rows = pl.DataFrame({"age": rng.uniform(40, 80, 300), "crp": rng.normal(8, 3, 300)})
+    age, crp = rows["age"].to_numpy(), rows["crp"].to_numpy()
+    y = np.sin(age / 9) + 0.3 * crp + 0.02 * age * crp + rng.normal(size=300)
+    done = simulate(
+        {name: (rows[at::3], y[at::3]) for at, name in enumerate(("north", "south", "east"))},
+        rng=rng,
+        task="regression",
+        model="ols",
+        features=[
+            NumericFeature(name="age", centre=60.0, scale=12.0, knots=(40.0, 55.0, 80.0)),
+            NumericFeature(name="crp", centre=8.0, scale=3.0),
+            Interaction(of=("age", "crp")),
+        ],
+    )
+    party = done.parties["south"]
+    beta = {each.name: each.estimate for each in party.coefficients().lines}
+    found = party.surrogate(rows)
+    assert found.form == "line"
+    assert dict(found.lines) == pytest.approx(
+        {name: beta[name] for name, _ in found.lines}, rel=1e-4
+    )
+    assert len(found.lines) == 5
 
 
 def test_a_tree_stands_for_what_no_line_is_near_to_as_well_as_on_new_rows():

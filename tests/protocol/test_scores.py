@@ -9,6 +9,7 @@ from sklearn.metrics import accuracy_score, log_loss, mean_absolute_error, r2_sc
 
 from cobasis import Agreement, RandomFourier, SumsTerms, numeric_features
 from cobasis.errors import AgreementError, MessageError
+from cobasis.features.contract import Interaction
 from cobasis.linalg.rng import KeyStream
 from cobasis.models.chain import Affine, Chain
 from cobasis.protocol.projection import RowsInMemory
@@ -277,4 +278,8 @@ def test_importance_takes_the_exchange_of_scores():
     fields = {**FIELDS, "task": "classification", "classes": ("a", "b")}
     terms = TERMS.model_copy(update={"scores": False, "importance": True})
     with pytest.raises(AgreementError, match="importance goes with scores"):
+        Agreement(**fields, sums=terms)
+    fields["features"] = (*FIELDS["features"], Interaction(of=("x", "y")))
+    terms = TERMS.model_copy(update={"scores": True, "importance": True})
+    with pytest.raises(AgreementError, match="interactions would not follow"):
         Agreement(**fields, sums=terms)

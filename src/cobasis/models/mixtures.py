@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cobasis.errors import RowCarryingError
-from cobasis.features.contract import Feature, NumericFeature
+from cobasis.features.contract import Feature
 from cobasis.features.encoder import encoded_columns
 from cobasis.linalg.arrays import EPS, Matrix
 from cobasis.models import Estimator, Mixture
@@ -150,8 +150,7 @@ def raw_centres(
         centres = np.linalg.solve(factors, -first.offset.reshape(-1, n_columns, 1))[:, :, 0]
     told = zip(encoded_columns(features), np.linalg.solve(turn.T, centres.T), strict=True)
     return {
-        each.name: (cells * each.feature.scale + each.feature.centre).tolist()
-        if isinstance(each.feature, NumericFeature)
-        else cells.tolist()
+        each.name: (cells * each.scale + each.centre).tolist()
         for each, cells in told
+        if not each.of  # a mean of products is no product of means
     }

@@ -47,7 +47,7 @@ from cobasis.tables.sources import CSV, PARQUET, Source, source_of
 from cobasis.tables.table import StreamedTable, as_text
 from cobasis.vault.datasets import Dataset
 
-_LINE, _PART = "\0line", "part_"
+_LINE = "\0line"
 
 Which = Literal["local", "common"]
 """The model as it was fitted to the party's rows, where it was, or as all have it."""
@@ -63,7 +63,8 @@ class Usable(Hidden):
     model: Chain
     local: bool  # whether the model is over the party's own columns
     why: Callable[[Matrix], Attributions] | None = None  # explains predictions, where asked
-    part: bool = False  # whether aligned rows are asked for, and no prediction
+    of: str = ""  # the model's mark, by which parts that are of it are told from others
+    part: str = ""  # whose aligned rows are asked for, and no prediction
     beside: Sequence[Path] = ()  # the others' parts, of a party of a block
 
     def aligned(self, rows: Matrix) -> Matrix:
@@ -102,6 +103,7 @@ def usable(session: PartySession, *, model: Which = "local") -> Usable:
         dataset=uploaded.dataset,
         basis=uploaded.basis,
         change_of_basis=found.change_of_basis,
+        of=found.model_sha256[:8],
         model=common if kept is None else model_in(kept, agreement, n_inputs=width),
         local=kept is not None,
     )
@@ -150,7 +152,7 @@ def predict(
         )
     use, features = usable(session, model=model), columns_in(session.agreement.features)
     _refuse_halves(session, part=part, beside=beside, why=why)
-    use = replace(use, part=part, beside=beside)
+    use = replace(use, part=session.name if part else "", beside=beside)
     if why or of is not None:
         common = _reference(session, public)
         asked = partial(explain, use.model, agreement=session.agreement, aligned=use.aligned)
@@ -289,17 +291,29 @@ def _parts(use: Usable, ids: pl.Series, agreement: Agreement) -> Matrix | None:
     """Return the sum of the others' parts of these people, in their order."""
     if not use.beside:
         return None
-    names = [f"{_PART}{at + 1}" for at in range(agreement.n_inputs)]
-    numbers = [NumericFeature(name=each) for each in names]
-    found = np.zeros((len(ids), len(names)))
+    missing, found = {*others_of(agreement)}, np.zeros((len(ids), agreement.n_inputs))
+    columns = {each: _part_columns(each, use, width=agreement.n_inputs) for each in missing}
+    numbers = [NumericFeature(name=each) for names in columns.values() for each in names]
     for path in use.beside:
         source = source_of(path, party=path.stem, features=[*numbers, *as_text(agreement.id)])
-        part = source.collect(pl.col([agreement.id, *names]))
+        held = {*source.schema}
+        whose = next((x for x in missing if {agreement.id, *columns[x]} <= held), None)
+        if whose is None:
+            raise TableError(
+                f"'{path.name}' is no part that {' or '.join(sorted(missing))} made with the model "
+                "that you accepted last: it is another party's, of another model, or given twice. "
+                "Have it made anew with 'cobasis predict --part'."
+            )
+        missing.remove(whose)
+        names = columns[whose]
+        part = source.collect(pl.col([agreement.id, *names])).cast({agreement.id: pl.String})
+        if part[agreement.id].is_duplicated().any():
+            raise TableError(
+                f"'{path.name}' has some people twice, known by '{agreement.id}', so it is not "
+                "clear which of their rows goes with yours. Ask for one row of each."
+            )
         told = pl.DataFrame({agreement.id: ids.cast(pl.String)}).join(
-            part.cast({agreement.id: pl.String}).unique(agreement.id),
-            on=agreement.id,
-            how="left",
-            maintain_order="left",
+            part, on=agreement.id, how="left", maintain_order="left"
         )
         table = told.select(names).cast(pl.Float64).to_numpy()
         if lacking := int(np.isnan(table).any(axis=1).sum()):
@@ -312,13 +326,19 @@ def _parts(use: Usable, ids: pl.Series, agreement: Agreement) -> Matrix | None:
     return found
 
 
+def _part_columns(party: str, use: Usable, *, width: int) -> list[str]:
+    """Return what the columns of a party's part are called: after it, and after the model."""
+    return [f"{party}_{use.of}_{at + 1}" for at in range(width)]
+
+
 def _answers(
     rows: Matrix, use: Usable, agreement: Agreement, *, beside: Matrix | None = None
 ) -> pl.DataFrame:
     """Return predictions and scores of encoded rows, under names that the identifier has not."""
     model, aligned = use.model, use.aligned(rows)
     if use.part:
-        return pl.DataFrame({f"{_PART}{at + 1}": each for at, each in enumerate(aligned.T)})
+        names = _part_columns(use.part, use, width=aligned.shape[1])
+        return pl.DataFrame(dict(zip(names, aligned.T, strict=True)))
     aligned = aligned if beside is None else aligned + beside
     found = {"prediction": decode_labels(model.predict(aligned), agreement)}
     if agreement.classes:

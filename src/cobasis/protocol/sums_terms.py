@@ -135,6 +135,8 @@ def _model_problems(agreement: "Agreement", terms: SumsTerms) -> Iterator[str]:
         yield from _noise_problems(agreement, terms, agreement.dp)
     if terms.target_range is not None and terms.target_range[0] >= terms.target_range[1]:
         yield f"target_range={terms.target_range} does not go from low to high"
+    if terms.importance and any(each.kind == "interaction" for each in agreement.features):
+        yield "importance is of columns alone, and interactions would not follow a shuffled one"
     for each in terms.maps:
         refuse_unfit(each, agreement.features)
 

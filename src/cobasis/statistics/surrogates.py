@@ -8,7 +8,7 @@ import numpy as np
 
 from cobasis.algorithms.readable import MOST_ROWS, Readable, Table
 from cobasis.errors import ShapeError
-from cobasis.features.contract import Feature, NumericFeature
+from cobasis.features.contract import CategoryFeature, Feature
 from cobasis.features.encoder import EncodedColumn, encoded_columns
 from cobasis.linalg.arrays import Matrix
 
@@ -60,10 +60,11 @@ def surrogate(
             f"{len(table)} rows are too few for a surrogate: some are left out to see how near it "
             f"is. Give {_FEWEST} or more."
         )
-    raw, columns = table.copy(), encoded_columns(features)
+    columns = encoded_columns(features)
+    raw = table * [each.scale for each in columns] + [each.centre for each in columns]
     for at, each in enumerate(columns):
-        if isinstance(each.feature, NumericFeature):
-            raw[:, at] = table[:, at] * each.feature.scale + each.feature.centre
+        if each.of:  # a product of raw columns, and not of centred ones
+            raw[:, at] = raw[:, each.of].prod(axis=1)
     line = make_pipeline(StandardScaler(), RidgeCV(alphas=np.logspace(-9, 3, 13)))
     tree = DecisionTreeRegressor(max_depth=_DEPTH, min_samples_leaf=5, random_state=0)
     folds = KFold(_FOLDS, shuffle=True, random_state=0)
@@ -95,7 +96,7 @@ def _branches(
         return
     column, split = columns[tree.feature[node]], f"{tree.threshold[node]:.4g}"
     sides = (f"{column.name} <= {split}", f"{column.name} > {split}")
-    if column.level is not None:
+    if isinstance(column.feature, CategoryFeature):
         sides = (f"not {column.name}", column.name)
     for side, child in zip(sides, (low, tree.children_right[node]), strict=True):
         yield bars + side, float(tree.value[child].item())
