@@ -76,8 +76,8 @@ def test_blocks_of_two_parties_predict_better_together_than_half_of_the_columns_
     for part, held in halves.items():
         table(split.dealt.test_rows, held).write_csv(tmp_path / f"new-{part}.csv")
     first, second = (f"block-000-{part}" for part in halves)
-    typed("predict icu.toml new-second.csv --part -o part.csv", by=second)
-    typed("predict icu.toml new-first.csv --with part.csv -o out.csv", by=first)
+    typed("predict icu.toml new-second.csv --part -o second.part", by=second)
+    typed("predict icu.toml new-first.csv --with second.part -o out.csv", by=first)
     tests, truth = split.dealt.test_rows, split.dealt.test_labels
     together = np.mean(pl.read_csv(tmp_path / "out.csv")["prediction"].to_numpy() == truth)
     rows, labels = blocks["block-000"]

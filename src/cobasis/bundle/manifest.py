@@ -14,7 +14,9 @@ from cobasis.protocol.enrolment import IdentityName, field_findings
 from cobasis.protocol.span_lines import SpanLine
 from cobasis.strict_json import canonical_json, json_object
 
-Kind = Literal["upload", "sums", "scores", "return", "proposal", "consensus", "receipt", "secret"]
+Kind = Literal[
+    "upload", "sums", "scores", "return", "proposal", "consensus", "receipt", "secret", "part"
+]
 
 
 _TABLE = 2**30 + 2**16
@@ -34,6 +36,7 @@ PARTS: dict[Kind, dict[str, int]] = {
     "consensus": {"span.safetensors": _TABLE},
     "receipt": {"receipt.json": 2**20},
     "secret": {"secret.bin": 2**12},
+    "part": {"part.parquet": 2**34},
 }
 """By kind: which parts there are, and how many bytes each may have. No bundle names others."""
 

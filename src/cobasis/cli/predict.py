@@ -55,7 +55,7 @@ def predict(
     log-odds of a class. They say what each column adds beside a reference that all parties share.
 
     Where parties of a block hold columns of the same people, each writes a file with --part for
-    the others, and predicts with theirs: --with lab.csv. A part is personal data as the rows are.
+    the others, sealed for them alone, and predicts with theirs: --with lab.part.
 
     Example: cobasis predict icu.toml new.csv -o out.csv
     """
@@ -84,7 +84,7 @@ def predict(
         told[_SHOWN:] = [f"and {len(told) - _SHOWN:,} more"]
     if told:
         told = ["Rows without a prediction; the file says why in its last column:", *told]
-    made = "people's parts, personal data for your block's others" if part else "predictions"
+    made = "people's parts, sealed for your block's others" if part else "predictions"
     owner.say(answer, [*wrapped(f"Wrote {out}: {found.n_rows:,} {made}."), *told])
     if told:
         raise Exit(2)

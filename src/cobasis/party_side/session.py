@@ -1,7 +1,7 @@
 """A party's session: who it is, what was agreed, its vault and its transcript, opened together."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -281,12 +281,13 @@ def expected_of(session: PartySession) -> Expected:
 
 
 @contextmanager
-def opened_bundle(session: PartySession, path: Path, *, kind: Kind) -> Iterator[Bundle]:
-    """Open what the analyst sent the party in the round; its parts are gone when the block ends."""
+def opened_bundle(
+    session: PartySession, path: Path, *, kind: Kind, senders: Sequence[PublicIdentity] = ()
+) -> Iterator[Bundle]:
+    """Open what the analyst, or who is named, sent the party; it is gone when the block ends."""
     require_open(session)
-    into, analyst = session.work / "opened", session.analyst
-    expected = replace(expected_of(session), kind=kind, sender=analyst.name)
-    signer = {analyst.name: analyst}
+    into, expected = session.work / "opened", replace(expected_of(session), kind=kind)
+    signer = {each.name: each for each in senders or (session.analyst,)}
     remove_tree(into)
     try:
         yield open_bundle(
