@@ -2,8 +2,10 @@
 
 import shutil
 
+import polars as pl
 import pytest
 
+from cli.test_holdings_by_commands import HELD, HOLDINGS, parted
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.cli import options
 from cobasis.cli.answers import GoAnswer
@@ -62,8 +64,16 @@ def verified(world, name):
     return line.told["model_sha256"]
 
 
-def test_sums_go_round_by_the_same_command(tmp_path, monkeypatch):
-    world = World(tmp_path, monkeypatch, terms=SUMS)
+@pytest.mark.parametrize("release", ["sums", "columns of the same people"])
+def test_every_release_goes_round_by_the_same_command(release, tmp_path, monkeypatch):
+    if release == "sums":
+        world = World(tmp_path, monkeypatch, terms=SUMS)
+    else:
+        terms = "--basis svd --n-components 4 --holdout 0"
+        world = World(tmp_path, monkeypatch, terms=terms, more=HOLDINGS)
+        parted(pl.read_csv(tmp_path / "north" / "data.csv"), tmp_path)
+        for name in HELD:
+            shutil.move(tmp_path / f"{name}.csv", tmp_path / name / "data.csv")
     signed = "--wait 0 --signed-by Officer"
     world.worker().step()
     with world.serving(), world.working():
