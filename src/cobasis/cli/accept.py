@@ -91,8 +91,8 @@ def _beside(session: "PartySession") -> list[Path]:
 def _looked_at(
     session: "PartySession", paths: list[Path]
 ) -> tuple[dict[Path, str], list[Path], dict[Path, CobasisError]]:
-    """Return what files are, what of a folder is not for this party, and what is refused."""
-    from cobasis.party_side.accept import look_at
+    """Return what files are, what of a folder is not for this party or new, and what is refused."""
+    from cobasis.party_side.accept import accepted_before, look_at
 
     found: dict[Path, str] = {}
     passed, refused = [], {}
@@ -100,6 +100,9 @@ def _looked_at(
     for path in paths:
         folder = path.is_dir()
         for each in sorted(filter(Path.is_file, path.iterdir())) if folder else [path]:
+            if folder and accepted_before(session, each):
+                passed.append(each)
+                continue
             try:
                 found[each] = look_at(session, each)
             except CobasisError as error:
@@ -109,7 +112,7 @@ def _looked_at(
                     refused[each] = error
     if not found and not refused:
         raise WaitingError(
-            f"of {len(passed):,} file(s) in {listed(paths)} none is for '{session.name}'. Ask "
+            f"of {len(passed):,} file(s) in {listed(paths)} none is new for '{session.name}'. Ask "
             f"'{session.analyst.name}' for yours."
         )
     return found, passed, refused
