@@ -1,7 +1,25 @@
 """JSON that two readers cannot read in two ways, and that two writers write in one."""
 
 import json
-from typing import Any, NoReturn
+from operator import not_
+from typing import Any, NoReturn, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+IF_ANY: Any = Field(exclude_if=not_)
+"""Of a field that is absent, and not null, where it is empty: older digests stay as they are."""
+
+
+class Strict(BaseModel):
+    """Fields of exactly their types, never more of them, and never changed."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    @classmethod
+    def read(cls, text: bytes) -> Self:
+        """Read what ``model_dump_json`` wrote; ValueError where it is something else."""
+        json_object(text)
+        return cls.model_validate_json(text)
 
 
 def json_object(text: bytes) -> dict[str, Any]:

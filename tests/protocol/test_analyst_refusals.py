@@ -186,7 +186,8 @@ def test_a_change_of_basis_that_is_not_the_fit_is_refused_by_name(made, uploads)
     analyst = holding(made, uploads)
     fits = analyst.align().fits
     turned = replace(fits["south"], change_of_basis=-fits["south"].change_of_basis)
-    analyst._alignment = replace(analyst.alignment, fits=fits.having("south", turned))
+    exchanged = {**fits, "south": turned}
+    analyst._alignment = replace(analyst.alignment, fits=exchanged)
     analyst.certify()
     with pytest.raises(FitCheckError, match=r"of party 'south' is not the fit.*CB207"):
         analyst.train()

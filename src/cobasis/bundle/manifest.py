@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, NoReturn
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from cobasis.errors import BundleError, ClockError, ForeignBundleError, OptionError, ReplayError
 from cobasis.protocol.agreement import Digest, Moment, moment_of, moment_text
 from cobasis.protocol.enrolment import IdentityName, field_findings
 from cobasis.protocol.span_lines import SpanLine
-from cobasis.strict_json import canonical_json, json_object
+from cobasis.strict_json import Strict, canonical_json
 
 Kind = Literal[
     "upload", "sums", "scores", "return", "proposal", "consensus", "receipt", "secret", "part"
@@ -41,10 +41,8 @@ PARTS: dict[Kind, dict[str, int]] = {
 """By kind: which parts there are, and how many bytes each may have. No bundle names others."""
 
 
-class Part(BaseModel):
+class Part(Strict):
     """One file inside a bundle."""
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9_.]{1,64}$")]
     n_bytes: Annotated[int, Field(ge=1, lt=2**48)]
@@ -79,10 +77,8 @@ Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 Told = bool | Whole | Number | Words | list[Words]  # what may stand behind a word of `told`
 
 
-class Manifest(BaseModel):
+class Manifest(Strict):
     """What a bundle says of itself; the signature is over it."""
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     format: Literal["cobasis/bundle/1"] = FORMAT
     kind: Kind
@@ -118,8 +114,7 @@ def signed_message(manifest: bytes) -> bytes:
 def read_manifest(text: bytes, *, what: str) -> Manifest:
     """Check a manifest's text; it is believed when its signature was checked, and not before."""
     try:
-        json_object(text)
-        manifest = Manifest.model_validate_json(text)
+        manifest = Manifest.read(text)
     except ValidationError as error:
         places = [
             ".".join(map(str, each["loc"]))[:80] for each in error.errors(include_input=False)

@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from cobasis.errors import LabelError
+from cobasis.strict_json import Strict
 
 Records = npt.NDArray[Any]
 Column = Annotated[str, Field(max_length=200)]
@@ -28,7 +29,7 @@ MOST_HORIZONS = 50
 MOST_TIMES = 200
 
 
-class Outcome(BaseModel):
+class Outcome(Strict):
     """Columns beside the label, and how a regression table, or survival curves, read them.
 
     Attributes
@@ -73,8 +74,6 @@ class Outcome(BaseModel):
     **Who sees what.** Public: a section of the agreement. What the columns hold travels as labels
     do, and times are as telling as a date of birth. **Cost.** None.
     """
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     time: Column = ""
     event: Column = ""

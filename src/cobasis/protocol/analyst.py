@@ -5,6 +5,7 @@ and state lie is for whoever gives them: in memory in a simulation, in files els
 """
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -87,8 +88,7 @@ class Analyst:
     @property
     def uploads(self) -> Mapping[str, ReadableUpload]:
         """The uploads that take part: by party name, a block's as one."""
-        there = {name: None for name in self._given if name not in self._removed}
-        parts = View(there, read=self._given.__getitem__)
+        parts = View(dict.fromkeys(self._parties), read=self._given.__getitem__)
         return units_of(parts, self.agreement) if self.agreement.holdings else parts
 
     @property
@@ -194,9 +194,9 @@ class Analyst:
         refusals.require_known(party, self._parties)
         self._removed[party] = None
         self._certificate = self._model = None
-        unit = unit_of(party, self.agreement)
-        if self._alignment is not None and unit in self._alignment.fits:
-            self._alignment = self._alignment.remove(unit) if self.uploads else None
+        if self._alignment is not None:
+            fits = View(self.uploads, read=self._fits.__getitem__)
+            self._alignment = replace(self._alignment, fits=fits) if fits else None
 
     def align(self) -> Alignment:
         """Make the target, unless the state has one, and fit each upload that has no fit yet.

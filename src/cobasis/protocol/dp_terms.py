@@ -13,7 +13,7 @@ from cobasis.models import UNLABELLED
 from cobasis.privacy.gaussian import epsilon_of
 from cobasis.privacy.mechanism import MAX_LABEL_EPSILON, SAMPLER, Calibration, calibrated
 from cobasis.privacy.sensitivity import Adjacency, sensitivity_of
-from cobasis.protocol.enrolment import Strict
+from cobasis.strict_json import IF_ANY, Strict
 
 if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement
@@ -74,7 +74,7 @@ class DPTerms(Strict):
     labels: LabelTreatment | None = None
     label_epsilon: Annotated[float, Field(gt=0, le=MAX_LABEL_EPSILON)] | None = None
     lifetime_epsilon: Epsilon
-    colluders: Annotated[int, Field(ge=0, exclude_if=lambda number: not number)] = 0
+    colluders: Annotated[int, Field(ge=0), IF_ANY] = 0
 
     @cached_property
     def sensitivity(self) -> float:

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from mnemonic import Mnemonic
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from cobasis.errors import AgreementError
-from cobasis.strict_json import canonical_json, json_object
+from cobasis.strict_json import Strict, canonical_json, json_object
 
 FORMAT = "cobasis/identity/1"
 
 _NAME = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$"
 
 IdentityName = Annotated[str, Field(pattern=_NAME)]
+Signed = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
 Role = Literal["party", "analyst", "approver"]
 
 
@@ -34,18 +35,11 @@ def field_findings(error: ValidationError, *, whole: str) -> str:
     return f"{len(found)} field(s) that cannot stand: {'; '.join(told)}"
 
 
-class Strict(BaseModel):
-    """Fields of exactly their types, never more of them, and never changed."""
+class Agreed(Strict):
+    """Fields that are refused with an AgreementError."""
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
-
-class OneLine(Strict):
-    """A few fields that travel as a small file of their own: one line of canonical JSON."""
-
-    form: ClassVar[str]
     what: ClassVar[str]  # in words
-    ask: ClassVar[str]  # where to get a good one
+    ask: ClassVar[str]  # what to do about a bad one
 
     if not TYPE_CHECKING:
 
@@ -54,8 +48,23 @@ class OneLine(Strict):
             try:
                 super().__init__(**fields)
             except ValidationError as error:
-                findings = field_findings(error, whole=self.what)
-                raise AgreementError(f"the {self.what} has {findings}. {self.ask}") from None
+                raise self._refusal(error) from None
+            self._settle()
+
+    def _settle(self) -> None:
+        """Look at the fields together, once each is what it has to be."""
+
+    @classmethod
+    def _refusal(cls, error: ValidationError) -> AgreementError:
+        """Return the error for what pydantic found."""
+        findings = field_findings(error, whole=cls.what)
+        return AgreementError(f"the {cls.what} has {findings}. {cls.ask}")
+
+
+class OneLine(Agreed):
+    """A few fields that travel as a small file of their own: one line of canonical JSON."""
+
+    form: ClassVar[str]
 
     def text(self) -> str:
         """Return the file's text: canonical JSON and a line feed."""
@@ -94,6 +103,20 @@ class PublicIdentity(OneLine):
     def fingerprint(self) -> str:
         """Eight words, to be read out over the telephone."""
         return words_of(hashlib.sha256(self.text().encode()).digest())
+
+
+class SignedLine(OneLine):
+    """A line with one signature."""
+
+    signature: Signed
+
+    def message(self) -> bytes:
+        """Return the bytes that are signed."""
+        return f"{self.form}\0".encode() + canonical_json(self.model_dump(exclude={"signature"}))
+
+    def is_by(self, who: PublicIdentity) -> bool:
+        """Tell whether an identity signed it."""
+        return verify(who, self.message(), signature=bytes.fromhex(self.signature))
 
 
 @lru_cache

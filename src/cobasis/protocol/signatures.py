@@ -24,9 +24,9 @@ from cobasis.errors import (
 )
 from cobasis.protocol.agreement import Agreement, Digest, Moment, Name, missing_fields
 from cobasis.protocol.approval import Approver, officers_of
-from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, Strict, verify
+from cobasis.protocol.enrolment import IdentityName, PublicIdentity, Signed, SignedLine, verify
 from cobasis.protocol.exchanges import Message
-from cobasis.strict_json import canonical_json, json_object
+from cobasis.strict_json import IF_ANY, Strict, canonical_json, json_object
 
 PREFIX = b"cobasis/agreement/1\0"
 MAX_BYTES = 2**24
@@ -37,13 +37,11 @@ Sign = Callable[[bytes], bytes]
 
 _FORMAT = "cobasis/news/1"
 # every kind of signed bytes begins with its own prefix, so that none can be taken for another
-_NEWS, _APPROVAL = b"cobasis/news/1\0", b"cobasis/approval/1\0"
+_NEWS = b"cobasis/news/1\0"
 _RECEIPT, _COUNTERSIGNED = b"cobasis/receipt/1\0", b"cobasis/receipt/1/countersigned\0"
 
-Signed = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
 
-
-class Signature(OneLine):
+class Signature(SignedLine):
     """One signature under an agreement: it travels as a small file, and stands in the TOML."""
 
     form = "cobasis/signature/1"
@@ -53,8 +51,11 @@ class Signature(OneLine):
     name: IdentityName
     agreement: Digest  # the digest of what was signed
     # a party's public key for the masks of this round, where sums are sent
-    mask_key: Annotated[Digest | Literal[""], Field(exclude_if=lambda key: not key)] = ""
-    signature: Signed
+    mask_key: Annotated[Digest | Literal[""], IF_ANY] = ""
+
+    def message(self) -> bytes:
+        """Return the bytes that are signed."""
+        return PREFIX + bytes.fromhex(self.agreement + self.mask_key)
 
 
 def refuse_gaps(agreement: Agreement) -> None:
@@ -122,9 +123,7 @@ def _flaw(signature: Signature, agreement: Agreement, who: PublicIdentity | None
         return _OTHER_VERSION
     if bool(signature.mask_key) != (agreement.sums is not None and who.role == "party"):
         return _NO_MASK
-    message = PREFIX + bytes.fromhex(signature.agreement + signature.mask_key)
-    right = verify(who, message, signature=bytes.fromhex(signature.signature))
-    return "" if right else "signature not valid"
+    return "" if signature.is_by(who) else "signature not valid"
 
 
 def check_signature(agreement: Agreement, signature: Signature) -> None:
@@ -178,7 +177,7 @@ def check_sealed(agreement: Agreement, *, signatures: Iterable[Signature]) -> No
         )
 
 
-class Approval(OneLine):
+class Approval(SignedLine):
     """An officer's word that one audited file may leave: how often, and until when.
 
     It travels as it is: it holds no name, and of the audit a salted hash.
@@ -197,8 +196,7 @@ class Approval(OneLine):
     expires: Moment
     withdrawn: bool
     # whether the party may say back what the model is worth to it
-    word: Annotated[bool, Field(exclude_if=lambda word: not word)] = False
-    signature: Signed
+    word: Annotated[bool, IF_ANY] = False
 
     @property
     def covers(self) -> str:
@@ -207,15 +205,9 @@ class Approval(OneLine):
         word = ", and a word on the model," if self.word else ""
         return f"{self.exchange}, {often}{word} until {self.expires}"
 
-    def message(self) -> bytes:
-        """Return the bytes that the officer signs."""
-        return _APPROVAL + canonical_json(self.model_dump(exclude={"signature"}))
-
     def officer(self, agreement: Agreement) -> Approver | None:
         """Return whose key made it, of those who are enrolled for its party."""
-        made, signature = self.message(), bytes.fromhex(self.signature)
-        own = officers_of(agreement, self.party).values()
-        return next((each for each in own if verify(each, made, signature=signature)), None)
+        return next(filter(self.is_by, officers_of(agreement, self.party).values()), None)
 
     def flaw(self, agreement: Agreement, *, party: str, exchange: Message, at: str) -> str:
         """Say in a few words why it lets no file leave; nothing if it does."""
@@ -348,7 +340,7 @@ class News(Strict):
     # of sums, which begin again where somebody is missing
     attempt: Annotated[int, Field(ge=1, le=255, exclude_if=lambda attempt: attempt == 1)] = 1
     # of steps: the exchange that was found to be the last
-    last: Annotated[int | None, Field(ge=1, exclude_if=lambda last: last is None)] = None
+    last: Annotated[int | None, Field(ge=1), IF_ANY] = None
 
     def receipts_of(self, exchange: int) -> Mapping[str, SignedReceipt]:
         """Return the receipts of one exchange by party."""
