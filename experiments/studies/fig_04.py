@@ -1,6 +1,5 @@
 """Figure 4: break-even rounds over rows, parameters and participation."""
 
-from cobasis.planning.costs import break_even_rounds
 from experiments.harness.study import Settings, Study, Values
 from experiments.studies.traffic import exchange
 
@@ -10,7 +9,7 @@ SHARES = (0.1, 0.25, 0.5, 1.0)
 def run(settings: Settings, **_: int) -> Values:
     """Compute one point."""
     size = exchange(n_rows=settings["rows a party"], n_parameters=settings["parameters"])  # type: ignore[arg-type]
-    return {"R*": break_even_rounds(size, participation=float(settings["share taking part"]))}
+    return {"R*": size.break_even(float(settings["share taking part"]))}
 
 
 STUDY = Study(

@@ -1,6 +1,5 @@
 """Figure 5: break-even rounds over parameters, and over participation."""
 
-from cobasis.planning.costs import break_even_rounds
 from experiments.harness.study import Settings, Study, Values
 from experiments.studies.traffic import COPIES, SECRET, exchange
 
@@ -11,10 +10,10 @@ def run(settings: Settings, **_: int) -> Values:
     """Compute one point."""
     share = float(settings["share taking part"])
     return {
-        name: break_even_rounds(
-            exchange(anchor=anchor, n_parameters=settings["parameters"]),  # type: ignore[arg-type]
-            participation=share,
-        )
+        name: exchange(
+            anchor=anchor,
+            n_parameters=settings["parameters"],  # type: ignore[arg-type]
+        ).break_even(share)
         for name, anchor in ANCHORS.items()
     }
 
