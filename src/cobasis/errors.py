@@ -24,6 +24,7 @@ The tree, with the stable code of each leaf; every code has a page in ``docs/err
     |   |-- AgreementFileError     CB312  an agreement's file that is no TOML of ours
     |   |-- RetentionError         CB313  a step that needs uploads which are no longer kept
     |   |-- WaitingError           CB314  a step that waits for others (exit 4)
+    |   |-- RevokedError           CB315  a step of a round in which a key was revoked
     |   |-- RowCarryingError       CB401  a model that carries training rows
     |   |-- AuditBlockedError      CB511  an upload that its audit blocks
     |   |-- AuditUnsignedError     CB512  an upload whose audit nobody has signed
@@ -180,6 +181,12 @@ class WaitingError(LocalError, code="CB314"):
     """A step whose turn comes once others have sent their files; exits with 4."""
 
     exit_code = 4
+
+
+class RevokedError(LocalError, code="CB315"):
+    """A step of a round that stands still, since a key of it was revoked."""
+
+    status = 403  # of HTTP, where a server refuses
 
 
 class RowCarryingError(LocalError, code="CB401"):
