@@ -25,7 +25,8 @@ from cobasis.bundle.messages import (
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.keys.identity import Identity
 from cobasis.protocol.exchanges import exchanges
-from cobasis.protocol.signatures import News, sign_agreement
+from cobasis.protocol.news import News
+from cobasis.protocol.signatures import sign_agreement
 from cobasis.protocol.span_lines import sign_span
 from protocol.consortium import COMPONENTS, WIDTH, tables
 

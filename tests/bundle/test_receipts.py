@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from bundle.bundles import LAB, NORTH, SOUTH, transcript
 from cobasis.bundle.transcript import Transcript, verify_transcript
 from cobasis.errors import BundleError, ForeignBundleError, SignatureError
+from cobasis.protocol.news import News
 from cobasis.protocol.signatures import (
-    News,
     Receipt,
     check_countersigned,
     check_receipt,

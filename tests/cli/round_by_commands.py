@@ -66,6 +66,12 @@ class Typed:
         assert code in {None, done.exit_code}, (words, done.output, done.exception)
         return done
 
+    def identity(self, name):
+        """Somebody's key, opened."""
+        said = (self.folder / "passphrase").read_text().strip()
+        path = self.folder / f"home-{name}" / "keys" / f"{name}.key"
+        return identity.load_identity(path, passphrase=said)
+
     def json(self, words, **options):
         """Type a line with --json; return the object."""
         lines = self(f"{words} --json", **options).stdout.splitlines()

@@ -24,7 +24,8 @@ from cobasis.party_side.send import send
 from cobasis.party_side.session import news_at
 from cobasis.party_side.worth import score
 from cobasis.protocol.messages import ConsensusSpan, Return
-from cobasis.protocol.signatures import News, Receipt, check_countersigned, sign_receipt
+from cobasis.protocol.news import News
+from cobasis.protocol.signatures import Receipt, check_countersigned, sign_receipt
 from party_side.sites import NAMES, ROUND, agreed, frame, join, ready_from
 
 FORGER = Identity.new("lab").sign

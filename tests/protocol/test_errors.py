@@ -25,6 +25,7 @@ EVERY = [
     if issubclass(each, CobasisError) and each.__module__ == errors.__name__
 ]
 LEAVES = [each for each in EVERY if not each.__subclasses__()]
+DRAWN = dict(re.findall(r"^ +[|` ] +[|`]-- (\w+) +(CB\d{3})  ", errors.__doc__, re.MULTILINE))
 
 
 @pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: leaf.__name__)
@@ -36,15 +37,19 @@ def test_the_code_closes_the_message_and_the_exit_code_says_which_side_has_to_ac
     assert issubclass(leaf, ValueError)
 
 
-def test_every_leaf_stands_below_its_branch_in_the_order_of_codes():
+def test_the_tree_at_the_top_is_the_tree_that_exists_in_its_order():
     assert {LocalError, RemoteError} == {each.__mro__[1] for each in LEAVES}
     assert len(LEAVES) == len(EVERY) - 3
-    assert len({each.code for each in (*LEAVES, PrivacyWarning)}) == len(LEAVES) + 1
-    written = re.findall(r"^class (\w+)\(", Path(errors.__file__).read_text(), re.MULTILINE)
-    branches = [[each for each in LEAVES if issubclass(each, b)] for b in (LocalError, RemoteError)]
-    by_code = [sorted(branch, key=lambda each: each.code) for branch in branches]
-    names = [each.__name__ for branch in by_code for each in branch]
-    assert written == ["CobasisError", "LocalError", "RemoteError", *names, "PrivacyWarning"]
+    codes = [each.code for each in (*LEAVES, PrivacyWarning)]
+    assert len(set(codes)) == len(codes)
+    assert {each.__name__: each.code for each in LEAVES} == DRAWN
+    assert re.search(rf"PrivacyWarning +{PrivacyWarning.code} ", errors.__doc__)
+    local, remote = errors.__doc__.split("`-- RemoteError")
+    for leaf in LEAVES:
+        branch = local if issubclass(leaf, LocalError) else remote
+        assert f"-- {leaf.__name__} " in branch
+    places = [Path(errors.__file__).read_text().index(f"class {name}(") for name in DRAWN]
+    assert places == sorted(places)
 
 
 def test_every_leaf_is_raised_somewhere_in_the_package():

@@ -11,7 +11,6 @@ import uvicorn
 
 from cli.round_by_commands import NAMES, PUBS, Typed, write_table
 from cobasis.bundle.agreement_file import read_agreement
-from cobasis.keys.identity import load_identity
 from cobasis.transport.certificate import make_certificate
 from cobasis.transport.client import Remote
 from cobasis.transport.server import Server
@@ -39,6 +38,7 @@ class World:
         self.root, self.port = root, free_port()
         root.mkdir(exist_ok=True)
         self.typed = Typed(root, monkeypatch)
+        self.identity = self.typed.identity
         self.typed.keys()
         write_table(root / "public.csv", seed=0)
         self.typed(f"{agreed} --server https://localhost:{self.port} {terms}")
@@ -58,11 +58,6 @@ class World:
     @property
     def agreement(self):
         return read_agreement(self.root / "icu.toml").agreement
-
-    def identity(self, name):
-        said = (self.root / "passphrase").read_text().strip()
-        path = self.root / f"home-{name}" / "keys" / f"{name}.key"
-        return load_identity(path, passphrase=said)
 
     def worker(self, *, runs=True):
         return Worker(

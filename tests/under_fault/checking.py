@@ -11,9 +11,10 @@ from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.whole import PART, file_digest
 from cobasis.errors import CobasisError
 from cobasis.party_side.session import NOTES, SENT
+from cobasis.protocol.news import News
 from cobasis.protocol.plaintext import secret_bytes
 from cobasis.protocol.secrets import ConsortiumSecret
-from cobasis.protocol.signatures import News, check_receipt
+from cobasis.protocol.signatures import check_receipt
 from party_side.sites import NAMES, PEOPLE, ROUND, ready_from
 
 

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 from bundle.bundles import lines_in_memory
 from cobasis.bundle.agreement_file import line_in, sealed_agreement
 from cobasis.bundle.transcript import verify_transcript
+from cobasis.protocol.news import News
 from cobasis.protocol.signatures import (
-    News,
     Receipt,
     Signature,
     check_receipt,

@@ -9,13 +9,14 @@ from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.transcript import Entry, Fact
 from cobasis.models import ModelName
 from cobasis.protocol.exchanges import Message
+from cobasis.protocol.news import Revocation
 from cobasis.protocol.signatures import Signature
 from cobasis.protocol.word import WORD, Word
 
 OPENED, AGREED, RECEIVED, CONSENSUS = "opened", "agreed", "received", "consensus"
 LATE, RUN, ADDED, REMOVED = "late", "run", "added", "removed"
 ATTEMPT = "attempt"
-FORGOTTEN, KEY_DESTROYED = "forgotten", "key destroyed"
+FORGOTTEN, KEY_DESTROYED, REVOKED = "forgotten", "key destroyed", "revoked"
 
 UNREADABLE = "unreadable"
 """What is written down for a word in another form; a party could send any text."""
@@ -123,6 +124,7 @@ class History:
     last: int | None = None  # of steps: the exchange that was found to be the last
     outcome: Outcome | None = None
     words: dict[tuple[str, str], Word] = field(default_factory=dict)  # by party and model
+    revoked: dict[str, Revocation] = field(default_factory=dict)  # by whose key it was
     forgotten: str = ""  # when the uploads were destroyed; empty before
 
     def taken(self, exchange: int | None = None) -> dict[str, Received]:
@@ -160,6 +162,8 @@ class History:
             self.removed = (*self.removed, told["party"])
         elif entry.event == WORD:
             self.words[told["party"], told["model_sha256"]] = Word(**told)
+        found = (Revocation.from_text(each) for each in told.get("revoked", ()))
+        self.revoked |= {each.name: each for each in found}
         self.forgotten = entry.time if entry.event == FORGOTTEN else self.forgotten
         if "uploads" in told:  # of a run, an addition or a removal that trained
             more = len(self.ended) < told.get("exchange", 1 + bool(self.contributors))

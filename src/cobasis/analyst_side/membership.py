@@ -183,6 +183,7 @@ def remove(
     """Take a party's rows out, train again without them, and certify what is and is not gone."""
     with session.at_work(report) as history:
         session.require_kept()
+        session.refuse_revoked(out={party, *history.removed, *history.without})
         files = _files_of(session, party)
         before, concluded = history.outcome, None
         told = {"party": party, "files": files, "realigned": realign}

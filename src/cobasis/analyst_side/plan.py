@@ -134,6 +134,7 @@ def _left_out(
                 f"party '{name}' was removed from this round, for good. Leave out its name."
             )
     out = {*history.without, *without} - {*again, *history.removed}
+    session.refuse_revoked(out={*out, *history.removed})
     return tuple(name for name in session.agreement.parties if name in out)
 
 

@@ -263,6 +263,7 @@ def _taken(session: AnalystSession, path: Path, *, kind: str | None) -> FileVerd
         if kind is None:
             look(path)  # what is no sealed file at all does not wait for signatures
         session.require_sealed()
+        session.refuse_revoked(out={*session.history.removed, *session.history.without})
         if kind == WORD:
             word = line_in(path, Word)
             told = {"message": WORD, "party": word.party, "reason": word.said()}
@@ -393,3 +394,5 @@ def _refuse_removed(session: AnalystSession, party: str) -> None:
             f"what party '{party}' sent was removed from this round, and is not taken again. If "
             "the party comes back, agree on a new round."
         )
+    if party in session.history.revoked:  # also where the others go on without it
+        session.refuse_revoked(out={*session.history.revoked} - {party})

@@ -1,12 +1,19 @@
 """What the analyst's commands work with: agreement, identity, work folder, transcript, history."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cobasis.analyst_side.history import ATTEMPT, OPENED, History, Received, history_of
+from cobasis.analyst_side.history import (
+    ATTEMPT,
+    OPENED,
+    REVOKED,
+    History,
+    Received,
+    history_of,
+)
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, sealed_path, stem_of
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.envelope import MAX_BYTES, Bundle, open_bundle
@@ -25,7 +32,8 @@ from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement, moment_text
 from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.messages import ConsensusSpan
-from cobasis.protocol.signatures import News, Receipt, analyst_of, mask_keys, sign_receipt, signers
+from cobasis.protocol.news import News, Revocation, refuse_revoked
+from cobasis.protocol.signatures import Receipt, analyst_of, mask_keys, sign_receipt, signers
 from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.totals import Integers
 from cobasis.protocol.word import WORD, Word
@@ -249,6 +257,16 @@ class AnalystSession(Hidden):
                 "a new round; what was returned stays in use."
             )
 
+    def revoke(self, made: Revocation) -> None:
+        """Note that a key was revoked, and tell everybody: from then on the round stands still."""
+        if made.name not in self.history.revoked:
+            self.note(REVOKED, {"revoked": [made.text()]})
+        self.tell()
+
+    def refuse_revoked(self, *, out: Collection[str] = ()) -> None:
+        """Raise RevokedError where a key was revoked, unless its owner is out of the round."""
+        refuse_revoked(self.history.revoked.values(), self.agreement, out=out)
+
     def tell(self) -> None:
         """Write the news beside the agreement: with its receipt a file is acknowledged."""
         history, everybody = self.history, signers(self.agreement)
@@ -283,6 +301,7 @@ class AnalystSession(Hidden):
             removed=history.removed,
             attempt=history.attempt,
             last=history.last,
+            revoked=tuple(history.revoked.values()),
         )
         write_whole(self.news, told.text(self.identity.sign), mode=0o644)
 

@@ -24,9 +24,8 @@ from cobasis.errors import (
 )
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.news import MAX_BYTES, News
 from cobasis.protocol.signatures import (
-    MAX_BYTES,
-    News,
     Receipt,
     SignedReceipt,
     analyst_of,

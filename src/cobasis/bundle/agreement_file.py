@@ -31,7 +31,7 @@ _SOME = 3
 """So many parties stand in a draft without any; every kind of basis can be agreed on by them."""
 
 
-SEALED, INBOX = ".sealed.toml", ".inbox"
+SEALED, REVOKED = ".sealed.toml", ".revocation"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,6 +243,11 @@ def stem_of(path: Path) -> str:
 def inbox_of(path: Path) -> Path:
     """Return where a server keeps what parties bring: ``icu.inbox`` beside ``icu.toml``."""
     return path.with_name(f"{stem_of(path)}.inbox")
+
+
+def revoked_path(path: Path, name: str) -> Path:
+    """Return where the revocation of somebody's key stands: ``icu.north.revocation``."""
+    return path.with_name(f"{stem_of(path)}.{name}{REVOKED}")
 
 
 def seal(path: Path, signatures: Iterable[Signature]) -> Path:

@@ -281,6 +281,7 @@ PLAIN = {
     "identity": "a public identity",
     "news": "the analyst's news of a round",
     "removal": "a certificate of removal",
+    "revocation": "a revocation of a key",
     "signature": "a signature of an agreement",
     "word": "a party's word on a model",
 }

@@ -186,6 +186,14 @@ class KeyAnswer(PersonAnswer, Answer):
     path: Path = Field(description="The .pub file.")
 
 
+class RevokeAnswer(PersonAnswer, Answer):
+    """`key revoke`: a key, and who has signed that it is revoked in a round."""
+
+    path: Path = Field(description="The .revocation file.")
+    signed: list[str]
+    stopped: bool = Field(description="Whether the round stands still from now on.")
+
+
 class AgreementAnswer(Answer):
     """`agreement new`: the agreement as it was written."""
 
@@ -242,6 +250,7 @@ class StatusAnswer(Answer):
     deadline: str = ""
     minimum_parties: int = 0
     waits_for: list[str] = Field([], description="In their order.")
+    revoked: list[str] = Field([], description="Whose keys were revoked, so that it stands still.")
     next: str = Field(description="The command to type; empty for none.")
     now: bool = Field(description="Whether to type it now, or when others' files have come.")
 

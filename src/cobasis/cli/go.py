@@ -186,6 +186,8 @@ class Trip:
         found = standing(self.owner, self.path)
         command, _ = next_step(found)
         word = command.split()[1] if command else ""
+        if found.revoked and found.news is not None:
+            found.news.refuse_revoked(found.agreement, asking=found.name)
         if not word:
             raise StepError(
                 f"for '{found.name}' nothing is left to do in this round, which goes on without "

@@ -1,4 +1,4 @@
-"""``cobasis key new``: make a key, and write its public half."""
+"""``cobasis key``: make a key and write its public half, or have one that was stolen revoked."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from cobasis.cli.options import Owner, grouped
+from cobasis.cli.options import Owner, Yes, agreed, consent, grouped, the_one, wrapped
 from cobasis.errors import DiskError, IdentityError, OptionError
 
 if TYPE_CHECKING:
-    from cobasis.protocol.enrolment import Role
+    from cobasis.protocol.enrolment import PublicIdentity, Role
 
 app = typer.Typer(help="Keys: who somebody is.", no_args_is_help=True)
 
@@ -69,3 +69,72 @@ def new(
             f"Next: send {to} to that author, the party that makes the agreement",
         ],
     )
+
+
+@app.command()
+@grouped
+def revoke(
+    owner: Owner,
+    words: Annotated[
+        list[Path], Argument(metavar="[AGREEMENT] NAME", help="Whose key somebody else may have.")
+    ],
+    yes: Yes = False,
+) -> None:
+    """Say that somebody else may have a key of a round: the round stands still, and people decide.
+
+    It takes the analyst and a party. One types this, and the other, with the file that it writes
+    beside the agreement, types the same; last is the analyst, who tells everybody by icu.news.
+
+    Example: cobasis key revoke icu.toml north
+    """
+    from cobasis.bundle.agreement_file import line_in, revoked_path, sealed_agreement
+    from cobasis.bundle.transcript import now
+    from cobasis.cli.answers import RevokeAnswer
+    from cobasis.disk.whole import write_whole
+    from cobasis.keys.identity import refuse_other_key
+    from cobasis.protocol.agreement import moment_text
+    from cobasis.protocol.news import Revocation
+    from cobasis.protocol.refusals import require_known
+    from cobasis.protocol.signatures import analyst_of, signers
+
+    path, rest = agreed(words)
+    agreement, name = sealed_agreement(path), str(the_one(rest, what="a name, whose key it is"))
+    people = signers(agreement)
+    require_known(name, people)
+    who, whose, to = owner.who(agreement), people[name], revoked_path(path, name)
+    digest, time = agreement.digest().hex(), moment_text(now())
+    made = Revocation(agreement=digest, name=name, time=time, signatures={})
+    made = line_in(to, Revocation) if to.exists() else made
+    made.holds(agreement)  # or says why it cannot
+    session = owner.analyst(path) if who.role == "analyst" else None
+    identity = owner.identity(who.name) if session is None else session.identity
+    refuse_other_key(identity, who)
+    if who.name not in made.signatures:
+        owner.tell(_stops(whose, round_id=agreement.round_id, since=made.time))
+        question = "Type the round's name to revoke the key"
+        consent(question, yes=yes, what=f"'{to}'", word=agreement.round_id)
+        made = made.signed(who.name, identity.sign)
+        write_whole(to, made.text().encode(), mode=0o644)
+    stopped = session is not None and made.holds(agreement)
+    other = analyst_of(agreement).name if session is None else "a party"
+    then = f"Next: send {to} to {other}, who types the same beside it"
+    if session is not None and stopped:
+        with session.at_work():
+            session.revoke(made)
+        then = f"Round '{agreement.round_id}' stands still. Send {session.news} to everybody."
+    told = {"path": to, "signed": sorted(made.signatures), "stopped": stopped}
+    answer = RevokeAnswer.of(whose, agreement, command="key revoke", **told)
+    owner.say(answer, [f"{to} is signed by {' and '.join(answer.signed)}", *wrapped(then)])
+
+
+def _stops(whose: "PublicIdentity", *, round_id: str, since: str) -> list[str]:
+    """Return what is signed, in lines that fit 80 columns."""
+    return [
+        *wrapped(f"Revoke the key of {whose.name} in round {round_id}, as of {since}?"),
+        f"  {whose.fingerprint}",
+        *wrapped(
+            f"Whoever has it can sign as {whose.name}, and open what is sealed for it. Once the "
+            "analyst and a party have signed, nothing more is sent, taken or made in this round; "
+            "nobody can take that back. What was accepted stays in use."
+        ),
+    ]

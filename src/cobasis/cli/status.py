@@ -1,6 +1,6 @@
 """``cobasis status``: how a round stands, who waits for whom, and the next command to type."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from cobasis.cli.options import AgreementFile, Home, Owner, ProxyCA, alone, grouped, wrapped
+from cobasis.errors import CobasisError, IdentityError, UnknownPartyError
 
 if TYPE_CHECKING:
     from cobasis.bundle.transcript import Entry
     from cobasis.protocol.agreement import Agreement
     from cobasis.protocol.exchanges import Exchange
-    from cobasis.protocol.signatures import News, Receipt
+    from cobasis.protocol.news import News
+    from cobasis.protocol.signatures import Receipt
 
 _WIDTH, _LEAD = 79, 13
 _SOON = timedelta(days=2)
@@ -58,6 +60,12 @@ class Standing:
             return {}
         removed = dict.fromkeys(self.news.removed, "removed")
         return {**dict.fromkeys(self.news.without, "left out"), **removed}
+
+    @cached_property
+    def revoked(self) -> tuple[str, ...]:
+        """Whose keys were revoked, of those who are in the round and of whoever asks."""
+        told = [each.name for each in self.news.revoked] if self.news else []
+        return tuple(name for name in told if name == self.name or name not in self.out)
 
     @cached_property
     def outside(self) -> dict[str, str]:
@@ -181,7 +189,6 @@ def status(owner: Owner, agreement: AgreementFile = None, tls_ca: ProxyCA = None
         command="status",
         state="unsigned" if found.unsigned else "sealed",
         as_of=found.news and found.news.time,
-        asked=found.asked,
         exchange=found.open and found.open.number,
         n_exchanges=len(found.exchanges),
         parties=parties,
@@ -194,7 +201,6 @@ def status(owner: Owner, agreement: AgreementFile = None, tls_ca: ProxyCA = None
 def _asked(owner: Owner, of: Standing, *, ca: Path | None) -> Standing:
     """Look again with what the analyst's server has for a party; say so where it tells nothing."""
     from cobasis.bundle.agreement_file import stem_of
-    from cobasis.errors import RemoteError, UnreachableError
 
     if of.role != "party" or not of.agreement.server:
         return of
@@ -207,7 +213,7 @@ def _asked(owner: Owner, of: Standing, *, ca: Path | None) -> Standing:
     try:
         with Remote(of.agreement, name=of.name, sign=sign, ca=ca, insist=False) as remote:
             remote.fetch("news", news)
-    except (RemoteError, UnreachableError) as error:
+    except CobasisError as error:
         return replace(of, asked=f"The server has told nothing: {error}")
     return replace(standing(owner, of.path), asked="The server was asked now")
 
@@ -217,10 +223,10 @@ def standing(keys: Home, path: Path) -> Standing:
     from cobasis.analyst_side.session import work_folder
     from cobasis.bundle.agreement_file import signed_agreement, stem_of
     from cobasis.bundle.transcript import verify_transcript
-    from cobasis.errors import IdentityError, UnknownPartyError
     from cobasis.party_side.session import NEWS, transcript_path
     from cobasis.protocol.exchanges import exchanges
-    from cobasis.protocol.signatures import News, analyst_of, signed_by, signers
+    from cobasis.protocol.news import News
+    from cobasis.protocol.signatures import analyst_of, signed_by, signers
 
     file = signed_agreement(path)
     agreement, who = file.agreement, None
@@ -239,10 +245,12 @@ def standing(keys: Home, path: Path) -> Standing:
     newest = max(news, key=lambda each: each.time, default=None)
     entries = verify_transcript(own).entries if own is not None and own.exists() else ()
     told = [*signed_by(agreement, file.signatures), *(newest.agreed if newest else ())]
+    ended = [cast("int", each.told["exchange"]) for each in entries if each.told.get("finished")]
+    last = ended[-1] if ended else None if newest is None else newest.last
     return Standing(
         path=path,
         agreement=agreement,
-        exchanges=exchanges(agreement, last=_last(newest, entries)),
+        exchanges=exchanges(agreement, last=last),
         analyst=analyst_of(agreement).name,
         signed=tuple(dict.fromkeys(told)),
         unsigned=tuple(name for name in signers(agreement) if name not in told),
@@ -251,12 +259,6 @@ def standing(keys: Home, path: Path) -> Standing:
         own=entries,
         news=newest,
     )
-
-
-def _last(news: "News | None", own: "Iterable[Entry]") -> int | None:
-    """Return which exchange is known to be the last though more were agreed on."""
-    told = [cast("int", each.told["exchange"]) for each in own if each.told.get("finished")]
-    return told[-1] if told else None if news is None else news.last
 
 
 def _lines(of: Standing, command: str, *, now: bool) -> Iterator[str]:
@@ -283,6 +285,10 @@ def _lines(of: Standing, command: str, *, now: bool) -> Iterator[str]:
         when = f" {_day(of.news.sealed)}" if of.news and of.news.sealed else ""
         yield f"  {'agreement':<11}sealed{when} by all {len(of.signed)}"
         yield from _messages(of)
+    for name in of.revoked:
+        yield from wrapped(
+            f"the key of {name}: all stands still [CB315]", lead=f"  {'revoked':<11}"
+        )
     for each in (Word.model_validate(dict(x.told)) for x in of.own if x.event == WORD):
         yield from wrapped(f"{each.party}: {each.said()}", lead=f"  {'word':<11}")
     *first_ones, last = of.waits_for or ("nobody",)
@@ -299,18 +305,15 @@ def _lines(of: Standing, command: str, *, now: bool) -> Iterator[str]:
 
 def as_of(of: Standing) -> str:
     """Say how old is what is known of others."""
-    from cobasis.protocol.agreement import moment_of
-
     if of.news is None:
         if of.role == "analyst":
             return "Nothing was received yet"
         return f"No news from {of.analyst} are here, so of the others nothing is known"
-    hours = int((of.now - moment_of(of.news.time)).total_seconds() // 3600)
+    when = datetime.fromisoformat(of.news.time)
+    hours = int((of.now - when).total_seconds() // 3600)
     age = f"{hours} hours" if timedelta(hours=hours) < _SOON else f"{hours // 24} days"
     old = age if hours > 1 else "an hour" if hours == 1 else "less than an hour"
-    return (
-        f"As of {_day(of.news.time)} {of.news.time[11:16]} UTC (signed by {of.analyst}; {old} old)"
-    )
+    return f"As of {when:%-d %b %Y %H:%M} UTC (signed by {of.analyst}; {old} old)"
 
 
 def _messages(of: Standing) -> Iterator[str]:
@@ -327,8 +330,7 @@ def _messages(of: Standing) -> Iterator[str]:
     if closes is not None:
         left = closes - of.now
         ahead = f"in {left.days} days" if left > _SOON else "in less than two days"
-        when = f"{_day(of.agreement.deadline)} {closes:%H:%M} UTC"
-        when += f", {'over' if closes < of.now else ahead}"
+        when = f"{closes:%-d %b %Y %H:%M} UTC, {'over' if closes < of.now else ahead}"
     yield f"  {'deadline':<11}{when}; {of.needed} needed{came}"
 
 
@@ -355,7 +357,7 @@ def message_in_words(of: Standing, exchange: "Exchange", party: str) -> str:
 def next_step(of: Standing) -> tuple[str, bool]:
     """Return what whoever asks types next, and whether now or when others' files have come."""
     gone = of.out.get(of.name) == "removed" or (of.name in of.out and of.agreement.sums)
-    if not of.role or of.has("forgotten") or gone:
+    if not of.role or of.has("forgotten") or gone or of.revoked:
         return "", False
     if of.name in of.unsigned:
         return f"cobasis sign {of.path.name}", True
@@ -395,6 +397,4 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _day(text: str) -> str:
-    from cobasis.protocol.agreement import moment_of
-
-    return f"{moment_of(text):%-d %b %Y}"
+    return f"{datetime.fromisoformat(text):%-d %b %Y}"

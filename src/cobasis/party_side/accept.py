@@ -38,14 +38,10 @@ from cobasis.protocol.baseline import BaselineTable, table_of
 from cobasis.protocol.card import ModelCard, check_card
 from cobasis.protocol.exchanges import Reply, exchanges
 from cobasis.protocol.messages import ConsensusSpan, Return
+from cobasis.protocol.news import MAX_BYTES as NEWS_BYTES
+from cobasis.protocol.news import News
 from cobasis.protocol.refusals import check_consensus, check_return
-from cobasis.protocol.signatures import MAX_BYTES as NEWS_BYTES
-from cobasis.protocol.signatures import (
-    News,
-    SignedReceipt,
-    check_receipt,
-    countersign,
-)
+from cobasis.protocol.signatures import SignedReceipt, check_receipt, countersign
 from cobasis.protocol.span_lines import check_lines
 from cobasis.protocol.sums_terms import table_layout
 from cobasis.statistics.coefficients import CoefficientTable
@@ -107,6 +103,13 @@ def accept_news(session: PartySession, path: Path) -> tuple[News, tuple[SignedRe
         raise ReplayError(
             f"the news '{path.name}' are of {news.time}, and newer ones are kept, of {kept.time}. "
             "Those stay; nothing has to be done."
+        )
+    before = () if kept is None else kept.revoked
+    if lost := {each.name for each in before} - {each.name for each in news.revoked}:
+        raise ReplayError(
+            f"the news '{path.name}' do not say that the key of {', '.join(sorted(lost))} was "
+            "revoked, and earlier ones do, which nothing takes back. Those stay. Ask the analyst, "
+            "over another channel, who made these: somebody else may have its key."
         )
     known = {str(each.told["transcript"]) for each in session.history("receipt")}
     signed = []

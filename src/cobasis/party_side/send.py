@@ -191,8 +191,10 @@ def _place(
 ) -> Path:
     """Return where the file of an exchange goes; without a wish, beside the agreement.
 
-    Raises OptionError or DiskError where a file would be overwritten that the party did not make.
+    Raises OptionError or DiskError where a file would be overwritten that the party did not make,
+    StepError or RevokedError where the round is closed.
     """
+    require_open(session)  # looked at last
     place = to or session.beside(f"{exchange.number}-{exchange.message}")
     refuse_target(place, table=table)
     if place.exists():

@@ -34,9 +34,10 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.exchanges import Exchange, Message, exchanges
 from cobasis.protocol.messages import ConsensusSpan
+from cobasis.protocol.news import MAX_BYTES as NEWS_BYTES
+from cobasis.protocol.news import News
 from cobasis.protocol.secrets import ConsortiumSecret
-from cobasis.protocol.signatures import MAX_BYTES as NEWS_BYTES
-from cobasis.protocol.signatures import News, analyst_of, check_sealed, mask_keys, signers
+from cobasis.protocol.signatures import analyst_of, check_sealed, mask_keys, signers
 from cobasis.protocol.span_lines import SpanLine, sign_span
 from cobasis.protocol.sums_terms import may_leave_out
 from cobasis.vault.vault import RoundRecords, Vault
@@ -60,6 +61,7 @@ class PartySession(Hidden):
     vault: Vault
     round: RoundRecords  # what the vault holds of it
     transcript: Transcript
+    news: Path  # the newest that were accepted, as they came
     work: Path
     audits: Path
 
@@ -67,11 +69,6 @@ class PartySession(Hidden):
     def analyst(self) -> PublicIdentity:
         """To whom bundles are sealed, and who signs what comes back."""
         return analyst_of(self.agreement)
-
-    @property
-    def news(self) -> Path:
-        """Where the newest news that were accepted are kept, as they came."""
-        return self.transcript.path.with_name(NEWS)
 
     def signed_span(self, span: ConsensusSpan) -> SpanLine:
         """Sign which common span the upload goes through."""
@@ -114,7 +111,7 @@ def refuse_rollback(session: PartySession) -> None:
 
 
 def require_open(session: PartySession) -> None:
-    """Raise StepError for a round that the party has forgotten: it stays closed.
+    """Raise StepError for a round that the party has forgotten, RevokedError where it stands still.
 
     With the old secret and an old return a party that was removed would be back in it.
     """
@@ -124,6 +121,9 @@ def require_open(session: PartySession) -> None:
             f"party '{session.name}' has forgotten the round '{session.agreement.round_id}' on "
             f"{forgotten[-1].time}, so it stays closed here. For a new model, agree on a new round."
         )
+    news = news_at(session, session.news)
+    if news is not None and news.revoked:
+        news.refuse_revoked(session.agreement, asking=session.name)
 
 
 def transcript_path(agreement: Agreement, name: str, *, home: Path) -> Path:
@@ -169,6 +169,7 @@ def open_session(
         vault=vault,
         round=vault.round(agreed),
         transcript=Transcript(transcript),
+        news=transcript.with_name(NEWS),
         work=work,
         audits=folder / "audits" / who.name / digest,
     )

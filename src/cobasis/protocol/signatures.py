@@ -1,22 +1,19 @@
-"""Whatever is signed in a round: the agreement by all, audits by officers, news by the analyst.
+"""Whatever is signed in a round: the agreement by all, audits by officers, receipts by the analyst.
 
 A receipt says that a file was taken as it was sent. Three parts have to agree before anybody can
 say later what was trained on: the digest that the party wrote down, the receipt, and the analyst's
-transcript, whose line the receipt names. News are for files that nobody can ask: names, times and
-receipts, nothing of a row; everybody in the round may read them.
+transcript, whose line the receipt names.
 """
 
-import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from cobasis.errors import (
     AgreementError,
-    BundleError,
     ForeignBundleError,
     SignatureError,
     UnknownPartyError,
@@ -26,18 +23,13 @@ from cobasis.protocol.agreement import Agreement, Digest, Moment, Name, missing_
 from cobasis.protocol.approval import Approver, officers_of
 from cobasis.protocol.enrolment import IdentityName, PublicIdentity, Signed, SignedLine, verify
 from cobasis.protocol.exchanges import Message
-from cobasis.strict_json import IF_ANY, Strict, canonical_json, json_object
+from cobasis.strict_json import IF_ANY, Strict, canonical_json
 
 PREFIX = b"cobasis/agreement/1\0"
-MAX_BYTES = 2**24
-"""Of news."""
-
 Sign = Callable[[bytes], bytes]
 """Ed25519: 64 bytes for a message."""
 
-_FORMAT = "cobasis/news/1"
 # every kind of signed bytes begins with its own prefix, so that none can be taken for another
-_NEWS = b"cobasis/news/1\0"
 _RECEIPT, _COUNTERSIGNED = b"cobasis/receipt/1\0", b"cobasis/receipt/1/countersigned\0"
 
 
@@ -321,70 +313,3 @@ def check_countersigned(signed: SignedReceipt, *, party: PublicIdentity) -> None
             f"the receipt for party '{signed.receipt.party}' is not countersigned by party "
             f"'{party.name}'. Ask the party for its own transcript."
         )
-
-
-class News(Strict):
-    """How a round stands at the analyst."""
-
-    round_id: Name
-    agreement: Digest
-    analyst: IdentityName
-    time: Moment  # as of when
-    agreed: tuple[IdentityName, ...]  # whose signatures under the agreement are in
-    sealed: Moment | Literal[""] = ""  # when the last signature came
-    receipts: tuple[SignedReceipt, ...] = ()  # in the order of exchanges and of parties
-    ended: tuple[Moment, ...] = ()  # when each exchange ended, as many as have
-    trained_on: tuple[IdentityName, ...] = ()  # in the last run
-    without: tuple[IdentityName, ...] = ()  # whom the analyst goes on without
-    removed: tuple[IdentityName, ...] = ()
-    # of sums, which begin again where somebody is missing
-    attempt: Annotated[int, Field(ge=1, le=255, exclude_if=lambda attempt: attempt == 1)] = 1
-    # of steps: the exchange that was found to be the last
-    last: Annotated[int | None, Field(ge=1), IF_ANY] = None
-
-    def receipts_of(self, exchange: int) -> Mapping[str, SignedReceipt]:
-        """Return the receipts of one exchange by party."""
-        return {
-            each.receipt.party: each for each in self.receipts if each.receipt.exchange == exchange
-        }
-
-    def text(self, sign: Sign) -> bytes:
-        """Return the signed file: one line of canonical JSON and a line feed."""
-        told = self.model_dump(mode="json")
-        return _line(
-            {"format": _FORMAT, "news": told, "signature": sign(_NEWS + _line(told)).hex()}
-        )
-
-    @classmethod
-    def from_text(cls, text: bytes, agreement: Agreement) -> Self:
-        """Read news of a round, and check that its analyst signed them."""
-        try:
-            told = json_object(text[: MAX_BYTES + 1])
-            known = told.pop("format") == _FORMAT
-            news = cls.model_validate_json(json.dumps(told["news"]))
-            signature = bytes.fromhex(told["signature"])
-            known = known and news.text(lambda _: signature) == text  # said in one way only
-        except (KeyError, TypeError, ValueError):
-            known = False
-        if not known:
-            raise BundleError(
-                f"this is no news of a round: a '{_FORMAT}' file is one line of JSON with news and "
-                "the analyst's signature. Ask the analyst for the newest."
-            )
-        if news.agreement != agreement.digest().hex():
-            raise ForeignBundleError(
-                f"these news are of round '{news.round_id}' under another agreement "
-                f"({news.agreement[:16]}) than yours ({agreement.digest().hex()[:16]}). Ask the "
-                "analyst which agreement holds."
-            )
-        analyst = agreement.analyst
-        if analyst is None or not verify(analyst, _NEWS + _line(told["news"]), signature=signature):
-            raise SignatureError(
-                f"these news are not signed by the analyst that round '{agreement.round_id}' "
-                "enrols, so they prove nothing. Ask the analyst for the newest."
-            )
-        return news
-
-
-def _line(told: object) -> bytes:
-    return canonical_json(told) + b"\n"

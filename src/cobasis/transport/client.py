@@ -13,11 +13,18 @@ import httpx
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from cobasis.disk.whole import Stamp, WholeFile, file_digest, opened, stamp_of
-from cobasis.errors import ClockError, OptionError, RequestError, UnreachableError
+from cobasis.errors import (
+    ClockError,
+    CobasisError,
+    OptionError,
+    RequestError,
+    RevokedError,
+    UnreachableError,
+)
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
-from cobasis.protocol.signatures import MAX_BYTES as NEWS_BYTES
+from cobasis.protocol.news import MAX_BYTES as NEWS_BYTES
 from cobasis.protocol.signatures import analyst_of
 from cobasis.strict_json import json_object
 from cobasis.transport.certificate import believed
@@ -352,14 +359,15 @@ def _proxied(ca: Path) -> ssl.SSLContext:
         ) from None
 
 
-def _refusal(found: httpx.Response) -> RequestError | ClockError:
+def _refusal(found: httpx.Response) -> CobasisError:
     """Return what a server refused, in its own words."""
     detail, code = f"it answers {found.status_code}.", ""
     if found.headers.get("content-type") == PROBLEM and found.content:  # HEAD has none
         told = _object(found)
         detail, code = str(told.get("detail")), str(told.get("code"))
-    if code == ClockError.code:
-        return ClockError(f"the server refuses: {detail}")
+    for kind in (ClockError, RevokedError):
+        if code == kind.code:
+            return kind(f"the server refuses: {detail}")
     return RequestError(f"the server refuses: {detail}", status=found.status_code)
 
 

@@ -15,7 +15,13 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from cobasis.bundle.agreement_file import inbox_of, read_agreement, sealed_path, stem_of
+from cobasis.bundle.agreement_file import (
+    inbox_of,
+    read_agreement,
+    revoked_path,
+    sealed_path,
+    stem_of,
+)
 from cobasis.disk.whole import (
     PART,
     GrowingFile,
@@ -33,6 +39,7 @@ from cobasis.errors import CobasisError, DiskError, RequestError
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.exchanges import exchanges
+from cobasis.protocol.news import News
 from cobasis.strict_json import canonical_json
 from cobasis.transport.wire import MOST_BYTES, SMALL_BYTES, nobody
 
@@ -217,6 +224,17 @@ class Served:
     path: Path
     agreement: Agreement
     people: dict[str, PublicIdentity] = field(repr=False)
+
+    def refuse_revoked(self, *, party: str, brings: bool) -> None:
+        """Raise RevokedError for whom a revoked key stops, by the news: who has it, and who brings.
+
+        News are read only where a revocation lies beside them.
+        """
+        path = self.path.with_name(f"{stem_of(self.path)}.news")
+        if any(path.parent.glob(revoked_path(self.path, "*").name)) and path.exists():
+            news = News.from_text(path.read_bytes(), self.agreement)
+            if brings or any(each.name == party for each in news.revoked):
+                news.refuse_revoked(self.agreement, asking=party)
 
     def out(self, what: str, *, party: str) -> Path | None:
         """Return where that stands which a party may have; RequestError for anything else."""

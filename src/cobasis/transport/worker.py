@@ -22,6 +22,7 @@ from cobasis.errors import (
     CobasisError,
     DiskError,
     RetentionError,
+    RevokedError,
     TranscriptError,
     UnsignedError,
     WaitingError,
@@ -112,7 +113,7 @@ class Worker:
             receive(session, [])  # perhaps signatures lie beside the agreement
         for sent, path in came:
             verdict = _received(session, path)
-            if verdict.code == UnsignedError.code:  # that one waits its turn
+            if verdict.code in {UnsignedError.code, RevokedError.code}:  # that one waits its turn
                 continue
             told = {"verdict": verdict.verdict, "code": verdict.code}
             inbox.judge(sent, **told, reason=verdict.reason)

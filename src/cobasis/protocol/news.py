@@ -1,0 +1,162 @@
+"""The analyst's news of a round, and what may stop it: the revocation of a stolen key.
+
+News are for files that nobody can ask: names, times and receipts, nothing of a row; everybody in
+the round may read them. A revocation counts once the analyst and a party have both signed it, so
+that neither whoever stole a key nor one of the two alone stops a round with it.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import Field
+
+from cobasis.errors import BundleError, ForeignBundleError, RevokedError, SignatureError
+from cobasis.protocol.agreement import Agreement, Digest, Moment, Name
+from cobasis.protocol.enrolment import IdentityName, OneLine, Signed, verify
+from cobasis.protocol.signatures import Sign, SignedReceipt, signers
+from cobasis.strict_json import IF_ANY, Strict, canonical_json, json_object
+
+MAX_BYTES = 2**24
+"""Of news."""
+
+_FORMAT, _NEWS = "cobasis/news/1", b"cobasis/news/1\0"
+_REVOKED = b"cobasis/revocation/1\0"
+
+
+class Revocation(OneLine):
+    """Two people's word that somebody else may have a key of a round."""
+
+    form = "cobasis/revocation/1"
+    what = "revocation of a key"
+    ask = "Ask for the .revocation file that 'cobasis revoke' writes."
+
+    agreement: Digest
+    name: IdentityName  # whose key
+    time: Moment
+    signatures: Annotated[dict[IdentityName, Signed], Field(max_length=9)]  # by who signed
+
+    def message(self) -> bytes:
+        """Return the bytes that both sign."""
+        return _REVOKED + canonical_json(self.model_dump(exclude={"signatures"}))
+
+    def signed(self, name: str, sign: Sign) -> Self:
+        """Return it with one more signature."""
+        more = {name: sign(self.message()).hex()}
+        return self.model_copy(update={"signatures": {**self.signatures, **more}})
+
+    def holds(self, agreement: Agreement) -> bool:
+        """Whether analyst and a party have signed; raise where it is another's, or forged."""
+        people = signers(agreement)
+        if self.agreement != agreement.digest().hex() or self.name not in people:
+            raise ForeignBundleError(
+                f"this revocation is of a key of '{self.name}' in another round, or under another "
+                f"text of this one, than '{agreement.round_id}' ({agreement.digest().hex()[:16]}). "
+                "A key is revoked in each round by a statement of its own."
+            )
+        message = self.message()
+        for name, signature in self.signatures.items():
+            if name not in people or not verify(
+                people[name], message, signature=bytes.fromhex(signature)
+            ):
+                raise SignatureError(
+                    f"the revocation of the key of '{self.name}' has a signature of '{name}' that "
+                    f"is not made with a key that round '{agreement.round_id}' enrols under that "
+                    "name, so nothing is revoked. Ask, over another channel, who made the file."
+                )
+        roles = {people[name].role for name in self.signatures}
+        return roles == {"analyst", "party"}
+
+
+def refuse_revoked(
+    revoked: Iterable[Revocation], agreement: Agreement, *, out: Collection[str]
+) -> None:
+    """Raise RevokedError where a key was revoked, unless its owner is out of the round."""
+    for each in revoked:
+        if each.name not in out:
+            who, by = signers(agreement)[each.name], " and ".join(sorted(each.signatures))
+            raise RevokedError(
+                f"the key of '{each.name}' ({who.fingerprint}) was revoked in round "
+                f"'{agreement.round_id}', as of {each.time}, by {by}: "
+                "somebody else may have it, and what is sealed for it. So nothing more is sent, "
+                "taken or made. People decide: agree on a new round with a new key; or, at the "
+                f"analyst, go on without '{each.name}' where files of the others are in: cobasis "
+                f"run --without {each.name}, and behind a run: cobasis remove {each.name}."
+            )
+
+
+class News(Strict):
+    """How a round stands at the analyst."""
+
+    round_id: Name
+    agreement: Digest
+    analyst: IdentityName
+    time: Moment  # as of when
+    agreed: tuple[IdentityName, ...]  # whose signatures under the agreement are in
+    sealed: Moment | Literal[""] = ""  # when the last signature came
+    receipts: tuple[SignedReceipt, ...] = ()  # in the order of exchanges and of parties
+    ended: tuple[Moment, ...] = ()  # when each exchange ended, as many as have
+    trained_on: tuple[IdentityName, ...] = ()  # in the last run
+    without: tuple[IdentityName, ...] = ()  # whom the analyst goes on without
+    removed: tuple[IdentityName, ...] = ()
+    # of sums, which begin again where somebody is missing
+    attempt: Annotated[int, Field(ge=1, le=255, exclude_if=lambda attempt: attempt == 1)] = 1
+    # of steps: the exchange that was found to be the last
+    last: Annotated[int | None, Field(ge=1), IF_ANY] = None
+    revoked: Annotated[tuple[Revocation, ...], IF_ANY] = ()
+
+    def refuse_revoked(self, agreement: Agreement, *, asking: str) -> None:
+        """Raise RevokedError where a key was revoked whose owner is in the round, or is asking."""
+        refuse_revoked(self.revoked, agreement, out={*self.without, *self.removed} - {asking})
+
+    def receipts_of(self, exchange: int) -> Mapping[str, SignedReceipt]:
+        """Return the receipts of one exchange by party."""
+        return {
+            each.receipt.party: each for each in self.receipts if each.receipt.exchange == exchange
+        }
+
+    def text(self, sign: Sign) -> bytes:
+        """Return the signed file: one line of canonical JSON and a line feed."""
+        told = self.model_dump(mode="json")
+        return _line(
+            {"format": _FORMAT, "news": told, "signature": sign(_NEWS + _line(told)).hex()}
+        )
+
+    @classmethod
+    def from_text(cls, text: bytes, agreement: Agreement) -> Self:
+        """Read news of a round, and check that its analyst signed them."""
+        try:
+            told = json_object(text[: MAX_BYTES + 1])
+            known = told.pop("format") == _FORMAT
+            news = cls.model_validate_json(json.dumps(told["news"]))
+            signature = bytes.fromhex(told["signature"])
+            known = known and news.text(lambda _: signature) == text  # said in one way only
+        except (KeyError, TypeError, ValueError):
+            known = False
+        if not known:
+            raise BundleError(
+                f"this is no news of a round: a '{_FORMAT}' file is one line of JSON with news and "
+                "the analyst's signature. Ask the analyst for the newest."
+            )
+        if news.agreement != agreement.digest().hex():
+            raise ForeignBundleError(
+                f"these news are of round '{news.round_id}' under another agreement "
+                f"({news.agreement[:16]}) than yours ({agreement.digest().hex()[:16]}). Ask the "
+                "analyst which agreement holds."
+            )
+        analyst = agreement.analyst
+        if analyst is None or not verify(analyst, _NEWS + _line(told["news"]), signature=signature):
+            raise SignatureError(
+                f"these news are not signed by the analyst that round '{agreement.round_id}' "
+                "enrols, so they prove nothing. Ask the analyst for the newest."
+            )
+        if not all(each.holds(agreement) for each in news.revoked):
+            raise SignatureError(
+                f"these news of round '{agreement.round_id}' revoke a key, and the analyst and a "
+                "party have not both signed that. Nothing is revoked. Ask them what happened."
+            )
+        return news
+
+
+def _line(told: object) -> bytes:
+    return canonical_json(told) + b"\n"

@@ -1,0 +1,132 @@
+"""``cobasis key revoke``: analyst and a party stop a round whose key was stolen; people decide."""
+
+import json
+import shutil
+from pathlib import Path
+
+from cobasis.bundle.agreement_file import line_in, read_agreement
+from cobasis.bundle.transcript import verify_transcript
+from cobasis.cli.answers import RevokeAnswer
+from cobasis.protocol.news import News, Revocation
+
+FILE, NEWS = Path("icu.east.revocation"), Path("icu.news")
+
+
+def revoke(typed, *, by, name="east", **options):
+    done = typed(f"key revoke icu.toml {name} --yes --json", by=by, **options)
+    return RevokeAnswer.model_validate_json(done.stdout) if done.exit_code == 0 else done.stderr
+
+
+def stopped(typed):
+    """The round with east's key revoked, and told to north and south."""
+    revoke(typed, by="north")
+    assert revoke(typed, by="lab").stopped
+    for name in ("north", "south"):
+        typed("accept icu.toml icu.news", by=name)
+
+
+def refuses(typed, words, *, by):
+    told = typed(words, by=by, code=2).stderr
+    assert "[CB315]" in told
+    assert "the key of 'east'" in told
+    assert "by lab and north" in told
+
+
+def test_one_of_the_two_stops_nothing(sealed):
+    for by in ("north", "lab"):
+        FILE.unlink(missing_ok=True)
+        found = revoke(sealed, by=by)
+        assert (found.name, found.signed, found.stopped) == ("east", [by], False)
+        sealed("receive icu.toml", by="lab")
+        sealed("accept icu.toml icu.news", by="north")
+    FILE.unlink()
+    for by in ("north", "south"):  # two parties are not the analyst and a party
+        revoke(sealed, by=by)
+    sealed.send()
+    sealed.run()
+    sealed.accept()
+
+
+def test_with_both_signatures_nothing_more_is_sent_taken_or_made(sealed):
+    sealed.send("north")
+    assert revoke(sealed, by="lab").signed == ["lab"]
+    FILE.unlink()
+    stopped(sealed)
+    assert sealed("receive icu.toml inbox", by="lab", code=3).stdout.count("[CB315]") == 1
+    refuses(sealed, "run icu.toml --without south", by="lab")
+    refuses(sealed, "send icu.toml north.csv --again", by="north")
+    refuses(sealed, "send icu.toml south.csv --yes --signed-by Officer", by="south")
+    told = sealed.json("status icu.toml", by="south")
+    assert (told["revoked"], told["next"]) == (["east"], "")
+    assert "the key of east: all stands still [CB315]" in sealed("status icu.toml", by="lab").stdout
+    sealed("verify icu.toml home-lab/..")
+    sealed("forget icu.toml --yes", by="north")
+
+
+def test_the_others_go_on_without_its_owner_where_all_is_in(sent):
+    sent("receive icu.toml inbox", by="lab")
+    stopped(sent)
+    refuses(sent, "run icu.toml", by="lab")
+    sent("run icu.toml --without east", by="lab")
+    sent.accept("north", "south")
+    sent("predict icu.toml north.csv -o out.csv", by="north")
+    shutil.copy("inbox/icu.east.1-upload", "later")
+    assert "[CB315]" in sent("receive icu.toml later", by="lab", code=3).stdout
+    refuses(sent, "run icu.toml --with east --yes", by="lab")
+    sent("accept icu.toml icu.news", by="east")
+    refuses(sent, "send icu.toml --again", by="east")
+
+
+def test_a_model_stays_in_use_and_its_owner_can_be_removed(ran):
+    stopped(ran)
+    refuses(ran, "accept icu.toml outbox/icu.north.1-return", by="north")
+    ran("predict icu.toml north.csv -o out.csv", by="north")
+    refuses(ran, "remove icu.toml south", by="lab")
+    ran("remove icu.toml east", by="lab")
+    ran.accept("north", "south")
+    ran("forget icu.toml --yes --early", by="lab")
+
+
+def test_what_is_typed_or_told_again_changes_nothing(sealed):
+    stopped(sealed)
+    before = FILE.read_bytes(), verify_transcript(Path("icu.round/transcript.jsonl")).head
+    for by in ("north", "lab"):
+        revoke(sealed, by=by)
+    again = FILE.read_bytes(), verify_transcript(Path("icu.round/transcript.jsonl")).head
+    assert again == before
+    assert (
+        len(News.from_text(NEWS.read_bytes(), read_agreement(Path("icu.toml")).agreement).revoked)
+        == 1
+    )
+
+
+def test_a_statement_of_another_round_or_a_forged_one_is_refused(sealed):
+    revoke(sealed, by="north")
+    good = json.loads(FILE.read_text())
+    other = {**good, "agreement": "0" * 64}
+    forged = {**good, "signatures": {"south": good["signatures"]["north"]}}
+    later = {**good, "time": "2026-01-01T00:00:00Z"}
+    stranger = {**good, "signatures": {"west": good["signatures"]["north"]}}
+    codes = {"CB804": (other,), "CB802": (forged, later, stranger), "CB303": ({"format": "x"},)}
+    for code, bad in ((code, each) for code, every in codes.items() for each in every):
+        FILE.write_text(json.dumps(bad) + "\n")
+        for by in ("lab", "south"):
+            assert f"[{code}]" in revoke(sealed, by=by, code=None)
+        assert json.loads(FILE.read_text()) == bad
+    assert "[CB304]" in revoke(sealed, by="north", name="west", code=2)
+
+
+def test_news_that_an_analyst_makes_alone_stop_nobody_and_none_takes_it_back(sealed):
+    identity = sealed.identity("lab")
+    agreement = read_agreement(Path("icu.toml")).agreement
+    plain = News.from_text(NEWS.read_bytes(), agreement)
+    revoke(sealed, by="lab")
+    alone = plain.model_copy(update={"revoked": (line_in(FILE, Revocation),)})
+    Path("alone.news").write_bytes(alone.text(identity.sign))
+    assert "[CB802]" in sealed("accept icu.toml alone.news", by="south", code=3).stderr
+    stopped(sealed)
+    later = plain.model_copy(update={"time": "2099-01-01T00:00:00Z"})
+    Path("later.news").write_bytes(later.text(identity.sign))
+    told = sealed("accept icu.toml later.news", by="south", code=3).stderr
+    assert "which nothing takes back" in told
+    refuses(sealed, "send icu.toml south.csv --yes --signed-by Officer", by="south")
