@@ -35,7 +35,7 @@ from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.models.chain import Chain
 from cobasis.models.onnx import Precision, raw_graph
 from cobasis.party_side.rows import public_rows_in, require_id
-from cobasis.party_side.session import PartySession, notes, refuse_target
+from cobasis.party_side.session import PartySession, refuse_target
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.explanations import explain, reference
@@ -144,7 +144,7 @@ def predict(
     A party of a block writes its `part` of people's aligned rows for the block's others, and
     predicts with theirs `beside` its own.
     """
-    for own in (table, Path(notes(session).get("table", table))):
+    for own in (table, session.round.noted_table()):
         refuse_target(to, table=own)
     if to.suffix.lower() not in (*CSV, *PARQUET):
         raise OptionError(
@@ -366,8 +366,7 @@ def _answers(
 
 def export_onnx(session: PartySession, to: Path, *, precision: Precision = "float64") -> int:
     """Write encoding, ``F_i G_i`` and model as one graph that takes raw columns."""
-    sent = notes(session).get("table")
-    refuse_target(to, table=None if sent is None else Path(sent))
+    refuse_target(to, table=session.round.noted_table())
     found, agreement = usable(session), session.agreement
     _refuse_halves(session, part=False, beside=())
     data = raw_graph(
