@@ -177,17 +177,6 @@ _SAYS = {
 }
 
 
-def refuse_foreign(manifest: Manifest, *, what: str, **wanted: str | None) -> None:
-    """Raise ForeignBundleError where a manifest's fields are others; None is not checked."""
-    for name, value in wanted.items():
-        found = getattr(manifest, name)
-        if value is not None and found != value:
-            raise ForeignBundleError(
-                f"{what} {_SAYS[name].format(found, value)}. Look whether the files were mixed up, "
-                "or ask for the right one."
-            )
-
-
 @dataclass(frozen=True, kw_only=True)
 class Expected:
     """What a bundle has to be; None is not checked."""
@@ -202,7 +191,13 @@ class Expected:
 
     def check(self, manifest: Manifest, *, what: str) -> None:
         """Raise ForeignBundleError or ClockError unless a manifest is of what is expected."""
-        refuse_foreign(manifest, what=what, **{name: getattr(self, name) for name in _SAYS})
+        for name, words in _SAYS.items():
+            wanted, found = getattr(self, name), getattr(manifest, name)
+            if wanted not in {None, found}:
+                raise ForeignBundleError(
+                    f"{what} {words.format(found, wanted)}. Look whether the files were mixed up, "
+                    "or ask for the right one."
+                )
         if self.recipient is not None and self.recipient not in manifest.recipients:
             raise ForeignBundleError(
                 f"{what} is for {', '.join(manifest.recipients[:5])}, not for '{self.recipient}'; "

@@ -162,7 +162,6 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
     from cobasis.cli.answers import ReturnAnswer
     from cobasis.disk.whole import write_whole
     from cobasis.party_side import accept as accepting
-    from cobasis.party_side.session import upcoming
     from cobasis.party_side.worth import fit_local, score_quietly
     from cobasis.protocol.card import ModelCard
     from cobasis.report.pages import render_card
@@ -192,7 +191,7 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
         lines += importance_in_words(card)
     lines += [*scores_in_words(scores), f"Who and what made the {thing}: {page}"]
     name, predicting = session.path.name, "Next:"
-    follows, [*_, line] = upcoming(session), session.history("accepted")
+    follows, [*_, line] = session.upcoming, session.history("accepted")
     if follows.number > cast("int", line.told["exchange"]):
         lines += ["Next:", f"  cobasis send {name} DATA"]
         predicting = "Or, before everybody's scores are in:"

@@ -66,7 +66,7 @@ class Asked(Mapped):
 
     def about_columns(self, owner: Owner, session: "PartySession", found: "Findings") -> bool:
         """Ask whether columns that look unlike the agreement are right; whether some are mapped."""
-        from cobasis.party_side.rows import call_right, unlike
+        from cobasis.party_side.rows import unlike
 
         named = set(self.checked or ())
         if unknown := named - set(session.agreement.columns):
@@ -94,7 +94,8 @@ class Asked(Mapped):
                 typer.echo("Nothing was made. Correct the table, then type send again.", err=True)
                 raise typer.Exit(2)
             named = columns
-        call_right(session, [each for each in doubts if each.column in named])
+        told = ((each.column, each.problem) for each in doubts if each.column in named)
+        session.round.call_right(told)
         return False
 
     def about_audit(self, owner: Owner, before: Callable[[], None]) -> "Allow":
@@ -184,13 +185,12 @@ def _say_dry(owner: Owner, session: "PartySession", found: "Findings") -> None:
     """Say what would leave, or all that does not fit."""
     from cobasis.cli.answers import DryAnswer
     from cobasis.party_side.preview import make_ready
-    from cobasis.party_side.session import upcoming
 
     ready = make_ready(session, found, looking=True) if found.fits else None
     problems = [str(each.args[0]) for each in found.problems]
     preview = None if ready is None else ready.preview
     told = {"command": "send", "problems": problems, "preview": preview}
-    answer = DryAnswer.by(session, found, upcoming(session), **told)
+    answer = DryAnswer.by(session, found, session.upcoming, **told)
     lines = []
     for each in found.findings:
         lead = "refused: " if each.refused else "  asked: " if each.asked else "   told: "

@@ -2,16 +2,16 @@
 
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from math import ceil
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import polars as pl
-from pydantic import ValidationError, create_model
+from pydantic import BaseModel, ValidationError, create_model
 
 from cobasis.algorithms import BasisName
 from cobasis.algorithms.bases import BASES
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from cobasis.models import Task
 
 Features = tuple[Feature, ...]
+Terms = TypeVar("Terms", bound=BaseModel)
 
 MAX_WORDS = 1000
 FEWEST = 10
@@ -279,15 +280,9 @@ def field_of_words(name: str, said: object) -> Any:  # noqa: ANN401 -- as the fi
             return _deadline(str(said))
         one = create_model("One", **{name: (known.annotation, known)})  # type: ignore[call-overload]
         return getattr(one(**{name: said}), name)
-    except ValidationError as error:
-        found = error.errors()[0]
-        kinds = {"int_parsing": "it is no whole number", "float_parsing": "it is no number"}
-        problem = kinds.get(found["type"], found["msg"])
     except ValueError as error:
-        problem = str(error)
-    raise OptionError(
-        f"{name} cannot be '{said}': {problem[:1].lower()}{problem[1:]}. Give another."
-    )
+        problem = problem_of(error).removeprefix(f"{name}: ").removeprefix(f"{name}=")
+    raise OptionError(f"{name} cannot be '{said}': {problem}. Give another.")
 
 
 def _deadline(said: str) -> str:
@@ -316,47 +311,61 @@ def features_of_words(
         ) from None
 
 
+_NO = {
+    "int_parsing": "is no whole number",
+    "float_parsing": "is no number",
+    "bool_parsing": "is neither yes nor no",
+}
+
+
 def problem_of(error: ValueError) -> str:
-    """Return what is wrong, in pydantic's words where it was asked."""
+    """Return what is wrong, in pydantic's words where it was asked, and a text is a text."""
     if not isinstance(error, ValidationError):
         return str(error)
     found = error.errors()[0]
-    return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
+    name, said = ".".join(map(str, found["loc"])), found["msg"].removeprefix("Value error, ")
+    problem = _NO.get(found["type"])
+    return f"{name}={found['input']} {problem}" if problem else f"{name}: {said}"
+
+
+def terms_of_words(
+    option: str,
+    words: str,
+    *,
+    kind: type[Terms],
+    like: str,
+    read: Callable[[dict[str, Any]], dict[str, Any]],
+) -> Terms:
+    """Read the terms of a table by words of a command line; OptionError says how to write them."""
+    try:
+        return kind.model_validate(read(dict(pairs_of(words))), strict=False)
+    except ValueError as error:
+        raise OptionError(
+            f"{option} cannot be read: {problem_of(error)}. Write it as {like}; "
+            "docs/reference/agreement.md lists its terms."
+        ) from None
 
 
 def _numbers(words: str, missing: str) -> list[NumericFeature]:
     before, _, constants = words.partition(":")
-    names = before.replace(",", " ").split()
-    given: dict[str, Any] = {}
-    for name, value in pairs_of(constants):
-        if not names or not value:
-            raise ValueError(
-                f"'{words}' has no {'constant after a =' if names else 'column before the colon'}"
-            )
-        given[name] = value if name in {"unit", "missing"} else read_number(name, value)
-    how = given.pop("missing", "fill" if "fill" in given else "")
-    fill = {"missing": "fill", "fill": given.pop("fill", given.get("centre", 0.0))}
-    return [
-        NumericFeature(
-            name=name, source=_TOLD, **given, **(fill if may_be_empty(name, how or missing) else {})
+    names, given = before.replace(",", " ").split(), dict[str, Any](pairs_of(constants))
+    if given and not (names and all(given.values())):
+        raise ValueError(
+            f"'{words}' has no {'constant after a =' if names else 'column before the colon'}"
         )
+    how = given.pop("missing", "fill" if "fill" in given else missing)
+    fill = {"missing": "fill", "fill": given.pop("fill", given.get("centre", 0.0))}
+    told = [
+        {"name": name, "source": _TOLD, **given, **(fill if may_be_empty(name, how) else {})}
         for name in names
     ]
+    return [NumericFeature.model_validate(each, strict=False) for each in told]
 
 
 def pairs_of(words: str) -> list[tuple[str, str]]:
     """Return names and values of ``name=value,name=value``."""
     found = [each.partition("=") for each in words.split(",") if each.strip()]
     return [(name.strip(), value.strip()) for name, _, value in found]
-
-
-def read_number(name: str, value: str, *, kind: type = float) -> Any:  # noqa: ANN401 -- of that kind
-    """Read a number of a command line's words; ValueError in the words of who typed it."""
-    try:
-        return kind(value)
-    except ValueError:
-        whole = "whole number" if kind is int else "number"
-        raise ValueError(f"{name}={value} is no {whole}") from None
 
 
 def _category(words: str, missing: str) -> CategoryFeature:

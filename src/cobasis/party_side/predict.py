@@ -36,7 +36,7 @@ from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.models.chain import Chain
 from cobasis.models.onnx import Precision, raw_graph
 from cobasis.party_side.rows import public_rows_in, require_id
-from cobasis.party_side.session import PartySession, alone, notes, opened_bundle, refuse_target
+from cobasis.party_side.session import PartySession, refuse_target
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
@@ -145,7 +145,7 @@ def predict(
 
     A party of a block seals its `part` of aligned rows for the others, whose stand `beside`.
     """
-    for own in (table, Path(notes(session).get("table", table))):
+    for own in (table, session.round.noted_table()):
         refuse_target(to, table=own)
     if not part and to.suffix.lower() not in (*CSV, *PARQUET):
         raise OptionError(
@@ -160,7 +160,7 @@ def predict(
         use = replace(use, why=partial(asked, background=common, of=of, report=report))
     if not part:
         return _predicted(session, use, table, to=to, report=report)
-    with alone(session):
+    with session.alone():
         plain = session.work / _PART
         draft = {"kind": "part", "sender": session.name, "told": {"model": use.of}}
         draft |= {"round_id": agreement.round_id, "agreement": agreement.digest().hex()}
@@ -317,7 +317,7 @@ def _parts(session: PartySession, use: Usable, ids: pl.Series) -> Matrix | None:
     columns: list[Column] = [*numeric_features(names), *as_text(agreement.id)]
     people, found = ids.cast(pl.String).to_frame(), np.zeros((len(ids), len(names)))
     for path in use.beside:
-        with alone(session), opened_bundle(session, path, kind="part", senders=senders) as bundle:
+        with session.alone(), session.opened(path, kind="part", senders=senders) as bundle:
             sender, told = bundle.manifest.sender, bundle.manifest.told
             source = source_of(bundle.parts[_PART], party=sender, features=columns)
             part = source.collect(pl.col([agreement.id, *names])).cast({agreement.id: pl.String})
@@ -384,8 +384,7 @@ def _answers(
 
 def export_onnx(session: PartySession, to: Path, *, precision: Precision = "float64") -> int:
     """Write encoding, ``F_i G_i`` and model as one graph that takes raw columns."""
-    sent = notes(session).get("table")
-    refuse_target(to, table=None if sent is None else Path(sent))
+    refuse_target(to, table=session.round.noted_table())
     found, agreement = usable(session), session.agreement
     _refuse_halves(session, part=False, beside=())
     data = raw_graph(

@@ -1,7 +1,7 @@
 """A party's rows, held against the agreement, in two parts: one is uploaded, one never leaves."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -203,14 +203,6 @@ def answered(session: PartySession, found: Findings) -> list[tuple[str, str]]:
         for each in found.findings
         if each.asked
     ]
-
-
-def call_right(session: PartySession, columns: Iterable[ColumnFinding]) -> None:
-    """Keep that somebody called these columns right; it holds for this agreement alone."""
-    asked: dict[str, list[str]] = {}
-    for each in columns:
-        asked.setdefault(each.column, []).append(each.problem)
-    session.round.call_right(asked)
 
 
 def use_mapping(session: PartySession, mapping: TableMapping) -> None:
