@@ -240,12 +240,9 @@ class Slopes:
 def fit_logistic(
     rows: LabelledRows, *, present: Integers, strength: float, start: Matrix, over: Pass
 ) -> Affine:
-    """Minimise the summed loss, plus half the squared weights divided by `strength`.
-
-    `start` has one row for each output, its intercept last: of two classes there is one output, of
-    more as many as classes. What is added to all intercepts alike changes no likelihood: it stays
-    what it is at the start.
-    """
+    """Minimise the summed loss, plus half the squared weights divided by `strength`."""
+    # `start` has a row for each output, its intercept last: of two classes one, else one a class.
+    # What is added to all intercepts alike changes no likelihood, and stays what it is there.
     problem = _Problem(rows=rows, present=present, strength=strength, over=over)
     weights, step, share = start, np.zeros_like(start), 1.0
     before, promised = np.inf, 0.0

@@ -90,10 +90,7 @@ def _paired(clouds: Clouds, basis: Matrix) -> tuple[Places, Places]:
 
 
 def _laid_over(clouds: Clouds, basis: Matrix, *, most: int) -> tuple[Matrix, float]:
-    """Match, turn released points onto their partners, and begin again.
-
-    Each step lowers the distance, as in the Wasserstein-Procrustes method.
-    """
+    """Match, turn released points onto their partners, and begin again (Wasserstein-Procrustes)."""
     best = np.inf
     for _ in range(most):
         ours, theirs = _paired(clouds, basis)
@@ -108,11 +105,9 @@ def _laid_over(clouds: Clouds, basis: Matrix, *, most: int) -> tuple[Matrix, flo
 
 
 def _fitted(clouds: Clouds, basis: Matrix) -> Matrix:
-    """Match, fit the basis to the pairs by penalised least squares, and begin again.
-
-    For bases that are not made of leading directions, as a Haar basis is not: the distance is
-    taken among components, where nothing is lost.
-    """
+    """Match, fit the basis to the pairs by penalised least squares, and begin again."""
+    # For bases that are not made of leading directions, as a Haar basis is not: the distance is
+    # taken among components, where nothing is lost.
     for penalty in _PENALTIES:
         ours, theirs = _paired(clouds, basis)
         partners = clouds.public[theirs]
@@ -136,12 +131,10 @@ def match_sample(
     labels: npt.NDArray[Any] | None = None,
     rng: np.random.Generator,
 ) -> Recovered:
-    """Find the basis under which rows of other people of the same kind look like released ones.
-
-    Principal directions of both come first; their signs are tried one by one. Where labels
-    are shared, the averages of the classes are another start. From each, points are matched
-    and the basis is turned to the pairs, until that changes nothing; the closest is kept.
-    """
+    """Find the basis under which rows of other people of the same kind look like released ones."""
+    # Principal directions of both come first; their signs are tried one by one. Where labels
+    # are shared, the averages of the classes are another start. From each, points are matched
+    # and the basis is turned to the pairs, until that changes nothing; the closest is kept.
     clouds = _clouds(release, public, labels)
     middle = clouds.sample(_MIDDLE, rng=rng)
     begun = [_laid_over(middle, start, most=_REFINEMENTS) for start in _searched(clouds, rng)]
@@ -213,11 +206,9 @@ def _from_averages(clouds: Clouds) -> Matrix:
 
 
 def _signed(clouds: Clouds, basis: Matrix, *, rng: np.random.Generator) -> Matrix:
-    """Reverse released points along each principal direction, and keep what fits better.
-
-    Two clouds that are nearly mirror images draw refinement into the wrong one; only a try of
-    the other shows it.
-    """
+    """Reverse released points along each principal direction, and keep what fits better."""
+    # Two clouds that are nearly mirror images draw refinement into the wrong one; only a try of
+    # the other shows it.
     directions = np.linalg.svd(clouds.released, full_matrices=False)[2][:_SIGNS]
     for _ in range(_SWEEPS):
         few = clouds.sample(_SEARCHED, rng=rng)
