@@ -61,6 +61,40 @@ def test_a_model_that_every_party_would_refuse_is_not_written(limit, told, monke
         encode_chain(chain_of("boosted_trees"))
 
 
+@pytest.mark.parametrize("family", ["ridge", "boosted_trees"])
+def test_a_file_that_breaks_off_is_refused_wherever_it_does(family):
+    data = file_of(family)
+    for end in [*range(0, len(data), max(1, len(data) // 400)), len(data) - 1]:
+        with pytest.raises(ModelFileError):
+            decode_chain(data[:end], **agreed())
+
+
+@pytest.mark.parametrize("tail", [b"\0", bytes(8)])
+def test_a_file_that_goes_on_is_refused(tail):
+    refused(file_of("ridge") + tail, "longer than it says")
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\3\4", bytes(1000), b"\2" * 99])
+def test_other_files_are_refused(data):
+    refused(data, "truncated or damaged")
+
+
+def test_a_layer_may_be_as_wide_as_the_limit():
+    parts = Parts(file_of("mlp"))
+    wider(65_536, ["Relu"])(parts)
+    assert max(decode_chain(parts.together(), **agreed()).widths) == 65_536
+
+
+def test_a_tree_may_be_64_deep():
+    parts = Parts(file_of("boosted_trees"))
+    a_long_way(64)(parts)
+    numbers = np.arange(len(parts.numbers["1.numbers"]), dtype=float)
+    parts.numbers["1.numbers"] = np.where(parts.numbers["1.columns"] < 0, numbers, 0.0)
+    read = decode_chain(parts.together(), **agreed())
+    out_at_once, as_far_as_it_goes = read.layers[1].apply(np.array([[-1.0] * WIDTH, [1.0] * WIDTH]))
+    assert (out_at_once, as_far_as_it_goes) == (1, len(numbers) - 1)
+
+
 @pytest.mark.parametrize(
     ("family", "change"),
     [("mlp", wider(65_536, ["Tanh"] * 5)), ("boosted_trees", a_long_way(64, MOST_WORK // 6_500))],

@@ -13,7 +13,7 @@ from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.envelope import Bundle
 from cobasis.bundle.manifest import Expected, Kind, Manifest, refuse
 from cobasis.bundle.uploads import Payload, check_precision, open_payload
-from cobasis.disk.tensors import make_header, read_tables
+from cobasis.disk.tensors import read_tables
 from cobasis.errors import ForeignBundleError, OptionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import MODELLESS
@@ -24,6 +24,7 @@ from cobasis.protocol.card import ModelCard
 from cobasis.protocol.exchanges import SumsKind
 from cobasis.protocol.messages import ConsensusSpan, MaskedSums, Return, SpanProposal
 from cobasis.protocol.span_lines import SpanLine
+from cobasis.strict_json import make_header
 
 
 def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:

@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.disk.tensors import Header, Place, is_name, make_header, part_of, read_header, refuse
+from cobasis.disk.tensors import Header, is_name, part_of, read_header, refuse
 from cobasis.disk.whole import Stamp, WholeFile, read_array
 from cobasis.errors import DtypeError, MessageError, OptionError, ShapeError, StepError
 from cobasis.features.outcome import ROLES, VALUE, record_type
 from cobasis.linalg.arrays import Matrix
 from cobasis.protocol.agreement import Precision
 from cobasis.protocol.messages import Labels, Upload
+from cobasis.strict_json import Place, make_header
 
 _FORMAT = "cobasis/upload/1"
 

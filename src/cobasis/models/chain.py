@@ -57,12 +57,11 @@ class Affine:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trees:
-    """Decision trees whose leaves add up, the k-th of a round to the k-th sum.
+    """Decision trees whose leaves add up, the k-th of a round to the k-th sum."""
 
-    Places of all trees stand level by level: first every root, then the two children of the first
-    node, of the second, and so on. So nothing says where a child is, and nothing can be wrong
-    about it: no way down ends elsewhere or never.
-    """
+    # Places of all trees stand level by level: first every root, then the two children of the first
+    # node, of the second, and so on. So nothing says where a child is, and nothing can be wrong
+    # about it: no way down ends elsewhere or never.
 
     n_in: int
     n_out: int
@@ -154,10 +153,7 @@ class Chain:
 
     @property
     def link(self) -> Literal["", "Exp", "Sigmoid"]:
-        """What makes a number of the last layer's: of a log rate, or of the log-odds of treatment.
-
-        The log of a hazard is that beside a row of zeros.
-        """
+        """What makes a number of the last layer's: of a log rate or hazard, or of log-odds."""
         if self.fit is None or self.fit.model not in {*LOGARITHMIC, "effect"}:
             return ""
         return "Sigmoid" if self.fit.model == "effect" else "Exp"

@@ -2,16 +2,11 @@
 
 A tenth of the rows, 100,000 at most, is kept apart and judges: training ends when ten rounds in a
 row bring these no gain, and the best model so far is kept. Up to 200 rows none is kept apart, since
-each is needed to learn.
+each is needed to learn: then the training's own loss judges, or nobody and the last round counts.
 
-*Mini-batches* teach a multilayer perceptron, or whatever learns by ``partial_fit``. A round is a
-pass over all blocks, or over a million rows of them if there are more; blocks come in a new order
-in each pass. Where no row is kept apart the training's own loss judges, and for an estimator that
-tells none nobody does, so that its last round counts.
-
-*xgboost* (extra ``trees``) reads the blocks a few times, keeps each number as one of 256 steps, in
-a file of its own where there are many, and builds trees from that: a quarter of the room that
-float32 takes.
+*Mini-batches* teach whatever learns by ``partial_fit``. A round is a pass over all blocks, or over
+a million rows of them if there are more; blocks come in a new order in each pass. *xgboost* (extra
+``trees``) keeps each number as one of 256 steps, in a file of its own where there are many.
 """
 
 import copy
@@ -244,7 +239,7 @@ that reading all rows takes would go into finding them from all."""
 ROW_BYTES = 24
 """Of xgboost's file, beside two bytes for each number of a row."""
 
-_SETTINGS = {"eta": 0.1, "max_depth": 6, "tree_method": "hist", "max_bin": 256, "verbosity": 0}
+_SETTINGS = {"eta": 0.1, "max_depth": 6, "tree_method": "hist", "verbosity": 0}
 
 
 def fit_xgboost(
@@ -263,14 +258,11 @@ def fit_xgboost(
     return over.together(work, rows)
 
 
-def _settings(classes: Labels | None, *, seed: int, threads: int) -> dict[str, Any]:
-    """Return xgboost's parameters."""
-    told: dict[str, Any] = {**_SETTINGS, "seed": seed, "nthread": threads}
-    if classes is None:
-        return {**told, "objective": "reg:squarederror"}
-    if len(classes) > 2:  # noqa: PLR2004 -- more than two classes
-        return {**told, "objective": "multi:softprob", "num_class": len(classes)}
-    return {**told, "objective": "binary:logistic"}
+def _objective(classes: Labels | None) -> dict[str, Any]:
+    """Return what xgboost is to minimise."""
+    if classes is not None and len(classes) > 2:  # noqa: PLR2004 -- more than two classes
+        return {"objective": "multi:softprob", "num_class": len(classes)}
+    return {"objective": "reg:squarederror" if classes is None else "binary:logistic"}
 
 
 def _boost(
@@ -285,8 +277,8 @@ def _boost(
     """Boost on one worker's blocks, and return the trees up to the best round."""
     import xgboost
 
-    settings = _settings(classes, seed=split.seed, threads=share.threads)
-    steps = {"max_bin": settings["max_bin"], "nthread": settings["nthread"]}
+    steps = {"max_bin": 256, "nthread": share.threads}
+    settings = {**_SETTINGS, **steps, **_objective(classes), "seed": split.seed}
     found = None
     if judged_by is not None and len(judged_by.labels) >= ENOUGH_FOR_STEPS:
         found = xgboost.QuantileDMatrix(judged_by.rows, label=judged_by.labels, **steps)

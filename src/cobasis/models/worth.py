@@ -14,7 +14,7 @@ import numpy.typing as npt
 from cobasis.errors import CobasisError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import Estimator, ModelName, Task
-from cobasis.models.families import FAMILIES, folds
+from cobasis.models.families import FAMILIES, folds, unfitted
 from cobasis.models.passes import Block
 from cobasis.models.trainer import train
 
@@ -41,10 +41,7 @@ class Figure(NamedTuple):
 def figures(
     truth: Array, predicted: Array, *, likely: Matrix | None, task: Task
 ) -> dict[str, Figure]:
-    """Measure labels, and the probability of each class where there are any.
-
-    Classes are positions. What cannot be measured on such rows is left out.
-    """
+    """Measure what such rows allow, of positions of classes with their probabilities too."""
     if task == "count":
         off = np.abs(truth - predicted)
         found = {"deviance": _redrawn(_deviance, truth, predicted)}
@@ -68,11 +65,9 @@ def figures(
 
 
 def compared(ours: Array, other: Array, *, truth: Array, task: Task) -> Verdict:
-    """Say whether `ours` is better than `other` on the same rows, by a test in pairs at 5 %.
-
-    Of classes it is McNemar's exact one, which holds for however few rows; of numbers Student's, of
-    squared errors, whose mean is what R2 is made of.
-    """
+    """Say whether `ours` is better than `other` on the same rows, by a test in pairs at 5 %."""
+    # Of classes McNemar's exact one, which holds for however few rows; of numbers Student's, of
+    # squared errors, whose mean is what R2 is made of.
     from scipy.stats import binomtest, ttest_1samp
 
     if task == "regression":
@@ -90,18 +85,16 @@ def compared(ours: Array, other: Array, *, truth: Array, task: Task) -> Verdict:
 def cross_validated(
     block: Block, owners: Array, *, model: ModelName, task: Task, seed: int
 ) -> dict[str, Figure | None]:
-    """Measure a family on rows of these parties, five folds, and of a new one, each left out.
-
-    More than ten parties are left out by tenths. A family with a grid has its middle setting, or
-    each fold would search it anew. None stands where rows do not allow it.
-    """
+    """Measure a family on rows of these parties, five folds, and of a new one, each left out."""
+    # More than ten parties are left out by tenths. A family with a grid has its middle setting, or
+    # each fold would search it anew. None stands where rows do not allow it.
     from sklearn.model_selection import LeaveOneGroupOut
 
-    (rows, labels), chosen = block, FAMILIES[model]
+    rows, labels = block
     fitted: ModelName | Estimator = model
-    if chosen.build is not None:
-        middle = {name: values[len(values) // 2] for name, values in chosen.grid.items()}
-        fitted = chosen.build(task, len(labels), seed).set_params(**middle)
+    if grid := FAMILIES[model].grid:
+        middle = {name: values[len(values) // 2] for name, values in grid.items()}
+        fitted = unfitted(model, task, n_rows=len(labels), seed=seed).set_params(**middle)
     parts = {
         "these parties": folds(labels, task=task, seed=seed),
         "a new party": LeaveOneGroupOut().split(rows, groups=owners % 10),
