@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 Settings = Mapping[str, str | int | float]
@@ -32,12 +32,14 @@ class Published:
 class Study:
     """One table or figure."""
 
-    title: str  # "Table 7, images", with what it shows
     source: str  # which paper prints it; "ours" for what no paper has
-    settings: str  # what is fixed for all cells, and which of it the papers leave open: Markdown
     unit: str  # of the values: "accuracy, %"
     cells: Sequence[Settings]  # one repeat of the study
     run: Callable[..., Values]  # ``run(settings, repeat=r)`` measures one cell. It has one core
+    title: str = (
+        ""  # `load` takes both from the module's docstring: what it shows, and, as Markdown,
+    )
+    settings: str = ""  # what is fixed for all cells and which of it the papers leave open
     # by ``key(settings, value's name)``
     published: Mapping[str, Published] = field(default_factory=dict)
     # why some of our numbers differ, by the beginning of their key; what differs and is not here
@@ -99,6 +101,9 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Study:
-    """Return one experiment."""
-    study: Study = importlib.import_module(f"experiments.studies.{name}").STUDY
-    return study
+    """Return one experiment; ``{X}`` in its docstring stands for what its module calls X."""
+    module = importlib.import_module(f"experiments.studies.{name}")
+    title, _, settings = (module.__doc__ or "").partition("\n\n")
+    told = " ".join(settings.split()).format_map(vars(module))
+    study: Study = module.STUDY
+    return replace(study, title=title.removesuffix("."), settings=told)

@@ -1,4 +1,7 @@
-"""Figure 3: gigabytes over the bits of a number."""
+"""Figure 3: traffic over the bits of a number.
+
+The hundred hospitals of equations 19 and 20. Computed; GB are decimal.
+"""
 
 from experiments.harness.study import Settings, Study, Values
 from experiments.studies.traffic import COPIES, GIGA, SECRET, exchange
@@ -16,9 +19,7 @@ def run(settings: Settings, **_: int) -> Values:
 
 
 STUDY = Study(
-    title="Figure 3: traffic over the bits of a number",
     source="ODC paper, Figure 3 and equation 17; the paper prints the curves only",
-    settings="The hundred hospitals of equations 19 and 20. Computed; GB are decimal.",
     unit="GB",
     cells=[{"bits": bits} for bits in (8, 16, 32, 64)],
     run=run,

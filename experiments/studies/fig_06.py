@@ -1,4 +1,9 @@
-"""Figure 6: how alignment time grows; `./run.sh bench` measures, the paper's fits stand beside."""
+"""Figure 6: how alignment time grows.
+
+`./run.sh bench` measures the times; its page on speed has curves, machine and method. Here are its
+fits. "As published" is our writing of the paper's algorithms. The paper gives no intervals of its
+exponents.
+"""
 
 import json
 from collections.abc import Mapping
@@ -58,13 +63,7 @@ def _published() -> dict[str, Published]:
 
 
 STUDY = Study(
-    title="Figure 6: how alignment time grows",
     source="ODC paper, Figure 6 and equations 86 to 91",
-    settings=(
-        "`./run.sh bench` measures the times; its page on speed has curves, machine and method. "
-        'Here are its fits. "As published" is our writing of the paper\'s algorithms. The paper '
-        "gives no intervals of its exponents."
-    ),
     unit="exponent of a power law, or seconds",
     cells=[{"over": over} for over in AXES],
     run=run,

@@ -1,4 +1,11 @@
-"""Kawakami-DC with and without its weighting, on the rows and bases of Table 7."""
+"""Kawakami-DC with and without weighting.
+
+Rows, parties, secret bases, anchor, test sets, models and sizes of Table 7, with its repeats, under
+the two orthonormal conditions. *Weighted* multiplies each aligned feature by a weight that falls
+with its eigenvalue (`Kawakami(weighting="eigen")`); where all spans agree every weight is 1.
+*Feature scaling*, in the middle version's figures, standardises each aligned feature first.
+Algorithm 3 as printed has neither, and which of them the paper's rows had is open.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -43,16 +50,7 @@ def _printed(data: str) -> Iterable[str]:
 
 
 STUDY = Study(
-    title="Kawakami-DC with and without weighting",
     source="ours: sensitivity of ODC paper, Table 7",
-    settings=(
-        "Rows, parties, secret bases, anchor, test sets, models and sizes of Table 7, with its "
-        "repeats, under the two orthonormal conditions. *Weighted* multiplies each aligned feature "
-        'by a weight that falls with its eigenvalue (`Kawakami(weighting="eigen")`); where all '
-        "spans agree every weight is 1. *Feature scaling*, in the middle version's figures, "
-        "standardises each aligned feature first. Algorithm 3 as printed has neither, and which "
-        "of them the paper's rows had is open."
-    ),
     unit="accuracy (images), ROC-AUC (roc) and PR-AUC (pr), %",
     cells=[{"data": data, "condition": condition} for data in TASKS for condition in CONDITIONS],
     run=run,

@@ -1,4 +1,11 @@
-"""Table 7, images: 100 parties of 100 MNIST or Fashion-MNIST images each."""
+"""Table 7, images: four span conditions.
+
+100 parties of 100 images, pixels in [0, 1], both parts merged, 10,000 random test images; uniform
+anchor of 1,000 rows; RBF-SVM (C = 1, gamma scale), MLP (256 ReLU, batches of 32, early stopping).
+Three of the 100 parties predict all test images (an SVM's prediction is dear), 20 are trained
+alone. Open in the paper: the rows of a party (100 is section 8's), l (100 reproduces its SVM), the
+MLP's learning rate (1e-3).
+"""
 
 from typing import Any
 
@@ -102,15 +109,7 @@ def _published() -> dict[str, Published]:
 
 
 STUDY = Study(
-    title="Table 7, images: four span conditions",
     source="ODC paper, Table 7",
-    settings=(
-        "100 parties of 100 images, pixels in [0, 1], both parts merged, 10,000 random test "
-        "images; uniform anchor of 1,000 rows; RBF-SVM (C = 1, gamma scale), MLP (256 ReLU, "
-        "batches of 32, early stopping). Three of the 100 parties predict all test images (an "
-        "SVM's prediction is dear), 20 are trained alone. Open in the paper: the rows of a party "
-        "(100 is section 8's), l (100 reproduces its SVM), the MLP's learning rate (1e-3)."
-    ),
     unit="accuracy, %",
     cells=[{"data": data, "condition": c} for data in PRINTED for c in ("any", *CONDITIONS)],
     run=run,

@@ -1,4 +1,20 @@
-"""Table 8: Adult, partitioned by rows and by features at once."""
+"""Table 8: Adult, rows and features partitioned.
+
+200 parties: 100 blocks of 388 persons, each held by two parties that have every other of Adult's
+108 features. This is our reading of "half of the users possess one subset of features": with rows
+that are not linked there is nothing to align. The uploads of a block are joined column by column by
+the analyst. Both files merged, 10,000 random test persons, uniform anchor of 1,000 rows, MLP (256
+ReLU, batches of 32, early stopping). Numbers by minimum and maximum of all persons, words as 0 and
+1, "?" being a word. Open in the paper: the features' halves and l (40 for each party, 80 joined;
+halves by columns and l = 25 are farther off: study `table_08_open`; the poorest block has some 35
+independent directions in a half, and the rest of its basis is what the decomposition fills in),
+their coding, V_1 where features differ (the first block's, for each half), the learning rate
+(1e-3). The first {JUDGES} blocks (alone: {JUDGES} parties of each half) predict the whole test set.
+With l = 80 an isometric anchor is refused: words like rare countries, which some blocks lack, leave
+directions without a counterpart, which under the uniform anchor are fitted to noise. The last rows
+have l = 20 and both anchors. Where bases are not orthonormal a fit is now and then one that
+rounding would decide: that block is left out.
+"""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -211,26 +227,7 @@ def _outside(split: Partitioned, repeat: int) -> Values:
 
 
 STUDY = Study(
-    title="Table 8: Adult, rows and features partitioned",
     source="ODC paper, Table 8",
-    settings=(
-        "200 parties: 100 blocks of 388 persons, each held by two parties that have every other "
-        "of Adult's 108 features. This is our reading of \"half of the users possess one subset of "
-        'features": with rows that are not linked there is nothing to align. The uploads of a '
-        "block are joined column by column by the analyst. Both files merged, 10,000 random "
-        "test persons, uniform anchor of 1,000 rows, MLP (256 ReLU, batches of 32, early "
-        'stopping). Numbers by minimum and maximum of all persons, words as 0 and 1, "?" being a '
-        "word. Open in the paper: the features' halves and l (40 for each party, 80 joined; "
-        "halves by columns and l = 25 are farther off: study `table_08_open`; the poorest block "
-        "has some 35 independent directions in a half, and the rest of its basis is what the "
-        "decomposition fills in), their coding, V_1 where features differ (the first block's, for "
-        f"each half), the learning rate (1e-3). The first {JUDGES} blocks (alone: {JUDGES} parties "
-        "of each half) predict the whole test set. With l = 80 an isometric anchor is refused: "
-        "words like rare countries, which some blocks lack, leave directions without a "
-        "counterpart, which under the uniform anchor are fitted to noise. The last rows have l = "
-        "20 and both anchors. Where bases are not orthonormal a fit is now and then one that "
-        "rounding would decide: that block is left out."
-    ),
     unit="accuracy, %",
     cells=[{"condition": condition} for condition in ("any", *CONDITIONS, SMALLER)],
     run=run,

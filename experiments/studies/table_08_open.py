@@ -1,4 +1,9 @@
-"""Table 8: other halves of the features, and fewer components."""
+"""Table 8, Adult: other halves of the features, and fewer components.
+
+Table 8's blocks. The paper says neither which features a party has nor l. Here the two parties of a
+block have the first and the last seven of Adult's columns, 50 and 58 features, and l = {SIZE} (50
+joined): the poorest block's half has 27 independent directions.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -32,14 +37,7 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
 
 
 STUDY = Study(
-    title="Table 8, Adult: other halves of the features, and fewer components",
     source="ours: sensitivity of ODC paper, Table 8",
-    settings=(
-        "Table 8's blocks. The paper says neither which features a party has nor l. Here the two "
-        "parties of a block have the first and the last seven of Adult's columns, 50 and 58 "
-        f"features, and l = {SIZE} ({2 * SIZE} joined): the poorest block's half has 27 "
-        "independent directions."
-    ),
     unit="accuracy, %",
     cells=[{"condition": condition} for condition in CONDITIONS],
     run=run,

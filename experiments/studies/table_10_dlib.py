@@ -1,4 +1,14 @@
-"""Table 10 with a network: what dlib's descriptors of faces tell of what travels."""
+"""Table 10: are two pictures of one person, by a network.
+
+About 1,000 pictures of some 70 people of CelebA, 128 x 128 x 3: as many pairs of one person as of
+two, up to {PAIRS:,} each, by cosine about the mean of dlib's descriptors of 128 numbers; the paper
+has FaceNet's. A face is cut out where the eyes are known to be, in noise too. *Shown the vector as
+a picture*: l numbers stretched to [0, 1] in a black picture, of which the network sees all; how the
+paper makes it is open. A figure near 0.5 there is **no evidence of privacy**: it says that a
+network for faces cannot read what is no face. What whoever holds the release can tell is in study
+`table_10`. A colluder has the basis, from the anchor. Noise: on raw pixels, sensitivity 1, delta =
+1e-3, its epsilon a label.
+"""
 
 import numpy as np
 
@@ -66,19 +76,7 @@ PRINTED = {
 }
 
 STUDY = Study(
-    title="Table 10: are two pictures of one person, by a network",
     source="ODC paper, Table 10; what a colluder can do is ours",
-    settings=(
-        "About 1,000 pictures of some 70 people of CelebA, 128 x 128 x 3: as many pairs of one "
-        f"person as of two, up to {PAIRS:,} each, by cosine about the mean of dlib's descriptors "
-        "of 128 numbers; the paper has FaceNet's. A face is cut out where the eyes are known to "
-        "be, in noise too. *Shown the vector as a picture*: l numbers stretched to [0, 1] in a "
-        "black picture, of which the network sees all; how the paper makes it is open. A figure "
-        "near 0.5 there is **no evidence of privacy**: it says that a network for faces cannot "
-        "read what is no face. What whoever holds the release can tell is in study `table_10`. A "
-        "colluder has the basis, from the anchor. Noise: on raw pixels, sensitivity 1, delta = "
-        "1e-3, its epsilon a label."
-    ),
     unit="ROC-AUC",
     cells=[{"shown": each} for each in (ORIGINAL, PAPERS_NOISE, SHOWN, REBUILT)],
     run=run,

@@ -1,4 +1,19 @@
-"""Table 11: how long patients of several hospitals stay, against federated averaging."""
+"""Table 11: days in intensive care, against FedAvg.
+
+The paper has the 50 largest hospitals of the whole eICU database, which is not open; here is its
+open demo. Four regions (140 to 733 stays, l = 20) stand beside the paper's figures. **Not
+comparable**: the demo's 50 largest hospitals have 10 to 18 stays each to train on (l = 8, no early
+stopping). As a second data set Diabetes 130-US: days in hospital, first stays, and as sites one
+payer's patients of one specialty, since the file names no hospital; the 50 largest, 400 patients of
+each at most (l = 20). 25 features, uniform anchor of 3,000 rows, MLP (256 ReLU, batches of 32,
+early stopping), FedAvg of the same network with 40 rounds and full participation. Each party
+predicts all test patients; "{OWN}" is the other reading of "averaged across hospitals". Open in the
+paper: the features, what is missing (the median), their scale (the middle 98 % to [0, 1]), l, the
+learning rate (1e-3), FedAvg's local epochs (1, and 5) and optimiser (Adam, afresh in each round),
+and whether a fifth of all or of each hospital is the test (of each). Where bases are not
+orthonormal a fit is now and then one that rounding would decide: that party is left out. Lower is
+better.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -178,24 +193,7 @@ def _outside(split: Wards, setup: Setup, *, repeat: int) -> Values:
 
 
 STUDY = Study(
-    title="Table 11: days in intensive care, against FedAvg",
     source="ODC paper, Table 11",
-    settings=(
-        "The paper has the 50 largest hospitals of the whole eICU database, which is not open; "
-        "here is its open demo. Four regions (140 to 733 stays, l = 20) stand beside the paper's "
-        "figures. **Not comparable**: the demo's 50 largest hospitals have 10 to 18 stays each to "
-        "train on (l = 8, no early stopping). As a second data set Diabetes 130-US: days in "
-        "hospital, first stays, and as sites one payer's patients of one specialty, since the "
-        "file names no hospital; the 50 largest, 400 patients of each at most (l = 20). "
-        "25 features, uniform anchor of 3,000 rows, MLP (256 ReLU, batches of 32, early "
-        "stopping), FedAvg of the same network with 40 rounds and full participation. Each party "
-        f'predicts all test patients; "{OWN}" is the other reading of "averaged across '
-        'hospitals". Open in the paper: the features, what is missing (the median), their scale '
-        "(the middle 98 % to [0, 1]), l, the learning rate (1e-3), FedAvg's local epochs (1, and "
-        "5) and optimiser (Adam, afresh in each round), and whether a fifth of all or of each "
-        "hospital is the test (of each). Where bases are not orthonormal a fit is now and then one "
-        "that rounding would decide: that party is left out. Lower is better."
-    ),
     unit="RMSE, days",
     cells=[
         {"data": data, "condition": condition}

@@ -1,4 +1,10 @@
-"""Table 12: three kinds of framework compared, with figures where the paper has words."""
+"""Table 12: frameworks compared.
+
+Messages and bytes for {PARTIES} parties of {ROWS} rows and {FEATURES} features, as in Table 11: l =
+{COMPONENTS}, an anchor of {ANCHOR:,} rows from a shared secret, {HIDDEN} hidden units, 64 bits a
+number. Computed, labels not counted. Bytes depend on the model; the study of traffic has others.
+Accuracy is what the studies of Tables 9 and 11 recorded.
+"""
 
 from collections.abc import Mapping
 
@@ -104,15 +110,7 @@ def _measured(kind: str) -> str:
 
 
 STUDY = Study(
-    title="Table 12: frameworks compared",
     source="ODC paper, Table 12, which has words only",
-    settings=(
-        f"Messages and bytes for {PARTIES} parties of {ROWS} rows and {FEATURES} features, as in "
-        f"Table 11: l = {COMPONENTS}, an anchor of {ANCHOR:,} rows from a shared secret, "
-        f"{HIDDEN} hidden units, 64 bits a number. Computed, labels "
-        "not counted. Bytes depend on the model; the study of traffic has others. "
-        "Accuracy is what the studies of Tables 9 and 11 recorded."
-    ),
     unit="in the unit that the row says",
     cells=[{"framework": kind} for kind in SAID],
     run=run,

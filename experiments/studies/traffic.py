@@ -1,4 +1,9 @@
-"""Equations 10 to 20 and Table 1: what travels, in decimal bytes, computed and not measured."""
+"""Equations 10 to 20, Table 1: what travels.
+
+100 parties of 1,000 rows, 784 features, l = 100, anchor of 1,000 rows, 32 bits a number. Computed;
+GB are decimal. Labels and headers are not counted: labels add 0.4 MB in all as 32-bit numbers. A
+ResNet-50 cannot take vectors of 100 numbers; the paper's own MLP can, and there the anchor decides.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -105,14 +110,7 @@ def run(settings: Settings, **_: int) -> Values:
 START = f"{RESNET}/{COPIES}/"
 
 STUDY = Study(
-    title="Equations 10 to 20, Table 1: what travels",
     source="ODC paper, section 2.3",
-    settings=(
-        "100 parties of 1,000 rows, 784 features, l = 100, anchor of 1,000 rows, 32 bits a number. "
-        "Computed; GB are decimal. Labels and headers are not "
-        "counted: labels add 0.4 MB in all as 32-bit numbers. A ResNet-50 cannot take vectors of "
-        "100 numbers; the paper's own MLP can, and there the anchor decides."
-    ),
     unit="in the unit that the row says",
     cells=[{"model": model, "anchor": anchor} for model in MODELS for anchor in ANCHORS],
     run=run,

@@ -1,4 +1,11 @@
-"""Seed 002, Table III: what another R or O in the target does to accuracy."""
+"""Middle version, Table III: R and O drawn at random.
+
+l = {L}, 100 images a party, 1,000 test images, uniform anchor of 1,000 rows, one orthonormal span;
+MLP (256 ReLU, learning rate 2e-3, early stopping). The split is the same for all repeats ("100
+iterations with different random matrices"); R with entries from U[0, 1), O Haar, and the model seed
+are redrawn. *Rescaled* rows are ours. Printed as mean and standard deviation; the margin is t * sd
+/ sqrt(100). Two configurations stand beside the stated one, since the printed level cannot be its.
+"""
 
 import math
 from collections.abc import Mapping
@@ -84,16 +91,7 @@ def _published() -> dict[str, Published]:
 
 
 STUDY = Study(
-    title="Middle version, Table III: R and O drawn at random",
     source="ODC paper's middle version, Table III",
-    settings=(
-        f"l = {L}, 100 images a party, 1,000 test images, uniform anchor of 1,000 rows, one "
-        "orthonormal span; MLP (256 ReLU, learning rate 2e-3, early stopping). The split is the "
-        'same for all repeats ("100 iterations with different random matrices"); R with entries '
-        "from U[0, 1), O Haar, and the model seed are redrawn. *Rescaled* rows are ours. Printed "
-        "as mean and standard deviation; the margin is t * sd / sqrt(100). Two configurations "
-        "stand beside the stated one, since the printed level cannot be its."
-    ),
     unit="accuracy, %",
     cells=[{"configuration": name} for name in CONFIGURATIONS],
     run=run,
