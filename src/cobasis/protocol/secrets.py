@@ -10,7 +10,6 @@ import json
 import secrets
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -71,11 +70,8 @@ class _Key(Hidden):
         return KeyStream(self._key, label)
 
 
-class Linked(NamedTuple):
-    """In which order rows of a block's people are uploaded, and the tag of these people."""
-
-    order: npt.NDArray[np.intp]
-    tag: bytes
+Linked = tuple[npt.NDArray[np.intp], bytes]
+"""In which order rows of a block's people are uploaded, and the tag of these people."""
 
 
 class ConsortiumSecret(_Key):
@@ -141,7 +137,7 @@ class ConsortiumSecret(_Key):
         words = [json.dumps([agreement.round_id, block, each]).encode() for each in people]
         marks = [self._mac(b"link", each) for each in words]
         order = np.array(sorted(range(len(marks)), key=marks.__getitem__), dtype=np.intp)
-        return Linked(order, self._mac(b"linked", b"".join(sorted(marks))))
+        return order, self._mac(b"linked", b"".join(sorted(marks)))
 
     def check_opens(self, agreement: Agreement, *, party: str) -> None:
         """Raise CommitmentError unless this is the secret that the agreement commits to."""
