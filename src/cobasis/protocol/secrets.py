@@ -22,7 +22,7 @@ from cobasis.algorithms.anchors import (
     WholeAnchor,
     draw_anchor,
 )
-from cobasis.algorithms.bases import BASES, filled, local_directions, require_components
+from cobasis.algorithms.bases import BASES, local_directions, require_components
 from cobasis.algorithms.consensus import weighted_directions
 from cobasis.errors import (
     AgreementError,
@@ -241,7 +241,6 @@ class Chooser:
     secret: ConsortiumSecret  # gives the common Haar span
     key: PartyKey  # gives the party's own rotation
     public_rows: Matrix | None  # on the agreed scale
-    complete: bool = False  # fill up with Haar columns where rows are too few; simulation only
 
     def directions(self, rows: Matrix | Blocks, *, memory: Memory | None = None) -> Matrix:
         """Return the party's own real directions, at most n_components, weighted if agreed."""
@@ -281,8 +280,6 @@ class Chooser:
             span = self._public_span(self.public_rows)
         else:
             span = self.directions(rows, memory=memory)
-            if self.complete:
-                span = filled(span, self.key.stream("filling"), n_components=size)
             require_components(span, n_components=size, n_rows=rows.shape[0], party=self.party)
         return SecretBasis(self.turned(span), party=self.party)
 
