@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from cobasis.algorithms.readable import named
 from cobasis.errors import (
     AnchorImageError,
     ConditionError,
@@ -184,10 +185,8 @@ def reference_of(images: Images, reference: str | None) -> tuple[str, Matrix]:
     """Return name and checked image of the reference: the one named, else the first."""
     name = next(iter(images)) if reference is None else reference
     if name not in images:
-        known = list(images)
-        more = f" and {len(known) - 5} more" if len(known) > 5 else ""  # noqa: PLR2004
         raise UnknownPartyError(
-            f"reference '{name}' is not among the parties ({', '.join(known[:5])}{more}), so there "
+            f"reference '{name}' is not among the parties ({named([*images])}), so there "
             "is no image to align to. Name one of them, or leave reference out."
         )
     return name, check_image(name, images[name])

@@ -37,11 +37,12 @@ from cobasis.protocol.card import card_of, make_card
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.scores import Worth
-from cobasis.protocol.sums import SumsAnalyst, coefficients_of
+from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.totals import Integers
 from cobasis.protocol.training import compared as compared_with
 from cobasis.protocol.training import model_without
 from cobasis.protocol.vertical import unit_of
+from cobasis.statistics.coefficients import table_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,8 +202,8 @@ def _conclude_sums(session: AnalystSession, plan: Plan) -> Concluded:
         return _returned(session, plan, analyst, n_rows=table.n_rows[0], table=table)
     result = analyst.run()
     told: Any = {"model": result.model, "n_rows": result.total.n_rows, "sums": result}
-    if session.agreement.tabular and result.finished:
-        told["coefficients"] = coefficients_of(result.model, session.agreement)
+    if (fit := result.model.fit) and fit.finished:
+        told["coefficients"] = table_of(fit, features=session.agreement.features)
     return _returned(session, plan, analyst, **told)
 
 

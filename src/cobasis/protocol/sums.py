@@ -32,8 +32,6 @@ from cobasis.protocol.sums_terms import (
     terms_of,
 )
 from cobasis.protocol.totals import Integers, Layout, Total, checked, within
-from cobasis.statistics.coefficients import CoefficientTable
-from cobasis.statistics.coefficients import table_of as coefficients_in
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,17 +209,6 @@ class SumsAnalyst:
                 simulated=False,
                 total=self.total if model is None else None,
             )
-
-
-def coefficients_of(model: Chain, agreement: Agreement, *, level: float = 0.95) -> CoefficientTable:
-    """Return a regression's table, the same for all; StepError where there is none, or none yet."""
-    if model.fit is None or not model.fit.finished:
-        raise StepError(
-            f"model='{agreement.model}' has no table of coefficients, or has not taken its last "
-            "step. Agree on 'ols', 'logit', 'poisson' or 'cox', and wait for the last return."
-        )
-    turn = np.eye(agreement.n_features)
-    return coefficients_in(model.fit, turn=turn, features=agreement.features, level=level)
 
 
 def _chain(turn: Turn, found: Evident, total: Total, *, terms: SumsTerms, layout: Layout) -> Chain:

@@ -16,7 +16,7 @@ from cobasis.features.outcome import Outcome
 from cobasis.privacy.aggregate import GREEN
 from cobasis.privacy.discrete import LEAST_SCALE, MOST_SCALE, zcdp_scale
 from cobasis.protocol.baseline import TableLayout, range_problems
-from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE, DPTerms
+from cobasis.protocol.dp_terms import DPTerms, problems_among
 from cobasis.protocol.newton import BY_SUMS, FEWEST_BITS, MOST_STEPS, NewtonLayout
 from cobasis.protocol.scores import ScoreLayout
 from cobasis.protocol.totals import Layout
@@ -177,10 +177,7 @@ def _noise_problems(agreement: "Agreement", terms: SumsTerms, dp: "DPTerms") -> 
             f"{agreement.minimum_parties}: a party subtracts its own noise, so one at least"
         )
         return
-    if dp.delta * PEOPLE_PER_FAILURE * terms.most_rows_in_all > 1:
-        yield f"dp.delta={dp.delta:g} is above 1/({PEOPLE_PER_FAILURE} most_rows_in_all)"
-    if dp.lifetime_epsilon < dp.epsilon:
-        yield f"dp.lifetime_epsilon={dp.lifetime_epsilon:g} is below epsilon={dp.epsilon:g}"
+    yield from problems_among(dp, most_rows_in_all=terms.most_rows_in_all)
     noise = noise_of(agreement)
     own = 0 if noise is None else noise.own
     if not 2 * LEAST_SCALE <= own <= MOST_SCALE or 12 * own * len(agreement.parties) >= 2**62:
