@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from cobasis.cli.options import Owner, grouped
+from cobasis.cli.options import PERSON, Owner, grouped, picked
 from cobasis.errors import DiskError, IdentityError, OptionError
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ def new(
 
     Example: cobasis key new north
     """
-    from cobasis.cli.answers import KeyAnswer
     from cobasis.disk.whole import write_whole
     from cobasis.keys.identity import Identity, save_identity
 
@@ -59,8 +58,8 @@ def new(
         save_identity(identity, path, passphrase=owner.passphrase(new=True))
     public = identity.public
     write_whole(to, public.text().encode(), mode=0o644)
+    told = {"command": "key new", "round": None, "path": to, **picked(public, *PERSON)}
     owner.say(
-        KeyAnswer.of(public, command="key new", round=None, path=to),
         [
             lead,
             f"Wrote {to}, the public half, of {'a party' if role == 'party' else f'an {role}'}",
@@ -68,4 +67,5 @@ def new(
             f"  {public.fingerprint}",
             f"Next: send {to} to that author, the party that makes the agreement",
         ],
+        **told,
     )
