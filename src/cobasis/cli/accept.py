@@ -227,7 +227,7 @@ def _tables(session: "PartySession", taken: "Accepted", *, to: Path) -> Iterator
 
 def _written(session: "PartySession", taken: "Accepted", *, to: Path) -> Iterator[str]:
     from cobasis.party_side.accept import clusters_in, coefficients_in, effects_in, table_in
-    from cobasis.report.effects import write_effects
+    from cobasis.report.estimates import write_effects
     from cobasis.report.table import write_table
 
     if (table := table_in(session, taken)) is not None:
@@ -244,22 +244,20 @@ def _written(session: "PartySession", taken: "Accepted", *, to: Path) -> Iterato
 
 def clusters_in_words(lines: Sequence[Sequence[str | float]], *, to: Path) -> Iterator[str]:
     """Write clusters into a folder, and yield them as lines."""
-    from cobasis.disk.whole import make_folder, write_whole
-    from cobasis.report.effects import as_csv
+    from cobasis.report.pages import as_csv, write_files
 
-    make_folder(to)
-    write_whole(to / "clusters.csv", as_csv(lines).encode(), mode=0o644)
+    place = write_files(to, {"clusters.csv": as_csv(lines)})
     for name, *cells in lines:
         told = (f"{each:>10.10}" if isinstance(each, str) else f"{each:>10.4g}" for each in cells)
         yield f"  {name:24.24}{''.join(told)}"
     if not lines[2:]:
         yield from wrapped("Fewer components than encoded columns tell no centre by raw columns.")
-    yield from wrapped(f"The clusters: {to / 'clusters.csv'}.")
+    yield from wrapped(f"The clusters: {place}.")
 
 
 def coefficients_in_words(coefficients: "CoefficientTable", *, to: Path) -> Iterator[str]:
     """Write a regression's table into a folder, and yield it as lines."""
-    from cobasis.report.coefficients import write_coefficients
+    from cobasis.report.estimates import write_coefficients
 
     page = write_coefficients(coefficients, to)
     yield from coefficients.summary().splitlines()
