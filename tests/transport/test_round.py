@@ -1,14 +1,16 @@
 """A round over TLS: one command a party, and files by hand beside it."""
 
+import json
 import shutil
+from pathlib import Path
 
 import polars as pl
 import pytest
 
+from answers import titles_of
 from cli.test_holdings_by_commands import HELD, HOLDINGS, parted
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.cli import options
-from cobasis.cli.answers import GoAnswer
 from cobasis.disk.lock import Lock
 from transport.serving import SUMS, World
 
@@ -51,8 +53,9 @@ def test_parties_by_one_command_and_one_by_files_get_one_model(fresh):
         fresh.typed("accept east/icu.toml", by="east")
         for name in ("north", "south"):
             done = fresh.go(name, "--wait 0 --json")
-            told = GoAnswer.model_validate_json(done.stdout)
-            assert (told.command, told.party, told.card.exists()) == ("go", name, True)
+            told = json.loads(done.stdout)
+            assert titles_of(told) == ["`go`: the round, as far as its last answer"]
+            assert (told["party"], Path(told["card"]).exists()) == (name, True)
     models = {verified(fresh, name) for name in NAMES}
     assert len(models) == 1
 

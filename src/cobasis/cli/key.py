@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from cobasis.cli.options import Owner, Yes, agreed, consent, grouped, the_one, wrapped
+from cobasis.cli.options import (
+    PERSON,
+    Owner,
+    Yes,
+    agreed,
+    consent,
+    grouped,
+    picked,
+    the_one,
+    wrapped,
+)
 from cobasis.errors import DiskError, IdentityError, OptionError
 
 if TYPE_CHECKING:
@@ -32,7 +42,6 @@ def new(
 
     Example: cobasis key new north
     """
-    from cobasis.cli.answers import KeyAnswer
     from cobasis.disk.whole import write_whole
     from cobasis.keys.identity import Identity, save_identity
 
@@ -59,8 +68,8 @@ def new(
         save_identity(identity, path, passphrase=owner.passphrase(new=True))
     public = identity.public
     write_whole(to, public.text().encode(), mode=0o644)
+    told = {"command": "key new", "round": None, "path": to, **picked(public, *PERSON)}
     owner.say(
-        KeyAnswer.of(public, command="key new", round=None, path=to),
         [
             lead,
             f"Wrote {to}, the public half, of {'a party' if role == 'party' else f'an {role}'}",
@@ -68,6 +77,7 @@ def new(
             f"  {public.fingerprint}",
             f"Next: send {to} to that author, the party that makes the agreement",
         ],
+        **told,
     )
 
 
@@ -89,7 +99,6 @@ def revoke(
     """
     from cobasis.bundle.agreement_file import line_in, revoked_path, sealed_agreement
     from cobasis.bundle.transcript import now
-    from cobasis.cli.answers import RevokeAnswer
     from cobasis.disk.whole import write_whole
     from cobasis.keys.identity import refuse_other_key
     from cobasis.protocol.agreement import moment_text
@@ -122,9 +131,15 @@ def revoke(
         with session.at_work():
             session.revoke(made)
         then = f"Round '{agreement.round_id}' stands still. Send {session.news} to everybody."
-    told = {"path": to, "signed": sorted(made.signatures), "stopped": stopped}
-    answer = RevokeAnswer.of(whose, agreement, command="key revoke", **told)
-    owner.say(answer, [f"{to} is signed by {' and '.join(answer.signed)}", *wrapped(then)])
+    owner.say(
+        [f"{to} is signed by {' and '.join(sorted(made.signatures))}", *wrapped(then)],
+        command="key revoke",
+        round=agreement.round_id,
+        path=to,
+        signed=sorted(made.signatures),
+        stopped=stopped,
+        **picked(whose, *PERSON),
+    )
 
 
 def _stops(whose: "PublicIdentity", *, round_id: str, since: str) -> list[str]:

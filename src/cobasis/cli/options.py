@@ -20,7 +20,6 @@ from cobasis.errors import CobasisError, DiskError, IdentityError, OptionError, 
 
 if TYPE_CHECKING:
     from cobasis.analyst_side.session import AnalystSession
-    from cobasis.cli.answers import Answer
     from cobasis.keys.identity import Identity
     from cobasis.party_side.session import PartySession
     from cobasis.progress import Report
@@ -60,9 +59,11 @@ class Screen:
         for line in lines:
             typer.echo(line, err=self.as_json)
 
-    def say(self, answer: "Answer", lines: Iterable[str]) -> None:
-        """Print an answer: one JSON object, or lines for people."""
-        for line in [answer.model_dump_json()] if self.as_json else lines:
+    def say(self, lines: Iterable[str], **told: object) -> None:
+        """Print an answer: lines for people, or the object that docs/reference/json.md has."""
+        from pydantic_core import to_json
+
+        for line in [to_json(told, inf_nan_mode="null")] if self.as_json else lines:
             typer.echo(line)
 
 
@@ -364,6 +365,20 @@ def row(title: str, text: object) -> list[str]:
 def listed(names: Iterable[object]) -> str:
     """Return names with commas."""
     return ", ".join(map(str, names)) or "nobody"
+
+
+def about(session: "PartySession", *, command: str) -> dict[str, Any]:
+    """Return what programs get of every command of a party in a round."""
+    return {"command": command, "round": session.agreement.round_id, "party": session.name}
+
+
+PERSON = ("name", "role", "fingerprint")
+"""What programs get of somebody."""
+
+
+def picked(source: object, *names: str) -> dict[str, Any]:
+    """Return some of what something has, by name."""
+    return {name: getattr(source, name) for name in names}
 
 
 def numbers(text: str, kind: type[Number], *, option: str) -> tuple[Number, ...]:

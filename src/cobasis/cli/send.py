@@ -15,10 +15,12 @@ from cobasis.cli.mapping import Mapped
 from cobasis.cli.options import (
     Owner,
     Yes,
+    about,
     agreed,
     consent,
     grouped,
     listed,
+    picked,
     progress,
     the_one,
     wrapped,
@@ -183,14 +185,11 @@ def _ready(
 
 def _say_dry(owner: Owner, session: "PartySession", found: "Findings") -> None:
     """Say what would leave, or all that does not fit."""
-    from cobasis.cli.answers import DryAnswer
     from cobasis.party_side.preview import make_ready
 
     ready = make_ready(session, found, looking=True) if found.fits else None
     problems = [str(each.args[0]) for each in found.problems]
-    preview = None if ready is None else ready.preview
-    told = {"command": "send", "problems": problems, "preview": preview}
-    answer = DryAnswer.by(session, found, session.upcoming, **told)
+    words = ("column", "problem", "refused", "asked", "text")
     lines = []
     for each in found.findings:
         lead = "refused: " if each.refused else "  asked: " if each.asked else "   told: "
@@ -199,7 +198,16 @@ def _say_dry(owner: Owner, session: "PartySession", found: "Findings") -> None:
         lines += wrapped(problem, lead="refused: ")
     verdict = "fits the agreement" if found.fits else "does not fit the agreement"
     lines.append(f"The table of {found.n_rows:,} rows {verdict}.")
-    owner.say(answer, [*lines, *(() if ready is None else _in_words(ready))])
+    owner.say(
+        [*lines, *(() if ready is None else _in_words(ready))],
+        **about(session, command="send"),
+        exchange=session.upcoming.number,
+        message=session.upcoming.message,
+        findings=[picked(each, *words) for each in found.findings],
+        problems=problems,
+        preview=None if ready is None else ready.preview,
+        **picked(found, "fits", "n_rows", "n_held"),
+    )
     found.opened(session.agreement, listed="what is listed")  # raises where it does not fit
 
 
@@ -207,16 +215,11 @@ def _say_sent(
     owner: Owner, session: "PartySession", sent: "Sent", *, warnings: tuple[str, ...] = ()
 ) -> None:
     from cobasis.bundle.agreement_file import stem_of
-    from cobasis.cli.answers import SendAnswer
 
     exchange, analyst = sent.exchange, session.analyst.name
-    answer = SendAnswer.by(
-        session, sent, exchange, command="send", sha256=sent.digest, warnings=warnings
-    )
     reply = session.beside(f"{exchange.number}-{exchange.reply}").name
     same = " The same file as before, to the last byte." if sent.again else ""
     owner.say(
-        answer,
         [
             f"Wrote {sent.path}",
             f"  {sent.n_bytes:,} bytes, sealed for '{analyst}'.{same}",
@@ -224,6 +227,12 @@ def _say_sent(
             f"Next: take it to '{analyst}'. When its answer has come, type:",
             f"  cobasis accept {session.path.name} {stem_of(session.path)}.news {reply}",
         ],
+        **about(session, command="send"),
+        exchange=exchange.number,
+        message=exchange.message,
+        sha256=sent.digest,
+        warnings=warnings,
+        **picked(sent, "path", "n_bytes", "again"),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from cobasis.cli.options import Owner, Screen, agreed, grouped, progress, the_one, wrapped
+from cobasis.cli.options import Owner, Screen, agreed, grouped, picked, progress, the_one, wrapped
 from cobasis.errors import RemoteError
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ def verify(
     Example: cobasis verify icu.toml transcript/
     """
     from cobasis.analyst_side.verify import verify as check
-    from cobasis.cli.answers import VerifyAnswer
 
     agreement, more = agreed(words)
     folder = the_one(more, what="one folder") if more else agreement.parent
@@ -44,8 +43,15 @@ def verify(
     for path, head in found.heads.items():
         lines += [f"Last hash of {path}:", f"  {head}"]
     failed, n = len(found.failed), len(found.findings)
-    answer = VerifyAnswer.of(found, found.agreement, command="verify", holds=not failed)
-    screen.say(answer, [*lines, f"{n - failed} of {n} hold."])
+    told = ("what", "name", "holds", "code", "reason")
+    screen.say(
+        [*lines, f"{n - failed} of {n} hold."],
+        command="verify",
+        round=found.agreement.round_id,
+        holds=not failed,
+        findings=[picked(each, *told) for each in found.findings],
+        heads=found.heads,
+    )
     if failed:
         raise typer.Exit(RemoteError.exit_code)
 
@@ -65,7 +71,6 @@ def inspect(
     """
     from cobasis.bundle.agreement_file import read_agreement, text_of
     from cobasis.bundle.envelope import PLAIN, inspect_bundle, plain_kind
-    from cobasis.cli.answers import InspectAnswer
     from cobasis.protocol.signatures import signers
 
     told: dict[str, Any] = {"round": None, "manifest": None}
@@ -85,7 +90,7 @@ def inspect(
             manifest = json.loads(found.manifest.encoded())
             told |= {"manifest": manifest, "round": found.manifest.round_id}
         lines = _in_words(file, found)
-    owner.say(InspectAnswer(command="inspect", path=file, **told), lines)
+    owner.say(lines, command="inspect", path=file, **told)
 
 
 def _in_words(file: Path, found: "Inspected") -> Iterator[str]:

@@ -1,9 +1,11 @@
 """HTML pages that refer to nothing outside themselves, and the demo's comparison as one."""
 
+import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
@@ -12,6 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from cobasis.algorithms.certificate import CAVEAT
+from cobasis.disk.whole import make_folder, write_whole
 from cobasis.linalg.arrays import principal_cosines
 from cobasis.protocol.enrolment import words_of
 
@@ -80,6 +83,29 @@ def as_svg(figure: Figure) -> str:
         figure.savefig(buffer, format="svg", metadata=nothing)
     text = buffer.getvalue()
     return text[text.index("<svg") :]
+
+
+def as_csv(lines: Iterable[Iterable[object]]) -> str:
+    """Write lines to ten digits: so all parties write one and the same file."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(
+        [f"{cell:.10g}" if isinstance(cell, float) else cell for cell in line] for line in lines
+    )
+    return text.getvalue()
+
+
+def write_files(folder: Path, files: Mapping[str, str | Figure]) -> Path:
+    """Write texts, and figures as SVG and PNG, into a folder; return the last one's place."""
+    make_folder(folder)
+    for name, content in files.items():
+        path = folder / name
+        if isinstance(content, Figure):
+            picture = io.BytesIO()
+            content.savefig(picture, format="png", dpi=160, metadata={"Software": None})
+            write_whole(path.with_suffix(".png"), picture.getvalue(), mode=0o644)
+        text = as_svg(content) if isinstance(content, Figure) else content
+        write_whole(path, text.encode(), mode=0o644)
+    return path
 
 
 @cache
