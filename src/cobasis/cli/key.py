@@ -20,7 +20,9 @@ from cobasis.cli.options import (
 from cobasis.errors import DiskError, IdentityError, OptionError
 
 if TYPE_CHECKING:
+    from cobasis.protocol.agreement import Agreement
     from cobasis.protocol.enrolment import PublicIdentity, Role
+    from cobasis.protocol.news import Revocation
 
 app = typer.Typer(help="Keys: who somebody is.", no_args_is_help=True)
 
@@ -97,12 +99,9 @@ def revoke(
 
     Example: cobasis key revoke icu.toml north
     """
-    from cobasis.bundle.agreement_file import line_in, revoked_path, sealed_agreement
-    from cobasis.bundle.transcript import now
+    from cobasis.bundle.agreement_file import revoked_path, sealed_agreement
     from cobasis.disk.whole import write_whole
     from cobasis.keys.identity import refuse_other_key
-    from cobasis.protocol.agreement import moment_text
-    from cobasis.protocol.news import Revocation
     from cobasis.protocol.refusals import require_known
     from cobasis.protocol.signatures import analyst_of, signers
 
@@ -111,10 +110,7 @@ def revoke(
     people = signers(agreement)
     require_known(name, people)
     who, whose, to = owner.who(agreement), people[name], revoked_path(path, name)
-    digest, time = agreement.digest().hex(), moment_text(now())
-    made = Revocation(agreement=digest, name=name, time=time, signatures={})
-    made = line_in(to, Revocation) if to.exists() else made
-    made.holds(agreement)  # or says why it cannot
+    made = _begun(to, agreement, name)
     session = owner.analyst(path) if who.role == "analyst" else None
     identity = owner.identity(who.name) if session is None else session.identity
     refuse_other_key(identity, who)
@@ -140,6 +136,20 @@ def revoke(
         stopped=stopped,
         **picked(whose, *PERSON),
     )
+
+
+def _begun(to: Path, agreement: "Agreement", name: str) -> "Revocation":
+    """Return what somebody has begun, if it is of this round, or a statement without signatures."""
+    from cobasis.bundle.agreement_file import line_in
+    from cobasis.bundle.transcript import now
+    from cobasis.protocol.agreement import moment_text
+    from cobasis.protocol.news import Revocation
+
+    digest, time = agreement.digest().hex(), moment_text(now())
+    made = Revocation(agreement=digest, name=name, time=time, signatures={})
+    made = line_in(to, Revocation) if to.exists() else made
+    made.holds(agreement)  # or says why it cannot
+    return made
 
 
 def _stops(whose: "PublicIdentity", *, round_id: str, since: str) -> list[str]:

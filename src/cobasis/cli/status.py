@@ -288,9 +288,7 @@ def _lines(of: Standing, command: str, *, now: bool) -> Iterator[str]:
         yield f"  {'agreement':<11}sealed{when} by all {len(of.signed)}"
         yield from _messages(of)
     for name in of.revoked:
-        yield from wrapped(
-            f"the key of {name}: all stands still [CB315]", lead=f"  {'revoked':<11}"
-        )
+        yield f"  {'revoked':<11}the key of {name}: all stands still [CB315]"
     for each in (Word.model_validate(dict(x.told)) for x in of.own if x.event == WORD):
         yield from wrapped(f"{each.party}: {each.said()}", lead=f"  {'word':<11}")
     *first_ones, last = of.waits_for or ("nobody",)
