@@ -227,13 +227,24 @@ def test_the_example_of_the_reference_is_an_agreement_that_lacks_signatures_only
         sealed_agreement(path)
 
 
-def test_a_file_that_is_no_toml_is_refused_with_the_line(tmp_path):
+BAD_TOML = {
+    "no quotes": ('label = "died"', "label = died", "Invalid value"),
+    "a field twice": ('label = "died"', 'label = "died"\nlabel = "y"', "Cannot overwrite"),
+    "cut off": ("# ---- Features", '"', r"line \d+: "),
+    "deep": ("classes = [0, 1]", "classes = " + "[" * 5000, "nested too deeply"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_TOML)
+def test_a_file_that_is_no_toml_is_refused_with_the_line(kind, tmp_path):
     path = whole(tmp_path)
+    old, new, match = BAD_TOML[kind]
     text = path.read_text()
-    line = text[: text.index('label = "died"')].count("\n") + 1
-    path.write_text(text.replace('label = "died"', "label = died"))
+    at = text[: text.index(old)].count("\n") + 1
+    path.write_text(text.replace(old, new, 1))
+    match = f"line {at}: {match}" if kind == "no quotes" else match
     for use in (read_agreement, read_draft, lambda path: complete(path.read_text(), path=path)):
-        with pytest.raises(AgreementFileError, match=rf"line {line}: Invalid value.*\[CB312\]$"):
+        with pytest.raises(AgreementFileError, match=rf"icu.toml.*{match}.*\[CB312\]$"):
             use(path)
 
 
@@ -259,10 +270,16 @@ BAD = {
     "an unknown field": ("holdout =", "hold_out =", "hold_out: Extra inputs"),
     "parties by hand": ('id = "patient"', 'parties = ["a"]', r"people are \[\[party\]\]"),
     "an unknown kind": ('kind = "category"', 'kind = "word"', "features.2: "),
+    "a party too few fields": ("recipient = ", "recipients = ", "recipient"),
     "no party": ("[[party]]", "[[partei]]", r"still a draft: \[\[party\]\] must be filled"),
     "a signature in a word": ('id = "patient"', "signature = 3", r"no \[\[signature\]\] tables"),
     "signatures in one table": ("[analyst]", "[signature]\n[analyst]", "no .*signature.* tables"),
+    "half a signature": ("[analyst]", "[[signature]]\nname = 'x'\n[analyst]", "signature"),
+    "an unknown term": ("\nepsilon = 2.0", "\nsigma = 2.0", "dp.sigma: Extra inputs"),
+    "no radius": ("radius = 1.5\n", "", "dp.radius: Field required"),
+    "a large epsilon": ("\nepsilon = 2.0", "\nepsilon = 65.0", "dp.epsilon: Input should be"),
     "terms that are no table": ("\n[dp]\n", "\n[[dp]]\n", "dp: Input should be"),
+    "a basis of the rows": ('\nbasis = "haar"', '\nbasis = "svd"', "rows shape that basis"),
 }
 
 

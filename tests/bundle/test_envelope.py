@@ -8,7 +8,7 @@ import io
 import shutil
 import stat
 import subprocess
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,6 +16,7 @@ import pytest
 
 from bundle.bundles import (
     AGE_KEYS,
+    CREATED,
     LAB,
     MAGIC,
     NORTH,
@@ -25,19 +26,25 @@ from bundle.bundles import (
     opened,
     receipt,
     refused,
+    sealed,
     unsealed,
     write,
 )
 from cobasis.bundle.enclosure import _Source
-from cobasis.bundle.manifest import PARTS, Expected, signed_message
+from cobasis.bundle.manifest import PARTS, Expected, refuse_replay, signed_message
 from cobasis.bundle.seal import look
 from cobasis.errors import (
     BundleError,
+    ClockError,
+    CobasisError,
     DiskError,
     FileChangedError,
+    ForeignBundleError,
     OptionError,
+    ReplayError,
     SealError,
     SecretError,
+    SignatureError,
 )
 from cobasis.protocol.enrolment import verify
 from cobasis.strict_json import canonical_json
@@ -177,6 +184,62 @@ def test_a_bundle_above_the_limits_is_refused(tmp_path):
     refused(tmp_path / "a.cb", BundleError, "10,000,042 bytes", max_bytes=10**6)
     refused(receipt(tmp_path / "b.cb"), BundleError, "20 bytes", max_bytes=19)
     opened(tmp_path / "b.cb", tmp_path / "in", max_bytes=20, expected=Expected(now=NOW))
+
+
+def test_it_is_believed_when_its_sender_who_is_enrolled_signed_it(tmp_path):
+    words = refused(
+        receipt(tmp_path / "a.cb", by=SOUTH), SignatureError, "from 'north', and is not signed"
+    )
+    assert NORTH.public.fingerprint in words
+    path = receipt(tmp_path / "a.cb")
+    for others in ({}, {"south": SOUTH.public}):  # or the key was revoked
+        refused(path, SignatureError, "'north', who is not among", signer=others)
+    assert opened(path, tmp_path / "in", signer={"north": NORTH.public}, expected=Expected(now=NOW))
+
+
+DAYS, SECOND = timedelta(hours=48), timedelta(seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ({"kind": "return"}, "is of kind 'receipt', and kind 'return' is expected"),
+        ({"round_id": "icu-2027"}, "is of round 'icu-2026', not of round 'icu-2027'"),
+        ({"agreement": "0" * 64}, "its agreement is another .0001"),
+        ({"sender": "south"}, "is from 'north', not from 'south'"),
+        ({"anchor_tag": "0" * 64}, "belongs to another anchor"),
+        ({"recipient": "south"}, "is for lab, not for 'south'; somebody passed it on"),
+        ({"now": NOW - DAYS - SECOND}, "more than 48 hours after now, 2026-11-19T11:59:59Z"),
+    ],
+)
+def test_it_is_of_what_is_expected_for_whom_and_in_time(tmp_path, wanted, words):
+    """The analyst cannot seal a party's bundle again, as if it had been meant for another."""
+    path, error = receipt(tmp_path / "a.cb"), ClockError if "now" in wanted else ForeignBundleError
+    sealed(path, unsealed(path), to=SOUTH)
+    refused(path, error, words, by=SOUTH, expected=Expected(**{"now": NOW, **wanted}))
+
+
+def test_clocks_may_differ_by_two_days_and_a_bundle_may_be_old(tmp_path):
+    path = receipt(tmp_path / "a.cb")  # made at NOW
+    for now in (NOW - DAYS, NOW + 100 * DAYS):
+        bundle = opened(path, tmp_path / "in", expected=Expected(now=now))
+        assert bundle.manifest.created == CREATED
+        bundle.discard()
+    (tmp_path / "in" / "receipt.json").write_bytes(b"kept")  # before a refusal
+    with pytest.raises(CobasisError):
+        opened(receipt(path, stored=bytes(20)), tmp_path / "in")
+    assert [path.read_bytes() for path in (tmp_path / "in").iterdir()] == [b"kept"]
+
+
+def test_an_upload_counts_once(tmp_path):
+    bundle = opened(receipt(tmp_path / "a.cb"), tmp_path / "in", expected=Expected(now=NOW))
+    for accepted, created, words in (
+        (bundle.digest, CREATED, "came before: the same"),
+        ("0" * 64, "2026-11-21T12:00:01Z", f"made on {CREATED}, and one of 2026-11-21T12:00:01Z"),
+        ("0" * 64, CREATED, "agree on a new round"),
+    ):
+        with pytest.raises(ReplayError, match=words):
+            refuse_replay(bundle.manifest, digest=bundle.digest, accepted=accepted, created=created)
 
 
 @pytest.mark.skipif(AGE is None, reason="the tool `age` is not installed: apt-get install age")

@@ -11,7 +11,7 @@ from bundle.payloads import put
 from cobasis import ConsortiumSecret
 from cobasis.bundle import messages
 from cobasis.bundle.enclosure import write_bundle
-from cobasis.errors import MessageError, OptionError
+from cobasis.errors import ForeignBundleError, MessageError, OptionError
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.sources import read_chain
 from cobasis.models.trainer import train
@@ -111,14 +111,47 @@ def test_messages_come_out_as_they_went_in(tmp_path):
         return_bundle(tmp_path, replace(RETURN, model=trained))
 
 
+def upload_bundle(folder, *, agreement=AGREEMENT, then=None):
+    """A bundle of the upload in `u`; `then` takes its place before it is sealed, as a liar's."""
+    enclosed = messages.enclose_upload(folder / "u", agreement=agreement)
+    if then is not None:
+        put(then, folder / "u")
+    return through(folder, enclosed, by=NORTH, to=LAB)
+
+
+def gone(bundle, error, words, *, read=messages.upload_in, agreement=AGREEMENT):
+    """Assert a refusal after which no part is left."""
+    with pytest.raises(error, match=words):
+        read(bundle, agreement=agreement)
+    assert list((bundle.path.parent / "in").iterdir()) == []
+
+
+def test_a_bundle_of_another_kind_is_refused(tmp_path):
+    for read in (messages.proposal_in, messages.consensus_in, messages.upload_in):
+        words = "is of kind 'return', and kind"
+        gone(return_bundle(tmp_path), ForeignBundleError, words, read=read)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"party": "south"},
+        {"anchor_tag": bytes(32)},
+        {"rows": ROWS[:39], "labels": LABELS[:39]},
+        {"labels": None},
+        {"agreement_digest": bytes(32)},
+    ],
+)
+def test_an_upload_inside_says_what_the_manifest_outside_says(tmp_path, changes):
+    put(UPLOAD, tmp_path / "u")
+    bundle = upload_bundle(tmp_path, then=replace(UPLOAD, **changes))
+    gone(bundle, ForeignBundleError, "says other things of itself")
+
+
 def test_an_upload_in_another_precision_is_refused_on_both_sides(tmp_path):
     other = agree(ConsortiumSecret(bytes(32)), precision="fp16")
     put(replace(UPLOAD, agreement_digest=other.digest()), tmp_path / "u")
     with pytest.raises(MessageError, match="party 'north' sent float64 rows"):
         messages.enclose_upload(tmp_path / "u", agreement=other)
-    # a party that does not look encloses it all the same, and no part of it is left
-    enclosed = messages.enclose_upload(tmp_path / "u", agreement=AGREEMENT)
-    bundle = through(tmp_path, enclosed, by=NORTH, to=LAB)
-    with pytest.raises(MessageError, match="precision='fp16'"):
-        messages.upload_in(bundle, agreement=other)
-    assert list((tmp_path / "in").iterdir()) == []
+    # a party that does not look encloses it all the same
+    gone(upload_bundle(tmp_path), MessageError, "precision='fp16'", agreement=other)

@@ -59,6 +59,12 @@ def test_a_receipt_for_something_else_is_refused(field):
         check_receipt(found, analyst=LAB.public, **WANTED)
 
 
+def test_a_receipt_of_somebody_else_is_refused_whatever_it_says():
+    for found in (signed(by=SOUTH), signed(analyst="south")):
+        with pytest.raises(SignatureError):
+            check_receipt(found, analyst=LAB.public, **WANTED)
+
+
 def test_the_party_countersigns_the_receipt_with_its_signature():
     both = countersign(signed(), NORTH.sign)
     check_receipt(both, analyst=LAB.public, **WANTED)
@@ -96,3 +102,11 @@ def test_no_bit_of_the_news_can_be_changed(at, bit):
     text[at % len(text)] ^= 1 << bit
     with pytest.raises((BundleError, SignatureError, ForeignBundleError)):
         News.from_text(bytes(text), AGREED)
+
+
+def test_news_of_another_agreement_or_analyst_are_refused():
+    with pytest.raises(ForeignBundleError, match="under another agreement"):
+        News.from_text(told(agreement="0" * 64), AGREED)
+    other = SimpleNamespace(**{**vars(AGREED), "analyst": SOUTH.public})
+    with pytest.raises(SignatureError, match="not signed by the analyst"):
+        News.from_text(told(), other)

@@ -225,6 +225,19 @@ def test_what_a_precision_does_not_hold_is_refused(tmp_path, value, name, table)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "precision", "int8_range", "words"),
+    [
+        *((name, "fp64", None, "name of a table") for name in ("a.csv", "a.Parquet", "a.pq")),
+        *(("a", "int8", bad, "int8_range=") for bad in (None, 0.0, -1.0, np.inf)),
+        ("a", "fp16", 1.0, "int8_range=1.0 goes with"),
+    ],
+)
+def test_a_tables_name_and_a_range_that_is_none_are_refused(name, precision, int8_range, words):
+    with pytest.raises(OptionError, match=words):
+        UploadFile(name, precision=precision, int8_range=int8_range)
+
+
 @pytest.mark.parametrize("change", ["append", "truncate", "replace", "touch"])
 def test_a_file_that_changes_after_it_was_opened_is_refused(path, change):
     payload, whole = open_payload(path), path.read_bytes()
@@ -241,6 +254,20 @@ def test_a_file_that_changes_after_it_was_opened_is_refused(path, change):
     for read in (payload.read_image, payload.labels, lambda: payload.row_block(0, 1)):
         with pytest.raises(FileChangedError, match="party 'north' changed while it was in use"):
             read()
+
+
+def test_what_is_cut_gone_a_folder_and_a_pipe_are_no_files(path, tmp_path):
+    size, payload = path.stat().st_size, open_payload(path)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(FileFormatError, match=f"'north' .*truncated: {size - 1} bytes .*{size}"):
+        open_payload(path)
+    path.unlink()
+    with pytest.raises(DiskError, match="No such file"):
+        payload.read_image()
+    os.mkfifo(tmp_path / "pipe")
+    for other in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(DiskError, match="it is no file"):
+            open_payload(other)
 
 
 def test_a_file_that_claims_gigabytes_costs_no_memory(path):
@@ -298,6 +325,19 @@ def test_what_is_no_folder_of_uploads_is_refused_by_name(folder):
     save_file({"rows": np.eye(3)}, folder / "again.safetensors")
     with pytest.raises(FileFormatError, match=r"'again\.safetensors' .* format is 'not given'"):
         UploadFolder(folder)
+
+
+def test_an_open_folder_keeps_less_than_a_kilobyte_per_party(tmp_path):
+    """Of 20,000 parties this leaves room for the alignment; the arrays stay on disk."""
+    for number in range(100):
+        write(tmp_path / f"{number}.safetensors", party=f"party-{number:05d}", labels=None)
+    UploadFolder(tmp_path)  # what is made once, whatever the folder
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    uploads = UploadFolder(tmp_path)
+    per_party = (tracemalloc.get_traced_memory()[0] - before) / len(uploads)
+    tracemalloc.stop()
+    assert per_party < 1000
 
 
 @settings(STEADY, max_examples=100)

@@ -80,6 +80,13 @@ def test_a_table_takes_as_many_exchanges_as_steps_and_is_printed_on_all_sides(ty
     typed("predict icu.toml north.csv -o out.csv")
 
 
+def test_a_step_is_not_predicted_with(typed):
+    typed.send()
+    typed.run()
+    typed.accept()
+    assert "no estimate yet" in typed("predict icu.toml north.csv -o out.csv", code=2).output
+
+
 def test_importance_is_agreed_on_by_words_and_printed_on_all_sides(tmp_path, monkeypatch):
     made = Typed(tmp_path, monkeypatch)
     made.keys()

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from experiments.harness import fedavg
 from experiments.harness.fedavg import (
     FedAvg,
+    Network,
     average,
     federated,
     first_weights,
+    gradients,
     local_update,
 )
 from experiments.harness.systems import Dealt
@@ -41,6 +44,32 @@ def test_every_round_starts_from_the_average_of_the_one_before():
     assert not np.array_equal(other[-1].network.weights[0], weights[0])
 
 
+@pytest.mark.parametrize("soft", [True, False])
+def test_slopes_are_those_of_the_loss(soft, monkeypatch):
+    monkeypatch.setattr(fedavg, "PENALTY", 0.3)
+    rng = np.random.default_rng(1)
+    rows, width = rng.normal(size=(7, 4)), 3 if soft else 1
+    targets = np.eye(3)[rng.integers(0, 3, 7)] if soft else rng.normal(size=(7, 1))
+    weights = first_weights([4, 5, width], rng=rng)
+
+    def loss(weights):
+        outputs = np.maximum(rows @ weights[0] + weights[1], 0) @ weights[2] + weights[3]
+        if soft:
+            fit = np.log(np.exp(outputs).sum(axis=1)) - (outputs * targets).sum(axis=1)
+        else:
+            fit = ((outputs - targets) ** 2).sum(axis=1) / 2
+        return fit.mean() + 0.3 / 7 * sum((each**2).sum() / 2 for each in weights[::2])
+
+    found = gradients(weights, (rows, targets))
+    for index, slopes in enumerate(found):
+        for place in np.ndindex(slopes.shape):
+            moved = [[each.copy() for each in weights] for _ in range(2)]
+            moved[0][index][place] += 1e-6
+            moved[1][index][place] -= 1e-6
+            slope = (loss(moved[0]) - loss(moved[1])) / 2e-6
+            assert slopes[place] == pytest.approx(slope, abs=1e-7)
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("model", "soft"), [(MLPRegressor, False), (MLPClassifier, True)])
 def test_steps_of_adam_are_scikit_learns(model, soft):
@@ -57,6 +86,19 @@ def test_steps_of_adam_are_scikit_learns(model, soft):
     assert not np.allclose(ours[0], weights[0], atol=1e-4)
     assert ours[0] == pytest.approx(theirs.coefs_[0], abs=1e-9)
     assert ours[3] == pytest.approx(theirs.intercepts_[1], abs=1e-9)
+
+
+def test_parties_learn_and_bytes_are_the_models_for_each_and_round():
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(200, 2))
+    labels = np.where(np.abs(rows[:, 0]) > 0.7, "out", "in")
+    parties = {name: (rows[i::2], labels[i::2]) for i, name in enumerate(("north", "south"))}
+    last = rounds(parties, rounds=300, hidden=16)[-1]
+    assert np.mean(last.network.predict(rows) == labels) > 0.9
+    assert last.network.n_bytes == 8 * (2 * 16 + 16 + 16 * 2 + 2)
+    assert (last.rounds, last.n_bytes) == (300, 300 * 2 * last.network.n_bytes)
+    number = Network(weights=(np.array([[2.0]]), np.array([1.0])), classes=None)
+    assert number.predict(np.array([[3.0], [0.0]])).tolist() == [7.0, 1.0]
 
 
 def some_images(_):

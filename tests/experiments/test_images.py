@@ -145,6 +145,18 @@ def test_the_tests_say_which_way_random_differs():
     assert rows[-1].endswith("|  |")  # it has none for redrawn splits
 
 
+def test_one_repeat_is_too_little_for_tests():
+    changes = {f"{m}/{n}": 0.0 for m in table_13_14.METHODS for n in table_13_14.MODELS}
+    with pytest.raises(ValueError, match="one repeat"):
+        table_13_14.analysis(made_up(changes, repeats=1))
+    with pytest.raises(ValueError, match="one repeat"):
+        table_15.analysis({"mnist/samespan_orth/196/odc": [1.0]})
+    with pytest.raises(ValueError, match="one repeat"):
+        v2_table_3.analysis(
+            {f"{c}/{name}": [1.0] for c in v2_table_3.CONFIGURATIONS for name in v2_table_3.PRINTED}
+        )
+
+
 def test_what_the_paper_prints_is_what_a_cell_measures(monkeypatch):
     cell = {"data": "mnist", "condition": "samespan_orth"}
     names = table_13_14.run(cell, repeat=0)

@@ -159,6 +159,13 @@ def test_a_cell_measures_every_number_that_the_paper_prints_for_it(name, cell, m
     } <= measured
 
 
+def test_standard_deviations_over_ten_runs_become_intervals():
+    assert v2_table_2.STUDY.published["dealt/ames/imakura/roc"].value == 79.3
+    # 1.2 points over ten runs: 1.2 * t(0.975, 9) / sqrt(10)
+    assert v2_table_2.STUDY.published["dealt/ames/imakura/roc"].margin == pytest.approx(0.86)
+    assert v2_table_2.STUDY.published["dealt/ames/gopp/seconds"].margin == pytest.approx(2.184)
+
+
 def figures(repeats):
     """Make up repeats in which size matters to Imakura, and the source to nobody."""
     rng = np.random.default_rng(8)

@@ -9,7 +9,7 @@ import pytest
 from experiments.data import faces, sources
 from experiments.data.face_network import FACE, WHOLE, chip
 from experiments.data.faces import Faces, pairs_of
-from experiments.harness.faces_round import project, split_faces, under
+from experiments.harness.faces_round import isometric_is_refused, project, split_faces, under
 from experiments.harness.noise import Ball, on_images, papers_scale, stretch
 from experiments.harness.systems import Dealt
 from experiments.harness.uploads import uploads
@@ -110,6 +110,11 @@ def test_the_face_round_makes_the_uploads_of_the_formulas_and_clips_about_the_ce
     sent = under("public", projected, repeat=0, ball=ball)
     longest = max(np.linalg.norm(rows, axis=1).max() for rows in sent.rows.values())
     assert longest <= 0.1 * (1 + 1e-5)
+
+
+def test_an_isometric_anchor_of_fewer_rows_than_features_is_refused():
+    assert isometric_is_refused(n_anchor_rows=10, n_features=20)
+    assert not isometric_is_refused(n_anchor_rows=20, n_features=20)
 
 
 def test_verification_is_perfect_for_people_apart_and_chance_for_noise(people):

@@ -8,8 +8,9 @@ import time
 
 import pytest
 from experiments.harness import store
-from experiments.harness.runner import Task, waiting
+from experiments.harness.runner import Run, Task, ordered, waiting
 from experiments.harness.store import Cell, DamagedResultsError, Results
+from rich.console import Console
 
 
 def until(claim, *, patience=60):
@@ -96,6 +97,19 @@ def test_a_check_finds_a_digit_that_differs_and_leaves_times_out(copy):
     assert "2 of 3 numbers have the same digits; 3 times are not compared" in said
     assert "numpy 0.1 then" in said
     assert "evidence" not in said
+
+
+def test_first_repeats_come_first_and_of_each_every_studys_cheapest_cell():
+    tasks = [task("a", 0, 2.0), task("b", 0, 9.0), task("c", 1, 3.0), task("a", 0, 1.0)]
+    begun = [(each.study, each.expected) for each in ordered(tasks)]
+    assert begun == [("a", 1.0), ("b", 9.0), ("a", 2.0), ("c", 3.0)]
+
+
+def test_what_would_not_be_done_in_time_is_not_begun():
+    rest = [task("long", 0, 100.0), task("short", 0, 50.0)]
+    left = Run(rest=rest, kept={}, until=time.monotonic() + 60, console=Console())
+    assert left.next([]).study == "short"
+    assert left.next([]) is None
 
 
 def test_a_cell_that_was_never_measured_is_guessed_from_its_study_or_from_all(

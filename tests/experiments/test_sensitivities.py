@@ -111,6 +111,20 @@ def test_what_a_table_leaves_open_is_measured_as_it_is_and_held_against_its_numb
         assert asked["rates"] == {5e-4, 1e-3, 2e-3}
 
 
+def test_table_7_has_the_split_that_came_nearest_for_each_task(monkeypatch):
+    asked = {}
+    monkeypatch.setattr(
+        table_07_tdc,
+        "deal_molecules",
+        lambda task, rng, **how: asked.update({task: how}),  # noqa: ARG005
+    )
+    for task in molecules.TASKS:
+        table_07_tdc.deal(task, repeat=0)
+    assert asked.pop("ames") == {"validation": False}
+    assert asked.pop("hiv") == asked.pop("tox21_sr-are") == {}
+    assert all(how == {"by_scaffold": True} for how in asked.values())
+
+
 def test_smaller_compounds_are_the_half_with_the_fewest_bits(monkeypatch):
     bits = np.tri(9, 12, dtype=np.uint8)[::-1]  # 9 compounds of 9 to 1 bits
     monkeypatch.setattr(molecules, "_public_bits", lambda: bits)

@@ -213,6 +213,20 @@ def test_a_constant_column_and_labels_of_one_class_are_sent(site):
     assert send(ready, site.root / "x.upload").path.exists()
 
 
+def test_check_says_all_that_is_wrong_at_once(site):
+    bad = frame(1).drop("pulse").with_columns(age=pl.lit(99.0), patient=pl.lit("0000001"))
+    session = site.session("north")
+    found = check(session, written(site, bad))
+    assert not found.fits
+    refused = {(each.column, each.problem) for each in found.findings if each.refused}
+    assert refused == {("pulse", "absent"), ("age", "range")}
+    [problem] = found.problems
+    assert "some identifiers in the id column 'patient'" in str(problem)
+    good = check(session, site.table("north"))
+    assert good.fits
+    assert good.n_held == open_rows(session, site.table("north")).n_held
+
+
 def test_rows_are_counted_after_the_holdout(site):
     session = site.session("north")
     held = open_rows(session, site.table("north")).held

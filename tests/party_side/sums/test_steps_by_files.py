@@ -13,6 +13,7 @@ from cobasis.errors import (
     EstimateError,
     ReplayError,
     StepError,
+    WaitingError,
 )
 from cobasis.party_side.accept import coefficients_in
 from cobasis.party_side.audit import audited
@@ -116,6 +117,20 @@ def test_a_step_is_of_the_rows_and_parties_of_the_first(stepping):
     stepping.tell("north")
     with pytest.raises(StepError, match="is of the sums of east, north, south, west"):
         stepping.send("north")
+
+
+def test_a_run_waits_for_everybodys_step_and_writes_lost_returns_meanwhile(stepping):
+    step(stepping)
+    step(stepping)
+    for name in NAMES:
+        (stepping.root / f"{name}.sums").unlink()
+    stepping.sent("north", "south")
+    with pytest.raises(WaitingError, match="waits for the sums of east, west"):
+        stepping.run()
+    lost = stepping.root / "out" / "icu.west.2-return"
+    lost.unlink()
+    assert {*stepping.run().written} == {"west"}
+    assert lost.exists()
 
 
 def test_the_same_step_is_one_file_and_an_older_return_is_none_behind_it(stepping):

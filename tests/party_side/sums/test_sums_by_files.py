@@ -15,6 +15,7 @@ from cobasis.errors import (
     AgreementError,
     BudgetError,
     DifferenceError,
+    LabelError,
     MessageError,
     SignatureError,
     StepError,
@@ -245,12 +246,32 @@ def test_a_signature_without_a_key_for_masks_or_with_anothers_is_none(site):
             check_signature(agreement, made.model_copy(update=changes))
 
 
+def test_a_party_with_too_many_rows_or_a_label_beyond_its_range_makes_nothing(make):
+    site = make(sums=TERMS.model_copy(update={"most_rows": 60}))
+    with pytest.raises(AgreementError, match=r"has \d+ rows, and the agreement takes 0 to 60"):
+        site.send("north")
+    terms = TERMS.model_copy(update={"target_range": (0.0, 0.5)})
+    site = make(sums=terms, task="regression", classes=())
+    with pytest.raises(LabelError, match=r"outside the agreed range from 0 to 0\.5"):
+        site.send("north")
+    assert not site.session("north").vault.history()
+    assert not (site.root / "north.sums").exists()
+
+
 def test_nobodys_sums_are_taken_out_again(site):
     from cobasis.analyst_side.membership import remove  # noqa: PLC0415 -- of one test
 
     site.sent()
     with pytest.raises(StepError, match="cannot be taken out of a total"):
         remove(site.desk(), "north")
+
+
+def test_send_takes_the_same_table_twice_as_one_file(site):
+    first = site.send("north")
+    table = site.root / "north" / "data.csv"
+    again = send(ready_from(site.session("north"), table), site.root / "north.sums")
+    assert again.again
+    assert again.digest == first.digest
 
 
 def noisy(*, epsilon=4.0, lifetime=4.0, **changes):
