@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.round_by_commands import NAMES, PUBS, write_table
+from cli.round_by_commands import PUBS, write_table
 from cobasis.party_side import predict
 
 HELD = {"east": ["a", "b"], "north": ["c", "d", "sex"]}
@@ -48,9 +48,7 @@ def agreed(cobasis):
 
 
 def ready(agreed, change=lambda rows: rows):
-    for name in (*NAMES, "lab"):
-        agreed("sign icu.toml --yes", by=name)
-    agreed("receive icu.toml", by="lab")
+    agreed.signed()
     parted(whole_rows(agreed.folder), agreed.folder)
     write_table(agreed.folder / "south.csv", seed=2, n_rows=60)
     north = agreed.folder / "north.csv"

@@ -52,9 +52,7 @@ def agreed(typed, halves, blocks):
         f"agreement new icu.toml {' '.join(f'{name}.pub' for name in (*parties, 'lab'))} --yes",
         by=parties[0],
     )
-    for name in (*parties, "lab"):
-        typed("sign icu.toml --yes", by=name)
-    typed("receive icu.toml", by="lab")
+    typed.signed(parties)
     return parties
 
 
