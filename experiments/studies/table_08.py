@@ -37,7 +37,7 @@ from cobasis import (
 )
 from experiments.data.adult import Partitioned, adult, partition
 from experiments.harness.models import Labels, Table
-from experiments.harness.study import CONDITIONS, Settings, Study, Values, in_columns
+from experiments.harness.study import CONDITIONS, Settings, Study, Values
 from experiments.harness.systems import (
     JUDGES,
     OURS,
@@ -60,12 +60,6 @@ SHRUNK = (
 )
 
 SMALLER = "diffspan_orth, l = 20"  # where both anchors determine all directions
-PRINTED_ANY = {"central": (84.9, 0.2), "alone": (74.2, 1.0)}
-PRINTED = {  # for each condition in the order above
-    "imakura": (84.9, 0.3, 84.9, 0.3, 84.5, 0.3, 84.3, 0.3),
-    "kawakami": (84.8, 0.3, 84.8, 0.2, 84.4, 0.3, 84.4, 0.3),
-    "odc": (85.0, 0.2, 83.0, 0.3, 84.5, 0.3, 82.4, 0.3),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,7 +225,6 @@ STUDY = Study(
     unit="accuracy, %",
     cells=[{"condition": condition} for condition in ("any", *CONDITIONS, SMALLER)],
     run=run,
-    published=in_columns(PRINTED_ANY, ["any"]) | in_columns(PRINTED, CONDITIONS),
     explained={
         "any/alone": (
             "always answering the commoner class is right for 76.1 %, more often than the paper's "

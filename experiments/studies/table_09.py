@@ -43,12 +43,10 @@ from experiments.harness.noise import (
 )
 from experiments.harness.study import (
     CONDITIONS,
-    Published,
     Settings,
     Study,
     Values,
     but,
-    in_columns,
 )
 from experiments.harness.systems import (
     JUDGES,
@@ -167,24 +165,6 @@ def _rounds(projected: Projected, repeat: int, *, delta: float) -> Values:
     return found
 
 
-PRINTED = {  # for each condition in the order above
-    "imakura": (86.5, 0.2, 86.3, 0.2, 82.7, 0.2, 82.6, 0.2),
-    "kawakami": (86.2, 0.2, 85.8, 0.3, 82.8, 0.3, 82.8, 0.3),
-    "odc": (86.2, 0.2, 79.9, 0.3, 83.6, 0.3, 78.6, 0.3),
-}
-PRINTED_NOISE = dict(zip(NOISES, [(69.1, 0.5), (79.5, 0.3), (83.8, 0.3)], strict=True))
-
-
-def _published() -> dict[str, Published]:
-    found = {"any/central/mlp": Published(value=88.4, margin=0.2)}
-    for noise, (value, margin) in PRINTED_NOISE.items():
-        found[f"any/{noise}/mlp"] = Published(value=value, margin=margin)
-    for setup in SETUPS:
-        found[f"{setup}/alone/mlp"] = Published(value=75.7, margin=0.6)
-        found |= in_columns(PRINTED, CONDITIONS, start=f"{setup}/one round/")
-    return found
-
-
 STUDY = Study(
     source="ODC paper, Table 9",
     unit="accuracy, %",
@@ -198,7 +178,6 @@ STUDY = Study(
         *({"open": setup, "system": "one round", "method": "gopp"} for setup in SETUPS),
     ],
     run=run,
-    published=_published(),
     explained={f"{SMALLER}/": "30 parties of 100 cannot hold the 300 directions of Figure 8."},
     repeats=3,
     round_of=but("method"),

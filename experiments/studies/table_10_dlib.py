@@ -16,7 +16,7 @@ from experiments.data.face_network import WHOLE, described
 from experiments.data.faces import celeba, pairs_of
 from experiments.harness.models import Labels
 from experiments.harness.noise import PAPERS_NOISE
-from experiments.harness.study import Published, Settings, Study, Values
+from experiments.harness.study import Settings, Study, Values
 from experiments.harness.systems import generator
 from experiments.studies.table_10 import (
     COMPONENTS,
@@ -66,21 +66,11 @@ def whole_people(people: Labels, rows: Labels) -> Labels:
     return chosen
 
 
-PRINTED = {
-    f"{ORIGINAL}/{ORIGINAL}": 0.977,
-    f"{PAPERS_NOISE}/epsilon 8": 0.671,
-    f"{PAPERS_NOISE}/epsilon 2": 0.618,
-    f"{PAPERS_NOISE}/epsilon 0.5": 0.522,
-    f"{SHOWN}/orthonormal basis, l = 300": 0.463,
-    f"{SHOWN}/basis not orthonormal, l = 300": 0.485,
-}
-
 STUDY = Study(
     source="ODC paper, Table 10; what a colluder can do is ours",
     unit="ROC-AUC",
     cells=[{"shown": each} for each in (ORIGINAL, PAPERS_NOISE, SHOWN, REBUILT)],
     run=run,
-    published={name: Published(value=value) for name, value in PRINTED.items()},
     explained={
         "original": "Another network: dlib's in place of FaceNet.",
         "papers' noise": "Another network: dlib's in place of FaceNet.",

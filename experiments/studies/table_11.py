@@ -25,7 +25,7 @@ import numpy.typing as npt
 from experiments.data.hospitals import Patients, diabetes130, eicu_demo
 from experiments.harness.fedavg import FedAvg, federated
 from experiments.harness.models import RMSE, Labels, Table, fitted, mlp_regressor
-from experiments.harness.study import CONDITIONS, Settings, Study, Values, in_columns
+from experiments.harness.study import CONDITIONS, Settings, Study, Values
 from experiments.harness.systems import (
     OURS,
     PAPERS,
@@ -38,12 +38,6 @@ from experiments.harness.systems import (
 
 OTHER_ANCHOR = "isometric anchor"
 OWN, LEFT_OUT = "own test rows", "parties left out"
-PRINTED = {  # for each condition in the order above
-    "imakura": (4.089, 0.049, 4.088, 0.049, 4.085, 0.049, 4.085, 0.049),
-    "kawakami": (4.096, 0.049, 4.096, 0.049, 4.090, 0.049, 4.090, 0.049),
-    "odc": (4.083, 0.048, 4.154, 0.049, 4.070, 0.048, 4.150, 0.049),
-}
-PRINTED_ANY = {"central": (3.996, 0.046), "fedavg": (4.064, 0.049), "alone": (4.174, 0.048)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,8 +195,6 @@ STUDY = Study(
         for condition in ("any", *CONDITIONS, OTHER_ANCHOR)
     ],
     run=run,
-    published=in_columns(PRINTED_ANY, ["any"], start=f"{COMPARED}/")
-    | in_columns(PRINTED, CONDITIONS, start=f"{COMPARED}/"),
     explained={
         COMPARED: (
             "the open demo, not the database: other stays (2,005), four regions instead of 50 "
