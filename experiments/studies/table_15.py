@@ -15,16 +15,10 @@ from itertools import product
 from typing import Any
 
 from experiments.data.images import deal_images
+from experiments.harness import study
 from experiments.harness.statistics import one_way
 from experiments.harness.store import there
-from experiments.harness.study import (
-    Settings,
-    Study,
-    Values,
-    but,
-    printed_variance,
-    table,
-)
+from experiments.harness.study import Settings, Study, Values
 from experiments.harness.systems import OURS, PAPERS, generator
 from experiments.harness.uploads import AsPrinted, Uploads, by_each, by_gopp, kept, uploads
 
@@ -76,10 +70,10 @@ def analysis(values: Mapping[str, list[float]]) -> list[str]:
         if min(map(len, groups)) > 1:
             found = one_way(groups)
             ours = [f"{found.f:.3g}", f"{found.p:.2g}", f"{found.effect:.2f}"]
-            theirs = printed_variance("Table 17", f"{data}/{condition}/{method}", "{:.3g}")
+            theirs = study.printed_variance("Table 17", f"{data}/{condition}/{method}", "{:.3g}")
             lines.append([f"{data}, {condition}", method.rstrip("/"), *ours, *theirs])
     head = ["data, condition", "method", "F", "p", "f", "paper's F", "p", "f"]
-    return [told, "", *table(head, lines)]
+    return [told, "", *study.table(head, lines)]
 
 
 STUDY = Study(
@@ -94,5 +88,5 @@ STUDY = Study(
     ],
     run=run,
     analysis=analysis,
-    round_of=but("system"),
+    round_of=study.but("system"),
 )

@@ -13,17 +13,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.data.molecules import public_rows
+from experiments.harness import study
 from experiments.harness.statistics import Variance, one_way, two_way
 from experiments.harness.store import there
-from experiments.harness.study import (
-    Settings,
-    Study,
-    Values,
-    but,
-    key,
-    printed_variance,
-    table,
-)
+from experiments.harness.study import Settings, Study, Values
 from experiments.harness.systems import OURS, generator
 from experiments.harness.uploads import Uploads, by_each, by_gopp, kept, uploads
 from experiments.studies.table_07_tdc import METHODS, METRICS, deal, pooled
@@ -108,7 +101,7 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
 def _by_size(
     values: Mapping[str, Sequence[float]], anchor: str, condition: str, name: str
 ) -> list[list[float]]:
-    places = [key(cell(anchor, condition, size), name) for size in SIZES]
+    places = [study.key(cell(anchor, condition, size), name) for size in SIZES]
     groups = [there(values.get(place, ())) for place in places]
     return groups if min(map(len, groups)) > 1 else []
 
@@ -118,10 +111,10 @@ def _side_by_side(found: Mapping[str, Variance], printed_in: str) -> list[str]:
         return ["*Needs two repeats of all sizes.*"]
     rows = []
     for name, ours in found.items():
-        theirs = printed_variance(printed_in, name, "{:g}")
+        theirs = study.printed_variance(printed_in, name, "{:g}")
         theirs[1] = "< 1e-300" if theirs[1] == "0" else theirs[1]
         rows.append([name, f"{ours.f:.2f}", f"{ours.p:.3g}", f"{ours.effect:.2f}", *theirs])
-    return table(["", "F", "p", "Cohen's f", "the paper's F", "p", "f"], rows)
+    return study.table(["", "F", "p", "Cohen's f", "the paper's F", "p", "f"], rows)
 
 
 STUDY = Study(
@@ -140,5 +133,5 @@ STUDY = Study(
     run=run,
     explained={"pubchem/diffspan_orth/512/": LEFT_OPEN, "pubchem/diffspan_orth/": FEWER_ROWS},
     analysis=analysis,
-    round_of=but("system"),
+    round_of=study.but("system"),
 )

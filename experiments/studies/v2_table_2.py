@@ -16,17 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.data.molecules import TASKS, deal_molecules, public_rows
+from experiments.harness import systems
 from experiments.harness.models import Table
 from experiments.harness.study import Settings, Study, Values
-from experiments.harness.systems import (
-    OURS,
-    PAPERS,
-    Dealt,
-    generator,
-    judged,
-    prefixed,
-    top_directions,
-)
 from experiments.harness.uploads import by_each, uploads
 from experiments.studies.table_07_tdc import METHODS, METRICS, N_COMPONENTS, OTHER_ROWS
 
@@ -67,7 +59,7 @@ class Timed:
 
 def run(settings: Settings, *, repeat: int) -> Values:
     """Measure all methods on one task, or pooled rows."""
-    dealt = deal_molecules(str(settings["data"]), rng=generator(repeat))
+    dealt = deal_molecules(str(settings["data"]), rng=systems.generator(repeat))
     if settings["rows"] == "pooled":
         return _pooled(dealt, repeat=repeat)
     sent = uploads(
@@ -76,17 +68,17 @@ def run(settings: Settings, *, repeat: int) -> Values:
         span_condition="diffspan_orth",
         n_components=N_COMPONENTS,
         anchor="public",
-        public_rows=public_rows(N_ANCHOR_ROWS, rng=generator(repeat, 2)),
+        public_rows=public_rows(N_ANCHOR_ROWS, rng=systems.generator(repeat, 2)),
     )
-    names = PAPERS if settings["rows"] == "dealt" else OURS
+    names = systems.PAPERS if settings["rows"] == "dealt" else systems.OURS
     methods = {name: Timed(aligner=METHODS[name]) for name in names}
     values = by_each(sent, methods, repeat=repeat, metrics=METRICS)
     return values | {f"{name}/seconds": timed.seconds for name, timed in methods.items()}
 
 
-def _pooled(dealt: Dealt, *, repeat: int) -> Values:
-    shared = dealt.shared(top_directions(dealt.pooled()[0], N_COMPONENTS))
-    return prefixed(judged(shared, metrics=METRICS, repeat=repeat), "central")
+def _pooled(dealt: systems.Dealt, *, repeat: int) -> Values:
+    shared = dealt.shared(systems.top_directions(dealt.pooled()[0], N_COMPONENTS))
+    return systems.prefixed(systems.judged(shared, metrics=METRICS, repeat=repeat), "central")
 
 
 def _explained() -> dict[str, str]:
@@ -101,7 +93,7 @@ def _explained() -> dict[str, str]:
     rows_differ = {"ames": network, "hiv": OTHER_ROWS, "tox21_sr-are": OTHER_ROWS}
     found: dict[str, str] = {}
     for data in TASKS:
-        for method in PAPERS:
+        for method in systems.PAPERS:
             place = f"dealt/{data}/{method}"
             found[f"{place}/roc"] = rows_differ.get(data, f"{network} {split}")
             found[f"{place}/seconds"] = f"{machine}."
