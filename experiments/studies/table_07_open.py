@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from experiments.harness.models import mlp
-from experiments.harness.study import CONDITIONS, Settings, Study, Values
+from experiments.harness.study import CONDITIONS, Settings, Study, Values, printed
 from experiments.harness.systems import Dealt, Shared, alone, central, judged, prefixed
 from experiments.harness.uploads import AsPrinted, uploads
 from experiments.studies import table_07_images
 from experiments.studies._ours import nearness
-from experiments.studies.table_07_images import JUDGES, MODELS, PRINTED, ROUND
+from experiments.studies.table_07_images import IMAGES, JUDGES, MODELS, ROUND
 
 OPEN = {"learning rate 5e-4": 5e-4, "learning rate 1e-3": 1e-3, "learning rate 2e-3": 2e-3}
 OWN = "alone on X_i F_i"
@@ -62,16 +62,17 @@ def _on_own_directions(split: Dealt, repeat: int) -> Values:
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     """Say which choice comes nearest to the paper's numbers."""
-    rows = {f"{data}/{place}": [f"{data}/{place}"] for data in PRINTED for place in PLACES}
+    rows = {f"{data}/{place}": [f"{data}/{place}"] for data in IMAGES for place in PLACES}
     columns = {choice: (values, "/", f"/{choice}/") for choice in (*OPEN, OWN)}
-    printed = table_07_images.STUDY.published
-    return nearness("number", printed, corner="number", rows=rows, columns=columns)
+    return nearness(
+        "number", printed("table_07_images"), corner="number", rows=rows, columns=columns
+    )
 
 
 STUDY = Study(
     source="ours: sensitivity of ODC paper, Table 7",
     unit="accuracy, %",
-    cells=[{"data": data, "open": choice} for data in PRINTED for choice in (*OPEN, OWN)],
+    cells=[{"data": data, "open": choice} for data in IMAGES for choice in (*OPEN, OWN)],
     run=run,
     analysis=analysis,
     repeats=3,

@@ -23,15 +23,7 @@ import numpy as np
 
 from cobasis import ODC
 from experiments.data.faces import celeba
-from experiments.harness.faces_round import (
-    SHARED,
-    FaceSplit,
-    Projected,
-    isometric_is_refused,
-    project,
-    split_faces,
-    under,
-)
+from experiments.harness import faces_round, study, systems
 from experiments.harness.models import Labels
 from experiments.harness.noise import (
     PAPERS_NOISE,
@@ -41,25 +33,7 @@ from experiments.harness.noise import (
     on_pixels,
     papers_scale,
 )
-from experiments.harness.study import (
-    CONDITIONS,
-    Published,
-    Settings,
-    Study,
-    Values,
-    but,
-    in_columns,
-)
-from experiments.harness.systems import (
-    JUDGES,
-    OURS,
-    PAPERS,
-    Shared,
-    generator,
-    judged,
-    prefixed,
-    top_directions,
-)
+from experiments.harness.study import Settings, Study, Values
 from experiments.harness.uploads import by_each, by_gopp, kept
 
 EPSILONS = (0.5, 2.0, 8.0)
@@ -92,13 +66,15 @@ HONEST = "honest differential privacy's noise"
 REFUSED = "isometric anchor of 10,000 rows refused (1 = yes)"
 
 METHODS: dict[str, Any] = {
-    name: aligner for name, aligner in {**PAPERS, **OURS}.items() if name != "gopp"
+    name: aligner for name, aligner in {**systems.PAPERS, **systems.OURS}.items() if name != "gopp"
 }
 
 
-def split(repeat: int, *, n_parties: int) -> FaceSplit:
+def split(repeat: int, *, n_parties: int) -> faces_round.FaceSplit:
     """Draw one repeat's pictures, the same for all cells."""
-    return split_faces(celeba(), repeat=repeat, n_train=TRAIN, n_tests=TESTS, n_parties=n_parties)
+    return faces_round.split_faces(
+        celeba(), repeat=repeat, n_train=TRAIN, n_tests=TESTS, n_parties=n_parties
+    )
 
 
 def run(settings: Settings, *, repeat: int) -> Values:
@@ -110,78 +86,64 @@ def run(settings: Settings, *, repeat: int) -> Values:
         if "method" not in settings:
             return _rounds(projected, repeat, delta=1 / (10 * setup.n_rows))
         found: Values = {}
-        for condition in CONDITIONS:
-            sent = under(condition, projected, repeat=repeat)
-            found |= prefixed(by_gopp(sent, repeat=repeat), condition)
+        for condition in study.CONDITIONS:
+            sent = faces_round.under(condition, projected, repeat=repeat)
+            found |= systems.prefixed(by_gopp(sent, repeat=repeat), condition)
         return found
     drawn = split(repeat, n_parties=setup.n_parties)
     if system == "alone":  # the parties that judge, each with its own pixels
         labels = np.split(drawn.train_labels, drawn.n_parties)
-        own = list(zip(drawn.parties().values(), labels, strict=True))[:JUDGES]
-        each = [judged(_shared(drawn, *mine), repeat=repeat)[""] for mine in own]
+        own = list(zip(drawn.parties().values(), labels, strict=True))[: systems.JUDGES]
+        each = [systems.judged(_shared(drawn, *mine), repeat=repeat)[""] for mine in own]
         return {"mlp": float(np.mean(each))}
     if system in NOISES:
         noise = papers_scale(NOISES[system])
-        on_pixels(drawn.train, noise=noise, rng=generator(repeat, PIXELS_STREAM))
-    found = prefixed(judged(_shared(drawn, drawn.train, drawn.train_labels), repeat=repeat), "mlp")
+        on_pixels(drawn.train, noise=noise, rng=systems.generator(repeat, PIXELS_STREAM))
+    found = systems.prefixed(
+        systems.judged(_shared(drawn, drawn.train, drawn.train_labels), repeat=repeat), "mlp"
+    )
     if system == "central":
         size = FITS.n_components
-        turn = top_directions(drawn.train.astype(np.float64), size).astype(np.float32)
+        turn = systems.top_directions(drawn.train.astype(np.float64), size).astype(np.float32)
         turned = replace(drawn, test=drawn.test @ turn)
-        top = judged(_shared(turned, drawn.train @ turn, drawn.train_labels), repeat=repeat)
-        found |= prefixed(top, f"mlp on its top {size} directions")
+        top = systems.judged(_shared(turned, drawn.train @ turn, drawn.train_labels), repeat=repeat)
+        found |= systems.prefixed(top, f"mlp on its top {size} directions")
     return found
 
 
-def _sent(setup: Setup, repeat: int) -> Projected:
+def _sent(setup: Setup, repeat: int) -> faces_round.Projected:
     drawn, size = split(repeat, n_parties=setup.n_parties), setup.n_components
-    return project(drawn, repeat=repeat, n_components=size, n_anchor_rows=ANCHOR)
+    return faces_round.project(drawn, repeat=repeat, n_components=size, n_anchor_rows=ANCHOR)
 
 
-def _shared(drawn: FaceSplit, rows: Singles, labels: Labels) -> Shared:
+def _shared(drawn: faces_round.FaceSplit, rows: Singles, labels: Labels) -> systems.Shared:
     """Put single precision where the round has double: for one network it is as good."""
     single: Any = rows
     test: Any = drawn.test
-    return Shared(rows=single, labels=labels, tests=[(test, 1)], test_labels=drawn.test_labels)
+    return systems.Shared(
+        rows=single, labels=labels, tests=[(test, 1)], test_labels=drawn.test_labels
+    )
 
 
-def _rounds(projected: Projected, repeat: int, *, delta: float) -> Values:
+def _rounds(projected: faces_round.Projected, repeat: int, *, delta: float) -> Values:
     drawn = projected.split
     n_features = drawn.train.shape[1]
-    refused = isometric_is_refused(n_anchor_rows=ANCHOR, n_features=n_features)
+    refused = faces_round.isometric_is_refused(n_anchor_rows=ANCHOR, n_features=n_features)
     found: Values = {REFUSED: float(refused)}
-    for condition in CONDITIONS:
-        sent = under(condition, projected, repeat=repeat)
-        found |= prefixed(by_each(sent, METHODS, repeat=repeat), condition)
-    for basis in SHARED:
-        shared = under(basis, projected, repeat=repeat).aligned(ODC())
-        found |= prefixed(judged(shared, repeat=repeat), f"{basis} basis", "odc")
+    for condition in study.CONDITIONS:
+        sent = faces_round.under(condition, projected, repeat=repeat)
+        found |= systems.prefixed(by_each(sent, METHODS, repeat=repeat), condition)
+    for basis in faces_round.SHARED:
+        shared = faces_round.under(basis, projected, repeat=repeat).aligned(ODC())
+        found |= systems.prefixed(systems.judged(shared, repeat=repeat), f"{basis} basis", "odc")
     ball = Ball.of(drawn.public.astype(np.float64))
-    sent = under("public", projected, repeat=repeat, ball=ball)
+    sent = faces_round.under("public", projected, repeat=repeat, ball=ball)
     changes = sent.changes(ODC())
     for epsilon in EPSILONS:
         noise = ball.noise(epsilon=epsilon, delta=delta)
         shared = sent.turned(changes, repeat=repeat, noise=noise)
-        values = judged(shared, repeat=repeat)
-        found |= prefixed(values, f"{HONEST}, epsilon {epsilon:g}", "odc")
-    return found
-
-
-PRINTED = {  # for each condition in the order above
-    "imakura": (86.5, 0.2, 86.3, 0.2, 82.7, 0.2, 82.6, 0.2),
-    "kawakami": (86.2, 0.2, 85.8, 0.3, 82.8, 0.3, 82.8, 0.3),
-    "odc": (86.2, 0.2, 79.9, 0.3, 83.6, 0.3, 78.6, 0.3),
-}
-PRINTED_NOISE = dict(zip(NOISES, [(69.1, 0.5), (79.5, 0.3), (83.8, 0.3)], strict=True))
-
-
-def _published() -> dict[str, Published]:
-    found = {"any/central/mlp": Published(value=88.4, margin=0.2)}
-    for noise, (value, margin) in PRINTED_NOISE.items():
-        found[f"any/{noise}/mlp"] = Published(value=value, margin=margin)
-    for setup in SETUPS:
-        found[f"{setup}/alone/mlp"] = Published(value=75.7, margin=0.6)
-        found |= in_columns(PRINTED, CONDITIONS, start=f"{setup}/one round/")
+        values = systems.judged(shared, repeat=repeat)
+        found |= systems.prefixed(values, f"{HONEST}, epsilon {epsilon:g}", "odc")
     return found
 
 
@@ -198,8 +160,7 @@ STUDY = Study(
         *({"open": setup, "system": "one round", "method": "gopp"} for setup in SETUPS),
     ],
     run=run,
-    published=_published(),
     explained={f"{SMALLER}/": "30 parties of 100 cannot hold the 300 directions of Figure 8."},
     repeats=3,
-    round_of=but("method"),
+    round_of=study.but("method"),
 )
