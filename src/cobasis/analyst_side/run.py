@@ -221,16 +221,15 @@ def _added(
 def _judged(session: AnalystSession, plan: Plan, analyst: SumsAnalyst) -> Concluded:
     """Give the model probabilities by everybody's scores, and seal the returns."""
     worth, outcome = analyst.judge(), cast("Outcome", session.history.outcome)
-    model = model_in(_first_model(session, plan, outcome), session.agreement)
+    model = model_in(_first_model(session, outcome), session.agreement)
     n_rows, calibrated = outcome.n_rows, worth.calibrated(model)
     return _returned(session, plan, analyst, model=calibrated, n_rows=n_rows, worth=worth)
 
 
-def _first_model(session: AnalystSession, plan: Plan, outcome: Outcome) -> bytes:
+def _first_model(session: AnalystSession, outcome: Outcome) -> bytes:
     """Read the model that was scored; RetentionError where its file is gone."""
-    own, known = _model_of(session, plan), session.work.models.glob("*.model")
-    for path in (own, *known):  # of another version of cobasis it has another name
-        if path.exists() and (path == own or file_digest(path) == outcome.model_sha256):
+    for path in session.work.models.glob("*.model"):
+        if file_digest(path) == outcome.model_sha256:
             return path.read_bytes()
     raise RetentionError(
         f"the model that parties of round '{session.agreement.round_id}' have scored is not in "

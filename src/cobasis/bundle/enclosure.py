@@ -4,14 +4,13 @@ import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from cobasis.bundle.manifest import FORMAT, Manifest, make_manifest, signed_message
+from cobasis.bundle.manifest import FORMAT, make_manifest, signed_message
 from cobasis.bundle.seal import encrypt
 from cobasis.disk.whole import WholeFile, opened
 from cobasis.errors import FileChangedError, SecretError
@@ -29,15 +28,6 @@ _CHUNK, _TAG, _PER_RECIPIENT, _HEADER = 2**16, 16, 200, 4096
 """Of age: what it adds to every chunk, for every recipient and once, or more."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Written:
-    """A bundle that was written."""
-
-    path: Path
-    digest: str  # of the sealed file; receipts name it
-    manifest: Manifest
-
-
 def write_bundle(
     path: Path,
     *,
@@ -46,8 +36,8 @@ def write_bundle(
     sign: Callable[[bytes], bytes],
     recipients: Sequence[PublicIdentity],
     created: datetime | None = None,
-) -> Written:
-    """Write a bundle: sign a manifest of the parts, and seal it with them.
+) -> str:
+    """Write a bundle, its signed manifest sealed with its parts; return the file's SHA-256.
 
     The draft has those fields of the manifest that its maker says; the others are measured here.
     """
@@ -77,7 +67,7 @@ def write_bundle(
         source = _Source(chain([start], *contents, [filling]))
         encrypt(source, target, recipients=[each.recipient for each in recipients])  # type: ignore[arg-type]
         file.shorten(target.at)
-    return Written(path=path, digest=target.digest.hexdigest(), manifest=manifest)
+    return target.digest.hexdigest()
 
 
 class _Content:

@@ -173,7 +173,6 @@ _SAYS = {
     "agreement": "is of this round, but its agreement is another ({:.16}) than this one ({:.16})",
     "kind": "is of kind '{}', and kind '{}' is expected",
     "sender": "is from '{}', not from '{}'",
-    "anchor_tag": "belongs to another anchor ({:.16}) than the one here ({:.16})",
 }
 
 
@@ -186,7 +185,6 @@ class Expected:
     agreement: str | None = None
     sender: str | None = None  # who has to have signed it
     recipient: str | None = None  # who has to be among those it is for
-    anchor_tag: str | None = None
     now: datetime | None = None  # by whose clock the future begins; the computer's by default
 
     def check(self, manifest: Manifest, *, what: str) -> None:

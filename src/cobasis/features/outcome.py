@@ -119,8 +119,10 @@ def record_type(roles: Mapping[str, str]) -> np.dtype[Any]:
     return np.dtype([(role, "<f8") for role in (VALUE, *roles)])
 
 
-def part_of(labels: Records, role: str = VALUE) -> npt.NDArray[Any] | None:
-    """Return one column of labels; None where it was not agreed on."""
+def part_of(labels: Records | None, role: str = VALUE) -> npt.NDArray[Any] | None:
+    """Return one column of labels; None where it was not agreed on, or there are none."""
+    if labels is None:
+        return None
     names = labels.dtype.names
     if names is None:
         return labels if role == VALUE else None

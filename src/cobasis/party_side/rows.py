@@ -31,7 +31,7 @@ from cobasis.party_side.session import SENT_AS, PartySession
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.tables.sources import Source, refuse_schema, source_of
-from cobasis.tables.table import StreamedTable, as_text, check_table, open_table
+from cobasis.tables.table import StreamedTable, check_table, open_table
 from cobasis.vault.datasets import Fingerprints
 
 _ALL = 2.0**64
@@ -239,7 +239,7 @@ def check(session: PartySession, table: Path, *, report: Report = silent) -> Fin
     )
     absent = {each.column for each in found.findings if each.problem == "absent"}
     named = agreement.id and agreement.id not in absent
-    problems = list(_id_problems(session, table)) if named else []
+    problems = list(_id_problems(session, found.source)) if named else []
     if not (problems or any(each.refused for each in found.findings)):
         rows = open_rows(session, table, report=report)
         problems += _row_problems(session, rows)
@@ -252,12 +252,10 @@ def check(session: PartySession, table: Path, *, report: Report = silent) -> Fin
     )
 
 
-def _id_problems(session: PartySession, table: Path) -> Iterator[CobasisError]:
+def _id_problems(session: PartySession, source: Source) -> Iterator[CobasisError]:
     """Yield what is wrong with the column of identifiers: by one, a person is known again."""
     name, terms = session.agreement.id, session.agreement.dp
     most = 1 if terms is None else terms.rows_per_person
-    mapping = session.round.mapping()
-    source = source_of(table, party=session.name, features=as_text(name), mapping=mapping)
     column = pl.col(name)
     empty, crowds = source.collect(
         column.null_count().alias("empty"),

@@ -123,7 +123,7 @@ def send(
             enclosed, number = _begun(_without_rows(ready, report=report), allow=allow)
         head, span = session.vault.heads()[number - 1], session.round.consensus()
         lines = () if span is None else (session.signed_span(span),)
-        written = write_bundle(
+        digest = write_bundle(
             session.kept_file(exchange, end=MADE),
             draft={**enclosed.draft, "history": head, "lines": lines},
             parts=enclosed.parts,
@@ -134,12 +134,12 @@ def send(
         # transcript, and then the file gets its name: whatever a kill leaves out there is known in
         # here. Killed before the line, the same command makes the same rows and seals them anew;
         # killed behind it, `finish` gives the file its name.
-        session.vault.finish_upload(number, written.digest)
-        told: dict[str, Fact] = {exchange.message: written.digest, "exchange": exchange.number}
+        session.vault.finish_upload(number, digest)
+        told: dict[str, Fact] = {exchange.message: digest, "exchange": exchange.number}
         told |= {"analyst": session.analyst.name, "history": head}
         told |= {"attempt": session.roster()[1]} if session.agreement.sums else {}
         session.transcript.append(SENT_AS[exchange.message], told)
-        return _delivered(session, exchange, place, digest=written.digest)
+        return _delivered(session, exchange, place, digest=digest)
 
 
 def finish(session: PartySession, to: Path | None) -> Sent | None:

@@ -7,20 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from cobasis.errors import FeatureError, OptionError
-from cobasis.features.contract import Feature, NumericFeature, columns_in, width_of
-from cobasis.features.encoder import encode, encoded_columns
+from cobasis.features.contract import Feature, NumericFeature, width_of
+from cobasis.features.encoder import encoded_columns
 from cobasis.features.maps import Columns, FeatureMap, Mixed, RandomFourier
 from cobasis.features.outcome import Outcome, times_of
 from cobasis.linalg.arrays import Matrix
-from cobasis.party_side.draft import DIGITS, Features, terms_of_words
+from cobasis.party_side.draft import DIGITS, Example, Features, terms_of_words
 from cobasis.protocol.baseline import BaselineTable, NumberSummary, WordSummary
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.newton import N_STEPS
 from cobasis.protocol.sums_terms import SumsTerms
-from cobasis.tables.sources import source_of
 
 Public = Callable[[Features], Matrix] | None
 """What gives public rows, encoded by some features."""
@@ -82,19 +80,11 @@ def _maps(
     return [Mixed.from_public_rows(public(features), n_waves=waves[0].n_waves)]
 
 
-def public_rows(table: BaselineTable | None, example: Path | None) -> Public:
+def public_rows(table: BaselineTable | None, example: Example | None) -> Public:
     """Return what gives rows for knots: of a baseline table, or of an example."""
     if table is not None:
         return partial(_rows_of_table, table)
-    return None if example is None else partial(_rows_of_example, example)
-
-
-def _rows_of_example(example: Path, features: Features) -> Matrix:
-    """Return a public table's rows, encoded."""
-    columns = columns_in(features)
-    source = source_of(example, party="example", features=columns)
-    table = source.collect(*(pl.col(each.name) for each in columns))
-    return encode(table, features, party="example")
+    return None if example is None else example.rows
 
 
 def read_table(folder: Path) -> BaselineTable:

@@ -37,11 +37,6 @@ _BYTES = 8
 """Of a fingerprint: in a table of a million rows two unlike ones are alike with odds of 3e-8."""
 
 
-def _marks(key: bytes, texts: Iterable[bytes]) -> Fingerprints:
-    marks = b"".join(hmac.digest(key, each, "sha256")[:_BYTES] for each in texts)
-    return np.frombuffer(marks, dtype="<u8").astype(np.uint64)
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Accepted(Hidden):
     """A return that the party checked and keeps."""
@@ -79,13 +74,15 @@ class Vault(Hidden):
         self.party = party
         self._records = Records(folder, party=party, seal=seal, unseal=unseal)
 
-    def fingerprints(self, rows: Iterable[bytes]) -> Fingerprints:
+    def fingerprints(self, rows: Iterable[bytes], *, use: bytes = b"fingerprints") -> Fingerprints:
         """Return the fingerprints of rows under this vault's key, in their order."""
-        return _marks(self._records.derived(b"fingerprints"), rows)
+        key = self._records.derived(use)
+        marks = b"".join(hmac.digest(key, each, "sha256")[:_BYTES] for each in rows)
+        return np.frombuffer(marks, dtype="<u8").astype(np.uint64)
 
     def people(self, identifiers: Iterable[str]) -> Fingerprints:
         """Return the fingerprints of rows' identifiers, in their order, under a key of its own."""
-        return _marks(self._records.derived(b"people"), (each.encode() for each in identifiers))
+        return self.fingerprints((each.encode() for each in identifiers), use=b"people")
 
     def affordable(
         self, asked: Asked, agreement: Agreement, *, release: str | None = None
@@ -331,11 +328,11 @@ class RoundRecords(Hidden):
         record = self._get("consensus")
         if record is None:
             return None
+        told = record.about
         return ConsensusSpan(
-            agreement_digest=bytes.fromhex(record.about["agreement_digest"]),
-            anchor_tag=bytes.fromhex(record.about["anchor_tag"]),
+            **{each: bytes.fromhex(told[each]) for each in ("agreement_digest", "anchor_tag")},
             rows=record.arrays["rows"],
-            contributors=tuple(record.about["contributors"]),
+            contributors=tuple(told["contributors"]),
             simulated=False,
         )
 
