@@ -31,6 +31,7 @@ from cobasis.models import UNLABELLED, ModelName
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
 from cobasis.progress import Report, silent
+from cobasis.protocol import training
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.card import card_of, make_card
@@ -39,8 +40,6 @@ from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.scores import Worth
 from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.totals import Integers
-from cobasis.protocol.training import compared as compared_with
-from cobasis.protocol.training import model_without
 from cobasis.protocol.vertical import unit_of
 from cobasis.statistics.coefficients import table_of
 
@@ -181,8 +180,8 @@ def conclude(
         # of a table the coefficients are what counts, and without labels nothing says a worth
         unjudged = session.agreement.tabular or session.agreement.task in UNLABELLED
         judged = () if unjudged or kept_returns(session, made) else compared
-        scores = compared_with(analyst, judged, report=session.report) if judged else {}
-        card, others = card_of(analyst), partial(model_without, analyst)
+        scores = training.compared(analyst, judged, report=session.report) if judged else {}
+        card, others = card_of(analyst), partial(training.model_without, analyst)
         sent = send_returns(session, analyst.returns(), outcome=made, card=card, others=others)
     # Behind the block, whose end writes the fits: no line tells of an alignment that is not there.
     more: Any = {"card": card, "certificate": certificate, "scores": scores}

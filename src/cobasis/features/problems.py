@@ -164,11 +164,20 @@ def _count_words(series: "nw.Series[Any]", feature: CategoryFeature, seen: _Seen
 def _told(feature: Column, seen: _Seen) -> list[ColumnFinding]:
     """Put what was counted of a column into sentences."""
     name, words = feature.name, tuple(word for word, _ in seen.words.most_common(SHOWN))
-    number = isinstance(feature, NumericFeature)
+    if isinstance(feature, NumericFeature):
+        needs, counts = "numbers that float64 holds", [*_number_counts(feature, seen)]
+    else:
+        needs, counts = "text, whole numbers or booleans", [*_word_counts(feature, seen)]
     if seen.wrong_type:
-        needs = "numbers that float64 holds" if number else "text, whole numbers or booleans"
         text = f"column '{name}' is of type {seen.wrong_type}, and {needs} are agreed on"
         return [ColumnFinding(column=name, problem="type", refused=True, text=text)]
+    share = feature.blanks_at_most
+    if seen.missing == seen.n_rows:
+        text = "has no value at all: is it the right column?"
+        counts.append(("blanks", seen.missing, False, text))
+    elif share is not None and seen.missing > share * seen.n_rows:
+        text = f"is empty in more than the agreed {share:.4g} of its cells: is that right?"
+        counts.append(("blanks", seen.missing, False, text))
     findings = [
         ColumnFinding(
             column=name,
@@ -180,30 +189,15 @@ def _told(feature: Column, seen: _Seen) -> list[ColumnFinding]:
             agreed=getattr(feature, "values", ()),
             text=f"column '{name}' {text}",
         )
-        for problem, n_rows, refused, text in _counts(feature, seen)
+        for problem, n_rows, refused, text in counts
         if n_rows
     ]
     refused = any(each.refused for each in findings)  # it is to be corrected anyway
     return [each for each in findings if not (refused and each.asked)]
 
 
-def _counts(feature: Column, seen: _Seen) -> Iterator[_Count]:
-    """Yield for each problem, then each doubt: rows, whether it is refused, and words for it."""
-    if isinstance(feature, NumericFeature):
-        yield from _number_counts(feature, seen)
-        yield from _number_doubts(feature, seen)
-    else:
-        yield from _word_counts(feature, seen)
-    share = feature.blanks_at_most
-    if seen.missing == seen.n_rows:
-        yield "blanks", seen.missing, False, "has no value at all: is it the right column?"
-    elif share is not None and seen.missing > share * seen.n_rows:
-        text = f"is empty in more than the agreed {share:.4g} of its cells: is that right?"
-        yield "blanks", seen.missing, False, text
-
-
 def _number_counts(feature: NumericFeature, seen: _Seen) -> Iterator[_Count]:
-    """Yield the problems of a number."""
+    """Yield the problems of a number, then its doubts: rows, whether refused, words for it."""
     unit = f" {feature.unit}" if feature.unit else ""
     filled = "" if feature.fill is None else f", and {feature.fill:g}{unit} stands for them"
     low, high = ("" if end is None else f"{end:g}" for end in (feature.low, feature.high))
@@ -211,6 +205,7 @@ def _number_counts(feature: NumericFeature, seen: _Seen) -> Iterator[_Count]:
     yield "infinite", seen.infinite, True, "has infinite numbers"
     text = f"has numbers outside the agreed range {low}..{high}{unit}"
     yield "range", seen.outside, True, text
+    yield from _number_doubts(feature, seen)
 
 
 def _number_doubts(feature: NumericFeature, seen: _Seen) -> Iterator[_Count]:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from itertools import filterfalse
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationError
 
@@ -31,11 +31,11 @@ from cobasis.models import MODELLESS, UNLABELLED, ModelName, Task
 from cobasis.models.families import TABULAR
 from cobasis.protocol.approval import Approver, Record, Text, enrolment_problems
 from cobasis.protocol.dp_terms import DPTerms, noise_problems
-from cobasis.protocol.enrolment import Agreed, PublicIdentity
+from cobasis.protocol.enrolment import PublicIdentity, field_findings
 from cobasis.protocol.rows_terms import Holding, holding_problems, narrowed, rows_problems
 from cobasis.protocol.sums_terms import NEEDED_FOR_ROWS, Release, SumsTerms, sums_problems
 from cobasis.protocol.task_terms import outcome_problems, task_problems
-from cobasis.strict_json import canonical_json
+from cobasis.strict_json import Strict, canonical_json
 
 MOMENT = "%Y-%m-%dT%H:%M:%SZ"
 Name = Annotated[str, Field(min_length=1, max_length=100)]
@@ -71,7 +71,7 @@ def _server(address: str) -> str:
 Moment = Annotated[str, AfterValidator(lambda text: moment_text(moment_of(text)))]
 
 
-class Agreement(Agreed):
+class Agreement(Strict):
     """What all parties and the analyst agree on before anything is sent.
 
     Attributes
@@ -161,9 +161,6 @@ class Agreement(Agreed):
     **Who sees what.** Everybody sees all of it. **Cost.** None.
     """
 
-    what = "agreement"
-    ask = "Correct them; where it was signed, sign it again."
-
     round_id: Name
     parties: Annotated[tuple[Name, ...], Field(min_length=1)]
     features: Annotated[tuple[Feature, ...], Field(min_length=1)]
@@ -207,6 +204,16 @@ class Agreement(Agreed):
     _digest: bytes = PrivateAttr()
     _members: frozenset[str] = PrivateAttr()
 
+    if not TYPE_CHECKING:
+
+        def __init__(self, **fields: object) -> None:
+            """Check each field, then the fields against each other."""
+            try:
+                super().__init__(**fields)
+            except ValidationError as error:
+                raise _refusal(error) from None
+            self._settle()
+
     def _settle(self) -> None:
         """Refuse contradictions; make once what every message asks for."""
         check_basis_rule(self.basis, anchor=self.anchor, n_parties=len(self.parties))
@@ -248,7 +255,7 @@ class Agreement(Agreed):
         try:  # straight into `made`: __init__ would refuse the lists that JSON's parser gives
             cls.__pydantic_validator__.validate_json(json_data, self_instance=made)
         except ValidationError as error:
-            raise cls._refusal(error) from None
+            raise _refusal(error) from None
         made._settle()  # noqa: SLF001 -- it is one of ours
         return made
 
@@ -375,3 +382,11 @@ def _repeats(field: str, values: Iterable[str] | Iterable[int]) -> Iterator[str]
     twice = sorted(str(value) for value, count in Counter(values).items() if count > 1)
     if twice:
         yield f"{field} names {', '.join(twice[:5])} more than once"
+
+
+def _refusal(error: ValidationError) -> AgreementError:
+    """Return the error for what pydantic found."""
+    findings = field_findings(error, whole="agreement")
+    return AgreementError(
+        f"the agreement has {findings}. Correct them; where it was signed, sign it again."
+    )

@@ -88,7 +88,8 @@ class Analyst:
     @property
     def uploads(self) -> Mapping[str, ReadableUpload]:
         """The uploads that take part: by party name, a block's as one."""
-        parts = View(dict.fromkeys(self._parties), read=self._given.__getitem__)
+        there = {name: None for name in self._given if name not in self._removed}
+        parts = View(there, read=self._given.__getitem__)
         return units_of(parts, self.agreement) if self.agreement.holdings else parts
 
     @property
@@ -371,8 +372,7 @@ class Analyst:
             refusals.require_known(name, self._parties)
         if excluded and len(excluded) == len(self._parties):
             raise StepError(
-                f"all {len(excluded)} parties are excluded, so there is nothing to align. Exclude "
-                "only some."
+                f"all {len(excluded)} parties are excluded: nothing is left to align. Exclude some."
             )
         if realign:
             self._fits, self._state = {}, {}  # those that were given stay as they are

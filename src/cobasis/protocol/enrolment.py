@@ -35,11 +35,12 @@ def field_findings(error: ValidationError, *, whole: str) -> str:
     return f"{len(found)} field(s) that cannot stand: {'; '.join(told)}"
 
 
-class Agreed(Strict):
-    """Fields that are refused with an AgreementError."""
+class OneLine(Strict):
+    """A few fields that travel as a small file of their own: one line of canonical JSON."""
 
+    form: ClassVar[str]
     what: ClassVar[str]  # in words
-    ask: ClassVar[str]  # what to do about a bad one
+    ask: ClassVar[str]  # where to get a good one
 
     if not TYPE_CHECKING:
 
@@ -48,23 +49,8 @@ class Agreed(Strict):
             try:
                 super().__init__(**fields)
             except ValidationError as error:
-                raise self._refusal(error) from None
-            self._settle()
-
-    def _settle(self) -> None:
-        """Look at the fields together, once each is what it has to be."""
-
-    @classmethod
-    def _refusal(cls, error: ValidationError) -> AgreementError:
-        """Return the error for what pydantic found."""
-        findings = field_findings(error, whole=cls.what)
-        return AgreementError(f"the {cls.what} has {findings}. {cls.ask}")
-
-
-class OneLine(Agreed):
-    """A few fields that travel as a small file of their own: one line of canonical JSON."""
-
-    form: ClassVar[str]
+                findings = field_findings(error, whole=self.what)
+                raise AgreementError(f"the {self.what} has {findings}. {self.ask}") from None
 
     def text(self) -> str:
         """Return the file's text: canonical JSON and a line feed."""

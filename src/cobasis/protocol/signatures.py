@@ -21,7 +21,14 @@ from cobasis.errors import (
 )
 from cobasis.protocol.agreement import Agreement, Digest, Moment, Name, missing_fields
 from cobasis.protocol.approval import Approver, officers_of
-from cobasis.protocol.enrolment import IdentityName, PublicIdentity, Signed, SignedLine, verify
+from cobasis.protocol.enrolment import (
+    IdentityName,
+    OneLine,
+    PublicIdentity,
+    Signed,
+    SignedLine,
+    verify,
+)
 from cobasis.protocol.exchanges import Message
 from cobasis.strict_json import IF_ANY, Strict, canonical_json
 
@@ -33,7 +40,7 @@ Sign = Callable[[bytes], bytes]
 _RECEIPT, _COUNTERSIGNED = b"cobasis/receipt/1\0", b"cobasis/receipt/1/countersigned\0"
 
 
-class Signature(SignedLine):
+class Signature(OneLine):
     """One signature under an agreement: it travels as a small file, and stands in the TOML."""
 
     form = "cobasis/signature/1"
@@ -44,10 +51,7 @@ class Signature(SignedLine):
     agreement: Digest  # the digest of what was signed
     # a party's public key for the masks of this round, where sums are sent
     mask_key: Annotated[Digest | Literal[""], IF_ANY] = ""
-
-    def message(self) -> bytes:
-        """Return the bytes that are signed."""
-        return PREFIX + bytes.fromhex(self.agreement + self.mask_key)
+    signature: Signed
 
 
 def refuse_gaps(agreement: Agreement) -> None:
@@ -115,7 +119,9 @@ def _flaw(signature: Signature, agreement: Agreement, who: PublicIdentity | None
         return _OTHER_VERSION
     if bool(signature.mask_key) != (agreement.sums is not None and who.role == "party"):
         return _NO_MASK
-    return "" if signature.is_by(who) else "signature not valid"
+    message = PREFIX + bytes.fromhex(signature.agreement + signature.mask_key)
+    right = verify(who, message, signature=bytes.fromhex(signature.signature))
+    return "" if right else "signature not valid"
 
 
 def check_signature(agreement: Agreement, signature: Signature) -> None:
