@@ -7,7 +7,7 @@ reads a coefficient from them.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Self, TypeAlias, cast, get_args
+from typing import Any, Self, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -118,36 +118,29 @@ class RegressionFit(Figures):
     @classmethod
     def of(cls, told: Mapping[str, Any], *, weights: Matrix, tables: Mapping[str, Array]) -> Self:
         """Read what `told` and `tables` gave; ValueError where it is something else."""
-        told, tables, effects = dict(told), dict(tables), None
-        if isinstance(words := told.pop("effects", None), dict):
-            theirs = [name for name in tables if name.startswith(_OF_EFFECTS)]
-            found: Any = {name.removeprefix(_OF_EFFECTS): tables.pop(name) for name in theirs}
-            try:
-                effects = EffectFit(**words, **found)
-            except ValueError as error:
-                raise ValueError("its effects are not all that effects have, or more") from error
-        figures = {name: told.get(name) for name in _FIGURES}
-        names = [told.get("parties"), told.get("left_out")]
-        finished = told.get("finished") is not False
-        expected = {*figures, "parties", "left_out", *(() if finished else ("finished",))}
-        whole = {*told} == expected and not {*tables} - {*_TABLES}
-        typed = all(type(each) is _FIGURES[name] for name, each in figures.items())
-        listed = all(
-            isinstance(each, list) and len({*map(str, each)}) == len(each) for each in names
-        )
-        if not (whole and typed and listed):
+        # What nothing here reads is not written again, so a file that has more is refused.
+        listed = {"parties": list, "left_out": list}
+        words: dict[str, Any] = {name: told.get(name) for name in (*_FIGURES, *listed)}
+        if [type(each) for each in words.values()] != [*_FIGURES.values(), *listed.values()]:
             raise ValueError("its fit has other fields than a regression's")
-        parties, left_out = (tuple(map(str, each or ())) for each in names)
-        size = len(weights)
-        own = tables.get("party_weights", np.zeros((0, size)))
-        spreads = tables.get("party_covariances", np.zeros((0, size))).reshape(-1, size, size)
-        if not len(own) == len(spreads) == len(parties):
-            raise ValueError("its fit has not one table for each party that it names")
-        given: Any = {name: tables[name] for name in _TABLES[:3] if name in tables}
-        paired = dict(zip(parties, zip(own, spreads, strict=True), strict=True))
-        words = cast("Any", figures)
-        given |= {"left_out": left_out, "finished": finished, "effects": effects}
-        made = cls(**words, weights=weights, parties=paired, **given)
+        names, left_out = (map(str, words.pop(each)) for each in listed)
+        effects, size = told.get("effects"), len(weights)
+        theirs: Any = {
+            name.removeprefix(_OF_EFFECTS): table
+            for name, table in tables.items()
+            if name.startswith(_OF_EFFECTS)
+        }
+        given: dict[str, Any] = {name: tables[name] for name in {*_TABLES} & {*tables}}
+        own = given.pop("party_weights", np.zeros((0, size)))
+        spreads = given.pop("party_covariances", np.zeros((0, size)))
+        given |= {**words, "left_out": tuple(left_out), "finished": told.get("finished", True)}
+        try:
+            spreads = spreads.reshape(-1, size, size)
+            given["parties"] = dict(zip(names, zip(own, spreads, strict=True), strict=True))
+            given["effects"] = None if effects is None else EffectFit(**effects, **theirs)
+            made = cls(weights=weights, **given)
+        except (TypeError, ValueError) as error:
+            raise ValueError("its fit lacks tables or words, or has more of them") from error
         made.check()
         return made
 
