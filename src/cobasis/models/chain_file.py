@@ -175,7 +175,7 @@ def _fit(told: object, chain: Chain, tables: Mapping[str, Array]) -> RegressionF
         weights = np.append(last.offset[-1], weights)
     try:
         return RegressionFit.of(told, weights=weights, tables=own)
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         refuse(str(error))
 
 

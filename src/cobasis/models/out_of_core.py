@@ -138,17 +138,14 @@ class Batches:
             self.stale, self.best = 0, copy.deepcopy(estimator)
 
     def _kept(self, estimator: Estimator) -> tuple[dict[str, Matrix], dict[str, Any]]:
-        """Return weights, now and at their best, Adam's averages, and where training stands."""
-        adam = estimator._optimizer  # noqa: SLF001 -- the only place that has the averages
-        now, best = _weights(estimator), _weights(self.best)
-        kept = {"now": now, "best": best, "first": adam.ms, "second": adam.vs}
+        """Return a perceptron's numbers, now and at their best, and where training stands."""
         tables = {
-            f"{what}.{place:03d}": each
-            for what, arrays in kept.items()
-            for place, each in enumerate(arrays)
+            f"{name}.{place:03d}": each
+            for name, trained in (("now", estimator), ("best", self.best))
+            for place, each in enumerate(_numbers(trained))
         }
         facts = {name: getattr(self, name) for name in ("settings", "number", "score", "stale")}
-        return tables, {**facts, "steps": adam.t}
+        return tables, {**facts, "steps": estimator._optimizer.t}  # noqa: SLF001 -- as _numbers
 
     def _settings(self, estimator: Estimator) -> str:
         """Return what makes two trainings the same; the first block has rows of every party."""
@@ -176,19 +173,15 @@ class Batches:
         self, estimator: Estimator, tables: Mapping[str, Matrix], facts: Mapping[str, Any]
     ) -> Estimator:
         """Bring a perceptron to the state that was kept."""
-        arrays: dict[str, list[Matrix]] = {}
-        for name in sorted(tables):
-            arrays.setdefault(name.partition(".")[0], []).append(tables[name])
         # One step on nothing builds layers and optimiser, whose numbers are then replaced.
         extra = {} if self.classes is None else {"classes": self.classes}
         labels = np.zeros(1) if self.classes is None else self.classes[:1]
         estimator.partial_fit(np.zeros((1, self.rows.n_columns)), labels, **extra)
         best = copy.deepcopy(estimator)
-        for made, kept in ((estimator, "now"), (best, "best")):
-            for weights, found in zip(_weights(made), arrays[kept], strict=True):
-                weights[...] = found
-        adam = estimator._optimizer  # noqa: SLF001 -- same
-        adam.ms, adam.vs, adam.t = arrays["first"], arrays["second"], facts["steps"]
+        for name, made in (("now", estimator), ("best", best)):
+            for place, each in enumerate(_numbers(made)):
+                each[...] = tables[f"{name}.{place:03d}"]
+            made._optimizer.t = facts["steps"]  # noqa: SLF001 -- as _numbers
         self.number, self.score = int(facts["number"]), float(facts["score"])
         self.stale, self.best = int(facts["stale"]), best
         return estimator
@@ -202,9 +195,10 @@ def _is_exact(estimator: Estimator) -> bool:
     return perceptron and estimator.solver == "adam" and not estimator.shuffle
 
 
-def _weights(estimator: Estimator) -> list[Any]:
-    """Return a perceptron's own arrays, layer by layer."""
-    return [*estimator.coefs_, *estimator.intercepts_]
+def _numbers(estimator: Estimator) -> list[Any]:
+    """Return a perceptron's own arrays: weights, and what Adam averages of their slopes."""
+    adam = estimator._optimizer  # noqa: SLF001 -- the only place that has the averages
+    return [*estimator.coefs_, *estimator.intercepts_, *adam.ms, *adam.vs]
 
 
 def _score(estimator: Estimator, judged_by: Block | None) -> float | None:

@@ -14,8 +14,7 @@ from cobasis.algorithms.readable import Readable, Table, named
 from cobasis.errors import EstimateError
 from cobasis.features.contract import Feature
 from cobasis.linalg.arrays import Matrix
-from cobasis.models.effects import Kind
-from cobasis.models.regressions import RegressionFit
+from cobasis.models.regressions import Kind, RegressionFit
 from cobasis.statistics.coefficients import CoefficientTable, figure, p_value, table_of, to_raw
 
 ALIKE = 0.1
