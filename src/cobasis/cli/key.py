@@ -10,6 +10,7 @@ from cobasis.cli.options import Owner, Yes, agreed, consent, grouped, the_one, w
 from cobasis.errors import DiskError, IdentityError, OptionError
 
 if TYPE_CHECKING:
+    from cobasis.keys.identity import Identity
     from cobasis.protocol.enrolment import PublicIdentity, Role
 
 app = typer.Typer(help="Keys: who somebody is.", no_args_is_help=True)
@@ -24,11 +25,15 @@ def new(
     approver: Annotated[
         bool, Option("--approver", help="For an officer, who approves a party's files.")
     ] = False,
+    replace: Annotated[
+        bool, Option("--replace", help="A newer key, which the one that is there signs for.")
+    ] = False,
 ) -> None:
     """Make a key that signs and unseals: one file, encrypted with a passphrase, mode 0600.
 
     Its public half is written here, as NAME.pub. Typed again, it writes that file again. Nothing
-    recovers a lost key or passphrase: keep a copy of both, apart from each other.
+    recovers a lost key or passphrase: keep a copy of both, apart from each other. With --replace
+    the key that is there signs for a newer one, and stays beside it for rounds that enrol it.
 
     Example: cobasis key new north
     """
@@ -40,35 +45,61 @@ def new(
     if analyst and approver:
         raise OptionError("a key has one role: give --analyst or --approver, not both.")
     role: Role = "analyst" if analyst else "approver" if approver else "party"
-    identity = owner.identity(name) if path.exists() else None
-    if identity is not None and identity.public.role != role:
-        raise IdentityError(
-            f"the key of '{name}' is there, and its role is {identity.public.role}, not {role}. A "
-            "key has one role, and is never written over. Choose another name for the other."
-        )
-    there = to.read_text(encoding="utf-8") if to.exists() else None
-    if there is not None and (identity is None or there != identity.public.text()):
-        whose = "that would be made. Nothing was made" if identity is None else f"'{path}'"
-        raise DiskError(
-            f"'{to}' exists, and is not of the key {whose}. Move it away, or type this in another "
-            "folder."
-        )
-    lead = f"{path} was there, and is as it was"
-    if identity is None:
-        identity, lead = Identity.new(name, role=role), f"Made {path}"
-        save_identity(identity, path, passphrase=owner.passphrase(new=True))
-    public = identity.public
+    own, lead = _own(owner, name, role=role, to=to), f"{path} was there, and is as it was"
+    if replace and not own:
+        raise IdentityError(f"there is no key of '{name}' to replace. Leave out --replace.")
+    if replace or not own:
+        own, lead = (Identity.new(name, role=role, before=own),), f"Made {path}"
+        save_identity(own[0], path, passphrase=owner.passphrase(new=True))
+    identity, public = own[0], own[0].public
     write_whole(to, public.text().encode(), mode=0o644)
     owner.say(
         KeyAnswer.of(public, command="key new", round=None, path=to),
         [
             lead,
+            *_succeeded(owner, identity, to.with_suffix(".succession")),
             f"Wrote {to}, the public half, of {'a party' if role == 'party' else f'an {role}'}",
             "Fingerprint, to be read over the telephone to the agreement's author:",
             f"  {public.fingerprint}",
             f"Next: send {to} to that author, the party that makes the agreement",
         ],
     )
+
+
+def _own(owner: Owner, name: str, *, role: "Role", to: Path) -> "tuple[Identity, ...]":
+    """Return the key that is there, and those before it; raise where something is in the way."""
+    path = owner.key(name)
+    newest = owner.identity(name) if path.exists() else None
+    own = () if newest is None else (newest, *newest.before)
+    if own and own[0].public.role != role:
+        raise IdentityError(
+            f"the key of '{name}' is there, and its role is {own[0].public.role}, not {role}. A "
+            "key has one role, and is never written over. Choose another name for the other."
+        )
+    there = to.read_text(encoding="utf-8") if to.exists() else None
+    if there is not None and there not in {each.public.text() for each in own}:
+        whose = f"'{path}'" if own else "that would be made. Nothing was made"
+        raise DiskError(
+            f"'{to}' exists, and is not of the key {whose}. Move it away, or type this in another "
+            "folder."
+        )
+    return own
+
+
+def _succeeded(owner: Owner, identity: "Identity", to: Path) -> list[str]:
+    """Seal the vault with a newer key, and write the word of the keys before for it."""
+    from cobasis.disk.whole import write_whole
+    from cobasis.vault.records import seal_anew
+
+    if not identity.before:
+        return []
+    vault = owner.folder() / "vault" / identity.public.name
+    seal_anew(vault, seal=identity.seal_for_self, unseal=identity.unseal_own)
+    write_whole(to, identity.succession.text().encode(), mode=0o644)
+    return [
+        f"Wrote {to}, signed by the key before: send it with the .pub file",
+        "The key before stays in the key's file, for rounds that enrol it",
+    ]
 
 
 @app.command()
@@ -91,7 +122,6 @@ def revoke(
     from cobasis.bundle.transcript import now
     from cobasis.cli.answers import RevokeAnswer
     from cobasis.disk.whole import write_whole
-    from cobasis.keys.identity import refuse_other_key
     from cobasis.protocol.agreement import moment_text
     from cobasis.protocol.news import Revocation
     from cobasis.protocol.refusals import require_known
@@ -107,8 +137,7 @@ def revoke(
     made = line_in(to, Revocation) if to.exists() else made
     made.holds(agreement)  # or says why it cannot
     session = owner.analyst(path) if who.role == "analyst" else None
-    identity = owner.identity(who.name) if session is None else session.identity
-    refuse_other_key(identity, who)
+    identity = owner.enrolled(who) if session is None else session.identity
     if who.name not in made.signatures:
         owner.tell(_stops(whose, round_id=agreement.round_id, since=made.time))
         question = "Type the round's name to revoke the key"

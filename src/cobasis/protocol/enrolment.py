@@ -22,6 +22,9 @@ _NAME = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$"
 
 IdentityName = Annotated[str, Field(pattern=_NAME)]
 Role = Literal["party", "analyst", "approver"]
+Signed = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
+_Key = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+_SUCCEEDS = b"cobasis/succession/1\0"
 
 
 def field_findings(error: ValidationError, *, whole: str) -> str:
@@ -87,13 +90,35 @@ class PublicIdentity(OneLine):
 
     name: IdentityName
     role: Role  # its fingerprint is of that, too
-    signing_key: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    signing_key: _Key
     recipient: Annotated[str, Field(pattern="^age1[02-9ac-hj-np-z]{58}$")]
 
     @property
     def fingerprint(self) -> str:
         """Eight words, to be read out over the telephone."""
         return words_of(hashlib.sha256(self.text().encode()).digest())
+
+
+class Succession(OneLine):
+    """The word of somebody's earlier keys for the one that takes their place."""
+
+    form = "cobasis/succession/1"
+    what = "succession of a key"
+    ask = "Ask its owner for the .succession file that 'cobasis key new' writes."
+
+    name: IdentityName
+    signatures: Annotated[dict[_Key, Signed], Field(max_length=100)]  # by the key that signed
+
+    @staticmethod
+    def message(new: PublicIdentity) -> bytes:
+        """Return the bytes that earlier keys sign."""
+        return _SUCCEEDS + new.text().encode()
+
+    def vouches(self, known: PublicIdentity, new: PublicIdentity) -> bool:
+        """Whether a known key has signed for a newer one of the same name and role."""
+        signature = bytes.fromhex(self.signatures.get(known.signing_key, ""))
+        same = (known.name, known.role) == (new.name, new.role)
+        return same and verify(known, self.message(new), signature=signature)
 
 
 @lru_cache

@@ -13,8 +13,8 @@ from pydantic import Field
 
 from cobasis.errors import BundleError, ForeignBundleError, RevokedError, SignatureError
 from cobasis.protocol.agreement import Agreement, Digest, Moment, Name
-from cobasis.protocol.enrolment import IdentityName, OneLine, Strict, verify
-from cobasis.protocol.signatures import Sign, Signed, SignedReceipt, signers
+from cobasis.protocol.enrolment import IdentityName, OneLine, Signed, Strict, verify
+from cobasis.protocol.signatures import Sign, SignedReceipt, signers
 from cobasis.strict_json import canonical_json, json_object
 
 MAX_BYTES = 2**24

@@ -21,7 +21,14 @@ from cobasis.errors import (
 )
 from cobasis.protocol.agreement import Agreement, Digest, Moment, Name, missing_fields
 from cobasis.protocol.approval import Approver, officers_of
-from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, Strict, verify
+from cobasis.protocol.enrolment import (
+    IdentityName,
+    OneLine,
+    PublicIdentity,
+    Signed,
+    Strict,
+    verify,
+)
 from cobasis.protocol.exchanges import Message
 from cobasis.strict_json import canonical_json
 
@@ -32,8 +39,6 @@ Sign = Callable[[bytes], bytes]
 # every kind of signed bytes begins with its own prefix, so that none can be taken for another
 _APPROVAL = b"cobasis/approval/1\0"
 _RECEIPT, _COUNTERSIGNED = b"cobasis/receipt/1\0", b"cobasis/receipt/1/countersigned\0"
-
-Signed = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
 
 
 class Signature(OneLine):

@@ -8,8 +8,8 @@ from cobasis.errors import ForeignBundleError, SignatureError
 from cobasis.models.worth import Verdict
 from cobasis.protocol.agreement import Agreement, Digest, Moment
 from cobasis.protocol.approval import officers_of
-from cobasis.protocol.enrolment import IdentityName, OneLine, verify
-from cobasis.protocol.signatures import Approval, Signed
+from cobasis.protocol.enrolment import IdentityName, OneLine, Signed, verify
+from cobasis.protocol.signatures import Approval
 from cobasis.strict_json import canonical_json
 
 _PREFIX = b"cobasis/word/1\0"

@@ -16,8 +16,7 @@ from cobasis.disk.lock import Lock
 from cobasis.disk.whole import make_folder, opened, write_whole
 from cobasis.errors import AgreementError, CertificateError
 from cobasis.protocol.agreement import Digest, Moment, moment_of, moment_text
-from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, verify
-from cobasis.protocol.signatures import Signed
+from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, Signed, verify
 from cobasis.strict_json import canonical_json
 from cobasis.transport.wire import SMALL_BYTES
 

@@ -135,10 +135,16 @@ class Worker:
                 session.tell()
 
     def _state(self) -> None:
+        """Sign for the server's certificate by each key, for rounds that enrol one before."""
+        for each in (self.identity, *self.identity.before):
+            self._signed(each)
+
+    def _signed(self, identity: Identity) -> None:
         """Sign for the server's certificate, where nothing does that holds for long."""
-        name, certificate = self.identity.public.name, certificate_at(self.certificate)
-        pin, now = pin_of(certificate), datetime.now(UTC)
-        path = self.folder / STATEMENTS / f"{name}.{pin[:16]}{STATEMENT}"
+        certificate, now = certificate_at(self.certificate), datetime.now(UTC)
+        name, pin = identity.public.name, pin_of(certificate)
+        key = identity.public.signing_key[:8]
+        path = self.folder / STATEMENTS / f"{name}.{key}.{pin[:16]}{STATEMENT}"
         # one for each key: the web half may show the one before until it begins again
         for each in path.parent.glob(f"{name}.*{STATEMENT}"):
             with suppress(AgreementError):
@@ -147,7 +153,7 @@ class Worker:
                     remove_tree(each)
                 elif each == path and until > now + _RENEW:
                     return
-        made = Statement.made(certificate, analyst=name, sign=self.identity.sign)
+        made = Statement.made(certificate, analyst=name, sign=identity.sign)
         write_whole(path, made.text().encode(), mode=0o644)
         _log("signed for the certificate", pin=made.pin, until=made.until)
 
