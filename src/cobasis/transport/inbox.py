@@ -169,6 +169,10 @@ class Inbox:
                 f"{sent.digest[:16]}.... It is deleted here. Send it again from its beginning."
             )
         file.finish(self.place(sent))
+        for older in file.path.parent.glob(f"{sent.what}{_JOINT}*"):
+            # of an earlier text of the agreement; nobody gets it any more
+            if sent.what.startswith(SECRET) and older not in {self.place(sent), file.path}:
+                remove_tree(older)
 
     def prune(self, *, secrets: bool) -> None:
         """Delete parts that nobody went on with for two weeks; secrets, where all have theirs."""
