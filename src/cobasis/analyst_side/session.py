@@ -6,14 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cobasis.analyst_side.history import (
-    ATTEMPT,
-    OPENED,
-    REVOKED,
-    History,
-    Received,
-    history_of,
-)
+from cobasis.analyst_side.history import ATTEMPT, OPENED, REVOKED, History, Received, history_of
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, sealed_path, stem_of
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.envelope import MAX_BYTES, Bundle, open_bundle

@@ -56,8 +56,8 @@ class Enrolment:
         pubs = filter(None, (*(self.pubs or ()), self.analyst))
         by = vouched(people, own=own, pubs=pubs, known=self.known or ())
         for each, key in by.items():
-            how = "you know it" if each == key else f"{key.fingerprint}, which you know, signed it"
-            options.aside(f"{prints[each]}: {how}")
+            how = "itself" if each == key else f"{key.fingerprint}, which signed it"
+            options.aside(f"{prints[each]}: you know {how}")
         by_words = {each.fingerprint: each for each in people.everybody}
         if wrong := told - set(by_words):
             raise OptionError(

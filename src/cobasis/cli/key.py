@@ -11,7 +11,12 @@ from cobasis.errors import DiskError, IdentityError, OptionError
 
 if TYPE_CHECKING:
     from cobasis.keys.identity import Identity
-    from cobasis.protocol.enrolment import PublicIdentity, Role
+    from cobasis.protocol.enrolment import Role
+
+_STOPS = (
+    "Once the analyst and a party have signed, nothing more is sent, taken or made in this round, "
+    "and nobody can take that back. What was accepted stays in use."
+)
 
 app = typer.Typer(help="Keys: who somebody is.", no_args_is_help=True)
 
@@ -96,10 +101,7 @@ def _succeeded(owner: Owner, identity: "Identity", to: Path) -> list[str]:
     vault = owner.folder() / "vault" / identity.public.name
     seal_anew(vault, seal=identity.seal_for_self, unseal=identity.unseal_own)
     write_whole(to, identity.succession.text().encode(), mode=0o644)
-    return [
-        f"Wrote {to}, signed by the key before: send it with the .pub file",
-        "The key before stays in the key's file, for rounds that enrol it",
-    ]
+    return [f"Wrote {to}, signed by the key before, which stays in the key's file: send it, too"]
 
 
 @app.command()
@@ -118,7 +120,7 @@ def revoke(
 
     Example: cobasis key revoke icu.toml north
     """
-    from cobasis.bundle.agreement_file import line_in, revoked_path, sealed_agreement
+    from cobasis.bundle.agreement_file import REVOKED, line_in, sealed_agreement, stem_of
     from cobasis.bundle.transcript import now
     from cobasis.cli.answers import RevokeAnswer
     from cobasis.disk.whole import write_whole
@@ -131,7 +133,8 @@ def revoke(
     agreement, name = sealed_agreement(path), str(the_one(rest, what="a name, whose key it is"))
     people = signers(agreement)
     require_known(name, people)
-    who, whose, to = owner.who(agreement), people[name], revoked_path(path, name)
+    who, whose = owner.who(agreement), people[name]
+    to = path.with_name(f"{stem_of(path)}.{name}{REVOKED}")
     digest, time = agreement.digest().hex(), moment_text(now())
     made = Revocation(agreement=digest, name=name, time=time, signatures={})
     made = line_in(to, Revocation) if to.exists() else made
@@ -139,7 +142,8 @@ def revoke(
     session = owner.analyst(path) if who.role == "analyst" else None
     identity = owner.enrolled(who) if session is None else session.identity
     if who.name not in made.signatures:
-        owner.tell(_stops(whose, round_id=agreement.round_id, since=made.time))
+        owner.tell([f"The key of {name}, as of {made.time}:", f"  {whose.fingerprint}"])
+        owner.tell(wrapped(_STOPS))
         question = "Type the round's name to revoke the key"
         consent(question, yes=yes, what=f"'{to}'", word=agreement.round_id)
         made = made.signed(who.name, identity.sign)
@@ -154,16 +158,3 @@ def revoke(
     told = {"path": to, "signed": sorted(made.signatures), "stopped": stopped}
     answer = RevokeAnswer.of(whose, agreement, command="key revoke", **told)
     owner.say(answer, [f"{to} is signed by {' and '.join(answer.signed)}", *wrapped(then)])
-
-
-def _stops(whose: "PublicIdentity", *, round_id: str, since: str) -> list[str]:
-    """Return what is signed, in lines that fit 80 columns."""
-    return [
-        *wrapped(f"Revoke the key of {whose.name} in round {round_id}, as of {since}?"),
-        f"  {whose.fingerprint}",
-        *wrapped(
-            f"Whoever has it can sign as {whose.name}, and open what is sealed for it. Once the "
-            "analyst and a party have signed, nothing more is sent, taken or made in this round; "
-            "nobody can take that back. What was accepted stays in use."
-        ),
-    ]

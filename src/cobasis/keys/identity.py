@@ -18,13 +18,7 @@ from cobasis.bundle.seal import decrypt, encrypt
 from cobasis.disk.whole import WholeFile, make_folder, opened
 from cobasis.errors import DiskError, IdentityError, PassphraseError, SealError, UnknownPartyError
 from cobasis.linalg.arrays import Hidden
-from cobasis.protocol.enrolment import (
-    PublicIdentity,
-    Role,
-    Succession,
-    is_identity_name,
-    verify,
-)
+from cobasis.protocol.enrolment import PublicIdentity, Role, Succession, is_identity_name, verify
 from cobasis.strict_json import canonical_json, json_object
 
 FORMAT = "cobasis/key/1"

@@ -21,14 +21,7 @@ from cobasis.errors import (
 )
 from cobasis.protocol.agreement import Agreement, Digest, Moment, Name, missing_fields
 from cobasis.protocol.approval import Approver, officers_of
-from cobasis.protocol.enrolment import (
-    IdentityName,
-    OneLine,
-    PublicIdentity,
-    Signed,
-    Strict,
-    verify,
-)
+from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, Signed, Strict, verify
 from cobasis.protocol.exchanges import Message
 from cobasis.strict_json import canonical_json
 

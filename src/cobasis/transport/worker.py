@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from cobasis.analyst_side.plan import planned
@@ -63,7 +64,8 @@ class Worker:
 
     def step(self) -> None:
         """Do whatever can be done now; what fails in one round keeps no other waiting."""
-        self._guarded(self.certificate, self._state)
+        for key in (self.identity, *self.identity.before):  # rounds may enrol one before
+            self._guarded(self.certificate, partial(self._state, key))
         for path in agreements(self.folder):
             if time.monotonic() >= self._rests.get(path, 0):
                 self._guarded(path, lambda path=path: self._look(path))  # type: ignore[misc]
@@ -134,12 +136,7 @@ class Worker:
             if first:
                 session.tell()
 
-    def _state(self) -> None:
-        """Sign for the server's certificate by each key, for rounds that enrol one before."""
-        for each in (self.identity, *self.identity.before):
-            self._signed(each)
-
-    def _signed(self, identity: Identity) -> None:
+    def _state(self, identity: Identity) -> None:
         """Sign for the server's certificate, where nothing does that holds for long."""
         certificate, now = certificate_at(self.certificate), datetime.now(UTC)
         name, pin = identity.public.name, pin_of(certificate)
