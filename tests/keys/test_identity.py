@@ -16,11 +16,21 @@ from cobasis.errors import (
     SealError,
     SecretError,
 )
-from cobasis.keys.identity import Identity, home, key_path, load_identity, names, save_identity
-from cobasis.protocol.enrolment import verify
+from cobasis.keys.identity import (
+    Identity,
+    enrolled_key,
+    home,
+    key_path,
+    load_identity,
+    names,
+    save_identity,
+)
+from cobasis.protocol.enrolment import PublicIdentity, Succession, verify
 from keys.quick import under_passphrase
 
 NORTH, SOUTH = Identity.new("north"), Identity.new("south")
+NEW = Identity.new("north", before=(NORTH,))
+NEWEST = Identity.new("north", before=(NEW, *NEW.before))
 WORDS = "correct horse battery"
 FIELDS = {
     "format": "cobasis/key/1",
@@ -190,3 +200,29 @@ def test_a_name_that_leads_elsewhere_or_a_home_that_cannot_be_made_is_refused(tm
     (tmp_path / "file").touch()
     with pytest.raises(DiskError, match="cannot be made"):
         home(tmp_path / "file")
+
+
+def test_a_newer_key_opens_and_signs_what_the_ones_before_did():
+    sealed = NORTH.seal_for_self(b"kept")
+    assert NEWEST.unseal_own(sealed) == b"kept"
+    with pytest.raises(SealError):
+        NORTH.unseal_own(NEWEST.seal_for_self(b"kept"))
+    again = Identity.decrypted(NEWEST.encrypted(WORDS), passphrase=WORDS, what="it")
+    for each in (NORTH, NEW, NEWEST):
+        assert enrolled_key(again, each.public).public == each.public
+        assert enrolled_key(again, each.public).sign(b"x") == each.sign(b"x")
+    assert again.unseal_own(sealed) == b"kept"
+    with pytest.raises(IdentityError, match="not the one that is enrolled"):
+        enrolled_key(NORTH, NEW.public)
+
+
+def test_only_a_key_of_the_same_name_and_role_vouches_and_for_one_key_alone():
+    word = Succession.from_text(NEWEST.succession.text())
+    for known in (NORTH, NEW):
+        assert word.vouches(known.public, NEWEST.public)
+    lab = PublicIdentity(**{**NEWEST.public.model_dump(), "role": "analyst"})
+    for known, new in ((SOUTH, NEWEST), (NORTH, SOUTH), (NORTH, NEW), (NEWEST, NEWEST)):
+        assert not word.vouches(known.public, new.public)
+    assert not word.vouches(NORTH.public, lab)
+    told = dict.fromkeys(word.signatures, "0" * 128)
+    assert not word.model_copy(update={"signatures": told}).vouches(NORTH.public, NEWEST.public)

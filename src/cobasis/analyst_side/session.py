@@ -6,14 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cobasis.analyst_side.history import (
-    ATTEMPT,
-    OPENED,
-    REVOKED,
-    History,
-    Received,
-    history_of,
-)
+from cobasis.analyst_side.history import ATTEMPT, OPENED, REVOKED, History, Received, history_of
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, sealed_path, stem_of
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.envelope import MAX_BYTES, Bundle, open_bundle
@@ -25,7 +18,7 @@ from cobasis.disk.lock import Lock
 from cobasis.disk.tensors import read_tables
 from cobasis.disk.whole import make_folder, remove_left, remove_tree, write_whole
 from cobasis.errors import AnotherRunError, ReplayError, RetentionError, UnsignedError
-from cobasis.keys.identity import Identity, key_path, load_identity, refuse_other_key
+from cobasis.keys.identity import Identity, enrolled_key, key_path, load_identity
 from cobasis.keys.identity import home as home_folder
 from cobasis.linalg.arrays import Hidden
 from cobasis.progress import Report, silent
@@ -87,8 +80,8 @@ class AnalystSession(Hidden):
         outbox: Path | None = None,
     ) -> None:
         enrolled = analyst_of(agreement)
-        refuse_other_key(identity, enrolled)
-        self.agreement, self.identity, self.path = agreement, identity, path
+        self.identity = enrolled_key(identity, enrolled)
+        self.agreement, self.path = agreement, path
         self.sealed = sealed
         self.name, self.digest = enrolled.name, agreement.digest().hex()
         self.enrolled = {each.name: each for each in agreement.enrolled}

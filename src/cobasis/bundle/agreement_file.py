@@ -242,11 +242,6 @@ def inbox_of(path: Path) -> Path:
     return path.with_name(f"{stem_of(path)}.inbox")
 
 
-def revoked_path(path: Path, name: str) -> Path:
-    """Return where the revocation of somebody's key stands: ``icu.north.revocation``."""
-    return path.with_name(f"{stem_of(path)}.{name}{REVOKED}")
-
-
 def seal(path: Path, signatures: Iterable[Signature]) -> Path:
     """Write the sealed form of an agreement beside it, if with these everybody has signed."""
     agreement = read_agreement(path).agreement

@@ -283,6 +283,7 @@ PLAIN = {
     "removal": "a certificate of removal",
     "revocation": "a revocation of a key",
     "signature": "a signature of an agreement",
+    "succession": "an earlier key's word for a newer one",
     "word": "a party's word on a model",
 }
 """Our files that are not sealed, in words."""

@@ -75,11 +75,13 @@ def encrypt(source: BinaryIO, target: BinaryIO, *, recipients: Sequence[str]) ->
         pyrage.encrypt_io(*streams, keys)
 
 
-def decrypt(source: BinaryIO, target: BinaryIO, *, identity: "pyrage.x25519.Identity") -> None:
-    """Decrypt a stream that was sealed for an identity."""
+def decrypt(
+    source: BinaryIO, target: BinaryIO, *, identities: "Sequence[pyrage.x25519.Identity]"
+) -> None:
+    """Decrypt a stream that was sealed for one of some identities."""
     with _witnessed(source, target) as streams:
         try:
-            pyrage.decrypt_io(*streams, [identity])
+            pyrage.decrypt_io(*streams, identities)
         except (pyrage.DecryptError, OSError) as error:
             other = "it is not sealed for this key, or its seal is damaged. Ask its sender to seal "
             other += "it for your enrolled public identity, or open it with the right key."

@@ -41,19 +41,29 @@ class Enrolment:
     fingerprint: Annotated[
         list[str] | None, Option(help="Eight words that its owner read to you, in quotes; repeat.")
     ] = None
+    known: Annotated[
+        list[Path] | None, Option(help="An agreement that you signed, whose keys you know; repeat.")
+    ] = None
     yes: Annotated[bool, Option("--yes", help="All fingerprints are compared; ask none.")] = False
 
     def compare(self, people: "People", *, own: "Identity | None", known: "People") -> None:
         """Have every fingerprint confirmed that is neither one's own nor confirmed before."""
+        from cobasis.party_side.author import vouched
+
         told = {" ".join(each.lower().split()) for each in self.fingerprint or ()}
         prints = {each: f"{each.name} {each.fingerprint}" for each in people.everybody}
+        pubs = filter(None, (*(self.pubs or ()), self.analyst))
+        by = vouched(people, own=own, pubs=pubs, known=self.known or ())
+        for each, key in by.items():
+            how = "itself" if each == key else f"{key.fingerprint}, which signed it"
+            options.aside(f"{prints[each]}: you know {how}")
         by_words = {each.fingerprint: each for each in people.everybody}
         if wrong := told - set(by_words):
             raise OptionError(
                 f"--fingerprint {', '.join(sorted(wrong))} is of no file that was given, so one of "
                 f"these is not of whoever read it to you: {'; '.join(prints.values())}."
             )
-        seen = {*known.everybody, own and own.public, *(by_words[each] for each in told)}
+        seen = {*known.everybody, *by, own and own.public, *(by_words[each] for each in told)}
         left = [each for each in people.everybody if each not in seen and not self.yes]
         if left and not options.on_terminal():
             open_ones = "; ".join(prints[each] for each in left)
@@ -232,15 +242,12 @@ def _gathered(
 
 def _author(owner: Owner, people: "People") -> "Identity | None":
     """Open the key of the party that makes the secret; None while somebody is not enrolled."""
-    from cobasis.keys.identity import refuse_other_key
     from cobasis.party_side.author import maker_of
 
     if not people.parties or people.analyst is None:
         return None
     maker = maker_of(people, home=owner.folder(), name=owner.name)
-    identity = owner.identity(maker.name)
-    refuse_other_key(identity, maker)
-    return identity
+    return owner.enrolled(maker)
 
 
 def _edited(author: "Authorship", people: "People") -> Callable[[str], str]:

@@ -79,15 +79,13 @@ def approve(
 
 def _officer(owner: Owner, agreement: "Agreement", *, party: str, name: str | None) -> "Identity":
     """Open the key of an officer who approves a party's files."""
-    from cobasis.keys.identity import enrolled_here, refuse_other_key
+    from cobasis.keys.identity import enrolled_here
     from cobasis.protocol.approval import officers_of
 
     officers = {name: each.public for name, each in officers_of(agreement, party).items()}
     where = f"the approvals of party '{party}'"
     who = enrolled_here(officers, where=where, home=owner.folder(), name=name)
-    identity = owner.identity(who.name)
-    refuse_other_key(identity, who)
-    return identity
+    return owner.enrolled(who)
 
 
 def _screen(report: dict[str, Any], made: "Approval") -> Iterator[str]:

@@ -80,7 +80,7 @@ def go(
     agreement, name = _served(owner, path)
     inner = replace(inner, name=name)
     told: Any = {"path": path, "data": data, "seconds": seconds, "public_rows": public_rows}
-    identity = inner.identity(name)
+    identity = inner.enrolled(inner.who(agreement))
     with (
         inner.alone(agreement),
         Remote(agreement, name=name, sign=identity.sign, ca=tls_ca) as remote,

@@ -20,9 +20,15 @@ from cobasis.cli.options import (
 from cobasis.errors import DiskError, IdentityError, OptionError
 
 if TYPE_CHECKING:
+    from cobasis.keys.identity import Identity
     from cobasis.protocol.agreement import Agreement
-    from cobasis.protocol.enrolment import PublicIdentity, Role
+    from cobasis.protocol.enrolment import Role
     from cobasis.protocol.news import Revocation
+
+_STOPS = (
+    "Once the analyst and a party have signed, nothing more is sent, taken or made in this round, "
+    "and nobody can take that back. What was accepted stays in use."
+)
 
 app = typer.Typer(help="Keys: who somebody is.", no_args_is_help=True)
 
@@ -36,11 +42,15 @@ def new(
     approver: Annotated[
         bool, Option("--approver", help="For an officer, who approves a party's files.")
     ] = False,
+    replace: Annotated[
+        bool, Option("--replace", help="A newer key, which the one that is there signs for.")
+    ] = False,
 ) -> None:
     """Make a key that signs and unseals: one file, encrypted with a passphrase, mode 0600.
 
     Its public half is written here, as NAME.pub. Typed again, it writes that file again. Nothing
-    recovers a lost key or passphrase: keep a copy of both, apart from each other.
+    recovers a lost key or passphrase: keep a copy of both, apart from each other. With --replace
+    the key that is there signs for a newer one, and stays beside it for rounds that enrol it.
 
     Example: cobasis key new north
     """
@@ -51,29 +61,19 @@ def new(
     if analyst and approver:
         raise OptionError("a key has one role: give --analyst or --approver, not both.")
     role: Role = "analyst" if analyst else "approver" if approver else "party"
-    identity = owner.identity(name) if path.exists() else None
-    if identity is not None and identity.public.role != role:
-        raise IdentityError(
-            f"the key of '{name}' is there, and its role is {identity.public.role}, not {role}. A "
-            "key has one role, and is never written over. Choose another name for the other."
-        )
-    there = to.read_text(encoding="utf-8") if to.exists() else None
-    if there is not None and (identity is None or there != identity.public.text()):
-        whose = "that would be made. Nothing was made" if identity is None else f"'{path}'"
-        raise DiskError(
-            f"'{to}' exists, and is not of the key {whose}. Move it away, or type this in another "
-            "folder."
-        )
-    lead = f"{path} was there, and is as it was"
-    if identity is None:
-        identity, lead = Identity.new(name, role=role), f"Made {path}"
-        save_identity(identity, path, passphrase=owner.passphrase(new=True))
-    public = identity.public
+    own, lead = _own(owner, name, role=role, to=to), f"{path} was there, and is as it was"
+    if replace and not own:
+        raise IdentityError(f"there is no key of '{name}' to replace. Leave out --replace.")
+    if replace or not own:
+        own, lead = (Identity.new(name, role=role, before=own),), f"Made {path}"
+        save_identity(own[0], path, passphrase=owner.passphrase(new=True))
+    identity, public = own[0], own[0].public
     write_whole(to, public.text().encode(), mode=0o644)
     told = {"command": "key new", "round": None, "path": to, **picked(public, *PERSON)}
     owner.say(
         [
             lead,
+            *_succeeded(owner, identity, to.with_suffix(".succession")),
             f"Wrote {to}, the public half, of {'a party' if role == 'party' else f'an {role}'}",
             "Fingerprint, to be read over the telephone to the agreement's author:",
             f"  {public.fingerprint}",
@@ -81,6 +81,39 @@ def new(
         ],
         **told,
     )
+
+
+def _own(owner: Owner, name: str, *, role: "Role", to: Path) -> "tuple[Identity, ...]":
+    """Return the key that is there, and those before it; raise where something is in the way."""
+    path = owner.key(name)
+    newest = owner.identity(name) if path.exists() else None
+    own = () if newest is None else (newest, *newest.before)
+    if own and own[0].public.role != role:
+        raise IdentityError(
+            f"the key of '{name}' is there, and its role is {own[0].public.role}, not {role}. A "
+            "key has one role, and is never written over. Choose another name for the other."
+        )
+    there = to.read_text(encoding="utf-8") if to.exists() else None
+    if there is not None and there not in {each.public.text() for each in own}:
+        whose = f"'{path}'" if own else "that would be made. Nothing was made"
+        raise DiskError(
+            f"'{to}' exists, and is not of the key {whose}. Move it away, or type this in another "
+            "folder."
+        )
+    return own
+
+
+def _succeeded(owner: Owner, identity: "Identity", to: Path) -> list[str]:
+    """Seal the vault with a newer key, and write the word of the keys before for it."""
+    from cobasis.disk.whole import write_whole
+    from cobasis.vault.records import seal_anew
+
+    if not identity.before:
+        return []
+    vault = owner.folder() / "vault" / identity.public.name
+    seal_anew(vault, seal=identity.seal_for_self, unseal=identity.unseal_own)
+    write_whole(to, identity.succession.text().encode(), mode=0o644)
+    return [f"Wrote {to}, signed by the key before, which stays in the key's file: send it, too"]
 
 
 @app.command()
@@ -99,9 +132,8 @@ def revoke(
 
     Example: cobasis key revoke icu.toml north
     """
-    from cobasis.bundle.agreement_file import revoked_path, sealed_agreement
+    from cobasis.bundle.agreement_file import REVOKED, sealed_agreement, stem_of
     from cobasis.disk.whole import write_whole
-    from cobasis.keys.identity import refuse_other_key
     from cobasis.protocol.refusals import require_known
     from cobasis.protocol.signatures import analyst_of, signers
 
@@ -109,13 +141,14 @@ def revoke(
     agreement, name = sealed_agreement(path), str(the_one(rest, what="a name, whose key it is"))
     people = signers(agreement)
     require_known(name, people)
-    who, whose, to = owner.who(agreement), people[name], revoked_path(path, name)
+    who, whose = owner.who(agreement), people[name]
+    to = path.with_name(f"{stem_of(path)}.{name}{REVOKED}")
     made = _begun(to, agreement, name)
     session = owner.analyst(path) if who.role == "analyst" else None
-    identity = owner.identity(who.name) if session is None else session.identity
-    refuse_other_key(identity, who)
+    identity = owner.enrolled(who) if session is None else session.identity
     if who.name not in made.signatures:
-        owner.tell(_stops(whose, round_id=agreement.round_id, since=made.time))
+        owner.tell([f"The key of {name}, as of {made.time}:", f"  {whose.fingerprint}"])
+        owner.tell(wrapped(_STOPS))
         question = "Type the round's name to revoke the key"
         consent(question, yes=yes, what=f"'{to}'", word=agreement.round_id)
         made = made.signed(who.name, identity.sign)
@@ -150,16 +183,3 @@ def _begun(to: Path, agreement: "Agreement", name: str) -> "Revocation":
     made = line_in(to, Revocation) if to.exists() else made
     made.holds(agreement)  # or says why it cannot
     return made
-
-
-def _stops(whose: "PublicIdentity", *, round_id: str, since: str) -> list[str]:
-    """Return what is signed, in lines that fit 80 columns."""
-    return [
-        *wrapped(f"Revoke the key of {whose.name} in round {round_id}, as of {since}?"),
-        f"  {whose.fingerprint}",
-        *wrapped(
-            f"Whoever has it can sign as {whose.name}, and open what is sealed for it. Once the "
-            "analyst and a party have signed, nothing more is sent, taken or made in this round; "
-            "nobody can take that back. What was accepted stays in use."
-        ),
-    ]

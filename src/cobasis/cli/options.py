@@ -162,6 +162,12 @@ class Holder(Home):
 
         return load_identity(self.key(name), passphrase=self.passphrase())
 
+    def enrolled(self, who: "PublicIdentity") -> "Identity":
+        """Open the key that is enrolled: the newest of its owner, or one before."""
+        from cobasis.keys.identity import enrolled_key
+
+        return enrolled_key(self.identity(who.name), who)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Owner(Holder, Screen):

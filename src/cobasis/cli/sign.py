@@ -61,7 +61,7 @@ def sign(
     to = out or path.with_name(f"{who.name}.sig")
     session = None if who.role == "analyst" else owner.party(path, sealed=False)
     sent = _checked(session, secret=secret, later=later)
-    identity = owner.identity(who.name) if session is None else session.identity
+    identity = owner.enrolled(who) if session is None else session.identity
     again = _stands(to, found, name=who.name)
     key = "" if session is None or found.sums is None else session.round.mask_key(new=True).public
     made = sign_agreement(found, name=who.name, sign=identity.sign, mask_key=key)

@@ -212,10 +212,10 @@ def _asked(owner: Owner, of: Standing, *, ca: Path | None) -> Standing:
         return replace(of, asked=told)
     from cobasis.transport.client import Remote
 
-    sign, news = owner.identity(of.name).sign, of.path.with_name(f"{stem_of(of.path)}.news")
+    sign = owner.enrolled(owner.who(of.agreement)).sign
     try:
         with Remote(of.agreement, name=of.name, sign=sign, ca=ca, insist=False) as remote:
-            remote.fetch("news", news)
+            remote.fetch("news", of.path.with_name(f"{stem_of(of.path)}.news"))
     except CobasisError as error:
         return replace(of, asked=f"The server has told nothing: {error}")
     return replace(standing(owner, of.path), asked="The server was asked now")

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import Any, BinaryIO, Self
 
 import pyrage
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -18,7 +18,7 @@ from cobasis.bundle.seal import decrypt, encrypt
 from cobasis.disk.whole import WholeFile, make_folder, opened
 from cobasis.errors import DiskError, IdentityError, PassphraseError, SealError, UnknownPartyError
 from cobasis.linalg.arrays import Hidden
-from cobasis.protocol.enrolment import PublicIdentity, Role, is_identity_name, verify
+from cobasis.protocol.enrolment import PublicIdentity, Role, Succession, is_identity_name, verify
 from cobasis.strict_json import canonical_json, json_object
 
 FORMAT = "cobasis/key/1"
@@ -31,9 +31,13 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class Identity(Hidden):
-    """The secret keys of one party, or of the analyst; made by `new`, or read from a file."""
+    """The secret keys of one party, or of the analyst; made by `new`, or read from a file.
 
-    __slots__ = ("_age", "_signing", "public")
+    Behind newer ones stand those `before`: they sign and open in rounds that enrol them, and what
+    was sealed for them opens here, too.
+    """
+
+    __slots__ = ("_age", "_signing", "before", "public")
 
     def __init__(
         self,
@@ -42,9 +46,11 @@ class Identity(Hidden):
         signing: Ed25519PrivateKey,
         age: "pyrage.x25519.Identity",
         role: Role = "party",
+        before: "tuple[Identity, ...]" = (),
     ) -> None:
         self._signing = signing
         self._age = age
+        self.before = before  # newest first
         self.public = PublicIdentity(  # the half that everybody may see
             name=name,
             role=role,
@@ -53,10 +59,17 @@ class Identity(Hidden):
         )
 
     @classmethod
-    def new(cls, name: str, *, role: Role = "party") -> Self:
+    def new(cls, name: str, *, role: Role = "party", before: "tuple[Identity, ...]" = ()) -> Self:
         """Draw both keys from the system."""
         signing, age = Ed25519PrivateKey.generate(), pyrage.x25519.Identity.generate()
-        return cls(name, signing=signing, age=age, role=role)
+        return cls(name, signing=signing, age=age, role=role, before=before)
+
+    @property
+    def succession(self) -> Succession:
+        """The word of the keys before for this one."""
+        message = Succession.message(self.public)
+        signed = {each.public.signing_key: each.sign(message).hex() for each in self.before}
+        return Succession(name=self.public.name, signatures=signed)
 
     def sign(self, message: bytes) -> bytes:
         """Return the Ed25519 signature of a message, 64 bytes."""
@@ -64,7 +77,8 @@ class Identity(Hidden):
 
     def unseal(self, source: BinaryIO, target: BinaryIO) -> None:
         """Decrypt a stream that was sealed for this identity."""
-        decrypt(source, target, identity=self._age)
+        ages = [each._age for each in (self, *self.before)]  # noqa: SLF001 -- its own class
+        decrypt(source, target, identities=ages)
 
     def seal_for_self(self, data: bytes) -> bytes:
         """Return bytes that only this identity opens, and that only it can have made."""
@@ -80,7 +94,8 @@ class Identity(Hidden):
         self.unseal(BytesIO(sealed), target)
         plain = target.getvalue()
         signature, data = plain[:_SIGNATURE_BYTES], plain[_SIGNATURE_BYTES:]
-        if not verify(self.public, _OWN + data, signature=signature):
+        own = (each.public for each in (self, *self.before))
+        if not any(verify(each, _OWN + data, signature=signature) for each in own):
             raise SealError(
                 f"a record of '{self.public.name}' is sealed for them, and was not made by them: "
                 "somebody else put it there. Restore it from a copy, and look who may write there."
@@ -93,14 +108,25 @@ class Identity(Hidden):
             raise PassphraseError(
                 "a key is not kept under an empty passphrase. Choose one of several words."
             )
-        fields = {
+        fields: dict[str, Any] = {
             "format": FORMAT,
             "name": self.public.name,
             "role": self.public.role,
-            "signing_key": self._signing.private_bytes_raw().hex(),
-            "age_key": str(self._age),
+            **self._halves(),
         }
+        if self.before:
+            fields["before"] = [each._halves() for each in self.before]  # noqa: SLF001 -- likewise
         return bytes(pyrage.passphrase.encrypt(canonical_json(fields), passphrase))
+
+    def _halves(self) -> dict[str, str]:
+        signing = self._signing.private_bytes_raw().hex()
+        return {"signing_key": signing, "age_key": str(self._age)}
+
+    @classmethod
+    def _of(cls, fields: Mapping[str, Any], halves: Mapping[str, str]) -> Self:
+        signing = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(halves["signing_key"]))
+        age = pyrage.x25519.Identity.from_str(halves["age_key"])
+        return cls(fields["name"], role=fields["role"], signing=signing, age=age)
 
     @classmethod
     def decrypted(cls, data: bytes, *, passphrase: str, what: str) -> Self:
@@ -108,14 +134,9 @@ class Identity(Hidden):
         try:
             fields = json_object(pyrage.passphrase.decrypt(data, passphrase))
             if fields.pop("format") == FORMAT:
-                return cls(
-                    fields["name"],
-                    role=fields["role"],
-                    signing=Ed25519PrivateKey.from_private_bytes(
-                        bytes.fromhex(fields["signing_key"])
-                    ),
-                    age=pyrage.x25519.Identity.from_str(fields["age_key"]),
-                )
+                found = cls._of(fields, fields)
+                found.before = tuple(cls._of(fields, each) for each in fields.get("before", ()))
+                return found
         except pyrage.DecryptError as error:
             if str(error) == "Decryption failed":
                 raise PassphraseError(
@@ -177,22 +198,26 @@ def enrolled_here(
     )
 
 
-def refuse_other_key(identity: "Identity", enrolled: PublicIdentity) -> None:
-    """Raise IdentityError unless a key is the one that is enrolled under a name."""
-    if identity.public != enrolled:
-        raise IdentityError(
-            f"the key of '{enrolled.name}' in the home folder ({identity.public.fingerprint}) is "
-            f"not the one that is enrolled ({enrolled.fingerprint}). Use that, or enrol this anew."
-        )
+def enrolled_key(identity: Identity, enrolled: PublicIdentity) -> Identity:
+    """Return the one of somebody's keys that is enrolled; IdentityError where none is."""
+    for each in (identity, *identity.before):
+        if each.public == enrolled:
+            return each
+    raise IdentityError(
+        f"the key of '{enrolled.name}' in the home folder ({identity.public.fingerprint}) is "
+        f"not the one that is enrolled ({enrolled.fingerprint}). Use that, or enrol this anew."
+    )
 
 
 def save_identity(identity: Identity, path: Path, *, passphrase: str) -> None:
-    """Write an identity into a new file."""
-    _refuse_existing(path)
+    """Write an identity into a file: a new one, or that of the key before, which it keeps."""
+    if not identity.before:
+        _refuse_existing(path)
     data = identity.encrypted(passphrase)
     with WholeFile(path, n_bytes=len(data)) as file:
         file.write(data, offset=0)
-        _refuse_existing(path)  # encryption took seconds, in which another may have come
+        if not identity.before:
+            _refuse_existing(path)  # encryption took seconds, in which another may have come
 
 
 def _refuse_existing(path: Path) -> None:

@@ -7,10 +7,11 @@ what was written last, and digests of sealed secrets, never the secret.
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import ndiff
+from itertools import product
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,7 +19,9 @@ from cobasis.bundle.agreement_file import (
     line_in,
     read_agreement,
     read_draft,
+    sealed_agreement,
     sealed_path,
+    stem_of,
     text_of,
     write_agreement,
 )
@@ -36,12 +39,13 @@ from cobasis.disk.whole import (
 from cobasis.errors import AgreementError, CobasisError, DiskError, IdentityError, OptionError
 from cobasis.keys.identity import Identity, enrolled_here, names
 from cobasis.linalg.rng import KEY_BYTES
-from cobasis.party_side.session import PART, SUFFIX
+from cobasis.party_side.session import NEWS, PART, SUFFIX
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.approval import Approver
-from cobasis.protocol.enrolment import PublicIdentity
+from cobasis.protocol.enrolment import PublicIdentity, Succession
+from cobasis.protocol.news import News
 from cobasis.protocol.secrets import ConsortiumSecret
-from cobasis.protocol.signatures import Signature
+from cobasis.protocol.signatures import Signature, signers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +86,32 @@ class People:
             approvers=tuple(approvers.values()),
             analyst=more.analyst or self.analyst,
         )
+
+
+def vouched(
+    people: People, *, own: Identity | None, pubs: Iterable[Path], known: Iterable[Path]
+) -> dict[PublicIdentity, PublicIdentity]:
+    """Return whose key is in a known agreement, or signed for there, and by which key.
+
+    That agreement has to be signed by one's own key: anybody can make one. A key that was revoked
+    in it vouches for nothing; whoever has it could sign for another.
+    """
+    mine = {each.public for each in (own, *own.before)} if own else set()
+    beside = {path for pub in pubs for path in pub.parent.glob("*.succession")}
+    words = [line_in(path, Succession) for path in sorted(beside)]
+    found = dict[PublicIdentity, PublicIdentity]()
+    for path in known:
+        agreement, news = sealed_agreement(path), path.with_name(f"{stem_of(path)}.{NEWS}")
+        told = News.from_text(news.read_bytes(), agreement).revoked if news.exists() else ()
+        enrolled = (*signers(agreement).values(), *(each.public for each in agreement.approvers))
+        gone = {each.name for each in told}
+        keys = [each for each in enrolled if each.name not in gone] if mine & {*enrolled} else []
+        found |= {
+            who: key
+            for key, who in product(keys, people.everybody)
+            if who == key or any(word.vouches(key, who) for word in words)
+        }
+    return found
 
 
 def read_people(

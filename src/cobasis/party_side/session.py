@@ -24,7 +24,7 @@ from cobasis.errors import (
     OptionError,
     StepError,
 )
-from cobasis.keys.identity import Identity, enrolled_here, key_path, load_identity, refuse_other_key
+from cobasis.keys.identity import Identity, enrolled_here, enrolled_key, key_path, load_identity
 from cobasis.keys.identity import home as home_folder
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES
@@ -239,7 +239,7 @@ def open_session(
             "analyst's are receive, run and remove."
         )
     identity = load_identity(key_path(folder, who.name), passphrase=passphrase())
-    refuse_other_key(identity, who)
+    enrolled = enrolled_key(identity, who)  # perhaps an earlier one; the vault is under the newest
     digest, transcript = agreed.digest().hex()[:16], transcript_path(agreed, who.name, home=folder)
     work = folder / "work" / who.name / digest
     make_folder(work)
@@ -254,7 +254,7 @@ def open_session(
         name=who.name,
         agreement=agreed.held_by(who.name) if agreed.holdings else agreed,
         path=path,
-        identity=identity,
+        identity=enrolled,
         vault=vault,
         round=vault.round(agreed),
         transcript=Transcript(transcript),

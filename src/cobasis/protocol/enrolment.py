@@ -23,6 +23,8 @@ _NAME = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$"
 IdentityName = Annotated[str, Field(pattern=_NAME)]
 Signed = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
 Role = Literal["party", "analyst", "approver"]
+_Key = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+_SUCCEEDS = b"cobasis/succession/1\0"
 
 
 def field_findings(error: ValidationError, *, whole: str) -> str:
@@ -82,7 +84,7 @@ class PublicIdentity(OneLine):
 
     name: IdentityName
     role: Role  # its fingerprint is of that, too
-    signing_key: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    signing_key: _Key
     recipient: Annotated[str, Field(pattern="^age1[02-9ac-hj-np-z]{58}$")]
 
     @property
@@ -103,6 +105,28 @@ class SignedLine(OneLine):
     def is_by(self, who: PublicIdentity) -> bool:
         """Tell whether an identity signed it."""
         return verify(who, self.message(), signature=bytes.fromhex(self.signature))
+
+
+class Succession(OneLine):
+    """The word of somebody's earlier keys for the one that takes their place."""
+
+    form = "cobasis/succession/1"
+    what = "succession of a key"
+    ask = "Ask its owner for the .succession file that 'cobasis key new' writes."
+
+    name: IdentityName
+    signatures: Annotated[dict[_Key, Signed], Field(max_length=100)]  # by the key that signed
+
+    @staticmethod
+    def message(new: PublicIdentity) -> bytes:
+        """Return the bytes that earlier keys sign."""
+        return _SUCCEEDS + new.text().encode()
+
+    def vouches(self, known: PublicIdentity, new: PublicIdentity) -> bool:
+        """Whether a known key has signed for a newer one of the same name and role."""
+        signature = bytes.fromhex(self.signatures.get(known.signing_key, ""))
+        same = (known.name, known.role) == (new.name, new.role)
+        return same and verify(known, self.message(new), signature=signature)
 
 
 @lru_cache

@@ -13,14 +13,7 @@ import httpx
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from cobasis.disk.whole import Stamp, WholeFile, file_digest, opened, stamp_of
-from cobasis.errors import (
-    ClockError,
-    CobasisError,
-    OptionError,
-    RequestError,
-    RevokedError,
-    UnreachableError,
-)
+from cobasis.errors import ClockError, OptionError, RequestError, RevokedError, UnreachableError
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
@@ -359,7 +352,7 @@ def _proxied(ca: Path) -> ssl.SSLContext:
         ) from None
 
 
-def _refusal(found: httpx.Response) -> CobasisError:
+def _refusal(found: httpx.Response) -> RequestError | ClockError | RevokedError:
     """Return what a server refused, in its own words."""
     detail, code = f"it answers {found.status_code}.", ""
     if found.headers.get("content-type") == PROBLEM and found.content:  # HEAD has none

@@ -15,13 +15,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from cobasis.bundle.agreement_file import (
-    inbox_of,
-    read_agreement,
-    revoked_path,
-    sealed_path,
-    stem_of,
-)
+from cobasis.bundle.agreement_file import REVOKED, inbox_of, read_agreement, sealed_path, stem_of
 from cobasis.disk.whole import (
     PART,
     GrowingFile,
@@ -169,6 +163,10 @@ class Inbox:
                 f"{sent.digest[:16]}.... It is deleted here. Send it again from its beginning."
             )
         file.finish(self.place(sent))
+        for older in file.path.parent.glob(f"{sent.what}{_JOINT}*"):
+            # of an earlier text of the agreement; nobody gets it any more
+            if sent.what.startswith(SECRET) and older not in {self.place(sent), file.path}:
+                remove_tree(older)
 
     def prune(self, *, secrets: bool) -> None:
         """Delete parts that nobody went on with for two weeks; secrets, where all have theirs."""
@@ -226,12 +224,10 @@ class Served:
     people: dict[str, PublicIdentity] = field(repr=False)
 
     def refuse_revoked(self, *, party: str, brings: bool) -> None:
-        """Raise RevokedError for whom a revoked key stops, by the news: who has it, and who brings.
-
-        News are read only where a revocation lies beside them.
-        """
+        """Raise RevokedError for who has a revoked key, or brings something, by the news."""
         path = self.path.with_name(f"{stem_of(self.path)}.news")
-        if any(path.parent.glob(revoked_path(self.path, "*").name)) and path.exists():
+        # a thousand at once read no news, but where a revocation lies beside them
+        if any(path.parent.glob(f"{path.stem}.*{REVOKED}")) and path.exists():
             news = News.from_text(path.read_bytes(), self.agreement)
             if brings or any(each.name == party for each in news.revoked):
                 news.refuse_revoked(self.agreement, asking=party)

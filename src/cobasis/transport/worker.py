@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from cobasis.analyst_side.plan import planned
@@ -63,7 +64,8 @@ class Worker:
 
     def step(self) -> None:
         """Do whatever can be done now; what fails in one round keeps no other waiting."""
-        self._guarded(self.certificate, self._state)
+        for key in (self.identity, *self.identity.before):  # rounds may enrol one before
+            self._guarded(self.certificate, partial(self._state, key))
         for path in agreements(self.folder):
             if time.monotonic() >= self._rests.get(path, 0):
                 self._guarded(path, lambda path=path: self._look(path))  # type: ignore[misc]
@@ -134,11 +136,12 @@ class Worker:
             if first:
                 session.tell()
 
-    def _state(self) -> None:
+    def _state(self, identity: Identity) -> None:
         """Sign for the server's certificate, where nothing does that holds for long."""
-        name, certificate = self.identity.public.name, certificate_at(self.certificate)
-        pin, now = pin_of(certificate), datetime.now(UTC)
-        path = self.folder / STATEMENTS / f"{name}.{pin[:16]}{STATEMENT}"
+        certificate, now = certificate_at(self.certificate), datetime.now(UTC)
+        name, pin = identity.public.name, pin_of(certificate)
+        key = identity.public.signing_key[:8]
+        path = self.folder / STATEMENTS / f"{name}.{key}.{pin[:16]}{STATEMENT}"
         # one for each key: the web half may show the one before until it begins again
         for each in path.parent.glob(f"{name}.*{STATEMENT}"):
             with suppress(AgreementError):
@@ -147,7 +150,7 @@ class Worker:
                     remove_tree(each)
                 elif each == path and until > now + _RENEW:
                     return
-        made = Statement.made(certificate, analyst=name, sign=self.identity.sign)
+        made = Statement.made(certificate, analyst=name, sign=identity.sign)
         write_whole(path, made.text().encode(), mode=0o644)
         _log("signed for the certificate", pin=made.pin, until=made.until)
 

@@ -44,6 +44,16 @@ class Record(Hidden):
     arrays: Arrays
 
 
+def seal_anew(folder: Path, *, seal: Cipher, unseal: Cipher) -> None:
+    """Seal every record of a vault with a newer key, which opens what was sealed before, too.
+
+    A kill leaves some under the one key and some under the other, and both are read.
+    """
+    for path in sorted(folder.rglob(f"*{SUFFIX}")):
+        with Lock(folder, what=f"the vault '{folder}'", wait=True), opened(path) as (file, _):
+            write_whole(path, seal(unseal(file.readall() or b"")))
+
+
 class Records(Hidden):
     """The records in a vault's folder, by name."""
 

@@ -1,0 +1,97 @@
+"""A newer key, for which the one before signs: rounds go on, the vault goes over, nobody calls."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cobasis.errors import SealError
+from faults import Killed, at_call, changes, dying_half_way
+
+REPLACE = "key new north --replace"
+
+
+def test_a_running_round_ends_under_the_key_that_it_enrols(sent):
+    before = sent.identity("north")
+    found = sent.json(REPLACE)
+    after = sent.identity("north")
+    assert found["fingerprint"] == after.public.fingerprint != before.public.fingerprint
+    records = sorted(Path("home-north/vault").rglob("*.age"))
+    assert len(records) > 2
+    for path in records:
+        with pytest.raises(SealError):
+            before.unseal_own(path.read_bytes())
+    sent("send icu.toml north.csv --again")
+    sent.run()
+    sent.accept()
+    sent("predict icu.toml north.csv -o out.csv")
+    assert "north.pub" in sent("key new north").stdout  # writes both files again
+
+
+def agreement(typed, more, *, by="south", code=0):
+    for path in (Path("next.toml"), *Path().glob("*.secret")):
+        path.unlink(missing_ok=True)
+    typed_line = (
+        "agreement new next.toml east.pub north.pub south.pub --analyst lab.pub --columns "
+        "public.csv --label sick --id patient --i-may-publish --purpose study "
+        "--task classification --n-components 3 --retention-days 30 --model ridge "
+        f"--minimum-parties 2 {more}"
+    )
+    return typed(typed_line, by=by, code=code).stderr
+
+
+def test_who_signed_with_the_key_before_takes_the_newer_without_a_call(sent):
+    for line, by in ((REPLACE, "north"), ("key new lab --analyst --replace", "lab")):
+        sent(line, by=by)
+    shutil.move("north.succession", "kept")
+    told = agreement(sent, "--known icu.toml", code=2)
+    assert "nobody is here to confirm fingerprints: north" in told
+    assert "lab" not in told.partition("confirm fingerprints")[2]
+    forged = json.loads(Path("kept").read_text())
+    forged["signatures"] = dict.fromkeys(forged["signatures"], "0" * 128)
+    Path("north.succession").write_text(json.dumps(forged) + "\n")
+    agreement(sent, "--known icu.toml", code=2)
+    shutil.move("kept", "north.succession")
+    agreement(sent, "", code=2)
+    told = " ".join(agreement(sent, "--known icu.toml").split())
+    assert told.count(", which signed it") == 2
+    sent("key new west", by="west")
+    shutil.copy("west.pub", "south.pub")
+    west = agreement(sent, "--known icu.toml", by="west", code=2)  # signed nothing
+    assert "confirm fingerprints" in west
+
+
+def test_a_key_that_was_revoked_vouches_for_nothing(sent):
+    sent("key revoke icu.toml north --yes", by="south")
+    sent("key revoke icu.toml north --yes", by="lab")
+    sent(REPLACE)
+    told = agreement(sent, "--known icu.toml", code=2)
+    assert "nobody is here to confirm fingerprints: north" in told
+
+
+def test_killed_at_any_moment_old_and_new_are_read_and_the_same_command_ends_it(sent):
+    root, before = Path.cwd(), sent.identity("north").public
+    shutil.copytree(root / "home-north", root / "kept")
+    killed = 0
+    for number in range(1, 100, 3):
+        shutil.rmtree(root / "home-north")
+        shutil.copytree(root / "kept", root / "home-north")
+        Path("north.pub").unlink(missing_ok=True)
+        with at_call(number, dying_half_way, counts=changes) as clock:
+            try:
+                sent(REPLACE)
+            except Killed:
+                killed += 1
+        if not clock.dead:
+            break
+        sent("send icu.toml north.csv --again")  # reads the vault, under the key that is enrolled
+        sent(REPLACE)
+        assert before in {each.public for each in sent.identity("north").before}
+        sent("send icu.toml north.csv --again")
+    assert killed > 5
+
+
+def test_there_has_to_be_a_key_to_replace(sent):
+    assert "[CB702]" in sent("key new west --replace", code=2).stderr
+    assert not Path("home-north/keys/west.key").exists()
