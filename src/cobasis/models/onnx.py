@@ -116,20 +116,15 @@ def raw_graph(
     outputs = _write_outputs(sheet, model, last=_write_layers(sheet, model, rows), refused=refused)
     kinds = [sheet.element if isinstance(each, NumericFeature) else _STRING for each in features]
     inputs = [sheet.end(name, kind, 1) for name, kind in zip(names, kinds, strict=True)]
-    told = {
-        "cobasis.format": RAW_FORMAT,
-        "cobasis.family": model.family,
-        "cobasis.task": model.task,
-        "cobasis.classes": json.dumps(classes),
-        "cobasis.secret": MARK,
-    }
     made = onnx.helper.make_model(
         onnx.helper.make_graph(sheet.nodes, "raw-model", inputs, outputs, sheet.weights),
         opset_imports=[onnx.helper.make_opsetid(*each) for each in _OPSETS.items()],
         ir_version=_IR_VERSION,
         producer_name="cobasis",
     )
-    onnx.helper.set_model_props(made, told)
+    told = {"format": RAW_FORMAT, "family": model.family, "task": model.task, "secret": MARK}
+    told["classes"] = json.dumps(classes)
+    onnx.helper.set_model_props(made, {f"cobasis.{name}": each for name, each in told.items()})
     written: bytes = made.SerializeToString(deterministic=True)
     return written
 
