@@ -138,7 +138,7 @@ def revoke(
     digest, time = agreement.digest().hex(), moment_text(now())
     made = Revocation(agreement=digest, name=name, time=time, signatures={})
     made = line_in(to, Revocation) if to.exists() else made
-    made.holds(agreement)  # or says why it cannot
+    made.holds(agreement, name=name)  # or says why it cannot
     session = owner.analyst(path) if who.role == "analyst" else None
     identity = owner.enrolled(who) if session is None else session.identity
     if who.name not in made.signatures:
