@@ -107,7 +107,12 @@ def test_a_statement_of_another_round_or_a_forged_one_is_refused(sealed):
     forged = {**good, "signatures": {"south": good["signatures"]["north"]}}
     later = {**good, "time": "2026-01-01T00:00:00Z"}
     stranger = {**good, "signatures": {"west": good["signatures"]["north"]}}
-    codes = {"CB804": (other,), "CB802": (forged, later, stranger), "CB303": ({"format": "x"},)}
+    theirs = {**good, "name": "south"}  # in the place of one that is asked for
+    codes = {
+        "CB804": (other, theirs),
+        "CB802": (forged, later, stranger),
+        "CB303": ({"format": "x"},),
+    }
     for code, bad in ((code, each) for code, every in codes.items() for each in every):
         FILE.write_text(json.dumps(bad) + "\n")
         for by in ("lab", "south"):

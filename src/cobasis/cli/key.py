@@ -181,5 +181,5 @@ def _begun(to: Path, agreement: "Agreement", name: str) -> "Revocation":
     digest, time = agreement.digest().hex(), moment_text(now())
     made = Revocation(agreement=digest, name=name, time=time, signatures={})
     made = line_in(to, Revocation) if to.exists() else made
-    made.holds(agreement)  # or says why it cannot
+    made.holds(agreement, name=name)  # or says why it cannot
     return made

@@ -115,7 +115,7 @@ class Succession(OneLine):
     ask = "Ask its owner for the .succession file that 'cobasis key new' writes."
 
     name: IdentityName
-    signatures: Annotated[dict[_Key, Signed], Field(max_length=100)]  # by the key that signed
+    signatures: dict[_Key, Signed]  # by the key that signed
 
     @staticmethod
     def message(new: PublicIdentity) -> bytes:

@@ -29,12 +29,12 @@ class Revocation(OneLine):
 
     form = "cobasis/revocation/1"
     what = "revocation of a key"
-    ask = "Ask for the .revocation file that 'cobasis revoke' writes."
+    ask = "Ask for the .revocation file that 'cobasis key revoke' writes."
 
     agreement: Digest
     name: IdentityName  # whose key
     time: Moment
-    signatures: Annotated[dict[IdentityName, Signed], Field(max_length=9)]  # by who signed
+    signatures: dict[IdentityName, Signed]  # by who signed
 
     def message(self) -> bytes:
         """Return the bytes that both sign."""
@@ -45,27 +45,26 @@ class Revocation(OneLine):
         more = {name: sign(self.message()).hex()}
         return self.model_copy(update={"signatures": {**self.signatures, **more}})
 
-    def holds(self, agreement: Agreement) -> bool:
-        """Whether analyst and a party have signed; raise where it is another's, or forged."""
-        people = signers(agreement)
-        if self.agreement != agreement.digest().hex() or self.name not in people:
+    def holds(self, agreement: Agreement, *, name: str = "") -> bool:
+        """Whether analyst and a party have signed; raise where it is of another, or forged."""
+        people, known = signers(agreement), name or self.name
+        if self.agreement != agreement.digest().hex() or self.name != known or known not in people:
             raise ForeignBundleError(
-                f"this revocation is of a key of '{self.name}' in another round, or under another "
-                f"text of this one, than '{agreement.round_id}' ({agreement.digest().hex()[:16]}). "
-                "A key is revoked in each round by a statement of its own."
+                f"this revocation is of a key of '{self.name}' under the agreement "
+                f"{self.agreement[:16]}, not of '{known}' under {agreement.digest().hex()[:16]}. "
+                "Each key is revoked in each round by a statement of its own: make that."
             )
         message = self.message()
-        for name, signature in self.signatures.items():
-            if name not in people or not verify(
-                people[name], message, signature=bytes.fromhex(signature)
+        for by, signature in self.signatures.items():
+            if by not in people or not verify(
+                people[by], message, signature=bytes.fromhex(signature)
             ):
                 raise SignatureError(
-                    f"the revocation of the key of '{self.name}' has a signature of '{name}' that "
-                    f"is not made with a key that round '{agreement.round_id}' enrols under that "
+                    f"the revocation of the key of '{self.name}' has a signature of '{by}' that is "
+                    f"not made with a key that round '{agreement.round_id}' enrols under that "
                     "name, so nothing is revoked. Ask, over another channel, who made the file."
                 )
-        roles = {people[name].role for name in self.signatures}
-        return roles == {"analyst", "party"}
+        return {people[by].role for by in self.signatures} == {"analyst", "party"}
 
 
 def refuse_revoked(
@@ -77,11 +76,11 @@ def refuse_revoked(
             who, by = signers(agreement)[each.name], " and ".join(sorted(each.signatures))
             raise RevokedError(
                 f"the key of '{each.name}' ({who.fingerprint}) was revoked in round "
-                f"'{agreement.round_id}', as of {each.time}, by {by}: "
-                "somebody else may have it, and what is sealed for it. So nothing more is sent, "
-                "taken or made. People decide: agree on a new round with a new key; or, at the "
-                f"analyst, go on without '{each.name}' where files of the others are in: cobasis "
-                f"run --without {each.name}, and behind a run: cobasis remove {each.name}."
+                f"'{agreement.round_id}', as of {each.time}, by {by}: somebody else "
+                "may have it. So nothing more is sent, taken or made. People decide: agree on a "
+                f"new round with a new key; or the analyst goes on without '{each.name}' where all "
+                f"others have sent, by cobasis run --without {each.name}, and behind a run by "
+                f"cobasis remove {each.name}."
             )
 
 
