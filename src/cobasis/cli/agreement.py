@@ -10,7 +10,8 @@ from typer import Argument, Option
 
 from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.cli import options
-from cobasis.cli.options import PERSON, Owner, consent, grouped, listed, picked, wrapped
+from cobasis.cli.options import Owner, consent, grouped
+from cobasis.cli.words import PERSON, listed, picked, wrapped
 from cobasis.errors import OptionError
 from cobasis.models import ModelName, Task
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from cobasis.cli.options import PERSON, Owner, grouped, picked
+from cobasis.cli.options import Owner, grouped
+from cobasis.cli.words import PERSON, picked
 from cobasis.errors import DiskError, IdentityError, OptionError
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
 
-from cobasis.cli.options import Holder, grouped, listed
+from cobasis.cli.options import Holder, grouped
+from cobasis.cli.words import listed
 from cobasis.errors import CobasisError, DiskError, IdentityError, OptionError
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from cobasis.cli.options import AgreementFile, Home, Owner, ProxyCA, alone, grouped, picked, wrapped
+from cobasis.cli.options import AgreementFile, Home, Owner, ProxyCA, alone, grouped
+from cobasis.cli.words import picked, wrapped
 from cobasis.errors import IdentityError, RemoteError, UnknownPartyError, UnreachableError
 
 if TYPE_CHECKING:
@@ -137,8 +138,8 @@ class Standing:
         """Return what programs get of a party."""
         came = {each.message: self.receipts(each).get(name) for each in self.shown}
         received = {message: each.time for message, each in came.items() if each is not None}
-        told = {"name": name, "signed": name in self.signed, "received": received}
-        return {**told, "out": self.out.get(name, "")}
+        signed, out = name in self.signed, self.out.get(name, "")
+        return {"name": name, "signed": signed, "received": received, "out": out}
 
 
 @grouped
@@ -158,12 +159,12 @@ def status(owner: Owner, agreement: AgreementFile = None, tls_ca: ProxyCA = None
     fields = read_draft(path)
     if missing := missing_fields(fields):
         command = f"cobasis agreement new {path} *.pub --analyst lab.pub"
-        lines = [f"{path} is a draft of round '{fields.get('round_id', '')}'."]
-        lines += wrapped(f"To be filled before anybody signs: {', '.join(missing)}.")
+        round_id = str(fields.get("round_id", ""))
+        lines = wrapped(f"To be filled before anybody signs: {', '.join(missing)}.")
         owner.say(
-            [*lines, *_row("Next", command)],
+            [f"{path} is a draft of round '{round_id}'.", *lines, *_row("Next", command)],
             command="status",
-            round=str(fields.get("round_id", "")),
+            round=round_id,
             path=path,
             state="draft",
             missing=missing,
@@ -327,8 +328,7 @@ def _messages(of: Standing) -> Iterator[str]:
     if closes is not None:
         left = closes - of.now
         ahead = f"in {left.days} days" if left > _SOON else "in less than two days"
-        when = f"{_day(of.agreement.deadline)} {closes:%H:%M} UTC"
-        when += f", {'over' if closes < of.now else ahead}"
+        when = f"{closes:%-d %b %Y %H:%M} UTC, {'over' if closes < of.now else ahead}"
     yield f"  {'deadline':<11}{when}; {of.needed} needed{came}"
 
 

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
-from cobasis.cli.options import Owner, Screen, agreed, grouped, picked, progress, the_one, wrapped
+from cobasis.cli.options import Owner, Screen, agreed, grouped, progress, the_one
+from cobasis.cli.words import picked, wrapped
 from cobasis.errors import RemoteError
 
 
