@@ -3,10 +3,10 @@
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 from cobasis.bundle.agreement_file import line_in, read_agreement
 from cobasis.bundle.transcript import verify_transcript
-from cobasis.cli.answers import RevokeAnswer
 from cobasis.protocol.news import News, Revocation
 
 FILE, NEWS = Path("icu.east.revocation"), Path("icu.news")
@@ -14,7 +14,7 @@ FILE, NEWS = Path("icu.east.revocation"), Path("icu.news")
 
 def revoke(typed, *, by, name="east", **options):
     done = typed(f"key revoke icu.toml {name} --yes --json", by=by, **options)
-    return RevokeAnswer.model_validate_json(done.stdout) if done.exit_code == 0 else done.stderr
+    return SimpleNamespace(**json.loads(done.stdout)) if done.exit_code == 0 else done.stderr
 
 
 def stopped(typed):

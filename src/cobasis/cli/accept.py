@@ -6,17 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
-from cobasis.cli.options import (
-    Files,
-    Owner,
-    about,
-    agreed,
-    grouped,
-    listed,
-    picked,
-    progress,
-    wrapped,
-)
+from cobasis.cli.options import Files, Owner, agreed, grouped, progress
+from cobasis.cli.words import about, listed, picked, wrapped
 from cobasis.errors import CobasisError, EstimateError, WaitingError
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typer import Argument, Option
 
 from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.cli import options
-from cobasis.cli.options import PERSON, Owner, consent, grouped, listed, picked, wrapped
+from cobasis.cli.options import Owner, consent, grouped
+from cobasis.cli.words import PERSON, aside, listed, picked, wrapped
 from cobasis.errors import OptionError
 from cobasis.models import ModelName, Task
 
@@ -56,7 +57,7 @@ class Enrolment:
         by = vouched(people, own=own, pubs=pubs, known=self.known or ())
         for each, key in by.items():
             how = "itself" if each == key else f"{key.fingerprint}, which signed it"
-            options.aside(f"{prints[each]}: you know {how}")
+            aside(f"{prints[each]}: you know {how}")
         by_words = {each.fingerprint: each for each in people.everybody}
         if wrong := told - set(by_words):
             raise OptionError(

@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from cobasis.cli.audit import draw, in_words
-from cobasis.cli.options import (
-    PERSON,
-    Owner,
-    Yes,
-    agreed,
-    consent,
-    grouped,
-    picked,
-    the_one,
-    wrapped,
-)
+from cobasis.cli.options import Owner, Yes, agreed, consent, grouped, the_one
+from cobasis.cli.words import PERSON, picked, wrapped
 
 if TYPE_CHECKING:
     from cobasis.keys.identity import Identity

@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from cobasis.cli.mapping import Mapped
-from cobasis.cli.options import (
-    Owner,
-    Screen,
-    about,
-    agreed,
-    grouped,
-    numbers,
-    picked,
-    progress,
-    the_one,
-    wrapped,
-)
+from cobasis.cli.options import Owner, Screen, agreed, grouped, numbers, progress, the_one
+from cobasis.cli.words import about, picked, wrapped
 from cobasis.errors import OptionError
 
 if TYPE_CHECKING:

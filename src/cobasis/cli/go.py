@@ -12,10 +12,11 @@ from typer import Argument, Option
 from cobasis.cli import options
 from cobasis.cli.accept import accept
 from cobasis.cli.audit import Public
-from cobasis.cli.options import Owner, ProxyCA, agreed, aside, grouped, listed, progress, the_one
+from cobasis.cli.options import Owner, ProxyCA, agreed, grouped, progress, the_one
 from cobasis.cli.send import Asked, send
 from cobasis.cli.sign import sign
 from cobasis.cli.status import next_step, standing
+from cobasis.cli.words import aside, listed
 from cobasis.errors import (
     CommitmentError,
     IdentityError,

@@ -6,17 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from cobasis.cli.options import (
-    PERSON,
-    Owner,
-    Yes,
-    agreed,
-    consent,
-    grouped,
-    picked,
-    the_one,
-    wrapped,
-)
+from cobasis.cli.options import Owner, Yes, agreed, consent, grouped, the_one
+from cobasis.cli.words import PERSON, picked, wrapped
 from cobasis.errors import DiskError, IdentityError, OptionError
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ import os
 import signal
 import stat
 import sys
-import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from typer import Argument, Option
 
+from cobasis.cli.words import aside
 from cobasis.errors import CobasisError, DiskError, IdentityError, OptionError, PassphraseError
 
 if TYPE_CHECKING:
@@ -44,8 +44,6 @@ PROGRESS = "COBASIS_PROGRESS"
 """Where it is set, progress is lines: what is done, how much of it, of how much, with tabs."""
 
 _OTHERS = 0o077  # what a passphrase file's mode may not hold: anything for the group or for all
-
-_WIDE = 79
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,11 +262,6 @@ def ask(
             aside(f"{error}", lead="  ")
 
 
-def aside(text: str, *, lead: str = "") -> None:
-    """Say something for people, out of the way of the answer."""
-    typer.echo("\n".join(wrapped(text, lead=lead)), err=True)
-
-
 def consent(question: str, *, yes: bool, what: str, word: str = "") -> None:
     """Ask for a yes, or a word; without a person or ``--yes`` nothing is done."""
     if yes:
@@ -345,46 +338,6 @@ def _is_agreement(path: Path) -> bool:
     with suppress(DiskError):
         return plain_kind(path) == "agreement"
     return False
-
-
-def wrapped(text: str, *, lead: str = "") -> list[str]:
-    """Return a text in lines that fit a terminal of 80 columns, indented below the first.
-
-    Others wrote some of it: what a terminal would obey, such as an escape, stands as a question
-    mark, so that nobody's words can hide or move what stands beside them.
-    """
-    return textwrap.wrap(
-        "".join(each if each.isprintable() or each.isspace() else "?" for each in text),
-        _WIDE,
-        initial_indent=lead,
-        subsequent_indent=" " * len(lead),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
-def row(title: str, text: object) -> list[str]:
-    """Return a title and what belongs to it; nothing where there is nothing."""
-    return wrapped(str(text), lead=f"  {title:<9} ") if text else []
-
-
-def listed(names: Iterable[object]) -> str:
-    """Return names with commas."""
-    return ", ".join(map(str, names)) or "nobody"
-
-
-def about(session: "PartySession", *, command: str) -> dict[str, Any]:
-    """Return what programs get of every command of a party in a round."""
-    return {"command": command, "round": session.agreement.round_id, "party": session.name}
-
-
-PERSON = ("name", "role", "fingerprint")
-"""What programs get of somebody."""
-
-
-def picked(source: object, *names: str) -> dict[str, Any]:
-    """Return some of what something has, by name."""
-    return {name: getattr(source, name) for name in names}
 
 
 def numbers(text: str, kind: type[Number], *, option: str) -> tuple[Number, ...]:

@@ -11,15 +11,14 @@ from cobasis.cli.options import (
     AgreementFile,
     Owner,
     Yes,
-    about,
     agreed,
     alone,
     consent,
     grouped,
     progress,
     the_one,
-    wrapped,
 )
+from cobasis.cli.words import about, wrapped
 from cobasis.errors import OptionError
 
 Part = Annotated[

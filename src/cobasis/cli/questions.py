@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cobasis.cli import options
-from cobasis.cli.options import aside, ask, consent, listed
+from cobasis.cli.options import ask, consent
+from cobasis.cli.words import aside, listed
 from cobasis.errors import OptionError
 from cobasis.models import MODELLESS, UNLABELLED
 

@@ -5,17 +5,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cobasis.cli.options import (
-    Files,
-    Owner,
-    agreed,
-    grouped,
-    listed,
-    picked,
-    progress,
-    row,
-    wrapped,
-)
+from cobasis.cli.options import Files, Owner, agreed, grouped, progress
+from cobasis.cli.words import listed, picked, row, wrapped
 from cobasis.errors import RemoteError
 
 if TYPE_CHECKING:

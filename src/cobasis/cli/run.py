@@ -20,13 +20,10 @@ from cobasis.cli.options import (
     alone,
     consent,
     grouped,
-    listed,
-    picked,
     progress,
-    row,
     the_one,
-    wrapped,
 )
+from cobasis.cli.words import listed, picked, row, wrapped
 from cobasis.errors import WaitingError
 from cobasis.models import ModelName
 

@@ -12,19 +12,8 @@ from typer import Argument, Option
 from cobasis.cli import options
 from cobasis.cli.audit import Public, Sensitive, in_words
 from cobasis.cli.mapping import Mapped
-from cobasis.cli.options import (
-    Owner,
-    Yes,
-    about,
-    agreed,
-    consent,
-    grouped,
-    listed,
-    picked,
-    progress,
-    the_one,
-    wrapped,
-)
+from cobasis.cli.options import Owner, Yes, agreed, consent, grouped, progress, the_one
+from cobasis.cli.words import about, listed, picked, wrapped
 from cobasis.errors import OptionError
 
 if TYPE_CHECKING:

@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from cobasis.cli.options import (
-    PERSON,
-    AgreementFile,
-    Owner,
-    Yes,
-    alone,
-    consent,
-    grouped,
-    picked,
-    wrapped,
-)
+from cobasis.cli.options import AgreementFile, Owner, Yes, alone, consent, grouped
+from cobasis.cli.words import PERSON, picked, wrapped
 from cobasis.errors import AgreementError, DiskError, OptionError, StepError
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from cobasis.cli.options import AgreementFile, Home, Owner, ProxyCA, alone, grouped, picked, wrapped
+from cobasis.cli.options import AgreementFile, Home, Owner, ProxyCA, alone, grouped
+from cobasis.cli.words import picked, wrapped
 from cobasis.errors import CobasisError, IdentityError, UnknownPartyError
 
 if TYPE_CHECKING:
@@ -56,10 +57,8 @@ class Standing:
     @cached_property
     def out(self) -> dict[str, str]:
         """The parties that nobody waits for, and why."""
-        if self.news is None:
-            return {}
-        removed = dict.fromkeys(self.news.removed, "removed")
-        return {**dict.fromkeys(self.news.without, "left out"), **removed}
+        left = dict.fromkeys(self.news.without if self.news else (), "left out")
+        return left | dict.fromkeys(self.news.removed if self.news else (), "removed")
 
     @cached_property
     def revoked(self) -> tuple[str, ...]:
@@ -144,8 +143,8 @@ class Standing:
         """Return what programs get of a party."""
         came = {each.message: self.receipts(each).get(name) for each in self.shown}
         received = {message: each.time for message, each in came.items() if each is not None}
-        told = {"name": name, "signed": name in self.signed, "received": received}
-        return {**told, "out": self.out.get(name, "")}
+        signed, out = name in self.signed, self.out.get(name, "")
+        return {"name": name, "signed": signed, "received": received, "out": out}
 
 
 @grouped
@@ -165,12 +164,12 @@ def status(owner: Owner, agreement: AgreementFile = None, tls_ca: ProxyCA = None
     fields = read_draft(path)
     if missing := missing_fields(fields):
         command = f"cobasis agreement new {path} *.pub --analyst lab.pub"
-        lines = [f"{path} is a draft of round '{fields.get('round_id', '')}'."]
-        lines += wrapped(f"To be filled before anybody signs: {', '.join(missing)}.")
+        round_id = str(fields.get("round_id", ""))
+        lines = wrapped(f"To be filled before anybody signs: {', '.join(missing)}.")
         owner.say(
-            [*lines, *_row("Next", command)],
+            [f"{path} is a draft of round '{round_id}'.", *lines, *_row("Next", command)],
             command="status",
-            round=str(fields.get("round_id", "")),
+            round=round_id,
             path=path,
             state="draft",
             missing=missing,

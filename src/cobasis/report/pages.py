@@ -131,11 +131,11 @@ def render_comparison(found: "Comparison") -> str:
     analyst = found.round.analyst
     return template("page.html").render(
         found=found,
+        n_rows=sum(len(rows) for rows, _ in found.data.rows.values()),
         certificate=analyst.certificate,
         means=means(found),
         conclusion=conclusion(found),
         about_sums=about_sums(found),
-        seen=_what_each_role_saw(found),
         scores=scores_chart(found),
         angles=angles_chart({name: each.read_image() for name, each in analyst.uploads.items()}),
     )
@@ -183,25 +183,6 @@ def about_sums(found: "Comparison") -> str:
 
 def _mean(scores: Mapping[str, float]) -> float:
     return float(np.mean(list(scores.values())))
-
-
-def _what_each_role_saw(found: "Comparison") -> list[tuple[str, str, str]]:
-    agreement, names = found.round.agreement, tuple(found.round.analyst.uploads)
-    m, size, n_anchor_rows = agreement.n_features, agreement.n_components, agreement.n_anchor_rows
-    rows = sum(len(found.data.rows[name][0]) for name in names)
-    images = f"{n_anchor_rows} x {size}, {len(names)} times"
-    own, shared, back = "each party, of itself", "parties, together", "each party, returned"
-    return [
-        (own, "its raw rows and labels", f"n_i x {m}"),
-        (own, "its secret basis F_i", f"{m} x {size}"),
-        (shared, "the consortium secret", "32 bytes"),
-        (shared, "the anchor", f"{n_anchor_rows} x {m}"),
-        ("analyst", "projected rows of all parties", f"{rows} x {size}"),
-        ("analyst", "each party's image of the anchor", images),
-        ("analyst", "labels, in the clear", f"{rows}"),
-        (back, "its change of basis G_i", f"{size} x {size}"),
-        (back, "the model", agreement.model or "none"),
-    ]
 
 
 def as_json(found: "Comparison") -> dict[str, Any]:
