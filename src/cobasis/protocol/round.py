@@ -189,9 +189,10 @@ class Round(Simulated):
         for upload in uploads:
             self.traffic[upload.party].up += upload.n_bytes
             self.analyst.receive(upload)  # lines 5, 9
-        returns = self.analyst.run(  # lines 10 to 15: align, train, return
-            exclude=exclude, model=model, allow_row_carrying=allow_row_carrying
-        )
+        for name in dict.fromkeys(exclude):
+            self.analyst.remove(name)
+        # lines 10 to 15: align, train, return
+        returns = self.analyst.run(model=model, allow_row_carrying=allow_row_carrying)
         for name, returned in returns.items():
             self.traffic[name].down += returned.n_bytes
             self.parties[name].accept(returned)  # line 18; `predict` is line 19
