@@ -268,12 +268,10 @@ class SumsRound(Simulated):
         for name in islice(self.parties, MOST_ROWS):
             each = self.traffic[name]
             rows.append((name, f"{each.up:,}", f"{each.down:,}"))
-        share = result.rows_per_feature
         chosen = f"Model {self.agreement.model} in {len(self.analyst.before) + 1} step(s)."
         if result.found:
             number, one = result.chosen + 1, terms.maps[result.chosen]
             chosen = f"Map {number} of {len(terms.maps)} by evidence: {one!r}."
-        told = f"{result.total.n_rows:,} rows, {share:.3g} a feature: {result.light}."
         return Table(
             title=(
                 f"Round {self.agreement.round_id}: {self.agreement.task}, masked sums of "
@@ -282,7 +280,7 @@ class SumsRound(Simulated):
             header=("party", "bytes up", "bytes down"),
             rows=rows,
             n_rows=len(self.parties),
-            notes=(chosen, f"{told} {result.meaning}"),
+            notes=(chosen, result.aggregate),
         )
 
 
