@@ -55,7 +55,7 @@ def by_hand() -> None:
     party = Party("north", agreement=agreement, secret=secret)
     analyst = Analyst(agreement)
     analyst.receive(party.prepare([[1.0, 2.0]], ["no"]))
-    party.accept(analyst.run(exclude=["south"])["north"])
+    party.accept(analyst.run(realign=True)["north"])
     image: npt.NDArray[np.float64] = draw_anchor(
         "gaussian", key=bytes(32), n_rows=4, n_features=2
     ).apply(np.eye(2))

@@ -119,7 +119,7 @@ def test_a_logistic_table_is_the_pooled_one():
                                                 method="predict_proba")  # fmt: skip
     np.testing.assert_allclose(likely[:, 1], right.fittedvalues, rtol=1e-6)
     assert "Model logit" in repr(done) or "Model logit" in str(done)
-    assert done.result.light == "green"
+    assert "of all steps: green." in done.result.aggregate
 
 
 def test_a_poisson_table_with_exposures_is_the_pooled_one():

@@ -211,11 +211,7 @@ def _sums(sums: "SumsResult") -> Iterator[str]:
     if not sums.total.n_rows:
         yield "The total has noise, under which no rows are counted."
         return
-    of = f"map {sums.chosen + 1} of {len(sums.found)}" if sums.found else "all steps"
-    total = f"{sums.total.n_rows:,} rows, {sums.rows_per_feature:.3g} for each of the"
-    yield from wrapped(
-        f"The total: {total} {sums.n_features:,} features of {of}: {sums.light}. {sums.meaning}"
-    )
+    yield from wrapped(f"The total: {sums.aggregate}")
 
 
 def _draw_card(session: "AnalystSession", concluded: "Concluded") -> Path:

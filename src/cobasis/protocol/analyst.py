@@ -345,17 +345,14 @@ class Analyst:
     def run(
         self,
         *,
-        exclude: Iterable[str] = (),
         model: ModelName | Estimator | None = None,
         allow_row_carrying: bool = False,
         realign: bool = False,
     ) -> Mapping[str, Return]:
-        """Align, certify, train and return, without the parties that are excluded by name.
+        """Align, certify, train and return, of all uploads that were not removed.
 
         Parameters
         ----------
-        exclude : iterable of str
-            Parties whose uploads are left out before anything is aligned.
         model, allow_row_carrying : optional
             As in `train`.
         realign : bool
@@ -367,26 +364,13 @@ class Analyst:
         mapping of str to Return
             By party name.
         """
-        excluded, before = tuple(dict.fromkeys(exclude)), self._removed
-        for name in excluded:
-            refusals.require_known(name, self._parties)
-        if excluded and len(excluded) == len(self._parties):
-            raise StepError(
-                f"all {len(excluded)} parties are excluded: nothing is left to align. Exclude some."
-            )
         if realign:
             self._fits, self._state = {}, {}  # those that were given stay as they are
-        self._removed, self._model = {**before, **dict.fromkeys(excluded)}, None
-        try:
-            self.align()
-            self.certify()
-            self.train(model=model, allow_row_carrying=allow_row_carrying)
-            return {each.party: each for each in self.returns()}
-        except Exception:
-            if excluded:  # what was aligned without them does not fit the uploads that are back
-                self._removed, self._alignment, self._certificate = before, None, None
-                self._fits, self._state = {}, {}
-            raise
+        self._model = None
+        self.align()
+        self.certify()
+        self.train(model=model, allow_row_carrying=allow_row_carrying)
+        return {each.party: each for each in self.returns()}
 
     def _images(self, step: str, *, done: int = 0) -> Reported:
         """Return the anchor images, each read when it is asked for."""

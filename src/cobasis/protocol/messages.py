@@ -168,10 +168,7 @@ class Upload(Message, ReadableUpload):
 
 @dataclass(frozen=True, kw_only=True)
 class MaskedSums(Message):
-    """Party to analyst: its sums, under masks that cancel in everybody's total.
-
-    Its words, or those of all parties but one, are random numbers to whoever reads them.
-    """
+    """Party to analyst: its sums, under masks that cancel in everybody's total."""
 
     party: str
     agreement_digest: bytes

@@ -59,17 +59,14 @@ class SumsResult:
         return self.total.n_rows / self.n_features
 
     @property
-    def light(self) -> str:
-        """Say by a traffic light how far the total is an aggregate: red, amber or green."""
-        return light_of(self.rows_per_feature)
-
-    @property
-    def meaning(self) -> str:
-        """Say what the light stands for."""
-        often = OFTEN[light_of(self.rows_per_feature)]
+    def aggregate(self) -> str:
+        """Say how far the total is an aggregate, with a traffic light: red, amber or green."""
+        share, light = self.rows_per_feature, light_of(self.rows_per_feature)
+        of = f"map {self.chosen + 1} of {len(self.found)}" if self.found else "all steps"
         return (
-            f"With a person's record at hand the analyst can {often} tell whether the person is in "
-            "the total."
+            f"{self.total.n_rows:,} rows, {share:.3g} for each of the {self.n_features:,} features "
+            f"of {of}: {light}. With a person's record at hand the analyst can {OFTEN[light]} tell "
+            "whether the person is in the total."
         )
 
 

@@ -174,11 +174,8 @@ def about_sums(found: "Comparison") -> str:
     if found.sums is None:
         return "No sums: of fewer than three parties each would read the other's off the total."
     told = found.sums.result
-    return (
-        f"Sums: {told.total.n_rows:,} rows, {told.rows_per_feature:.3g} for each of the "
-        f"{told.n_features:,} features: {told.light}. {told.meaning} Each party sends "
-        f"{told.total.layout.n_words * 8 / 1e6:.1f} MB."
-    )
+    size = told.total.layout.n_words * 8 / 1e6
+    return f"Sums: {told.aggregate} Each party sends {size:.1f} MB."
 
 
 def _mean(scores: Mapping[str, float]) -> float:

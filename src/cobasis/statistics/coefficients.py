@@ -208,7 +208,7 @@ class CoefficientTable(Figures, Readable):
     def _table(self) -> Table:
         """Say what there is to show."""
         header, *rows = self.cells
-        return Table(title=self.title, header=header, rows=rows, n_rows=len(rows), notes=self.notes)
+        return Table(title=self.title, header=header, rows=rows, notes=self.notes)
 
 
 def figure(value: float) -> str:

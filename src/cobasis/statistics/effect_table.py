@@ -88,15 +88,12 @@ class Balance(Readable):
     def _table(self) -> Table:
         """Say what there is to show."""
         header, *rows = self.cells
-        return Table(title=self.title, header=header, rows=rows, n_rows=len(rows), notes=self.notes)
+        return Table(title=self.title, header=header, rows=rows, notes=self.notes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class EffectTable(Readable):
-    """A treatment's effects with intervals, the overlap of its groups, and their balance.
-
-    Each party makes the same table, by a change of basis that it alone knows.
-    """
+    """A treatment's effects with intervals, the overlap of its groups, and their balance."""
 
     effects: tuple[Effect, ...]  # in the order of the agreed estimators
     balance: Balance
@@ -152,8 +149,7 @@ class EffectTable(Readable):
     def _table(self) -> Table:
         """Say what there is to show."""
         header, *rows = self.cells
-        title, n_rows = self.title, len(rows)
-        return Table(title=title, header=header, rows=rows, n_rows=n_rows, notes=self.notes)
+        return Table(title=self.title, header=header, rows=rows, notes=self.notes)
 
 
 def effects_of(
