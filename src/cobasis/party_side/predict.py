@@ -43,7 +43,7 @@ from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.explanations import explain, reference
 from cobasis.protocol.messages import decode_labels
 from cobasis.protocol.rows_terms import others_of
-from cobasis.protocol.secrets import SecretBasis, check_public_rows
+from cobasis.protocol.secrets import check_public_rows
 from cobasis.statistics.attributions import Attributions
 from cobasis.tables.sources import CSV, PARQUET, Source, source_of
 from cobasis.tables.table import StreamedTable, as_text
@@ -59,9 +59,8 @@ Which = Literal["local", "common"]
 class Usable(Hidden):
     """A party's way from encoded rows to predictions."""
 
-    dataset: Dataset
-    basis: SecretBasis | None  # F_i; neither where sums were sent
-    change_of_basis: Matrix | None  # G_i
+    dataset: Dataset  # its basis is F_i
+    change_of_basis: Matrix | None  # G_i; neither where sums were sent
     model: Chain
     local: bool  # whether the model is over the party's own columns
     why: Callable[[Matrix], Attributions] | None = None  # explains predictions, where asked
@@ -74,9 +73,10 @@ class Usable(Hidden):
 
         Of a block's party it is its part of that; a person's parts add up.
         """
-        if self.local or self.basis is None or self.change_of_basis is None:
+        basis = self.dataset.basis
+        if self.local or basis is None or self.change_of_basis is None:
             return rows
-        return self.basis.project(rows) @ self.change_of_basis
+        return basis.project(rows) @ self.change_of_basis
 
 
 def usable(session: PartySession, *, model: Which = "local") -> Usable:
@@ -103,7 +103,6 @@ def usable(session: PartySession, *, model: Which = "local") -> Usable:
         )
     return Usable(
         dataset=uploaded.dataset,
-        basis=uploaded.basis,
         change_of_basis=found.change_of_basis,
         of=found.model_sha256,
         model=common if kept is None else model_in(kept, agreement, n_inputs=width),

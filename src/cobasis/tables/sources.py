@@ -25,7 +25,7 @@ from cobasis.features.encoder import (
 )
 from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.linalg.threads import in_order
-from cobasis.tables.cells import Dialect, agreed_columns, dialect_of, own_names
+from cobasis.tables.cells import AgreedColumns, Dialect, dialect_of
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv",)
@@ -147,7 +147,8 @@ def source_of(
     """
     if isinstance(table, (str, Path)):
         file = _of_file(Path(table), party=party)
-        return _as_agreed(file, features, labels=labels, mapping=mapping, lenient=lenient)
+        told: Any = {"features": features, "mapping": mapping, "lenient": lenient}
+        return _as_agreed(file, AgreedColumns(what=file.what, **told), labels=labels)
     what = f"the table of party '{party}'"
     if isinstance(table, (pl.LazyFrame, pl.DataFrame)):
         return Source(frame=table.lazy(), what=what)
@@ -197,18 +198,11 @@ def _of_file(path: Path, *, party: str) -> Source:
     return Source(frame=dialect.scan(path), what=what, path=path, stamp=stamp, dialect=dialect)
 
 
-def _as_agreed(
-    source: Source,
-    features: Sequence[Column],
-    *,
-    labels: str | None,
-    mapping: TableMapping,
-    lenient: bool,
-) -> Source:
+def _as_agreed(source: Source, agreed: AgreedColumns, *, labels: str | None) -> Source:
     """Read a file's columns as the agreed ones."""
     schema, frame, dialect, path = source.schema, source.frame, source.dialect, source.path
-    own = own_names([each.name for each in features], schema.names(), mapping=mapping)
-    if features and not own and any(each.lstrip("-").isdigit() for each in schema):
+    own = agreed.own(schema.names())
+    if agreed.features and not own and any(each.lstrip("-").isdigit() for each in schema):
         raise TableError(
             f"{source.what} has numbers in its first line, and no agreed name. Write the columns' "
             "names there; nothing of it was used."
@@ -216,25 +210,17 @@ def _as_agreed(
     types: dict[str, Any] = {}
     integers: set[str] = set()
     if dialect is not None and path is not None:
-        for each in (each for each in features if each.name in own):
+        for each in (each for each in agreed.features if each.name in own):
             name, kind = own[each.name], schema[own[each.name]]
             category = isinstance(each, CategoryFeature)
-            if lenient or dialect.comma or kind == pl.String or category:
+            if agreed.lenient or dialect.comma or kind == pl.String or category:
                 types.setdefault(name, pl.String)
             elif kind.is_numeric() and each.name != labels:
                 types[name] = pl.Float64
                 integers |= {each.name} if kind.is_integer() else set()
         frame = dialect.scan(path, schema_overrides=types)
     with source.reading():
-        made = agreed_columns(
-            frame,
-            features,
-            own=own,
-            mapping=mapping,
-            written=dialect is not None,
-            lenient=lenient,
-            what=source.what,
-        )
+        made = agreed.of(frame, own=own, written=dialect is not None)
     return replace(source, frame=made, integers=frozenset(integers))
 
 

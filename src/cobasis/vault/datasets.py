@@ -141,7 +141,6 @@ class Uploaded(Hidden):
     """What a party uploaded in a round."""
 
     dataset: Dataset
-    basis: SecretBasis | None  # None of sums
     entry: UploadEntry
 
 

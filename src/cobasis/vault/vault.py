@@ -209,7 +209,7 @@ class Vault(Hidden):
         """Return a finished upload of a round, None where there is none."""
         digest = agreement.digest().hex()
         found = [
-            Uploaded(dataset=dataset, basis=dataset.basis, entry=entry)
+            Uploaded(dataset=dataset, entry=entry)
             for dataset in self.datasets()
             for entry in dataset.history
             if entry.message not in {"proposal", "scores"}
