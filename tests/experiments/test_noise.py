@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from experiments.data import faces, sources
-from experiments.data.face_network import FACE, WHOLE, chip
 from experiments.data.faces import Faces, pairs_of
-from experiments.harness.faces_round import isometric_is_refused, project, split_faces, under
 from experiments.harness.noise import Ball, on_images, papers_scale, stretch
 from experiments.harness.study import CONDITIONS
 from experiments.harness.systems import Dealt
 from experiments.harness.uploads import uploads
 from experiments.studies import ours_honest_dp, table_09, table_10, table_10_dlib
+from experiments.studies.table_09 import isometric_is_refused, project, split_faces, under
+from experiments.studies.table_10_dlib import FACE, WHOLE, chip
 
 from cobasis import ODC, Imakura
 
