@@ -16,15 +16,16 @@ n_i known), public basis, delta = 1 / (10 n_i), labels and test pictures without
 public by declaration, and the noise is drawn from a seed, as everything in a simulation.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from cobasis import ODC
-from experiments.data.faces import celeba
-from experiments.harness import faces_round, study, systems
-from experiments.harness.models import Labels
+from cobasis import ODC, LocalError, draw_anchor
+from experiments.data.faces import Faces, celeba
+from experiments.harness import study, systems
+from experiments.harness.models import Labels, Table
 from experiments.harness.noise import (
     PAPERS_NOISE,
     PIXELS_STREAM,
@@ -34,7 +35,7 @@ from experiments.harness.noise import (
     papers_scale,
 )
 from experiments.harness.study import Settings, Study, Values
-from experiments.harness.uploads import by_each, by_gopp, kept
+from experiments.harness.uploads import Uploads, by_each, by_gopp, kept
 
 EPSILONS = (0.5, 2.0, 8.0)
 TRAIN, TESTS, ANCHOR = 3000, 1000, 10_000
@@ -68,13 +69,138 @@ REFUSED = "isometric anchor of 10,000 rows refused (1 = yes)"
 METHODS: dict[str, Any] = {
     name: aligner for name, aligner in {**systems.PAPERS, **systems.OURS}.items() if name != "gopp"
 }
+BLOCK = 500  # anchor rows at a time: 0.1 GB
+PUBLIC = 361  # pictures that the paper's numbers leave over
+SHARED = ("public", "haar")  # bases that no private row has shaped
 
 
-def split(repeat: int, *, n_parties: int) -> faces_round.FaceSplit:
-    """Draw one repeat's pictures, the same for all cells."""
-    return faces_round.split_faces(
-        celeba(), repeat=repeat, n_train=TRAIN, n_tests=TESTS, n_parties=n_parties
+# `cobasis.simulate` keeps the anchor whole at every party, which is 3.9 GB each here. The same
+# uploads follow block by block: ``A [V_1 ... V_c]`` is one product per block of anchor rows, and
+# every span condition turns what it gave, since ``A F_i = (A V_i) E_i``.
+@dataclass(frozen=True, kw_only=True)
+class FaceSplit:
+    """Pictures of one repeat."""
+
+    train: Singles
+    test: Singles
+    public: Singles
+    train_labels: Labels  # the attribute "Male"
+    test_labels: Labels
+    n_parties: int  # who share the training pictures, dealt at random
+
+    @property
+    def names(self) -> list[str]:
+        """The parties' names."""
+        return [f"party-{number:03d}" for number in range(self.n_parties)]
+
+    def parties(self) -> Mapping[str, Singles]:
+        """Return the pictures of each party."""
+        return dict(zip(self.names, np.split(self.train, self.n_parties), strict=True))
+
+
+def split_faces(
+    faces: Faces, *, repeat: int, n_train: int, n_tests: int, n_parties: int
+) -> FaceSplit:
+    """Draw training and test pictures as the paper does: at random, not by person."""
+    order = systems.generator(repeat).permutation(len(faces.pixels))
+    ends = np.cumsum([n_tests, n_train, PUBLIC])
+    test, train, public = np.split(order, ends)[:3]
+    labels = faces.people if faces.male is None else faces.male
+    return FaceSplit(
+        train=faces.scaled(train),
+        test=faces.scaled(test),
+        public=faces.scaled(public),
+        train_labels=labels[train],
+        test_labels=labels[test],
+        n_parties=n_parties,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Projected:
+    """Everything projected on every span, before any party's own rotation."""
+
+    images: Mapping[str, Table]  # A V, by the name of a party or of a shared basis
+    spans: Mapping[str, Singles]
+    split: FaceSplit  # what was projected
+
+
+def project(split: FaceSplit, *, repeat: int, n_components: int, n_anchor_rows: int) -> Projected:
+    """Make every party's span and the two shared ones, and a uniform anchor's image of each."""
+    n_features = split.train.shape[1]
+    spans = {name: _leading(rows, n_components) for name, rows in split.parties().items()}
+    spans["public"] = _leading(split.public, n_components)
+    drawn = systems.generator(repeat, 5).standard_normal((n_features, n_components))
+    spans["haar"] = np.linalg.qr(drawn)[0].astype(np.float32)
+    side_by_side = np.hstack(list(spans.values()))
+    rng = systems.generator(repeat, 6)
+    counts = [min(BLOCK, n_anchor_rows - at) for at in range(0, n_anchor_rows, BLOCK)]
+    blocks = [rng.random((n, n_features), dtype=np.float32) @ side_by_side for n in counts]
+    images = np.split(np.vstack(blocks), len(spans), axis=1)
+    return Projected(
+        images={name: image.astype(np.float64) for name, image in zip(spans, images, strict=True)},
+        spans=spans,
+        split=split,
+    )
+
+
+def _leading(rows: Singles, count: int) -> Singles:
+    return systems.top_directions(rows.astype(np.float64), count).astype(np.float32)
+
+
+def under(
+    condition: str, projected: Projected, *, repeat: int, ball: Ball | None = None
+) -> Uploads:
+    """Turn what was projected into uploads under a condition, or a shared basis by its name."""
+    split, rng = projected.split, systems.generator(repeat, 7)
+    sources = {name: name for name in split.names}
+    if condition in SHARED:
+        sources = dict.fromkeys(sources, condition)
+    elif condition.startswith("samespan"):
+        sources = dict.fromkeys(sources, split.names[0])
+    size = next(iter(projected.images.values())).shape[1]
+    turns = {name: _turn(condition, rng, size) for name in split.names}
+    parties = split.parties()
+
+    def seen(rows: Singles, name: str) -> Table:
+        kept = rows
+        if ball is not None:  # 100 rows at a time, in double precision
+            parts = np.array_split(rows, -(-len(rows) // 100))
+            clipped = [ball.clipped(part.astype(np.float64)) for part in parts]
+            kept = np.vstack([part.astype(np.float32) for part in clipped])
+        found: Table = (kept @ projected.spans[sources[name]]).astype(np.float64) @ turns[name]
+        return found
+
+    return Uploads(
+        images={name: projected.images[sources[name]] @ turns[name] for name in split.names},
+        rows={name: seen(parties[name], name) for name in split.names},
+        tests={name: seen(split.test, name) for name in split.names[: systems.JUDGES]},
+        labels=split.train_labels,
+        test_labels=split.test_labels,
+    )
+
+
+def _turn(condition: str, rng: np.random.Generator, size: int) -> Table:
+    """Draw E_i: Haar, or with entries from U[0, 1] where a condition is not orthonormal."""
+    if condition in {"samespan", "diffspan"}:
+        return rng.random((size, size))
+    factor, triangle = np.linalg.qr(rng.standard_normal((size, size)))
+    turn: Table = factor * np.where(np.diag(triangle) < 0, -1.0, 1.0)
+    return turn
+
+
+def isometric_is_refused(*, n_anchor_rows: int, n_features: int) -> bool:
+    """Tell whether the default anchor cannot be drawn in this shape: it needs a >= m."""
+    try:
+        draw_anchor("isometric", key=bytes(32), n_rows=n_anchor_rows, n_features=n_features)
+    except LocalError:
+        return True
+    return False
+
+
+def split(repeat: int, *, n_parties: int) -> FaceSplit:
+    """Draw one repeat's pictures, the same for all cells."""
+    return split_faces(celeba(), repeat=repeat, n_train=TRAIN, n_tests=TESTS, n_parties=n_parties)
 
 
 def run(settings: Settings, *, repeat: int) -> Values:
@@ -87,7 +213,7 @@ def run(settings: Settings, *, repeat: int) -> Values:
             return _rounds(projected, repeat, delta=1 / (10 * setup.n_rows))
         found: Values = {}
         for condition in study.CONDITIONS:
-            sent = faces_round.under(condition, projected, repeat=repeat)
+            sent = under(condition, projected, repeat=repeat)
             found |= systems.prefixed(by_gopp(sent, repeat=repeat), condition)
         return found
     drawn = split(repeat, n_parties=setup.n_parties)
@@ -111,12 +237,12 @@ def run(settings: Settings, *, repeat: int) -> Values:
     return found
 
 
-def _sent(setup: Setup, repeat: int) -> faces_round.Projected:
+def _sent(setup: Setup, repeat: int) -> Projected:
     drawn, size = split(repeat, n_parties=setup.n_parties), setup.n_components
-    return faces_round.project(drawn, repeat=repeat, n_components=size, n_anchor_rows=ANCHOR)
+    return project(drawn, repeat=repeat, n_components=size, n_anchor_rows=ANCHOR)
 
 
-def _shared(drawn: faces_round.FaceSplit, rows: Singles, labels: Labels) -> systems.Shared:
+def _shared(drawn: FaceSplit, rows: Singles, labels: Labels) -> systems.Shared:
     """Put single precision where the round has double: for one network it is as good."""
     single: Any = rows
     test: Any = drawn.test
@@ -125,19 +251,19 @@ def _shared(drawn: faces_round.FaceSplit, rows: Singles, labels: Labels) -> syst
     )
 
 
-def _rounds(projected: faces_round.Projected, repeat: int, *, delta: float) -> Values:
+def _rounds(projected: Projected, repeat: int, *, delta: float) -> Values:
     drawn = projected.split
     n_features = drawn.train.shape[1]
-    refused = faces_round.isometric_is_refused(n_anchor_rows=ANCHOR, n_features=n_features)
+    refused = isometric_is_refused(n_anchor_rows=ANCHOR, n_features=n_features)
     found: Values = {REFUSED: float(refused)}
     for condition in study.CONDITIONS:
-        sent = faces_round.under(condition, projected, repeat=repeat)
+        sent = under(condition, projected, repeat=repeat)
         found |= systems.prefixed(by_each(sent, METHODS, repeat=repeat), condition)
-    for basis in faces_round.SHARED:
-        shared = faces_round.under(basis, projected, repeat=repeat).aligned(ODC())
+    for basis in SHARED:
+        shared = under(basis, projected, repeat=repeat).aligned(ODC())
         found |= systems.prefixed(systems.judged(shared, repeat=repeat), f"{basis} basis", "odc")
     ball = Ball.of(drawn.public.astype(np.float64))
-    sent = faces_round.under("public", projected, repeat=repeat, ball=ball)
+    sent = under("public", projected, repeat=repeat, ball=ball)
     changes = sent.changes(ODC())
     for epsilon in EPSILONS:
         noise = ball.noise(epsilon=epsilon, delta=delta)

@@ -14,7 +14,7 @@ from typing import Any
 
 from experiments.data.molecules import public_rows
 from experiments.harness import study
-from experiments.harness.statistics import Variance, one_way, two_way
+from experiments.harness.statistics import Variance, first_of_two, one_way
 from experiments.harness.store import there
 from experiments.harness.study import Settings, Study, Values
 from experiments.harness.systems import OURS, generator
@@ -92,7 +92,7 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
             if all(tables.values()):
                 shortest = min(len(each) for groups in tables.values() for each in groups)
                 cut = [[each[:shortest] for each in groups] for groups in tables.values()]
-                source[f"{condition}/{name}"] = two_way(cut)["first"]
+                source[f"{condition}/{name}"] = first_of_two(cut)
     lines += _side_by_side(size, "Table 18")
     lines += ["", "### Does its source matter? Two-way, source and size (Table 19)", ""]
     return [*lines, *_side_by_side(source, "Table 19"), "", CAUTION, ""]

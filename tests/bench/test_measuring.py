@@ -5,7 +5,7 @@ from itertools import chain, repeat
 
 import numpy as np
 import pytest
-from benchmarks import cores, fig6, formulas, goals, gopp, party_table, sweeps, timing
+from benchmarks import cores, formulas, goals, gopp, party_table, results, sweeps, timing
 from benchmarks.inputs import INPUTS, Shape, published_sizes, separated, sizes
 
 SMALL = Shape(a=40, l=3, c=4)
@@ -108,10 +108,10 @@ def test_noise_closes_the_gap_behind_the_leading_directions():
 
 def test_a_power_law_and_a_slope_with_its_interval_are_found_again():
     scale = [1.0, 2.0, 4.0, 8.0]
-    found = fig6.power_law(scale, [3 * size**1.7 for size in scale])
+    found = results.power_law(scale, [3 * size**1.7 for size in scale])
     assert (found["exponent"], found["r2"]) == pytest.approx((1.7, 1))
     parties, seconds = [1.0, 2.0, 3.0, 4.0], [1.1, 1.9, 3.2, 3.8]
-    found = fig6.straight_line(parties, seconds)
+    found = results.straight_line(parties, seconds)
     design = np.column_stack([np.ones(4), parties])
     start, slope = np.linalg.lstsq(design, seconds)[0]
     rest = np.asarray(seconds) - design @ [start, slope]
@@ -124,7 +124,7 @@ def test_a_sweep_is_put_together_from_every_section_that_has_enough_of_its_point
     here = {"a": 1000, "l": 50, "c": 50, "seconds": {"ours": 1.0, "few": 1.0}}
     there = [{"a": 1000, "l": 50, "c": c, "seconds": {"ours": c / 50}} for c in (100, 150)]
     other = {"a": 2000, "l": 50, "c": 50, "seconds": {"ours": 7.0}}
-    found = fig6.by_contender([here, *there, other], "c")
+    found = results.by_contender([here, *there, other], "c")
     assert found == {"ours": ([50, 100, 150], [1.0, 2.0, 3.0])}
 
 

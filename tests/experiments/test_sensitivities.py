@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from experiments.data import molecules
 from experiments.data.adult import COLUMNS, Persons, partition
-from experiments.data.splits import scaffold_parts
+from experiments.data.molecules import scaffold_parts
 from experiments.harness.models import mlp
 from experiments.harness.study import key, printed
 from experiments.harness.systems import Dealt, prefixed
