@@ -38,7 +38,6 @@ class World:
         self.root, self.port = root, free_port()
         root.mkdir(exist_ok=True)
         self.typed = Typed(root, monkeypatch)
-        self.identity = self.typed.identity
         self.typed.keys()
         write_table(root / "public.csv", seed=0)
         self.typed(f"{agreed} --server https://localhost:{self.port} {terms}")
@@ -55,6 +54,9 @@ class World:
     @property
     def agreement(self):
         return read_agreement(self.root / "icu.toml").agreement
+
+    def identity(self, name):
+        return self.typed.identity(name)
 
     def worker(self, *, runs=True):
         return Worker(
