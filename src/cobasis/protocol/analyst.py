@@ -93,11 +93,6 @@ class Analyst:
         return units_of(parts, self.agreement) if self.agreement.holdings else parts
 
     @property
-    def _parties(self) -> list[str]:
-        """Whose uploads were not removed, those of a block that is not whole among them."""
-        return [name for name in self._given if name not in self._removed]
-
-    @property
     def alignment(self) -> Alignment:
         """Target and fits; StepError before `align`."""
         if self._alignment is None:
@@ -192,7 +187,7 @@ class Analyst:
             Of an upload that takes part, else UnknownPartyError; it may be the reference. The
             target keeps its trace, as `Return.target_carries` says, until `realign`.
         """
-        refusals.require_known(party, self._parties)
+        refusals.require_known(party, {*self._given} - {*self._removed})
         self._removed[party] = None
         self._certificate = self._model = None
         if self._alignment is not None:
