@@ -183,12 +183,15 @@ def _ready(
 
 def _say_dry(owner: Owner, session: "PartySession", found: "Findings") -> None:
     """Say what would leave, or all that does not fit."""
-    from cobasis.cli.answers import DryAnswer
+    from cobasis.cli.answers import DryAnswer, PreviewAnswer
     from cobasis.party_side.preview import make_ready
 
     ready = make_ready(session, found, looking=True) if found.fits else None
     problems = [str(each.args[0]) for each in found.problems]
-    preview = None if ready is None else ready.preview
+    preview, reader = None, session.analyst
+    if ready is not None:
+        shown = ready.preview, ready.choice, session.agreement, reader
+        preview = PreviewAnswer.of(*shown, reader=reader.name)
     told = {"command": "send", "problems": problems, "preview": preview}
     answer = DryAnswer.by(session, found, session.upcoming, **told)
     lines = []
@@ -228,14 +231,14 @@ def _say_sent(
 
 
 def _in_words(ready: "Ready") -> Iterator[str]:
-    preview, exchange = ready.preview, ready.exchange
+    preview, exchange, reader = ready.preview, ready.exchange, ready.session.analyst
     n_exchanges = len(ready.session.exchanges)
     yield f"Exchange {exchange.number} of {n_exchanges}: {exchange.message}. Nothing has left yet."
     yield f"What leaves, {preview.n_bytes:,} bytes as {preview.precision}:"
     for each in preview.leaves:
         yield from wrapped(each, lead="  - ")
-    yield f"Who can read it: '{preview.reader}' alone, fingerprint:"
-    yield f"  {preview.fingerprint}"
+    yield f"Who can read it: '{reader.name}' alone, fingerprint:"
+    yield f"  {reader.fingerprint}"
     yield "What stays here:"
     for each in preview.stays:
         yield from wrapped(each, lead="  - ")
@@ -243,7 +246,7 @@ def _in_words(ready: "Ready") -> Iterator[str]:
     for each in mapping.in_words() if mapping.root else ():
         yield from wrapped(f"Your column {each}")
     if exchange.message == "upload":  # a proposal comes before the basis
-        yield f"The basis: {_SPANS[preview.span]}"
+        yield f"The basis: {_SPANS[ready.choice.span]}"
     if exchange.message != "proposal":
         yield from wrapped(f"The guarantee: {preview.guarantee}")
     for each in preview.warnings:
