@@ -73,7 +73,7 @@ def test_another_party_and_another_round_are_not_kept_waiting(make):
 def test_projected_rows_of_a_killed_prepare_go_and_its_directions_stay_sealed(site):
     to = site.folder("north") / "north.upload"
     ready = ready_from(site.session("north"), site.table("north"))
-    assert ready.preview.span == "fresh"
+    assert ready.choice.span == "fresh"
     projected = on("replace", "upload.safetensors")
     with pytest.raises(Killed), at_call(1, dying_after, counts=projected):
         send(ready, to)

@@ -34,7 +34,7 @@ def sent(site, *, name="north", override=None, given=()):
 
     def allow(made):
         found = audited(made, question=QUICK)
-        seen.append((made.ready.preview, found))
+        seen.append((made.ready.choice, found))
         return approve(session, found, signed_by=["A. Officer"], given=given, override=override)
 
     to = site.folder(name) / f"{session.work.name}.upload"
@@ -114,9 +114,9 @@ def test_one_more_patient_blocks_and_two_people_let_it_leave(one_more):
     site = one_more
     with pytest.raises(AuditBlockedError, match=r"H4, the history of these rows.*\[CB511\]$"):
         sent(site)
-    _, preview, found = sent(site, override=PEOPLE)
+    _, choice, found = sent(site, override=PEOPLE)
     assert [each.id for each in found.report.blocking] == ["H4"]
-    assert preview.span == "kept"  # two people make no second span where the stored one fits
+    assert choice.span == "kept"  # two people make no second span where the stored one fits
     entry = verify_transcript(site.session("north").transcript.path).entries[-2]
     assert entry.told["overridden"] == ["H4"]
     assert entry.told["overridden_by"] == ["A. Curator", "B. Officer"]

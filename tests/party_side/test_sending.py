@@ -109,11 +109,11 @@ def test_the_same_people_get_the_stored_basis_or_no_span(make):
     first = basis_of(site)
     before = site.opened("north", sent.path).parts["upload.safetensors"].read_bytes()
     made, again = sent_by(site)
-    assert made.preview.span == "kept"
+    assert made.choice.span == "kept"
     assert site.opened("north", again.path).parts["upload.safetensors"].read_bytes() == before
     for changes in ({"purpose": "another"}, {"features": scaled(low=-60.0)}):
         rejoined(site, **changes)
-        assert sent_by(site)[0].preview.span == "kept"
+        assert sent_by(site)[0].choice.span == "kept"
         np.testing.assert_array_equal(first.project(np.eye(8)), basis_of(site).project(np.eye(8)))
     rejoined(site, features=scaled(scale=2.0))
     with pytest.raises(SpanReuseError, match="become numbers in the same way"):
@@ -129,7 +129,7 @@ def test_a_later_round_of_other_sizes_is_refused_for_the_same_rows_or_forced(mak
         ready(site)
     forced = Forced(reason="the board asked for fewer numbers", by=("A. Curator", "B. Officer"))
     made, _ = sent_by(site, forced=forced)
-    assert made.preview.span == "forced"
+    assert made.choice.span == "forced"
     assert any("through another basis" in each for each in made.preview.warnings)
     assert session.vault.history()[-1].reason == forced.reason
 
@@ -137,7 +137,7 @@ def test_a_later_round_of_other_sizes_is_refused_for_the_same_rows_or_forced(mak
 def test_looking_writes_nothing_down_and_sending_names_the_file(site):
     made = ready(site)
     session = site.session("north")
-    assert (made.preview.span, made.preview.reader) == ("fresh", "lab")
+    assert (made.choice.span, made.session.analyst.name) == ("fresh", "lab")
     assert session.vault.history() == ()
     assert [each.name for each in site.folder("north").iterdir() if each.suffix == ".upload"] == []
     _, sent = sent_by(site)

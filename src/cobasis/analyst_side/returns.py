@@ -52,46 +52,85 @@ _NUMBERS_DEPEND_ON = ("cobasis", "numpy", "scipy", "scikit-learn")
 """Packages whose versions a model's numbers depend on, besides the uploads."""
 
 
-def kept_returns(session: AnalystSession, made: Outcome) -> Mapping[str, str]:
-    """Return the digests of returns that the same run has sealed; none where it is another."""
-    before = session.history.outcome
-    same = before is not None and made == replace(before, returns={}, time="")
-    return before.returns if before is not None and same else {}
+class Conclusion:
+    """How a run ends: with one sealed return for each party, then with the line about them."""
 
+    def __init__(
+        self,
+        session: AnalystSession,
+        outcome: Outcome,
+        *,
+        event: str,
+        told: Mapping[str, Any],
+        exchange: Exchange | None = None,
+    ) -> None:
+        self.session, self.outcome, self.event, self.told = session, outcome, event, told
+        self.exchange = exchange or session.exchanges[-1]
+        self.digests, self.written = dict[str, str](), dict[str, Path]()
+        before = session.history.outcome
+        same = before is not None and outcome == replace(before, returns={}, time="")
+        # digests of returns that the same run has sealed; none where it is another
+        self.kept = before.returns if before is not None and same else {}
 
-def recorded(
-    session: AnalystSession,
-    made: Outcome,
-    *,
-    sent: tuple[Mapping[str, str], Mapping[str, Path]],
-    event: str,
-    told: Mapping[str, Any],
-    exchange: Exchange | None = None,
-    **more: Any,  # noqa: ANN401 -- what is concluded besides
-) -> Concluded:
-    """Write the line that names the returns, unless it stands there."""
-    (digests, written), exchange = sent, exchange or session.exchanges[-1]
-    new = written or not kept_returns(session, made)
-    # Returns come before the line that names their digests: a kill between the two leaves returns
-    # that no line names, and the same command, typed again, seals others over them.
-    if new or (event == RUN and told["without"] != [*session.history.without]):
-        # where lost returns are sealed anew no family is scored again: what was found first stays
-        if findings_of(session.work, made) is None:
-            found = {
-                "of": _words_of(made),
-                "rows_per_feature": more.get("sums") and more["sums"].rows_per_feature,
-            }
-            found |= {name: more.get(name) for name in ("card", "certificate", "scores")}
-            write_whole(session.work.findings, to_json(found, inf_nan_mode="null"))
-        versions = [f"{each} {version(each)}" for each in _NUMBERS_DEPEND_ON]
-        line = {**replace(made, returns=digests).told(), **told, "versions": versions}
-        session.note(event, line)
-    return Concluded(
-        outcome=cast("Outcome", session.history.outcome),
-        files={party: session.reply(party, exchange) for party in digests},
-        written=written,
-        **more,
-    )
+    def send(
+        self,
+        made: Iterable[Return],
+        *,
+        card: ModelCard,
+        others: Callable[[Return], Chain | None] = lambda _: None,
+    ) -> None:
+        """Seal returns, each to its party alone, unless they lie there as they were kept."""
+        session, uploads = self.session, self.outcome.uploads
+        make_folder(session.outbox)
+        received = session.history.taken()
+        spans = {party: received[party].span for party in uploads if received[party].span}
+        lines = [
+            SpanLine(party=party, consensus=consensus, signature=signature)
+            for party, (consensus, signature) in spans.items()
+        ]
+        for returned in made:
+            session.report("sealing returns", len(self.digests), len(uploads))
+            party = returned.party
+            path, kept = session.reply(party, self.exchange), self.kept.get(party)
+            if kept is not None and path.is_file() and file_digest(path) == kept:
+                self.digests[party] = kept
+                continue
+            model = others(returned)
+            enclosed = enclose_return(
+                replace(returned, others=model, card=card.beside(model)),
+                agreement=session.agreement,
+                sender=session.name,
+                upload=uploads[party],
+                lines=lines,
+            )
+            self.digests[party] = session.seal_reply(enclosed, party=party, exchange=self.exchange)
+            self.written[party] = path
+        session.report("sealing returns", len(uploads), len(uploads))
+
+    def record(self, **more: Any) -> Concluded:  # noqa: ANN401 -- what is concluded besides
+        """Write the line that names the returns, unless it stands there."""
+        session, made = self.session, self.outcome
+        new = self.written or not self.kept
+        # Returns come before the line that names their digests: a kill between the two leaves
+        # returns that no line names, and the same command, typed again, seals others over them.
+        if new or (self.event == RUN and self.told["without"] != [*session.history.without]):
+            # where lost returns are sealed anew no family is scored again: the first scores stay
+            if findings_of(session.work, made) is None:
+                found = {
+                    "of": _words_of(made),
+                    "rows_per_feature": more.get("sums") and more["sums"].rows_per_feature,
+                }
+                found |= {name: more.get(name) for name in ("card", "certificate", "scores")}
+                write_whole(session.work.findings, to_json(found, inf_nan_mode="null"))
+            versions = [f"{each} {version(each)}" for each in _NUMBERS_DEPEND_ON]
+            line = replace(made, returns=self.digests).told()
+            session.note(self.event, {**line, **self.told, "versions": versions})
+        return Concluded(
+            outcome=cast("Outcome", session.history.outcome),
+            files={party: session.reply(party, self.exchange) for party in self.digests},
+            written=self.written,
+            **more,
+        )
 
 
 def findings_of(work: WorkFolder, made: Outcome | None) -> dict[str, Any] | None:
@@ -105,49 +144,6 @@ def findings_of(work: WorkFolder, made: Outcome | None) -> dict[str, Any] | None
 def _words_of(made: Outcome) -> list[str]:
     """Return what tells one outcome from another."""
     return [made.model_sha256 or "", *(f"{file}  {name}" for name, file in made.uploads.items())]
-
-
-def send_returns(
-    session: AnalystSession,
-    made: Iterable[Return],
-    *,
-    outcome: Outcome,
-    card: ModelCard,
-    others: Callable[[Return], Chain | None],
-    exchange: Exchange | None = None,
-) -> tuple[dict[str, str], dict[str, Path]]:
-    """Seal one return for each party, and for nobody else, unless it lies there as it was kept.
-
-    Returns the digest of each, and the paths of those that were written.
-    """
-    make_folder(session.outbox)
-    exchange = exchange or session.exchanges[-1]
-    received = session.history.taken()
-    spans = {party: received[party].span for party in outcome.uploads if received[party].span}
-    lines = [
-        SpanLine(party=party, consensus=consensus, signature=signature)
-        for party, (consensus, signature) in spans.items()
-    ]
-    digests, written, kept = dict[str, str](), dict[str, Path](), kept_returns(session, outcome)
-    for returned in made:
-        session.report("sealing returns", len(digests), len(outcome.uploads))
-        party = returned.party
-        path = session.reply(party, exchange)
-        if party in kept and path.is_file() and file_digest(path) == kept[party]:
-            digests[party] = kept[party]
-            continue
-        model = others(returned)
-        enclosed = enclose_return(
-            replace(returned, others=model, card=card.beside(model)),
-            agreement=session.agreement,
-            sender=session.name,
-            upload=outcome.uploads[party],
-            lines=lines,
-        )
-        digests[party] = session.seal_reply(enclosed, party=party, exchange=exchange)
-        written[party] = path
-    session.report("sealing returns", len(outcome.uploads), len(outcome.uploads))
-    return digests, written
 
 
 def name_of(words: Iterable[str]) -> str:

@@ -20,7 +20,7 @@ from cobasis.analyst_side.forget import kept_uploads
 from cobasis.analyst_side.history import ADDED, CONSENSUS, RUN, Outcome
 from cobasis.analyst_side.passes import passes_for
 from cobasis.analyst_side.plan import Plan, lost_replies, planned
-from cobasis.analyst_side.returns import Concluded, kept_returns, name_of, recorded, send_returns
+from cobasis.analyst_side.returns import Concluded, Conclusion, name_of
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.folders import FitFolder, StateFolder
 from cobasis.bundle.messages import enclose_consensus, model_in, proposal_in, sums_in
@@ -177,15 +177,15 @@ def conclude(
             n_rows=sum(each.rows_shape[0] for each in analyst.uploads.values()),
             target_carries=analyst.target_carries,
         )
+        end = Conclusion(session, made, event=event, told=told)
         # of a table the coefficients are what counts, and without labels nothing says a worth
         unjudged = session.agreement.tabular or session.agreement.task in UNLABELLED
-        judged = () if unjudged or kept_returns(session, made) else compared
+        judged = () if unjudged or end.kept else compared
         scores = training.compared(analyst, judged, report=session.report) if judged else {}
         card, others = card_of(analyst), partial(training.model_without, analyst)
-        sent = send_returns(session, analyst.returns(), outcome=made, card=card, others=others)
+        end.send(analyst.returns(), card=card, others=others)
     # Behind the block, whose end writes the fits: no line tells of an alignment that is not there.
-    more: Any = {"card": card, "certificate": certificate, "scores": scores}
-    concluded = recorded(session, made, sent=sent, event=event, told=told, **more)
+    concluded = end.record(card=card, certificate=certificate, scores=scores)
     delete_targets(session, but=name)
     return concluded
 
@@ -220,15 +220,16 @@ def _added(
 def _judged(session: AnalystSession, plan: Plan, analyst: SumsAnalyst) -> Concluded:
     """Give the model probabilities by everybody's scores, and seal the returns."""
     worth, outcome = analyst.judge(), cast("Outcome", session.history.outcome)
-    model = model_in(_first_model(session, outcome), session.agreement)
+    model = model_in(_first_model(session, plan, outcome), session.agreement)
     n_rows, calibrated = outcome.n_rows, worth.calibrated(model)
     return _returned(session, plan, analyst, model=calibrated, n_rows=n_rows, worth=worth)
 
 
-def _first_model(session: AnalystSession, outcome: Outcome) -> bytes:
+def _first_model(session: AnalystSession, plan: Plan, outcome: Outcome) -> bytes:
     """Read the model that was scored; RetentionError where its file is gone."""
-    for path in session.work.models.glob("*.model"):
-        if file_digest(path) == outcome.model_sha256:
+    own, known = _model_of(session, plan), session.work.models.glob("*.model")
+    for path in (own, *known):  # of another version of cobasis it has another name
+        if path.exists() and (path == own or file_digest(path) == outcome.model_sha256):
             return path.read_bytes()
     raise RetentionError(
         f"the model that parties of round '{session.agreement.round_id}' have scored is not in "
@@ -275,14 +276,11 @@ def _returned(
         columns = zip(session.agreement.columns, worth.importance, strict=False)
         made_of["importance"] = dict(columns)  # of no column where not asked, or of nobody's rows
     card = make_card(session.agreement, returned[0], **made_of)
-    exchange = plan.exchange
-    sent = send_returns(
-        session, returned, outcome=made, card=card, others=lambda _: None, exchange=exchange
-    )
-    told = {"without": list(plan.without), "missing": [], "exchange": exchange.number}
+    told = {"without": list(plan.without), "missing": [], "exchange": plan.exchange.number}
     told |= {"finished": True} if "coefficients" in more else {}
-    more |= {"card": card, "worth": worth, "exchange": exchange}
-    return recorded(session, made, sent=sent, event=RUN, told=told, **more)
+    end = Conclusion(session, made, event=RUN, told=told, exchange=plan.exchange)
+    end.send(returned, card=card)
+    return end.record(card=card, worth=worth, **more)
 
 
 def delete_targets(session: AnalystSession, *, but: str) -> None:

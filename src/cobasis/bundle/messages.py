@@ -97,38 +97,24 @@ def return_in(bundle: Bundle, *, agreement: Agreement, party: str) -> Return:
         ):
             if (there := f"{part}.safetensors" in bundle.parts) != wanted:
                 refuse(bundle.what, f"a return for {task} {'has' if there else 'lacks'} a {part}")
-        tables: dict[str, Any] = {
-            name: _table(bundle, part, name, kind=kind) if part in bundle.parts else None
-            for part, name, kind in (
-                ("fit.safetensors", "change_of_basis", np.float64),
-                ("total.safetensors", "total", np.int64),
-            )
-        }
-        models: dict[str, Any] = {
-            name: model_in(bundle.parts[part].read_bytes(), agreement)
-            if (part := f"{name}.safetensors") in bundle.parts
-            else None
-            for name in ("model", "others")
-        }
         return Return(
             party=party,
             evidence=cast("Evidence", evidence),
             trained_on=_names(bundle, "trained_on"),
             target_carries=_names(bundle, "target_carries"),
             card=_card(bundle),
-            **tables,
-            **models,
+            change_of_basis=_table(bundle, "fit.safetensors", "change_of_basis"),
+            total=_table(bundle, "total.safetensors", "total", kind=np.int64),
+            model=_model(bundle, "model.safetensors", agreement),
+            others=_model(bundle, "others.safetensors", agreement),
             **_of(bundle),
         )
 
 
 def _of(bundle: Bundle) -> dict[str, Any]:
     """Return what every message says of itself."""
-    manifest = bundle.manifest
-    return {
-        "agreement_digest": bytes.fromhex(manifest.agreement),
-        "simulated": manifest.simulated,
-    }
+    agreement, simulated = bundle.manifest.agreement, bundle.manifest.simulated
+    return {"agreement_digest": bytes.fromhex(agreement), "simulated": simulated}
 
 
 def _anchored(bundle: Bundle) -> dict[str, Any]:
@@ -141,6 +127,11 @@ def _card(bundle: Bundle) -> ModelCard | None:
         return None if path is None else ModelCard.read(path.read_bytes())
     except ValueError:
         refuse(bundle.what, "its model card has not the fields of one")
+
+
+def _model(bundle: Bundle, part: str, agreement: Agreement) -> Chain | None:
+    path = bundle.parts.get(part)
+    return None if path is None else model_in(path.read_bytes(), agreement)
 
 
 def model_in(data: bytes, agreement: Agreement, *, n_inputs: int | None = None) -> Chain:
@@ -192,9 +183,11 @@ def noise_of(agreement: Agreement) -> dict[str, Any] | None:
     return None if agreement.dp is None else agreement.dp.record(basis=agreement.basis)
 
 
-def _table(bundle: Bundle, part: str, name: str, *, kind: Any = np.float64) -> npt.NDArray[Any]:  # noqa: ANN401 -- a type
-    """Read the one table of a part; its numbers are checked by whoever uses them."""
-    told, (tables, _) = bundle.manifest.told, read_tables(bundle.parts[part])
+def _table(bundle: Bundle, part: str, name: str, *, kind: Any = np.float64) -> Any:  # noqa: ANN401 -- a type
+    """Read the one table of a part, if it is there; whoever uses its numbers checks them."""
+    if (path := bundle.parts.get(part)) is None:
+        return None
+    told, (tables, _) = bundle.manifest.told, read_tables(path)
     if set(tables) != {name} or kind not in {None, tables[name].dtype.type}:
         of = "" if kind is None else f" of {np.dtype(kind)}"
         refuse(bundle.what, f"its part {part} is not one table '{name}'{of}")

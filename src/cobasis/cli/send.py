@@ -179,6 +179,10 @@ def _say_dry(owner: Owner, session: "PartySession", found: "Findings") -> None:
     ready = make_ready(session, found, looking=True) if found.fits else None
     problems = [str(each.args[0]) for each in found.problems]
     words = ("column", "problem", "refused", "asked", "text")
+    preview = None if ready is None else vars(ready.preview) | {"span": ready.choice.span}
+    if preview is not None:
+        preview |= picked(session.agreement, "n_features", "n_components")
+        preview |= {"reader": session.analyst.name, "fingerprint": session.analyst.fingerprint}
     lines = []
     for each in found.findings:
         lead = "refused: " if each.refused else "  asked: " if each.asked else "   told: "
@@ -194,7 +198,7 @@ def _say_dry(owner: Owner, session: "PartySession", found: "Findings") -> None:
         message=session.upcoming.message,
         findings=[picked(each, *words) for each in found.findings],
         problems=problems,
-        preview=None if ready is None else ready.preview,
+        preview=preview,
         **picked(found, "fits", "n_rows", "n_held"),
     )
     found.opened(session.agreement, listed="what is listed")  # raises where it does not fit
@@ -226,14 +230,14 @@ def _say_sent(
 
 
 def _in_words(ready: "Ready") -> Iterator[str]:
-    preview, exchange = ready.preview, ready.exchange
+    preview, exchange, reader = ready.preview, ready.exchange, ready.session.analyst
     n_exchanges = len(ready.session.exchanges)
     yield f"Exchange {exchange.number} of {n_exchanges}: {exchange.message}. Nothing has left yet."
     yield f"What leaves, {preview.n_bytes:,} bytes as {preview.precision}:"
     for each in preview.leaves:
         yield from wrapped(each, lead="  - ")
-    yield f"Who can read it: '{preview.reader}' alone, fingerprint:"
-    yield f"  {preview.fingerprint}"
+    yield f"Who can read it: '{reader.name}' alone, fingerprint:"
+    yield f"  {reader.fingerprint}"
     yield "What stays here:"
     for each in preview.stays:
         yield from wrapped(each, lead="  - ")
@@ -241,7 +245,7 @@ def _in_words(ready: "Ready") -> Iterator[str]:
     for each in mapping.in_words() if mapping.root else ():
         yield from wrapped(f"Your column {each}")
     if exchange.message == "upload":  # a proposal comes before the basis
-        yield f"The basis: {_SPANS[preview.span]}"
+        yield f"The basis: {_SPANS[ready.choice.span]}"
     if exchange.message != "proposal":
         yield from wrapped(f"The guarantee: {preview.guarantee}")
     for each in preview.warnings:

@@ -221,7 +221,7 @@ def _facts(ready: Ready, told: Labels | None, asked: Question) -> Facts:
         models=agreement.allowed_models,
         class_counts=tuple(map(int, counts)),
         sensitive_label=bool(agreement.label) and agreement.label in asked.sensitive,
-        span=ready.preview.span,
+        span=choice.span,
         added=None if choice.changes is None else choice.changes.added,
         gone=None if choice.changes is None else choice.changes.gone,
         renamed=choice.renamed,

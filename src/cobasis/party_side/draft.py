@@ -163,16 +163,19 @@ def may_be_empty(name: str, missing: str) -> bool:
     return missing == "fill" or name in missing.replace(",", " ").split()
 
 
+def constants(mean: float | None, spread: float | None) -> dict[str, float]:
+    """Return a centre and a scale of few digits, since they become public."""
+    centre, scale = (float(f"{each or 0.0:.{DIGITS}g}") for each in (mean, spread))
+    return {"centre": centre, "scale": scale or 1.0}
+
+
 def _number(column: pl.Series, missing: str) -> NumericFeature:
     """Describe a column of numbers: its mean and spread become public constants."""
-    whole = column.cast(pl.Float64).drop_nans()
-    mean, spread = whole.mean(), whole.std()
-    centre, scale = (  # of few digits, since they become public
-        float(f"{each:.{DIGITS}g}") if isinstance(each, float) else usual
-        for each, usual in ((mean, 0.0), (spread, 1.0))
-    )
-    fill = {"missing": "fill", "fill": centre} if may_be_empty(column.name, missing) else {}
-    return NumericFeature(name=column.name, centre=centre, scale=scale or 1.0, **fill)  # type: ignore[arg-type]
+    whole: Any = column.cast(pl.Float64).drop_nans()
+    told: dict[str, Any] = {"name": column.name, **constants(whole.mean(), whole.std())}
+    if may_be_empty(column.name, missing):
+        told |= {"missing": "fill", "fill": told["centre"]}
+    return NumericFeature(**told)
 
 
 def _words(column: pl.Series, missing: str, *, least: int) -> tuple[CategoryFeature, list[str]]:

@@ -27,7 +27,7 @@ from cobasis.protocol.sums_terms import (
     may_leave_out,
     score_layout,
 )
-from cobasis.vault.datasets import Asked, Choice, Forced, Span, SumsEntry
+from cobasis.vault.datasets import Asked, Choice, Forced, SumsEntry
 
 NONE = "no formal guarantee"
 
@@ -40,15 +40,10 @@ BYTES = {"fp64": (8, 8), "fp32": (4, 4), "fp16": (2, 2), "int8": (1, 2)}
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """What an upload would show, and to whom; for the party's own screen."""
+    """What an upload would show; for the party's own screen."""
 
-    n_features: int  # columns once encoded
-    n_components: int
     n_bytes: int
     precision: str
-    reader: str
-    fingerprint: str
-    span: Span
     leaves: tuple[str, ...]
     stays: tuple[str, ...]
     guarantee: str
@@ -156,7 +151,7 @@ def _preview(
     session: PartySession, rows: PartyRows, choice: Choice, *, message: Message
 ) -> Preview:
     """Say what would leave; BudgetError where its noise cannot be afforded any more."""
-    agreement, reader, guarantee = session.agreement, session.analyst, NONE
+    agreement, guarantee = session.agreement, NONE
     spent = session.vault.affordable(choice.asked, agreement)
     if agreement.dp is not None:
         terms = agreement.dp
@@ -178,13 +173,8 @@ def _preview(
         n_bytes += rows.n_sent * (agreement.n_components * row + label)
     leaves, stays = _in_words(agreement, rows, message=message)
     return Preview(
-        n_features=agreement.n_features,
-        n_components=agreement.n_components,
         n_bytes=n_bytes,
         precision=precision,
-        reader=reader.name,
-        fingerprint=reader.fingerprint,
-        span=choice.span,
         leaves=leaves,
         stays=stays,
         guarantee=guarantee,

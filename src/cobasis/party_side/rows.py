@@ -31,7 +31,7 @@ from cobasis.party_side.session import SENT_AS, PartySession
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.tables.sources import Source, refuse_schema, source_of
-from cobasis.tables.table import StreamedTable, check_table, open_table
+from cobasis.tables.table import Checked, StreamedTable, check_table, open_table
 from cobasis.vault.datasets import Fingerprints
 
 _ALL = 2.0**64
@@ -134,13 +134,10 @@ def public_rows_in(path: Path, *, agreement: Agreement, party: str) -> npt.Array
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Findings(Hidden):
+class Findings(Hidden, Checked):
     """What `check` found."""
 
-    what: str
-    n_rows: int
     rows: PartyRows | None
-    findings: tuple[ColumnFinding, ...]
     problems: tuple[CobasisError, ...]
 
     @property
@@ -151,7 +148,7 @@ class Findings(Hidden):
     @property
     def fits(self) -> bool:
         """Whether an upload can be made of the table."""
-        return not self.problems and not any(each.refused for each in self.findings)
+        return not self.problems and super().fits
 
     def opened(
         self,
@@ -166,9 +163,9 @@ class Findings(Hidden):
             more = f"; and {len(refused) - SHOWN} more" if len(refused) > SHOWN else ""
             told = "; ".join(each.text for each in refused[:SHOWN])
             raise _kind_of(refused[0], agreement)(
-                f"{self.what} does not fit the agreement: {told}{more}. Correct {listed}, or say "
-                "with --mapping FILE, or asked on a terminal, what your columns are. Nothing was "
-                "made."
+                f"{self.source.what} does not fit the agreement: {told}{more}. Correct {listed}, "
+                "or say with --mapping FILE, or asked on a terminal, what your columns are. "
+                "Nothing was made."
             )
         for problem in self.problems:
             raise problem
@@ -177,10 +174,10 @@ class Findings(Hidden):
         if doubts:
             told = " ".join(each.text for each in doubts)
             raise UnlikeColumnError(
-                f"{self.what} looks unlike the agreement, and nobody has said that it is right: "
-                f"{told} A column in another unit, or under another column's name, spoils the "
-                "model for everybody, and nobody else can see it. Correct the table; what is right "
-                "as it is, name with --checked COLUMN, or answer on a terminal."
+                f"{self.source.what} looks unlike the agreement, and nobody has said that it is "
+                f"right: {told} A column in another unit, or under another column's name, spoils "
+                "the model for everybody, and nobody else can see it. Correct the table; what is "
+                "right as it is, name with --checked COLUMN, or answer on a terminal."
             )
         return self.rows
 
@@ -240,16 +237,10 @@ def check(session: PartySession, table: Path, *, report: Report = silent) -> Fin
     absent = {each.column for each in found.findings if each.problem == "absent"}
     named = agreement.id and agreement.id not in absent
     problems = list(_id_problems(session, found.source)) if named else []
-    if not (problems or any(each.refused for each in found.findings)):
+    if found.fits and not problems:
         rows = open_rows(session, table, report=report)
         problems += _row_problems(session, rows)
-    return Findings(
-        what=f"the table '{table.name}' of party '{session.name}'",
-        n_rows=found.n_rows,
-        rows=rows,
-        findings=found.findings,
-        problems=tuple(problems),
-    )
+    return Findings(**vars(found), rows=rows, problems=tuple(problems))
 
 
 def _id_problems(session: PartySession, source: Source) -> Iterator[CobasisError]:

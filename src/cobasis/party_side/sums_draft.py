@@ -14,7 +14,7 @@ from cobasis.features.encoder import encoded_columns
 from cobasis.features.maps import Columns, FeatureMap, Mixed, RandomFourier
 from cobasis.features.outcome import Outcome, times_of
 from cobasis.linalg.arrays import Matrix
-from cobasis.party_side.draft import DIGITS, Example, Features, terms_of_words
+from cobasis.party_side.draft import Example, Features, constants, terms_of_words
 from cobasis.protocol.baseline import BaselineTable, NumberSummary, WordSummary
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.newton import N_STEPS
@@ -113,14 +113,10 @@ def features_of_table(
         if isinstance(each, WordSummary):
             found.append(each.feature.model_copy(update={"source": source}))
             continue
-        centre, scale = (  # of few digits, as those of an example
-            float(f"{figure or 0.0:.{DIGITS}g}") for figure in (each.means[0], each.deviations[0])
-        )
-        told: dict[str, Any] = {"centre": centre, "scale": scale or 1.0, "source": source}
+        told: dict[str, Any] = {**constants(each.means[0], each.deviations[0]), "source": source}
         blank = each.feature.missing == "fill" and (any(each.blanks) or missing == "fill")
-        told |= (
-            {"missing": "fill", "fill": centre} if blank else {"missing": "refuse", "fill": None}
-        )
+        told["missing"] = "fill" if blank else "refuse"
+        told["fill"] = told["centre"] if blank else None
         found.append(each.feature.model_copy(update=told))
     return tuple(found)
 
