@@ -5,7 +5,9 @@ import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 Settings = Mapping[str, str | int | float]
 """What tells one cell of a table from the others: ``{"data": "mnist", "condition": ...}``."""
@@ -32,6 +34,10 @@ class Published:
     margin: float | None = None  # half of its 95 % interval, where there is one
 
 
+def _not_loaded(*_: Any, **__: Any) -> Values:
+    raise LookupError("a STUDY has no run of its own; measure what `load` returns")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Study:
     """One table or figure."""
@@ -39,21 +45,18 @@ class Study:
     source: str  # which paper prints it; "ours" for what no paper has
     unit: str  # of the values: "accuracy, %"
     cells: Sequence[Settings]  # one repeat of the study
-    run: Callable[..., Values]  # ``run(settings, repeat=r)`` measures one cell. It has one core
-    title: str = (
-        ""  # `load` takes both from the module's docstring: what it shows, and, as Markdown,
-    )
-    settings: str = ""  # what is fixed for all cells and which of it the papers leave open
-    published: Mapping[str, Published] = field(
-        default_factory=dict
-    )  # `load` takes it from `PAPERS`
+    # `load` takes the next five from the module: of its docstring what it shows, and what is fixed
+    # for all cells and left open by the papers, as Markdown; its functions; what `PAPERS` prints
+    title: str = ""
+    settings: str = ""
+    run: Callable[..., Values] = _not_loaded  # ``run(settings, repeat=r)`` measures with one core
+    # lines of Markdown from ``{key: repeats}``, of the repeats that every cell has, in their order
+    analysis: Callable[[Mapping[str, list[float]]], list[str]] | None = None
+    published: Mapping[str, Published] = field(default_factory=dict)
     # why some of our numbers differ, by the beginning of their key; what differs and is not here
     # is listed as open
     explained: Mapping[str, str] = field(default_factory=dict)
     repeats: int = 10  # how many repeats a result that is kept should have
-    # markdown lines from ``{key: repeats}``, for tests over many numbers; only repeats that every
-    # cell has, in their order
-    analysis: Callable[[Mapping[str, list[float]]], list[str]] | None = None
     # whether values are computed rather than measured, so that one repeat is all and has no error
     exact: bool = False
     # patterns (as for file names) of keys whose values no second run repeats, because they are
@@ -103,6 +106,11 @@ def key(settings: Settings, value: str) -> str:
     return "/".join([*(f"{each}" for each in settings.values()), value])
 
 
+def crossed(**levels: Iterable[str | float]) -> list[Settings]:
+    """Return a cell for every combination of levels; the last one varies fastest."""
+    return [dict(zip(levels, each, strict=True)) for each in product(*levels.values())]
+
+
 def but(name: str) -> Callable[[Settings], str]:
     """Return the `Study.round_of` of cells that share a round where only one setting differs."""
     return lambda settings: key({k: v for k, v in settings.items() if k != name}, "")
@@ -122,8 +130,10 @@ def load(name: str) -> Study:
     title, _, settings = (module.__doc__ or "").partition("\n\n")
     told = " ".join(settings.split()).format_map(vars(module))
     study: Study = module.STUDY
+    own = {each: vars(module)[each] for each in ("run", "analysis") if each in vars(module)}
     return replace(
         study,
+        **own,
         title=title.removesuffix("."),
         settings=told,
         published=study.published or printed(name),

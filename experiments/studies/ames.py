@@ -53,7 +53,6 @@ STUDY = Study(
     source="ours; Table 7 has the uniform anchor and pooled rows",
     unit="ROC-AUC (roc) and PR-AUC (pr), %",
     cells=[{"system": system} for system in (*SYSTEMS, *POOLED)],
-    run=run,
     explained={
         "pooled, raw": (
             "Each repeat has another model seed; the paper's margin of 0.0 over 100 runs "

@@ -22,6 +22,5 @@ STUDY = Study(
     source="ODC paper, Figure 3 and equation 17; the paper prints the curves only",
     unit="GB",
     cells=[{"bits": bits} for bits in (8, 16, 32, 64)],
-    run=run,
     exact=True,
 )

@@ -26,6 +26,5 @@ STUDY = Study(
         for rows in (100, 1_000, 10_000, 100_000)
         for parameters in (10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
     ],
-    run=run,
     exact=True,
 )

@@ -30,6 +30,5 @@ STUDY = Study(
         for share in (0.1, 0.25, 0.5, 0.75, 1.0)
         for parameters in (10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
     ],
-    run=run,
     exact=True,
 )

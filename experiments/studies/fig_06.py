@@ -51,7 +51,6 @@ STUDY = Study(
     source="ODC paper, Figure 6 and equations 86 to 91",
     unit="exponent of a power law, or seconds",
     cells=[{"over": over} for over in AXES],
-    run=run,
     explained=dict.fromkeys(AXES, WHY),
     exact=True,
 )

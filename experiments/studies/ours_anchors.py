@@ -17,7 +17,7 @@ from cobasis import RemoteError
 from experiments.data.images import deal_images
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.harness.models import Make, mlp
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Settings, Study, Values, crossed
 from experiments.harness.systems import OURS, PAPERS, Dealt, central, generator
 from experiments.harness.uploads import AsPrinted, by_each, uploads
 from experiments.studies._ours import SUMS, added_up, deal, logistic, metric, public
@@ -77,11 +77,8 @@ def run(settings: Settings, *, repeat: int) -> Values:
 STUDY = Study(
     source="ours",
     unit="ROC-AUC (molecules) or accuracy (images), %",
-    cells=[
-        {"data": task, "anchor": anchor}
-        for task in (*MOLECULES, "mnist", "fashion-mnist")
-        for anchor in (*ANCHORS, "none: pooled", SUMS)
-    ],
-    run=run,
+    cells=crossed(
+        data=(*MOLECULES, "mnist", "fashion-mnist"), anchor=(*ANCHORS, "none: pooled", SUMS)
+    ),
     repeats=3,
 )

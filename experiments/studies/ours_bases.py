@@ -258,7 +258,5 @@ STUDY = Study(
         for task, dealt in PLACES
         for basis in ("pooled", _ours.SUMS, *EVERYWHERE, *CHEAP.get(task, ()))
     ],
-    run=run,
-    analysis=analysis,
     charted=("rff, l=50", "rff, l=?00", "rff, raw"),
 )

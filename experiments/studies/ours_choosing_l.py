@@ -134,7 +134,5 @@ STUDY = Study(
     source="ours",
     unit="%",
     cells=[{"data": task, "parties": dealt} for task, dealt in product(TASKS, DEALS)],
-    run=run,
-    analysis=analysis,
     charted=("score, *",),
 )

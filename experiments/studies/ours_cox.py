@@ -125,8 +125,6 @@ STUDY = Study(
     source="ours",
     unit="%",
     cells=[{"sites": sites} for sites in SITES],
-    run=run,
-    analysis=analysis,
     repeats=20,
     charted=("coverage of 95 %, *",),
 )

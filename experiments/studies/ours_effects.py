@@ -120,8 +120,6 @@ STUDY = Study(
     source="ours",
     unit="in units of the outcome",
     cells=[{"effect": effect} for effect in GROWTH],
-    run=run,
-    analysis=analysis,
     repeats=50,
     charted=("*coverage*",),
 )

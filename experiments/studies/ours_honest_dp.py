@@ -88,7 +88,6 @@ STUDY = Study(
             (ON_IMAGES, "uniform"),
         )
     ],
-    run=run,
     repeats=3,
     charted=[f"{name}, {noise}" for name in ("odc", "imakura, rescaled") for noise in NOISES],
 )

@@ -174,8 +174,6 @@ STUDY = Study(
         for family in (("ridge", "rff") if task in DAYS else ("logistic", "ridge", "rff"))
         if family == "ridge" or (task, family) in DEARER
     ],
-    run=run,
     repeats=20,
-    analysis=analysis,
     charted=(),
 )

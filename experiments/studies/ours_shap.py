@@ -21,7 +21,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from cobasis import simulate, train
 from experiments.harness.models import Labels, Table
 from experiments.harness.statistics import summary
-from experiments.harness.study import Settings, Study, Values, table
+from experiments.harness.study import Settings, Study, Values, crossed, table
 from experiments.harness.systems import generator
 
 N_PARTIES, N_COLUMNS, N_TEST, N_OWN = 3, 6, 5, 50
@@ -108,19 +108,11 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     return [*table(head, lines), "", "The paper: discrepancies fall by a factor of at least 1.75."]
 
 
-CELLS: list[Settings] = [
-    {"data": data, "model": model, "rows": rows, "basis": basis}
-    for data in DATA
-    for model in ("logistic", "rff")
-    for rows in ("alike", "unlike")
-    for basis in BASES
-]
+CELLS = crossed(data=DATA, model=("logistic", "rff"), rows=("alike", "unlike"), basis=BASES)
 STUDY = Study(
     source="ours",
     unit="%",
     cells=CELLS,
-    run=run,
-    analysis=analysis,
     repeats=20,
     charted=("discrepancy*",),
 )

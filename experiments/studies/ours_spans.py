@@ -10,7 +10,7 @@ from typing import Any
 
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.data.molecules import deal_molecules
-from experiments.harness.study import CONDITIONS, Settings, Study, Values
+from experiments.harness.study import CONDITIONS, Settings, Study, Values, crossed
 from experiments.harness.systems import OURS, generator
 from experiments.harness.uploads import by_each, uploads
 from experiments.studies import table_07_images, table_07_tdc
@@ -43,11 +43,6 @@ def as_in_table_7(
 STUDY = Study(
     source="ours",
     unit="accuracy (images), ROC-AUC (roc) and PR-AUC (pr), %",
-    cells=[
-        {"data": data, "condition": condition}
-        for data in ("mnist", "fashion-mnist", *MOLECULES)
-        for condition in CONDITIONS
-    ],
-    run=run,
+    cells=crossed(data=("mnist", "fashion-mnist", *MOLECULES), condition=CONDITIONS),
     repeats=3,
 )

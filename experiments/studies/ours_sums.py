@@ -116,7 +116,5 @@ STUDY = Study(
     source="ours",
     unit="ROC-AUC or R2, %",
     cells=[{"data": task} for task in TASKS],
-    run=run,
-    analysis=analysis,
     charted=("sums, *", "pooled, *"),
 )

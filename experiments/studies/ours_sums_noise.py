@@ -180,8 +180,6 @@ STUDY = Study(
         for each in sizes
         for epsilon in (NONE, *EPSILONS)
     ],
-    run=run,
     repeats=5,
-    analysis=analysis,
     charted=("sums", "rows", "papers' noise on rows"),
 )

@@ -246,7 +246,6 @@ STUDY = Study(
     source="ours",
     unit="as named (accuracy in %, MB, s)",
     cells=[{"data": data, "method": method} for data in TARGETS for method in METHODS],
-    run=run,
     times=("*seconds*",),
     charted=(),
 )

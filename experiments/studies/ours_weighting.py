@@ -53,6 +53,4 @@ STUDY = Study(
     source="ours: sensitivity of ODC paper, Table 7",
     unit="accuracy (images), ROC-AUC (roc) and PR-AUC (pr), %",
     cells=[{"data": data, "condition": condition} for data in TASKS for condition in CONDITIONS],
-    run=run,
-    analysis=analysis,
 )

@@ -114,6 +114,5 @@ STUDY = Study(
     source="ours",
     unit="rel and R2; cells and re-id in %",
     cells=[{"data": data, "l": size} for data, sizes in SIZES.items() for size in sizes],
-    run=run,
     charted=(),
 )

@@ -49,6 +49,5 @@ STUDY = Study(
     source="ours; the ODC paper's section 2.2 says: nothing more",
     unit="R2; re-id in %",
     cells=[{"data": data, "parties": count} for data in (DIGITS, FASHION) for count in PARTIES],
-    run=run,
     charted=(),
 )

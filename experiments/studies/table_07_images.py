@@ -73,7 +73,6 @@ STUDY = Study(
     source="ODC paper, Table 7",
     unit="accuracy, %",
     cells=[{"data": data, "condition": c} for data in IMAGES for c in ("any", *CONDITIONS)],
-    run=run,
     explained={
         **{f"{d}/{c}/kawakami/mlp": SHRUNK for d in IMAGES for c in CONDITIONS},
         "mnist/any/alone/mlp": RATE,

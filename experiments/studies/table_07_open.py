@@ -73,8 +73,6 @@ STUDY = Study(
     source="ours: sensitivity of ODC paper, Table 7",
     unit="accuracy, %",
     cells=[{"data": data, "open": choice} for data in IMAGES for choice in (*OPEN, OWN)],
-    run=run,
-    analysis=analysis,
     repeats=3,
     charted=(),
 )

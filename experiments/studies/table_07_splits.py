@@ -10,7 +10,7 @@ has seen.
 from collections.abc import Mapping
 from itertools import product
 
-from experiments.harness.study import Settings, Study, Values, printed
+from experiments.harness.study import Settings, Study, Values, crossed, printed
 from experiments.harness.systems import PAPERS
 from experiments.harness.uploads import AsPrinted, by_each, uploads
 from experiments.studies import table_07_tdc
@@ -47,14 +47,7 @@ def analysis(values: Mapping[str, list[float]]) -> list[str]:
 STUDY = Study(
     source="ours: sensitivity of ODC paper, Tables 7 and 16",
     unit="ROC-AUC (roc) and PR-AUC (pr), %",
-    cells=[
-        {"data": data, "split": split, "condition": condition}
-        for data in TASKS
-        for split in SPLITS
-        for condition in CONDITIONS
-    ],
-    run=run,
-    analysis=analysis,
+    cells=crossed(data=TASKS, split=SPLITS, condition=CONDITIONS),
     repeats=3,
     charted=(),
 )

@@ -218,7 +218,6 @@ STUDY = Study(
     source="ODC paper, Table 8",
     unit="accuracy, %",
     cells=[{"condition": condition} for condition in ("any", *CONDITIONS, SMALLER)],
-    run=run,
     explained={
         "any/alone": (
             "always answering the commoner class is right for 76.1 %, more often than the paper's "

@@ -39,7 +39,5 @@ STUDY = Study(
     source="ours: sensitivity of ODC paper, Table 8",
     unit="accuracy, %",
     cells=[{"condition": condition} for condition in CONDITIONS],
-    run=run,
-    analysis=analysis,
     charted=(),
 )

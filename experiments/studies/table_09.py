@@ -278,14 +278,9 @@ STUDY = Study(
     unit="accuracy, %",
     cells=[
         *({"open": "any", "system": system} for system in ("central", *NOISES)),
-        *(
-            {"open": setup, "system": system}
-            for setup in SETUPS
-            for system in ("one round", "alone")
-        ),
+        *study.crossed(open=SETUPS, system=("one round", "alone")),
         *({"open": setup, "system": "one round", "method": "gopp"} for setup in SETUPS),
     ],
-    run=run,
     explained={f"{SMALLER}/": "30 parties of 100 cannot hold the 300 directions of Figure 8."},
     repeats=3,
     round_of=study.but("method"),

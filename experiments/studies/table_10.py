@@ -143,5 +143,4 @@ STUDY = Study(
     source="ODC paper, Table 10; what a holder of the release can do is ours",
     unit="ROC-AUC",
     cells=[{"data": "celeba"}, {"data": "olivetti"}],
-    run=run,
 )

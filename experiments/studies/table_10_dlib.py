@@ -97,7 +97,6 @@ STUDY = Study(
     source="ODC paper, Table 10; what a colluder can do is ours",
     unit="ROC-AUC",
     cells=[{"shown": each} for each in (ORIGINAL, PAPERS_NOISE, SHOWN, REBUILT)],
-    run=run,
     explained={
         "original": "Another network: dlib's in place of FaceNet.",
         "papers' noise": "Another network: dlib's in place of FaceNet.",

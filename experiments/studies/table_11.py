@@ -26,7 +26,7 @@ from experiments.data.hospitals import Patients, diabetes130, eicu_demo
 from experiments.harness import systems
 from experiments.harness.fedavg import FedAvg, federated
 from experiments.harness.models import RMSE, Labels, Table, fitted, mlp_regressor
-from experiments.harness.study import CONDITIONS, Settings, Study, Values
+from experiments.harness.study import CONDITIONS, Settings, Study, Values, crossed
 
 OTHER_ANCHOR = "isometric anchor"
 OWN, LEFT_OUT = "own test rows", "parties left out"
@@ -182,12 +182,7 @@ def _outside(split: Wards, setup: Setup, *, repeat: int) -> Values:
 STUDY = Study(
     source="ODC paper, Table 11",
     unit="RMSE, days",
-    cells=[
-        {"data": data, "condition": condition}
-        for data in SETUPS
-        for condition in ("any", *CONDITIONS, OTHER_ANCHOR)
-    ],
-    run=run,
+    cells=crossed(data=SETUPS, condition=("any", *CONDITIONS, OTHER_ANCHOR)),
     explained={
         COMPARED: (
             "the open demo, not the database: other stays (2,005), four regions instead of 50 "

@@ -113,8 +113,6 @@ STUDY = Study(
     source="ODC paper, Table 12, which has words only",
     unit="in the unit that the row says",
     cells=[{"framework": kind} for kind in SAID],
-    run=run,
-    analysis=analysis,
     exact=True,
     charted=(),
 )

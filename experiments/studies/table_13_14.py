@@ -21,7 +21,16 @@ from scipy.stats import ortho_group
 from cobasis import Imakura
 from experiments.data.images import deal_images
 from experiments.harness.models import Make, mlp, svm
-from experiments.harness.study import CONDITIONS, Settings, Study, Values, key, printed, table
+from experiments.harness.study import (
+    CONDITIONS,
+    Settings,
+    Study,
+    Values,
+    crossed,
+    key,
+    printed,
+    table,
+)
 from experiments.harness.systems import generator
 from experiments.harness.uploads import AsPrinted, Uploads, by_each, kept, uploads
 from experiments.studies._ours import random_minus_identity
@@ -140,19 +149,15 @@ REASONS = {  # by the rest of a key's beginning
     "odc": {", ": OTHER_SPLIT, "/mlp": ONE_FIT, "/svm": UNCENTRED},
 }
 
-CELLS: list[Settings] = [
-    {"data": data, "condition": condition} for data in DATA for condition in CONDITIONS
-]
+CELLS = crossed(data=DATA, condition=CONDITIONS)
 
 STUDY = Study(
     source="ODC paper, Tables 13 and 14",
     unit="accuracy, %",
     cells=CELLS,
-    run=run,
     explained={
         f"{data}/{condition}/{method}{rest}": why
         for data, condition, method in product(DATA, CONDITIONS, REASONS)
         for rest, why in REASONS[method].items()
     },
-    analysis=analysis,
 )

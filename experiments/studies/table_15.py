@@ -80,13 +80,9 @@ STUDY = Study(
     source="ODC paper, Tables 15 and 17",
     unit="accuracy, %",
     cells=[
-        {"data": data, "condition": condition, "a": size, **system}
+        {**cell, **system}
         for system in ({}, {"system": "gopp"})
-        for data in DATA
-        for condition in CONDITIONS
-        for size in SIZES
+        for cell in study.crossed(data=DATA, condition=CONDITIONS, a=SIZES)
     ],
-    run=run,
-    analysis=analysis,
     round_of=study.but("system"),
 )

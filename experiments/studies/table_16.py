@@ -46,11 +46,6 @@ FEWER_ROWS = (
 )
 
 
-def cell(anchor: str, condition: str, size: int) -> Settings:
-    """Return the settings of one cell."""
-    return {"anchor": anchor, "condition": condition, "a": size}
-
-
 def pubchem(size: int, *, repeat: int, smaller: bool = False) -> dict[str, Any]:
     """Return a round's anchor of PubChem compounds; more of them begin with the same ones."""
     rows = public_rows(size, rng=generator(repeat, 2), smaller=smaller)
@@ -101,7 +96,7 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
 def _by_size(
     values: Mapping[str, Sequence[float]], anchor: str, condition: str, name: str
 ) -> list[list[float]]:
-    places = [study.key(cell(anchor, condition, size), name) for size in SIZES]
+    places = [f"{anchor}/{condition}/{size}/{name}" for size in SIZES]
     groups = [there(values.get(place, ())) for place in places]
     return groups if min(map(len, groups)) > 1 else []
 
@@ -121,17 +116,13 @@ STUDY = Study(
     source="ODC paper, Tables 16, 18 and 19",
     unit="ROC-AUC (roc) and PR-AUC (pr), %",
     cells=[
-        cell("none", "any", 0),
+        {"anchor": "none", "condition": "any", "a": 0},
         *(
-            {**cell(anchor, condition, size), **system}
+            {**cell, **system}
             for system in ({}, {"system": "gopp"})
-            for anchor in ANCHORS
-            for condition in CONDITIONS
-            for size in SIZES
+            for cell in study.crossed(anchor=ANCHORS, condition=CONDITIONS, a=SIZES)
         ),
     ],
-    run=run,
     explained={"pubchem/diffspan_orth/512/": LEFT_OPEN, "pubchem/diffspan_orth/": FEWER_ROWS},
-    analysis=analysis,
     round_of=study.but("system"),
 )

@@ -52,7 +52,5 @@ STUDY = Study(
     source="ours: sensitivity of ODC paper, Table 16",
     unit="ROC-AUC (roc) and PR-AUC (pr), %",
     cells=[{"open": choice, "a": size} for choice in OPEN for size in SIZES],
-    run=run,
-    analysis=analysis,
     charted=(),
 )

@@ -113,7 +113,6 @@ STUDY = Study(
     source="ODC paper, section 2.3",
     unit="in the unit that the row says",
     cells=[{"model": model, "anchor": anchor} for model in MODELS for anchor in ANCHORS],
-    run=run,
     explained={f"{START}saved": 'The paper rounds: it says "nearly 50 %".'},
     exact=True,
     charted=(),

@@ -132,7 +132,6 @@ STUDY = Study(
         ),
         {"data": "mnist", "sweep": "time", "at": "all"},
     ],
-    run=run,
     repeats=3,
     round_of=_round_of,
 )

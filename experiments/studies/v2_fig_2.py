@@ -94,5 +94,4 @@ STUDY = Study(
     source="ODC paper's middle version, Figure 2",
     unit="accuracy, %",
     cells=[{"c": count} for count in STEPS],
-    run=run,
 )

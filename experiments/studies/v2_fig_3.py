@@ -20,5 +20,4 @@ STUDY = Study(
     source="ODC paper's middle version, Figure 3",
     unit="accuracy, %",
     cells=[{"l": size} for size in ("any", 10, 20, 30, 40, 50, 70, 100)],
-    run=run,
 )

@@ -73,7 +73,6 @@ def over(letter: str, levels: Sequence[int], *, figure: int) -> Study:
         source=f"ODC paper's middle version, Figure {figure}",
         unit="seconds, or times ODC's",
         cells=[{letter: each} for each in levels],
-        run=run,
         repeats=3,
         times=("*/seconds", "*/times ODC's"),
     )

@@ -112,6 +112,5 @@ STUDY = Study(
         for rows in ("dealt", "dealt, ours", "pooled")
         for data in TASKS
     ],
-    run=run,
     explained=_explained(),
 )

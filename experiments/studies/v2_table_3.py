@@ -77,7 +77,6 @@ STUDY = Study(
     source="ODC paper's middle version, Table III",
     unit="accuracy, %",
     cells=[{"configuration": name} for name in CONFIGURATIONS],
-    run=run,
     explained={
         "MNIST": (
             'The paper says "settings identical" to its Figures 2 and 3, where the same methods '
@@ -85,5 +84,4 @@ STUDY = Study(
             "and the differences are what compares."
         )
     },
-    analysis=analysis,
 )

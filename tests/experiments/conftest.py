@@ -52,7 +52,7 @@ from experiments.data.sources import Source, read_verified
 from experiments.harness.study import SEED, Study
 """
 TAIL = """
-STUDY = Study(source="nobody", unit="%", cells=CELLS, run=run, repeats=2)
+STUDY = Study(source="nobody", unit="%", cells=CELLS, repeats=2)
 """
 
 

@@ -150,7 +150,7 @@ def test_odc_that_is_refused_is_measured_as_printed_and_said_and_nothing_else_is
 def test_a_cell_measures_every_number_that_the_paper_prints_for_it(name, cell, monkeypatch):
     module = STUDIES[name]
     tiny(monkeypatch, module)
-    found = module.STUDY.run(cell, repeat=0)
+    found = module.run(cell, repeat=0)
     assert all(0 <= value <= 100 for value in found.values())
     measured = {key(cell, value) for value in found}
     assert measured
@@ -172,7 +172,9 @@ def figures(repeats):
         for level, size in enumerate(table_16.SIZES):
             for method in ("imakura", "odc"):
                 effect = 5.0 * level if method == "imakura" else 0.0
-                place = key(table_16.cell(anchor, "samespan_orth", size), f"{method}/roc")
+                place = key(
+                    {"anchor": anchor, "condition": "samespan_orth", "a": size}, f"{method}/roc"
+                )
                 values[place] = (80 + effect + rng.normal(size=repeats)).tolist()
     return values
 
@@ -188,7 +190,9 @@ def test_the_analysis_sets_our_variances_beside_the_papers():
     lines = table_16.analysis(values)
     groups = {
         (anchor, method): [
-            values[key(table_16.cell(anchor, "samespan_orth", size), f"{method}/roc")]
+            values[
+                key({"anchor": anchor, "condition": "samespan_orth", "a": size}, f"{method}/roc")
+            ]
             for size in table_16.SIZES
         ]
         for anchor in table_16.ANCHORS
