@@ -118,16 +118,9 @@ def _scores(scores: "Mapping[ModelName, Mapping[str, Figure | None]]") -> Iterat
 def _told(concluded: "Concluded", *, card: Path) -> dict[str, Any]:
     """Return what programs get of a run's end."""
     outcome, certificate, sums = concluded.outcome, concluded.certificate, concluded.sums
-    told: dict[str, Any] = {
-        "model": outcome.family,
-        "model_sha256": outcome.model_sha256,
-        "n_rows": outcome.n_rows,
-        "trained_on": list(outcome.uploads),
-        "target_carries": outcome.target_carries,
-        "returns": concluded.files,
-        "scores": concluded.scores,
-        "card": card,
-    }
+    told = picked(outcome, "model_sha256", "n_rows", "target_carries")
+    told |= {"model": outcome.family, "trained_on": [*outcome.uploads], "card": card}
+    told |= {"returns": concluded.files, "scores": concluded.scores}
     if certificate is not None:
         told |= {"chance": certificate.chance, "figures": certificate.parties}
     if sums is not None:
@@ -167,12 +160,8 @@ def _lines(concluded: "Concluded", *, card: Path, table: Path) -> Iterator[str]:
 def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
     """Print what was certified, trained and written."""
     plan, concluded = found.plan, found.concluded
-    told: dict[str, Any] = {"exchange": plan.exchange.number, "written": found.written}
-    told |= {
-        "contributors": plan.members,
-        **picked(plan, "missing", "without", "waits"),
-        **_NOTHING,
-    }
+    told = {**_NOTHING, **picked(plan, "missing", "without", "waits")}
+    told |= {"exchange": plan.exchange.number, "contributors": plan.members}
     lines: list[str] = []
     if plan.attempt:
         who = listed(plan.missing)
@@ -194,7 +183,7 @@ def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
         lines += [send if found.written else "Nothing is new, and no file is lost."]
     if plan.waits:
         lines += wrapped(f"Next: {plan.waits}")
-    owner.say(lines, command="run", round=session.agreement.round_id, **told)
+    owner.say(lines, command="run", round=session.agreement.round_id, written=found.written, **told)
 
 
 _NOTHING: dict[str, Any] = {
