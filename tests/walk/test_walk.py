@@ -48,7 +48,7 @@ def test_the_tutorial_types_every_command(walked, agreed):
         for group, found in {"": get_command(app), **get_command(app).commands}.items()
         for name, each in getattr(found, "commands", {}).items()
         if not hasattr(each, "commands")
-    } - {("demo",), ("approve",), ("go",), ("serve",), ("page",)}  # typed elsewhere
+    } - {("demo",), ("approve",), ("go",), ("serve",), ("page",), ("key", "revoke")}  # elsewhere
     assert len(every) > 15
     assert [each for each in every if not {words[: len(each)] for words in typed} & {each}] == []
 
@@ -103,8 +103,8 @@ def test_json_of_every_command_is_what_the_reference_says(agreed, common):
     for found in answers:
         assert len(titles_of(found)) == 1, found
     titles = [title for title, *_ in promised()]
-    # send has two, sign and approve one, and go is typed in tests/transport
-    assert len({found["command"] for found in answers}) == len(titles) - 2
+    # send has two, sign and approve one; go is typed in tests/transport, key revoke in tests/cli
+    assert len({found["command"] for found in answers}) == len(titles) - 3
 
 
 def test_verify_holds_everything_at_the_analyst_and_at_a_party(agreed):

@@ -95,15 +95,15 @@ def _own(owner: Owner, name: str, *, role: "Role", to: Path) -> "tuple[Identity,
 
 
 def _succeeded(owner: Owner, identity: "Identity", to: Path) -> list[str]:
-    """Seal the vault with a newer key, and write the word of the keys before for it."""
+    """Write the word of the keys before for a newer one, and seal the vault with that."""
     from cobasis.disk.whole import write_whole
     from cobasis.vault.records import seal_anew
 
     if not identity.before:
         return []
+    write_whole(to, identity.succession.text().encode(), mode=0o644)
     vault = owner.folder() / "vault" / identity.public.name
     seal_anew(vault, seal=identity.seal_for_self, unseal=identity.unseal_own)
-    write_whole(to, identity.succession.text().encode(), mode=0o644)
     return [f"Wrote {to}, signed by the key before, which stays in the key's file: send it, too"]
 
 
