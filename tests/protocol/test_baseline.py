@@ -16,7 +16,7 @@ from cobasis.protocol.baseline import BaselineTable, TableLayout, table_of
 from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.sums_party import SumsParty
 from cobasis.protocol.sums_terms import table_layout
-from protocol.summed import KEYS, NAMES, PUBLIC
+from protocol.summed import KEYS, NAMES, ON_SUMS, PUBLIC, party_of, received
 
 LACTATE = NumericFeature(name="lactate", low=0.0, high=30.0, missing="fill", fill=-30.0)
 FEATURES = (
@@ -26,12 +26,9 @@ FEATURES = (
     CategoryFeature(name="ward", values=("icu", "other"), unknown="other", missing="level"),
 )
 FIELDS = {
-    "round_id": "who-2026",
-    "parties": NAMES,
+    **ON_SUMS,
     "features": FEATURES,
     "task": "table",
-    "release": "sums",
-    "minimum_parties": 3,
     "sums": SumsTerms(n_bins=8, most_rows=90, most_rows_in_all=200),
 }
 WHOLE = Agreement(**FIELDS)
@@ -59,12 +56,12 @@ def deaths(name, *, n_rows=60):
 
 def analyst(agreement, tables=None):
     """The analyst who has everybody's masked sums."""
-    made = SumsAnalyst(agreement, keys=PUBLIC)
-    for name in NAMES:
-        party = SumsParty(name, agreement=agreement, key=KEYS[name], keys=PUBLIC)
+
+    def send(party, name):
         table = people(name) if tables is None else tables[name]
-        made.receive(party.prepare(table, deaths(name) if agreement.label else None))
-    return made
+        return party.prepare(table, deaths(name) if agreement.label else None)
+
+    return received(agreement, send)
 
 
 @pytest.mark.parametrize("agreement", [WHOLE, GROUPED], ids=["all", "by label"])
@@ -159,7 +156,7 @@ def test_a_value_on_an_edge_is_in_the_bin_above_it():
 
 
 def test_one_partys_message_is_random_words():
-    party = SumsParty("north", agreement=WHOLE, key=KEYS["north"], keys=PUBLIC)
+    party = party_of("north", WHOLE)
     words = party.prepare(people("north"), None).words
     assert len({*words.tolist()}) == len(words)
     assert party.small_cells == sum(
@@ -202,7 +199,7 @@ def test_a_missing_party_leaves_no_table():
 def test_a_value_outside_the_range_is_refused_and_is_no_blank():
     wrong = people("north").with_columns(lactate=pl.lit(-29.0))
     with pytest.raises(FeatureError, match="'lactate' has values outside"):
-        SumsParty("north", agreement=WHOLE, key=KEYS["north"], keys=PUBLIC).prepare(wrong, None)
+        party_of("north", WHOLE).prepare(wrong, None)
 
 
 CONTRADICTIONS = {

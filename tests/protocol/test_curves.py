@@ -12,19 +12,14 @@ from cobasis import Agreement, NumericFeature, SumsTerms
 from cobasis.errors import AgreementError, LabelError, MessageError
 from cobasis.features.outcome import Outcome, times_of
 from cobasis.protocol.baseline import BaselineTable, TableLayout, table_of
-from cobasis.protocol.sums import SumsAnalyst
-from cobasis.protocol.sums_party import SumsParty
 from cobasis.protocol.sums_terms import table_layout
-from protocol.summed import KEYS, NAMES, PUBLIC
+from protocol.summed import NAMES, ON_SUMS, party_of, received
 
 AGE = NumericFeature(name="age", low=0.0, high=100.0)
 FIELDS = {
-    "round_id": "lung-2026",
-    "parties": NAMES,
+    **ON_SUMS,
     "features": (AGE,),
     "task": "table",
-    "release": "sums",
-    "minimum_parties": 3,
     "sums": SumsTerms(n_bins=4, most_rows=900, most_rows_in_all=2000),
 }
 
@@ -63,10 +58,10 @@ def agreed(rows, grid, floor=5, **changes):
 
 def counted(agreement, rows):
     """The table of everybody's masked sums, of rows that are dealt to three parties."""
-    made = SumsAnalyst(agreement, keys=PUBLIC)
-    for at, name in enumerate(NAMES):
-        party, mine = SumsParty(name, agreement=agreement, key=KEYS[name], keys=PUBLIC), rows[at::3]
-        made.receive(party.prepare(mine.select("age"), mine))
+    parts = {name: rows[at::3] for at, name in enumerate(NAMES)}
+    made = received(
+        agreement, lambda one, name: one.prepare(parts[name].select("age"), parts[name])
+    )
     found = made.count()
     assert BaselineTable.read(found.model_dump_json().encode()) == found
     return found, made
@@ -189,7 +184,7 @@ def test_what_makes_no_curves_is_refused_in_the_agreement(kind):
 
 def test_rows_without_a_time_or_with_half_an_event_are_refused():
     agreement = agreed(LUNG, (365.0,))
-    party = SumsParty("north", agreement=agreement, key=KEYS["north"], keys=PUBLIC)
+    party = party_of("north", agreement)
     for column, cell in (("time", 0.0), ("time", np.nan), ("event", 0.5)):
         with pytest.raises(LabelError, match=r"party 'north' have rows with"):
             party.prepare(LUNG.select("age"), LUNG.with_columns(pl.lit(cell).alias(column)))

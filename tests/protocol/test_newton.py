@@ -19,9 +19,8 @@ from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.protocol import newton
 from cobasis.protocol.newton import NewtonLayout, newton_chain
 from cobasis.protocol.sums import SumsAnalyst
-from cobasis.protocol.sums_party import SumsParty
 from cobasis.statistics.newton import Slopes, ascend
-from protocol.summed import KEYS, NAMES, PUBLIC
+from protocol.summed import NAMES, ON_SUMS, PUBLIC, party_of, received
 
 N_ROWS = 900
 FEATURES = (
@@ -218,14 +217,11 @@ def test_intervals_that_few_leave_end_without_a_table():
 
 
 CLASSES = {
-    "round_id": "icu-2026",
-    "parties": NAMES,
+    **ON_SUMS,
     "features": FEATURES,
     "task": "classification",
     "classes": (0, 1),
     "model": "logit",
-    "minimum_parties": 3,
-    "release": "sums",
     "sums": SumsTerms(most_rows=900, most_rows_in_all=2000, steps=8),
 }
 COUNTS = {
@@ -244,20 +240,15 @@ SURVIVAL = {
 }
 
 
-def party(name, agreement):
-    return SumsParty(name, agreement=agreement, key=KEYS[name], keys=PUBLIC)
+def stepped(agreement, rows, *, model=None, before=()):
+    """One exchange by hand."""
 
+    def send(party, name):
+        if model is not None:
+            party.accept(model)
+        return party.prepare(*rows[name], exchange=1 + len(before))
 
-def stepped(agreement, rows, *, model=None, before=(), other=None):
-    """One exchange by hand, in which a party may hold another model than the others."""
-    analyst = SumsAnalyst(agreement, keys=PUBLIC, before=before)
-    for name in NAMES:
-        one = party(name, agreement)
-        own = other if other is not None and name == "south" else model
-        if own is not None:
-            one.accept(own)
-        analyst.receive(one.prepare(*rows[name], exchange=1 + len(before)))
-    return analyst
+    return received(agreement, send, before=before)
 
 
 def test_a_return_between_steps_has_weights_and_no_errors_yet():
@@ -272,23 +263,12 @@ def test_a_return_between_steps_has_weights_and_no_errors_yet():
     again = decode_chain(data, n_components=4, task="classification", n_classes=2)
     assert encode_chain(again) == data
     assert not again.fit.finished
-    one = party("north", agreement)
+    one = party_of("north", agreement)
     one.accept(model)
     with pytest.raises(StepError, match="has not taken its last step"):
         one.coefficients()
     second = stepped(agreement, rows, model=model, before=(first.total,))
     assert second.run().model.fit.log_likelihood > model.fit.log_likelihood
-
-
-def test_masks_of_parties_that_were_sent_two_models_do_not_cancel():
-    agreement = Agreement(**CLASSES)
-    table, along, rng = people()
-    rows = dealt(table, (rng.random(N_ROWS) < expit(along)).astype(int))
-    first = stepped(agreement, rows)
-    model = first.run().model
-    other = model.rescaled(1.000001)
-    with pytest.raises(MessageError, match="what no rows have"):
-        stepped(agreement, rows, model=model, before=(first.total,), other=other).run()
 
 
 def test_a_step_of_other_rows_is_refused():
@@ -307,7 +287,7 @@ def test_sums_of_another_step_are_refused():
     table, along, rng = people()
     rows = dealt(table, (rng.random(N_ROWS) < expit(along)).astype(int))
     first = stepped(agreement, rows)
-    late = party("north", agreement).prepare(*rows["north"])
+    late = party_of("north", agreement).prepare(*rows["north"])
     with pytest.raises(MessageError, match="another step or attempt"):
         SumsAnalyst(agreement, keys=PUBLIC, before=(first.total,)).receive(late)
 
@@ -325,21 +305,21 @@ def test_a_total_of_steps_that_no_rows_have_is_void(word):
 def test_labels_and_exposures_beyond_what_is_agreed_stay_at_the_party():
     table, _, _ = people(n_rows=30)
     with pytest.raises(LabelError, match="outside the agreed range from 0 to 20"):
-        party("north", Agreement(**COUNTS)).prepare(table, np.full(30, 21))
+        party_of("north", Agreement(**COUNTS)).prepare(table, np.full(30, 21))
     terms = COUNTS["sums"].model_copy(update={"most_exposure": 5.0})
     agreement = Agreement(**{**COUNTS, "sums": terms, "outcome": Outcome(exposure="years")})
     labels = pd.DataFrame({"value": np.ones(30), "years": np.full(30, 6.0)})
     with pytest.raises(LabelError, match="an exposure above 5"):
-        party("north", agreement).prepare(table, labels)
+        party_of("north", agreement).prepare(table, labels)
 
 
 def test_small_cells_of_words_and_of_intervals_are_counted():
     table, seen, _ = times(n_rows=60)
     table["ward"] = ["b"] * 3 + ["c"] * 20 + ["a"] * 37
-    one = party("north", Agreement(**CLASSES))
+    one = party_of("north", Agreement(**CLASSES))
     one.prepare(table, (seen["died"] > 0).astype(int))
     assert one.small_cells == 1
-    one = party("north", Agreement(**SURVIVAL))
+    one = party_of("north", Agreement(**SURVIVAL))
     one.prepare(table, seen)
     assert one.small_cells > 7
 

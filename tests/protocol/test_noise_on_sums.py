@@ -15,22 +15,19 @@ from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.sums_party import SumsParty
 from cobasis.protocol.sums_terms import layout_of, noise_of
 from privacy.test_falsifiers import epsilon_at_least
+from protocol.summed import NAMES, ON_SUMS
 
-NAMES = ("north", "south", "east")
 DP = DPTerms(epsilon=2.0, delta=1e-3, radius=1.0, most_rows=30, lifetime_epsilon=2.0, colluders=1)
 N_WAVES, N_CLASSES, DRAWS = 60, 100, 150
 
 
 def agree(**changes):
     fields = {
-        "round_id": "falsifier",
-        "parties": NAMES,
+        **ON_SUMS,
         "features": numeric_features("ab"),
         "task": "classification",
         "classes": tuple(range(N_CLASSES)),
         "model": "ridge",
-        "minimum_parties": 3,
-        "release": "sums",
         "dp": DP,
         "sums": SumsTerms(
             maps=(RandomFourier(n_waves=N_WAVES, bandwidth=1.0),), most_rows=30, most_rows_in_all=90

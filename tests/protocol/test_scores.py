@@ -14,20 +14,15 @@ from cobasis.linalg.rng import KeyStream
 from cobasis.models.chain import Affine, Chain
 from cobasis.protocol.projection import RowsInMemory
 from cobasis.protocol.scores import N_BINS, TEMPERATURES, ScoreLayout, worth_of
-from cobasis.protocol.sums import SumsAnalyst
-from cobasis.protocol.sums_party import SumsParty
 from cobasis.protocol.sums_terms import score_layout
-from protocol.summed import KEYS, NAMES, PUBLIC
+from protocol.summed import NAMES, ON_SUMS, received
 
 MAPS = (RandomFourier(n_waves=2, bandwidth=1.0),)
 TERMS = SumsTerms(maps=MAPS, scores=True, most_rows=900, most_rows_in_all=2000)
 FIELDS = {
-    "round_id": "icu-2026",
-    "parties": NAMES,
+    **ON_SUMS,
     "features": numeric_features(["x", "y"]),
     "model": "ridge",
-    "release": "sums",
-    "minimum_parties": 3,
     "holdout": 0.2,
 }
 CLASSES = Agreement(**FIELDS, task="classification", classes=("a", "b", "c"), sums=TERMS)
@@ -56,11 +51,10 @@ def held(name, agreement, *, n_rows=200):
 
 
 def judged(agreement, tables):
-    made = SumsAnalyst(agreement, keys=PUBLIC, scoring=True)
-    for name, table in tables.items():
-        party = SumsParty(name, agreement=agreement, key=KEYS[name], keys=PUBLIC)
-        made.receive(party.score(RowsInMemory(*table), model_of(agreement)))
-    return made.judge()
+    def send(party, name):
+        return party.score(RowsInMemory(*tables[name]), model_of(agreement))
+
+    return received(agreement, send, scoring=True).judge()
 
 
 def test_a_score_of_classes_is_that_of_all_held_back_rows():
@@ -140,16 +134,15 @@ def test_of_a_rare_class_no_area_is_told():
 
 
 def test_masks_of_parties_that_were_sent_two_models_do_not_cancel():
-    made = SumsAnalyst(CLASSES, keys=PUBLIC, scoring=True)
     other = Affine(weights=0 * WEIGHTS, offset=np.zeros(3))
-    for name in NAMES:
-        party = SumsParty(name, agreement=CLASSES, key=KEYS[name], keys=PUBLIC)
-        model = model_of(CLASSES)
-        if name == "south":
-            model = Chain(family="linear", layers=(other,), head="decision")
-        made.receive(party.score(RowsInMemory(*held(name, CLASSES)), model))
+    models = dict.fromkeys(NAMES, model_of(CLASSES))
+    models["south"] = Chain(family="linear", layers=(other,), head="decision")
+
+    def send(party, name):
+        return party.score(RowsInMemory(*held(name, CLASSES)), models[name])
+
     with pytest.raises(MessageError, match="what no rows have"):
-        made.judge()
+        received(CLASSES, send, scoring=True).judge()
 
 
 def shuffled_once(model, rows, labels, place, *, lost):

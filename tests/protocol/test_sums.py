@@ -26,8 +26,8 @@ from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.sums_party import SumsParty
 from cobasis.protocol.totals import cut
+from protocol.summed import NAMES, ON_SUMS
 
-NAMES = ("north", "south", "east")
 TERMS = SumsTerms(
     maps=(RandomFourier(n_waves=20, bandwidth=3.0),), most_rows=60, most_rows_in_all=150
 )
@@ -47,14 +47,11 @@ def some(n_rows=90):
 
 def agree(**changes):
     fields = {
-        "round_id": "icu-2026",
-        "parties": NAMES,
+        **ON_SUMS,
         "features": numeric_features("abcd"),
         "task": "classification",
         "classes": (0, 1),
         "model": "ridge",
-        "minimum_parties": 3,
-        "release": "sums",
         "sums": TERMS,
     }
     return Agreement(**{**fields, **changes})
