@@ -330,7 +330,7 @@ def test_a_small_cell_of_three_words_is_counted_where_products_of_two_are_summed
     table = pd.DataFrame(cells.repeat([10] * 7 + [2], axis=0), columns=[*"abc"])
     pairs = [Interaction(of=tuple(pair)) for pair in ("ab", "ac", "bc")]
     for more, small in (([], 0), (pairs, 6)):  # each pair with the third, and with another pair
-        one = party("north", Agreement(**{**CLASSES, "features": (*words, *more)}))
+        one = party_of("north", Agreement(**{**CLASSES, "features": (*words, *more)}))
         one.prepare(table, np.arange(len(table)) % 2)
         assert one.small_cells == small
 
