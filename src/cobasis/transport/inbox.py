@@ -98,7 +98,8 @@ class Inbox:
     def state(self, sent: Sent) -> State | None:
         """Return what is known of a file; None where nothing is."""
         # in the order in which names follow each other, so that none is missed between two looks
-        part, whole = self._part(sent), self.place(sent)
+        whole = self.place(sent)
+        part = next(whole.parent.glob(f"{whole.name}{_JOINT}*{PART}"), None)
         if part is not None:
             length = int(part.name.removesuffix(PART).rpartition(_JOINT)[2])
             with suppress(DiskError):  # it has got its name meanwhile
@@ -205,9 +206,6 @@ class Inbox:
     def place(self, sent: Sent, end: str = "") -> Path:
         """Return where a whole file stands, or what has its name and another end."""
         return self.folder / sent.party / f"{sent.name}{end}"
-
-    def _part(self, sent: Sent) -> Path | None:
-        return next((self.folder / sent.party).glob(f"{sent.name}{_JOINT}*{PART}"), None)
 
 
 @dataclass(frozen=True, kw_only=True)
