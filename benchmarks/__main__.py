@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from experiments.harness.store import commit, versions
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks import results
 from benchmarks.inputs import INPUTS
-from benchmarks.machine import commit, in_a_child, machine, versions
+from benchmarks.machine import in_a_child, machine
 
 WIDE = 150
 COLOURS = {

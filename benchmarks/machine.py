@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from threadpoolctl import threadpool_info
 from cobasis.linalg.threads import available_threads
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("cobasis", "numpy", "scipy", "scikit-learn", "safetensors", "polars", "xgboost-cpu")
 ONE_THREAD: Mapping[str, str] = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
@@ -48,33 +46,6 @@ def read(path: str) -> str:
 def memory_bytes() -> int:
     """Return how much memory the machine has."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of Python and of every package that is timed."""
-    found = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "not installed"
-    return found
-
-
-def commit() -> str:
-    """Return the commit, with a word where the tree differs from it."""
-
-    def git(*arguments: str) -> str:
-        line = ["git", *arguments]
-        done = subprocess.run(line, cwd=ROOT, capture_output=True, check=True, text=True)  # noqa: S603
-        return done.stdout.strip()
-
-    try:
-        known = git("rev-parse", "HEAD")
-        changed = git("status", "--porcelain", "--", "src", "benchmarks")
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return f"{known} and changes" if changed else known
 
 
 def in_a_child(work: str, *, threads: bool = False, **options: Any) -> dict[str, Any]:

@@ -150,7 +150,6 @@ def test_no_source_file_is_excused_from_work():
 
 APART = {  # modules that one sibling alone imports, and why they are not part of it
     "analyst_side.passes": "with run, which imports it, over 400 lines",
-    "cli.audit_answers": "with the other answers over 400 lines",
     "cli.questions": "with agreement, which imports it, over 400 lines",
     "cli.bar": "loaded where something is shown: --help does not wait for it",
     "models.linear": "with the trainer over 400 lines",

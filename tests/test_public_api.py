@@ -96,7 +96,6 @@ def test_experiments_use_public_names_and_attacks_only():
         "cobasis.models.chain",  # with the next two: the local fit, measured as parties have it
         "cobasis.models.local",
         "cobasis.models.trainer",
-        "cobasis.planning.costs",
         "cobasis.privacy.gaussian",
         "cobasis.privacy.sensitivity",
     }

@@ -29,7 +29,7 @@ def an_alignment(images: dict[str, npt.NDArray[np.float64]]) -> Alignment:
     found = align(GOPP(start="odc"), images)
     found = align(Whitened(scale=2.0), images)
     changes: npt.NDArray[np.float64] = found.changes_of_basis["north"]
-    return found.remove("south").add("late", changes)
+    return align(found.aligner, {"late": changes}, target=found.target, sink=dict(found.fits))
 
 
 def a_round(rows: dict[str, tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]]) -> Round:
@@ -55,7 +55,7 @@ def by_hand() -> None:
     party = Party("north", agreement=agreement, secret=secret)
     analyst = Analyst(agreement)
     analyst.receive(party.prepare([[1.0, 2.0]], ["no"]))
-    party.accept(analyst.run(exclude=["south"])["north"])
+    party.accept(analyst.run(realign=True)["north"])
     image: npt.NDArray[np.float64] = draw_anchor(
         "gaussian", key=bytes(32), n_rows=4, n_features=2
     ).apply(np.eye(2))

@@ -1,4 +1,4 @@
-"""Attacks that no audit runs: each module says who plays it, what stops it, and what does not."""
+"""Attacks that no audit runs; the page on the threat model says who plays each, what stops it."""
 
 import numpy as np
 

@@ -1,10 +1,4 @@
-"""Reading the secret basis off the anchor's image, because the anchor's entries are not Gaussian.
-
-**Who.** The analyst alone, or whoever opens an upload. **What stops it.** The isometric and the
-Gaussian anchor: ``A F_i`` is then distributed the same whatever ``F_i`` is. **What does not.**
-Keeping a uniform anchor's seed secret, however long; fewer components only slow it down; more
-anchor rows, which alignment likes, make it exact.
-"""
+"""Reading the secret basis off the anchor's image, as the anchor's entries are not Gaussian."""
 
 import warnings
 

@@ -1,11 +1,4 @@
-"""Reading the secret span off an anchor image whose anchor only looks like a Haar isometry.
-
-**Who.** The analyst alone, or whoever opens an upload and can read the program that draws the
-anchor. **What stops it.** Stewart's construction to the letter, which `HaarIsometry` is:
-the anchor's law is then the same from every side, and no guess of the span is better than any
-other. **What does not.** A secret of any length; checks that A' A = I, that the parties agree, or
-that accuracy is right: every bad draw passes all of them.
-"""
+"""Reading the secret span off an anchor image whose anchor only looks like a Haar isometry."""
 
 from collections.abc import Iterable
 

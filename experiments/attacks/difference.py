@@ -1,11 +1,4 @@
-"""Comparing two uploads: who came and who left a hospital, and who was in both of two.
-
-**Who.** The analyst alone; with a party's anchor it also sees new features of the person who came.
-**What stops it.** Changing many rows at once: those who came stand out as a crowd, not one by one,
-so 1 to 10 changed rows are a finding before anything leaves. One span for life hides what a new
-person would add to the span. Noise, drawn anew at each party, hides who was in two. **What does
-not.** Shuffled rows, a new rotation, a new span, which hardly differs.
-"""
+"""Comparing two uploads: who came and who left a hospital, and who was in both of two."""
 
 import numpy as np
 

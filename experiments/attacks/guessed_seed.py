@@ -1,11 +1,4 @@
-"""Guessing the seed that the anchor was drawn from, and testing each guess on the anchor's image.
-
-**Who.** The analyst alone, or whoever opens an upload. **What stops it.** 32 bytes from the
-system's generator, as `draw_anchor` asks for: no guess comes near, and a near miss shows nothing.
-**What does not.** A better law of the anchor's entries: a Gaussian anchor's guess is tested as
-easily as a uniform one's; hashing a short seed to 32 bytes; a square isometric anchor, whose image
-fits every guess: what an average person is like tells the right one all the same.
-"""
+"""Guessing the seed that the anchor was drawn from; each guess is tested on the anchor's image."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,10 +1,4 @@
-"""Finding out which public rows the anchor is made of.
-
-**Who.** The analyst alone, if the anchor's rows come from a collection that it can get as well.
-**What stops it.** An anchor that is drawn and not chosen: isometric or Gaussian, or Gaussian with
-the public rows' mean and covariance, which keeps what they add to accuracy. **What does not.** A
-large collection, a secret choice among its rows, fewer components.
-"""
+"""Finding out which public rows the anchor is made of."""
 
 import numpy as np
 

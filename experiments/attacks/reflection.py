@@ -1,14 +1,4 @@
-"""Working out another party's own span from the consensus span that all parties get.
-
-**Who.** All parties of a consensus but one, who put their own spans together; with two parties
-either of them. **What stops it.** One party among the others that does not help (two parties are
-refused for having none); basis ``public`` or ``haar``, which no rows shape. **What does not.** The
-anchor, which every party has; the rotation E_i; angles above 45 degrees between the last span and
-the consensus, which blur the result and do not hide it. The weighted consensus was not attacked.
-
-What is found is the span of the party's leading directions: with rows hardly more than components
-it tells who is among them.
-"""
+"""Working out another party's own span from the consensus span that all parties get."""
 
 from collections.abc import Sequence
 

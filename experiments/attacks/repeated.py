@@ -1,12 +1,4 @@
-"""Putting several uploads of the same rows together, each through a span of its own.
-
-**Who.** The analyst with any one party's anchor. **What stops it.** One span per data set for
-life: the vault keeps a party's basis and refuses rows that were uploaded before through any
-other; the same span, however turned, shows the same again. **What does not.** Fewer components,
-since m / l uploads are all it takes; a new rotation. **What helps.** Another order of the rows in
-each round, as cobasis has it: uploads of 8 of 64 components could not be matched, of 16 they could,
-by somebody with rows of the same kind.
-"""
+"""Putting several uploads of the same rows together, each through a span of its own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

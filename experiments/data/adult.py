@@ -7,19 +7,11 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from experiments.data.sources import Source, read_verified
+from experiments.data.sources import read_verified, source
 from experiments.harness.models import Labels, Table
 from experiments.harness.systems import Dealt
 
-ORIGIN = "of Adult (Census Income), UCI Machine Learning Repository, packed with gzip -9 -n"
-SOURCES = tuple(
-    Source(path=f"adult/{name}.gz", sha256=digest, origin=f"{name} {ORIGIN}")
-    for name, digest in (
-        ("adult.data", "c7a2b4716a97f930123e0baf879188d701e798172631a654fc703d4b082907f3"),
-        ("adult.test", "8a2c1bffa6e7ce5abfa43881ae5e87c4311ebc2b3cd526c9c40a43f19f06f799"),
-    )
-)
-
+SOURCES = (source("adult/adult.data.gz"), source("adult/adult.test.gz"))
 COLUMNS = (
     *("age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation"),
     *("relationship", "race", "sex", "capital_gain", "capital_loss", "hours_per_week"),
@@ -46,7 +38,7 @@ class Persons:
 @cache
 def adult() -> Persons:
     """Return all persons: numbers by minimum and maximum of all, words as 0 and 1."""
-    return as_numbers([line for source in SOURCES for line in _lines(read_verified(source))])
+    return as_numbers([line for each in SOURCES for line in _lines(read_verified(each))])
 
 
 def _lines(content: bytes) -> list[list[str]]:

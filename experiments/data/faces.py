@@ -13,31 +13,12 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from experiments.data.sources import Source, read_verified
+from experiments.data.sources import read_verified, source
 from experiments.harness.models import Labels
 
-CELEBA = Source(
-    path="celeba_subset/celeba_aligned_128_webp.zip",
-    sha256="f36b6466a20a54b1858e44a6a9000bb254af309de1fd456cc4d5d5adbb8c49bf",
-    origin=(
-        "4,361 CelebA pictures (Liu et al. 2015) of 299 people, at most 17 of each, the largest "
-        "face turned so that the eyes are at (50.0, 65.4) and (77.3, 65.4) of 128 x 128, WebP "
-        "quality 75, in a zip that is not compressed"
-    ),
-)
-CELEBA_LABELS = Source(
-    path="celeba_subset/labels.csv",
-    sha256="43f7b80747f17ef8f1f8dca4f685d902331d9770633ac06c1ec57fcca1678234",
-    origin="CelebA's identities and 40 attributes of those pictures, coded 0 and 1",
-)
-OLIVETTI = Source(
-    path="olivetti/olivetti_faces.npz",
-    sha256="3e015e3b16585791b77ac8eba034de8c68f5678cf5255e4f03f5354ca6f8e4dc",
-    origin=(
-        "the Olivetti faces (AT&T Laboratories Cambridge) as arrays images (400, 64, 64) and "
-        "subject (400,), in one npz file"
-    ),
-)
+CELEBA = source("celeba_subset/celeba_aligned_128_webp.zip")
+CELEBA_LABELS = source("celeba_subset/labels.csv")
+OLIVETTI = source("olivetti/olivetti_faces.npz")
 
 Pixels = npt.NDArray[np.uint8]
 

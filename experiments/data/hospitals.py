@@ -9,43 +9,14 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from experiments.data.sources import Source, read_verified
+from experiments.data.sources import Source, read_verified, source
 from experiments.harness.models import Labels, Table
 
-EICU = (
-    Source(
-        path="eicu_demo/los_25features.csv.gz",
-        sha256="7c8b7ef76c0b320c8c967bab4277b97db7498ca6c73651205d0c2e40e9367d7f",
-        origin=(
-            "the eICU Collaborative Research Database Demo 2.0 (PhysioNet, or the R package "
-            "eicu.demo 1.0.1), one row for each stay that has APACHE variables: patient joined "
-            "with apacheApsVar, ages '> 89' as 90, -1 as missing, icu_los_days = "
-            "unitdischargeoffset / 1440"
-        ),
-    ),
-    Source(
-        path="eicu_demo/hospital.csv.gz",
-        sha256="42d44e2574579b4af350a8c2c277d332e974867a386fc773f88836452439734f",
-        origin="the table hospital of the same, as CSV",
-    ),
-)
-DIABETES = Source(
-    path="diabetes130/diabetic_data.csv.gz",
-    sha256="356486d63457b04802fd827134ba7234a8d58d96b2bf0c1448f2b52221b4d0a1",
-    origin="diabetic_data.csv of Diabetes 130-US hospitals, UCI repository, packed with gzip",
-)
+EICU = (source("eicu_demo/los_25features.csv.gz"), source("eicu_demo/hospital.csv.gz"))
+DIABETES = source("diabetes130/diabetic_data.csv.gz")
 HEART = tuple(
-    Source(
-        path=f"heart_disease_4site/processed.{site}.data",
-        sha256=digest,
-        origin=f"processed.{site}.data of Heart Disease, UCI repository, with Unix line ends",
-    )
-    for site, digest in (
-        ("cleveland", "a74b7efa387bc9d108d7d0115d831fe9b414b29ae7124f331b622b4efa0427c8"),
-        ("hungarian", "d1ad108f785768cd3d7e82dc522e6f5a61eea93cccfb3a46ee8076f73fc3d796"),
-        ("switzerland", "834a405ccf5b66ab4056bb77794adc8df0b7125186454c0a1d002d33c6c3b314"),
-        ("va", "e7c93d8d0d2acdadfa4c5e8de768e2191e7f618b952e29623f1f0d5949ff6b8f"),
-    )
+    source(f"heart_disease_4site/processed.{site}.data")
+    for site in ("cleveland", "hungarian", "switzerland", "va")
 )
 
 HEART_FEATURES = (
@@ -76,8 +47,8 @@ class Patients:
         return sorted(sizes, key=lambda site: (-sizes[site], site))[:count]
 
 
-def _table(source: Source) -> Lines:
-    return list(csv.DictReader(read_verified(source).decode("utf-8").splitlines()))
+def _table(file: Source) -> Lines:
+    return list(csv.DictReader(read_verified(file).decode("utf-8").splitlines()))
 
 
 def _number(text: str) -> float:
@@ -159,11 +130,11 @@ def _diabetes_features(stay: Mapping[str, str]) -> Iterator[tuple[str, float]]:
 def heart_disease_4site() -> Patients:
     """Return 13 features and who has a heart disease; a cholesterol of 0 is a missing one."""
     tables, sites = [], []
-    for source in HEART:
-        lines = read_verified(source).decode("ascii").split()
+    for each in HEART:
+        lines = read_verified(each).decode("ascii").split()
         table = np.array([[_number(field) for field in line.split(",")] for line in lines])
         tables.append(table)
-        sites += [source.path.split(".")[-2]] * len(table)
+        sites += [each.path.split(".")[-2]] * len(table)
     whole = np.vstack(tables)
     rows, at = whole[:, :-1], HEART_FEATURES.index("chol")
     rows[:, at] = np.where(rows[:, at] == 0, np.nan, rows[:, at])

@@ -6,45 +6,16 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from experiments.data.sources import Source, read_verified
+from experiments.data.sources import Source, read_verified, source
 from experiments.harness.models import Labels, Table
 from experiments.harness.systems import Dealt
 
-MNIST = "the MNIST files of LeCun, Cortes and Burges, recompressed"
-FASHION = "the Fashion-MNIST files of Zalando Research (zalandoresearch/fashion-mnist)"
-
-
-def _sources(folder: str, origin: str, *digests: str) -> tuple[Source, ...]:
-    names = ["train-images-idx3-ubyte.xz", "t10k-images-idx3-ubyte.gz"]
-    names += ["train-labels-idx1-ubyte.gz", "t10k-labels-idx1-ubyte.gz"]
-    how = {"xz": "xz", "gz": "gzip -9 -n"}
-    return tuple(
-        Source(
-            path=f"{folder}/{name}",
-            sha256=digest,
-            origin=f"{origin}, {name[:-3]} packed with {how[name[-2:]]}",
-        )
-        for name, digest in zip(names, digests, strict=True)
-    )
-
-
+FILES = (
+    *("train-images-idx3-ubyte.xz", "t10k-images-idx3-ubyte.gz"),
+    *("train-labels-idx1-ubyte.gz", "t10k-labels-idx1-ubyte.gz"),
+)
 SOURCES: Mapping[str, tuple[Source, ...]] = {
-    "mnist": _sources(
-        "mnist",
-        MNIST,
-        "8f41e9b4abc124dc3d209e86f7ea714a81f80edea40b565a4781dec7bd67c6e2",
-        "1a1a05eab793c14bb050b398624a11b0ffd1a2953baed553b1b9bd079e2a20be",
-        "1787548bbe0bff1ec2ecdc0ef292b02df999e2d1a6002d27500982c652b17203",
-        "b91679a0acfe4ba0e50a2437a903084cba1f5f92592b016a25a7dfd00455798b",
-    ),
-    "fashion-mnist": _sources(
-        "fashion-mnist",
-        FASHION,
-        "fa573e1bd2da2e8b9754eda018b3d9662a98b99ae084adfc28a4aeb51cf413db",
-        "cc1d090a38ace84dfa1aa66e3ada7c336ef481a96936906477e6dd344da56eaa",
-        "0ae29f65d86684f32d1b9c85147786c547b9c6aebcaf235f0400a0cce308b056",
-        "8d3605d196f4be44669e46906da9733c8131fef761fdbfec72c424d5222f1a05",
-    ),
+    data: tuple(source(f"{data}/{file}") for file in FILES) for data in ("mnist", "fashion-mnist")
 }
 
 

@@ -5,23 +5,21 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from random import Random
 
 import numpy as np
 import numpy.typing as npt
 
-from experiments.data.sources import Source, cached, read_verified
-from experiments.data.splits import TEST, TRAIN, scaffold_parts
+from experiments.data.sources import Source, cached, read_verified, source
 from experiments.harness.models import Labels, Table
 from experiments.harness.systems import Dealt
 
 Bits = npt.NDArray[np.uint8]
 
 RADIUS, N_BITS = 2, 2048
-
-PACKED = (
-    "packed by Python's gzip.GzipFile(filename='', mode='wb', fileobj=file, compresslevel=9, "
-    "mtime=0)"
-)
+SEED = 42
+TRAIN, VALID, TEST = "train", "valid", "test"
+SHARES = {TRAIN: 0.7, VALID: 0.1}  # PyTDC's defaults
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,55 +32,26 @@ class Task:
     delimiter: str = "\t"  # between columns
 
 
-def _tdc(name: str, digest: str) -> Task:
-    origin = f"{name}.tab of Therapeutics Data Commons (columns Drug_ID, Drug, Y), {PACKED}"
-    return Task(source=Source(path=f"tdc/{name}.tab.gz", sha256=digest, origin=origin))
-
-
-def _moleculenet(file: str, digest: str, label: str) -> Task:
-    origin = f"{file}.csv of MoleculeNet (columns smiles, {label}), {PACKED}"
-    source = Source(path=f"tdc/{file.lower()}_moleculenet.csv.gz", sha256=digest, origin=origin)
-    return Task(source=source, smiles="smiles", label=label, delimiter=",")
-
-
 TASKS: Mapping[str, Task] = {
-    "ames": _tdc("ames", "89941358fc929256463c20334112989af9a177b3815d345189da1caf7722fec8"),
-    "cyp1a2_veith": _tdc(
-        "cyp1a2_veith", "5539521534f63a23db20eaf55e75a4b33accc2e7992904d739a29103738f2b31"
-    ),
-    "cyp2d6_veith": _tdc(
-        "cyp2d6_veith", "6cdfdf325cf503b30d94caff2b9842d77436ed2524a8077db5491b6998ab1a44"
-    ),
-    "cyp3a4_veith": _tdc(
-        "cyp3a4_veith", "b473ffa85584dbc9805bcfce5030bb2532b262f600feb345e5d41dd435524abc"
-    ),
-    "hiv": _moleculenet(
-        "HIV", "de3269599432c7153a8124b32f54407f758d7b454c14f773da86357a0e403a43", "HIV_active"
-    ),
-    "tox21_sr-are": _moleculenet(
-        "tox21", "5693b7e7c1369c3b39bc30be88a49e4052003d365ce72aa7b35350e41d81e57e", "SR-ARE"
-    ),
+    **{
+        name: Task(source=source(f"tdc/{name}.tab.gz"))
+        for name in ("ames", "cyp1a2_veith", "cyp2d6_veith", "cyp3a4_veith")
+    },
+    **{
+        name: Task(
+            source=source(f"tdc/{file}_moleculenet.csv.gz"),
+            smiles="smiles",
+            label=label,
+            delimiter=",",
+        )
+        for name, file, label in (
+            ("hiv", "hiv", "HIV_active"),
+            ("tox21_sr-are", "tox21", "SR-ARE"),
+        )
+    },
 }
-
-SPLIT = Source(
-    path="tdc/random_split_seed42.csv.gz",
-    sha256="7563cd634d40fb3c2cea94156cc16711728a3d2915758119fa300eafb0ca2f07",
-    origin=(
-        "PyTDC's get_split(method='random', seed=42, frac=[0.7, 0.1, 0.2]) of the six tasks as a "
-        f"CSV file with columns dataset, row, y and split (train, valid, test), {PACKED}"
-    ),
-)
-
-PUBCHEM = Source(
-    path="pubchem_random/pubchem_random25k.csv.gz",
-    sha256="8af3938e82dd2ff4ea17334ba73da3839e98a868b5c431220a4443661139afa9",
-    origin=(
-        "CID-SMILES_random_25K.tsv of MRCToxBioinformatics/Compound_bacteria_screen_chemical_space "
-        "(25,000 random lines of PubChem's CID-SMILES) as a CSV file with columns cid, smiles, "
-        "in_task (1 where its canonical SMILES occurs in a task) and rdkit_ok (1 where RDKit "
-        f"parses it), {PACKED}"
-    ),
-)
+SPLIT = source("tdc/random_split_seed42.csv.gz")
+PUBCHEM = source("pubchem_random/pubchem_random25k.csv.gz")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +84,30 @@ def molecules(task: str) -> Molecules:
         part=np.array([line["split"] for line in split])[parsed],
         n_dropped=int(np.count_nonzero(~parsed)),
     )
+
+
+def scaffold_parts(smiles: Sequence[str]) -> npt.NDArray[np.str_]:
+    """Deal as PyTDC's ``create_scaffold_split``: nobody is tested on a ring system trained on."""
+    from rdkit.Chem.Scaffolds import MurckoScaffold  # noqa: PLC0415 -- an extra
+
+    groups: dict[str, list[int]] = {}
+    for row, text in enumerate(smiles):
+        scaffold = MurckoScaffold.MurckoScaffoldSmiles(smiles=text)  # type: ignore[no-untyped-call]
+        groups.setdefault(scaffold, []).append(row)
+    room = {part: int(len(smiles) * share) for part, share in SHARES.items()}
+    least = min(room[VALID], len(smiles) - sum(room.values())) / 2
+    large = [rows for rows in groups.values() if len(rows) > least]
+    small = [rows for rows in groups.values() if len(rows) <= least]
+    order = Random(SEED)  # noqa: S311 -- the split's own, no secret
+    order.shuffle(large)
+    order.shuffle(small)
+    parts = np.full(len(smiles), TEST, dtype="<U5")
+    for rows in [*large, *small]:
+        part = next((each for each, left in room.items() if len(rows) <= left), TEST)
+        parts[rows] = part
+        if part in room:
+            room[part] -= len(rows)
+    return parts
 
 
 @cache
@@ -189,7 +182,7 @@ def _unpacked(kept: npt.NDArray[np.generic]) -> tuple[Bits, npt.NDArray[np.bool_
     return np.unpackbits(table[:, :-1], axis=1), table[:, -1].astype(np.bool_)
 
 
-def _lines(source: Source, delimiter: str = ",") -> list[dict[str, str]]:
-    text = io.StringIO(read_verified(source).decode())
+def _lines(file: Source, delimiter: str = ",") -> list[dict[str, str]]:
+    text = io.StringIO(read_verified(file).decode())
     lines: Iterable[dict[str, str]] = csv.DictReader(text, delimiter=delimiter)
     return list(lines)

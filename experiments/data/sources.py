@@ -4,12 +4,14 @@ No data is part of this project. Each file is checked against its SHA-256; where
 missing, the message says where it is to be had and what to call it.
 """
 
+import csv
 import gzip
 import hashlib
 import lzma
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +21,9 @@ CACHE = Path(__file__).parents[2] / "build" / "data"
 """What takes minutes to make from the files, such as fingerprints."""
 
 
+KNOWN = Path(__file__).with_name("sources.csv")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Source:
     """One file: where it lies under COBASIS_DATA, its digest, and where it comes from."""
@@ -26,6 +31,17 @@ class Source:
     path: str
     sha256: str
     origin: str
+
+
+@cache
+def _known() -> dict[str, Source]:
+    with KNOWN.open(encoding="utf-8", newline="") as file:
+        return {line["path"]: Source(**line) for line in csv.DictReader(file)}
+
+
+def source(path: str) -> Source:
+    """Return one of the files that `sources.csv` lists."""
+    return _known()[path]
 
 
 class MissingDataError(FileNotFoundError):

@@ -4,17 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from experiments.harness.comparison import (
-    AGREES,
-    EXPLAINED,
-    OPEN,
-    UNJUDGED,
-    Layout,
-    Number,
-    layout,
-    numbers,
-    parts,
-)
+from experiments.harness import comparison
 from experiments.harness.store import Results
 from experiments.harness.study import Published, Study, load, table
 
@@ -42,25 +32,25 @@ def summarised(studies: Iterable[str], kept: Kept) -> str:
     absent: list[str] = []
     for name in studies:
         study = load(name)
-        found = numbers(study, kept[name])
+        found = comparison.numbers(study, kept[name])
         counts.update(each.verdict for each in found)
         absent += [] if found else [f"`{name}`"]
-        different = [each for each in found if each.verdict == OPEN]
+        different = [each for each in found if each.verdict == comparison.OPEN]
         if different:
             listed.append(f"- **{study.title}** (`{name}`), {len(different)}:")
             listed += [
                 f"  - {each.place}: {_ours(each)}, the paper {_printed(each.theirs)}"
                 for each in different
             ]
-    judged = counts[AGREES] + counts[EXPLAINED] + counts[OPEN]
+    judged = counts[comparison.AGREES] + counts[comparison.EXPLAINED] + counts[comparison.OPEN]
     told = (
         f"Numbers that a paper prints and that we measured often enough to judge: {judged}. "
-        f"{counts[AGREES]} differ by no more than the two 95 % intervals together, "
-        f"{counts[EXPLAINED]} by more for a reason that stands at their table, and "
-        f"**{counts[OPEN]} by more for a reason that we do not know**."
+        f"{counts[comparison.AGREES]} differ by no more than the two 95 % intervals together, "
+        f"{counts[comparison.EXPLAINED]} by more for a reason that stands at their table, and "
+        f"**{counts[comparison.OPEN]} by more for a reason that we do not know**."
     )
-    if counts[UNJUDGED]:
-        told += f" {counts[UNJUDGED]} more have one repeat so far and cannot be judged."
+    if counts[comparison.UNJUDGED]:
+        told += f" {counts[comparison.UNJUDGED]} more have one repeat so far and cannot be judged."
     lines = [told]
     if absent:
         lines += ["", f"Not measured yet: {', '.join(absent)}."]
@@ -72,14 +62,14 @@ def summarised(studies: Iterable[str], kept: Kept) -> str:
 def section(name: str, results: Results) -> list[str]:
     """Return the lines of one experiment, without its heading."""
     study = load(name)
-    found = numbers(study, results)
+    found = comparison.numbers(study, results)
     lines = [f"`./run.sh experiment {name}` · {study.source}", "", study.settings, ""]
     if not found:
         return [*lines, ABSENT.format(name=name), ""]
-    laid = layout(each.settings for each in found)
-    reasons = dict.fromkeys(each.reason for each in found if each.verdict == EXPLAINED)
+    laid = comparison.layout(each.settings for each in found)
+    reasons = dict.fromkeys(each.reason for each in found if each.verdict == comparison.EXPLAINED)
     letters = {why: chr(ord("a") + n % 26) * (1 + n // 26) for n, why in enumerate(reasons)}
-    for heading, each in parts(found, laid).items():
+    for heading, each in comparison.parts(found, laid).items():
         lines += [f"**{heading}**", ""] if heading else []
         lines += _table(study, each, laid=laid, letters=letters)
         lines += [""]
@@ -89,7 +79,7 @@ def section(name: str, results: Results) -> list[str]:
     return lines
 
 
-def _after(study: Study, results: Results, found: Sequence[Number]) -> list[str]:
+def _after(study: Study, results: Results, found: Sequence[comparison.Number]) -> list[str]:
     lines: list[str] = []
     if study.analysis is not None:
         try:
@@ -114,7 +104,11 @@ def _after(study: Study, results: Results, found: Sequence[Number]) -> list[str]
 
 
 def _table(
-    study: Study, found: Sequence[Number], *, laid: Layout, letters: Mapping[str, str]
+    study: Study,
+    found: Sequence[comparison.Number],
+    *,
+    laid: comparison.Layout,
+    letters: Mapping[str, str],
 ) -> list[str]:
     if not laid.across:
         rows = [
@@ -134,22 +128,22 @@ def _level(level: str | float) -> str:
     return level if isinstance(level, str) else f"{level:,}"
 
 
-def _cell(each: Number, letters: Mapping[str, str]) -> str:
+def _cell(each: comparison.Number, letters: Mapping[str, str]) -> str:
     theirs = f"<br>paper {_printed(each.theirs)}" if each.theirs else ""
     mark = _mark(each, letters)
     return f"{_ours(each)}{theirs}" + (f"<br>{mark}" if mark else "")
 
 
-def _ours(each: Number) -> str:
+def _ours(each: comparison.Number) -> str:
     text = str(each.ours)
     exact = each.ours.margin == 0 or each.ours.repeats == 1
     return text if exact else f"{text} ({each.ours.repeats})"
 
 
-def _mark(each: Number, letters: Mapping[str, str]) -> str:
-    if each.verdict == EXPLAINED:
+def _mark(each: comparison.Number, letters: Mapping[str, str]) -> str:
+    if each.verdict == comparison.EXPLAINED:
         return f"differs ({letters[each.reason]})"
-    return "**differs, open**" if each.verdict == OPEN else ""
+    return "**differs, open**" if each.verdict == comparison.OPEN else ""
 
 
 def _printed(theirs: Published | None) -> str:

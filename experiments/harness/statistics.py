@@ -93,25 +93,15 @@ def one_way(groups: Sequence[Sequence[float]]) -> Variance:
     return Variance(float(found.statistic), float(found.pvalue), effect)
 
 
-def two_way(cells: Sequence[Sequence[Sequence[float]]]) -> dict[str, Variance]:
-    """Ask the same of two factors and their interaction, all cells of one size (Table 19)."""
+def first_of_two(cells: Sequence[Sequence[Sequence[float]]]) -> Variance:
+    """Ask the same of the first of two factors that may interact, cells of one size (Table 19)."""
     table = np.asarray(cells, dtype=np.float64)
     first, second, repeats = table.shape
     if repeats < 2:
-        return dict.fromkeys(("first", "second", "interaction"), UNKNOWN)
-    mean = table.mean()
-    rows, columns, inner = table.mean((1, 2)), table.mean((0, 2)), table.mean(2)
-    apart = inner - rows[:, None] - columns + mean
-    squares = {
-        "first": (second * repeats * np.sum((rows - mean) ** 2), first - 1),
-        "second": (first * repeats * np.sum((columns - mean) ** 2), second - 1),
-        "interaction": (repeats * np.sum(apart**2), (first - 1) * (second - 1)),
-    }
+        return UNKNOWN
     within = first * second * (repeats - 1)
-    rest = np.sum((table - inner[:, :, None]) ** 2) / within
-    found = {}
-    for name, (sum_of_squares, freedom) in squares.items():
-        f = float(sum_of_squares / freedom / rest)
-        p = float(stats.f.sf(f, freedom, within))
-        found[name] = Variance(f, p, float(np.sqrt(f * freedom / within)))
-    return found
+    rest = np.sum((table - table.mean(axis=2, keepdims=True)) ** 2) / within
+    squares = second * repeats * np.sum((table.mean(axis=(1, 2)) - table.mean()) ** 2)
+    f = float(squares / (first - 1) / rest)
+    p = float(stats.f.sf(f, first - 1, within))
+    return Variance(f, p, float(np.sqrt(f * (first - 1) / within)))

@@ -16,7 +16,10 @@ from experiments.harness.study import SEED, Settings, Study, Values, key
 HERE = Path(__file__).parents[1]
 RECORDED = HERE / "results"  # what the documentation is made from
 WORK = HERE.parent / "build" / "experiments"  # where a run writes
-PACKAGES = ("cobasis", "numpy", "scipy", "scikit-learn", "rdkit")
+PACKAGES = (
+    *("cobasis", "numpy", "scipy", "scikit-learn", "rdkit"),
+    *("safetensors", "polars", "xgboost-cpu"),  # which are timed only
+)
 
 
 class DamagedResultsError(ValueError):

@@ -1,8 +1,10 @@
 """What one experiment is: its cells, what a cell measures, and what the papers print for it."""
 
+import csv
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 Settings = Mapping[str, str | int | float]
@@ -16,6 +18,8 @@ CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
 
 SEED = 20261121  # of everything: repeat r of any cell draws from ``[SEED, r]``
 STUDIES = Path(__file__).parents[1] / "studies"
+PAPERS = STUDIES.with_name("papers.csv")
+"""Every number that the papers print and that a study has, with half of its 95 % interval."""
 
 ORDER = ("table_", "fig_", "traffic", "v2_", "v1_", "")  # beginnings of names, as readers want them
 
@@ -32,14 +36,17 @@ class Published:
 class Study:
     """One table or figure."""
 
-    title: str  # "Table 7, images", with what it shows
     source: str  # which paper prints it; "ours" for what no paper has
-    settings: str  # what is fixed for all cells, and which of it the papers leave open: Markdown
     unit: str  # of the values: "accuracy, %"
     cells: Sequence[Settings]  # one repeat of the study
     run: Callable[..., Values]  # ``run(settings, repeat=r)`` measures one cell. It has one core
-    # by ``key(settings, value's name)``
-    published: Mapping[str, Published] = field(default_factory=dict)
+    title: str = (
+        ""  # `load` takes both from the module's docstring: what it shows, and, as Markdown,
+    )
+    settings: str = ""  # what is fixed for all cells and which of it the papers leave open
+    published: Mapping[str, Published] = field(
+        default_factory=dict
+    )  # `load` takes it from `PAPERS`
     # why some of our numbers differ, by the beginning of their key; what differs and is not here
     # is listed as open
     explained: Mapping[str, str] = field(default_factory=dict)
@@ -69,15 +76,26 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines]
 
 
-def in_columns(
-    printed: Mapping[str, Sequence[float]], columns: Sequence[str], *, start: str = ""
-) -> dict[str, Published]:
-    """Return the numbers of a printed table."""
-    return {
-        f"{start}{column}/{row}": Published(value=value, margin=margin)
-        for row, numbers in printed.items()
-        for column, value, margin in zip(columns, numbers[::2], numbers[1::2], strict=True)
-    }
+@cache
+def _all_printed() -> dict[str, dict[str, Published]]:
+    found: dict[str, dict[str, Published]] = {}
+    with PAPERS.open(encoding="utf-8", newline="") as file:
+        for line in csv.DictReader(file):
+            margin = float(line["margin"]) if line["margin"] else None
+            number = Published(float(line["value"]), margin)
+            found.setdefault(line["study"], {})[line["number"]] = number
+    return found
+
+
+def printed(study: str) -> Mapping[str, Published]:
+    """Return the numbers that the papers print for a study, by `key`."""
+    return _all_printed().get(study, {})
+
+
+def printed_variance(table_of: str, number: str, form: str) -> list[str]:
+    """Return the F, p and Cohen's f that the papers print of an analysis, or three blanks."""
+    found = [printed(table_of).get(f"{number}/{name}") for name in ("F", "p", "f")]
+    return [form.format(each.value) if each else "" for each in found]
 
 
 def key(settings: Settings, value: str) -> str:
@@ -99,6 +117,14 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Study:
-    """Return one experiment."""
-    study: Study = importlib.import_module(f"experiments.studies.{name}").STUDY
-    return study
+    """Return one experiment; ``{X}`` in its docstring stands for what its module calls X."""
+    module = importlib.import_module(f"experiments.studies.{name}")
+    title, _, settings = (module.__doc__ or "").partition("\n\n")
+    told = " ".join(settings.split()).format_map(vars(module))
+    study: Study = module.STUDY
+    return replace(
+        study,
+        title=title.removesuffix("."),
+        settings=told,
+        published=study.published or printed(name),
+    )

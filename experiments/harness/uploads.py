@@ -8,19 +8,9 @@ import numpy as np
 
 from cobasis import ODC, align
 from cobasis.errors import UndeterminedFitError
+from experiments.harness import systems
 from experiments.harness.models import Labels, Make, Table, mlp
 from experiments.harness.study import Values
-from experiments.harness.systems import (
-    JUDGES,
-    PAPERS,
-    Dealt,
-    Shared,
-    a_round,
-    generator,
-    judged,
-    prefixed,
-    told_apart,
-)
 
 Made = TypeVar("Made")
 Models = Mapping[str, Make]
@@ -97,28 +87,30 @@ class Uploads:
         """Return every G_i."""
         return align(aligner, self.images).changes_of_basis
 
-    def aligned(self, aligner: Any) -> Shared:
+    def aligned(self, aligner: Any) -> systems.Shared:
         """Align by an aligner, or by what makes it of uploads: what a model is trained on."""
         return aligner(self) if callable(aligner) else self.turned(self.changes(aligner))
 
     def turned(
         self, changes: Mapping[str, Table], *, noise: float = 0.0, repeat: int = 0
-    ) -> Shared:
+    ) -> systems.Shared:
         """Return what a model is trained on; a repeat's noise is one draw for all methods."""
-        rows, rng = self.rows, generator(repeat, ROWS_STREAM)
+        rows, rng = self.rows, systems.generator(repeat, ROWS_STREAM)
         if noise:
             rows = {n: own + noise * rng.standard_normal(own.shape) for n, own in rows.items()}
-        return Shared(
+        return systems.Shared(
             rows=np.vstack([own @ changes[party] for party, own in rows.items()]),
             labels=self.labels,
-            tests=told_apart(table @ changes[party] for party, table in self.tests.items()),
+            tests=systems.told_apart(table @ changes[party] for party, table in self.tests.items()),
             test_labels=self.test_labels,
         )
 
 
-def uploads(dealt: Dealt, *, repeat: int, judges: int = JUDGES, **options: Any) -> Uploads:
+def uploads(
+    dealt: systems.Dealt, *, repeat: int, judges: int = systems.JUDGES, **options: Any
+) -> Uploads:
     """Run one round for its uploads; options as in `simulate`, but for the aligner."""
-    done = a_round(dealt.parties, repeat=repeat, aligner=AsPrinted(), **options)
+    done = systems.a_round(dealt.parties, repeat=repeat, aligner=AsPrinted(), **options)
     bases = {name: party.basis for name, party in done.parties.items()}
     return Uploads(
         images={name: done.analyst.uploads[name].read_image() for name in bases},
@@ -132,10 +124,10 @@ def uploads(dealt: Dealt, *, repeat: int, judges: int = JUDGES, **options: Any) 
 def by_gopp(sent: Uploads, *, repeat: int, **how: Any) -> Values:
     """Measure GOPP, in a cell of its own: it takes long, and may find nothing to turn by."""
     try:
-        shared = sent.aligned(PAPERS["gopp"])
+        shared = sent.aligned(systems.PAPERS["gopp"])
     except UndeterminedFitError:
         return {"refused": 1.0}
-    return judged(shared, repeat=repeat, **how)
+    return systems.judged(shared, repeat=repeat, **how)
 
 
 def by_each(
@@ -152,6 +144,6 @@ def by_each(
             shared = sent.aligned(AsPrinted())
             found[f"odc {UNDETERMINED}"] = 1.0
         for name, make in models.items():
-            values = judged(shared, repeat=repeat, make=make, **how)
-            found |= prefixed(values, method, *([name] if name else []))
+            values = systems.judged(shared, repeat=repeat, make=make, **how)
+            found |= systems.prefixed(values, method, *([name] if name else []))
     return found

@@ -19,9 +19,8 @@ from experiments.data.faces import small_faces
 from experiments.data.hospitals import diabetes130, eicu_demo
 from experiments.data.images import images
 from experiments.data.molecules import TASKS as MOLECULES
-from experiments.data.molecules import molecules
+from experiments.data.molecules import TEST, molecules
 from experiments.data.molecules import public_rows as pubchem
-from experiments.data.splits import TEST
 from experiments.harness.models import ACCURACY, ROC_AUC, Labels, Make, Metric, Model, Table
 from experiments.harness.statistics import Paired, paired, summary
 from experiments.harness.study import Published, table

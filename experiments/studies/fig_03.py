@@ -1,6 +1,8 @@
-"""Figure 3: gigabytes over the bits of a number."""
+"""Figure 3: traffic over the bits of a number.
 
-from cobasis.planning.costs import federated_bytes, round_bytes
+The hundred hospitals of equations 19 and 20. Computed; GB are decimal.
+"""
+
 from experiments.harness.study import Settings, Study, Values
 from experiments.studies.traffic import COPIES, GIGA, SECRET, exchange
 
@@ -8,18 +10,16 @@ from experiments.studies.traffic import COPIES, GIGA, SECRET, exchange
 def run(settings: Settings, **_: int) -> Values:
     """Compute one point."""
     bits = int(settings["bits"])
-    sent, made = (round_bytes(exchange(anchor=each, bits=bits)) for each in (COPIES, SECRET))
+    sent, made = (exchange(anchor=each, bits=bits).whole for each in (COPIES, SECRET))
     return {
         "one round of ours, anchor sent": sent / GIGA,
         "one round of ours, anchor from a secret": made / GIGA,
-        "one federated round": federated_bytes(exchange(bits=bits), rounds=1) / GIGA,
+        "one federated round": exchange(bits=bits).federated() / GIGA,
     }
 
 
 STUDY = Study(
-    title="Figure 3: traffic over the bits of a number",
     source="ODC paper, Figure 3 and equation 17; the paper prints the curves only",
-    settings="The hundred hospitals of equations 19 and 20. Computed; GB are decimal.",
     unit="GB",
     cells=[{"bits": bits} for bits in (8, 16, 32, 64)],
     run=run,

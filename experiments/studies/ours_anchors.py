@@ -1,4 +1,14 @@
-"""Which anchor, at equal upload size, when every party has a span of its own."""
+"""Anchors at equal upload size, own spans.
+
+diffspan_orth. Molecules: four parties of one label each, of at most 1,000 rows (Table 7 has all
+rows), the given test part, a = 3,000, l = 200. Images: 50 parties of 100, 2,000 test images, a =
+1,000, l = 100. All anchors of a task have one a, so that uploads have one size. `smote` mixes 1,000
+PubChem rows, or 1,000 images that nobody holds: each anchor row lies between one of them and one of
+its 25 nearest, up to 1.5 times as far. ODC by the letter of Algorithm 4. Where a number is missing,
+the library refused the method. Logistic regression (C = 1) with every aligner, the papers' MLP with
+ODC. Pooled: the better of raw rows and their top l directions. Masked sums have no anchor: 1,000
+random Fourier features and ridge, as by default; n/D is rows for each feature.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -65,20 +75,7 @@ def run(settings: Settings, *, repeat: int) -> Values:
 
 
 STUDY = Study(
-    title="Anchors at equal upload size, own spans",
     source="ours",
-    settings=(
-        "diffspan_orth. Molecules: four parties of one label each, of at most 1,000 rows (Table 7 "
-        "has all rows), the given test part, a = 3,000, l = 200. Images: 50 parties of 100, 2,000 "
-        "test images, a = 1,000, l = 100. All anchors of a task have one a, so that uploads have "
-        "one size. `smote` mixes 1,000 PubChem rows, or 1,000 images that nobody holds: each "
-        "anchor row lies between one of them and one of its 25 nearest, up to 1.5 times as far. "
-        "ODC by the letter of Algorithm 4. Where a "
-        "number is missing, the library refused the method. Logistic regression (C = 1) with "
-        "every aligner, the papers' MLP with ODC. Pooled: the better of raw rows and their top l "
-        "directions. Masked sums have no anchor: 1,000 random Fourier features and ridge, as by "
-        "default; n/D is rows for each feature."
-    ),
     unit="ROC-AUC (molecules) or accuracy (images), %",
     cells=[
         {"data": task, "anchor": anchor}

@@ -1,4 +1,23 @@
-"""Which basis, which l, whitened or not: whether one setting is near pooled data everywhere."""
+"""Bases: is one setting near pooled data on every task?
+
+ODC, isometric anchor (a = m). Molecules: four parties of at most 600 rows, at random or of one
+label; the given test part. Images, faces and Adult: ten parties of 250 rows, at random, or of two
+labels each (faces, Adult: one); 2,000 test rows (faces: 900). Faces are Table 9's at 32 x 32 x 3,
+where an anchor can be isometric. Days in hospital as in Table 11 (25 features): the eICU demo's
+four regions, Diabetes 130-US's 50 sites, or the same stays dealt to as many parties at random. 500
+public rows (PubChem, or what nobody holds: 361 faces, 200 stays in hospitals without a region). l =
+50, 100, 200; Adult 50, since parties have not a hundred of its 108 features together; days 10, 20,
+and on a basis that all share 24, since one party has not all 25. *linear* is logistic regression (C
+= 1; days: ridge), *rff* 1,000 random Fourier features with ridge, and the papers' MLP stands at the
+largest l; *whitened* puts a PCA that whitens before the model, for aligned and for pooled rows
+alike. The basis `pooled`: everybody's rows on their own top l directions; `raw`: without
+projection. Accuracy for images and faces, ROC-AUC for molecules and Adult, and for days R2, the
+share of their variance that is explained: two points are about 1 % of the error in days. Cut for
+time: rows of molecule parties (Table 7 has all); pca and lpp run on images and Adult only; they,
+public and haar at the largest l, and without the MLP; pooled raw molecules are fitted in single
+precision; three parties predict. *undetermined*: a fit was refused. Masked sums have no basis and
+no l: 1,000 random Fourier features of three bandwidths, as by default.
+"""  # noqa: D400
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,29 +34,14 @@ from experiments.harness.statistics import Summary, summary
 from experiments.harness.store import there
 from experiments.harness.study import Settings, Study, Values, table
 from experiments.harness.systems import Dealt, Shared, aligned, judged, prefixed, top_directions
-from experiments.studies._ours import (
-    DAYS,
-    IMAGES,
-    JUDGES,
-    SUMS,
-    added_up,
-    deal,
-    logistic,
-    metric,
-    public,
-    rff,
-    rff_ridge,
-    ridge,
-    sizes,
-    whitened,
-)
+from experiments.studies import _ours
 from experiments.studies._ours import TASKS as CLASSES
 from experiments.studies.table_07_tdc import in_single_precision
 
-TASKS = (*CLASSES, *DAYS)
+TASKS = (*CLASSES, *_ours.DAYS)
 ALIKE = "alike"
 EVERYWHERE = ("svd", "consensus", "weighted_consensus", "public", "haar")
-CHEAP: Mapping[str, tuple[str, ...]] = dict.fromkeys((*IMAGES, "adult"), ("pca", "lpp"))
+CHEAP: Mapping[str, tuple[str, ...]] = dict.fromkeys((*_ours.IMAGES, "adult"), ("pca", "lpp"))
 """Bases that run on a few tasks only."""
 
 PLAIN = ("linear", "rff")
@@ -56,18 +60,18 @@ NEAR = 2.0  # points from the ceiling that the issue allows
 def run(settings: Settings, *, repeat: int) -> Values:
     """Measure one basis, or pooled rows, with every model and every l."""
     task, basis = str(settings["data"]), str(settings["basis"])
-    dealt = deal(task, repeat=repeat, skewed=settings["parties"] != ALIKE, most=MOST_ROWS)
+    dealt = _ours.deal(task, repeat=repeat, skewed=settings["parties"] != ALIKE, most=MOST_ROWS)
     if basis == "pooled":
         return _pooled(dealt, task, repeat)
-    if basis == SUMS:
-        return added_up(dealt, task, repeat=repeat)
+    if basis == _ours.SUMS:
+        return _ours.added_up(dealt, task, repeat=repeat)
     found: Values = {}
     options: dict[str, Any] = {"aligner": ODC(), "basis": basis, "repeat": repeat}
     if basis == "public":
-        options["public_rows"] = public(task, repeat=repeat, count=PUBLIC_ROWS)
+        options["public_rows"] = _ours.public(task, repeat=repeat, count=PUBLIC_ROWS)
     for size in tried(task, basis):
         try:
-            seen = aligned(dealt, n_components=size, judges=JUDGES, **options)
+            seen = aligned(dealt, n_components=size, judges=_ours.JUDGES, **options)
         except UndeterminedFitError:
             found[f"undetermined, l={size}"] = 1.0
             continue
@@ -79,7 +83,7 @@ def run(settings: Settings, *, repeat: int) -> Values:
 
 def tried(task: str, basis: str) -> tuple[int, ...]:
     """Return each l of a basis."""
-    return sizes(task, basis)[-1:] if basis in AT_LARGEST else sizes(task, basis)
+    return _ours.sizes(task, basis)[-1:] if basis in AT_LARGEST else _ours.sizes(task, basis)
 
 
 def deals(task: str) -> tuple[str, str]:
@@ -92,22 +96,22 @@ PLACES = [(task, dealt) for task in TASKS for dealt in deals(task)]
 
 def raw_models(task: str) -> dict[str, Make]:
     """Return the models that are not whitened, for classes or for numbers."""
-    if task in DAYS:
-        return {"linear": ridge, "rff": rff_ridge, "mlp": mlp_regressor}
-    return {"linear": logistic, "rff": rff, "mlp": mlp}
+    if task in _ours.DAYS:
+        return {"linear": _ours.ridge, "rff": _ours.rff_ridge, "mlp": mlp_regressor}
+    return {"linear": _ours.logistic, "rff": _ours.rff, "mlp": mlp}
 
 
 def _models(task: str, basis: str, size: int) -> dict[str, Make]:
     found = raw_models(task)
     network = found.pop("mlp")
-    found |= {f"{name}, whitened": whitened(make) for name, make in found.items()}
+    found |= {f"{name}, whitened": _ours.whitened(make) for name, make in found.items()}
     compared = NETWORK if basis == "pooled" else {*NETWORK} & {basis}
     trained = size in {tried(task, each)[-1] for each in compared}
     return found | ({"mlp": network} if trained else {})
 
 
 def _scores(seen: Shared, task: str, *, make: Make, repeat: int) -> Values:
-    return judged(seen, make=make, metrics={"": metric(task)}, repeat=repeat)
+    return judged(seen, make=make, metrics={"": _ours.metric(task)}, repeat=repeat)
 
 
 def _pooled(dealt: Dealt, task: str, repeat: int) -> Values:
@@ -120,8 +124,8 @@ def _pooled(dealt: Dealt, task: str, repeat: int) -> Values:
     raw = (in_single_precision(dealt) if task in MOLECULES else dealt).shared()
     for name, make in raw_models(task).items():
         found |= prefixed(_scores(raw, task, make=make, repeat=repeat), f"{name}, raw")
-    turn = top_directions(dealt.pooled()[0], sizes(task)[-1])
-    for size in sizes(task):
+    turn = top_directions(dealt.pooled()[0], _ours.sizes(task)[-1])
+    for size in _ours.sizes(task):
         seen = dealt.shared(turn[:, :size])
         for name, make in _models(task, "pooled", size).items():
             scores = _scores(seen, task, make=make, repeat=repeat)
@@ -135,7 +139,7 @@ def gaps(
     """Return points below the ceiling by task and deal; NaN of repeats that were stopped."""
     found = {}
     for task, dealt in PLACES:
-        fitting = [each for each in sizes(task, basis) if each <= size]
+        fitting = [each for each in _ours.sizes(task, basis) if each <= size]
         place = f"{task}/{dealt}"
         name = f"{model}, l={max(fitting)}"
         raw = f"{place}/pooled/{model.removesuffix(', whitened')}, raw"
@@ -226,7 +230,7 @@ def _of_sums(values: Mapping[str, Sequence[float]]) -> list[str]:
     """Say how far masked sums are from the raw pooled rows under the same family."""
     below, shares = {}, list[float]()
     for place in map("/".join, PLACES):
-        names = f"{place}/{SUMS}/rff", f"{place}/pooled/rff, raw", f"{place}/{SUMS}/n/D"
+        names = f"{place}/{_ours.SUMS}/rff", f"{place}/pooled/rff, raw", f"{place}/{_ours.SUMS}/n/D"
         if values.keys() >= {*names}:
             ours, top, share = (np.asarray(values[name]) for name in names)
             below[place] = summary(top[: len(ours)] - ours)
@@ -247,34 +251,12 @@ def _mostly_stopped(values: Mapping[str, Sequence[float]], basis: str) -> list[s
 
 
 STUDY = Study(
-    title="Bases: is one setting near pooled data on every task?",
     source="ours",
-    settings=(
-        "ODC, isometric anchor (a = m). Molecules: four parties of at most 600 rows, at random or "
-        "of one label; the given test part. Images, faces and Adult: ten parties of 250 rows, at "
-        "random, or of two labels each (faces, Adult: one); 2,000 test rows (faces: 900). Faces "
-        "are Table 9's at 32 x 32 x 3, where an anchor can be isometric. Days in hospital as in "
-        "Table 11 (25 features): the eICU demo's four regions, Diabetes 130-US's 50 sites, or the "
-        "same stays dealt to as many parties at random. 500 public rows (PubChem, or what nobody "
-        "holds: 361 faces, 200 stays in hospitals without a region). l = 50, 100, 200; Adult 50, "
-        "since parties have not a hundred of its 108 features together; days 10, 20, and on a "
-        "basis that all share 24, since one party has not all 25. *linear* is logistic regression "
-        "(C = 1; days: ridge), *rff* 1,000 random Fourier features with ridge, and the papers' MLP"
-        " stands at the largest l; *whitened* puts a PCA that whitens before the model, for "
-        "aligned and for pooled rows alike. The basis `pooled`: everybody's rows on their own top "
-        "l directions; `raw`: without projection. Accuracy for images and faces, ROC-AUC for "
-        "molecules and Adult, and for days R2, the share of their variance that is explained: two "
-        "points are about 1 % of the error in days. Cut for time: rows of molecule parties (Table "
-        "7 has all); pca and lpp run on images and Adult only; they, public and haar at the "
-        "largest l, and without the MLP; pooled raw molecules are fitted in single precision; "
-        "three parties predict. *undetermined*: a fit was refused. Masked sums have no "
-        "basis and no l: 1,000 random Fourier features of three bandwidths, as by default."
-    ),
     unit="ROC-AUC, accuracy or R2, %",
     cells=[
         {"data": task, "parties": dealt, "basis": basis}
         for task, dealt in PLACES
-        for basis in ("pooled", SUMS, *EVERYWHERE, *CHEAP.get(task, ()))
+        for basis in ("pooled", _ours.SUMS, *EVERYWHERE, *CHEAP.get(task, ()))
     ],
     run=run,
     analysis=analysis,

@@ -1,4 +1,12 @@
-"""Choosing l: what a party can compute alone, against what each l costs."""
+"""Choosing l: what a party can compute alone, against what it costs.
+
+Parties, rows and test sets as in the study of bases; ODC, basis svd, isometric anchor; 1,000 random
+Fourier features with ridge. *Energy kept*: of a party's own rows by their top l directions.
+*Overlap of halves*: mean squared cosine between the top l directions of one half of a party's rows
+and those of the other; directions that a half has not count as none. Both are medians over four
+parties, in per cent. A rule takes one l from those tried and not stopped by an undetermined fit;
+what it loses is the best score of all of them less the score of its own.
+"""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -123,17 +131,7 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
 
 SEEN = ("energy", "overlap")  # how rules begin that look at a party's own rows
 STUDY = Study(
-    title="Choosing l: what a party can compute alone, against what it costs",
     source="ours",
-    settings=(
-        "Parties, rows and test sets as in the study of bases; ODC, basis svd, isometric anchor; "
-        "1,000 random Fourier features with ridge. *Energy kept*: of a party's own rows by their "
-        "top l directions. *Overlap of halves*: mean squared cosine between the top l directions "
-        "of one half of a party's rows and those of the other; directions that a half has not "
-        "count as none. Both are medians over four parties, in per cent. A rule takes one l from "
-        "those tried and not stopped by an undetermined fit; what it loses is "
-        "the best score of all of them less the score of its own."
-    ),
     unit="%",
     cells=[{"data": task, "parties": dealt} for task, dealt in product(TASKS, DEALS)],
     run=run,

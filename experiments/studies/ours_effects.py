@@ -1,4 +1,13 @@
-"""DC-QE: a known effect of a treatment at small unlike sites, by aligned rows and site by site."""
+"""DC-QE: the effect of a treatment without pooling, at small unlike sites.
+
+{SITES} sites of {N_ROWS} people, three columns; treatment and outcome follow from all three, and
+sites differ in the first, so that 28 to 63 % of a site are treated. The mean effect over all is
+{ATE:g}. {DRAWS} draws a repeat. *Aligned*: our round at l = m, propensities below {TRIM:g} trimmed.
+*Mean of sites*: each site's own estimate, weighted by its inverse variance, sites left out whose
+groups do not overlap; *one site*: the first. *Pooled*: Hajek's estimate on all raw rows with
+statsmodels' propensities, and *to pooled* the largest distance from it. *Imbalance*: the largest
+standardised difference of a column, before and after weighting; of the mean of sites within each.
+"""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -108,18 +117,7 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
 
 
 STUDY = Study(
-    title="DC-QE: the effect of a treatment without pooling, at small unlike sites",
     source="ours",
-    settings=(
-        f"{SITES} sites of {N_ROWS} people, three columns; treatment and outcome follow from all "
-        f"three, and sites differ in the first, so that 28 to 63 % of a site are treated. The mean "
-        f"effect over all is {ATE:g}. {DRAWS} draws a repeat. *Aligned*: our round at l = m, "
-        f"propensities below {TRIM:g} trimmed. *Mean of sites*: each site's own estimate, weighted "
-        "by its inverse variance, sites left out whose groups do not overlap; *one site*: the "
-        "first. *Pooled*: Hajek's estimate on all raw rows with statsmodels' propensities, and "
-        "*to pooled* the largest distance from it. *Imbalance*: the largest standardised "
-        "difference of a column, before and after weighting; of the mean of sites within each."
-    ),
     unit="in units of the outcome",
     cells=[{"effect": effect} for effect in GROWTH],
     run=run,

@@ -1,4 +1,14 @@
-"""DC-SHAP: how far parties' reasons for the same predictions are apart, by what they explain."""
+"""DC-SHAP: do parties find the same reasons for one prediction?
+
+{N_TEST} test rows that nobody holds, explained by each of {N_PARTIES} parties, the first
+{N_COLUMNS} columns; Shapley values of the log-odds, exact over all coalitions. *Common reference*:
+the common model beside rows made of the anchor (`predict --explain`). *Own rows*: the same model
+beside {N_OWN} rows of the party, as KernelSHAP is used without an agreement. *Models alone*: each
+party's own model beside its own rows. Discrepancy: the mean absolute difference between two
+parties' values, over all pairs, rows and columns, in per cent of their mean size. DC-SHAP
+(arXiv:2212.03373) is known here by its abstract, which has a factor and no measure, so its 1.75 is
+no goal. Rows *alike* are dealt at random, *unlike* by the first column with noise.
+"""  # noqa: D400
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
@@ -106,19 +116,7 @@ CELLS: list[Settings] = [
     for basis in BASES
 ]
 STUDY = Study(
-    title="DC-SHAP: do parties find the same reasons for one prediction?",
     source="ours",
-    settings=(
-        f"{N_TEST} test rows that nobody holds, explained by each of {N_PARTIES} parties, the "
-        f"first {N_COLUMNS} columns; Shapley values of the log-odds, exact over all coalitions. "
-        "*Common reference*: the common model beside rows made of the anchor (`predict "
-        f"--explain`). *Own rows*: the same model beside {N_OWN} rows of the party, as KernelSHAP "
-        "is used without an agreement. *Models alone*: each party's own model beside its own "
-        "rows. Discrepancy: the mean absolute difference between two parties' values, over all "
-        "pairs, rows and columns, in per cent of their mean size. DC-SHAP (arXiv:2212.03373) is "
-        "known here by its abstract, which has a factor and no measure, so its 1.75 is no goal. "
-        "Rows *alike* are dealt at random, *unlike* by the first column with noise."
-    ),
     unit="%",
     cells=CELLS,
     run=run,

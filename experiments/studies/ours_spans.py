@@ -1,4 +1,9 @@
-"""Whitened ODC under an isometric anchor, in the four span conditions of Table 7."""
+"""Span conditions: whitened ODC under an isometric anchor.
+
+Rows, parties, secret bases, test sets, models and sizes of Table 7, with its repeats, and an
+isometric anchor of as many rows as its uniform one. Where bases are orthonormal so are their images
+under this anchor, and whitened ODC is ODC itself; where they are not, it undoes E_i.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -36,14 +41,7 @@ def as_in_table_7(
 
 
 STUDY = Study(
-    title="Span conditions: whitened ODC under an isometric anchor",
     source="ours",
-    settings=(
-        "Rows, parties, secret bases, test sets, models and sizes of Table 7, with its repeats, "
-        "and an isometric anchor of as many rows as its uniform one. Where bases are orthonormal "
-        "so are their images under this anchor, and whitened ODC is ODC itself; where they are "
-        "not, it undoes E_i."
-    ),
     unit="accuracy (images), ROC-AUC (roc) and PR-AUC (pr), %",
     cells=[
         {"data": data, "condition": condition}

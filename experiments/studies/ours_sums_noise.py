@@ -1,4 +1,21 @@
-"""What a guarantee costs on masked sums: accuracy against epsilon, with terms chosen elsewhere."""
+"""Noise with a guarantee on masked sums: what it costs.
+
+{PARTIES} parties with equally many rows, {TESTS:,} test rows (digits and eICU: what is left, 397
+and 505). One map: {FEW_ROWS[0]} waves of bandwidth {FEW_ROWS[1]:g}, from {MANY:,} rows on
+{MANY_ROWS[0]} of {MANY_ROWS[1]:g}; penalty: a quarter of the noise's own largest eigenvalue. All of
+it was chosen on Fashion-MNIST, at 10,000 rows and epsilon 2 and at 50,000 and 1, then frozen. Rows
+have length 1; images were averaged over blocks of 2 x 2 before; Adult's numbers are on the scale of
+its published ranges, AMES is fingerprints of 2,048 bits. Days in hospital go from 0 or 1 to 14, and
+longer stays count as 14; their columns are scaled, and blanks filled, by stays that no party has.
+The guarantee is per record, for features and labels, delta = {DELTA:g}, against the analyst and one
+party that helps it: each of the others adds a ninth of the noise's squares. Epsilon *none*: the
+same map, penalty by evidence. *Rows*: the same budget on projected rows, clipped to the ball that
+half of the test rows fit into, basis of those too; it covers features, and labels are public.
+*Papers' noise on rows*: their formula on bases of the rows; its epsilon is a label and promises
+nothing. Both with ODC and, of {COMPONENTS[0]} or {COMPONENTS[1]} components (days: 20), a ridge
+model or one on 1,000 random Fourier features, whatever is best on the test rows. Measured with
+noise from a seed, as everything in a simulation.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -155,28 +172,7 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
 
 
 STUDY = Study(
-    title="Noise with a guarantee on masked sums: what it costs",
     source="ours",
-    settings=(
-        f"{PARTIES} parties with equally many rows, {TESTS:,} test rows (digits and eICU: "
-        "what is left, 397 and 505). One map: "
-        f"{FEW_ROWS[0]} waves of bandwidth {FEW_ROWS[1]:g}, from {MANY:,} rows on "
-        f"{MANY_ROWS[0]} of {MANY_ROWS[1]:g}; penalty: a quarter of the noise's own largest "
-        "eigenvalue. All of it was chosen on Fashion-MNIST, at 10,000 rows and epsilon 2 and at "
-        "50,000 and 1, then frozen. Rows have length 1; images were averaged over blocks of 2 x 2 "
-        "before; Adult's numbers are on the scale of its published ranges, AMES is fingerprints "
-        "of 2,048 bits. Days in hospital go from 0 or 1 to 14, and longer stays count as 14; their "
-        "columns are scaled, and blanks filled, by stays that no party has. The guarantee is per "
-        f"record, for features and labels, delta = {DELTA:g}, against the analyst and one party "
-        "that helps it: each of the others adds a ninth of the noise's squares. Epsilon *none*: "
-        "the same map, penalty by evidence. *Rows*: the same budget on "
-        "projected rows, clipped to the ball that half of the test rows fit into, basis of those "
-        "too; it covers features, and labels are public. *Papers' noise on rows*: their formula "
-        "on bases of the rows; its epsilon is a label and promises nothing. Both with ODC and, of "
-        f"{COMPONENTS[0]} or {COMPONENTS[1]} components (days: 20), a ridge model or one on 1,000 "
-        "random Fourier features, whatever is best on the test rows. Measured with noise from a "
-        "seed, as everything in a simulation."
-    ),
     unit="accuracy; of days, R2; %",
     cells=[
         {"data": data, "rows": each, "epsilon": epsilon}

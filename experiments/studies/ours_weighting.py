@@ -1,10 +1,17 @@
-"""Kawakami-DC with and without its weighting, on the rows and bases of Table 7."""
+"""Kawakami-DC with and without weighting.
+
+Rows, parties, secret bases, anchor, test sets, models and sizes of Table 7, with its repeats, under
+the two orthonormal conditions. *Weighted* multiplies each aligned feature by a weight that falls
+with its eigenvalue (`Kawakami(weighting="eigen")`); where all spans agree every weight is 1.
+*Feature scaling*, in the middle version's figures, standardises each aligned feature first.
+Algorithm 3 as printed has neither, and which of them the paper's rows had is open.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cobasis import Kawakami
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Settings, Study, Values, printed
 from experiments.harness.systems import PAPERS
 from experiments.studies import table_07_images, table_07_tdc
 from experiments.studies._ours import nearness
@@ -19,7 +26,7 @@ METHODS: Mapping[str, Any] = {
     "kawakami, weighted, rescaled": Kawakami(weighting="eigen"),
     "kawakami, feature scaling": feature_scaled,
 }
-PUBLISHED = {**table_07_images.STUDY.published, **table_07_tdc.STUDY.published}
+PUBLISHED = {**printed("table_07_images"), **printed("table_07_tdc")}
 
 
 def run(settings: Settings, *, repeat: int) -> Values:
@@ -39,20 +46,11 @@ def analysis(values: Mapping[str, list[float]]) -> list[str]:
 
 
 def _printed(data: str) -> Iterable[str]:
-    return table_07_images.MODELS if data in table_07_images.PRINTED else table_07_tdc.METRICS
+    return table_07_images.MODELS if data in table_07_images.IMAGES else table_07_tdc.METRICS
 
 
 STUDY = Study(
-    title="Kawakami-DC with and without weighting",
     source="ours: sensitivity of ODC paper, Table 7",
-    settings=(
-        "Rows, parties, secret bases, anchor, test sets, models and sizes of Table 7, with its "
-        "repeats, under the two orthonormal conditions. *Weighted* multiplies each aligned feature "
-        'by a weight that falls with its eigenvalue (`Kawakami(weighting="eigen")`); where all '
-        "spans agree every weight is 1. *Feature scaling*, in the middle version's figures, "
-        "standardises each aligned feature first. Algorithm 3 as printed has neither, and which "
-        "of them the paper's rows had is open."
-    ),
     unit="accuracy (images), ROC-AUC (roc) and PR-AUC (pr), %",
     cells=[{"data": data, "condition": condition} for data in TASKS for condition in CONDITIONS],
     run=run,

@@ -1,4 +1,15 @@
-"""Ours: what is rebuilt of raw rows from an upload, by what the attacker knows."""
+"""What is rebuilt of raw rows, by what the attacker knows.
+
+One upload: X_i F_i, A F_i and labels; F_i = V_i E_i (basis svd), a uniform anchor of
+{ANCHOR_ROWS:,} rows. Breast cancer (m = 30, min-max scaled, n = 280), digits (m = 64, n = 800) and
+Fashion-MNIST (m = 784, n = 2,000), each with as many public rows of the same data set: a sample
+that favours the attacker. **rel** is the distance of what was rebuilt, |X^ - X| / |X|; **R2** the
+share of variance that was recovered (0 is the average person, below 0 is worse); **cells** the
+share of raw values within a tenth of their column's range, columns that do not vary left out;
+**re-id** the share of people whose rebuilt record is nearest to their own. People who are known are
+not counted, and each figure is a mean over {DRAWS} draws of them. **A** is collusion, or a guessed
+seed.
+"""
 
 from typing import Any
 
@@ -100,20 +111,7 @@ def load(data: str) -> tuple[npt.NDArray[Any], Labels]:
 
 
 STUDY = Study(
-    title="What is rebuilt of raw rows, by what the attacker knows",
     source="ours",
-    settings=(
-        "One upload: X_i F_i, A F_i and labels; F_i = V_i E_i (basis svd), a uniform anchor of "
-        f"{ANCHOR_ROWS:,} rows. Breast cancer (m = 30, min-max scaled, n = 280), digits (m = 64, "
-        "n = 800) and Fashion-MNIST (m = 784, n = 2,000), each with as many public rows of the "
-        "same data set: a sample that favours the attacker. **rel** is the distance of what was "
-        "rebuilt, |X^ - X| / |X|; **R2** the share of variance that was recovered (0 is the "
-        "average person, below 0 is worse); **cells** the share of raw values within a tenth of "
-        "their column's range, columns that do not vary left out; **re-id** the share of people "
-        "whose rebuilt record is nearest to their own. People who are known are not counted, and "
-        f"each figure is a mean over {DRAWS} draws of them. "
-        "**A** is collusion, or a guessed seed."
-    ),
     unit="rel and R2; cells and re-id in %",
     cells=[{"data": data, "l": size} for data, sizes in SIZES.items() for size in sizes],
     run=run,

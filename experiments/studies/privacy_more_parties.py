@@ -1,4 +1,11 @@
-"""Ours: what more parties reveal about each, which by the seed is nothing."""
+"""What more parties reveal about each.
+
+Parties of {PEOPLE} people that share a span (the leading directions of all rows, l = {COMPONENTS}),
+so that the analyst sees all in one frame after alignment. It lays {PUBLIC} public rows of the same
+data set over all releases together, and what it rebuilds of the **first party's** people is
+counted: R2, and the share of them that is nearest to their own record among the {PEOPLE} (chance 4
+%).
+"""
 
 import numpy as np
 
@@ -39,15 +46,7 @@ def run(settings: Settings, *, repeat: int) -> Values:
 
 
 STUDY = Study(
-    title="What more parties reveal about each",
     source="ours; the ODC paper's section 2.2 says: nothing more",
-    settings=(
-        f"Parties of {PEOPLE} people that share a span (the leading directions of all rows, "
-        f"l = {COMPONENTS}), so that the analyst sees all in one frame after alignment. It lays "
-        f"{PUBLIC} public rows of the same data set over all releases together, and what it "
-        "rebuilds of the **first party's** people is counted: R2, and the share of them that is "
-        f"nearest to their own record among the {PEOPLE} (chance 4 %)."
-    ),
     unit="R2; re-id in %",
     cells=[{"data": data, "parties": count} for data in (DIGITS, FASHION) for count in PARTIES],
     run=run,

@@ -1,4 +1,9 @@
-"""Table 7, images: what it leaves open of the network, and of what a party alone trains on."""
+"""Table 7, images: other learning rates, and alone on projected rows.
+
+Table 7's images, split and seeds. The paper says neither the network's learning rate (1e-3 is
+scikit-learn's default) nor whether a party alone trains on X_i or on X_i F_i, which is what it has
+at hand for a round. Central here is the network on raw pixels, without the better of two.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -7,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from experiments.harness.models import mlp
-from experiments.harness.study import CONDITIONS, Settings, Study, Values
+from experiments.harness.study import CONDITIONS, Settings, Study, Values, printed
 from experiments.harness.systems import Dealt, Shared, alone, central, judged, prefixed
 from experiments.harness.uploads import AsPrinted, uploads
 from experiments.studies import table_07_images
 from experiments.studies._ours import nearness
-from experiments.studies.table_07_images import JUDGES, MODELS, PRINTED, ROUND
+from experiments.studies.table_07_images import IMAGES, JUDGES, MODELS, ROUND
 
 OPEN = {"learning rate 5e-4": 5e-4, "learning rate 1e-3": 1e-3, "learning rate 2e-3": 2e-3}
 OWN = "alone on X_i F_i"
@@ -57,23 +62,17 @@ def _on_own_directions(split: Dealt, repeat: int) -> Values:
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     """Say which choice comes nearest to the paper's numbers."""
-    rows = {f"{data}/{place}": [f"{data}/{place}"] for data in PRINTED for place in PLACES}
+    rows = {f"{data}/{place}": [f"{data}/{place}"] for data in IMAGES for place in PLACES}
     columns = {choice: (values, "/", f"/{choice}/") for choice in (*OPEN, OWN)}
-    printed = table_07_images.STUDY.published
-    return nearness("number", printed, corner="number", rows=rows, columns=columns)
+    return nearness(
+        "number", printed("table_07_images"), corner="number", rows=rows, columns=columns
+    )
 
 
 STUDY = Study(
-    title="Table 7, images: other learning rates, and alone on projected rows",
     source="ours: sensitivity of ODC paper, Table 7",
-    settings=(
-        "Table 7's images, split and seeds. The paper says neither the network's learning rate "
-        "(1e-3 is scikit-learn's default) nor whether a party alone trains on X_i or on X_i "
-        "F_i, which is what it has at hand for a round. Central here is the network on raw "
-        "pixels, without the better of two."
-    ),
     unit="accuracy, %",
-    cells=[{"data": data, "open": choice} for data in PRINTED for choice in (*OPEN, OWN)],
+    cells=[{"data": data, "open": choice} for data in IMAGES for choice in (*OPEN, OWN)],
     run=run,
     analysis=analysis,
     repeats=3,

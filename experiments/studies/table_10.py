@@ -1,4 +1,17 @@
-"""Table 10: can two pictures of one person still be told, and by whom."""
+"""Table 10: are two pictures of one person.
+
+Half of the people teach a descriptor, pictures of the other half are compared: as many pairs of one
+person as of two, up to {PAIRS:,} each, by cosine about the mean. CelebA: 4,361 pictures of 299
+people, 128 x 128 x 3; Olivetti: 400 of 40, 64 x 64, l = 100. The descriptor is Fisherfaces (150 or
+60 principal components, then linear discriminants), whose figures for originals are lower than a
+network's: study `table_10_dlib` has one, and the paper's numbers. Learned in these coordinates: on
+clean pictures, or on what the same party would release of the other people. *Shown the vector as a
+picture* is what the paper measures: l numbers stretched to [0, 1] in a black picture, which is no
+face. A figure near 0.5 in that row is **no evidence of privacy**: it says that a descriptor of
+faces cannot read what is no face. What whoever holds the release can tell is in the rows *cosine*
+and *learned in these coordinates*. A colluder has the basis, from the anchor. Noise: on raw pixels,
+sensitivity 1, delta = 1e-3, its epsilon a label.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -127,22 +140,7 @@ def verified(described: Singles | Table, pairs: Pairs) -> float:
 
 
 STUDY = Study(
-    title="Table 10: are two pictures of one person",
     source="ODC paper, Table 10; what a holder of the release can do is ours",
-    settings=(
-        "Half of the people teach a descriptor, pictures of the other half are compared: as many "
-        f"pairs of one person as of two, up to {PAIRS:,} each, by cosine about the mean. CelebA: "
-        "4,361 pictures of 299 people, 128 x 128 x 3; Olivetti: 400 of 40, 64 x 64, l = 100. The "
-        "descriptor is Fisherfaces (150 or 60 principal components, then linear discriminants), "
-        "whose figures for originals are lower than a network's: study `table_10_dlib` has one, "
-        "and the paper's numbers. Learned in these coordinates: on clean pictures, or on what the "
-        "same party would release of the other people. *Shown the vector as a picture* is what the "
-        "paper measures: l numbers stretched to [0, 1] in a black picture, which is no face. A "
-        "figure near 0.5 in that row is **no evidence of privacy**: it says that a descriptor of "
-        "faces cannot read what is no face. What whoever holds the release can tell is in the rows "
-        "*cosine* and *learned in these coordinates*. A colluder has the basis, from the anchor. "
-        "Noise: on raw pixels, sensitivity 1, delta = 1e-3, its epsilon a label."
-    ),
     unit="ROC-AUC",
     cells=[{"data": "celeba"}, {"data": "olivetti"}],
     run=run,

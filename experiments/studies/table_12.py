@@ -1,13 +1,19 @@
-"""Table 12: three kinds of framework compared, with figures where the paper has words."""
+"""Table 12: frameworks compared.
+
+Messages and bytes for {PARTIES} parties of {ROWS} rows and {FEATURES} features, as in Table 11: l =
+{COMPONENTS}, an anchor of {ANCHOR:,} rows from a shared secret, {HIDDEN} hidden units, 64 bits a
+number. Computed, labels not counted. Bytes depend on the model; the study of traffic has others.
+Accuracy is what the studies of Tables 9 and 11 recorded.
+"""
 
 from collections.abc import Mapping
 
-from cobasis.planning.costs import Traffic, federated_bytes, return_bytes, upload_bytes
 from experiments.harness.noise import PAPERS_NOISE
 from experiments.harness.statistics import summary
 from experiments.harness.store import recorded
 from experiments.harness.study import Settings, Study, Values, table
 from experiments.studies.table_09 import FITS, HONEST
+from experiments.studies.traffic import Traffic
 
 PARTIES, ROWS, FEATURES, COMPONENTS, ANCHOR = 50, 400, 25, 20, 3000
 ROUNDS, HIDDEN, MEGA = 40, 256, 1e6
@@ -63,8 +69,8 @@ def run(settings: Settings, **_: int) -> Values:
         return _told(1, 1, 8 * ROWS * FEATURES + raw)
     if kind == FEDERATED:
         whole = Traffic(**{**vars(size), "n_parameters": parameters(FEATURES)})
-        return _told(ROUNDS, ROUNDS, federated_bytes(whole, rounds=ROUNDS) / PARTIES)
-    once = upload_bytes(size) + return_bytes(size)
+        return _told(ROUNDS, ROUNDS, ROUNDS * whole.federated() / PARTIES)
+    once = size.upload + size.reply
     shared = 2 * 8 * ANCHOR * COMPONENTS if kind == TWICE else 0
     messages = 2 if kind == TWICE else 1
     return _told(messages, messages, once + shared)
@@ -104,15 +110,7 @@ def _measured(kind: str) -> str:
 
 
 STUDY = Study(
-    title="Table 12: frameworks compared",
     source="ODC paper, Table 12, which has words only",
-    settings=(
-        f"Messages and bytes for {PARTIES} parties of {ROWS} rows and {FEATURES} features, as in "
-        f"Table 11: l = {COMPONENTS}, an anchor of {ANCHOR:,} rows from a shared secret, "
-        f"{HIDDEN} hidden units, 64 bits a number. Computed by `cobasis.planning.costs`, labels "
-        "not counted. Bytes depend on the model; the study of traffic has others. "
-        "Accuracy is what the studies of Tables 9 and 11 recorded."
-    ),
     unit="in the unit that the row says",
     cells=[{"framework": kind} for kind in SAID],
     run=run,

@@ -1,5 +1,8 @@
-"""Seed 002, Figure 5: alignment time over the latent dimension."""
+"""Middle version, Figure 5: alignment time over dimensions.
 
-from experiments.studies.v2_fig_4 import over
+a = 1000, c = 50. {v2_fig_4.HOW}
+"""
 
-STUDY = over("l", (50, 100, 150, 200, 300, 400, 500), figure=5, what="dimensions")
+from experiments.studies import v2_fig_4
+
+STUDY = v2_fig_4.over("l", (50, 100, 150, 200, 300, 400, 500), figure=5)

@@ -1,6 +1,9 @@
-"""Seed 002, Figure 6: alignment time over the size of the anchor."""
+"""Middle version, Figure 6: alignment time over anchor rows.
 
-from experiments.studies.v2_fig_4 import over
+l = 50, c = 50. {v2_fig_4.HOW}
+"""
+
+from experiments.studies import v2_fig_4
 
 LEVELS = (1000, 4000, 10_000, 16_000, 22_000, 31_000, 40_000)
-STUDY = over("a", LEVELS, figure=6, what="anchor rows")
+STUDY = v2_fig_4.over("a", LEVELS, figure=6)

@@ -13,7 +13,6 @@ from cobasis.algorithms.bases import (
     BASES,
     bases_under,
     check_basis_rule,
-    filled,
     local_directions,
     require_components,
 )
@@ -65,16 +64,6 @@ def test_a_party_with_too_few_directions_is_refused_without_its_rank(n_rows, ran
     assert set(re.findall(r"\d+", str(raised.value))) <= {"3", "4", "106"}
     enough = directions(normal(9, 4, 8), 4)
     assert require_components(enough, n_components=4, n_rows=4, party="north") is None
-
-
-@pytest.mark.parametrize("real", [0, 1, 3, 4])
-def test_filled_keeps_real_directions_and_adds_the_streams(real):
-    found = haar(4, 8)[:, :real]
-    one, two = (filled(found, KeyStream(key_of(n), "fill"), n_components=4) for n in (1, 2))
-    assert one.shape == (8, 4)
-    np.testing.assert_array_equal(one[:, :real], found)
-    assert orthonormality_defect(one) < GOLDEN
-    assert (real == 4) == np.allclose(one, two)
 
 
 def test_a_secret_basis_is_orthonormal_to_1e_10_or_refused():

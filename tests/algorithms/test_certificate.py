@@ -267,7 +267,7 @@ def test_another_matrix_is_no_fit(row):
     }
     for what, change in forged.items():
         fit = replace(found.fits["p1"], change_of_basis=change)
-        other = replace(found, fits=found.fits.having("p1", fit))
+        other = replace(found, fits={**found.fits, "p1": fit})
         figures = stated(toy, other).parties
         assert figures["p1"].fit_error > 10 * FIT_TOLERANCE, what
         assert figures["p0"].fit_error < 1e-13

@@ -61,7 +61,7 @@ def test_honest_parties_are_never_stopped(name, n_parties, sizes, basis, deal):
     """However unlike their rows; what cannot be fitted at all is refused by rows, not by name."""
     for seed, size in enumerate(sizes):
         rows = deal(name, n_parties=n_parties, seed=seed)
-        options = {"n_components": size, "basis": basis, "complete_bases": True}
+        options = {"n_components": size, "basis": basis}
         done = simulate(rows, rng=RNG(seed), task="representation", **options)
         assert tuple(done.analyst.certificate.parties) == tuple(rows)
         for figures in done.analyst.certificate.parties.values():

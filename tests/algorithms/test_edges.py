@@ -94,9 +94,10 @@ def test_a_late_party_of_another_width_is_taken_or_refused_as_claimed(row: Row, 
     late = toy.anchor.apply(haar(50, 12)[:, :width])
     if width > 4 and row.orthogonal:
         with pytest.raises(DimensionError, match=r"party 'late' has 6 components, the target 4"):
-            found.add("late", late)
+            align(found.aligner, {"late": late}, target=found.target)
         return
-    assert found.add("late", late).changes_of_basis["late"].shape == (width, 4)
+    taken = align(found.aligner, {"late": late}, target=found.target)
+    assert taken.changes_of_basis["late"].shape == (width, 4)
 
 
 @on_every_aligner
@@ -167,8 +168,7 @@ def test_a_broken_image_is_one_error_that_names_the_party_in_time_or_late(row: R
     assert type(raised.value) is kind
     found = toy.align(row)
     with pytest.raises(kind, match="anchor image of party 'late'"):
-        found.add("late", breakage(toy.images["p2"]))
-    assert "late" not in found.fits
+        align(found.aligner, {"late": breakage(toy.images["p2"])}, target=found.target)
 
 
 @pytest.mark.parametrize("first", [3.0, [[1.0], [1.0, 2.0]], None])
@@ -188,6 +188,6 @@ def test_a_common_unit_of_the_anchor_does_not_matter_and_images_are_not_changed(
         kept = {party: image.copy() for party, image in images.items()}
         found = align(row.make(4), images)
         assert spread(toy.products(found)) < toy.rounding()
-        found.add("late", images["p1"])
+        align(found.aligner, {"late": images["p1"]}, target=found.target)
         for party, image in images.items():
             np.testing.assert_array_equal(image, kept[party])

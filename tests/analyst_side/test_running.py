@@ -1,5 +1,6 @@
 """Running: one span or one sealed return per party, one model, and what the agreement forbids."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 
@@ -119,7 +120,7 @@ def test_a_party_with_another_anchor_stops_the_run_and_can_be_left_out_by_name(t
     commitment = wrong.commitment(made.agreement.round_id)
     theirs = made.agreement.model_copy(update={"commitment": commitment})
     prepared = Party("west", agreement=theirs, secret=wrong).prepare(*made.rows["west"])
-    forged = type(prepared)(**{**vars(prepared), "agreement_digest": made.agreement.digest()})
+    forged = replace(prepared, agreement_digest=made.agreement.digest())
     made.party("west").prepare = lambda *_, **__: forged
     made.upload("west")
     made.receive()
@@ -218,7 +219,7 @@ def test_an_upload_before_the_span_is_refused_with_its_exchange(consensual):
     other = real_round(made.folder, identities=made.identities, secret=made.secret)
     prepared = other.party("north").prepare(*made.rows["north"])
     digest, tag = made.agreement.digest(), made.secret.anchor_tag(made.agreement)
-    forged = type(prepared)(**{**vars(prepared), "agreement_digest": digest, "anchor_tag": tag})
+    forged = replace(prepared, agreement_digest=digest, anchor_tag=tag)
     made.party("north").prepare = lambda *_, **__: forged
     made.upload("north")
     found = made.receive()

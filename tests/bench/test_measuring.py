@@ -5,7 +5,7 @@ from itertools import chain, repeat
 
 import numpy as np
 import pytest
-from benchmarks import cores, fig6, goals, gopp, party_table, sweeps, timing
+from benchmarks import cores, formulas, goals, gopp, party_table, results, sweeps, timing
 from benchmarks.inputs import INPUTS, Shape, published_sizes, separated, sizes
 
 SMALL = Shape(a=40, l=3, c=4)
@@ -108,10 +108,10 @@ def test_noise_closes_the_gap_behind_the_leading_directions():
 
 def test_a_power_law_and_a_slope_with_its_interval_are_found_again():
     scale = [1.0, 2.0, 4.0, 8.0]
-    found = fig6.power_law(scale, [3 * size**1.7 for size in scale])
+    found = results.power_law(scale, [3 * size**1.7 for size in scale])
     assert (found["exponent"], found["r2"]) == pytest.approx((1.7, 1))
     parties, seconds = [1.0, 2.0, 3.0, 4.0], [1.1, 1.9, 3.2, 3.8]
-    found = fig6.straight_line(parties, seconds)
+    found = results.straight_line(parties, seconds)
     design = np.column_stack([np.ones(4), parties])
     start, slope = np.linalg.lstsq(design, seconds)[0]
     rest = np.asarray(seconds) - design @ [start, slope]
@@ -124,7 +124,7 @@ def test_a_sweep_is_put_together_from_every_section_that_has_enough_of_its_point
     here = {"a": 1000, "l": 50, "c": 50, "seconds": {"ours": 1.0, "few": 1.0}}
     there = [{"a": 1000, "l": 50, "c": c, "seconds": {"ours": c / 50}} for c in (100, 150)]
     other = {"a": 2000, "l": 50, "c": 50, "seconds": {"ours": 7.0}}
-    found = fig6.by_contender([here, *there, other], "c")
+    found = results.by_contender([here, *there, other], "c")
     assert found == {"ours": ([50, 100, 150], [1.0, 2.0, 3.0])}
 
 
@@ -204,3 +204,56 @@ def test_a_read_reads_every_row(tmp_path):
     for chunk in party_table.CHUNKS.values():
         assert party_table.read_once(path, chunk) == 3000
         assert all(each > 0 for each in party_table.a_read(path, chunk))
+
+
+SIZES = [Shape(), Shape(1000, 950, 50), Shape(20_000, 50, 50), Shape(1000, 50, 1000)]
+
+
+@pytest.mark.parametrize("shape", SIZES, ids=str)
+def test_work_adds_up_from_the_products_and_decompositions_of_the_papers_table_2(shape):
+    a, l, c = shape  # noqa: E741 -- the paper's letters
+
+    def product(rows, inner, columns):
+        return 2 * rows * inner * columns
+
+    def svd(rows, columns):
+        small, large = sorted((rows, columns))
+        return 4 * large * small**2 + 8 * small**3
+
+    solved = svd(a, l) + product(l, a, l)
+    triangle, qr = l**3 / 3, 2 * a * l**2 - 2 / 3 * l**3
+    expected = {
+        "imakura": svd(a, c * l) + product(a, l, l) + c * solved,
+        "kawakami": svd(a, c * l) + c * (qr + triangle + l**3),
+        "odc": c * (product(l, a, l) + svd(l, l) + 2 * product(l, l, l)),
+    }
+    assert formulas.operations_of(shape) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("shape", "imakura", "kawakami"),
+    [
+        *zip(SIZES, (53.7, 1.05, 125, 32), (52.2, 0.41, 124, 30), strict=True),
+        (Shape(3000, 200, 4), 10.3, 8.7),
+    ],
+    ids=str,
+)
+def test_odc_takes_less_by_these_factors(shape, imakura, kawakami):
+    found = formulas.operations_of(shape)
+    assert found["imakura"] / found["odc"] == pytest.approx(imakura, rel=0.02)
+    assert found["kawakami"] / found["odc"] == pytest.approx(kawakami, rel=0.02)
+
+
+@pytest.mark.parametrize("shape", [SIZES[0], *SIZES[2:]], ids=str)
+def test_every_method_holds_all_images_and_all_changes_of_basis(shape):
+    a, l, c = shape  # noqa: E741 -- the paper's letters
+    for held in formulas.numbers_of(shape).values():
+        assert a * c * l + c * l**2 <= held <= 4 * a * c * l
+
+
+def test_memory_is_images_small_matrices_and_the_smaller_sides_square():
+    odc = formulas.numbers_of(Shape(1000, 100, 50))["odc"]
+    assert odc == 1000 * 50 * 100 + 50 * 100**2 + 4 * 100**2
+    many = formulas.numbers_of(Shape(1000, 50, 1000))
+    assert many["imakura"] == 50_000_000 + 50_000 + 2_500_000
+    assert many["kawakami"] == 50_000_000 + 5_000_000

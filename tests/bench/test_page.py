@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from benchmarks import goals, results
-from benchmarks.machine import machine, versions
+from benchmarks.machine import machine
+from experiments.harness.store import versions
 
 ROOT = Path(__file__).parents[2]
 PAGE = "".join(

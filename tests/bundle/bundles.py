@@ -4,6 +4,7 @@ import hashlib
 import io
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from unittest.mock import patch
 
 import pyrage
 import pytest
@@ -142,9 +143,10 @@ def transcript(path, n_lines=5):
     """Write lines, and return the last one's hash."""
     start = datetime(2026, 11, 21, 15, tzinfo=UTC)
     times = (start + timedelta(seconds=number) for number in count(1))
-    made, last = Transcript(path, clock=times.__next__), START
-    for number in range(n_lines):
-        last = made.append("received", {"party": f"party-{number}", "n_rows": number})
+    made, last = Transcript(path), START
+    with patch("cobasis.bundle.transcript.now", times.__next__):
+        for number in range(n_lines):
+            last = made.append("received", {"party": f"party-{number}", "n_rows": number})
     return last.hash
 
 

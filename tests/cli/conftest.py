@@ -1,12 +1,31 @@
 """Rounds by commands, made once; every test spoils a copy."""
 
+import json
 import shutil
 
 import pytest
 from matplotlib.figure import Figure
+from pydantic_core import to_json
 
+from answers import titles_of
 from cli.round_by_commands import Typed
 from cobasis.cli import options
+
+say = options.Screen.say
+
+
+@pytest.fixture(autouse=True, scope="session")
+def promised():
+    """Whatever a command answers is what the page of --json promises, in lines or not."""
+
+    def as_promised(screen, lines, **told):
+        object_ = json.loads(to_json(told, inf_nan_mode="null"))
+        assert len(titles_of(object_)) == 1, object_
+        say(screen, lines, **told)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(options.Screen, "say", as_promised)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -101,10 +101,20 @@ class Typed:
     def sealed(self, *, more=""):
         """An agreement that everybody signed, and a table at each party."""
         self.agreed(more=more)
-        for name in (*NAMES, "lab"):
-            self("sign icu.toml --yes", by=name)
+        self.signed()
         self.tables()
+
+    def signed(self, names=NAMES):
+        """Everybody signs, and the analyst receives; what the first is shown, in a line."""
+        said = [self("sign icu.toml --yes", by=name).stdout for name in (*names, "lab")]
         self("receive icu.toml", by="lab")
+        return " ".join(said[0].split())
+
+    def signed_on(self, terms):
+        """The same, of an agreement on any terms, with everybody's keys."""
+        self.keys()
+        self(f"agreement new icu.toml {PUBS} {terms}")
+        return self.signed()
 
     def tables(self):
         for seed, name in enumerate(NAMES, start=1):

@@ -134,7 +134,7 @@ def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, m
     received = audited.json("receive icu.toml icu.north.1-upload", by="lab")["files"][0]
     assert received["verdict"] == "accepted"
     shown = audited("inspect icu.north.1-upload --as lab", by="lab").stdout.splitlines()
-    assert {"  approvals:", "    exchange upload", "    times 2"} <= {*shown}
+    assert {"    approvals:", "      exchange upload", "      times 2"} <= {*shown}
     assert all(name.encode() not in UPLOAD.read_bytes() for name in ("officer", "second"))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from sklearn.cluster import KMeans
 
-from cli.round_by_commands import NAMES, PUBS
+from cli.round_by_commands import NAMES
 
 COLUMNS = "--numbers age:centre=60,scale=20 --numbers pulse:centre=80,scale=15 --category sex=f,m"
 TASKS = {
@@ -31,14 +31,10 @@ def patients(name, n_rows=80):
 
 def done(cobasis, task, more=""):
     """A whole round, accepted by all."""
-    cobasis.keys()
-    line = f"agreement new icu.toml {PUBS} {COLUMNS} --id patient --purpose study --task {task}"
-    cobasis(f"{line} {TASKS[task]} --retention-days 30 --yes")
-    for name in (*NAMES, "lab"):
-        cobasis("sign icu.toml --yes", by=name)
+    terms = f"{COLUMNS} --id patient --purpose study --task {task} {TASKS[task]}"
+    cobasis.signed_on(f"{terms} --retention-days 30 --yes")
     for name in NAMES:
         patients(name).write_csv(cobasis.folder / f"{name}.csv")
-    cobasis("receive icu.toml", by="lab")
     cobasis.send()
     cobasis.run(more)
     cobasis.accept()

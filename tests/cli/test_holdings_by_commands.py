@@ -1,10 +1,13 @@
 """A round as people type it in which a ward and a laboratory hold columns of the same people."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
 
-from cli.round_by_commands import NAMES, PUBS, write_table
+from cli.round_by_commands import PUBS, write_table
+from cobasis.party_side import predict
 
 HELD = {"east": ["a", "b"], "north": ["c", "d", "sex"]}
 HOLDINGS = """
@@ -45,9 +48,7 @@ def agreed(cobasis):
 
 
 def ready(agreed, change=lambda rows: rows):
-    for name in (*NAMES, "lab"):
-        agreed("sign icu.toml --yes", by=name)
-    agreed("receive icu.toml", by="lab")
+    agreed.signed()
     parted(whole_rows(agreed.folder), agreed.folder)
     write_table(agreed.folder / "south.csv", seed=2, n_rows=60)
     north = agreed.folder / "north.csv"
@@ -72,12 +73,10 @@ def test_a_ward_and_a_laboratory_train_with_a_hospital_and_predict_together(agre
     new = whole_rows(agreed.folder, seed=9, n_rows=200)
     parted(new, agreed.folder, end="-new.csv")
     for name in HELD:
-        said = agreed(f"predict icu.toml {name}-new.csv --part -o {name}-part.csv", by=name).output
-        assert "personal data" in said
+        said = agreed(f"predict icu.toml {name}-new.csv --part -o {name}.part", by=name).output
+        assert "sealed for your block's others" in said
     for name, other in (("east", "north"), ("north", "east")):
-        agreed(
-            f"predict icu.toml {name}-new.csv --with {other}-part.csv -o {name}-out.csv", by=name
-        )
+        agreed(f"predict icu.toml {name}-new.csv --with {other}.part -o {name}-out.csv", by=name)
     ward, lab = (pl.read_csv(agreed.folder / f"{name}-out.csv").sort("patient") for name in HELD)
     assert ward["prediction"].to_list() == lab["prediction"].to_list()
     right = ward.join(new, on="patient")
@@ -90,7 +89,7 @@ def test_what_takes_a_whole_row_is_refused_at_a_party_that_holds_a_part(agreed):
     agreed.run()
     agreed.accept()
     predict = "predict icu.toml east.csv -o out.csv"
-    for more in ("", "--with east.csv --with north.csv", "--explain --with north.csv"):
+    for more in ("", "--with east.part --with north.part", "--explain --with north.part"):
         said = agreed(f"{predict} {more}", by="east", code=2).stderr
         assert "those of north are needed as well" in " ".join(said.split())
     said = agreed("predict icu.toml south.csv --part -o out.csv", by="south", code=2).stderr
@@ -98,22 +97,37 @@ def test_what_takes_a_whole_row_is_refused_at_a_party_that_holds_a_part(agreed):
     agreed("export icu.toml", by="east", code=2)
     said = agreed("score icu.toml east.csv", by="east").output
     assert "columns that other parties hold of your people" in " ".join(said.split())
-    agreed("predict icu.toml north.csv --part -o part.csv", by="north")
-    some = pl.read_csv(agreed.folder / "part.csv")
-    some.head(70).write_csv(agreed.folder / "some.csv")
-    said = agreed(f"{predict} --with some.csv", by="east", code=2).stderr
-    assert "lacks 10 of 80 people" in " ".join(said.split())
-    pl.concat([some, some.head(1)]).write_csv(agreed.folder / "some.csv")
-    said = agreed(f"{predict} --with some.csv", by="east", code=2).stderr
-    assert "has some people twice" in " ".join(said.split())
-    agreed("predict icu.toml east.csv --part -o own.csv", by="east")
-    for column in ("east_", "north_00000000_"):  # one's own part, and one of another model
-        part = pl.read_csv(agreed.folder / ("own.csv" if column == "east_" else "part.csv"))
-        ends = {each: column + each.rpartition("_")[2] for each in part.columns[1:]}
-        part = part.rename(ends if column != "east_" else {})
-        part.write_csv(agreed.folder / "other.csv")
-        said = agreed(f"{predict} --with other.csv", by="east", code=2).stderr
-        assert "is no part that north made with the model" in " ".join(said.split())
+
+
+def test_a_part_is_for_its_block_its_model_and_its_people(agreed, monkeypatch):
+    ready(agreed)
+    agreed.send()
+    agreed.run()
+    agreed.accept()
+    whole = pl.read_csv(agreed.folder / "north.csv")
+
+    def refused(rows=whole, *, by="east", code=2):
+        rows.write_csv(agreed.folder / "some.csv")
+        agreed("predict icu.toml some.csv --part -o north.part", by="north")
+        line = f"predict icu.toml {by}.csv --with north.part -o out.csv"
+        return " ".join(agreed(line, by=by, code=code).stderr.split())
+
+    assert "lacks 10 of 80 people" in refused(whole.head(70))
+    assert not list(agreed.folder.rglob("part.parquet"))  # nothing plain is left
+    assert "1 more than once" in refused(pl.concat([whole, whole.head(1)]))
+    usable = predict.usable
+    with monkeypatch.context() as before:  # as of a model that came before
+        before.setattr(predict, "usable", lambda *a, **b: replace(usable(*a, **b), of="0" * 64))
+        agreed("predict icu.toml north.csv --part -o old.part", by="north")
+    said = agreed("predict icu.toml east.csv --with old.part -o out.csv", by="east", code=2).stderr
+    assert "is of another model" in " ".join(said.split())
+    assert (
+        "is a part from 'north'" in agreed("accept icu.toml north.part", by="east", code=3).stderr
+    )
+    agreed("predict icu.toml east.csv --part -o own.part", by="east")
+    agreed("predict icu.toml east.csv --with own.part -o out.csv", by="east", code=3)
+    pl.read_csv(agreed.folder / "east.csv").write_csv(agreed.folder / "plain.part")
+    agreed("predict icu.toml east.csv --with plain.part -o out.csv", by="east", code=3)
 
 
 OTHERS = {

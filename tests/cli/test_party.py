@@ -178,23 +178,27 @@ def test_predict_and_export_write_what_they_say_and_over_no_table(ran):
     assert (made.st_size, made.st_mode & 0o777) == (found["n_bytes"], 0o600)
 
 
-def test_of_a_folder_what_is_for_a_party_is_taken_and_the_rest_is_named(ran):
+def test_of_a_folder_what_is_for_a_party_and_new_is_taken_and_the_rest_is_named(sealed):
+    sealed.send()
+    sealed.run()
     inbox = Path("came")
     inbox.mkdir()
     for path in (*Path("outbox").iterdir(), Path("inbox/icu.north.1-upload")):
         shutil.copy(path, inbox)
     shutil.copy("icu.news", inbox / "zz.news")
-    found = ran.json("accept icu.toml came")
-    others = ["icu.east.1-return", "icu.north.1-upload", "icu.south.1-return"]
-    assert (found["passed_over"], found["refused"]) == (others, [])
-    assert len(found["news"]["receipts"]) == 0  # it was countersigned before
-    assert found["returned"]["trained_on"] == list(NAMES)
     damaged = inbox / "icu.north.1-return"
-    damaged.write_bytes(damaged.read_bytes()[:-1])
-    done = ran("accept icu.toml came", code=3)
+    whole = damaged.read_bytes()
+    damaged.write_bytes(whole[:-1])
+    done = sealed("accept icu.toml came", code=3)
     assert "Refused icu.north.1-return: SealError: 'icu.north.1-return' cannot be" in done.stderr
     assert "Accepted the news of" in done.stdout
-    assert events() == ["joined", "signed", "audited", "prepared", "receipt", *["accepted"] * 2]
+    damaged.write_bytes(whole)
+    found = sealed.json("accept icu.toml came")
+    others = ["icu.east.1-return", "icu.north.1-upload", "icu.south.1-return", "zz.news"]
+    assert (found["passed_over"], found["refused"]) == (others, [])
+    assert found["returned"]["trained_on"] == list(NAMES)
+    assert events() == ["joined", "signed", "audited", "prepared", "receipt", "accepted"]
+    assert "none is new for 'north'" in sealed("accept icu.toml came", code=4).stderr
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from cobasis.cli.main import app
 HEAVY = {  # pydantic is not among them: typer takes it for an option's default
     *("numpy", "scipy", "polars", "narwhals", "sklearn", "matplotlib", "jinja2"),
     *("cryptography", "safetensors", "cobasis.protocol.agreement"),
-    "cobasis.cli.answers",
 }
 
 

@@ -37,14 +37,9 @@ def write_people(path, *, seed, digits=0):
 @pytest.fixture
 def typed(tmp_path, monkeypatch):
     made = Typed(tmp_path, monkeypatch)
-    made.keys()
-    made(f"agreement new icu.toml {PUBS} {TERMS}")
     for seed, name in enumerate(NAMES):
         write_people(tmp_path / f"{name}.csv", seed=seed)
-        said = made("sign icu.toml --yes", by=name).output
-        assert "up to 8 times 13 sums over all your rows" in " ".join(said.split())
-    made("sign icu.toml --yes", by="lab")
-    made("receive icu.toml", by="lab")
+    assert "up to 8 times 13 sums over all your rows" in made.signed_on(TERMS)
     return made
 
 
@@ -61,7 +56,8 @@ def test_a_table_takes_as_many_exchanges_as_steps_and_is_printed_on_all_sides(ty
         assert f"Ends exchange {number} of 8: sums -> return" in said
         for name in NAMES:
             shutil.copy(f"outbox/icu.{name}.{number}-return", ".")
-            typed("accept icu.toml", by=name)  # of what lies here, what is new
+            where = "outbox" if name == "south" else ""  # what lies there, or here, and is new
+            typed(f"accept icu.toml {where}", by=name)
     assert 3 < number < 8
     assert "sex=m" in said
     table = json.loads(typed("status icu.toml --json").stdout)
@@ -88,16 +84,11 @@ def test_a_step_is_not_predicted_with(typed):
 
 def test_importance_is_agreed_on_by_words_and_printed_on_all_sides(tmp_path, monkeypatch):
     made = Typed(tmp_path, monkeypatch)
-    made.keys()
     asked = f"{SUMS},maps=columns,scores=yes,importance=yes"
     terms = TERMS.replace("--model logit --holdout 0", "--holdout .4").replace(SUMS, asked)
-    made(f"agreement new icu.toml {PUBS} {terms}")
     for seed, name in enumerate(NAMES):
         write_people(tmp_path / f"{name}.csv", seed=seed, digits=6)
-        said = made("sign icu.toml --yes", by=name).output
-        assert "what shuffling each column costs" in " ".join(said.split())
-    made("sign icu.toml --yes", by="lab")
-    made("receive icu.toml", by="lab")
+    assert "what shuffling each column costs" in made.signed_on(terms)
     for number in (1, 2):
         made.send()
         said = made.run().output

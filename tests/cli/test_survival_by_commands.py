@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from lifelines.datasets import load_lung
 
-from cli.round_by_commands import NAMES, PUBS
+from cli.round_by_commands import NAMES
 from cobasis.protocol.baseline import BaselineTable
 from protocol.test_curves import largest_gaps
 
@@ -38,16 +38,12 @@ def written(folder, change=None):
 
 @pytest.fixture
 def agreed(cobasis):
-    cobasis.keys()
-    cobasis(
-        f"agreement new icu.toml {PUBS} --numbers age:low=18,high=100 --label sex "
+    said = cobasis.signed_on(
+        "--numbers age:low=18,high=100 --label sex "
         f"--classes female,male --id patient --purpose study --task table --outcome {OUTCOME} "
         "--sums most_rows=200,most_rows_in_all=600 --holdout 0 --retention-days 30 --yes"
     )
-    for name in (*NAMES, "lab"):
-        said = cobasis("sign icu.toml --yes", by=name).output
-    assert "24 intervals of 'days'" in " ".join(said.split())
-    cobasis("receive icu.toml", by="lab")
+    assert "24 intervals of 'days'" in said
     return cobasis
 
 

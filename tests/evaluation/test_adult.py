@@ -52,9 +52,7 @@ def agreed(typed, halves, blocks):
         f"agreement new icu.toml {' '.join(f'{name}.pub' for name in (*parties, 'lab'))} --yes",
         by=parties[0],
     )
-    for name in (*parties, "lab"):
-        typed("sign icu.toml --yes", by=name)
-    typed("receive icu.toml", by="lab")
+    typed.signed(parties)
     return parties
 
 
@@ -76,8 +74,8 @@ def test_blocks_of_two_parties_predict_better_together_than_half_of_the_columns_
     for part, held in halves.items():
         table(split.dealt.test_rows, held).write_csv(tmp_path / f"new-{part}.csv")
     first, second = (f"block-000-{part}" for part in halves)
-    typed("predict icu.toml new-second.csv --part -o part.csv", by=second)
-    typed("predict icu.toml new-first.csv --with part.csv -o out.csv", by=first)
+    typed("predict icu.toml new-second.csv --part -o second.part", by=second)
+    typed("predict icu.toml new-first.csv --with second.part -o out.csv", by=first)
     tests, truth = split.dealt.test_rows, split.dealt.test_labels
     together = np.mean(pl.read_csv(tmp_path / "out.csv")["prediction"].to_numpy() == truth)
     rows, labels = blocks["block-000"]

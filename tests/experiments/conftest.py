@@ -45,14 +45,14 @@ STUDIES = {
         """,
 }
 HEAD = """\
+'A toy.\\n\\nNone.'
 import os, time
 import numpy as np
 from experiments.data.sources import Source, read_verified
 from experiments.harness.study import SEED, Study
 """
 TAIL = """
-STUDY = Study(title="A toy", source="nobody", settings="None.", unit="%", cells=CELLS, run=run,
-              repeats=2)
+STUDY = Study(source="nobody", unit="%", cells=CELLS, run=run, repeats=2)
 """
 
 

@@ -5,7 +5,7 @@ import pytest
 from experiments.harness import distances, goals
 from experiments.harness.store import Cell, Results
 from experiments.harness.study import load
-from experiments.studies import ours_bases, table_09
+from experiments.studies import _ours, ours_bases, table_09
 
 CONDITIONS, NOISE = distances.CONDITIONS, distances.NOISE
 WIGGLE = (-0.1, 0.0, 0.1)
@@ -92,7 +92,7 @@ def bases(folder, below, *, repeats=3):
 
     def values(settings):
         task, basis = settings["data"], settings["basis"]
-        sizes = ours_bases.sizes(task) if basis == "pooled" else ours_bases.tried(task, basis)
+        sizes = _ours.sizes(task) if basis == "pooled" else ours_bases.tried(task, basis)
         lower = 0.0 if basis == "pooled" else below(settings)
         found = {f"{m}, l={size}": 90.0 - lower for m in ours_bases.MODELS for size in sizes}
         return found | ({"linear, raw": 90.0, "rff, raw": 90.0} if basis == "pooled" else {})

@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from experiments.data import faces, sources
-from experiments.data.face_network import FACE, WHOLE, chip
 from experiments.data.faces import Faces, pairs_of
-from experiments.harness.faces_round import isometric_is_refused, project, split_faces, under
 from experiments.harness.noise import Ball, on_images, papers_scale, stretch
+from experiments.harness.study import CONDITIONS
 from experiments.harness.systems import Dealt
 from experiments.harness.uploads import uploads
 from experiments.studies import ours_honest_dp, table_09, table_10, table_10_dlib
+from experiments.studies.table_09 import isometric_is_refused, project, split_faces, under
+from experiments.studies.table_10_dlib import FACE, WHOLE, chip
 
 from cobasis import ODC, Imakura
 
@@ -221,5 +222,5 @@ def test_gopp_has_cells_of_its_own_in_table_9(people, monkeypatch):
     monkeypatch.setattr(table_09, "ANCHOR", 30)
     monkeypatch.setitem(table_09.SETUPS, "toy", table_09.Setup(n_parties=4, n_components=3))
     found = table_09.run({"open": "toy", "system": "one round", "method": "gopp"}, repeat=0)
-    assert {name.partition("/")[0] for name in found} == set(table_09.CONDITIONS)
+    assert {name.partition("/")[0] for name in found} == set(CONDITIONS)
     assert 0 <= found["samespan_orth"] <= 100

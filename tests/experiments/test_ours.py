@@ -124,7 +124,7 @@ def test_a_task_has_its_own_measure():
 @pytest.fixture
 def quick(monkeypatch):
     """Studies on nine features, with their network left out."""
-    monkeypatch.setattr(ours_bases, "sizes", lambda *_: (2, 4))
+    monkeypatch.setattr(_ours, "sizes", lambda *_: (2, 4))
     monkeypatch.setattr(ours_bases, "NETWORK", ())
     monkeypatch.setattr(ours_bases, "in_single_precision", lambda dealt: dealt)
     monkeypatch.setattr(ours_bases, "mlp_regressor", _ours.ridge)
@@ -163,8 +163,8 @@ def test_a_round_that_is_stopped_says_so_and_its_l_is_none_that_a_rule_chooses(m
             raise UndeterminedFitError("refused", ("north",))
         return ALIKE
 
-    for study in (ours_bases, ours_choosing_l):
-        monkeypatch.setattr(study, "aligned", stopped)
+    monkeypatch.setattr(ours_bases, "aligned", stopped)
+    monkeypatch.setattr(ours_choosing_l, "aligned", stopped)
     monkeypatch.setattr(ours_bases, "_scores", lambda *_, **__: {"": 50.0, DEALT: 40.0})
     monkeypatch.setattr(ours_choosing_l, "judged", lambda *_, **__: {"": 50.0, DEALT: 60.0})
     cell = {"data": "ames", "parties": "alike"}

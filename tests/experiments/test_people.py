@@ -10,7 +10,7 @@ from experiments.data.adult import COLUMNS, as_numbers, partition
 from experiments.data.faces import Faces
 from experiments.data.hospitals import Patients
 from experiments.data.sources import MissingDataError
-from experiments.harness.systems import a_round
+from experiments.harness import systems
 from experiments.studies import table_08, table_11
 
 from cobasis import ODC
@@ -225,9 +225,10 @@ def test_parties_of_table_11_whose_fit_is_refused_are_left_out(monkeypatch, refu
         for name in set(refused) - set(exclude):
             msg = f"1 of the 4 directions of party '{name}' are undetermined"
             raise UndeterminedFitError(msg, (name,))
-        return a_round(parties, exclude=exclude, **options)
+        return real(parties, exclude=exclude, **options)
 
-    monkeypatch.setattr(table_11, "a_round", refusing)
+    real = systems.a_round
+    monkeypatch.setattr(systems, "a_round", refusing)
     monkeypatch.setitem(table_11.SETUPS, "toy", setup_of())
     found = table_11.run({"data": "toy", "condition": "diffspan"}, repeat=0)
     assert found["odc, parties left out"] == count

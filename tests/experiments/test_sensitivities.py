@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from experiments.data import molecules
 from experiments.data.adult import COLUMNS, Persons, partition
-from experiments.data.splits import scaffold_parts
+from experiments.data.molecules import scaffold_parts
 from experiments.harness.models import mlp
-from experiments.harness.study import key
+from experiments.harness.study import key, printed
 from experiments.harness.systems import Dealt, prefixed
 from experiments.harness.uploads import by_gopp, uploads
 from experiments.studies import (
@@ -82,7 +82,7 @@ def asked(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("study", "printed", "start", "count"),
+    ("study", "of", "start", "count"),
     [
         (table_07_splits, table_07_tdc, "{data}/{condition}/", 2 * 3),
         (table_16_open, table_16, "pubchem/diffspan_orth/{a}/", 4 * 3),
@@ -91,9 +91,9 @@ def asked(monkeypatch):
     ],
 )
 def test_what_a_table_leaves_open_is_measured_as_it_is_and_held_against_its_numbers(
-    asked, study, printed, start, count
+    asked, study, of, start, count
 ):
-    values, published = {}, printed.STUDY.published
+    values, published = {}, printed(of.__name__.rpartition(".")[2])
     for cell in study.STUDY.cells[: 4 if study is table_07_open else 12]:
         for name in study.run(cell, repeat=0):
             place = start.format(**cell) + name

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from experiments.harness.statistics import one_way, paired, summary, two_way
+from experiments.harness.statistics import first_of_two, one_way, paired, summary
 from scipy import stats
 
 
@@ -51,15 +51,14 @@ def test_one_way_anova_is_scipys_and_its_effect_is_cohens_f_by_hand():
     assert found.effect == pytest.approx(np.sqrt(between / within))
 
 
-def test_two_way_anova_is_what_paper_and_pencil_give():
+def test_first_of_two_anova_is_what_paper_and_pencil_give():
     # two factors of two levels, two repeats: means 2, 4 / 6, 12; grand mean 6
     cells = [[[1.0, 3.0], [3.0, 5.0]], [[5.0, 7.0], [11.0, 13.0]]]
-    found = two_way(cells)
-    # sums of squares are 72, 32 and 8; within cells 8 with 4 degrees of freedom, so 2 on average
-    assert found["first"].f == pytest.approx(36)
-    assert found["second"].f == pytest.approx(16)
-    assert found["interaction"].f == pytest.approx(4)
-    assert found["first"].p == pytest.approx(stats.f.sf(36, 1, 4))
-    assert found["first"].effect == pytest.approx(np.sqrt(72 / 8))
+    found = first_of_two(cells)
+    # its sum of squares is 72; within cells 8 with 4 degrees of freedom, so 2 on average
+    assert found.f == pytest.approx(36)
+    assert found.p == pytest.approx(stats.f.sf(36, 1, 4))
+    assert found.effect == pytest.approx(np.sqrt(72 / 8))
+    assert first_of_two(np.swapaxes(cells, 0, 1).tolist()).f == pytest.approx(16)
     assert np.isnan(one_way([[1.0], [2.0]]).f)
-    assert np.isnan(two_way([[[1.0], [2.0]], [[3.0], [4.0]]])["first"].p)
+    assert np.isnan(first_of_two([[[1.0], [2.0]], [[3.0], [4.0]]]).p)

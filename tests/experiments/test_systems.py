@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from experiments.harness.models import svm
-from experiments.harness.study import Published, in_columns
 from experiments.harness.systems import told_apart, without_refused
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.svm import SVC
@@ -37,16 +36,6 @@ def test_refused_parties_are_left_out_one_after_the_other_unless_they_are_most()
 
     with pytest.raises(UndeterminedFitError, match="again"):
         without_refused(again, n_parties=4)
-
-
-def test_a_printed_table_is_read_column_after_column():
-    found = in_columns({"odc/svm": (95.6, 0.1, 88.8, 0.2)}, ["orth", "not"], start="mnist/")
-    assert found == {
-        "mnist/orth/odc/svm": Published(value=95.6, margin=0.1),
-        "mnist/not/odc/svm": Published(value=88.8, margin=0.2),
-    }
-    with pytest.raises(ValueError, match="shorter"):
-        in_columns({"odc/svm": (95.6, 0.1)}, ["orth", "not"])
 
 
 def test_the_fast_machine_predicts_what_scikit_learn_does():

@@ -142,10 +142,8 @@ def test_f7_a_common_span_is_never_made_without_somebody_unsaid(cobasis):
     cobasis.keys(names)
     cobasis.draft(pubs=f"west.pub {PUBS}", more="--basis consensus --deadline 2099-12-31")
     for seed, name in enumerate(names):
-        cobasis("sign icu.toml --yes", by=name)
         write_table(Path(f"{name}.csv"), seed=seed, n_rows=60)
-    cobasis("sign icu.toml --yes", by="lab")
-    cobasis("receive icu.toml", by="lab")
+    cobasis.signed(names)
     cobasis.send(*NAMES)
     waits = " ".join(cobasis.run(code=4).stderr.split())
     assert "waits for the proposal of west" in waits

@@ -70,7 +70,7 @@ def test_f11_a_mapping_is_a_file_too_and_answers_hold_for_it_alone(sealed, termi
     session = open_session(
         Path("icu.toml"), home=Path("home-north"), name=None, passphrase=lambda: "correct horse"
     )
-    session.round.call_right({"c": ["spread"]})
+    session.round.call_right([("c", "spread")])
     assert session.round.called_right()
     Path("map.toml").write_text(f"{ill}[c]\nfactor = 0.001\n")
     sealed("audit icu.toml north.csv -o audit.html --mapping map.toml")

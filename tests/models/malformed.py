@@ -136,7 +136,9 @@ def a_long_way(depth, n_trees=1):
 
 NOT_AS_WRITTEN = "it is not written as the format says"
 NO_MODEL = "are not format, family, task, head and layers"
-NO_NUMBERS = "are missing, truncated, or none that a layer takes"
+NO_NUMBERS = "are missing, or none that a layer takes"
+NO_PLACE = "is described wrongly or is not of float64, int32"
+NO_TURN = "overlap or leave holes"
 NO_LAYER = "layer 1 is none of the format"
 NO_OFFSET = "have an offset of"
 NO_ROOT = "no sum to add to, or a root that is no node"
@@ -159,18 +161,18 @@ _MLP = {
     "a function in front": (NO_NUMBERS, _layers(lambda each: each.insert(0, "Relu"))),
     "no layers": ("has 0 layers", _told(layers=[])),
     "65 layers": ("65 layers, and 64", _layers(lambda each: each.extend(["Relu"] * 62))),
-    "no metadata": ("metadata are not those", _header(lambda h: h | {"__metadata__": {}})),
+    "no metadata": ("no JSON object", _header(lambda h: h | {"__metadata__": {}})),
     "a header that is a list": ("its header is no JSON object", _header(lambda h: [h])),
     "a header in another order": (NOT_AS_WRITTEN, _header(lambda h: dict(reversed(h.items())))),
     "a header of UTF-16": (ONCE, _text(lambda text: text.decode().encode("utf-16"))),
     "a tensor twice": (ONCE, _text(lambda text: text.replace(b'"0.offset"', b'"0.weights"'))),
     "a header beyond measure": ("truncated or damaged", _text(lambda text: text + b" " * 2**16)),
-    "offsets that overlap": (NOT_AS_WRITTEN, _entry("0.offset", data_offsets=[0, 2048])),
-    "offsets beyond the file": (NO_NUMBERS, _entry("2.offset", data_offsets=[2**60, 2**60 + 16])),
-    "a shape of a truth": (NO_NUMBERS, _entry("0.offset", shape=[True, 256])),
-    "a shape beyond measure": (NO_NUMBERS, _entry("0.weights", shape=[10**30, 10**30])),
+    "offsets that overlap": (NO_TURN, _entry("0.offset", data_offsets=[0, 2048])),
+    "offsets beyond the file": (NO_TURN, _entry("2.offset", data_offsets=[2**60, 2**60 + 16])),
+    "a shape of a truth": (NO_PLACE, _entry("0.offset", shape=[True, 256])),
+    "a shape beyond measure": (NO_PLACE, _entry("0.weights", shape=[10**30, 10**30])),
     "a shape turned round": (NO_OFFSET, _entry("0.weights", shape=[256, WIDTH])),
-    "numbers of another type": (NO_NUMBERS, _entry("0.weights", dtype="BF16")),
+    "numbers of another type": (NO_PLACE, _entry("0.weights", dtype="BF16")),
     "numbers that nobody uses": (NOT_AS_WRITTEN, _put(_9_weights=np.ones((2, 2)))),
     "numbers that are missing": (NO_NUMBERS, lambda parts: parts.numbers.pop("2.offset")),
     "weights that are not finite": ("not all finite", _number("0.weights", 7, np.nan)),
@@ -187,7 +189,7 @@ _BOOSTED_TREES = {
     "a leaf for a root": (NO_ROOT, _number("1.columns", 1, -1)),
     "a leaf for a node": (r"their nodes lead to \d+", _number("1.columns", 6, -1)),
     "a number that is none": ("not all finite", _number("1.numbers", 0, np.nan)),
-    "columns of 64 bits": (NO_NUMBERS, _numbers("1.columns", lambda c: c.astype(np.int64))),
+    "columns of 64 bits": (NO_PLACE, _numbers("1.columns", lambda c: c.astype(np.int64))),
     "no trees": (NO_ROOT, _kind(n_trees=0)),
     "a tree too many": ("their nodes lead to|a root that is no node", _kind(n_trees=7)),
     "trees of depth 65": ("deeper than 64", a_long_way(65)),

@@ -145,7 +145,6 @@ def test_blocks_make_no_difference(name, n_rows, monkeypatch):
     whole = read.scores(rows, method="predict_proba")
     monkeypatch.setattr(chain, "_NUMBERS_AT_ONCE", 7 * max(read.widths))
     monkeypatch.setattr(chain, "_PAIRS_AT_ONCE", 30)
-    monkeypatch.setattr(chain, "_TREES_AT_ONCE", 10)
     np.testing.assert_allclose(read.scores(rows, method="predict_proba"), whole, atol=1e-14)
     assert read.predict(rows).shape == (n_rows,)
     assert read.predict(rows).dtype == np.int64

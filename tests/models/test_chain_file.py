@@ -1,15 +1,18 @@
 """A model file is exactly what we write for what is in it; anything else is refused, at once."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from cobasis.errors import ModelFileError, OptionError
 from cobasis.models import chain_file
+from cobasis.models.chain import regression_chain
 from cobasis.models.chain_file import LARGEST_FILE, MOST_WORK, decode_chain, encode_chain
+from cobasis.models.regressions import RegressionFit
 from models.chains import KINDS, WIDTH, agreed, chain_of, file_of, rows_of
-from models.malformed import MALFORMED, NOT_AS_WRITTEN, Parts, a_long_way, malformed, refused, wider
+from models.malformed import MALFORMED, Parts, a_long_way, malformed, refused, wider
 
 
 @pytest.mark.parametrize(("name", "task", "n_classes"), KINDS)
@@ -71,7 +74,7 @@ def test_a_file_that_breaks_off_is_refused_wherever_it_does(family):
 
 @pytest.mark.parametrize("tail", [b"\0", bytes(8)])
 def test_a_file_that_goes_on_is_refused(tail):
-    refused(file_of("ridge") + tail, NOT_AS_WRITTEN)
+    refused(file_of("ridge") + tail, "longer than it says")
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\3\4", bytes(1000), b"\2" * 99])
@@ -154,3 +157,45 @@ def test_of_2000_mutated_files_each_is_refused_or_is_exactly_what_it_says(name):
         assert time.perf_counter() - begin < 2
     assert counts["refused"] > 150
     assert counts["as it says"] > 20
+
+
+def fitted():
+    """The file of a logistic regression over three columns, with two parties' own estimates."""
+    rng = np.random.default_rng(0)
+    spread = np.cov(rng.normal(size=(4, 9)))
+    fit = RegressionFit.unfitted(
+        "logit", errors="model", n_rows=50, n_events=20, dependent=np.zeros((4, 0))
+    )
+    own = {name: (rng.normal(size=4), spread) for name in ("north", "south")}
+    return encode_chain(regression_chain(replace(fit, covariance=spread, parties=own), n_classes=2))
+
+
+WORDS = {
+    "a model that is none": {"model": "ridge"},
+    "errors that are none": {"errors": "x"},
+    "a number of rows that is none": {"n_rows": 5.0},
+    "less than no rows": {"n_rows": -1},
+    "a likelihood that is a whole number": {"log_likelihood": 1},
+    "a word more": {"rows": []},
+    "a party twice": {"parties": ["north", "north"]},
+    "a party less": {"parties": ["north"]},
+    "a party that is a number": {"parties": [1, "south"]},
+    "parties left out that are none": {"left_out": [{}]},
+    "an end that is told": {"finished": True},
+    "effects of a table that has none": {"effects": {}},
+}
+
+
+@pytest.mark.parametrize("words", WORDS.values(), ids=WORDS)
+def test_what_a_regressions_file_says_beside_its_weights_is_read_strictly(words):
+    parts = Parts(fitted())
+    parts.told["fit"].update(words)
+    refused(parts.together(), "its fit|not written", n_components=3)
+
+
+@pytest.mark.parametrize("name", ["covariance", "party_weights", "other", "effects.spread"])
+def test_a_regressions_tables_are_those_that_it_names(name):
+    parts = Parts(fitted())
+    parts.numbers[f"fit.{name}"] = np.ones((2, 2))
+    refused(parts.together(), "its fit|not written", n_components=3)
+    assert decode_chain(fitted(), n_components=3, task="classification", n_classes=2).fit

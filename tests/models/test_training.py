@@ -12,7 +12,14 @@ from sklearn.metrics import log_loss
 from aligned import digits
 from cobasis.errors import LabelError, NotFiniteError, OptionError, RowCarryingError, StepError
 from cobasis.models import ModelName
-from cobasis.models.families import EARLY_STOPPING_ROWS, FAMILIES, TABULAR, family, tuned
+from cobasis.models.families import (
+    EARLY_STOPPING_ROWS,
+    FAMILIES,
+    TABULAR,
+    family,
+    tuned,
+    unfitted,
+)
 from cobasis.models.trainer import refuse_model, train
 from models.chains import principal_axes
 
@@ -214,11 +221,10 @@ def test_a_family_fits_and_predicts_the_tasks_it_names_and_refuses_others(name, 
         return
     rows = np.random.default_rng(0).normal(size=(60, 4))
     labels = rows[:, 0] if task == "regression" else (rows[:, 0] > 0).astype(int)
-    row, quick = FAMILIES[name], {"mlp": {"tol": 1e-2}, "boosted_trees": {"max_iter": 10}}
-    if row.build is not None:
-        estimator = row.build(task, len(rows), 0).set_params(**quick.get(name, {}))
-        assert set(row.grid) <= set(estimator.get_params())
-        monkeypatch.setitem(FAMILIES, name, replace(row, build=lambda *_: estimator, grid={}))
+    row, quick = FAMILIES[name], {"mlp": {"tol": [1e-2]}, "boosted_trees": {"max_iter": [10]}}
+    if row.grid:
+        assert set(row.grid) <= set(unfitted(name, task, n_rows=len(rows), seed=0).get_params())
+        monkeypatch.setitem(FAMILIES, name, replace(row, grid=quick.get(name, {"C": [1.0]})))
     if row.carries_rows:
         with pytest.raises(RowCarryingError):
             refuse_model(name, task)
@@ -245,13 +251,13 @@ def test_an_unknown_family_is_refused_with_the_list_of_known_ones():
 def test_nothing_stops_early_under_two_hundred_rows(name, task):
     """A fold of five trains on four fifths of the rows, and they have to be 200 too."""
     assert EARLY_STOPPING_ROWS == 200
-    built = {rows: FAMILIES[name].build(task, rows, 0) for rows in (10, 199, 249, 250, 5000)}
+    built = {n: unfitted(name, task, n_rows=n, seed=0) for n in (10, 199, 249, 250, 5000)}
     stops = {rows: each.get_params()["early_stopping"] for rows, each in built.items()}
     assert stops == {10: False, 199: False, 249: False, 250: True, 5000: True}
 
 
 @pytest.mark.parametrize("name", ["mlp", "boosted_trees"])
 def test_what_is_random_in_a_family_follows_the_seed(name):
-    built = FAMILIES[name].build("classification", 100, 17)
+    built = unfitted(name, "classification", n_rows=100, seed=17)
     seeds = [value for key, value in built.get_params().items() if key.endswith("random_state")]
     assert 17 in seeds

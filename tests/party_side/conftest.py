@@ -3,7 +3,6 @@
 import pytest
 
 from cobasis.party_side.send import send
-from cobasis.party_side.session import note
 from party_side.sites import NAMES, consortium, copied, join, keys_unencrypted, ready_from
 
 
@@ -40,7 +39,7 @@ def uploaded(whole_round, tmp_path, monkeypatch):
     keys_unencrypted(monkeypatch)
     made = copied(whole_round[0], tmp_path / "round")
     for name in NAMES:
-        note(made.session(name), table=str(made.table(name)))
+        made.session(name).round.note_table(made.table(name))
     return made, {name: made.folder(name) / f"{name}.upload" for name in NAMES}
 
 

@@ -13,7 +13,7 @@ from cobasis.errors import AnotherRunError, ForeignBundleError, StepError
 from cobasis.keys.identity import Identity
 from cobasis.party_side.accept import accept, adopt
 from cobasis.party_side.send import require_turn, send
-from cobasis.party_side.session import alone, forget
+from cobasis.party_side.session import forget
 from faults import Killed, at_call, dying_after, on
 from party_side.sites import join, ready_from
 
@@ -66,7 +66,7 @@ def test_another_party_and_another_round_are_not_kept_waiting(make):
     site = make()
     first = [site.session("north"), site.session("south")]
     other = make(round_id="icu-2027").session("north")
-    with alone(first[0]), alone(first[1]), alone(other):
+    with first[0].alone(), first[1].alone(), other.alone():
         assert len({each.work for each in (*first, other)}) == 3
 
 
@@ -79,14 +79,14 @@ def test_projected_rows_of_a_killed_prepare_go_and_its_directions_stay_sealed(si
         send(ready, to)
     work = site.session("north").work
     assert (work / "upload.safetensors").exists()
-    with alone(site.session("north")):
+    with site.session("north").alone():
         left = {each.name: each for each in work.iterdir()}
-        assert set(left) == {"marks", "notes.age"}
+        assert set(left) == {"marks"}
     marks = list(left["marks"].iterdir())
     assert marks
     assert all(each.read_bytes().startswith(b"age-encryption.org/") for each in marks)
     send(ready, to)
-    assert {each.name for each in work.iterdir()} == {"1-upload.sent", "notes.age"}
+    assert {each.name for each in work.iterdir()} == {"1-upload.sent"}
 
 
 def test_a_secret_that_was_sealed_before_a_key_was_exchanged_is_refused(make):

@@ -15,6 +15,7 @@ from cobasis.party_side.preview import NONE
 from cobasis.party_side.send import projected, send
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.projection import noise_for
+from cobasis.vault.ledger import spent_on
 from faults import Killed, at_call, calls_of, died, dying_after, dying_before
 from party_side.sites import agreed, copied, frame, join, ready_from
 
@@ -52,7 +53,7 @@ def payload(site, name="north"):
 def charges(site, name="north"):
     session = site.session(name)
     ready = ready_from(session, site.table(name))
-    return session.vault.ledger.spent(ready.choice.asked).charges
+    return spent_on(session.vault.datasets(), ready.choice.asked).charges
 
 
 def of_payload(_, __, path):
@@ -124,7 +125,7 @@ def test_a_refused_audit_spends_nothing_and_leaves_nothing(noisy):
         send(ready, to, allow=refuse)
     assert (charges(noisy), noisy.session("north").vault.history()) == ((), ())
     assert not to.exists()
-    assert {each.name for each in noisy.session("north").work.iterdir()} <= {"marks", "notes.age"}
+    assert {each.name for each in noisy.session("north").work.iterdir()} <= {"marks"}
 
 
 def test_what_the_audit_looks_at_never_leaves(noisy):

@@ -15,13 +15,11 @@ from cobasis.errors import (
     SealError,
     SignatureError,
     StepError,
-    VaultError,
 )
 from cobasis.keys.identity import Identity
 from cobasis.party_side.accept import accept, accept_news, adopt, look_at
 from cobasis.party_side.predict import export_onnx, predict, usable
 from cobasis.party_side.send import send
-from cobasis.party_side.session import news_at
 from cobasis.party_side.worth import score
 from cobasis.protocol.messages import ConsensusSpan, Return
 from cobasis.protocol.news import News
@@ -140,14 +138,6 @@ def test_a_table_that_fails_half_way_leaves_no_predictions(returns):
     assert [each.name for each in folder.glob("out.csv*")] == []
 
 
-def test_notes_that_somebody_else_wrote_are_refused(uploaded):
-    site, _ = uploaded
-    session = site.session("north")
-    (session.work / "notes.age").write_bytes(site.identities["south"].seal_for_self(b"{}"))
-    with pytest.raises(VaultError, match="CB704"):
-        send(ready_from(session, site.table("north")), site.folder("north") / "x.upload")
-
-
 def span(site, columns=(0, 1, 2), **changes):
     rows = site.secret.anchor(site.agreement).apply(np.eye(8)[:, columns])
     fields = {
@@ -203,10 +193,10 @@ def test_a_receipt_in_news_is_countersigned_into_the_transcript_once(uploaded):
     assert accept_news(session, path)[1] == ()
     [line] = session.history("receipt")
     assert line.told["countersignature"] == signed.countersignature
-    assert news_at(session, session.news) == news
+    assert session.news_at(session.news) == news
     with pytest.raises(ReplayError, match="newer ones are kept"):
         accept_news(session, news_of(site, time="2026-11-20T15:30:00Z"))
-    assert news_at(session, session.news) == news
+    assert session.news_at(session.news) == news
 
 
 def test_forged_news_and_receipts_are_refused_and_not_kept(uploaded):
@@ -222,7 +212,7 @@ def test_forged_news_and_receipts_are_refused_and_not_kept(uploaded):
     ):
         with pytest.raises(error, match=words):
             accept_news(session, make_file())
-    assert news_at(session, session.news) is None
+    assert session.news_at(session.news) is None
 
 
 def test_a_file_is_known_by_what_is_in_it_and_others_are_refused(returns):

@@ -18,7 +18,6 @@ from cobasis.errors import (
 from cobasis.linalg.arrays import gathered
 from cobasis.party_side.rows import check, open_rows
 from cobasis.party_side.send import finish, require_turn, send, send_again
-from cobasis.party_side.session import upcoming
 from cobasis.vault.datasets import Forced
 from faults import Killed, at_call, dying_before, on
 from party_side.sites import FEATURES, NUMBERS, agreed, frame, join, ready_from
@@ -147,7 +146,7 @@ def test_looking_writes_nothing_down_and_sending_names_the_file(site):
     last = verify_transcript(session.transcript.path).entries[-1]
     assert (last.event, last.told["upload"]) == ("prepared", sent.digest)
     left = [each.name for each in session.work.rglob("*")]
-    assert sorted(left) == ["1-upload.sent", "notes.age"]  # both sealed
+    assert sorted(left) == ["1-upload.sent"]
 
 
 def test_few_changed_rows_are_pointed_out(site):
@@ -205,7 +204,7 @@ def test_a_table_that_does_not_fit_is_refused_before_the_history_grows(make, wha
         send(ready_from(site.session("north"), written(site, table)), site.root / "x.upload")
     session = site.session("north")
     assert (session.vault.history(), (site.root / "x.upload").exists()) == ((), False)
-    assert {each.name for each in session.work.iterdir()} <= {"notes.age"}
+    assert {each.name for each in session.work.iterdir()} == set()
 
 
 def test_a_constant_column_and_labels_of_one_class_are_sent(site):
@@ -243,7 +242,7 @@ def test_rows_are_counted_after_the_holdout(site):
 def next_file(site):
     """Where a command puts it without a wish."""
     made = ready(site)
-    exchange = upcoming(made.session)
+    exchange = made.session.upcoming
     return send(made, made.session.beside(f"{exchange.number}-{exchange.message}"))
 
 

@@ -174,7 +174,7 @@ REFUSED = {
     "labels in the clear": ({}, {"labels": "public"}, "covers labels too"),
     "rows that come or go": ({}, {"adjacency": "add-remove"}, "adjacency='replace-one'"),
     "a delta for fewer people": ({}, {"delta": 0.01}, "is above 1/"),
-    "a lifetime below one round": ({}, {"lifetime_epsilon": 1.0}, "is below epsilon=2"),
+    "a lifetime below one round": ({}, {"lifetime_epsilon": 1.0}, "is below the 2 of one upload"),
     "other rows": ({"most_rows": 20}, {}, r"most_rows=30 is not that of \[sums\]"),
 }
 

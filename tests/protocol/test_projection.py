@@ -15,7 +15,6 @@ from cobasis.errors import (
     FileChangedError,
     LabelError,
     NotFiniteError,
-    OptionError,
     OrthonormalityError,
     SecretError,
     StepError,
@@ -187,15 +186,11 @@ def test_more_rows_than_agreed_and_noise_without_labels_are_refused():
         north().project(RowsInMemory(ROWS))
 
 
-def test_a_basis_that_is_oblique_or_filled_up_is_refused_even_in_a_simulation():
+def test_a_basis_that_is_oblique_is_refused_even_in_a_simulation():
     key = PartyKey(bytes(32), simulated=True)
     basis = SecretBasis(2 * np.eye(WIDTH)[:, :COMPONENTS], party="north", oblique=True)
     with pytest.raises(OrthonormalityError, match="not orthonormal"):
         north(key=key).prepare(ROWS, LABELS, basis=basis)
-    group = consortium(basis="haar", dp=terms())
-    told = {"agreement": group.agreement, "secret": group.secret, "key": key}
-    with pytest.raises(OptionError, match="complete_basis"):
-        Party("north", **told, complete_basis=True)
 
 
 def test_public_labels_travel_as_they_are_and_others_are_randomised():

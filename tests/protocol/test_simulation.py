@@ -9,15 +9,13 @@ import pytest
 
 from cobasis import (
     ODC,
-    ConsortiumSecret,
-    Party,
     PrivacyWarning,
     numeric_features,
     simulate,
 )
 from cobasis.algorithms import AlignerName
 from cobasis.errors import AgreementError, DimensionError, OptionError, ShapeError, StepError
-from protocol.consortium import COMPONENTS, NAMES, WIDTH, agree, tables, trained
+from protocol.consortium import COMPONENTS, NAMES, WIDTH, tables, trained
 
 
 def run(rows=None, *, seed=0, **options):
@@ -186,14 +184,9 @@ def few_rows():
     return {**rows, "west": (X[:2], y[:2])}
 
 
-def test_too_few_rows_are_an_error_unless_the_simulation_completes_bases():
+def test_too_few_rows_are_an_error():
     with pytest.raises(DimensionError, match=r"party 'west' has 2 rows for n_components=3"):
         run(few_rows())
-    done = run(few_rows(), complete_bases=True)
-    assert done.analyst.uploads["west"].rows.shape == (2, COMPONENTS)
-    secret = ConsortiumSecret()
-    with pytest.raises(OptionError, match=r"complete_basis at party 'north'.*\[CB107\]$"):
-        Party("north", agreement=agree(secret), secret=secret, complete_basis=True)
 
 
 @pytest.mark.parametrize("basis", ["consensus", "weighted_consensus"])

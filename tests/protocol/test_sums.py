@@ -85,7 +85,9 @@ def test_three_parties_get_the_ridge_of_the_pooled_cut_map_to_a_millionth():
     np.testing.assert_allclose(scores, 2 * right - 1, atol=1e-4)
     assert len({*done.score(table, labels).values()}) == 1
     assert done.result.total.n_rows == len(table)
-    assert re.search(r"2\.8\d a feature: red", " ".join(str(done).split()))
+    assert re.search(
+        r"2\.8\d for each of the [\d,]+ features of map 1 of 1: red", " ".join(str(done).split())
+    )
 
 
 def test_columns_give_the_pooled_regression_in_the_targets_own_units():

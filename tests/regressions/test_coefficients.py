@@ -12,7 +12,7 @@ from statsmodels.stats.meta_analysis import combine_effects
 
 from cobasis.errors import EstimateError, OptionError, ShapeError
 from cobasis.features.contract import CategoryFeature, NumericFeature
-from cobasis.report.coefficients import forest, write_coefficients
+from cobasis.report.estimates import forest, write_coefficients
 from cobasis.statistics.coefficients import table_of
 from regressions.cohort import FEATURES, columns, fitted, gaps, people, table
 

@@ -12,7 +12,7 @@ import statsmodels.api as sm
 from lifelines import KaplanMeierFitter
 from statsmodels.treatment.treatment_effects import TreatmentEffect
 
-from cli.round_by_commands import NAMES, PUBS, Typed
+from cli.round_by_commands import NAMES, Typed
 from cobasis import Agreement, NumericFeature, Outcome, simulate
 from cobasis.errors import AgreementError, EstimateError, LabelError, ModelFileError, StepError
 from cobasis.features.contract import CategoryFeature
@@ -288,9 +288,8 @@ def test_effects_travel_in_the_models_file_which_is_read_strictly():
 
 def test_an_effect_is_read_by_everybody_who_accepts(tmp_path, monkeypatch):
     typed = Typed(tmp_path, monkeypatch)
-    typed.keys()
-    typed(
-        f"agreement new icu.toml {PUBS} --task effect --label value --id patient "
+    typed.signed_on(
+        "--task effect --label value --id patient "
         "--outcome treatment=treated,estimators=weighting/matching/dml,trim=0.02 "
         "--numbers age:centre=60,scale=12 --category sex=female,male --numbers crp:scale=4 "
         "--purpose study --retention-days 30 --minimum-parties 3 --holdout 0 --yes"
@@ -302,9 +301,6 @@ def test_an_effect_is_read_by_everybody_who_accepts(tmp_path, monkeypatch):
         own = RAW.join(TOLD[["treated", "value"]])[at::3]
         ids = [f"{name}-{row}" for row in range(len(own))]
         own.assign(patient=ids).to_csv(tmp_path / f"{name}.csv", index=False)
-    for name in (*NAMES, "lab"):
-        typed("sign icu.toml --yes", by=name)
-    typed("receive icu.toml", by="lab")
     typed.send()
     typed.run()
     typed.accept()

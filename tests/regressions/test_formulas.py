@@ -15,7 +15,7 @@ from formulaic import model_matrix
 from lifelines import CoxPHFitter
 from scipy.special import expit
 
-from cli.round_by_commands import NAMES, PUBS, Typed
+from cli.round_by_commands import NAMES, Typed
 from cobasis import NumericFeature, Outcome, errors, simulate
 from cobasis.features.contract import Interaction, columns_in, formula_of
 from cobasis.features.encoder import encode
@@ -71,21 +71,17 @@ def test_a_formula_gives_the_pooled_coefficients_and_errors(formula, model):
 
 def test_commands_give_the_same_table_and_predictions(tmp_path, monkeypatch):
     typed, formula = Typed(tmp_path, monkeypatch), f"age * ward + {SPLINE}"
-    typed.keys()
-    typed(
-        f"agreement new icu.toml {PUBS} --task classification --label sick --classes 0,1 --id name "
+    said = typed.signed_on(
+        "--task classification --label sick --classes 0,1 --id name "
         "--model logit --purpose study --retention-days 30 --holdout 0 --yes --numbers pulse "
         "--numbers age:centre=60,scale=15 --numbers income:centre=4e4,scale=1.3e4 "
         f"--category ward=icu,surgery,other --formula '{formula}'"
     )
-    for name in (*NAMES, "lab"):
-        said = " ".join(typed("sign icu.toml --yes", by=name).output.split())
     assert "50000], lower_bound=22000, upper_bound=70000) + ward + age:ward" in said
     assert "2 of numbers, 1 of words: age, income, ward; label" in said
     whole = RAW.assign(sick=LABELS["class"].astype(int), name=RAW.index)
     for at, name in enumerate(NAMES):
         whole[at::3].to_csv(tmp_path / f"{name}.csv", index=False)
-    typed("receive icu.toml", by="lab")
     typed("audit icu.toml north.csv", by="north")
     typed.send()
     typed.run()

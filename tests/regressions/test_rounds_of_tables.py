@@ -6,7 +6,7 @@ import pytest
 from lifelines import CoxPHFitter
 from lifelines.datasets import load_lung
 
-from cli.round_by_commands import NAMES, PUBS, Typed
+from cli.round_by_commands import NAMES, Typed
 from cobasis import Agreement, NumericFeature, Outcome, simulate
 from cobasis.errors import AgreementError, LabelError, MessageError, OptionError
 from cobasis.features.contract import CategoryFeature
@@ -37,9 +37,8 @@ def pooled(table, **options):
 def typed(tmp_path, monkeypatch):
     """Three hospitals with a sealed agreement on a Cox regression."""
     made, table = Typed(tmp_path, monkeypatch), lung()
-    made.keys()
-    made(
-        f"agreement new icu.toml {PUBS} --task survival --label days --id patient "
+    screen = made.signed_on(
+        "--task survival --label days --id patient "
         "--outcome event=died,horizons=180/365 --numbers age:centre=60,scale=10 --numbers ph.ecog "
         "--numbers wt.loss:scale=15 --category sex=female,male --purpose study "
         "--retention-days 30 --minimum-parties 3 --holdout 0.3 --yes"
@@ -47,11 +46,8 @@ def typed(tmp_path, monkeypatch):
     for at, name in enumerate(NAMES):
         own = table[at::3].assign(patient=[f"{name}-{row}" for row in range(len(table[at::3]))])
         own.to_csv(tmp_path / f"{name}.csv", index=False)
-    for name in (*NAMES, "lab"):
-        screen = " ".join(made("sign icu.toml --yes", by=name).stdout.split())
-        assert "label 'days' (a number), event 'died'" in screen
-        assert "EVERY RECORD EXACTLY, for all columns leave" in screen
-    made("receive icu.toml", by="lab")
+    assert "label 'days' (a number), event 'died'" in screen
+    assert "EVERY RECORD EXACTLY, for all columns leave" in screen
     return made
 
 

@@ -50,7 +50,7 @@ def test_a_mark_of_something_else_or_cut_short_counts_as_absent(tmp_path):
     whole = path.read_bytes()
     for size in (0, 7, 100, -1):
         path.write_bytes(whole[:size])
-        assert "directions" not in other
+        assert "directions" not in marks(tmp_path, more="")
     (tmp_path / "work").touch()
     with pytest.raises(DiskError, match=r"folder '.*work' cannot be made.*\[CB601\]"):
         marks(tmp_path / "work")["directions"] = ARRAY
@@ -76,7 +76,7 @@ def test_clear_leaves_nothing_of_its_own_and_all_that_only_looks_so(tmp_path):
         del shared["basis of ours"]
     shared.clear()
     assert {path.name for path in tmp_path.iterdir()} == {*others, "basis.mark"}
-    np.testing.assert_array_equal(south["basis"], ARRAY)
+    np.testing.assert_array_equal(marks(tmp_path, party="south")["basis"], ARRAY)
 
 
 def test_a_mark_of_another_table_agreement_or_party_is_not_used(tmp_path):

@@ -1,12 +1,16 @@
 """A round over TLS: one command a party, and files by hand beside it."""
 
+import json
 import shutil
+from pathlib import Path
 
+import polars as pl
 import pytest
 
+from answers import titles_of
+from cli.test_holdings_by_commands import HELD, HOLDINGS, parted
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.cli import options
-from cobasis.cli.answers import GoAnswer
 from cobasis.disk.lock import Lock
 from transport.serving import SUMS, World
 
@@ -49,8 +53,9 @@ def test_parties_by_one_command_and_one_by_files_get_one_model(fresh):
         fresh.typed("accept east/icu.toml", by="east")
         for name in ("north", "south"):
             done = fresh.go(name, "--wait 0 --json")
-            told = GoAnswer.model_validate_json(done.stdout)
-            assert (told.command, told.party, told.card.exists()) == ("go", name, True)
+            told = json.loads(done.stdout)
+            assert titles_of(told) == ["`go`: the round, as far as its last answer"]
+            assert (told["party"], Path(told["card"]).exists()) == (name, True)
     models = {verified(fresh, name) for name in NAMES}
     assert len(models) == 1
 
@@ -62,8 +67,16 @@ def verified(world, name):
     return line.told["model_sha256"]
 
 
-def test_sums_go_round_by_the_same_command(tmp_path, monkeypatch):
-    world = World(tmp_path, monkeypatch, terms=SUMS)
+@pytest.mark.parametrize("release", ["sums", "columns of the same people"])
+def test_every_release_goes_round_by_the_same_command(release, tmp_path, monkeypatch):
+    if release == "sums":
+        world = World(tmp_path, monkeypatch, terms=SUMS)
+    else:
+        terms = "--basis svd --n-components 4 --holdout 0"
+        world = World(tmp_path, monkeypatch, terms=terms, more=HOLDINGS)
+        parted(pl.read_csv(tmp_path / "north" / "data.csv"), tmp_path)
+        for name in HELD:
+            shutil.move(tmp_path / f"{name}.csv", tmp_path / name / "data.csv")
     signed = "--wait 0 --signed-by Officer"
     world.worker().step()
     with world.serving(), world.working():

@@ -10,11 +10,12 @@ from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.whole import PART, file_digest
 from cobasis.errors import CobasisError
-from cobasis.party_side.session import NOTES, SENT
+from cobasis.party_side.session import SENT
 from cobasis.protocol.news import News
 from cobasis.protocol.plaintext import secret_bytes
 from cobasis.protocol.secrets import ConsortiumSecret
 from cobasis.protocol.signatures import check_receipt
+from cobasis.vault.ledger import spent_on
 from party_side.sites import NAMES, PEOPLE, ROUND, ready_from
 
 
@@ -141,7 +142,7 @@ def _left_over(site):
         if path.suffix == ".part" or path.name in {"opened", "incoming"}:
             yield f"left over: {path.name}"
     for path in site.session("north").work.glob("*"):
-        if path.name != NOTES and path.suffix != SENT:
+        if path.suffix != SENT:
             yield f"left over in the party's work folder: {path.name}"
     for path in site.root.rglob("transcript.jsonl"):
         if verify_transcript(path).torn_bytes:
@@ -167,7 +168,7 @@ def _proposed(site):
         "the proposal is the transcript's last": (
             _last_line(site).told.get("proposal") == file_digest(path)
         ),
-        "the ledger knows the proposal": desk.vault.ledger.spent(ready.choice.asked).bare,
+        "the ledger knows the proposal": spent_on(desk.vault.datasets(), ready.choice.asked).bare,
     }
 
 

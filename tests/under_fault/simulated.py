@@ -4,6 +4,7 @@ Every party has its own number of rows, a power of three, and its own label: so 
 training say by themselves who is in it never, once or twice.
 """
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from unittest import mock
@@ -105,7 +106,7 @@ class Cast:
         prepared = source.party(name).prepare(*self.rows[name])
         if variant == "spoilt":
             broken = np.where(np.arange(SIZES[name])[:, None] == 1, np.nan, prepared.rows)
-            prepared = type(prepared)(**{**vars(prepared), "rows": broken})
+            prepared = replace(prepared, rows=broken)
         signer = Identity.new(name) if variant == "forged" else None
         with mock.patch.object(Party, "prepare", return_value=prepared):
             path = source.upload(name, created=START + hours, signer=signer)

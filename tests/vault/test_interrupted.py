@@ -15,6 +15,7 @@ from cobasis.errors import DiskError, VaultError
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.plaintext import basis_columns, secret_bytes
 from cobasis.vault import records
+from cobasis.vault.ledger import spent_on
 from faults import BROKEN, FULL, at_call, deaths
 from vault.vaults import (
     SECRET,
@@ -95,7 +96,7 @@ def seen(folder):
     vault = open_vault(folder)
     record = vault.round(agree())
     span, back = record.consensus(), record.accepted()
-    spent = [vault.ledger.spent(choose(vault, table(seed=at)).asked) for at in (0, 1)]
+    spent = [spent_on(vault.datasets(), choose(vault, table(seed=at)).asked) for at in (0, 1)]
     return {
         "history": vault.history(),
         "bases": [each.basis and basis_columns(each.basis).tobytes() for each in vault.datasets()],

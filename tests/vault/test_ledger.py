@@ -8,6 +8,7 @@ import pytest
 from cobasis.errors import BudgetError
 from cobasis.privacy.gaussian import epsilon_of
 from cobasis.protocol.dp_terms import DPTerms
+from cobasis.vault.ledger import spent_on
 from vault.vaults import WHY, agree, choose, propose, table, upload
 
 TERMS = DPTerms(epsilon=2, radius=1, most_rows=1000, labels="public", lifetime_epsilon=4)
@@ -23,7 +24,7 @@ def release(vault, rows, *, agreement=None, drawn="1", **options):
 
 
 def spent(vault, rows, ids=()):
-    return vault.ledger.spent(choose(vault, rows, ids=ids, forced=WHY).asked)
+    return spent_on(vault.datasets(), choose(vault, rows, ids=ids, forced=WHY).asked)
 
 
 def test_what_was_begun_is_spent_once_though_it_never_became_whole(vault, again):
@@ -85,11 +86,11 @@ def test_a_later_agreement_can_promise_less_and_that_holds_too(vault):
 def test_one_row_or_person_that_is_known_is_enough_to_be_charged(vault):
     exactly_one = noisy(lifetime_epsilon=2)
     asked = choose(vault, table()).asked
-    assert vault.ledger.affordable(asked, exactly_one).charges == ()  # to look spends nothing
+    assert vault.affordable(asked, exactly_one).charges == ()  # to look spends nothing
     release(vault, table(), ids=IDS, agreement=exactly_one)
-    assert len(vault.ledger.affordable(asked, exactly_one).charges) == 1
+    assert len(vault.affordable(asked, exactly_one).charges) == 1
     with pytest.raises(BudgetError, match="lifetime of 2"):
-        vault.ledger.affordable(asked, noisy("second", lifetime_epsilon=9))
+        vault.affordable(asked, noisy("second", lifetime_epsilon=9))
     rows = np.vstack([table(seed=9), table()[:1]])
     for some, ids in ((table(), IDS), (rows, ()), (table(seed=5), IDS)):
         with pytest.raises(BudgetError, match=r"release 2 of some of its rows.*lifetime of 2"):

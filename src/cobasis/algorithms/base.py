@@ -7,7 +7,7 @@ images are read batch by batch and fits handed on as they are made.
 """
 
 from collections.abc import Callable, Collection, Mapping, MutableMapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import ClassVar, Protocol
@@ -15,7 +15,7 @@ from typing import ClassVar, Protocol
 from cobasis.algorithms.fits import Fit, FitKind, Target
 from cobasis.algorithms.images import Images, Reported, State, Steady, View, batches
 from cobasis.algorithms.readable import MOST_ROWS, Readable, Table, named
-from cobasis.errors import AnotherRunError, DuplicatePartyError, ShapeError, UnknownPartyError
+from cobasis.errors import AnotherRunError, ShapeError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import in_order, one_blas_thread
 
@@ -103,76 +103,6 @@ class Alignment(Readable):
         """Parties that left, but whose trace Z still carries."""
         return tuple(party for party in self.target.shaped_by if party not in self.fits)
 
-    def add(self, party: str, image: Matrix) -> "Alignment":
-        """Fit a late party to the frozen target; no other fit is touched.
-
-        Parameters
-        ----------
-        party : str
-            Its name.
-        image : ndarray of shape (n_anchor_rows, n_components)
-            Its A_i, of the same anchor.
-
-        Returns
-        -------
-        Alignment
-            With one fit more.
-
-        Raises
-        ------
-        DuplicatePartyError
-            The party has a fit already.
-        AnchorImageError, ConditionError, UndeterminedFitError
-            The image fits no target.
-
-        Notes
-        -----
-        **Who sees what.** Needs Z and the newcomer's image, nobody else's.
-
-        **Cost.** One fit.
-        """
-        if party in self.fits:
-            raise DuplicatePartyError(
-                f"party '{party}' is aligned already, so a second image of that name is either "
-                "a duplicate or an impostor's. Remove the first, or enrol another name."
-            )
-        with one_blas_thread():
-            batch = next(batches({party: image}, n_rows=self.target.rows.shape[0]))
-            fit = self.aligner.fits(batch, self.target)[party]
-        return replace(self, fits=self.fits.having(party, fit))
-
-    def remove(self, party: str) -> "Alignment":
-        """Drop a party; nothing is computed again, and Z keeps its trace (`departed`).
-
-        Parameters
-        ----------
-        party : str
-            Its name; it may have been the reference.
-
-        Returns
-        -------
-        Alignment
-            With one fit less.
-
-        Raises
-        ------
-        UnknownPartyError
-            The party has no fit.
-
-        Notes
-        -----
-        **Who sees what.** Nothing new is shown. This is not exact removal: only a new target
-        and new returns (``Analyst.run(realign=True)``) are.
-
-        **Cost.** None.
-        """
-        if party not in self.fits:
-            known = ", ".join(sorted(self.fits)[:10])
-            raise UnknownPartyError(
-                f"party '{party}' is not in this alignment of {len(self.fits)} ({known}). Name one."
-            )
-        return replace(self, fits=self.fits.without(party))
-
 
 TARGET = "target"  # under which name a state keeps Z
 
@@ -215,7 +145,8 @@ def align(
         The A_i by party name, of one anchor. The number of columns may differ. May be lazy,
         reading a file when it is asked: then one batch is in memory at a time.
     target : Target, optional
-        Made earlier, to go on from; by default it is made.
+        Made earlier: a party that comes late, or is left out, changes no other fit to it, and Z
+        keeps the trace of whoever shaped it. By default it is made.
     sink : mutable mapping of str to Fit, optional
         Where fits go as they are made, and are read back from; parties that it has already
         are not fitted again. By default a dictionary.

@@ -73,17 +73,6 @@ def require_components(directions: Matrix, *, n_components: int, n_rows: int, pa
         )
 
 
-def filled(directions: Matrix, stream: KeyStream, *, n_components: int) -> Matrix:
-    """Complete directions with Haar columns from a party's own stream; simulation only."""
-    missing = n_components - directions.shape[1]
-    if not missing:
-        return directions
-    extra = haar_columns(stream, n_rows=directions.shape[0], n_columns=missing)
-    for _ in range(2):  # once leaves rounding of the length of what was taken out
-        extra = np.linalg.qr(extra - directions @ (directions.T @ extra))[0]
-    return np.hstack([directions, extra])
-
-
 def bases_under(
     condition: SpanCondition,
     rows: Mapping[str, Matrix],

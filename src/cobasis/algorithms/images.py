@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from cobasis.algorithms.readable import named
 from cobasis.errors import (
     AnchorImageError,
     ConditionError,
@@ -37,22 +38,16 @@ _SHARES = 8
 
 
 class View(Mapping[str, Value], Generic[Value]):
-    """A read-only mapping over known names, of which a function reads what is not held."""
+    """A read-only mapping over known names, whose entries a function reads."""
 
-    def __init__(
-        self,
-        names: Collection[str],
-        *,
-        read: Callable[[str], Value],
-        held: Mapping[str, Value] | None = None,
-    ) -> None:
-        self._names, self._read, self._held = names, read, held or {}
+    def __init__(self, names: Collection[str], *, read: Callable[[str], Value]) -> None:
+        self._names, self._read = names, read
 
     def __getitem__(self, name: str) -> Value:
         """Read one entry."""
         if name not in self._names:
             raise KeyError(name)
-        return self._held[name] if name in self._held else self._read(name)
+        return self._read(name)
 
     def __contains__(self, name: object) -> bool:
         """Tell whether there is an entry, without reading it."""
@@ -65,16 +60,6 @@ class View(Mapping[str, Value], Generic[Value]):
     def __len__(self) -> int:
         """Count entries; nothing is read."""
         return len(self._names)
-
-    def having(self, name: str, value: Value) -> "View[Value]":
-        """Return a view with one entry more, or with another value of one."""
-        names = {**dict.fromkeys(self._names), name: None}
-        return View(names, read=self._read, held={**self._held, name: value})
-
-    def without(self, name: str) -> "View[Value]":
-        """Return a view with one entry less."""
-        names = {each: None for each in self._names if each != name}
-        return View(names, read=self._read, held=self._held)
 
 
 class Steady(View[Matrix]):
@@ -200,10 +185,8 @@ def reference_of(images: Images, reference: str | None) -> tuple[str, Matrix]:
     """Return name and checked image of the reference: the one named, else the first."""
     name = next(iter(images)) if reference is None else reference
     if name not in images:
-        known = list(images)
-        more = f" and {len(known) - 5} more" if len(known) > 5 else ""  # noqa: PLR2004
         raise UnknownPartyError(
-            f"reference '{name}' is not among the parties ({', '.join(known[:5])}{more}), so there "
+            f"reference '{name}' is not among the parties ({named([*images])}), so there "
             "is no image to align to. Name one of them, or leave reference out."
         )
     return name, check_image(name, images[name])

@@ -19,14 +19,14 @@ class Table:
     title: str
     header: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
-    n_rows: int
+    n_rows: int = 0  # of all, where not all are shown
     notes: tuple[str, ...] = ()
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What stands below the rows: what is left out, and the notes."""
         left = self.n_rows - len(self.rows)
-        return ((f"And {left} parties more.",) if left else ()) + self.notes
+        return ((f"And {left} parties more.",) if left > 0 else ()) + self.notes
 
     def text(self) -> str:
         """Write for a screen of 80 columns."""

@@ -1,6 +1,6 @@
 """The leading directions of all anchor images together, in one pass where that is exact."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 
@@ -73,12 +73,13 @@ def leading_directions(
             gram = dsyrk(1.0, together.T, beta=1.0, c=gram, trans=1, lower=1, overwrite_c=1)
     wanted = size if isinstance(size, int) else size([widths[party] for party in images])
     gain = float(np.sqrt(np.mean([gains[party] for party in images])))
+    shape = n_rows, sum(widths.values())
     if sketched:
         found = sketch(tables, n_rows=n_rows, size=wanted)
     elif gram is None:
-        found = of_columns(together, wanted) or _precisely(iter([together]), wanted)
+        found = of_columns(together, wanted) or _precisely([together], shape=shape, size=wanted)
     else:
-        found = of_gram(gram, wanted) or _precisely(_wide(tables()), wanted)
+        found = of_gram(gram, wanted) or _precisely(_wide(tables()), shape=shape, size=wanted)
     return Common(found.directions, found.singular_values, gain)
 
 
@@ -96,14 +97,10 @@ def _wide(tables: Iterator[Matrix]) -> Iterator[Matrix]:
         yield np.hstack(held)
 
 
-def _precisely(tables: Iterator[Matrix], wanted: int) -> Leading:
+def _precisely(tables: Iterable[Matrix], *, shape: tuple[int, int], size: int) -> Leading:
     """Return the leading left singular vectors and values without squaring anything."""
-    first = next(tables)
-    triangle, n_columns = stacked(first.T), first.shape[1]
-    for table in tables:
-        triangle, n_columns = stacked(triangle, table.T), n_columns + table.shape[1]
-    found = right_singular(triangle, shape=(triangle.shape[1], n_columns))
-    return _refuse_beyond(len(found.singular_values), found, wanted)
+    found = right_singular(reduce(stacked, (table.T for table in tables)), shape=shape)
+    return _refuse_beyond(len(found.singular_values), found, size)
 
 
 def sketch(tables: Callable[[], Iterator[Matrix]], *, n_rows: int, size: int) -> Leading:

@@ -31,17 +31,17 @@ from cobasis.models import UNLABELLED, ModelName
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
 from cobasis.progress import Report, silent
+from cobasis.protocol import training
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.card import card_of, make_card
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.scores import Worth
-from cobasis.protocol.sums import SumsAnalyst, coefficients_of
+from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.totals import Integers
-from cobasis.protocol.training import compared as compared_with
-from cobasis.protocol.training import model_without
 from cobasis.protocol.vertical import unit_of
+from cobasis.statistics.coefficients import table_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,8 +180,8 @@ def conclude(
         # of a table the coefficients are what counts, and without labels nothing says a worth
         unjudged = session.agreement.tabular or session.agreement.task in UNLABELLED
         judged = () if unjudged or kept_returns(session, made) else compared
-        scores = compared_with(analyst, judged, report=session.report) if judged else {}
-        card, others = card_of(analyst), partial(model_without, analyst)
+        scores = training.compared(analyst, judged, report=session.report) if judged else {}
+        card, others = card_of(analyst), partial(training.model_without, analyst)
         sent = send_returns(session, analyst.returns(), outcome=made, card=card, others=others)
     # Behind the block, whose end writes the fits: no line tells of an alignment that is not there.
     more: Any = {"card": card, "certificate": certificate, "scores": scores}
@@ -201,8 +201,8 @@ def _conclude_sums(session: AnalystSession, plan: Plan) -> Concluded:
         return _returned(session, plan, analyst, n_rows=table.n_rows[0], table=table)
     result = analyst.run()
     told: Any = {"model": result.model, "n_rows": result.total.n_rows, "sums": result}
-    if session.agreement.tabular and result.finished:
-        told["coefficients"] = coefficients_of(result.model, session.agreement)
+    if (fit := result.model.fit) and fit.finished:
+        told["coefficients"] = table_of(fit, features=session.agreement.features)
     return _returned(session, plan, analyst, **told)
 
 
@@ -220,16 +220,15 @@ def _added(
 def _judged(session: AnalystSession, plan: Plan, analyst: SumsAnalyst) -> Concluded:
     """Give the model probabilities by everybody's scores, and seal the returns."""
     worth, outcome = analyst.judge(), cast("Outcome", session.history.outcome)
-    model = model_in(_first_model(session, plan, outcome), session.agreement)
+    model = model_in(_first_model(session, outcome), session.agreement)
     n_rows, calibrated = outcome.n_rows, worth.calibrated(model)
     return _returned(session, plan, analyst, model=calibrated, n_rows=n_rows, worth=worth)
 
 
-def _first_model(session: AnalystSession, plan: Plan, outcome: Outcome) -> bytes:
+def _first_model(session: AnalystSession, outcome: Outcome) -> bytes:
     """Read the model that was scored; RetentionError where its file is gone."""
-    own, known = _model_of(session, plan), session.work.models.glob("*.model")
-    for path in (own, *known):  # of another version of cobasis it has another name
-        if path.exists() and (path == own or file_digest(path) == outcome.model_sha256):
+    for path in session.work.models.glob("*.model"):
+        if file_digest(path) == outcome.model_sha256:
             return path.read_bytes()
     raise RetentionError(
         f"the model that parties of round '{session.agreement.round_id}' have scored is not in "

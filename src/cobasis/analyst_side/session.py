@@ -214,7 +214,7 @@ class AnalystSession(Hidden):
             parts=enclosed.parts,
             sign=self.identity.sign,
             recipients=[self.enrolled[party]],
-        ).digest
+        )
 
     def opened(self, path: Path, *, max_bytes: int = MAX_BYTES) -> Bundle:
         """Open into the work folder what a party sealed for this analyst, in this round."""
@@ -263,27 +263,17 @@ class AnalystSession(Hidden):
     def tell(self) -> None:
         """Write the news beside the agreement: with its receipt a file is acknowledged."""
         history, everybody = self.history, signers(self.agreement)
+        of: Any = {"round_id": self.agreement.round_id, "agreement": self.digest}
+        of |= {"analyst": self.name}
         order = {name: place for place, name in enumerate(everybody)}
+        files = sorted(history.files.values(), key=lambda one: (one.exchange, order[one.party]))
+        shared = ("party", "exchange", "file", "history", "time")
         receipts = [
-            Receipt(
-                round_id=self.agreement.round_id,
-                agreement=self.digest,
-                party=each.party,
-                analyst=self.name,
-                exchange=each.exchange,
-                file=each.file,
-                history=each.history,
-                time=each.time,
-                transcript=each.line,
-            )
-            for each in sorted(
-                history.files.values(), key=lambda one: (one.exchange, order[one.party])
-            )
+            Receipt(transcript=each.line, **of, **{name: getattr(each, name) for name in shared})
+            for each in files
         ]
         told = News(
-            round_id=self.agreement.round_id,
-            agreement=self.digest,
-            analyst=self.name,
+            **of,
             time=moment_text(time_now()),
             agreed=tuple(name for name in everybody if name in history.agreed),
             sealed=history.agreed_at if len(history.agreed) == len(everybody) else "",

@@ -141,7 +141,8 @@ def _reason(path: Path, line: int, reason: str) -> str:
 
 def _fields_of(document: Mapping[str, Any], *, path: Path) -> dict[str, Any]:
     """Return the fields that are filled, by the names that `Agreement` has for them."""
-    fields = {name: _plain(value) for name, value in document.items() if value != ""}
+    plain = json.loads(json.dumps(document, default=_as_text))
+    fields = {name: value for name, value in plain.items() if value != ""}
     fields.pop("signature", None)
     for table in ("dp", "record", "outcome"):
         if isinstance(terms := fields.get(table), dict):
@@ -164,16 +165,12 @@ def _fields_of(document: Mapping[str, Any], *, path: Path) -> dict[str, Any]:
     return fields
 
 
-def _plain(value: object) -> object:
-    """Return a value as JSON can say it: times as text, in UTC."""
+def _as_text(value: object) -> str:
+    """Return what JSON has no word for: a time as text, in UTC."""
     if isinstance(value, datetime) and value.tzinfo is not None:
         with suppress(OverflowError):  # near the first year or the last: not a time of ours
             return moment_text(value)
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    return value if isinstance(value, (str, int, float)) else str(value)
+    return str(value)
 
 
 def complete(

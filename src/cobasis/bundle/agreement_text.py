@@ -10,8 +10,7 @@ from cobasis.features.contract import NumericFeature, formula_of
 from cobasis.protocol.agreement import Agreement, missing_fields
 from cobasis.protocol.approval import Record
 from cobasis.protocol.dp_terms import DPTerms
-from cobasis.protocol.enrolment import PublicIdentity
-from cobasis.protocol.sums_terms import FOR_ROWS, SumsTerms
+from cobasis.protocol.sums_terms import FOR_ROWS
 
 MARK = "# <- fill in"
 """Stands behind a field that has to be filled."""
@@ -212,24 +211,33 @@ def new_text(fields: Mapping[str, Any]) -> str:
     lines += [FEATURES]
     features = fields.get("features") or ()
     lines += [f"# Formula: {formula}\n"] if (formula := formula_of(features)) else []
-    lines += [_listed("[[features]]", each) for each in features] or [EXAMPLE]
+    lines += [_table("[[features]]", _told(each)) for each in features] or [EXAMPLE]
     if sums is None:
-        holdings = fields.get("holdings") or ()
-        lines += [HOLDINGS, *([_listed("[[holdings]]", each) for each in holdings] or [_HOLDING])]
-    lines += [] if sums is None else _sums(sums)
+        holdings = [_table("[[holdings]]", _told(each)) for each in fields.get("holdings") or ()]
+        lines += [HOLDINGS, *(holdings or [_HOLDING])]
+    else:
+        told = {name: each for name in SUMS if (each := getattr(sums, name)) is not None}
+        lines += ["# ---- What is summed: an agreed map of each row, over all rows", ""]
+        lines += [_table("[sums]", told, words=SUMS)]
+        lines += [_table("[[sums.maps]]", each.model_dump()) for each in sums.maps]
     if (outcome := fields.get("outcome")) is not None:
         lines += ["# ---- What is known of a row beside its label", ""]
-        lines += [_table("[outcome]", _told_of(fields), outcome, example=outcome)]
-    lines += [NOISE, _table("[dp]", DP, fields.get("dp"), example=_DP)]
-    lines += [OFFICERS, _table("[record]", RECORD, fields.get("record"), example=Record()), PEOPLE]
-    lines += [_person("[[party]]", each) for each in fields.get("enrolled") or ()]
-    lines += [_person("[[approver]]", each) for each in fields.get("approvers") or ()]
-    if fields.get("analyst") is not None:
-        lines.append(_person("[analyst]", fields["analyst"]))
+        lines += [_table("[outcome]", outcome, words=_words_of(fields))]
+    for lead, title, words, example in (
+        (NOISE, "[dp]", DP, _DP),
+        (OFFICERS, "[record]", RECORD, Record()),
+    ):
+        given = fields.get(title.strip("[]"))
+        text = _table(title, given or example, words=words)
+        lines += [lead, text if given else "".join(f"# {x}\n" for x in text.splitlines())]
+    lines += [PEOPLE]
+    people = {"[[party]]": fields.get("enrolled"), "[[approver]]": fields.get("approvers")}
+    people |= {"[analyst]": [fields["analyst"]] if fields.get("analyst") else None}
+    lines += [_table(title, x.model_dump()) for title, some in people.items() for x in some or ()]
     return "\n".join(lines)
 
 
-def _told_of(fields: Mapping[str, Any]) -> dict[str, str]:
+def _words_of(fields: Mapping[str, Any]) -> dict[str, str]:
     """Return the terms of an outcome that the task has, or that are not as by default."""
     given = fields["outcome"].model_dump(exclude_defaults=True)
     others = {"Survival", "Count", "Effect"} - {str(fields.get("task")).capitalize()}
@@ -248,44 +256,26 @@ def _field(name: str, fields: Mapping[str, Any]) -> str:
     return f"{name} = {toml(value)}{mark}"
 
 
+def _told(told: BaseModel) -> dict[str, object]:
+    """Return the fields of one table of several; what is as by default is left out."""
+    always = {"centre", "scale"} if isinstance(told, NumericFeature) else {"kind"}
+    return {
+        name: value
+        for name, field in type(told).model_fields.items()
+        if (value := getattr(told, name)) != field.default or name in always or field.is_required()
+    }
+
+
 def _table(
-    title: str, known: Mapping[str, str], terms: BaseModel | None, *, example: BaseModel
+    title: str, told: Mapping[str, object] | BaseModel, *, words: Mapping[str, str] | None = None
 ) -> str:
-    """Return a table that an agreement may have; as an example in comments where it has none."""
-    lines, start = [title], "" if terms is not None else "# "
-    for name, comment in known.items():
-        lines += [f"# {comment}", f"{name} = {toml(getattr(terms or example, name))}"]
-    return "\n".join([*(start + line for line in lines), ""])
-
-
-def _sums(terms: SumsTerms) -> list[str]:
-    """Return what is summed: the table, then a table for each map."""
-    lines = ["# ---- What is summed: an agreed map of each row, over all rows", "", "[sums]"]
-    for name, comment in SUMS.items():
-        if (value := getattr(terms, name)) is not None:
-            lines += [f"# {comment}", f"{name} = {toml(value)}"]
-    for each in terms.maps:
-        lines += ["", "[[sums.maps]]"]
-        lines += [f"{name} = {toml(value)}" for name, value in each.model_dump().items()]
-    return [*lines, ""]
-
-
-def _listed(title: str, told: BaseModel) -> str:
-    """Return one table of several; what is as by default is left out."""
-    lines = [title]
-    for name, field in type(told).model_fields.items():
-        value = getattr(told, name)
-        says_kind = name == "kind" and not isinstance(told, NumericFeature)
-        always = says_kind or name in {"centre", "scale"} or field.is_required()
-        if always or value != field.default:
-            lines.append(f"{name} = {toml(value)}")
+    """Return a table: all that is told, or what there are words for, each behind its comment."""
+    lines, given = [title], told if isinstance(told, Mapping) else vars(told)
+    for name in given if words is None else words:
+        if name in given:
+            lines += [f"# {words[name]}"] if words else []
+            lines += [f"{name} = {toml(given[name])}"]
     return "\n".join([*lines, ""])
-
-
-def _person(title: str, identity: PublicIdentity) -> str:
-    """Return one table."""
-    lines = [f"{name} = {toml(value)}" for name, value in identity.model_dump().items()]
-    return "\n".join([title, *lines, ""])
 
 
 def toml(value: object) -> str:

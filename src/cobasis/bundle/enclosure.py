@@ -1,16 +1,16 @@
 """A bundle written: measured, signed and sealed in one stream, whole or not there."""
 
 import hashlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import nullcontext
 from datetime import UTC, datetime
-from io import BytesIO, FileIO
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from cobasis.bundle.manifest import FORMAT, Manifest, make_manifest, signed_message
+from cobasis.bundle.manifest import FORMAT, make_manifest, signed_message
 from cobasis.bundle.seal import encrypt
 from cobasis.disk.whole import WholeFile, opened
 from cobasis.errors import FileChangedError, SecretError
@@ -28,15 +28,6 @@ _CHUNK, _TAG, _PER_RECIPIENT, _HEADER = 2**16, 16, 200, 4096
 """Of age: what it adds to every chunk, for every recipient and once, or more."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Written:
-    """A bundle that was written."""
-
-    path: Path
-    digest: str  # of the sealed file; receipts name it
-    manifest: Manifest
-
-
 def write_bundle(
     path: Path,
     *,
@@ -45,8 +36,8 @@ def write_bundle(
     sign: Callable[[bytes], bytes],
     recipients: Sequence[PublicIdentity],
     created: datetime | None = None,
-) -> Written:
-    """Write a bundle: sign a manifest of the parts, and seal it with them.
+) -> str:
+    """Write a bundle, its signed manifest sealed with its parts; return the file's SHA-256.
 
     The draft has those fields of the manifest that its maker says; the others are measured here.
     """
@@ -57,8 +48,7 @@ def write_bundle(
         )
     contents = [_Content(name, content) for name, content in parts.items()]
     for content in contents:
-        for _ in content:
-            pass
+        deque(content, maxlen=0)
     manifest = make_manifest(
         draft,
         parts=tuple(content.part for content in contents),
@@ -74,42 +64,35 @@ def write_bundle(
     with WholeFile(path, n_bytes=most) as file:
         target = _Target(file)
         # every part is read twice: what is signed stands before what it is over
-        source = _Source(chain([start], *map(_unchanged, contents), [filling]))
+        source = _Source(chain([start], *contents, [filling]))
         encrypt(source, target, recipients=[each.recipient for each in recipients])  # type: ignore[arg-type]
         file.shorten(target.at)
-    return Written(path=path, digest=target.digest.hexdigest(), manifest=manifest)
+    return target.digest.hexdigest()
 
 
 class _Content:
-    """The bytes of one part, and what the manifest says of them."""
+    """The bytes of one part, the same each time, and what the manifest says of them."""
 
     def __init__(self, name: str, content: Path | bytes) -> None:
-        self.name, self._content = name, content
+        self._name, self._content = name, content
         self.part: dict[str, object] = {}  # once all of it was read
 
     def __iter__(self) -> Iterator[bytes]:
         content, digest, n_bytes = self._content, hashlib.sha256(), 0
-        with ExitStack() as block:
-            if isinstance(content, bytes):
-                file: BytesIO | FileIO = BytesIO(content)
-            else:
-                file, _ = block.enter_context(opened(content))
+        with (
+            nullcontext((BytesIO(content), None)) if isinstance(content, bytes) else opened(content)
+        ) as (file, _):
             while piece := file.read(_PIECE):
                 digest.update(piece)
                 n_bytes += len(piece)
                 yield piece
-        self.part = {"name": self.name, "n_bytes": n_bytes, "sha256": digest.hexdigest()}
-
-
-def _unchanged(content: _Content) -> Iterator[bytes]:
-    """Yield a part's bytes once more; they have to be what was measured."""
-    measured = content.part
-    yield from content
-    if content.part != measured:
-        raise FileChangedError(
-            f"the part {content.name} changed while the bundle was written, so none was made. "
-            "Wait until nobody writes to it, then start again."
-        )
+        found = {"name": self._name, "n_bytes": n_bytes, "sha256": digest.hexdigest()}
+        if self.part not in ({}, found):
+            raise FileChangedError(
+                f"the part {self._name} changed while the bundle was written, so none was made. "
+                "Wait until nobody writes to it, then start again."
+            )
+        self.part = found
 
 
 class _Source:

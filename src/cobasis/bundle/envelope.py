@@ -46,6 +46,9 @@ _SEALING = 2**22  # more than sealing and manifest add to parts, in a thousandth
 
 _PIECE = 2**20
 
+Unseal = Callable[[BinaryIO, BinaryIO], None]
+"""Writes into the second stream what a key opens of the first."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Bundle:
@@ -71,7 +74,7 @@ class Bundle:
 def open_bundle(
     path: Path,
     *,
-    unseal: Callable[[BinaryIO, BinaryIO], None],
+    unseal: Unseal,
     signer: Mapping[str, PublicIdentity],
     into: Path,
     expected: Expected | None = None,
@@ -82,33 +85,26 @@ def open_bundle(
     When anything is raised, Ctrl-C included, no part of it stands in `into`. The plain stream
     lies in a file without a name meanwhile, which no crash leaves behind.
     """
-    what = f"the bundle '{path.name}'"
     with _folder(into), nameless_file(into) as file:
-        plain = cast("BinaryIO", file)
-        digest = _unsealed(path, plain, unseal=unseal, into=into, max_bytes=max_bytes)
-        manifest = _manifest(plain, signer=signer, expected=expected, what=what)
-        _refuse_other_size(plain, manifest, max_bytes=max_bytes, what=what)
-        _extract(plain, manifest, into=into, what=what)
+        read = _Read(path, cast("BinaryIO", file), max_bytes=max_bytes)
+        digest = read.unsealed(unseal, into=into)
+        manifest = read.manifest(signer, expected=expected or Expected())
+        _extract(read, manifest, into=into)
     places = {part.name: into / part.name for part in manifest.parts}
     return Bundle(manifest=manifest, parts=places, digest=digest, path=path)
 
 
 def open_in_memory(
-    path: Path,
-    *,
-    unseal: Callable[[BinaryIO, BinaryIO], None],
-    signer: Mapping[str, PublicIdentity],
-    expected: Expected,
+    path: Path, *, unseal: Unseal, signer: Mapping[str, PublicIdentity], expected: Expected
 ) -> tuple[Manifest, bytes, str]:
     """Open a small bundle of one part as `open_bundle` does, none of it reaching a disk.
 
     Its manifest, its part's bytes, and the sealed file's digest.
     """
-    what, plain, limit = f"the bundle '{path.name}'", BytesIO(), MAX_IN_MEMORY
-    digest = _unsealed(path, plain, unseal=unseal, into=path.parent, max_bytes=limit)
-    manifest = _manifest(plain, signer=signer, expected=expected, what=what)
-    _refuse_other_size(plain, manifest, max_bytes=limit, what=what)
-    return manifest, b"".join(_pieces(plain, manifest.parts[0], what=what)), digest
+    read = _Read(path, BytesIO(), max_bytes=MAX_IN_MEMORY)
+    digest = read.unsealed(unseal, into=path.parent)
+    manifest = read.manifest(signer, expected=expected)
+    return manifest, b"".join(read.pieces(manifest.parts[0])), digest
 
 
 @contextmanager
@@ -156,84 +152,95 @@ class _Sealed:
         return data
 
 
-def _unsealed(
-    path: Path,
-    plain: BinaryIO,
-    *,
-    unseal: Callable[[BinaryIO, BinaryIO], None],
-    into: Path,
-    max_bytes: int,
-) -> str:
-    """Write the plain stream into `plain`, and return the digest of the sealed one."""
-    what = f"the bundle '{path.name}'"
-    n_bytes = look(path).n_bytes
-    if n_bytes > max_bytes + max_bytes // 1000 + _SEALING:
-        refuse(what, f"its {n_bytes:,} bytes are more than the {max_bytes:,} that are read")
-    with opened(path) as (file, stamp):
-        source = _Sealed(file)
-        with _explained(into), _named(path):
-            unseal(cast("BinaryIO", source), plain)
-        if source.read(1):
-            raise SealError(f"{what} is longer than its seal. Have it copied, or sent, once more.")
-        refuse_changed(Stamp.of(os.fstat(file.fileno())), stamp, what=what)
-    refuse_changed(stamp_of(path), stamp, what=what)
-    plain.seek(0)
-    return source.digest.hexdigest()
+class _Read:
+    """A bundle that is read: the sealed file, and its plain stream."""
+
+    def __init__(self, path: Path, plain: BinaryIO, *, max_bytes: int) -> None:
+        self.path, self.plain, self._most = path, plain, max_bytes
+        self.what = f"the bundle '{path.name}'"
+
+    def unsealed(self, unseal: Unseal, *, into: Path) -> str:
+        """Fill the plain stream, and return the digest of the sealed file."""
+        n_bytes, most = look(self.path).n_bytes, self._most
+        if n_bytes > most + most // 1000 + _SEALING:
+            refuse(self.what, f"its {n_bytes:,} bytes are more than the {most:,} that are read")
+        with opened(self.path) as (file, stamp):
+            source = _Sealed(file)
+            with _explained(into), _named(self.path):
+                unseal(cast("BinaryIO", source), self.plain)
+            if source.read(1):
+                raise SealError(
+                    f"{self.what} is longer than its seal. Have it copied, or sent, once more."
+                )
+            refuse_changed(Stamp.of(os.fstat(file.fileno())), stamp, what=self.what)
+        refuse_changed(stamp_of(self.path), stamp, what=self.what)
+        self.plain.seek(0)
+        return source.digest.hexdigest()
+
+    def signed(
+        self, signers: Mapping[str, PublicIdentity]
+    ) -> tuple[Manifest, PublicIdentity | None, bool]:
+        """Read the manifest: with the key of who sent it, if known, and whether they signed it."""
+        start = self.plain.read(len(MAGIC) + LENGTH_BYTES)
+        if not start.startswith(MAGIC):
+            refuse(self.what, f"it does not begin with '{MAGIC.decode().strip()}'")
+        length = int.from_bytes(start[len(MAGIC) :], "little")
+        if not 0 < length <= MAX_MANIFEST:
+            most = f"1 to {MAX_MANIFEST:,} bytes long"
+            refuse(self.what, f"its manifest of {length:,} bytes is not {most}")
+        text, signature = self.plain.read(length), self.plain.read(SIGNATURE_BYTES)
+        manifest = read_manifest(text, what=self.what)
+        sender = signers.get(manifest.sender)
+        good = sender is not None and verify(sender, signed_message(text), signature=signature)
+        return manifest, sender, good
+
+    def manifest(self, signer: Mapping[str, PublicIdentity], *, expected: Expected) -> Manifest:
+        """Read the manifest, believe it when its sender's signature is right, and check it."""
+        manifest, sender, good = self.signed(signer)
+        if sender is None:
+            raise SignatureError(
+                f"{self.what} says that it is from '{manifest.sender}', who is not among the "
+                "enrolled keys that it may be from, or whose key was revoked. Compare fingerprints "
+                "with its sender."
+            )
+        if not good:
+            raise SignatureError(
+                f"{self.what} says that it is from '{manifest.sender}', and is not signed with the "
+                f"key that is enrolled for them ({sender.fingerprint}). Ask them, over another "
+                "channel, whether they sent it and whether their key is a new one."
+            )
+        expected.check(manifest, what=self.what)
+        self._refuse_other_size(manifest)
+        return manifest
+
+    def _refuse_other_size(self, manifest: Manifest) -> None:
+        """Raise BundleError unless parts of the size that was said, and zeros to a step, follow."""
+        at, size = self.plain.tell(), sum(part.n_bytes for part in manifest.parts)
+        if size > self._most:
+            refuse(self.what, f"its parts' {size:,} bytes are more than the {self._most:,} read")
+        filling = -(at + size) % STEP
+        found = self.plain.seek(0, os.SEEK_END)
+        if found != (end := at + size + filling):
+            refuse(self.what, f"it is {found:,} bytes long inside, and its manifest says {end:,}")
+        self.plain.seek(at + size)
+        if self.plain.read() != bytes(filling):  # else one upload could be many files
+            refuse(self.what, "what fills its last step is not zeros")
+        self.plain.seek(at)
+
+    def pieces(self, part: Part) -> Iterator[bytes]:
+        """Yield one part's bytes and compare their digest."""
+        digest, left = hashlib.sha256(), part.n_bytes
+        while left:
+            data = self.plain.read(min(left, _PIECE))
+            digest.update(data)
+            yield data
+            left -= len(data)
+        if digest.hexdigest() != part.sha256:
+            what = f"the part {part.name} of {self.what}"
+            refuse(what, "its digest is not the one that its manifest says")
 
 
-def _signed(
-    plain: BinaryIO, signers: Mapping[str, PublicIdentity], *, what: str
-) -> tuple[Manifest, PublicIdentity | None, bool]:
-    """Read the manifest: with the key of who sent it, if known, and whether they signed it."""
-    start = plain.read(len(MAGIC) + LENGTH_BYTES)
-    if not start.startswith(MAGIC):
-        refuse(what, f"it does not begin with '{MAGIC.decode().strip()}'")
-    length = int.from_bytes(start[len(MAGIC) :], "little")
-    if not 0 < length <= MAX_MANIFEST:
-        refuse(what, f"its manifest of {length:,} bytes is not 1 to {MAX_MANIFEST:,} bytes long")
-    text, signature = plain.read(length), plain.read(SIGNATURE_BYTES)
-    manifest = read_manifest(text, what=what)
-    sender = signers.get(manifest.sender)
-    good = sender is not None and verify(sender, signed_message(text), signature=signature)
-    return manifest, sender, good
-
-
-def _manifest(
-    plain: BinaryIO, *, signer: Mapping[str, PublicIdentity], expected: Expected | None, what: str
-) -> Manifest:
-    """Read the manifest, believe it when its sender's signature is right, and check it."""
-    manifest, sender, good = _signed(plain, signer, what=what)
-    if sender is None:
-        raise SignatureError(
-            f"{what} says that it is from '{manifest.sender}', who is not among the enrolled keys "
-            "that it may be from, or whose key was revoked. Compare fingerprints with its sender."
-        )
-    if not good:
-        raise SignatureError(
-            f"{what} says that it is from '{manifest.sender}', and is not signed with the key "
-            f"that is enrolled for them ({sender.fingerprint}). Ask them, over another channel, "
-            "whether they sent it and whether their key is a new one."
-        )
-    (expected or Expected()).check(manifest, what=what)
-    return manifest
-
-
-def _refuse_other_size(plain: BinaryIO, manifest: Manifest, *, max_bytes: int, what: str) -> None:
-    """Raise BundleError unless parts of the size that was said, and zeros to a step, follow."""
-    at, size = plain.tell(), sum(part.n_bytes for part in manifest.parts)
-    if size > max_bytes:
-        refuse(what, f"its parts' {size:,} bytes are more than the {max_bytes:,} read")
-    filling = -(at + size) % STEP
-    found = plain.seek(0, os.SEEK_END)
-    if found != (end := at + size + filling):
-        refuse(what, f"it is {found:,} bytes long inside, and its manifest says {end:,}")
-    plain.seek(at + size)
-    if plain.read() != bytes(filling):  # else one upload could be many files
-        refuse(what, "what fills its last step is not zeros")
-    plain.seek(at)
-
-
-def _extract(plain: BinaryIO, manifest: Manifest, *, into: Path, what: str) -> None:
+def _extract(read: _Read, manifest: Manifest, *, into: Path) -> None:
     """Store every part; give them their names when all are right."""
     with ExitStack() as whole:
         files = []
@@ -241,7 +248,7 @@ def _extract(plain: BinaryIO, manifest: Manifest, *, into: Path, what: str) -> N
             file, at = WholeFile(into / part.name, n_bytes=part.n_bytes), 0
             whole.callback(file.discard)
             files.append(file)
-            for data in _pieces(plain, part, what=what):
+            for data in read.pieces(part):
                 file.write(data, offset=at)
                 at += len(data)
         # no part has a name before the last one's digest was right; a kill between two names leaves
@@ -255,19 +262,6 @@ def _extract(plain: BinaryIO, manifest: Manifest, *, into: Path, what: str) -> N
             for path in done:
                 remove_tree(path)
             raise
-
-
-def _pieces(plain: BinaryIO, part: Part, *, what: str) -> Iterator[bytes]:
-    """Yield one part's bytes and compare their digest."""
-    digest, left = hashlib.sha256(), part.n_bytes
-    while left:
-        data = plain.read(min(left, _PIECE))
-        digest.update(data)
-        yield data
-        left -= len(data)
-    if digest.hexdigest() != part.sha256:
-        what = f"the part {part.name} of {what}"
-        refuse(what, "its digest is not the one that its manifest says")
 
 
 _HEAD = len(MAGIC) + LENGTH_BYTES + MAX_MANIFEST + SIGNATURE_BYTES
@@ -303,7 +297,7 @@ class Inspected:
 def inspect_bundle(
     path: Path,
     *,
-    unseal: Callable[[BinaryIO, BinaryIO], None] | None = None,
+    unseal: Unseal | None = None,
     signers: Mapping[str, PublicIdentity] | None = None,
 ) -> Inspected:
     """Look at a bundle: from outside, or with a key also at its manifest."""
@@ -314,7 +308,7 @@ def inspect_bundle(
     with opened(path) as (file, _), _named(path):
         unseal(cast("BinaryIO", file), head)
     head.seek(0)
-    manifest, sender, good = _signed(head, signers or {}, what=f"the bundle '{path.name}'")
+    manifest, sender, good = _Read(path, head, max_bytes=0).signed(signers or {})
     state: SignatureState = "not checked" if signers is None else "not enrolled"
     if sender is not None:
         state = "good" if good else "wrong"

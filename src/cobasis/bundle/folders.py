@@ -6,6 +6,7 @@ whole or not at all, so that a run that was killed at any moment goes on where t
 """
 
 import json
+from collections import UserDict
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import replace
 from pathlib import Path
@@ -119,7 +120,7 @@ class _Place(NamedTuple):
     determination: float
 
 
-class FitFolder(MutableMapping[str, Fit]):
+class FitFolder(UserDict[str, Any]):
     """Fits on disk, by party name; what is in it is never fitted again.
 
     Fits are added inside a ``with`` block, by one process at a time; at its end, or when
@@ -128,11 +129,11 @@ class FitFolder(MutableMapping[str, Fit]):
     """
 
     def __init__(self, path: Path, *, shard_bytes: int = SHARD_BYTES) -> None:
+        super().__init__()  # of fits that are gathered, and of the places of others
         self.path = Path(path)
         self._shard_bytes = shard_bytes
-        self._gathered: dict[str, Fit] = {}
+        self._gathered: list[str] = []
         self._gathered_bytes = 0
-        self._kept: dict[str, _Place] = {}
         self._shards: dict[int, Stamp] = {}
         self._shapes: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._lock: Lock | None = None
@@ -141,7 +142,7 @@ class FitFolder(MutableMapping[str, Fit]):
 
     def _load(self) -> None:
         """Look at what is in the folder, again when it has been locked."""
-        self._kept, self._shards = {}, {}
+        self.data, self._shards = {}, {}
         for shard in sorted(self.path.glob("fits-*.safetensors")):
             self._index(int(shard.stem.partition("-")[2]), shard)
 
@@ -150,13 +151,15 @@ class FitFolder(MutableMapping[str, Fit]):
         if not self._gathered:
             return
         number = max(self._shards, default=-1) + 1
-        fits = self._gathered.items()
-        tables = {_TENSOR + party: np.asarray(fit.change_of_basis, _NUMBERS) for party, fit in fits}
-        determinations = [fit.determination for _, fit in fits]
+        fits: list[Fit] = [self.data[party] for party in self._gathered]
+        changes = (np.asarray(fit.change_of_basis, _NUMBERS) for fit in fits)
+        names = (_TENSOR + party for party in self._gathered)
+        tables = dict(zip(names, changes, strict=True))
+        determinations = [fit.determination for fit in fits]
         path = self._shard_path(number)
         write_tables(path, tables, metadata={"determination": json.dumps(determinations)})
         self._index(number, path)
-        self._gathered, self._gathered_bytes = {}, 0
+        self._gathered, self._gathered_bytes = [], 0
 
     def __enter__(self) -> Self:
         """Take the folder for this process; a second one that writes to it is refused."""
@@ -188,16 +191,18 @@ class FitFolder(MutableMapping[str, Fit]):
                 f"party '{party}' has a fit in '{self.path}' already, made to the same target. "
                 "Choose another folder for another run."
             )
-        self._gathered[party] = fit
+        self.data[party] = fit
+        self._gathered.append(party)
         self._gathered_bytes += fit.change_of_basis.nbytes
         if self._gathered_bytes >= self._shard_bytes:
             self.flush()
 
     def __getitem__(self, party: str) -> Fit:
         """Read one party's fit."""
-        if party in self._gathered:
-            return self._gathered[party]
-        shard, offset, shape, determination = self._kept[party]
+        found: Fit | _Place = self.data[party]
+        if isinstance(found, Fit):
+            return found
+        shard, offset, shape, determination = found
         change: Matrix = np.empty(shape, _NUMBERS)
         path = self._shard_path(shard)
         what = f"the fit of party '{party}' in '{path}'"
@@ -207,19 +212,6 @@ class FitFolder(MutableMapping[str, Fit]):
     def __delitem__(self, party: str) -> None:
         """Refuse: what was made to a target stays; ``Analyst.remove`` leaves a party out."""
         raise StepError(f"the fit of party '{party}' stays in '{self.path}'. Use Analyst.remove.")
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over party names, in the order in which they were fitted; nothing is read."""
-        yield from self._kept
-        yield from self._gathered
-
-    def __len__(self) -> int:
-        """Return how many parties have a fit."""
-        return len(self._kept) + len(self._gathered)
-
-    def __contains__(self, party: object) -> bool:
-        """Whether a party has a fit; nothing is read."""
-        return party in self._kept or party in self._gathered
 
     def _shard_path(self, number: int) -> Path:
         return self.path / f"fits-{number:05d}.safetensors"
@@ -239,4 +231,4 @@ class FitFolder(MutableMapping[str, Fit]):
         self._shards[number] = header.stamp
         for (name, place), each in fits:
             shape = self._shapes.setdefault(place.shape, place.shape)  # of 20,000 most are alike
-            self._kept[name.removeprefix(_TENSOR)] = _Place(number, place.offset, shape, each)
+            self.data[name.removeprefix(_TENSOR)] = _Place(number, place.offset, shape, each)

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, NoReturn
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from cobasis.errors import BundleError, ClockError, ForeignBundleError, OptionError, ReplayError
 from cobasis.protocol.agreement import Digest, Moment, moment_of, moment_text
 from cobasis.protocol.enrolment import IdentityName, field_findings
 from cobasis.protocol.span_lines import SpanLine
-from cobasis.strict_json import canonical_json, json_object
+from cobasis.strict_json import Strict, canonical_json
 
-Kind = Literal["upload", "sums", "scores", "return", "proposal", "consensus", "receipt", "secret"]
+Kind = Literal[
+    "upload", "sums", "scores", "return", "proposal", "consensus", "receipt", "secret", "part"
+]
 
 
 _TABLE = 2**30 + 2**16
@@ -34,14 +36,13 @@ PARTS: dict[Kind, dict[str, int]] = {
     "consensus": {"span.safetensors": _TABLE},
     "receipt": {"receipt.json": 2**20},
     "secret": {"secret.bin": 2**12},
+    "part": {"part.parquet": 2**34},
 }
 """By kind: which parts there are, and how many bytes each may have. No bundle names others."""
 
 
-class Part(BaseModel):
+class Part(Strict):
     """One file inside a bundle."""
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9_.]{1,64}$")]
     n_bytes: Annotated[int, Field(ge=1, lt=2**48)]
@@ -76,10 +77,8 @@ Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 Told = bool | Whole | Number | Words | list[Words]  # what may stand behind a word of `told`
 
 
-class Manifest(BaseModel):
+class Manifest(Strict):
     """What a bundle says of itself; the signature is over it."""
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     format: Literal["cobasis/bundle/1"] = FORMAT
     kind: Kind
@@ -115,8 +114,7 @@ def signed_message(manifest: bytes) -> bytes:
 def read_manifest(text: bytes, *, what: str) -> Manifest:
     """Check a manifest's text; it is believed when its signature was checked, and not before."""
     try:
-        json_object(text)
-        manifest = Manifest.model_validate_json(text)
+        manifest = Manifest.read(text)
     except ValidationError as error:
         places = [
             ".".join(map(str, each["loc"]))[:80] for each in error.errors(include_input=False)
@@ -175,19 +173,7 @@ _SAYS = {
     "agreement": "is of this round, but its agreement is another ({:.16}) than this one ({:.16})",
     "kind": "is of kind '{}', and kind '{}' is expected",
     "sender": "is from '{}', not from '{}'",
-    "anchor_tag": "belongs to another anchor ({:.16}) than the one here ({:.16})",
 }
-
-
-def refuse_foreign(manifest: Manifest, *, what: str, **wanted: str | None) -> None:
-    """Raise ForeignBundleError where a manifest's fields are others; None is not checked."""
-    for name, value in wanted.items():
-        found = getattr(manifest, name)
-        if value is not None and found != value:
-            raise ForeignBundleError(
-                f"{what} {_SAYS[name].format(found, value)}. Look whether the files were mixed up, "
-                "or ask for the right one."
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,12 +185,17 @@ class Expected:
     agreement: str | None = None
     sender: str | None = None  # who has to have signed it
     recipient: str | None = None  # who has to be among those it is for
-    anchor_tag: str | None = None
     now: datetime | None = None  # by whose clock the future begins; the computer's by default
 
     def check(self, manifest: Manifest, *, what: str) -> None:
         """Raise ForeignBundleError or ClockError unless a manifest is of what is expected."""
-        refuse_foreign(manifest, what=what, **{name: getattr(self, name) for name in _SAYS})
+        for name, words in _SAYS.items():
+            wanted, found = getattr(self, name), getattr(manifest, name)
+            if wanted not in {None, found}:
+                raise ForeignBundleError(
+                    f"{what} {words.format(found, wanted)}. Look whether the files were mixed up, "
+                    "or ask for the right one."
+                )
         if self.recipient is not None and self.recipient not in manifest.recipients:
             raise ForeignBundleError(
                 f"{what} is for {', '.join(manifest.recipients[:5])}, not for '{self.recipient}'; "

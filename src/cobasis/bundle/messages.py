@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.envelope import Bundle
-from cobasis.bundle.manifest import Kind, Manifest, refuse, refuse_foreign
+from cobasis.bundle.manifest import Expected, Kind, Manifest, refuse
 from cobasis.bundle.uploads import Payload, check_precision, open_payload
-from cobasis.disk.tensors import make_header, read_tables
+from cobasis.disk.tensors import read_tables
 from cobasis.errors import ForeignBundleError, OptionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import MODELLESS
@@ -24,6 +24,7 @@ from cobasis.protocol.card import ModelCard
 from cobasis.protocol.exchanges import SumsKind
 from cobasis.protocol.messages import ConsensusSpan, MaskedSums, Return, SpanProposal
 from cobasis.protocol.span_lines import SpanLine
+from cobasis.strict_json import make_header
 
 
 def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:
@@ -46,49 +47,34 @@ def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:
 def proposal_in(bundle: Bundle, *, agreement: Agreement) -> SpanProposal:
     """Return the proposal of an opened bundle, checked."""
     with _opened(bundle, "proposal", agreement):
-        manifest = bundle.manifest
-        return SpanProposal(
-            party=manifest.sender,
-            agreement_digest=bytes.fromhex(manifest.agreement),
-            anchor_tag=bytes.fromhex(manifest.anchor_tag or ""),
-            image=_table(bundle, "span.safetensors", tensor="image"),
-            simulated=manifest.simulated,
-        )
+        image = _table(bundle, "span.safetensors", "image")
+        return SpanProposal(party=bundle.manifest.sender, image=image, **_anchored(bundle))
 
 
 def sums_in(bundle: Bundle, *, agreement: Agreement, kind: SumsKind = "sums") -> MaskedSums:
     """Return the masked sums of an opened bundle; whom they were masked for, the analyst checks."""
     with _opened(bundle, kind, agreement):
-        told, manifest = bundle.manifest.told, bundle.manifest
-        tables, _ = read_tables(bundle.parts["sums.safetensors"])
+        told = bundle.manifest.told
         roster, attempt = told.get("roster"), told.get("attempt")
         exchange = told.get("exchange", 1 + (kind == "scores"))
         good = isinstance(roster, str) and re.fullmatch("[0-9a-f]{64}", roster)
-        whole = isinstance(attempt, int) and isinstance(exchange, int)
-        if set(tables) != {"words"} or not good or not whole:
-            refuse(bundle.what, "it is not one table of words for an attempt and a roster")
+        if not good or not isinstance(attempt, int) or not isinstance(exchange, int):
+            refuse(bundle.what, "it is not for an attempt and a roster")
         return MaskedSums(
-            party=manifest.sender,
-            agreement_digest=bytes.fromhex(manifest.agreement),
+            party=bundle.manifest.sender,
             roster=bytes.fromhex(str(roster)),
-            attempt=cast("int", attempt),
-            exchange=cast("int", exchange),
-            words=tables["words"],
-            simulated=manifest.simulated,
+            attempt=attempt,
+            exchange=exchange,
+            words=_table(bundle, "sums.safetensors", "words", kind=None),
+            **_of(bundle),
         )
 
 
 def consensus_in(bundle: Bundle, *, agreement: Agreement) -> ConsensusSpan:
     """Return the common span of an opened bundle, checked."""
     with _opened(bundle, "consensus", agreement):
-        manifest = bundle.manifest
-        return ConsensusSpan(
-            agreement_digest=bytes.fromhex(manifest.agreement),
-            anchor_tag=bytes.fromhex(manifest.anchor_tag or ""),
-            rows=_table(bundle, "span.safetensors", tensor="rows"),
-            contributors=_names(bundle, "contributors"),
-            simulated=manifest.simulated,
-        )
+        rows, names = _table(bundle, "span.safetensors", "rows"), _names(bundle, "contributors")
+        return ConsensusSpan(rows=rows, contributors=names, **_anchored(bundle))
 
 
 def return_in(bundle: Bundle, *, agreement: Agreement, party: str) -> Return:
@@ -101,39 +87,52 @@ def return_in(bundle: Bundle, *, agreement: Agreement, party: str) -> Return:
                 f"{', '.join(manifest.recipients[:5])}, not of '{party}' alone. Ask the analyst "
                 "for your own."
             )
-        evidence = told.get("evidence")
+        evidence, task = told.get("evidence"), agreement.task
         if evidence not in get_args(Evidence):
             refuse(bundle.what, "its evidence is none that a certificate has")
-        others, turned = bundle.parts.get("others.safetensors"), "fit.safetensors" in bundle.parts
-        if turned == (agreement.sums is not None):
-            refuse(bundle.what, f"it {'has' if turned else 'lacks'} a change of basis")
+        for part, wanted in (
+            ("fit", agreement.sums is None),
+            ("model", task not in MODELLESS),
+            ("total", task == "table"),
+        ):
+            if (there := f"{part}.safetensors" in bundle.parts) != wanted:
+                refuse(bundle.what, f"a return for {task} {'has' if there else 'lacks'} a {part}")
+        tables: dict[str, Any] = {
+            name: _table(bundle, part, name, kind=kind) if part in bundle.parts else None
+            for part, name, kind in (
+                ("fit.safetensors", "change_of_basis", np.float64),
+                ("total.safetensors", "total", np.int64),
+            )
+        }
+        models: dict[str, Any] = {
+            name: model_in(bundle.parts[part].read_bytes(), agreement)
+            if (part := f"{name}.safetensors") in bundle.parts
+            else None
+            for name in ("model", "others")
+        }
         return Return(
             party=party,
-            agreement_digest=bytes.fromhex(manifest.agreement),
-            change_of_basis=_table(bundle, "fit.safetensors", tensor="change_of_basis")
-            if turned
-            else None,
-            model=_model(bundle, agreement),
-            others=None if others is None else model_in(others.read_bytes(), agreement),
             evidence=cast("Evidence", evidence),
             trained_on=_names(bundle, "trained_on"),
             target_carries=_names(bundle, "target_carries"),
-            simulated=manifest.simulated,
             card=_card(bundle),
-            total=_total(bundle, agreement),
+            **tables,
+            **models,
+            **_of(bundle),
         )
 
 
-def _total(bundle: Bundle, agreement: Agreement) -> npt.NDArray[np.int64] | None:
-    """Return everybody's sums; there are some if the round is for a table, and only then."""
-    path = bundle.parts.get("total.safetensors")
-    tables = {} if path is None else read_tables(path)[0]
-    if (path is None) == (agreement.task == "table") or {*tables} - {"total"}:
-        refuse(bundle.what, f"a return for {agreement.task} has no total, or lacks its own")
-    found = tables.get("total")
-    if found is not None and found.dtype != np.int64:
-        refuse(bundle.what, "its total is not of whole numbers of 64 bits")
-    return found
+def _of(bundle: Bundle) -> dict[str, Any]:
+    """Return what every message says of itself."""
+    manifest = bundle.manifest
+    return {
+        "agreement_digest": bytes.fromhex(manifest.agreement),
+        "simulated": manifest.simulated,
+    }
+
+
+def _anchored(bundle: Bundle) -> dict[str, Any]:
+    return {**_of(bundle), "anchor_tag": bytes.fromhex(bundle.manifest.anchor_tag or "")}
 
 
 def _card(bundle: Bundle) -> ModelCard | None:
@@ -142,15 +141,6 @@ def _card(bundle: Bundle) -> ModelCard | None:
         return None if path is None else ModelCard.read(path.read_bytes())
     except ValueError:
         refuse(bundle.what, "its model card has not the fields of one")
-
-
-def _model(bundle: Bundle, agreement: Agreement) -> Chain | None:
-    """Return the model file's model; there is one unless the task trains none."""
-    path = bundle.parts.get("model.safetensors")
-    if (path is None) != (agreement.task in MODELLESS):
-        lacks = "lacks" if path is None else "has"
-        refuse(bundle.what, f"a return for {agreement.task} {lacks} a model")
-    return None if path is None else model_in(path.read_bytes(), agreement)
 
 
 def model_in(data: bytes, agreement: Agreement, *, n_inputs: int | None = None) -> Chain:
@@ -163,13 +153,9 @@ def model_in(data: bytes, agreement: Agreement, *, n_inputs: int | None = None) 
 def _opened(bundle: Bundle, kind: Kind, agreement: Agreement) -> Iterator[None]:
     """Refuse a bundle of another kind, round or agreement; delete its parts after a refusal."""
     try:
-        refuse_foreign(
-            bundle.manifest,
-            what=bundle.what,
-            kind=kind,
-            round_id=agreement.round_id,
-            agreement=agreement.digest().hex(),
-        )
+        digest = agreement.digest().hex()
+        expected = Expected(kind=kind, round_id=agreement.round_id, agreement=digest)
+        expected.check(bundle.manifest, what=bundle.what)
         yield
     except BaseException:
         bundle.discard()
@@ -206,15 +192,16 @@ def noise_of(agreement: Agreement) -> dict[str, Any] | None:
     return None if agreement.dp is None else agreement.dp.record(basis=agreement.basis)
 
 
-def _table(bundle: Bundle, part: str, *, tensor: str) -> Matrix:
-    """Read the one float64 table of a part; its numbers are checked by whoever uses them."""
-    path, told = bundle.parts[part], bundle.manifest.told
-    tables, _ = read_tables(path)
-    if set(tables) != {tensor} or tables[tensor].dtype != np.float64:
-        refuse(bundle.what, f"its part {part} is not one table '{tensor}' of float64")
-    if tables[tensor].shape != (told.get("n_rows"), told.get("n_columns")):
-        refuse(bundle.what, f"its table '{tensor}' has another shape than its manifest says")
-    return tables[tensor]
+def _table(bundle: Bundle, part: str, name: str, *, kind: Any = np.float64) -> npt.NDArray[Any]:  # noqa: ANN401 -- a type
+    """Read the one table of a part; its numbers are checked by whoever uses them."""
+    told, (tables, _) = bundle.manifest.told, read_tables(bundle.parts[part])
+    if set(tables) != {name} or kind not in {None, tables[name].dtype.type}:
+        of = "" if kind is None else f" of {np.dtype(kind)}"
+        refuse(bundle.what, f"its part {part} is not one table '{name}'{of}")
+    shape = (told.get("n_rows"), told.get("n_columns"))
+    if kind is np.float64 and tables[name].shape != shape:
+        refuse(bundle.what, f"its table '{name}' has another shape than its manifest says")
+    return tables[name]
 
 
 def _names(bundle: Bundle, word: str) -> tuple[str, ...]:
@@ -261,31 +248,18 @@ def enclose_upload(
     """Return draft and part for an upload file in the agreed precision."""
     payload = open_payload(path)
     check_precision(payload, precision=agreement.precision, int8_range=agreement.int8_range)
-    return _enclosed(
-        "upload",
-        payload,
-        agreement,
-        sender=payload.party,
-        told=told_of(payload),
-        parts={"upload.safetensors": path},
-        audit=audit and dict(audit),
-        dp=noise_of(agreement),
-    )
+    more: Any = {"told": told_of(payload), "dp": noise_of(agreement), "audit": audit}
+    parts: Any = {"upload.safetensors": path}
+    return _enclosed("upload", payload, agreement, sender=payload.party, parts=parts, **more)
 
 
 def enclose_proposal(
     proposal: SpanProposal, *, agreement: Agreement, audit: Mapping[str, object] | None = None
 ) -> Enclosed:
     """Return draft and part for a party's proposal of a span, for `write_bundle`."""
-    return _enclosed(
-        "proposal",
-        proposal,
-        agreement,
-        sender=proposal.party,
-        told=_shape(proposal.image),
-        parts={"span.safetensors": _table_file("image", proposal.image)},
-        audit=audit and dict(audit),
-    )
+    more: Any = {"told": _shape(proposal.image), "audit": audit}
+    parts: Any = {"span.safetensors": _table_file("image", proposal.image)}
+    return _enclosed("proposal", proposal, agreement, sender=proposal.party, parts=parts, **more)
 
 
 def enclose_sums(
@@ -296,17 +270,12 @@ def enclose_sums(
     audit: Mapping[str, object] | None = None,
 ) -> Enclosed:
     """Return draft and part for a party's masked sums or scores, for `write_bundle`."""
-    later = kind == "sums" and sums.exchange > 1
-    step = {"exchange": sums.exchange} if later else {}  # told where nothing else does
-    return _enclosed(
-        kind,
-        sums,
-        agreement,
-        sender=sums.party,
-        told={"roster": sums.roster.hex(), "attempt": sums.attempt, **step},
-        parts={"sums.safetensors": _table_file("words", sums.words)},
-        audit=audit and dict(audit),
-    )
+    told: dict[str, Any] = {"roster": sums.roster.hex(), "attempt": sums.attempt}
+    if kind == "sums" and sums.exchange > 1:  # told where nothing else does
+        told["exchange"] = sums.exchange
+    parts: Any = {"sums.safetensors": _table_file("words", sums.words)}
+    more: Any = {"told": told, "audit": audit}
+    return _enclosed(kind, sums, agreement, sender=sums.party, parts=parts, **more)
 
 
 def enclose_consensus(span: ConsensusSpan, *, agreement: Agreement, sender: str) -> Enclosed:

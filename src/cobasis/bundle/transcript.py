@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -102,9 +102,8 @@ class Checked:
 class Transcript:
     """A file to which lines are appended, and from which none can be taken unnoticed."""
 
-    def __init__(self, path: Path, *, clock: Callable[[], datetime] = now) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._clock = clock
         self._last, self._end = START, 0
         if path.exists():
             with self._alone() as lock:
@@ -135,7 +134,7 @@ class Transcript:
 
     def _write(self, lock: Lock, event: str, told: Mapping[str, Fact]) -> Entry:
         """Write the next line where the last one ends; nothing of it stays when that fails."""
-        entry = following(self._last, event, told=told, time=moment_text(self._clock()))
+        entry = following(self._last, event, told=told, time=moment_text(now()))
         lock.append(entry.line, end=self._end)
         self._advance(entry)
         return entry

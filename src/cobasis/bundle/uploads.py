@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.disk.tensors import Header, Place, is_name, make_header, part_of, read_header, refuse
+from cobasis.disk.tensors import Header, is_name, part_of, read_header, refuse
 from cobasis.disk.whole import Stamp, WholeFile, read_array
 from cobasis.errors import DtypeError, MessageError, OptionError, ShapeError, StepError
 from cobasis.features.outcome import ROLES, VALUE, record_type
 from cobasis.linalg.arrays import Matrix
 from cobasis.protocol.agreement import Precision
-from cobasis.protocol.messages import Labels, Upload
+from cobasis.protocol.messages import Labels, ReadableUpload, Upload
+from cobasis.strict_json import Place, make_header
 
 _FORMAT = "cobasis/upload/1"
 
@@ -35,15 +36,10 @@ _SINGLE = np.dtype("<f4")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Payload:
+class Payload(ReadableUpload):
     """An upload on disk: its header was checked, its numbers are read when they are asked for."""
 
     path: Path  # every read refuses it when it is no longer the file that was opened
-    party: str  # who says it is theirs
-    agreement_digest: bytes = field(repr=False)
-    anchor_tag: bytes = field(repr=False)
-    linked: bytes = field(repr=False)
-    simulated: bool
     stamp: Stamp = field(repr=False)
     image_place: Place = field(repr=False)
     labels_place: Place | None = field(repr=False)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
-from cobasis.cli.options import Files, Owner, agreed, grouped, listed, progress, wrapped
+from cobasis.cli.options import Files, Owner, agreed, grouped, progress
+from cobasis.cli.words import about, listed, picked, wrapped
 from cobasis.errors import CobasisError, EstimateError, WaitingError
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ def accept(
 
     Example: cobasis accept icu.toml icu.news icu.north.1-return
     """
-    from cobasis.cli.answers import AcceptAnswer
-
     agreement, given = agreed(words)
     session = owner.party(agreement)
     found, passed, refused = _looked_at(session, given or _beside(session))
@@ -45,16 +44,15 @@ def accept(
                 lines += said
             except CobasisError as error:
                 refused[path] = error
-    answer = AcceptAnswer.by(
-        session,
-        command="accept",
+    owner.say(
+        lines,
+        **about(session, command="accept"),
         news=told.get("news"),
         span=told.get("span"),
         returned=told.get("return"),
         refused=[str(each) for each in refused.values()],
         passed_over=[path.name for path in passed],
     )
-    owner.say(answer, lines)
     for path, why in refused.items():
         if len(refused) == 1 and not lines:
             raise why
@@ -91,8 +89,8 @@ def _beside(session: "PartySession") -> list[Path]:
 def _looked_at(
     session: "PartySession", paths: list[Path]
 ) -> tuple[dict[Path, str], list[Path], dict[Path, CobasisError]]:
-    """Return what files are, what of a folder is not for this party, and what is refused."""
-    from cobasis.party_side.accept import look_at
+    """Return what files are, what of a folder is not for this party or new, and what is refused."""
+    from cobasis.party_side.accept import accepted_before, look_at
 
     found: dict[Path, str] = {}
     passed, refused = [], {}
@@ -100,6 +98,9 @@ def _looked_at(
     for path in paths:
         folder = path.is_dir()
         for each in sorted(filter(Path.is_file, path.iterdir())) if folder else [path]:
+            if folder and accepted_before(session, each):
+                passed.append(each)
+                continue
             try:
                 found[each] = look_at(session, each)
             except CobasisError as error:
@@ -109,14 +110,13 @@ def _looked_at(
                     refused[each] = error
     if not found and not refused:
         raise WaitingError(
-            f"of {len(passed):,} file(s) in {listed(paths)} none is for '{session.name}'. Ask "
+            f"of {len(passed):,} file(s) in {listed(paths)} none is new for '{session.name}'. Ask "
             f"'{session.analyst.name}' for yours."
         )
     return found, passed, refused
 
 
 def _take_news(session: "PartySession", path: Path) -> tuple[object, list[str]]:
-    from cobasis.cli.answers import NewsAnswer
     from cobasis.party_side.accept import accept_news
 
     news, signed = accept_news(session, path)
@@ -134,11 +134,11 @@ def _take_news(session: "PartySession", path: Path) -> tuple[object, list[str]]:
         again = f"Sums begin again, attempt {news.attempt}: cobasis send {session.path.name} DATA"
         lines += wrapped(again, lead="  ")
     lines.append(f"  Where the round stands: cobasis status {session.path.name}")
-    return NewsAnswer.of(news, receipts=[each.receipt.file for each in signed]), lines
+    receipts = [each.receipt.file for each in signed]
+    return {**picked(news, "time", "without", "removed"), "receipts": receipts}, lines
 
 
 def _take_span(session: "PartySession", path: Path) -> tuple[object, list[str]]:
-    from cobasis.cli.answers import SpanAnswer
     from cobasis.party_side.accept import adopt
     from cobasis.protocol.enrolment import words_of
 
@@ -151,15 +151,13 @@ def _take_span(session: "PartySession", path: Path) -> tuple[object, list[str]]:
     lines += [f"  {words_of(digest)}"]
     if not session.history("prepared"):
         lines += ["Next:", f"  cobasis send {session.path.name} DATA"]
-    return SpanAnswer.of(contributors=contributors, sha256=digest.hex()), lines
+    return {"contributors": contributors, "sha256": digest.hex()}, lines
 
 
 def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]]:
     from cobasis.algorithms.certificate import CAVEAT
-    from cobasis.cli.answers import ReturnAnswer
     from cobasis.disk.whole import write_whole
     from cobasis.party_side import accept as accepting
-    from cobasis.party_side.session import upcoming
     from cobasis.party_side.worth import fit_local, score_quietly
     from cobasis.protocol.card import ModelCard
     from cobasis.report.pages import render_card
@@ -189,15 +187,16 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
         lines += importance_in_words(card)
     lines += [*scores_in_words(scores), f"Who and what made the {thing}: {page}"]
     name, predicting = session.path.name, "Next:"
-    follows, [*_, line] = upcoming(session), session.history("accepted")
+    follows, [*_, line] = session.upcoming, session.history("accepted")
     if follows.number > cast("int", line.told["exchange"]):
         lines += ["Next:", f"  cobasis send {name} DATA"]
         predicting = "Or, before everybody's scores are in:"
     if taken.model_sha256 and not (session.agreement.tabular and predicting != "Next:"):
         lines += [predicting, *_predicting(session)]
     there = folder if folder.is_dir() else None
-    told: dict[str, Any] = {"score": scores, "card": page, "table": there}
-    return ReturnAnswer.of(taken, return_sha256=taken.bundle, **told), lines
+    told = picked(taken, "evidence", "trained_on", "target_carries", "model_sha256")
+    told |= {"return_sha256": taken.bundle, "score": scores, "card": page, "table": there}
+    return told, lines
 
 
 def _predicting(session: "PartySession") -> Iterator[str]:
@@ -221,7 +220,7 @@ def _tables(session: "PartySession", taken: "Accepted", *, to: Path) -> Iterator
 
 def _written(session: "PartySession", taken: "Accepted", *, to: Path) -> Iterator[str]:
     from cobasis.party_side.accept import clusters_in, coefficients_in, effects_in, table_in
-    from cobasis.report.effects import write_effects
+    from cobasis.report.estimates import write_effects
     from cobasis.report.table import write_table
 
     if (table := table_in(session, taken)) is not None:
@@ -238,22 +237,20 @@ def _written(session: "PartySession", taken: "Accepted", *, to: Path) -> Iterato
 
 def clusters_in_words(lines: Sequence[Sequence[str | float]], *, to: Path) -> Iterator[str]:
     """Write clusters into a folder, and yield them as lines."""
-    from cobasis.disk.whole import make_folder, write_whole
-    from cobasis.report.effects import as_csv
+    from cobasis.report.pages import as_csv, write_files
 
-    make_folder(to)
-    write_whole(to / "clusters.csv", as_csv(lines).encode(), mode=0o644)
+    place = write_files(to, {"clusters.csv": as_csv(lines)})
     for name, *cells in lines:
         told = (f"{each:>10.10}" if isinstance(each, str) else f"{each:>10.4g}" for each in cells)
         yield f"  {name:24.24}{''.join(told)}"
     if not lines[2:]:
         yield from wrapped("Fewer components than encoded columns tell no centre by raw columns.")
-    yield from wrapped(f"The clusters: {to / 'clusters.csv'}.")
+    yield from wrapped(f"The clusters: {place}.")
 
 
 def coefficients_in_words(coefficients: "CoefficientTable", *, to: Path) -> Iterator[str]:
     """Write a regression's table into a folder, and yield it as lines."""
-    from cobasis.report.coefficients import write_coefficients
+    from cobasis.report.estimates import write_coefficients
 
     page = write_coefficients(coefficients, to)
     yield from coefficients.summary().splitlines()

@@ -10,12 +10,12 @@ from typer import Argument, Option
 
 from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.cli import options
-from cobasis.cli.options import Owner, consent, grouped, listed, wrapped
+from cobasis.cli.options import Owner, consent, grouped
+from cobasis.cli.words import PERSON, aside, listed, picked, wrapped
 from cobasis.errors import OptionError
 from cobasis.models import ModelName, Task
 
 if TYPE_CHECKING:
-    from cobasis.cli.answers import AgreementAnswer
     from cobasis.keys.identity import Identity
     from cobasis.party_side.author import Authorship, People
     from cobasis.transport.invites import Invitations
@@ -57,7 +57,7 @@ class Enrolment:
         by = vouched(people, own=own, pubs=pubs, known=self.known or ())
         for each, key in by.items():
             how = "itself" if each == key else f"{key.fingerprint}, which signed it"
-            options.aside(f"{prints[each]}: you know {how}")
+            aside(f"{prints[each]}: you know {how}")
         by_words = {each.fingerprint: each for each in people.everybody}
         if wrong := told - set(by_words):
             raise OptionError(
@@ -282,7 +282,6 @@ def _show(
 ) -> None:
     """Say how the agreement stands, and what is to be done with which file."""
     from cobasis.bundle.agreement_file import read_agreement, read_draft
-    from cobasis.cli.answers import AgreementAnswer
     from cobasis.party_side.author import People
     from cobasis.protocol.agreement import missing_fields
     from cobasis.transport.invites import Invitations
@@ -292,67 +291,66 @@ def _show(
     digest = None if missing else read_agreement(path).agreement.digest().hex()
     features = fields.get("features", ())
     sealed = people.parties if digest and "sums" not in fields else ()
-    answer = AgreementAnswer.of(
-        missing=missing,
-        command="agreement new",
-        round=str(fields.get("round_id", "")),
-        path=path,
-        state="complete" if digest else "draft",
-        digest=digest,
-        changed=changed,
-        features=[each["name"] for each in features if "name" in each],
-        people=people.everybody,
-        secrets={each.name: author.secret(each.name) for each in sealed},
-        invited={}
-        if digest
-        else {each.party: each.words() for each in Invitations(author).codes()},
-    )
-    lead = lead or f"Wrote {path}, of round '{answer.round}'."
+    codes = () if digest else Invitations(author).codes()
+    told = {
+        "round": str(fields.get("round_id", "")),
+        "path": path,
+        "state": "complete" if digest else "draft",
+        "digest": digest,
+        "missing": missing,
+        "changed": tuple(changed),
+        "features": [each["name"] for each in features if "name" in each],
+        "people": [picked(each, *PERSON) for each in people.everybody],
+        "secrets": {each.name: author.secret(each.name) for each in sealed},
+        "invited": {each.party: each.words() for each in codes},
+    }
+    lead = lead or f"Wrote {path}, of round '{told['round']}'."
     bases = [f"{each['name']}={each['base']}" for each in features if "base" in each]
     if bases:
         lead += f" No column of its own has what follows from others: {', '.join(bases)}."
-    owner.say(answer, [*wrapped(lead), *_lines(answer, own=own, more=more)])
+    lines = _lines(told, own=own.public.fingerprint if own else None, more=more)
+    owner.say([*wrapped(lead), *lines], command="agreement new", **told)
 
 
-def _lines(answer: "AgreementAnswer", *, own: "Identity | None", more: str) -> Iterator[str]:
+def _lines(told: dict[str, Any], *, own: str | None, more: str) -> Iterator[str]:
     """Yield who takes part, and what is left to do or to send."""
     from cobasis.protocol.enrolment import words_of
 
-    for each in answer.people:
-        you = "  (you)" if own is not None and each.fingerprint == own.public.fingerprint else ""
-        yield f"  {each.role:<8} {each.name}{you}"
-        yield f"    {each.fingerprint}"
-    if answer.invited:
-        yield from _invited(answer)
+    for each in told["people"]:
+        you = "  (you)" if each["fingerprint"] == own else ""
+        yield f"  {each['role']:<8} {each['name']}{you}"
+        yield f"    {each['fingerprint']}"
+    if told["invited"]:
+        yield from _invited(told)
         return
-    if answer.digest is None:
-        if gaps := [each for each in answer.missing if each not in _BY_COMMAND]:
+    if told["digest"] is None:
+        if gaps := [each for each in told["missing"] if each not in _BY_COMMAND]:
             yield from wrapped(f"To be filled by hand: {', '.join(gaps)}.")
-        pubs = " *.pub" if "enrolled" in answer.missing else ""
-        lab = " --analyst lab.pub" if "analyst" in answer.missing else ""
-        yield f"Next: cobasis agreement new {answer.path}{pubs}{lab}"
+        pubs = " *.pub" if "enrolled" in told["missing"] else ""
+        lab = " --analyst lab.pub" if "analyst" in told["missing"] else ""
+        yield f"Next: cobasis agreement new {told['path']}{pubs}{lab}"
         return
-    name = answer.path.name
+    name = told["path"].name
     yield "Digest, which everybody signs:"
-    yield f"  {answer.digest}"
-    yield f"  {words_of(bytes.fromhex(answer.digest))}"
+    yield f"  {told['digest']}"
+    yield f"  {words_of(bytes.fromhex(told['digest']))}"
     send = f"{more}Send {name} to everybody"
-    if answer.secrets:
+    if told["secrets"]:
         yield "One file for each party, with the secret sealed to it; none for the analyst:"
-        yield from wrapped(listed(each.name for each in answer.secrets.values()), lead="  ")
+        yield from wrapped(listed(each.name for each in told["secrets"].values()), lead="  ")
         send += ", and to each party its own .secret file"
     yield from wrapped(f"{send}.")
     yield f"Next, everybody: cobasis sign {name}"
 
 
-def _invited(answer: "AgreementAnswer") -> Iterator[str]:
+def _invited(told: dict[str, Any]) -> Iterator[str]:
     """Yield the codes, and what is to be done with them."""
     from cobasis.bundle.agreement_file import stem_of
     from cobasis.transport.mailbox import INVITES
 
     yield "Give each party its code, over a channel of your own. It is good once, for 14 days:"
-    for name, code in answer.invited.items():
+    for name, code in told["invited"].items():
         yield f"  {name}: cobasis go {code} DATA"
-    listed_in = f"{stem_of(answer.path)}{INVITES}"
+    listed_in = f"{stem_of(told['path'])}{INVITES}"
     yield from wrapped(f"Give {listed_in} to the analyst, who puts it into the folder it serves.")
-    yield f"Next, when they have typed that: cobasis agreement new {answer.path} YOURS.pub"
+    yield f"Next, when they have typed that: cobasis agreement new {told['path']} YOURS.pub"

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from cobasis.cli.audit import draw, in_words
-from cobasis.cli.options import Owner, Yes, agreed, consent, grouped, the_one, wrapped
+from cobasis.cli.options import Owner, Yes, agreed, consent, grouped, the_one
+from cobasis.cli.words import PERSON, picked, wrapped
 
 if TYPE_CHECKING:
     from cobasis.keys.identity import Identity
@@ -39,7 +40,6 @@ def approve(
     Example: cobasis approve icu.toml audit.json --key officer
     """
     from cobasis.bundle.agreement_file import sealed_agreement, stem_of
-    from cobasis.cli.answers import SignAnswer
     from cobasis.disk.whole import write_whole
     from cobasis.party_side.approval import approve_audit, read_audit
     from cobasis.party_side.draft import field_of_words
@@ -61,10 +61,11 @@ def approve(
     consent(question, yes=yes, what=f"'{to}'", word=agreement.round_id)
     write_whole(to, made.text().encode(), mode=0o644)
     write_whole(page, draw(audit, agreement, beside=path).encode())
-    told = {"digest": made.report, "path": to, "again": False, "secret_from": ""}
-    answer = SignAnswer.of(who, agreement, command="approve", **told)
     wrote = [f"Wrote {each}" for each in (to, page)]
-    owner.say(answer, [*wrote, f"Next: {party} keeps it beside {path.name} and sends"])
+    lines = [*wrote, f"Next: {party} keeps it beside {path.name} and sends"]
+    told = {"digest": made.report, "path": to, "again": False, "secret_from": ""}
+    told |= {"command": "approve", "round": agreement.round_id, **picked(who, *PERSON)}
+    owner.say(lines, **told)
 
 
 def _officer(owner: Owner, agreement: "Agreement", *, party: str, name: str | None) -> "Identity":

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from cobasis.cli.mapping import Mapped
-from cobasis.cli.options import Owner, Screen, agreed, grouped, numbers, progress, the_one, wrapped
+from cobasis.cli.options import Owner, Screen, agreed, grouped, numbers, progress, the_one
+from cobasis.cli.words import about, picked, wrapped
 from cobasis.errors import OptionError
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ def audit(
 
     Example: cobasis audit icu.toml data.csv -o audit.html
     """
-    from cobasis.cli.audit_answers import AuditAnswer
     from cobasis.party_side.approval import keep
     from cobasis.party_side.audit import Question, audited, own_record
     from cobasis.party_side.preview import make_ready
@@ -71,11 +71,12 @@ def audit(
             found = audited(made, question=question)
     kept = keep(session, found, own=own, asked=answered(session, rows))
     _write(pages, kept, session.agreement, beside=agreement)
-    told = {word: found.told[word] for word in ("policy", "blocked", "to_sign")}
-    told |= {"report_sha256": found.record["report"], "report_path": kept, "pages": pages}
-    answer = AuditAnswer.by(session, found.report, command="audit", **told)
     wrote = (f"Wrote {page}" for page in pages)
-    owner.say(answer, [*in_words(found.told), *wrote, f"Kept as {kept}"])
+    told: dict[str, Any] = {word: found.told[word] for word in _AUDIT}
+    told["effects"] = [picked(each, *_EFFECT) for each in found.report.effects]
+    told |= {"report_sha256": found.record["report"], "report_path": kept, "pages": pages}
+    lines = [*in_words(found.told), *wrote, f"Kept as {kept}"]
+    owner.say(lines, **about(session, command="audit"), **told)
     if opens:
         _show(owner, agreement, pages[1] if pages else kept)
 
@@ -187,7 +188,6 @@ def plan(
     Example: cobasis plan icu.toml data.csv --public public.csv -o plan.html
     """
     from cobasis.bundle.agreement_file import read_terms
-    from cobasis.cli.audit_answers import PlanAnswer
     from cobasis.disk.whole import write_whole
     from cobasis.party_side.plan import priced
     from cobasis.party_side.session import refuse_target
@@ -211,13 +211,28 @@ def plan(
         write_whole(out, render_plan(found, round_id=terms.round_id, task=terms.task).encode())
     metric = {"classification": "accuracy", "regression": "r2"}.get(terms.task, "")
     page = "" if out is None else str(out)
-    answer = PlanAnswer.of(found, terms, command="plan", metric=metric, page=page)
     if not screen.as_json and found.effects:
         _print(found, task=terms.task)
     if not screen.as_json:
         screen.tell(_beside(found.releases, metric=metric))
     wrote = [] if out is None else [f"Wrote {out}"]
-    screen.say(answer, [*(f"- {each}" for each in found.told), *wrote])
+    release = ("release", "leaves", "learns", "n_bytes", "seconds", "score")
+    told = picked(found, "n_rows", "n_sampled", "told")
+    told["effects"] = [picked(each, *_EFFECT) for each in found.effects]
+    told["releases"] = [picked(each, *release) for each in found.releases]
+    lines = [*(f"- {each}" for each in found.told), *wrote]
+    screen.say(lines, command="plan", round=terms.round_id, metric=metric, page=page, **told)
+
+
+_AUDIT = (
+    *("policy", "verdict", "verdict_words", "sentences"),
+    *("blocked", "to_sign", "findings", "untested"),
+)
+_EFFECT = (
+    *("name", "content", "whole", "alone", "leaked"),
+    *("accuracy", "accuracy_least", "accuracy_most", "n_scored"),
+)
+"""What programs get of an audit, and of a setting."""
 
 
 def _beside(found: "Iterable[Released]", *, metric: str) -> Iterator[str]:

@@ -30,6 +30,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from cobasis.cli.options import PROGRESS
 from cobasis.errors import CobasisError
 from cobasis.report.pages import template
+from cobasis.transport.web import PLAIN
 
 _SECONDS, _MOST_BYTES, _MOST_LINES = 600, 2**16, 5000
 _OURS = (
@@ -144,9 +145,8 @@ class Desk:
             typer.echo(f"Open {address}\nIt works once, for ten minutes. Ctrl-C ends it.", err=True)
             if sys.platform != "linux" or {"DISPLAY", "WAYLAND_DISPLAY"} & {*os.environ}:
                 webbrowser.open(address)
-            told: Any = {"http": "h11", "ws": "none", "lifespan": "off", "proxy_headers": False}
-            told |= {"log_config": None, "access_log": False, "server_header": False}
-            uvicorn.Server(uvicorn.Config(self, **told)).run(sockets=[listener])
+            config = uvicorn.Config(self, proxy_headers=False, **PLAIN)
+            uvicorn.Server(config).run(sockets=[listener])
 
     def called(self, port: int) -> str:
         """Answer to a port's names from now on; return the address."""

@@ -25,7 +25,6 @@ def forget(
     Example: cobasis forget icu.toml
     """
     from cobasis.analyst_side.forget import forget as forget_uploads
-    from cobasis.cli.answers import ForgetAnswer
     from cobasis.party_side.session import forget as forget_secret
 
     path = alone(agreement)
@@ -48,7 +47,7 @@ def forget(
         _ask(round_id, yes=yes, what="its secret, span and return")
         time = forget_secret(session)
         lines = [f"'{session.name}' forgot round '{round_id}' on {time}."]
-    owner.say(ForgetAnswer(command="forget", round=round_id, time=time), lines)
+    owner.say(lines, command="forget", round=round_id, time=time)
 
 
 def _ask(round_id: str, *, yes: bool, what: str) -> None:

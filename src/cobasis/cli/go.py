@@ -12,10 +12,11 @@ from typer import Argument, Option
 from cobasis.cli import options
 from cobasis.cli.accept import accept
 from cobasis.cli.audit import Public
-from cobasis.cli.options import Owner, ProxyCA, agreed, aside, grouped, listed, progress, the_one
+from cobasis.cli.options import Owner, ProxyCA, agreed, grouped, progress, the_one
 from cobasis.cli.send import Asked, send
 from cobasis.cli.sign import sign
 from cobasis.cli.status import next_step, standing
+from cobasis.cli.words import aside, listed
 from cobasis.errors import (
     CommitmentError,
     IdentityError,
@@ -30,7 +31,6 @@ from cobasis.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from cobasis.cli.answers import Answer
     from cobasis.cli.status import Standing
     from cobasis.disk.lock import Lock
     from cobasis.protocol.agreement import Agreement
@@ -64,7 +64,6 @@ def go(
 
     Example: cobasis go icu.toml data.csv
     """
-    from cobasis.cli.answers import GoAnswer
     from cobasis.transport.client import Remote
     from cobasis.transport.invites import PREFIX, Code
 
@@ -92,7 +91,7 @@ def go(
             pass
     card, (command, _) = trip.beside(f"{name}.card.html"), next_step(standing(inner, path))
     lines = ["Everything has come back.", f"Who and what made it: {card}", f"Next: {command}"]
-    owner.say(GoAnswer.of(agreement, command="go", party=name, card=card), lines)
+    owner.say(lines, command="go", round=agreement.round_id, party=name, card=card)
 
 
 def _invited(owner: "_Inner", code: "Code", *, seconds: float, ca: Path | None) -> Path:
@@ -163,7 +162,7 @@ class _Inner(Owner):
         make_folder(folder)
         return Lock(folder, what=f"the round's transcript of '{self.name}'")
 
-    def say(self, answer: "Answer", lines: "Iterable[str]") -> None:  # noqa: ARG002
+    def say(self, lines: "Iterable[str]", **_: object) -> None:
         """Tell what a command inside would print, but not what to type next."""
         self.tell(takewhile(lambda line: not line.startswith("Next"), lines))
 

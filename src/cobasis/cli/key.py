@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from cobasis.cli.options import Owner, Yes, agreed, consent, grouped, the_one, wrapped
+from cobasis.cli.options import Owner, Yes, agreed, consent, grouped, the_one
+from cobasis.cli.words import PERSON, picked, wrapped
 from cobasis.errors import DiskError, IdentityError, OptionError
 
 if TYPE_CHECKING:
     from cobasis.keys.identity import Identity
+    from cobasis.protocol.agreement import Agreement
     from cobasis.protocol.enrolment import Role
+    from cobasis.protocol.news import Revocation
 
 _STOPS = (
     "Once the analyst and a party have signed, nothing more is sent, taken or made in this round, "
@@ -42,7 +45,6 @@ def new(
 
     Example: cobasis key new north
     """
-    from cobasis.cli.answers import KeyAnswer
     from cobasis.disk.whole import write_whole
     from cobasis.keys.identity import Identity, save_identity
 
@@ -58,8 +60,8 @@ def new(
         save_identity(own[0], path, passphrase=owner.passphrase(new=True))
     identity, public = own[0], own[0].public
     write_whole(to, public.text().encode(), mode=0o644)
+    told = {"command": "key new", "round": None, "path": to, **picked(public, *PERSON)}
     owner.say(
-        KeyAnswer.of(public, command="key new", round=None, path=to),
         [
             lead,
             *_succeeded(owner, identity, to.with_suffix(".succession")),
@@ -68,6 +70,7 @@ def new(
             f"  {public.fingerprint}",
             f"Next: send {to} to that author, the party that makes the agreement",
         ],
+        **told,
     )
 
 
@@ -120,12 +123,8 @@ def revoke(
 
     Example: cobasis key revoke icu.toml north
     """
-    from cobasis.bundle.agreement_file import REVOKED, line_in, sealed_agreement, stem_of
-    from cobasis.bundle.transcript import now
-    from cobasis.cli.answers import RevokeAnswer
+    from cobasis.bundle.agreement_file import REVOKED, sealed_agreement, stem_of
     from cobasis.disk.whole import write_whole
-    from cobasis.protocol.agreement import moment_text
-    from cobasis.protocol.news import Revocation
     from cobasis.protocol.refusals import require_known
     from cobasis.protocol.signatures import analyst_of, signers
 
@@ -135,10 +134,7 @@ def revoke(
     require_known(name, people)
     who, whose = owner.who(agreement), people[name]
     to = path.with_name(f"{stem_of(path)}.{name}{REVOKED}")
-    digest, time = agreement.digest().hex(), moment_text(now())
-    made = Revocation(agreement=digest, name=name, time=time, signatures={})
-    made = line_in(to, Revocation) if to.exists() else made
-    made.holds(agreement, name=name)  # or says why it cannot
+    made = _begun(to, agreement, name)
     session = owner.analyst(path) if who.role == "analyst" else None
     identity = owner.enrolled(who) if session is None else session.identity
     if who.name not in made.signatures:
@@ -155,6 +151,26 @@ def revoke(
         with session.at_work():
             session.revoke(made)
         then = f"Round '{agreement.round_id}' stands still. Send {session.news} to everybody."
-    told = {"path": to, "signed": sorted(made.signatures), "stopped": stopped}
-    answer = RevokeAnswer.of(whose, agreement, command="key revoke", **told)
-    owner.say(answer, [f"{to} is signed by {' and '.join(answer.signed)}", *wrapped(then)])
+    owner.say(
+        [f"{to} is signed by {' and '.join(sorted(made.signatures))}", *wrapped(then)],
+        command="key revoke",
+        round=agreement.round_id,
+        path=to,
+        signed=sorted(made.signatures),
+        stopped=stopped,
+        **picked(whose, *PERSON),
+    )
+
+
+def _begun(to: Path, agreement: "Agreement", name: str) -> "Revocation":
+    """Return what somebody has begun, if it is of this round, or a statement without signatures."""
+    from cobasis.bundle.agreement_file import line_in
+    from cobasis.bundle.transcript import now
+    from cobasis.protocol.agreement import moment_text
+    from cobasis.protocol.news import Revocation
+
+    digest, time = agreement.digest().hex(), moment_text(now())
+    made = Revocation(agreement=digest, name=name, time=time, signatures={})
+    made = line_in(to, Revocation) if to.exists() else made
+    made.holds(agreement, name=name)  # or says why it cannot
+    return made

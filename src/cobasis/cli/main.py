@@ -25,6 +25,7 @@ from cobasis.cli.serve import serve
 from cobasis.cli.sign import sign
 from cobasis.cli.status import status
 from cobasis.cli.verify import inspect, verify
+from cobasis.cli.words import wrapped
 from cobasis.errors import CobasisError, OptionError, PrivacyWarning
 
 INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
@@ -36,7 +37,7 @@ _UsageError: type[Any] = typer.BadParameter.__mro__[1]
 def _say(error: CobasisError) -> None:
     """Print an error, whole where a program reads it."""
     said = f"{type(error).__name__}: {error}"
-    for line in options.wrapped(said) if options.on_screen() else [said]:
+    for line in wrapped(said) if options.on_screen() else [said]:
         typer.echo(line, err=True)
 
 

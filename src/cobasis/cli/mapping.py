@@ -9,7 +9,8 @@ import typer
 from typer import Option
 
 from cobasis.cli import options
-from cobasis.cli.options import Owner, aside, listed, progress, wrapped
+from cobasis.cli.options import Owner, progress
+from cobasis.cli.words import aside, listed, wrapped
 
 if TYPE_CHECKING:
     from cobasis.features.mapping import Mapping as TableMapping

@@ -5,7 +5,6 @@ import os
 import signal
 import stat
 import sys
-import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
@@ -16,11 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from typer import Argument, Option
 
+from cobasis.cli.words import aside
 from cobasis.errors import CobasisError, DiskError, IdentityError, OptionError, PassphraseError
 
 if TYPE_CHECKING:
     from cobasis.analyst_side.session import AnalystSession
-    from cobasis.cli.answers import Answer
     from cobasis.keys.identity import Identity
     from cobasis.party_side.session import PartySession
     from cobasis.progress import Report
@@ -46,8 +45,6 @@ PROGRESS = "COBASIS_PROGRESS"
 
 _OTHERS = 0o077  # what a passphrase file's mode may not hold: anything for the group or for all
 
-_WIDE = 79
-
 
 @dataclass(frozen=True, kw_only=True)
 class Screen:
@@ -60,9 +57,11 @@ class Screen:
         for line in lines:
             typer.echo(line, err=self.as_json)
 
-    def say(self, answer: "Answer", lines: Iterable[str]) -> None:
-        """Print an answer: one JSON object, or lines for people."""
-        for line in [answer.model_dump_json()] if self.as_json else lines:
+    def say(self, lines: Iterable[str], **told: object) -> None:
+        """Print an answer: lines for people, or the object that docs/reference/json.md has."""
+        from pydantic_core import to_json
+
+        for line in [to_json(told, inf_nan_mode="null")] if self.as_json else lines:
             typer.echo(line)
 
 
@@ -263,11 +262,6 @@ def ask(
             aside(f"{error}", lead="  ")
 
 
-def aside(text: str, *, lead: str = "") -> None:
-    """Say something for people, out of the way of the answer."""
-    typer.echo("\n".join(wrapped(text, lead=lead)), err=True)
-
-
 def consent(question: str, *, yes: bool, what: str, word: str = "") -> None:
     """Ask for a yes, or a word; without a person or ``--yes`` nothing is done."""
     if yes:
@@ -344,32 +338,6 @@ def _is_agreement(path: Path) -> bool:
     with suppress(DiskError):
         return plain_kind(path) == "agreement"
     return False
-
-
-def wrapped(text: str, *, lead: str = "") -> list[str]:
-    """Return a text in lines that fit a terminal of 80 columns, indented below the first.
-
-    Others wrote some of it: what a terminal would obey, such as an escape, stands as a question
-    mark, so that nobody's words can hide or move what stands beside them.
-    """
-    return textwrap.wrap(
-        "".join(each if each.isprintable() or each.isspace() else "?" for each in text),
-        _WIDE,
-        initial_indent=lead,
-        subsequent_indent=" " * len(lead),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
-def row(title: str, text: object) -> list[str]:
-    """Return a title and what belongs to it; nothing where there is nothing."""
-    return wrapped(str(text), lead=f"  {title:<9} ") if text else []
-
-
-def listed(names: Iterable[object]) -> str:
-    """Return names with commas."""
-    return ", ".join(map(str, names)) or "nobody"
 
 
 def numbers(text: str, kind: type[Number], *, option: str) -> tuple[Number, ...]:

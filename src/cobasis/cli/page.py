@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument
 
 from cobasis.cli.forget import forget
-from cobasis.cli.options import Home, grouped, listed
+from cobasis.cli.options import Home, grouped
 from cobasis.cli.receive import receive
 from cobasis.cli.run import remove, run
 from cobasis.cli.sign import sign, terms_of
 from cobasis.cli.status import Standing, as_of, message_in_words, next_step, standing
 from cobasis.cli.verify import verify
+from cobasis.cli.words import listed
 from cobasis.errors import OptionError
 from cobasis.models import needing
 

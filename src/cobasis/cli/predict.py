@@ -17,8 +17,8 @@ from cobasis.cli.options import (
     grouped,
     progress,
     the_one,
-    wrapped,
 )
+from cobasis.cli.words import about, wrapped
 from cobasis.errors import OptionError
 
 Part = Annotated[
@@ -55,11 +55,10 @@ def predict(
     log-odds of a class. They say what each column adds beside a reference that all parties share.
 
     Where parties of a block hold columns of the same people, each writes a file with --part for
-    the others, and predicts with theirs: --with lab.csv. A part is personal data as the rows are.
+    the others, sealed for them alone, and predicts with theirs: --with lab.part.
 
     Example: cobasis predict icu.toml new.csv -o out.csv
     """
-    from cobasis.cli.answers import PredictAnswer
     from cobasis.party_side import predict as predicting
 
     agreement, rest = agreed(words)
@@ -79,13 +78,14 @@ def predict(
             report=report,
         )
     told = [f"line {each.line}, column '{each.column}': {each.problem}" for each in found.bad]
-    answer = PredictAnswer.by(session, found, command="predict", path=out, bad=list(told))
+    answer = {"path": out, "n_rows": found.n_rows, "bad": tuple(told)}
     if len(told) > _SHOWN:
         told[_SHOWN:] = [f"and {len(told) - _SHOWN:,} more"]
     if told:
         told = ["Rows without a prediction; the file says why in its last column:", *told]
-    made = "people's parts, personal data for your block's others" if part else "predictions"
-    owner.say(answer, [*wrapped(f"Wrote {out}: {found.n_rows:,} {made}."), *told])
+    made = "people's parts, sealed for your block's others" if part else "predictions"
+    lines = [*wrapped(f"Wrote {out}: {found.n_rows:,} {made}."), *told]
+    owner.say(lines, **about(session, command="predict"), **answer)
     if told:
         raise Exit(2)
 
@@ -110,7 +110,6 @@ def score(
 
     Example: cobasis score icu.toml later.csv
     """
-    from cobasis.cli.answers import ScoreAnswer
     from cobasis.party_side import worth as scoring
 
     agreement, rest = agreed(words)
@@ -128,7 +127,7 @@ def score(
         consent("Send this word?", yes=yes, what="the word")
         place = scoring.send_word(session, word)
         lines = [f"Wrote {place}", f"Next: send {place.name} to {session.analyst.name}"]
-    owner.say(ScoreAnswer.by(session, command="score", score=scores, word=place), lines)
+    owner.say(lines, **about(session, command="score"), score=scores, word=place)
 
 
 @grouped
@@ -146,17 +145,18 @@ def export(
 
     Example: cobasis export icu.toml -o north.onnx
     """
-    from cobasis.cli.answers import ExportAnswer
     from cobasis.party_side.predict import export_onnx
 
     session = owner.party(alone(agreement))
     n_bytes = export_onnx(session, out, precision=precision)
     owner.say(
-        ExportAnswer.by(session, command="export", path=out, n_bytes=n_bytes),
         [
             f"Wrote {out} ({n_bytes:,} bytes). It is SECRET: keep it as you keep your key.",
             "With it, rows that any party uploaded can be turned back.",
         ]
         if session.agreement.sums is None
         else [f"Wrote {out} ({n_bytes:,} bytes). It holds no secret."],
+        **about(session, command="export"),
+        path=out,
+        n_bytes=n_bytes,
     )

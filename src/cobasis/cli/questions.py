@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cobasis.cli import options
-from cobasis.cli.options import aside, ask, consent, listed
+from cobasis.cli.options import ask, consent
+from cobasis.cli.words import aside, listed
 from cobasis.errors import OptionError
 from cobasis.models import MODELLESS, UNLABELLED
 
 if TYPE_CHECKING:
     from cobasis.features.contract import Feature
-    from cobasis.party_side.draft import Features
+    from cobasis.party_side.draft import Example, Features
     from cobasis.party_side.sums_draft import Public
 
 _WORDS = {"columns", "leave_out", "i_may_publish", "numbers", "categories", "missing", "classes"}
@@ -23,19 +24,16 @@ def asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     """Return the fields that were told, and on a terminal those that were asked for."""
     from cobasis.party_side import draft, sums_draft
 
-    def table(said: str) -> Path:
-        draft.refuse_other_columns(Path(said))
-        return Path(said)
-
     def column(word: str, said: str) -> str:
         if example is not None:
-            draft.refuse_other_columns(example, **{word: said})
+            example.require(**{word: said})
         return said
 
     auto = told.get("n_components") == "auto"
     read = set(told) - _WORDS - ({"n_components"} if auto else set())
     fields = {word: draft.field_of_words(word, told[word]) for word in read}
-    missing, example = told.get("missing", ""), told.get("columns")
+    missing = told.get("missing", "")
+    example = draft.Example(told["columns"]) if "columns" in told else None
     columns = told.get("numbers", []), told.get("categories", [])
     found = draft.features_of_words(*columns, missing=missing)
     before = sums_draft.read_table(told["from_sums"]) if "from_sums" in told else None
@@ -44,7 +42,8 @@ def asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     found += sums_draft.features_of_table(before, leave_out=out, missing=missing)
     ask(fields, "purpose", "What is the model for, and who may use it")
     if not found and example is None:
-        ask(fields, "example", "Public table with all columns (CSV, Parquet)", read=table)
+        question = "Public table with all columns (CSV, Parquet)"
+        ask(fields, "example", question, read=lambda said: draft.Example(Path(said)))
         example = fields.pop("example", None)
     for word in {"label", "id"} & {*fields}:
         column(word, fields[word])
@@ -89,41 +88,41 @@ def _released(
 
 
 def _described(
-    example: Path, known: list[str], *, id_column: str, told: dict[str, Any]
+    example: "Example", known: list[str], *, id_column: str, told: dict[str, Any]
 ) -> "tuple[Feature, ...]":
     """Describe the other columns of a table, and ask whether what tells of rows may be public."""
     from cobasis.party_side import draft
 
-    people, missing = draft.looks_like_people(example, id_column), told.get("missing", "")
+    people, missing = example.looks_like_people(id_column), told.get("missing", "")
     if people and "i_may_publish" not in told and not options.on_terminal():
-        draft.refuse_people(example)
-    describe = partial(
-        draft.features_of_example, example, known=known, people=people, missing=missing
-    )
+        example.refuse_people()
+    describe = partial(example.features, known=known, people=people, missing=missing)
     found = {"these": describe(told["leave_out"])} if "leave_out" in told else {}
     if not found and options.on_terminal():
-        left = [each for each in draft.columns_of(example) if each not in known]
-        aside(f"{example.name} has {listed(left)}.")
+        left = [each for each in example.names if each not in known]
+        aside(f"{example.path.name} has {listed(left)}.")
     ask(found, "these", "Which of them shall be no features", default="none", read=describe)
     features, rare = found.get("these") or describe()
-    aside(f"Features, of {example.name}: {listed(each.name for each in features)}.")
+    aside(f"Features, of {example.path.name}: {listed(each.name for each in features)}.")
     if rare:
         aside(f"In fewer than {draft.FEWEST} rows, so any other word: {listed(rare)}.")
     if people:
-        question = f"{example.name} looks like people. May its means, spreads and words be public?"
+        question = (
+            f"{example.path.name} looks like people. May its means, spreads and words be public?"
+        )
         consent(question, yes="i_may_publish" in told, what="the table")
     return features
 
 
 def _classes(
-    told: tuple[str, ...], fields: dict[str, Any], example: Path | None
+    told: tuple[str, ...], fields: dict[str, Any], example: "Example | None"
 ) -> tuple[str, ...] | tuple[int, ...] | None:
     """Return the classes that were told, or that the public table has, or that were asked for."""
-    from cobasis.party_side.draft import labels_of_example, words_of
+    from cobasis.party_side.draft import words_of
 
     if not told and fields.get("task") == "classification" and fields.get("label"):
         if example is not None:
-            return labels_of_example(example, fields["label"])
+            return example.labels(fields["label"])
         ask(fields, "classes", "Labels that may occur, like no,yes", read=words_of)
         told = fields.get("classes") or ()
     if not told and fields.get("task") == "clustering":

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cobasis.cli.options import Files, Owner, agreed, grouped, listed, progress, row, wrapped
+from cobasis.cli.options import Files, Owner, agreed, grouped, progress
+from cobasis.cli.words import listed, picked, row, wrapped
 from cobasis.errors import RemoteError
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ def receive(owner: Owner, words: Files = None) -> None:
     from cobasis.analyst_side.receive import receive as take
     from cobasis.analyst_side.receive import seal_only
     from cobasis.bundle.agreement_file import read_agreement
-    from cobasis.cli.answers import ReceiveAnswer
 
     path, files = agreed(words)
     agreement = read_agreement(path).agreement
@@ -35,8 +35,17 @@ def receive(owner: Owner, words: Files = None) -> None:
             found = take(session, files, report=report)
     else:
         found = seal_only(path, files)
-    answer = ReceiveAnswer.of(found, found.exchange, agreement, command="receive")
-    owner.say(answer, [*said_of_files(found.files), *_stands(found, agreement)])
+    told = picked(found, "files", "agreed", "unsigned", "sealed")
+    told |= picked(found, "received", "missing", "late", "news")
+    owner.say(
+        [*said_of_files(found.files), *_stands(found, agreement)],
+        command="receive",
+        round=agreement.round_id,
+        exchange=found.exchange.number,
+        message=found.exchange.message,
+        **told,
+        **picked(agreement, "minimum_parties", "deadline"),
+    )
     if found.refused:
         raise typer.Exit(RemoteError.exit_code)
 

@@ -20,12 +20,10 @@ from cobasis.cli.options import (
     alone,
     consent,
     grouped,
-    listed,
     progress,
-    row,
     the_one,
-    wrapped,
 )
+from cobasis.cli.words import listed, picked, row, wrapped
 from cobasis.errors import WaitingError
 from cobasis.models import ModelName
 
@@ -168,10 +166,13 @@ def _lines(concluded: "Concluded", *, card: Path, table: Path) -> Iterator[str]:
 
 def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
     """Print what was certified, trained and written."""
-    from cobasis.cli.answers import RunAnswer
-
     plan, concluded = found.plan, found.concluded
-    told: dict[str, Any] = {"contributors": plan.members, "waits": plan.waits}
+    told: dict[str, Any] = {"exchange": plan.exchange.number, "written": found.written}
+    told |= {
+        "contributors": plan.members,
+        **picked(plan, "missing", "without", "waits"),
+        **_NOTHING,
+    }
     lines: list[str] = []
     if plan.attempt:
         who = listed(plan.missing)
@@ -185,15 +186,6 @@ def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
         tabled = concluded.table or concluded.coefficients
         told |= {**_told(concluded, card=card), "table": tabled and table}
         lines += _lines(concluded, card=card, table=table)
-    answer = RunAnswer.of(
-        command="run",
-        round=session.agreement.round_id,
-        exchange=plan.exchange.number,
-        written=found.written,
-        missing=plan.missing,
-        without=plan.without,
-        **told,
-    )
     lines += ["", *(f"Wrote {path}" for path in found.written.values())]
     send = f"Send each party its own file, and {session.news.name} to everybody."
     if plan.attempt:
@@ -202,7 +194,16 @@ def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
         lines += [send if found.written else "Nothing is new, and no file is lost."]
     if plan.waits:
         lines += wrapped(f"Next: {plan.waits}")
-    owner.say(answer, lines)
+    owner.say(lines, command="run", round=session.agreement.round_id, **told)
+
+
+_NOTHING: dict[str, Any] = {
+    **dict.fromkeys(("chance", "model", "model_sha256", "n_rows", "rows_per_feature")),
+    **dict.fromkeys(("card", "table")),
+    **dict.fromkeys(("trained_on", "target_carries"), ()),
+    **{word: {} for word in ("figures", "returns", "scores")},
+}
+"""What programs get of a run that concluded nothing."""
 
 
 def _sums(sums: "SumsResult") -> Iterator[str]:
@@ -210,11 +211,7 @@ def _sums(sums: "SumsResult") -> Iterator[str]:
     if not sums.total.n_rows:
         yield "The total has noise, under which no rows are counted."
         return
-    of = f"map {sums.chosen + 1} of {len(sums.found)}" if sums.found else "all steps"
-    total = f"{sums.total.n_rows:,} rows, {sums.rows_per_feature:.3g} for each of the"
-    yield from wrapped(
-        f"The total: {total} {sums.n_features:,} features of {of}: {sums.light}. {sums.meaning}"
-    )
+    yield from wrapped(f"The total: {sums.aggregate}")
 
 
 def _draw_card(session: "AnalystSession", concluded: "Concluded") -> Path:
@@ -243,7 +240,6 @@ def remove(
     Example: cobasis remove icu.toml south
     """
     from cobasis.analyst_side.membership import remove as take_out
-    from cobasis.cli.answers import RemoveAnswer
 
     path, rest = agreed(words)
     party = str(the_one(rest, what="the name of one party"))
@@ -252,15 +248,18 @@ def remove(
         done = take_out(session, party, realign=realign, cluster=cluster, report=report)
     written = {} if done.concluded is None else done.concluded.written
     drawn = [] if done.concluded is None else [_draw_card(session, done.concluded)]
-    answer = RemoveAnswer.of(
-        done.removal, command="remove", certificate=done.files, written=written
-    )
+    told = picked(done.removal, "party", "realigned", "gone", "not_gone")
+    told |= picked(done.removal, "model_sha256", "trained_on", "target_carries")
     owner.say(
-        answer,
         [
             *done.removal.text().splitlines(),
             "",
             *(f"Wrote {path}" for path in (*written.values(), *drawn, *done.files)),
             f"Send each party its own file; certificate and {session.news.name} to all.",
         ],
+        command="remove",
+        round=done.removal.round_id,
+        certificate=done.files,
+        written=written,
+        **told,
     )

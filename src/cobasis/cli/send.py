@@ -12,17 +12,8 @@ from typer import Argument, Option
 from cobasis.cli import options
 from cobasis.cli.audit import Public, Sensitive, in_words
 from cobasis.cli.mapping import Mapped
-from cobasis.cli.options import (
-    Owner,
-    Yes,
-    agreed,
-    consent,
-    grouped,
-    listed,
-    progress,
-    the_one,
-    wrapped,
-)
+from cobasis.cli.options import Owner, Yes, agreed, consent, grouped, progress, the_one
+from cobasis.cli.words import about, listed, picked, wrapped
 from cobasis.errors import OptionError
 
 if TYPE_CHECKING:
@@ -66,7 +57,7 @@ class Asked(Mapped):
 
     def about_columns(self, owner: Owner, session: "PartySession", found: "Findings") -> bool:
         """Ask whether columns that look unlike the agreement are right; whether some are mapped."""
-        from cobasis.party_side.rows import call_right, unlike
+        from cobasis.party_side.rows import unlike
 
         named = set(self.checked or ())
         if unknown := named - set(session.agreement.columns):
@@ -94,7 +85,8 @@ class Asked(Mapped):
                 typer.echo("Nothing was made. Correct the table, then type send again.", err=True)
                 raise typer.Exit(2)
             named = columns
-        call_right(session, [each for each in doubts if each.column in named])
+        told = ((each.column, each.problem) for each in doubts if each.column in named)
+        session.round.call_right(told)
         return False
 
     def about_audit(self, owner: Owner, before: Callable[[], None]) -> "Allow":
@@ -182,15 +174,11 @@ def _ready(
 
 def _say_dry(owner: Owner, session: "PartySession", found: "Findings") -> None:
     """Say what would leave, or all that does not fit."""
-    from cobasis.cli.answers import DryAnswer
     from cobasis.party_side.preview import make_ready
-    from cobasis.party_side.session import upcoming
 
     ready = make_ready(session, found, looking=True) if found.fits else None
     problems = [str(each.args[0]) for each in found.problems]
-    preview = None if ready is None else ready.preview
-    told = {"command": "send", "problems": problems, "preview": preview}
-    answer = DryAnswer.by(session, found, upcoming(session), **told)
+    words = ("column", "problem", "refused", "asked", "text")
     lines = []
     for each in found.findings:
         lead = "refused: " if each.refused else "  asked: " if each.asked else "   told: "
@@ -199,7 +187,16 @@ def _say_dry(owner: Owner, session: "PartySession", found: "Findings") -> None:
         lines += wrapped(problem, lead="refused: ")
     verdict = "fits the agreement" if found.fits else "does not fit the agreement"
     lines.append(f"The table of {found.n_rows:,} rows {verdict}.")
-    owner.say(answer, [*lines, *(() if ready is None else _in_words(ready))])
+    owner.say(
+        [*lines, *(() if ready is None else _in_words(ready))],
+        **about(session, command="send"),
+        exchange=session.upcoming.number,
+        message=session.upcoming.message,
+        findings=[picked(each, *words) for each in found.findings],
+        problems=problems,
+        preview=None if ready is None else ready.preview,
+        **picked(found, "fits", "n_rows", "n_held"),
+    )
     found.opened(session.agreement, listed="what is listed")  # raises where it does not fit
 
 
@@ -207,16 +204,11 @@ def _say_sent(
     owner: Owner, session: "PartySession", sent: "Sent", *, warnings: tuple[str, ...] = ()
 ) -> None:
     from cobasis.bundle.agreement_file import stem_of
-    from cobasis.cli.answers import SendAnswer
 
     exchange, analyst = sent.exchange, session.analyst.name
-    answer = SendAnswer.by(
-        session, sent, exchange, command="send", sha256=sent.digest, warnings=warnings
-    )
     reply = session.beside(f"{exchange.number}-{exchange.reply}").name
     same = " The same file as before, to the last byte." if sent.again else ""
     owner.say(
-        answer,
         [
             f"Wrote {sent.path}",
             f"  {sent.n_bytes:,} bytes, sealed for '{analyst}'.{same}",
@@ -224,6 +216,12 @@ def _say_sent(
             f"Next: take it to '{analyst}'. When its answer has come, type:",
             f"  cobasis accept {session.path.name} {stem_of(session.path)}.news {reply}",
         ],
+        **about(session, command="send"),
+        exchange=exchange.number,
+        message=exchange.message,
+        sha256=sent.digest,
+        warnings=warnings,
+        **picked(sent, "path", "n_bytes", "again"),
     )
 
 

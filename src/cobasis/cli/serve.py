@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
 
-from cobasis.cli.options import Holder, grouped, listed
+from cobasis.cli.options import Holder, grouped
+from cobasis.cli.words import listed
 from cobasis.errors import CobasisError, DiskError, IdentityError, OptionError
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _web(folder: Path, listen: str, certificate: Path, key: Path, *, beside: boo
         import uvicorn
 
         from cobasis.transport.server import Server
-        from cobasis.transport.web import WebServer
+        from cobasis.transport.web import PLAIN, WebServer
     # asyncio's buffers for TLS would else hold more than half a megabyte for each line
     sslproto.SSLProtocol.max_size = 2**15
     constants.FLOW_CONTROL_HIGH_WATER_SSL_READ = 32  # type: ignore[misc]  # KiB
@@ -140,13 +141,8 @@ def _web(folder: Path, listen: str, certificate: Path, key: Path, *, beside: boo
         port=int(port),
         ssl_certfile=certificate,
         ssl_keyfile=key,
-        http="h11",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
         timeout_graceful_shutdown=5,
+        **PLAIN,
     )
     WebServer(config).answer()
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from cobasis.cli.options import AgreementFile, Owner, Yes, alone, consent, grouped, wrapped
+from cobasis.cli.options import AgreementFile, Owner, Yes, alone, consent, grouped
+from cobasis.cli.words import PERSON, picked, wrapped
 from cobasis.errors import AgreementError, DiskError, OptionError, StepError
 
 if TYPE_CHECKING:
@@ -78,16 +79,22 @@ def _say(
     maker: str,
 ) -> None:
     """Say what was signed, and what comes next."""
-    from cobasis.cli.answers import SignAnswer
     from cobasis.protocol.signatures import analyst_of
 
-    told = {"digest": agreement.digest().hex(), "path": to, "again": again, "secret_from": maker}
-    answer = SignAnswer.of(who, agreement, command="sign", **told)
     then = f"Next: send {to.name} to {analyst_of(agreement).name}, the analyst"
     if who.role == "analyst":
         then = "Next, when signatures have come: cobasis receive, with their folder"
     done = f"{who.name} signed this before; {to} is as it was." if again else f"Wrote {to}"
-    owner.say(answer, [done, then])
+    owner.say(
+        [done, then],
+        command="sign",
+        round=agreement.round_id,
+        digest=agreement.digest().hex(),
+        path=to,
+        again=again,
+        secret_from=maker,
+        **picked(who, *PERSON),
+    )
 
 
 def _stands(to: Path, agreement: "Agreement", *, name: str) -> bool:

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from cobasis.cli.options import AgreementFile, Home, Owner, ProxyCA, alone, grouped, wrapped
+from cobasis.cli.options import AgreementFile, Home, Owner, ProxyCA, alone, grouped
+from cobasis.cli.words import picked, wrapped
 from cobasis.errors import CobasisError, IdentityError, UnknownPartyError
 
 if TYPE_CHECKING:
@@ -56,10 +57,8 @@ class Standing:
     @cached_property
     def out(self) -> dict[str, str]:
         """The parties that nobody waits for, and why."""
-        if self.news is None:
-            return {}
-        removed = dict.fromkeys(self.news.removed, "removed")
-        return {**dict.fromkeys(self.news.without, "left out"), **removed}
+        left = dict.fromkeys(self.news.without if self.news else (), "left out")
+        return left | dict.fromkeys(self.news.removed if self.news else (), "removed")
 
     @cached_property
     def revoked(self) -> tuple[str, ...]:
@@ -140,10 +139,12 @@ class Standing:
         found = self.news.receipts_of(exchange.number) if self.news else {}
         return {party: signed.receipt for party, signed in found.items()}
 
-    def received(self, party: str) -> dict[str, str]:
-        """Return when a party's messages were received."""
-        found = {each.message: self.receipts(each).get(party) for each in self.shown}
-        return {message: each.time for message, each in found.items() if each is not None}
+    def party(self, name: str) -> dict[str, Any]:
+        """Return what programs get of a party."""
+        came = {each.message: self.receipts(each).get(name) for each in self.shown}
+        received = {message: each.time for message, each in came.items() if each is not None}
+        signed, out = name in self.signed, self.out.get(name, "")
+        return {"name": name, "signed": signed, "received": received, "out": out}
 
 
 @grouped
@@ -157,45 +158,46 @@ def status(owner: Owner, agreement: AgreementFile = None, tls_ca: ProxyCA = None
     Example: cobasis status icu.toml
     """
     from cobasis.bundle.agreement_file import read_draft
-    from cobasis.cli.answers import StandingPart, StatusAnswer
     from cobasis.protocol.agreement import missing_fields
 
     path = alone(agreement)
     fields = read_draft(path)
     if missing := missing_fields(fields):
-        round_id = str(fields.get("round_id", ""))
-        empty = f"To be filled before anybody signs: {', '.join(missing)}."
         command = f"cobasis agreement new {path} *.pub --analyst lab.pub"
-        told = {"path": path, "state": "draft", "missing": missing, "next": command, "now": True}
+        round_id = str(fields.get("round_id", ""))
+        lines = wrapped(f"To be filled before anybody signs: {', '.join(missing)}.")
         owner.say(
-            StatusAnswer.of(command="status", round=round_id, **told),
-            [f"{path} is a draft of round '{round_id}'.", *wrapped(empty), *_row("Next", command)],
+            [f"{path} is a draft of round '{round_id}'.", *lines, *_row("Next", command)],
+            command="status",
+            round=round_id,
+            path=path,
+            state="draft",
+            missing=missing,
+            next=command,
+            now=True,
+            **dict.fromkeys(("name", "role", "asked", "deadline"), ""),
+            **dict.fromkeys(("parties", "waits_for", "revoked"), ()),
+            **dict.fromkeys(("n_exchanges", "minimum_parties"), 0),
+            **dict.fromkeys(("as_of", "exchange")),
         )
         return
     found = _asked(owner, standing(owner, path), ca=tls_ca)
-    parties = [
-        StandingPart(
-            name=name,
-            signed=name in found.signed,
-            received=found.received(name),
-            out=found.out.get(name, ""),
-        )
-        for name in found.agreement.parties
-    ]
     command, now = next_step(found)
-    answer = StatusAnswer.of(
-        found,
-        found.agreement,
+    owner.say(
+        _lines(found, command, now=now),
         command="status",
+        round=found.agreement.round_id,
         state="unsigned" if found.unsigned else "sealed",
+        missing=(),
         as_of=found.news and found.news.time,
         exchange=found.open and found.open.number,
         n_exchanges=len(found.exchanges),
-        parties=parties,
+        parties=[found.party(name) for name in found.agreement.parties],
         next=command,
         now=now,
+        **picked(found, "path", "name", "role", "asked", "waits_for", "revoked"),
+        **picked(found.agreement, "deadline", "minimum_parties"),
     )
-    owner.say(answer, _lines(found, command, now=now))
 
 
 def _asked(owner: Owner, of: Standing, *, ca: Path | None) -> Standing:
@@ -267,8 +269,7 @@ def _lines(of: Standing, command: str, *, now: bool) -> Iterator[str]:
 
     you = f"you: {of.name}, {of.role}" if of.role else "you: no key of this round"
     head = f"Round {of.agreement.round_id}   {of.agreement.purpose}"
-    [first, *_] = wrapped(head) or [""]
-    yield f"{first[: _WIDTH - len(you) - 2]:<{_WIDTH - len(you)}}{you}"
+    yield f"{wrapped(head)[0][: _WIDTH - len(you) - 2]:<{_WIDTH - len(you)}}{you}"
     if not of.unsigned and of.open is not None:
         left = dict.fromkeys(each.message for each in of.exchanges[of.open.number - 1 :])
         steps = ", then ".join(left)
@@ -286,9 +287,7 @@ def _lines(of: Standing, command: str, *, now: bool) -> Iterator[str]:
         yield f"  {'agreement':<11}sealed{when} by all {len(of.signed)}"
         yield from _messages(of)
     for name in of.revoked:
-        yield from wrapped(
-            f"the key of {name}: all stands still [CB315]", lead=f"  {'revoked':<11}"
-        )
+        yield f"  {'revoked':<11}the key of {name}: all stands still [CB315]"
     for each in (Word.model_validate(dict(x.told)) for x in of.own if x.event == WORD):
         yield from wrapped(f"{each.party}: {each.said()}", lead=f"  {'word':<11}")
     *first_ones, last = of.waits_for or ("nobody",)

@@ -3,16 +3,14 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
 
-from cobasis.cli.options import Owner, Screen, agreed, grouped, progress, the_one, wrapped
+from cobasis.cli.options import Owner, Screen, agreed, grouped, progress, the_one
+from cobasis.cli.words import picked, wrapped
 from cobasis.errors import RemoteError
-
-if TYPE_CHECKING:
-    from cobasis.bundle.envelope import Inspected
 
 
 @grouped
@@ -30,7 +28,6 @@ def verify(
     Example: cobasis verify icu.toml transcript/
     """
     from cobasis.analyst_side.verify import verify as check
-    from cobasis.cli.answers import VerifyAnswer
 
     agreement, more = agreed(words)
     folder = the_one(more, what="one folder") if more else agreement.parent
@@ -44,8 +41,15 @@ def verify(
     for path, head in found.heads.items():
         lines += [f"Last hash of {path}:", f"  {head}"]
     failed, n = len(found.failed), len(found.findings)
-    answer = VerifyAnswer.of(found, found.agreement, command="verify", holds=not failed)
-    screen.say(answer, [*lines, f"{n - failed} of {n} hold."])
+    told = ("what", "name", "holds", "code", "reason")
+    screen.say(
+        [*lines, f"{n - failed} of {n} hold."],
+        command="verify",
+        round=found.agreement.round_id,
+        holds=not failed,
+        findings=[picked(each, *told) for each in found.findings],
+        heads=found.heads,
+    )
     if failed:
         raise typer.Exit(RemoteError.exit_code)
 
@@ -65,7 +69,6 @@ def inspect(
     """
     from cobasis.bundle.agreement_file import read_agreement, text_of
     from cobasis.bundle.envelope import PLAIN, inspect_bundle, plain_kind
-    from cobasis.cli.answers import InspectAnswer
     from cobasis.protocol.signatures import signers
 
     told: dict[str, Any] = {"round": None, "manifest": None}
@@ -73,42 +76,25 @@ def inspect(
         kind, n_bytes = PLAIN[plain], file.stat().st_size
         told |= {"kind": kind, "n_bytes": n_bytes, "n_recipients": 0, "signature": "not checked"}
         whole = text_of(file).splitlines() if plain == "agreement" else []
-        said = [f"{file}: {n_bytes:,} bytes, not sealed: {kind}"]
         shown = ("".join(each if each.isprintable() else "?" for each in line) for line in whole)
-        lines = iter([*said, *shown])
+        lines = [f"{file}: {n_bytes:,} bytes, not sealed: {kind}", *shown]
     else:
         unseal = None if name is None else owner.identity(name).unseal
         known = None if agreement is None else signers(read_agreement(agreement).agreement)
         found = inspect_bundle(file, unseal=unseal, signers=known)
         told |= {"kind": "a sealed file", **vars(found.seal), "signature": found.signature}
+        seal, lines = found.seal, ["More can only be said with a recipient's key: --as NAME."]
         if found.manifest is not None:
             manifest = json.loads(found.manifest.encoded())
             told |= {"manifest": manifest, "round": found.manifest.round_id}
-        lines = _in_words(file, found)
-    owner.say(InspectAnswer(command="inspect", path=file, **told), lines)
-
-
-def _in_words(file: Path, found: "Inspected") -> Iterator[str]:
-    seal, manifest = found.seal, found.manifest
-    yield f"{file}: {seal.n_bytes:,} bytes, sealed for {seal.n_recipients} recipient(s)"
-    if manifest is None:
-        yield "More can only be said with a recipient's key: --as NAME."
-        return
-    yield f"kind: {manifest.kind}, of round '{manifest.round_id}', made {manifest.created}"
-    yield f"from: {manifest.sender}, for: {', '.join(manifest.recipients)}"
-    yield f"signature: {found.signature}"
-    yield f"agreement: {manifest.agreement}"
-    yield f"anchor tag: {manifest.anchor_tag or 'none'}"
-    yield f"software: {manifest.software}"
-    for part in manifest.parts:
-        yield from (f"part: {part.name}, {part.n_bytes:,} bytes, SHA-256", f"  {part.sha256}")
-    if manifest.audit is not None:
-        yield from _said("audit", manifest.audit)
-    yield from (f"{word}: {value}" for word, value in sorted(manifest.told.items()))
+            lines = [f"signature: {found.signature}", *_said("manifest", manifest)]
+        lead = f"{file}: {seal.n_bytes:,} bytes, sealed for {seal.n_recipients} recipient(s)"
+        lines = [lead, *lines]
+    owner.say(lines, command="inspect", path=file, **told)
 
 
 def _said(word: str, what: object, *, lead: str = "") -> Iterator[str]:
-    """Yield a value of a manifest; of a list and an object each on a line of its own."""
+    """Yield what a manifest says; of a list and an object each on a line of its own."""
     if isinstance(what, list):
         for each in what:
             yield from _said(word, each, lead=lead)
@@ -116,5 +102,5 @@ def _said(word: str, what: object, *, lead: str = "") -> Iterator[str]:
         yield f"{lead}{word}:"
         for name, each in sorted(what.items()):
             yield from _said(name, each, lead=f"{lead}  ")
-    else:
+    elif what is not None:
         yield from wrapped(f"{word} {what}", lead=lead)

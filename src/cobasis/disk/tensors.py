@@ -1,12 +1,6 @@
-"""Safetensors files, in parts and whole; a header is read as if an enemy had sent it.
+"""Safetensors files, in parts and whole; a header is read as if an enemy had sent it."""
 
-The format: eight bytes with the header's length, a JSON object that says of every tensor its
-type, shape and place, then the numbers, row by row and without holes.
-"""
-
-import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,7 +10,7 @@ import numpy.typing as npt
 
 from cobasis.disk.whole import Stamp, WholeFile, opened, read_array
 from cobasis.errors import FileFormatError, ShapeError
-from cobasis.strict_json import json_object
+from cobasis.strict_json import MAX_NAME, PREFIX, Place, make_header, parse_header, places_in
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
@@ -30,23 +24,6 @@ DTYPES: dict[str, np.dtype[Any]] = {
 
 MAX_HEADER = 64 * 1024  # bytes; an upload's header has less than a thousand
 
-MAX_NAME = 100
-_PREFIX, _ALIGNMENT, _METADATA = 8, 8, "__metadata__"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
-    """Where a tensor stands in its file."""
-
-    dtype: np.dtype[Any]  # little-endian
-    shape: tuple[int, ...]  # none of them 0
-    offset: int  # from the file's beginning
-
-    @property
-    def n_bytes(self) -> int:
-        """How many bytes it takes."""
-        return math.prod(self.shape) * self.dtype.itemsize
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Header:
@@ -58,52 +35,21 @@ class Header:
     what: str  # what to call the file in an error, with the party's name where it gives one
 
 
-def make_header(
-    tensors: Sequence[tuple[str, np.dtype[Any], tuple[int, ...]]], *, metadata: Mapping[str, str]
-) -> tuple[bytes, dict[str, Place]]:
-    """Return a header's bytes, and where each tensor goes."""
-    words = {dtype: word for word, dtype in DTYPES.items()}
-    described: dict[str, Any] = {_METADATA: dict(metadata)}
-    places, end = {}, 0
-    for name, dtype, shape in tensors:
-        places[name] = Place(dtype=dtype, shape=shape, offset=end)
-        start, end = end, end + places[name].n_bytes
-        offsets = [start, end]
-        described[name] = {"dtype": words[dtype], "shape": list(shape), "data_offsets": offsets}
-    text = json.dumps(described, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % _ALIGNMENT)
-    begin = _PREFIX + len(text)
-    places = {name: replace(each, offset=begin + each.offset) for name, each in places.items()}
-    return len(text).to_bytes(_PREFIX, "little") + text, places
-
-
 def read_header(path: Path, *, max_bytes: int = MAX_HEADER) -> Header:
     """Read a file's header and check it against the file's size."""
     with opened(path) as (file, stamp):
-        length = int.from_bytes(file.read(_PREFIX), "little")
+        length = int.from_bytes(file.read(PREFIX), "little")
         what = f"the file '{path.name}'"
-        if not 1 < length <= min(max_bytes, stamp.size - _PREFIX):
+        if not 1 < length <= min(max_bytes, stamp.size - PREFIX):
             refuse(what, f"its {stamp.size:,} bytes hold no header of {length:,} bytes")
         text = file.read(length)
     try:
-        described = json_object(text)
+        described, metadata = parse_header(text)
+        if is_name(metadata.get("party", "")):
+            what = f"the file '{path.name}' of party '{metadata['party']}'"
+        places = places_in(described, begin=PREFIX + length, size=stamp.size, dtypes=DTYPES)
     except ValueError as error:
-        refuse(what, f"its header is {error}")
-    metadata = described.pop(_METADATA, {})
-    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
-        refuse(what, "its metadata are not words by name")
-    if is_name(metadata.get("party", "")):
-        what = f"the file '{path.name}' of party '{metadata['party']}'"
-    begin = _PREFIX + length
-    places = {name: _place(name, entry, begin, what) for name, entry in described.items()}
-    end = begin
-    for place in sorted(places.values(), key=lambda each: each.offset):
-        if place.offset != end:
-            refuse(what, "its tables overlap or leave holes")
-        end += place.n_bytes
-    if end != stamp.size:
-        cut = "truncated" if end > stamp.size else "longer than it says"
-        refuse(what, f"it is {cut}: {stamp.size:,} bytes where its header asks for {end:,}")
+        refuse(what, str(error))
     return Header(places=places, metadata=metadata, stamp=stamp, what=what)
 
 
@@ -152,18 +98,3 @@ def is_name(name: str) -> bool:
 def refuse(what: str, reason: str) -> NoReturn:
     """Raise FileFormatError."""
     raise FileFormatError(f"{what} cannot be used: {reason}. Have it written, or sent, once more.")
-
-
-def _place(name: str, entry: object, begin: int, what: str) -> Place:
-    match entry:
-        case {"dtype": str(word), "shape": list(shape), "data_offsets": [start, stop]}:
-            whole = all(type(number) is int and number >= 0 for number in [*shape, start, stop])
-            if word in DTYPES and whole and shape and 0 not in shape:
-                place = Place(dtype=DTYPES[word], shape=tuple(shape), offset=begin + start)
-                if place.n_bytes == stop - start:
-                    return place
-    refuse(
-        what,
-        f"its table {name[:MAX_NAME]!r} is described wrongly or is not of float64, float32, "
-        "float16, int64 or int8 numbers",
-    )

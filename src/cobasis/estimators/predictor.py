@@ -1,6 +1,7 @@
 """The round as a classifier and as a regressor: a model on the aligned rows, and predictions."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,10 +10,8 @@ from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regr
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.metaestimators import available_if
 
-from cobasis.algorithms import AlignerName, AnchorKind, BasisName
-from cobasis.algorithms.base import Aligner
 from cobasis.errors import OptionError
-from cobasis.estimators.inputs import Array, Features, label_column
+from cobasis.estimators.inputs import Array, label_column
 from cobasis.estimators.transformer import REQUESTED, CollaborativeTransformer
 from cobasis.features.maps import Columns, Mixed, RandomFourier
 from cobasis.models import Estimator, ModelName, Task
@@ -21,45 +20,17 @@ from cobasis.models.families import DEFAULT_MODELS, FAMILIES
 from cobasis.protocol.sums_terms import Release
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CollaborativePredictor(CollaborativeTransformer):
     """What classifier and regressor share: a model on the aligned rows of all parties."""
 
     __metadata_request__predict: ClassVar = REQUESTED
     __metadata_request__score: ClassVar = REQUESTED
 
-    def __init__(
-        self,
-        *,
-        estimator: ModelName | Estimator | None = None,
-        release: Release = "rows",
-        maps: Sequence[Columns | RandomFourier | Mixed] | None = None,
-        n_components: int | None = None,
-        aligner: AlignerName | Aligner = "odc",
-        anchor: AnchorKind = "isometric",
-        n_anchor_rows: int | None = None,
-        basis: BasisName = "svd",
-        public_rows: npt.ArrayLike | None = None,
-        features: Features | None = None,
-        party_column: str | int | None = None,
-        allow_row_carrying: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        # scikit-learn reads the parameters of the class itself from this signature
-        super().__init__(
-            n_components=n_components,
-            aligner=aligner,
-            anchor=anchor,
-            n_anchor_rows=n_anchor_rows,
-            basis=basis,
-            public_rows=public_rows,
-            features=features,
-            party_column=party_column,
-            random_state=random_state,
-        )
-        self.estimator = estimator
-        self.release = release
-        self.maps = maps
-        self.allow_row_carrying = allow_row_carrying
+    estimator: ModelName | Estimator | None = None
+    release: Release = "rows"
+    maps: Sequence[Columns | RandomFourier | Mixed] | None = None
+    allow_row_carrying: bool = False
 
     def predict(self, X: npt.ArrayLike, *, parties: npt.ArrayLike | None = None) -> Array:
         """Predict each row's label with its own party's basis and the common model, eq. (9).
@@ -182,6 +153,10 @@ class CollaborativeClassifier(
 
     Parameters
     ----------
+    n_components, aligner, anchor, n_anchor_rows, basis, public_rows : optional
+        As `CollaborativeTransformer`.
+    features, party_column, random_state : optional
+        The same.
     estimator : estimator, str or None
         Trained on the aligned rows: a scikit-learn classifier or pipeline, fitted as it is, or
         the name of a family ("logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost",
@@ -191,14 +166,8 @@ class CollaborativeClassifier(
         how rows are projected stay as they are by default.
     maps : sequence of Columns, RandomFourier or Mixed, optional
         Of which sums are made, as ``simulate`` takes them.
-    n_components, aligner, anchor, n_anchor_rows, basis, public_rows : optional
-        As `CollaborativeTransformer`.
-    features, party_column : optional
-        The same.
     allow_row_carrying : bool
         Accept models that store rows, such as "svm" or nearest neighbours.
-    random_state : int, RandomState or None
-        As `CollaborativeTransformer`.
 
     Attributes
     ----------
@@ -260,14 +229,16 @@ class CollaborativeRegressor(
 
     Parameters
     ----------
+    n_components, aligner, anchor, n_anchor_rows, basis, public_rows : optional
+        As `CollaborativeClassifier`.
+    features, party_column, random_state : optional
+        The same.
     estimator : estimator, str or None
         Trained on the aligned rows: a scikit-learn regressor or pipeline, fitted as it is, or
         the name of a family ("ridge", "mlp", "rff", "boosted_trees", "xgboost", "svm"), tuned by
         cross-validation. None is "ridge".
-    release, maps, n_components, aligner, anchor, n_anchor_rows, basis, public_rows : optional
+    release, maps, allow_row_carrying : optional
         As `CollaborativeClassifier`.
-    features, party_column, allow_row_carrying, random_state : optional
-        The same.
 
     Attributes
     ----------

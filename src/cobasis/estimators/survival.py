@@ -1,15 +1,15 @@
 """The round as a Cox regression, with labels as scikit-survival has them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.algorithms import AlignerName, AnchorKind
-from cobasis.algorithms.base import Aligner
+from cobasis.algorithms import BasisName
 from cobasis.errors import LabelError
-from cobasis.estimators.inputs import Array, Features, label_column
+from cobasis.estimators.inputs import Array, label_column
 from cobasis.estimators.transformer import REQUESTED, CollaborativeTransformer
 from cobasis.features.outcome import VALUE, Outcome, record_type
 from cobasis.linalg.arrays import Matrix
@@ -20,17 +20,18 @@ from cobasis.statistics.survival import survival_figures
 _KIND = record_type({"event": ""})
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CollaborativeSurvival(CollaborativeTransformer):
     """Fit one Cox regression to rows of several parties that do not pool them.
 
     Parameters
     ----------
+    aligner, anchor, features, party_column, random_state : optional
+        As `CollaborativeTransformer`.
     horizons : sequence of float
         Times for which `predict_survival` gives the share without event.
     errors : {"model", "robust", "party"}
         Standard errors of `coefficients`.
-    aligner, anchor, features, party_column, random_state : optional
-        As `CollaborativeTransformer`.
 
     Attributes
     ----------
@@ -65,27 +66,12 @@ class CollaborativeSurvival(CollaborativeTransformer):
 
     _task: ClassVar[Task] = "survival"
 
-    def __init__(
-        self,
-        *,
-        horizons: Sequence[float] = (),
-        errors: Literal["model", "robust", "party"] = "model",
-        aligner: AlignerName | Aligner = "odc",
-        anchor: AnchorKind = "isometric",
-        features: Features | None = None,
-        party_column: str | int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        super().__init__(
-            aligner=aligner,
-            anchor=anchor,
-            basis="haar",
-            features=features,
-            party_column=party_column,
-            random_state=random_state,
-        )
-        self.horizons = horizons
-        self.errors = errors
+    horizons: Sequence[float] = ()
+    errors: Literal["model", "robust", "party"] = "model"
+    n_components: int | None = field(default=None, init=False)
+    n_anchor_rows: int | None = field(default=None, init=False)
+    basis: BasisName = field(default="haar", init=False)
+    public_rows: npt.ArrayLike | None = field(default=None, init=False)
 
     def predict(self, X: npt.ArrayLike, *, parties: npt.ArrayLike | None = None) -> Array:
         """Predict each row's log hazard beside that of the agreed centre; larger is worse."""

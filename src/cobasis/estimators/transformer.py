@@ -1,6 +1,7 @@
 """The round as a transformer; what all estimators share: `fit`, and rows sent to their parties."""
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -38,6 +39,7 @@ REQUESTED = {"parties": True}
 """Asked for by default when scikit-learn routes metadata; nobody has to set a request."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CollaborativeTransformer(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]  # scikit-learn is untyped:
     TransformerMixin,  # type: ignore[misc]  # its classes are Any
@@ -109,28 +111,15 @@ class CollaborativeTransformer(
 
     _task: ClassVar[Task] = "representation"
 
-    def __init__(
-        self,
-        *,
-        n_components: int | None = None,
-        aligner: AlignerName | Aligner = "odc",
-        anchor: AnchorKind = "isometric",
-        n_anchor_rows: int | None = None,
-        basis: BasisName = "svd",
-        public_rows: npt.ArrayLike | None = None,
-        features: Features | None = None,
-        party_column: str | int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.aligner = aligner
-        self.anchor = anchor
-        self.n_anchor_rows = n_anchor_rows
-        self.basis = basis
-        self.public_rows = public_rows
-        self.features = features
-        self.party_column = party_column
-        self.random_state = random_state
+    n_components: int | None = None
+    aligner: AlignerName | Aligner = "odc"
+    anchor: AnchorKind = "isometric"
+    n_anchor_rows: int | None = None
+    basis: BasisName = "svd"
+    public_rows: npt.ArrayLike | None = None
+    features: Features | None = None
+    party_column: str | int | None = None
+    random_state: int | np.random.RandomState | None = None
 
     def fit(
         self,

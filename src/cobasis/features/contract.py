@@ -12,18 +12,19 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from cobasis.errors import FeatureError, OptionError
+from cobasis.strict_json import IF_ANY, Strict
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 ColumnName = Annotated[str, Field(min_length=1, max_length=200)]
 # Absent and not null where nothing is agreed: older agreements keep their digest.
-Source = Annotated[str, Field(max_length=200, exclude_if=lambda text: not text)]
+Source = Annotated[str, Field(max_length=200), IF_ANY]
 BlankShare = Annotated[float | None, Field(ge=0, le=1, exclude_if=lambda share: share is None)]
 
 
-class NumericFeature(BaseModel):
+class NumericFeature(Strict):
     """One numeric column of the agreement: ``(value - centre) / scale`` goes into the round.
 
     Attributes
@@ -58,8 +59,6 @@ class NumericFeature(BaseModel):
     **Cost.** None.
     """
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
     name: ColumnName
     kind: Literal["number"] = "number"
     centre: Finite = 0.0
@@ -71,7 +70,7 @@ class NumericFeature(BaseModel):
     fill: Finite | None = None
     blanks_at_most: BlankShare = None
     source: Source = ""
-    knots: Annotated[tuple[Finite, ...], Field(exclude_if=lambda knots: not knots)] = ()
+    knots: Annotated[tuple[Finite, ...], IF_ANY] = ()
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
@@ -99,7 +98,7 @@ UNKNOWN, MISSING = -1, -2
 """The codes of cells that the agreement has no place for."""
 
 
-class CategoryFeature(BaseModel):
+class CategoryFeature(Strict):
     """One column of words: each agreed word has a column of zeros and ones in the round.
 
     Attributes
@@ -135,15 +134,13 @@ class CategoryFeature(BaseModel):
     4
     """
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
     name: ColumnName
     kind: Literal["category"] = "category"
     values: Annotated[tuple[Word, ...], Field(min_length=1, max_length=1000)]
     unknown: Literal["refuse", "other"] = "refuse"
     missing: Literal["refuse", "level"] = "refuse"
     blanks_at_most: BlankShare = None
-    base: Annotated[Word | None, Field(exclude_if=lambda word: word is None)] = None
+    base: Annotated[Word | None, IF_ANY] = None
     source: Source = ""
 
     @model_validator(mode="after")
@@ -172,10 +169,8 @@ class CategoryFeature(BaseModel):
         return len(self.values) if self.unknown == "other" else UNKNOWN
 
 
-class Interaction(BaseModel):
+class Interaction(Strict):
     """The products of the columns of some features, which all stand before it."""
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     kind: Literal["interaction"] = "interaction"
     of: Annotated[tuple[ColumnName, ...], Field(min_length=2, max_length=4)]

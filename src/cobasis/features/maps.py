@@ -13,13 +13,14 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import numpy as np
 import scipy
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from cobasis.errors import AgreementError
 from cobasis.features.contract import Feature, Finite, NumericFeature, width_of
 from cobasis.features.encoder import bent, encoded_columns, spline_through
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.rng import KeyStream
+from cobasis.strict_json import Strict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +60,7 @@ class Turn:
 Knots = Annotated[tuple[Finite, ...], Field(min_length=2, max_length=257)]
 
 
-class Columns(BaseModel):
+class Columns(Strict):
     """The columns themselves, each from its agreed low to its agreed high.
 
     Attributes
@@ -73,12 +74,10 @@ class Columns(BaseModel):
     **Cost.** None.
     """
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
     kind: Literal["columns"] = "columns"
 
 
-class RandomFourier(BaseModel):
+class RandomFourier(Strict):
     """Cosines and sines of random waves: a Gaussian kernel of a bandwidth, in n_waves pairs.
 
     Attributes
@@ -101,15 +100,13 @@ class RandomFourier(BaseModel):
     Rahimi and Recht, "Random features for large-scale kernel machines", NIPS 2007.
     """
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
     kind: Literal["rff"] = "rff"
     n_waves: Annotated[int, Field(ge=1, le=10_000)] = 500
     bandwidth: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
 
 
-class Mixed(BaseModel):
+class Mixed(Strict):
     """Waves of a few columns each, on normal scores, beside every column bent at its knots.
 
     Attributes
@@ -133,8 +130,6 @@ class Mixed(BaseModel):
     **Who sees what.** Public: take knots from a code book or from public rows, not from private
     ones. **Cost.** As of as many columns as there are knots.
     """
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     kind: Literal["mixed"] = "mixed"
     knots: Annotated[tuple[Knots, ...], Field(min_length=1)]

@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from cobasis.errors import LabelError
+from cobasis.strict_json import Strict
 
 Records = npt.NDArray[Any]
 Column = Annotated[str, Field(max_length=200)]
@@ -28,7 +29,7 @@ MOST_HORIZONS = 50
 MOST_TIMES = 200
 
 
-class Outcome(BaseModel):
+class Outcome(Strict):
     """Columns beside the label, and how a regression table, or survival curves, read them.
 
     Attributes
@@ -74,8 +75,6 @@ class Outcome(BaseModel):
     do, and times are as telling as a date of birth. **Cost.** None.
     """
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
     time: Column = ""
     event: Column = ""
     entry: Column = ""
@@ -120,8 +119,10 @@ def record_type(roles: Mapping[str, str]) -> np.dtype[Any]:
     return np.dtype([(role, "<f8") for role in (VALUE, *roles)])
 
 
-def part_of(labels: Records, role: str = VALUE) -> npt.NDArray[Any] | None:
-    """Return one column of labels; None where it was not agreed on."""
+def part_of(labels: Records | None, role: str = VALUE) -> npt.NDArray[Any] | None:
+    """Return one column of labels; None where it was not agreed on, or there are none."""
+    if labels is None:
+        return None
     names = labels.dtype.names
     if names is None:
         return labels if role == VALUE else None

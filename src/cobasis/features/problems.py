@@ -1,7 +1,7 @@
 """What is wrong with a party's table, found before anything is made of it."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -18,7 +18,6 @@ Problem = Literal["absent", "type", "missing", "infinite", "range", "vocabulary"
 Doubt = Literal["centre", "spread", "blanks", "words"]
 
 _Count = tuple[Problem | Doubt, int, bool, str]
-_Doubted = tuple[Doubt, int, str]
 
 MOST_WORDS = 10_000
 """Different unknown words that are counted; a column with more of them is no category."""
@@ -106,10 +105,8 @@ def check(
                 _count(frame.get_column(feature.name), feature, seen[feature.name])
     findings: list[ColumnFinding] = []
     for feature in agreed:
-        if feature.name in seen:
-            findings += _told(feature, seen[feature.name])
-        else:
-            findings.append(_absent(feature.name))
+        known = feature.name in seen
+        findings += _told(feature, seen[feature.name]) if known else [_absent(feature.name)]
     findings += [_absent(name) for name in others if name not in there]
     named = {*others, *(feature.name for feature in agreed)}
     for name in there:
@@ -168,24 +165,20 @@ def _told(feature: Column, seen: _Seen) -> list[ColumnFinding]:
     """Put what was counted of a column into sentences."""
     name, words = feature.name, tuple(word for word, _ in seen.words.most_common(SHOWN))
     if isinstance(feature, NumericFeature):
-        needs, counts = "numbers that float64 holds", _number_counts(feature, seen)
-        doubts = _number_doubts(feature, seen)
+        needs, counts = "numbers that float64 holds", [*_number_counts(feature, seen)]
     else:
-        needs, counts = "text, whole numbers or booleans", _word_counts(feature, seen)
-        doubts = _word_doubts(feature, seen)
+        needs, counts = "text, whole numbers or booleans", [*_word_counts(feature, seen)]
     if seen.wrong_type:
         text = f"column '{name}' is of type {seen.wrong_type}, and {needs} are agreed on"
         return [ColumnFinding(column=name, problem="type", refused=True, text=text)]
     share = feature.blanks_at_most
     if seen.missing == seen.n_rows:
-        doubts = [("blanks", seen.missing, "has no value at all: is it the right column?")]
+        text = "has no value at all: is it the right column?"
+        counts.append(("blanks", seen.missing, False, text))
     elif share is not None and seen.missing > share * seen.n_rows:
         text = f"is empty in more than the agreed {share:.4g} of its cells: is that right?"
-        doubts.append(("blanks", seen.missing, text))
-    found = [each for each in counts if each[1]]
-    if any(refused for _, _, refused, _ in found):
-        doubts = []  # it is to be corrected anyway
-    return [
+        counts.append(("blanks", seen.missing, False, text))
+    findings = [
         ColumnFinding(
             column=name,
             problem=problem,
@@ -196,65 +189,55 @@ def _told(feature: Column, seen: _Seen) -> list[ColumnFinding]:
             agreed=getattr(feature, "values", ()),
             text=f"column '{name}' {text}",
         )
-        for problem, n_rows, refused, text in [
-            *found,
-            *((problem, n_rows, False, text) for problem, n_rows, text in doubts if n_rows),
-        ]
+        for problem, n_rows, refused, text in counts
+        if n_rows
     ]
+    refused = any(each.refused for each in findings)  # it is to be corrected anyway
+    return [each for each in findings if not (refused and each.asked)]
 
 
-def _number_counts(feature: NumericFeature, seen: _Seen) -> list[_Count]:
-    """Return for each problem of a number: rows, whether it is refused, and the words for it."""
+def _number_counts(feature: NumericFeature, seen: _Seen) -> Iterator[_Count]:
+    """Yield the problems of a number, then its doubts: rows, whether refused, words for it."""
     unit = f" {feature.unit}" if feature.unit else ""
     filled = "" if feature.fill is None else f", and {feature.fill:g}{unit} stands for them"
     low, high = ("" if end is None else f"{end:g}" for end in (feature.low, feature.high))
-    return [
-        ("missing", seen.missing, feature.missing == "refuse", f"has empty cells{filled}"),
-        ("infinite", seen.infinite, True, "has infinite numbers"),
-        ("range", seen.outside, True, f"has numbers outside the agreed range {low}..{high}{unit}"),
-    ]
+    yield "missing", seen.missing, feature.missing == "refuse", f"has empty cells{filled}"
+    yield "infinite", seen.infinite, True, "has infinite numbers"
+    text = f"has numbers outside the agreed range {low}..{high}{unit}"
+    yield "range", seen.outside, True, text
+    yield from _number_doubts(feature, seen)
 
 
-def _number_doubts(feature: NumericFeature, seen: _Seen) -> list[_Doubted]:
-    """Return where most values lie, if it is far from the agreed centre in agreed scales."""
+def _number_doubts(feature: NumericFeature, seen: _Seen) -> Iterator[_Count]:
+    """Yield where most values lie, if it is far from the agreed centre in agreed scales."""
     n = seen.n_rows - seen.missing - seen.infinite
+    if n < FEWEST:
+        return
     unit = f" {feature.unit}" if feature.unit else ""
     right = "is the unit right, and the column?"
-    if n < FEWEST:
-        return []
     mean = seen.total / n
     variance = seen.squares / n - mean**2
     side, most = ("below", seen.below) if seen.below > seen.above else ("above", seen.above)
     centre = f"the agreed centre of {feature.centre:g}{unit}"
-    if most > n / 2:
-        return [("centre", most, f"lies for the most part far {side} {centre}: {right}")]
     constant = variance < _ROUNDED * mean**2  # as an indicator may be that all patients share
-    if abs(mean) > OFF and variance < NARROW**2 and not constant:
+    if most > n / 2:
+        yield "centre", most, False, f"lies for the most part far {side} {centre}: {right}"
+    elif abs(mean) > OFF and variance < NARROW**2 and not constant:
         side = "below" if mean < 0 else "above"
-        return [("spread", n, f"lies {side} {centre}, and hardly varies: {right}")]
-    if seen.beyond > MANY * n:
+        yield "spread", n, False, f"lies {side} {centre}, and hardly varies: {right}"
+    elif seen.beyond > MANY * n:
         scale = f"more than {WIDE:g} times the agreed scale of {feature.scale:g}{unit}"
-        return [("spread", seen.beyond, f"has many values {scale} from the centre: {right}")]
-    return []
+        yield "spread", seen.beyond, False, f"has many values {scale} from the centre: {right}"
 
 
-def _word_counts(feature: CategoryFeature, seen: _Seen) -> list[_Count]:
-    """Return the same as `_number_counts` for each problem of a category."""
+def _word_counts(feature: CategoryFeature, seen: _Seen) -> Iterator[_Count]:
+    """Yield the problems of a category, and whether most words are other ones than the agreed."""
     level, other = feature.missing == "level", feature.unknown == "other"
     kept = ", and they have a level of their own" if level else ""
-    counted = ", and they count as any other"
-    if seen.unknown and not other:
-        counted = f"; agreed: {_quoted(feature.values)}"
-    return [
-        ("missing", seen.missing, not level, f"has empty cells{kept}"),
-        ("vocabulary", seen.unknown, not other, f"has words that are not agreed{counted}"),
-    ]
-
-
-def _word_doubts(feature: CategoryFeature, seen: _Seen) -> list[_Doubted]:
-    """Return that most words are not the agreed ones, where such words are allowed."""
-    if seen.unknown <= (seen.n_rows - seen.missing) / 2:
-        return []
     agreed = _quoted(feature.values)
-    text = f"has for the most part other words than the agreed {agreed}: is it spelt so?"
-    return [("words", seen.unknown, text)]
+    counted = ", and they count as any other" if other else f"; agreed: {agreed}"
+    yield "missing", seen.missing, not level, f"has empty cells{kept}"
+    yield "vocabulary", seen.unknown, not other, f"has words that are not agreed{counted}"
+    if seen.unknown > (seen.n_rows - seen.missing) / 2:
+        text = f"has for the most part other words than the agreed {agreed}: is it spelt so?"
+        yield "words", seen.unknown, False, text

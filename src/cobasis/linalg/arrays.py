@@ -204,7 +204,9 @@ class WholeTable(Blocks):
             )
 
 
-def gathered(rows: Blocks, places: npt.NDArray[np.intp] | None = None) -> Matrix:
+def gathered(
+    rows: Blocks, places: npt.NDArray[np.intp] | None = None, *, step: str = "reading rows"
+) -> Matrix:
     """Return a table in memory, or some of its rows, whose places are sorted."""
 
     def copied(first: int, blocks: Iterator[Matrix]) -> list[Matrix]:
@@ -218,5 +220,5 @@ def gathered(rows: Blocks, places: npt.NDArray[np.intp] | None = None) -> Matrix
             first += len(block)
         return found
 
-    parts = [block for part in rows.over(copied, step="reading rows") for block in part]
+    parts = [block for part in rows.over(copied, step=step) for block in part]
     return np.vstack(parts) if parts else np.empty((0, rows.shape[1]))

@@ -11,7 +11,7 @@ from functools import partial, reduce
 import numpy as np
 from scipy.linalg import eigh
 
-from cobasis.linalg.arrays import Blocks, Matrix, WholeTable, numerical_rank
+from cobasis.linalg.arrays import Blocks, Matrix, WholeTable, gathered, numerical_rank
 from cobasis.linalg.rng import KeyStream
 from cobasis.linalg.threads import one_blas_thread
 
@@ -123,7 +123,10 @@ def leading_directions(rows: Matrix | Blocks, *, n_wanted: int, centred: bool = 
             rounding = float(np.trace(gram))  # what the Gram matrix is rounded against, with mean
             gram -= n_rows * np.outer(mean, mean)
             exact = of_gram(gram, n_wanted, against=rounding)
-            found = exact or _by_triangle(blocks, n_wanted, mean=mean)
+            if exact is None:  # what is left about the mean, of which nothing is squared
+                parts = blocks.over(partial(_triangle, mean), step=f"{STEP}, precisely")
+                exact = right_singular(reduce(stacked, parts), shape=blocks.shape).first(n_wanted)
+            found = exact
     return Leading(in_one_sense(found.directions), found.singular_values)
 
 
@@ -133,12 +136,6 @@ def in_one_sense(directions: Matrix) -> Matrix:
     # but by chance.
     weights = np.cos(np.arange(len(directions)))
     return directions * np.where(weights @ directions < 0, -1.0, 1.0)
-
-
-def _by_triangle(blocks: Blocks, n_wanted: int, *, mean: Matrix) -> Leading:
-    """Return directions of what is left about `mean`, and square nothing."""
-    parts = blocks.over(partial(_triangle, mean), step=f"{STEP}, precisely")
-    return right_singular(reduce(stacked, parts), shape=blocks.shape).first(n_wanted)
 
 
 def _moments(centred: bool, _: int, blocks: Iterator[Matrix]) -> tuple[Matrix, Matrix]:  # noqa: FBT001
@@ -159,9 +156,7 @@ def _triangle(mean: Matrix, _: int, blocks: Iterator[Matrix]) -> Matrix:
 
 def _wide(blocks: Blocks, n_wanted: int, *, centred: bool) -> Leading:
     """Return directions from ``X X'``, or from a thin SVD where that is not safe."""
-    # copied, for its blocks may be one buffer that is filled again and again
-    parts = blocks.over(lambda _, part: np.vstack([block.copy() for block in part]), step=STEP)
-    table = np.vstack(list(parts))
+    table = gathered(blocks, step=STEP)
     if centred:
         table -= table.mean(axis=0)
     return of_columns(table.T, n_wanted) or right_singular(table).first(n_wanted)

@@ -30,9 +30,8 @@ ABSENT = -1e30
 """Logit of a class that no training row had: its likelihood is exactly zero."""
 
 _NUMBERS_AT_ONCE = 2**20
-_PAIRS_AT_ONCE, _TREES_AT_ONCE = 2**14, 64
-"""Rows times trees, and trees, that are walked down together: their state and nodes stay in the
-second-level cache (1 MB). Measured, half or twice as many cost up to a quarter more."""
+_PAIRS_AT_ONCE = 2**15
+"""Rows times trees that are walked down together, one level at a time."""
 
 LEAF = -1
 """What stands for a column at a leaf."""
@@ -57,12 +56,11 @@ class Affine:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trees:
-    """Decision trees whose leaves add up, the k-th of a round to the k-th sum.
+    """Decision trees whose leaves add up, the k-th of a round to the k-th sum."""
 
-    Places of all trees stand level by level: first every root, then the two children of the first
-    node, of the second, and so on. So nothing says where a child is, and nothing can be wrong
-    about it: no way down ends elsewhere or never.
-    """
+    # Places of all trees stand level by level: first every root, then the two children of the first
+    # node, of the second, and so on. So nothing says where a child is, and nothing can be wrong
+    # about it: no way down ends elsewhere or never.
 
     n_in: int
     n_out: int
@@ -85,39 +83,20 @@ class Trees:
         """Add up the leaves that each row comes to, tree by tree in their order."""
         if not np.isfinite(rows).all():  # NaN would go to the first child without a word
             refuse(_NOT_FINITE, run=True)
-        sums = np.zeros((len(rows), self.n_out))
-        step = max(1, _PAIRS_AT_ONCE // min(_TREES_AT_ONCE, self.n_trees))
-        for at in range(0, len(rows), step):
-            columns, to = np.ascontiguousarray(rows[at : at + step].T), sums[at : at + step]
-            for first in range(0, self.n_trees, _TREES_AT_ONCE):
-                roots = np.arange(first, min(first + _TREES_AT_ONCE, self.n_trees))
-                self._add(columns, roots, to=to)
-        return sums
-
-    def _add(self, columns: Matrix, roots: Integers, *, to: Matrix) -> None:
-        """Walk some rows down some trees, all of them one level at a time."""
-        n_rows, values = len(to), columns.ravel()
         compared, splits, following = self._walk
-        row, tree = np.tile(np.arange(n_rows), len(roots)), np.repeat(roots, n_rows)
-        place, other = tree.astype(np.intp), np.empty(len(row), dtype=np.intp)
-        value, split = np.empty(len(row)), np.empty(len(row))
-        goes = np.empty(len(row), dtype=np.bool_)
-        # Values and splits are compared in float64, as scikit-learn compares them: in float32 a row
-        # that lies on a split, as rows of the training do, could go to the other side.
-        # Without mode="clip", take() makes a copy of what it gives; no place is out of range.
-        while True:
-            np.take(compared, place, out=other, mode="clip")
-            other *= n_rows
-            other += row
-            np.take(values, other, out=value, mode="clip")
-            np.take(splits, place, out=split, mode="clip")
-            np.greater(value, split, out=goes)
-            np.take(following, place, out=other, mode="clip")
-            other += goes
-            if np.array_equal(place, other):
-                break
-            place, other = other, place
-        np.add.at(to.reshape(-1), row * self.n_out + tree % self.n_out, self.numbers[place])
+        sums, step = np.empty((len(rows), self.n_out)), max(1, _PAIRS_AT_ONCE // self.n_trees)
+        for at in range(0, len(rows), step):
+            to, values = sums[at : at + step], rows[at : at + step].ravel()
+            starts = np.arange(len(to)) * rows.shape[1]
+            # Values and splits are compared in float64, as scikit-learn compares them: in float32 a
+            # row that lies on a split, as rows of the training do, could go to the other side.
+            place = np.arange(self.n_trees)[:, np.newaxis]
+            while np.isfinite(split := splits.take(place)).any():
+                right = values.take(compared.take(place) + starts) > split
+                place = following.take(place) + right
+            for output in range(self.n_out):
+                to[:, output] = self.numbers.take(place[output :: self.n_out]).sum(axis=0)
+        return sums
 
     @cached_property
     def _walk(self) -> tuple[Array, Matrix, Array]:
@@ -154,10 +133,7 @@ class Chain:
 
     @property
     def link(self) -> Literal["", "Exp", "Sigmoid"]:
-        """What makes a number of the last layer's: of a log rate, or of the log-odds of treatment.
-
-        The log of a hazard is that beside a row of zeros.
-        """
+        """What makes a number of the last layer's: of a log rate or hazard, or of log-odds."""
         if self.fit is None or self.fit.model not in {*LOGARITHMIC, "effect"}:
             return ""
         return "Sigmoid" if self.fit.model == "effect" else "Exp"

@@ -30,7 +30,7 @@ from cobasis.models.chain import (
 )
 from cobasis.models.families import FAMILIES
 from cobasis.models.regressions import RegressionFit
-from cobasis.strict_json import json_object
+from cobasis.strict_json import PREFIX, json_object, make_header, parse_header, places_in
 
 MODEL_FORMAT = "cobasis/model/1"
 
@@ -68,7 +68,7 @@ _ESTIMATED = "fit."
 _TYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "I32": np.dtype("<i4")}
 _AFFINE = {"weights": "F64", "offset": "F64"}
 _TREES = {"columns": "I32", "numbers": "F64"}
-_PREFIX, _ALIGNMENT, _METADATA, _MODEL = 8, 8, "__metadata__", "cobasis"
+_MODEL = "cobasis"
 
 
 def encode_chain(chain: Chain) -> bytes:
@@ -89,23 +89,29 @@ def encode_chain(chain: Chain) -> bytes:
 def decode_chain(data: bytes, *, n_components: int, task: Task, n_classes: int) -> Chain:
     """Read a model file for a round; whatever is not exactly such a file is refused."""
     _refuse_large(data)
-    length = int.from_bytes(data[:_PREFIX], "little")
-    start = _PREFIX + length
+    length = int.from_bytes(data[:PREFIX], "little")
+    start = PREFIX + length
     if not 0 < length <= LARGEST_HEADER or start > len(data):
         refuse("it is truncated or damaged, or no file of the model format")
-    header = _object(data[_PREFIX:start], "its header")
-    told = _told(header, task)
-    body = memoryview(data)[start:]
-    layers = [_layer(place, each, header, body) for place, each in enumerate(told["layers"])]
+    try:
+        described, metadata = parse_header(data[PREFIX:start])
+        places = places_in(described, begin=start, size=len(data), dtypes=_TYPES)
+        told = json_object(metadata.get(_MODEL, "").encode(errors="replace"))
+    except ValueError as error:
+        refuse(f"it is no file of the model format: {error}")
+    _check_words(told, task)
+    tables = {
+        name: np.frombuffer(data, at.dtype, math.prod(at.shape), at.offset).reshape(at.shape)
+        for name, at in places.items()
+    }
+    layers = [_layer(place, each, tables) for place, each in enumerate(told["layers"])]
     chain = Chain(family=told["family"], layers=tuple(layers), head=told["head"])
     if "fit" in told:
-        chain = replace(chain, fit=_fit(told["fit"], chain, header, body))
+        chain = replace(chain, fit=_fit(told["fit"], chain, tables))
     check_chain(chain)
     # All that was not looked at (other keys, an order, spaces, offsets that overlap) is written
     # again, and has to be the same. So there is one file for a model, and no room for more in it.
-    tensors = _tensors(chain)
-    size = sum(each.nbytes for each in tensors.values())
-    if data[:start] != _header(chain, tensors) or len(data) != start + size:
+    if data[:start] != _header(chain, _tensors(chain)):
         refuse("it is not written as the format says")
     outputs = n_classes or 1
     if (chain.widths[0], chain.widths[-1]) != (n_components, outputs):
@@ -121,21 +127,8 @@ def _refuse_large(data: bytes) -> None:
         refuse(f"it has {len(data)} bytes, and {LARGEST_FILE} are accepted")
 
 
-def _object(text: bytes, what: str) -> dict[str, Any]:
-    """Parse a JSON object in which no name stands twice."""
-    try:
-        return json_object(text)
-    except ValueError as error:
-        refuse(f"{what} is {error}")
-
-
-def _told(header: Mapping[str, Any], task: Task) -> dict[str, Any]:
-    """Return what the file says of its model; its layers are not looked at yet."""
-    match header.get(_METADATA):
-        case {"cobasis": str(text)}:
-            told = _object(text.encode(errors="replace"), "what it says of its model")
-        case _:
-            refuse("its metadata are not those of a model that cobasis wrote")
+def _check_words(told: Mapping[str, Any], task: Task) -> None:
+    """Refuse what a file says of its model; its layers are not looked at yet."""
     match told:
         case {"format": str(name)} if name != MODEL_FORMAT:
             refuse(f"it is of format {name[:40]!r}, not {MODEL_FORMAT!r}")
@@ -152,17 +145,13 @@ def _told(header: Mapping[str, Any], task: Task) -> dict[str, Any]:
         refuse(f"it is for {given[:40]!r}, the agreement is for {task!r}")
     if len(layers) > MOST_LAYERS:
         refuse(f"it has {len(layers)} layers, and {MOST_LAYERS} are accepted")
-    return told
 
 
-def _layer(place: int, told: object, header: Mapping[str, Any], body: memoryview) -> Layer:
+def _layer(place: int, told: object, tables: Mapping[str, Array]) -> Layer:
     """Return a layer of a kind that the format has; the chain's check looks at what is in it."""
 
     def own(fields: Mapping[str, str]) -> dict[str, Array]:
-        return {
-            field: _numbers(f"{place}.{field}", word, header, body)
-            for field, word in fields.items()
-        }
+        return {field: _numbers(f"{place}.{field}", word, tables) for field, word in fields.items()}
 
     match told:
         case {"kind": "trees", "n_in": int(n_in), "n_out": int(n_out), "n_trees": int(n_trees)}:
@@ -175,32 +164,27 @@ def _layer(place: int, told: object, header: Mapping[str, Any], body: memoryview
     return refuse(f"its layer {place} is none of the format")
 
 
-def _fit(told: object, chain: Chain, header: Mapping[str, Any], body: memoryview) -> RegressionFit:
+def _fit(told: object, chain: Chain, tables: Mapping[str, Array]) -> RegressionFit:
     """Return what a regression's file has beside its weights."""
-    last, names = chain.layers[-1], [each for each in header if each.startswith(_ESTIMATED)]
-    tables = {each.removeprefix(_ESTIMATED): _numbers(each, "F64", header, body) for each in names}
+    last, names = chain.layers[-1], [each for each in tables if each.startswith(_ESTIMATED)]
+    own = {each.removeprefix(_ESTIMATED): _numbers(each, "F64", tables) for each in names}
     if not isinstance(told, dict) or not isinstance(last, Affine):
         refuse("its fit is none")
     weights = last.weights[:, -1]
     if told.get("model") != "cox":
         weights = np.append(last.offset[-1], weights)
     try:
-        return RegressionFit.of(told, weights=weights, tables=tables)
-    except (ValueError, TypeError) as error:
+        return RegressionFit.of(told, weights=weights, tables=own)
+    except ValueError as error:
         refuse(str(error))
 
 
-def _numbers(name: str, word: str, header: Mapping[str, Any], body: memoryview) -> Array:
-    """Cut a tensor out of a file, if it is described and all there; nothing is copied."""
-    kind = _TYPES[word]
-    match header.get(name):
-        case {"dtype": str(given), "shape": list(shape), "data_offsets": [int(begin), int(end)]}:
-            sized = len(shape) in {1, 2} and all(type(each) is int and each > 0 for each in shape)
-            if given == word and sized and begin >= 0 and end <= len(body):
-                count = math.prod(shape)
-                if end - begin == count * kind.itemsize:
-                    return np.frombuffer(body, kind, count=count, offset=begin).reshape(shape)
-    return refuse(f"its numbers {name!r} are missing, truncated, or none that a layer takes")
+def _numbers(name: str, word: str, tables: Mapping[str, Array]) -> Array:
+    """Return a tensor of a file, which nothing copies."""
+    found = tables.get(name)
+    if found is None or found.dtype != _TYPES[word] or found.ndim not in {1, 2}:
+        refuse(f"its numbers {name!r} are missing, or none that a layer takes")
+    return found
 
 
 def _header(chain: Chain, tensors: Mapping[str, Array]) -> bytes:
@@ -217,19 +201,9 @@ def _header(chain: Chain, tensors: Mapping[str, Array]) -> bytes:
     told: dict[str, Any] = {"format": MODEL_FORMAT, **words, "layers": layers}
     if chain.fit is not None:
         told["fit"] = chain.fit.told()
-    header: dict[str, Any] = {_METADATA: {_MODEL: json.dumps(told, separators=(",", ":"))}}
-    end = 0
-    types = {kind: word for word, kind in _TYPES.items()}
-    for name, values in tensors.items():
-        begin, end = end, end + values.nbytes
-        header[name] = {
-            "dtype": types[values.dtype],
-            "shape": list(values.shape),
-            "data_offsets": [begin, end],
-        }
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % _ALIGNMENT)
-    return len(text).to_bytes(_PREFIX, "little") + text
+    text = json.dumps(told, separators=(",", ":"))
+    described = [(name, each.dtype, each.shape) for name, each in tensors.items()]
+    return make_header(described, metadata={_MODEL: text})[0]
 
 
 def _tensors(chain: Chain) -> dict[str, Array]:

@@ -54,11 +54,9 @@ def fit_total(gram: Matrix, *, n_targets: int) -> Evident:
 
 
 def fit_noisy(gram: Matrix, *, n_targets: int, noise: float) -> Evident:
-    """Fit targets to features by Z'Z with noise of a scale, without an intercept.
-
-    The penalty is .25 of the noise's own largest eigenvalue, which is about scale times the root of
-    twice the features; no evidence is asked, for it would have to be paid for in noise.
-    """
+    """Fit targets to features by Z'Z with noise of a scale, without an intercept."""
+    # The noise's own largest eigenvalue is about scale times the root of twice the features; no
+    # evidence is asked, for it would have to be paid for in noise.
     n_features = len(gram) - n_targets
     sizes, axes = np.linalg.eigh(gram[:n_features, :n_features])
     penalty = NOISY_PENALTY * noise * float(np.sqrt(2 * n_features))

@@ -8,7 +8,7 @@ each of them can project back with its own ``F_i G_i``.
 
 import warnings
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from cobasis.models import Estimator, ModelName, Task
 from cobasis.models.chain import Held
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 
 EARLY_STOPPING_ROWS = 200
@@ -35,7 +35,7 @@ class Family:
     tasks: tuple[Task, ...] = ("classification", "regression")
     carries_rows: bool = False
     tabular: bool = False  # coefficients come back with their errors
-    build: "Callable[[Task, int, int], Estimator] | None" = None
+    # of what is searched by folds; empty where scikit-learn does not fit the family
     grid: "Mapping[str, list[Any]]" = field(default_factory=dict)
 
 
@@ -62,56 +62,35 @@ DEFAULT_MODELS: "Mapping[Task, ModelName]" = {
 """The family that is used where none is named."""
 
 
-def _stops_early(n_rows: int) -> bool:
-    """Whether four fifths of the rows, as a fold of five trains on, are enough to hold back."""
-    return 4 * n_rows >= 5 * EARLY_STOPPING_ROWS
+def unfitted(name: ModelName, task: Task, *, n_rows: int, seed: int) -> Estimator:
+    """Return the estimator whose grid is searched, as scikit-learn has it."""
+    from sklearn import ensemble, linear_model, neural_network, svm
 
-
-def _logistic(task: Task, n_rows: int, seed: int) -> Estimator:  # noqa: ARG001
-    from sklearn.linear_model import LogisticRegression
-
-    return LogisticRegression(max_iter=2000)
-
-
-def _mlp(task: Task, n_rows: int, seed: int) -> Estimator:
-    from sklearn.neural_network import MLPClassifier, MLPRegressor
-
-    chosen = MLPRegressor if task == "regression" else MLPClassifier
-    return chosen(
-        hidden_layer_sizes=(256,),
-        learning_rate_init=2e-3,
-        max_iter=300,
-        early_stopping=_stops_early(n_rows),
-        random_state=seed,
-    )
-
-
-def _boosted_trees(task: Task, n_rows: int, seed: int) -> Estimator:
-    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-
-    numbers = task == "regression"
-    chosen = HistGradientBoostingRegressor if numbers else HistGradientBoostingClassifier
-    return chosen(early_stopping=_stops_early(n_rows), random_state=seed, min_samples_leaf=10)
-
-
-def _svm(task: Task, n_rows: int, seed: int) -> Estimator:  # noqa: ARG001
-    from sklearn.svm import SVC, SVR
-
-    return SVR() if task == "regression" else SVC()
+    number = task == "regression"
+    # four fifths of the rows, as a fold of five trains on, are to be enough to hold back
+    early = {"early_stopping": 4 * n_rows >= 5 * EARLY_STOPPING_ROWS, "random_state": seed}
+    match name:
+        case "logistic":
+            return linear_model.LogisticRegression(max_iter=2000)
+        case "mlp":
+            network = neural_network.MLPRegressor if number else neural_network.MLPClassifier
+            sizes = {"hidden_layer_sizes": (256,), "max_iter": 300}
+            return network(learning_rate_init=2e-3, **sizes, **early)
+        case "boosted_trees":
+            trees = ensemble.HistGradientBoostingClassifier
+            trees = ensemble.HistGradientBoostingRegressor if number else trees
+            return trees(min_samples_leaf=10, **early)
+    return svm.SVR() if number else svm.SVC()
 
 
 FAMILIES: dict[ModelName, Family] = {
-    "logistic": Family(
-        tasks=("classification",),
-        build=_logistic,
-        grid={"C": [0.01, 0.1, 1.0, 10.0, 100.0]},
-    ),
+    "logistic": Family(tasks=("classification",), grid={"C": [0.01, 0.1, 1.0, 10.0, 100.0]}),
     "ridge": Family(),
-    "mlp": Family(build=_mlp, grid={"alpha": [1e-4, 1e-2, 1.0]}),
+    "mlp": Family(grid={"alpha": [1e-4, 1e-2, 1.0]}),
     "rff": Family(),
-    "boosted_trees": Family(build=_boosted_trees, grid={"learning_rate": [0.03, 0.1]}),
+    "boosted_trees": Family(grid={"learning_rate": [0.03, 0.1]}),
     "xgboost": Family(),
-    "svm": Family(carries_rows=True, build=_svm, grid={"C": [0.1, 1.0, 10.0, 100.0]}),
+    "svm": Family(carries_rows=True, grid={"C": [0.1, 1.0, 10.0, 100.0]}),
     "kmeans": Family(tasks=("clustering",)),
     "gaussian_mixture": Family(tasks=("clustering", "novelty")),
     "ols": Family(tasks=("regression",), tabular=True),
@@ -131,10 +110,8 @@ TABULAR = frozenset(name for name, row in FAMILIES.items() if row.tabular)
 def log_likelihood(
     estimator: Estimator, block: tuple[Matrix, npt.NDArray[Any]], *, held: Held | None = None
 ) -> float:
-    """Return the mean log-likelihood of labels, leaving out classes that were not fitted.
-
-    On a few dozen rows it chooses better than accuracy does, which comes in steps.
-    """
+    """Return the mean log-likelihood of labels, leaving out classes that were not fitted."""
+    # on a few dozen rows it chooses better than accuracy does, which comes in steps
     rows, labels = block
     known = np.isin(labels, estimator.classes_)
     places = np.searchsorted(estimator.classes_, labels[known])
@@ -159,7 +136,7 @@ def tuned(
     from sklearn.model_selection import GridSearchCV
 
     chosen, (rows, labels) = FAMILIES[name], block
-    estimator = cast("Callable[..., Estimator]", chosen.build)(task, len(rows), seed)
+    estimator = unfitted(name, task, n_rows=len(rows), seed=seed)
     stops_early = task == "classification" and "early_stopping" in estimator.get_params()
     if stops_early and not _can_hold_back(labels):
         estimator.set_params(early_stopping=False)
@@ -167,7 +144,7 @@ def tuned(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         splits = folds(labels, task=task, seed=seed)
-        if not chosen.grid or not splits:
+        if not splits:
             return estimator.fit(rows, labels)
         likely = task == "classification" and not chosen.carries_rows
         scorer = lambda fitted, *fold: log_likelihood(fitted, fold, held=tried)  # noqa: E731

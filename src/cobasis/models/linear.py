@@ -123,25 +123,16 @@ def fit_ridge(rows: LabelledRows, *, design: Design, over: Pass) -> tuple[Affine
         for moments in over(partial(_moments, design=design), rows, step="sums"):
             found.join(moments)
         sizes, axes = np.linalg.eigh(found.scatter, UPLO="L")
-    shrink = 1.0 / (np.maximum(sizes, 0.0) + PENALTIES[:, None])
-    along = axes.T @ found.cross
-    means, target_means = found.means, found.target_means
-    work = partial(
-        _errors,
-        design=design,
-        means=means,
-        target_means=target_means,
-        axes=axes,
-        weights=shrink.T[:, :, None] * along[:, None],
-        squared_shrink=shrink.T.copy(),
-        n_rows=found.n_rows,
-    )
+    shrink = 1.0 / (np.maximum(sizes, 0.0)[:, None] + PENALTIES)
+    along, means, target_means = axes.T @ found.cross, found.means, found.target_means
+    middle = found.n_rows, means, target_means
+    work = partial(_errors, design=design, middle=middle, axes=axes, shrink=shrink, along=along)
     errors, held = np.zeros(len(PENALTIES)), []
     for more, some in over(work, rows, step="penalty"):
         errors += more
         held += some
     best = int(np.argmin(np.where(np.isfinite(errors), errors, np.inf)))
-    weights = axes @ (shrink[best][:, None] * along)
+    weights = axes @ (shrink[:, [best]] * along)
     fitted = Affine(weights=weights, offset=target_means - means @ weights)
     one = int(len(target_means) == 1)  # the second of two classes, beside zero
     logits = [np.pad(taken[:, best], ((0, 0), (one, 0))) for taken, _ in held]
@@ -163,12 +154,10 @@ def _errors(
     index: int,
     *,
     design: Design,
-    means: Matrix,
-    target_means: Matrix,
+    middle: tuple[int, Matrix, Matrix],
     axes: Matrix,
-    weights: Matrix,
-    squared_shrink: Matrix,
-    n_rows: int,
+    shrink: Matrix,
+    along: Matrix,
 ) -> tuple[Matrix, list[Block]]:
     """Return each penalty's squared errors on rows that are left out in turn, and some fits."""
     # The error of a row that was left out is its residual over one minus its leverage: no model is
@@ -176,14 +165,15 @@ def _errors(
     # Generalised cross-validation, which takes the mean leverage for all, chooses another penalty
     # where a few rows weigh much.
     errors, parts = np.zeros(len(PENALTIES)), []
+    (n_rows, means, target_means), weights = middle, shrink[:, :, None] * along[:, None]
     every = -(-n_rows // HELD_ROWS)
     for chunk in chunks(rows.block(index), width=design.width):
         columns = design.columns(chunk.rows)
         columns -= means
-        along = columns @ axes
-        fits = np.tensordot(along, weights, 1)
-        np.multiply(along, along, out=along)
-        free = 1.0 - 1.0 / n_rows - along @ squared_shrink
+        turned = columns @ axes
+        fits = np.tensordot(turned, weights, 1)
+        np.multiply(turned, turned, out=turned)
+        free = 1.0 - 1.0 / n_rows - turned @ shrink
         targets = design.targets(chunk.labels)[:, None]
         residuals = targets - target_means - fits
         with np.errstate(divide="ignore", invalid="ignore"):  # of a single row
@@ -240,12 +230,9 @@ class Slopes:
 def fit_logistic(
     rows: LabelledRows, *, present: Integers, strength: float, start: Matrix, over: Pass
 ) -> Affine:
-    """Minimise the summed loss, plus half the squared weights divided by `strength`.
-
-    `start` has one row for each output, its intercept last: of two classes there is one output, of
-    more as many as classes. What is added to all intercepts alike changes no likelihood: it stays
-    what it is at the start.
-    """
+    """Minimise the summed loss, plus half the squared weights divided by `strength`."""
+    # `start` has a row for each output, its intercept last: of two classes one, else one a class.
+    # What is added to all intercepts alike changes no likelihood, and stays what it is there.
     problem = _Problem(rows=rows, present=present, strength=strength, over=over)
     weights, step, share = start, np.zeros_like(start), 1.0
     before, promised = np.inf, 0.0

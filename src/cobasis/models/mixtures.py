@@ -110,10 +110,8 @@ def _mixture(rows: Matrix, *, n_components: int, seed: int, n_init: int) -> Esti
 
 
 def _nearest(found: Estimator, rows: Matrix, order: Integers) -> tuple[Layer, ...]:
-    """Write centres as logits: k-means is a mixture of equal round Gaussians, each row all of one.
-
-    Less the square of a row, which is in all of them, ``-|x - c|^2 / (2 s^2)`` is affine.
-    """
+    """Write centres as logits: k-means is a mixture of round Gaussians, each row all of one."""
+    # less the square of a row, which is in all of them, -|x - c|^2 / (2 s^2) is affine
     centres: Matrix = found.cluster_centers_[order]
     spread = max(found.inertia_, EPS * float(np.sum(rows**2))) / rows.size
     offset = -np.sum(centres**2, axis=1) / (2 * spread)
@@ -134,12 +132,12 @@ def _densities(found: Estimator, order: Integers) -> tuple[Layer, ...]:
 
 
 def raw_centres(
-    model: Chain, *, turn: Matrix, features: Sequence[Feature]
+    model: Chain,
+    *,
+    turn: Matrix,  # M, by which an encoded row becomes an aligned one
+    features: Sequence[Feature],
 ) -> dict[str, list[float]]:
-    """Return clusters' centres by raw column, of a level the share; none where l < m.
-
-    `turn` is M, by which an encoded row becomes an aligned one.
-    """
+    """Return clusters' centres by raw column, of a level the share; none where l < m."""
     n_columns, first = len(turn.T), model.layers[0]
     if len(turn) != n_columns or not isinstance(first, Affine):
         return {}

@@ -7,7 +7,7 @@ an extra, and nothing here reads such a graph.
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -33,14 +33,9 @@ _FLOAT64, _INT64, _STRING, _BOOL = 11, 7, 8, 9
 _IR_VERSION = 9
 _TREES_DOMAIN = "ai.onnx.ml"
 _OPSETS = {"": 19, _TREES_DOMAIN: 5}
-_BATCH = "n"
 _SCORES, _LABEL, _PREDICTION = "scores", "label", "prediction"
 _OUTPUTS = (_SCORES, _LABEL, _PREDICTION)
 _LARGEST_FLOAT32 = 1e30
-
-
-Ends: TypeAlias = dict[str, tuple[int, list[int]]]
-"""Inputs or outputs by name: type, and size behind the rows."""
 
 
 class _Sheet:
@@ -78,6 +73,12 @@ class _Sheet:
         self.nodes.append(node)
         return name
 
+    def end(self, name: str, kind: int, *size: int) -> "onnx.ValueInfoProto":
+        """Describe an input or output, by its type and its size behind the rows."""
+        import onnx
+
+        return onnx.helper.make_tensor_value_info(name, kind, ["n", *size])
+
     def row_sum(self, name: str, *, keepdims: int = 0) -> str:
         """Sum each row."""
         return self.put("ReduceSum", name, self.weight([1]), keepdims=keepdims)
@@ -114,74 +115,46 @@ def raw_graph(
     rows = sheet.put("MatMul", encoded, sheet.weight(table[numbers_first]))
     outputs = _write_outputs(sheet, model, last=_write_layers(sheet, model, rows), refused=refused)
     kinds = [sheet.element if isinstance(each, NumericFeature) else _STRING for each in features]
-    inputs = {name: (kind, [1]) for name, kind in zip(names, kinds, strict=True)}
-    told = {
-        "cobasis.format": RAW_FORMAT,
-        "cobasis.family": model.family,
-        "cobasis.task": model.task,
-        "cobasis.classes": json.dumps(classes),
-        "cobasis.secret": MARK,
-    }
-    made = _finished(sheet, inputs, outputs)
-    onnx.helper.set_model_props(made, told)
-    written: bytes = made.SerializeToString(deterministic=True)
-    return written
-
-
-def _finished(sheet: _Sheet, inputs: Ends, outputs: Ends) -> "onnx.ModelProto":
-    """Put inputs and outputs around the sheet."""
-    import onnx
-
-    described = [
-        [
-            onnx.helper.make_tensor_value_info(name, kind, [_BATCH, *more])
-            for name, (kind, more) in ends.items()
-        ]
-        for ends in (inputs, outputs)
-    ]
-    graph = onnx.helper.make_graph(
-        sheet.nodes, "raw-model", described[0], described[1], initializer=sheet.weights
-    )
-    used = {"", *(node.domain for node in sheet.nodes)}
-    return onnx.helper.make_model(
-        graph,
-        opset_imports=[onnx.helper.make_opsetid(each, _OPSETS[each]) for each in sorted(used)],
+    inputs = [sheet.end(name, kind, 1) for name, kind in zip(names, kinds, strict=True)]
+    made = onnx.helper.make_model(
+        onnx.helper.make_graph(sheet.nodes, "raw-model", inputs, outputs, sheet.weights),
+        opset_imports=[onnx.helper.make_opsetid(*each) for each in _OPSETS.items()],
         ir_version=_IR_VERSION,
         producer_name="cobasis",
     )
+    told = {"format": RAW_FORMAT, "family": model.family, "task": model.task, "secret": MARK}
+    told["classes"] = json.dumps(classes)
+    onnx.helper.set_model_props(made, {f"cobasis.{name}": each for name, each in told.items()})
+    written: bytes = made.SerializeToString(deterministic=True)
+    return written
 
 
 def _input_names(features: Iterable[Feature]) -> list[str]:
     """Return the columns' names, with ``column.`` before one that the graph needs itself."""
     taken = {feature.name for feature in features}
-    names = []
-    for feature in features:
-        name = feature.name
+    names = [feature.name for feature in features]
+    for place, name in enumerate(names):
         if name in _OUTPUTS or name.startswith("cobasis."):
             while name in taken or name in _OUTPUTS:
-                name = f"column.{name}"
+                name = f"column.{name}"  # noqa: PLW2901 -- until it is free
             taken.add(name)
-        names.append(name)
+            names[place] = name
     return names
 
 
 def _write_encoding(sheet: _Sheet, columns: Sequence[tuple[Feature, str]]) -> tuple[str, str]:
     """Write all encoding, numbers first; return the table and how much of each row is refused."""
-    blocks, faults = [], [sheet.weight([0.0])]
     numbers = [each for each in columns if isinstance(each[0], NumericFeature)]
-    if numbers:
-        block, fault = _write_numbers(sheet, numbers)
-        blocks.append(block)
-        faults.append(fault)
+    found = [_write_numbers(sheet, numbers)] if numbers else []
     for feature, name in columns:
         if isinstance(feature, CategoryFeature):
-            block, more = _write_category(sheet, feature, name)
-            blocks.append(block)
-            faults += more
+            found.append(_write_category(sheet, feature, name))
+    blocks = [block for block, _ in found]
+    faults = [sheet.weight([0.0]), *(fault for _, more in found for fault in more)]
     return sheet.put("Concat", *blocks, axis=1), sheet.put("Sum", *faults)
 
 
-def _write_numbers(sheet: _Sheet, columns: Sequence[tuple[Any, str]]) -> tuple[str, str]:
+def _write_numbers(sheet: _Sheet, columns: Sequence[tuple[Any, str]]) -> tuple[str, list[str]]:
     """Write ``(value - centre) / scale`` for all numbers at once, in float64."""
     # Also where the graph is of float32: a centre far from zero, as a year's, would leave few of
     # its 24 bits to the difference.
@@ -197,7 +170,7 @@ def _write_numbers(sheet: _Sheet, columns: Sequence[tuple[Any, str]]) -> tuple[s
     good = sheet.put("LessOrEqual", size, sheet.weight([[limit]], exact=True))
     kept = sheet.put("Where", good, scaled, sheet.weight([[0.0]], exact=True))
     bad = sheet.put("Cast", sheet.put("Not", good), to=sheet.element)
-    return sheet.put("Cast", kept, to=sheet.element), sheet.row_sum(bad)
+    return sheet.put("Cast", kept, to=sheet.element), [sheet.row_sum(bad)]
 
 
 def _write_category(sheet: _Sheet, feature: CategoryFeature, name: str) -> tuple[str, list[str]]:
@@ -269,16 +242,18 @@ def _write_trees(sheet: _Sheet, trees: Trees, name: str) -> str:
     )
 
 
-def _write_outputs(sheet: _Sheet, model: Chain, *, last: str, refused: str) -> Ends:
+def _write_outputs(
+    sheet: _Sheet, model: Chain, *, last: str, refused: str
+) -> list["onnx.ValueInfoProto"]:
     """Write the outputs, with NaN and -1 in rows that the agreement refuses."""
     bad = sheet.put("Cast", refused, to=_BOOL)
     nan, along = sheet.weight(np.nan), sheet.weight([1])
     if model.task == "regression":
         last = sheet.put(model.link, last) if model.link else last
         sheet.put("Where", bad, nan, sheet.put("Squeeze", last, along), gives=_PREDICTION)
-        return {_PREDICTION: (sheet.element, [])}
+        return [sheet.end(_PREDICTION, sheet.element)]
     scores = sheet.put("Softmax", last, axis=1) if model.likely else last
     sheet.put("Where", sheet.put("Unsqueeze", bad, along), nan, scores, gives=_SCORES)
     label = sheet.put("ArgMax", last, axis=1, keepdims=0)
     sheet.put("Where", bad, sheet.weight(-1), label, gives=_LABEL)
-    return {_SCORES: (sheet.element, [model.widths[-1]]), _LABEL: (_INT64, [])}
+    return [sheet.end(_SCORES, sheet.element, model.widths[-1]), sheet.end(_LABEL, _INT64)]

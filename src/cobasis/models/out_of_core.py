@@ -2,16 +2,11 @@
 
 A tenth of the rows, 100,000 at most, is kept apart and judges: training ends when ten rounds in a
 row bring these no gain, and the best model so far is kept. Up to 200 rows none is kept apart, since
-each is needed to learn.
+each is needed to learn: then the training's own loss judges, or nobody and the last round counts.
 
-*Mini-batches* teach a multilayer perceptron, or whatever learns by ``partial_fit``. A round is a
-pass over all blocks, or over a million rows of them if there are more; blocks come in a new order
-in each pass. Where no row is kept apart the training's own loss judges, and for an estimator that
-tells none nobody does, so that its last round counts.
-
-*xgboost* (extra ``trees``) reads the blocks a few times, keeps each number as one of 256 steps, in
-a file of its own where there are many, and builds trees from that: a quarter of the room that
-float32 takes.
+*Mini-batches* teach whatever learns by ``partial_fit``. A round is a pass over all blocks, or over
+a million rows of them if there are more; blocks come in a new order in each pass. *xgboost* (extra
+``trees``) keeps each number as one of 256 steps, in a file of its own where there are many.
 """
 
 import copy
@@ -143,17 +138,14 @@ class Batches:
             self.stale, self.best = 0, copy.deepcopy(estimator)
 
     def _kept(self, estimator: Estimator) -> tuple[dict[str, Matrix], dict[str, Any]]:
-        """Return weights, now and at their best, Adam's averages, and where training stands."""
-        adam = estimator._optimizer  # noqa: SLF001 -- the only place that has the averages
-        now, best = _weights(estimator), _weights(self.best)
-        kept = {"now": now, "best": best, "first": adam.ms, "second": adam.vs}
+        """Return a perceptron's numbers, now and at their best, and where training stands."""
         tables = {
-            f"{what}.{place:03d}": each
-            for what, arrays in kept.items()
-            for place, each in enumerate(arrays)
+            f"{name}.{place:03d}": each
+            for name, trained in (("now", estimator), ("best", self.best))
+            for place, each in enumerate(_numbers(trained))
         }
         facts = {name: getattr(self, name) for name in ("settings", "number", "score", "stale")}
-        return tables, {**facts, "steps": adam.t}
+        return tables, {**facts, "steps": estimator._optimizer.t}  # noqa: SLF001 -- as _numbers
 
     def _settings(self, estimator: Estimator) -> str:
         """Return what makes two trainings the same; the first block has rows of every party."""
@@ -181,19 +173,15 @@ class Batches:
         self, estimator: Estimator, tables: Mapping[str, Matrix], facts: Mapping[str, Any]
     ) -> Estimator:
         """Bring a perceptron to the state that was kept."""
-        arrays: dict[str, list[Matrix]] = {}
-        for name in sorted(tables):
-            arrays.setdefault(name.partition(".")[0], []).append(tables[name])
         # One step on nothing builds layers and optimiser, whose numbers are then replaced.
         extra = {} if self.classes is None else {"classes": self.classes}
         labels = np.zeros(1) if self.classes is None else self.classes[:1]
         estimator.partial_fit(np.zeros((1, self.rows.n_columns)), labels, **extra)
         best = copy.deepcopy(estimator)
-        for made, kept in ((estimator, "now"), (best, "best")):
-            for weights, found in zip(_weights(made), arrays[kept], strict=True):
-                weights[...] = found
-        adam = estimator._optimizer  # noqa: SLF001 -- same
-        adam.ms, adam.vs, adam.t = arrays["first"], arrays["second"], facts["steps"]
+        for name, made in (("now", estimator), ("best", best)):
+            for place, each in enumerate(_numbers(made)):
+                each[...] = tables[f"{name}.{place:03d}"]
+            made._optimizer.t = facts["steps"]  # noqa: SLF001 -- as _numbers
         self.number, self.score = int(facts["number"]), float(facts["score"])
         self.stale, self.best = int(facts["stale"]), best
         return estimator
@@ -207,9 +195,10 @@ def _is_exact(estimator: Estimator) -> bool:
     return perceptron and estimator.solver == "adam" and not estimator.shuffle
 
 
-def _weights(estimator: Estimator) -> list[Any]:
-    """Return a perceptron's own arrays, layer by layer."""
-    return [*estimator.coefs_, *estimator.intercepts_]
+def _numbers(estimator: Estimator) -> list[Any]:
+    """Return a perceptron's own arrays: weights, and what Adam averages of their slopes."""
+    adam = estimator._optimizer  # noqa: SLF001 -- the only place that has the averages
+    return [*estimator.coefs_, *estimator.intercepts_, *adam.ms, *adam.vs]
 
 
 def _score(estimator: Estimator, judged_by: Block | None) -> float | None:
@@ -244,7 +233,7 @@ that reading all rows takes would go into finding them from all."""
 ROW_BYTES = 24
 """Of xgboost's file, beside two bytes for each number of a row."""
 
-_SETTINGS = {"eta": 0.1, "max_depth": 6, "tree_method": "hist", "max_bin": 256, "verbosity": 0}
+_SETTINGS = {"eta": 0.1, "max_depth": 6, "tree_method": "hist", "verbosity": 0}
 
 
 def fit_xgboost(
@@ -263,14 +252,11 @@ def fit_xgboost(
     return over.together(work, rows)
 
 
-def _settings(classes: Labels | None, *, seed: int, threads: int) -> dict[str, Any]:
-    """Return xgboost's parameters."""
-    told: dict[str, Any] = {**_SETTINGS, "seed": seed, "nthread": threads}
-    if classes is None:
-        return {**told, "objective": "reg:squarederror"}
-    if len(classes) > 2:  # noqa: PLR2004 -- more than two classes
-        return {**told, "objective": "multi:softprob", "num_class": len(classes)}
-    return {**told, "objective": "binary:logistic"}
+def _objective(classes: Labels | None) -> dict[str, Any]:
+    """Return what xgboost is to minimise."""
+    if classes is not None and len(classes) > 2:  # noqa: PLR2004 -- more than two classes
+        return {"objective": "multi:softprob", "num_class": len(classes)}
+    return {"objective": "reg:squarederror" if classes is None else "binary:logistic"}
 
 
 def _boost(
@@ -285,8 +271,8 @@ def _boost(
     """Boost on one worker's blocks, and return the trees up to the best round."""
     import xgboost
 
-    settings = _settings(classes, seed=split.seed, threads=share.threads)
-    steps = {"max_bin": settings["max_bin"], "nthread": settings["nthread"]}
+    steps = {"max_bin": 256, "nthread": share.threads}
+    settings = {**_SETTINGS, **steps, **_objective(classes), "seed": split.seed}
     found = None
     if judged_by is not None and len(judged_by.labels) >= ENOUGH_FOR_STEPS:
         found = xgboost.QuantileDMatrix(judged_by.rows, label=judged_by.labels, **steps)

@@ -110,10 +110,7 @@ class Pass(Protocol):
     """Where work on rows is done."""
 
     def __call__(self, work: Work[Result], rows: LabelledRows, *, step: str) -> Iterator[Result]:
-        """Yield ``work(rows, index)`` for each block, in order, and report it by the step's name.
-
-        Work may be sent to other processes: a function of a module, or a `partial` of one.
-        """
+        """Yield ``work(rows, index)`` for each block, in order; work may go to other processes."""
         ...
 
     def copied(self, rows: LabelledRows) -> AbstractContextManager[LabelledRows]:
@@ -214,11 +211,8 @@ def _look(rows: LabelledRows, index: int, *, task: Task, n_classes: int | None) 
 
 
 def axes_of(rows: LabelledRows, seen: Seen, *, over: Pass) -> Matrix:
-    """Return the principal axes of aligned rows, along which third moments are positive.
-
-    The aligned frame is arbitrary, and trees or per-feature scalers depend on it. These axes
-    do not: they follow the rows.
-    """
+    """Return the principal axes of aligned rows, along which third moments are positive."""
+    # The aligned frame is arbitrary, and trees depend on it; these axes follow the rows.
     _, vectors = np.linalg.eigh(seen.second)
     axes = vectors[:, ::-1]
     third = over(partial(_third, axes=axes), rows, step="principal axes")

@@ -5,35 +5,69 @@ reads a coefficient from them.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import Any, Self, TypeAlias, cast, get_args
+from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, SkipValidation, model_validator
 
-from cobasis.features.outcome import Errors
+from cobasis.features.outcome import EffectName, Errors
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import RegressionName
-from cobasis.models.effects import EffectFit
 
 Array = npt.NDArray[Any]
 
 _LOPSIDED = 1e-9
 """Of its largest entry: by how much a covariance may miss being symmetric."""
 
-_FIGURES: Mapping[str, type] = {
-    "model": str,
-    "errors": str,
-    "n_rows": int,
-    "n_events": int,
-    "free": int,
-    "dispersion": float,
-    "log_likelihood": float,
-    "null_log_likelihood": float,
-}
 _TABLES = ("covariance", "dependent", "hazards", "party_weights", "party_covariances")
 _OF_EFFECTS = "effects."
+
+Target = Literal["ATE", "ATT", "ATO"]
+"""Of all rows, of the treated, and of rows weighted by their overlap."""
+
+Kind = tuple[EffectName, Target, Annotated[float, Field(ge=0, allow_inf_nan=False)]]
+"""Estimator, target, and horizon; 0 where the outcome is a number."""
+
+Groups = tuple[NonNegativeInt, NonNegativeInt]
+Numbers = Annotated[Matrix, SkipValidation, Field(exclude=True, repr=False)]
+
+BEFORE = "before"
+
+
+class EffectFit(BaseModel):
+    """Effects of a treatment, and how alike its groups are, in the frame of the aligned rows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    kinds: Annotated[tuple[Kind, ...], Field(min_length=1)]  # of the estimates
+    trimmed: Groups  # treated and control rows that were left out for their propensity
+    unmatched: Groups  # of those that stayed, without another within the caliper
+    # before, then each weighting and matching
+    adjusted: Annotated[tuple[str, ...], Field(min_length=1)]
+    means: Numbers  # (k, 3): of treated, of control; the error of their difference
+    differences: Numbers  # (b, m): means of treated less those of control
+    sizes: Numbers  # (b, 2): effective rows, treated and control
+    spread: Numbers  # (m, m): the mean of both groups' covariances
+
+    def tables(self) -> dict[str, Matrix]:
+        """Return every table by its name."""
+        return {name: getattr(self, name) for name in ("means", "differences", "sizes", "spread")}
+
+    @model_validator(mode="after")
+    def _settle(self) -> Self:
+        """Refuse tables and words that do not belong together."""
+        tables, width = [*self.tables().values()], len(self.spread)
+        n_kinds, n_lines = len(self.kinds), len(self.adjusted)
+        shapes = [(n_kinds, 3), (n_lines, width), (n_lines, 2), (width, width)]
+        once = n_kinds == len({*self.kinds}) and n_lines == len({*self.adjusted})
+        good = once and self.adjusted[0] == BEFORE and [each.shape for each in tables] == shapes
+        good = good and all(np.isfinite(each).all() for each in tables)
+        if not good or min(self.sizes.min(), self.means[:, 2].min(), *np.diag(self.spread)) < 0:
+            raise ValueError
+        return self
 
 
 Estimates: TypeAlias = tuple[Matrix, Matrix]
@@ -56,6 +90,14 @@ class Figures:
     log_likelihood: float
     null_log_likelihood: float  # without any column
     left_out: tuple[str, ...] = ()  # parties of too few rows for estimates of their own
+
+
+_FIGURES: Mapping[str, Any] = {
+    each.name: each.type if each.type in {int, float} else str
+    for each in fields(Figures)
+    if each.name != "left_out"
+}
+"""Types by name, as JSON has them."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -118,36 +160,29 @@ class RegressionFit(Figures):
     @classmethod
     def of(cls, told: Mapping[str, Any], *, weights: Matrix, tables: Mapping[str, Array]) -> Self:
         """Read what `told` and `tables` gave; ValueError where it is something else."""
-        told, tables, effects = dict(told), dict(tables), None
-        if isinstance(words := told.pop("effects", None), dict):
-            theirs = [name for name in tables if name.startswith(_OF_EFFECTS)]
-            found: Any = {name.removeprefix(_OF_EFFECTS): tables.pop(name) for name in theirs}
-            try:
-                effects = EffectFit(**words, **found)
-            except ValueError as error:
-                raise ValueError("its effects are not all that effects have, or more") from error
-        figures = {name: told.get(name) for name in _FIGURES}
-        names = [told.get("parties"), told.get("left_out")]
-        finished = told.get("finished") is not False
-        expected = {*figures, "parties", "left_out", *(() if finished else ("finished",))}
-        whole = {*told} == expected and not {*tables} - {*_TABLES}
-        typed = all(type(each) is _FIGURES[name] for name, each in figures.items())
-        listed = all(
-            isinstance(each, list) and len({*map(str, each)}) == len(each) for each in names
-        )
-        if not (whole and typed and listed):
+        # What nothing here reads is not written again, so a file that has more is refused.
+        listed = {"parties": list, "left_out": list}
+        words: dict[str, Any] = {name: told.get(name) for name in (*_FIGURES, *listed)}
+        if [type(each) for each in words.values()] != [*_FIGURES.values(), *listed.values()]:
             raise ValueError("its fit has other fields than a regression's")
-        parties, left_out = (tuple(map(str, each or ())) for each in names)
-        size = len(weights)
-        own = tables.get("party_weights", np.zeros((0, size)))
-        spreads = tables.get("party_covariances", np.zeros((0, size))).reshape(-1, size, size)
-        if not len(own) == len(spreads) == len(parties):
-            raise ValueError("its fit has not one table for each party that it names")
-        given: Any = {name: tables[name] for name in _TABLES[:3] if name in tables}
-        paired = dict(zip(parties, zip(own, spreads, strict=True), strict=True))
-        words = cast("Any", figures)
-        given |= {"left_out": left_out, "finished": finished, "effects": effects}
-        made = cls(**words, weights=weights, parties=paired, **given)
+        names, left_out = (map(str, words.pop(each)) for each in listed)
+        effects, size = told.get("effects"), len(weights)
+        theirs: Any = {
+            name.removeprefix(_OF_EFFECTS): table
+            for name, table in tables.items()
+            if name.startswith(_OF_EFFECTS)
+        }
+        given: dict[str, Any] = {name: tables[name] for name in {*_TABLES} & {*tables}}
+        own = given.pop("party_weights", np.zeros((0, size)))
+        spreads = given.pop("party_covariances", np.zeros((0, size)))
+        given |= {**words, "left_out": tuple(left_out), "finished": told.get("finished", True)}
+        try:
+            spreads = spreads.reshape(-1, size, size)
+            given["parties"] = dict(zip(names, zip(own, spreads, strict=True), strict=True))
+            given["effects"] = None if effects is None else EffectFit(**effects, **theirs)
+            made = cls(weights=weights, **given)
+        except (TypeError, ValueError) as error:
+            raise ValueError("its fit lacks tables or words, or has more of them") from error
         made.check()
         return made
 

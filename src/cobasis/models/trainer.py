@@ -17,7 +17,14 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import Estimator, ModelName, Task, needing
 from cobasis.models.chain import Affine, Chain, ChainFamily, Head, Held, Integers, Layer, chain_of
-from cobasis.models.families import family, folds, refuse_row_carrying, stored_bytes, tuned
+from cobasis.models.families import (
+    family,
+    folds,
+    refuse_row_carrying,
+    stored_bytes,
+    tuned,
+    unfitted,
+)
 from cobasis.models.linear import FACTOR, Design, draw_waves, fit_logistic, fit_ridge
 from cobasis.models.out_of_core import Batches, Split, State, fit_xgboost
 from cobasis.models.passes import (
@@ -177,8 +184,8 @@ def refuse_model(
             f"model='{model}' is a regression table of all parties' rows, and no model that is "
             "trained by itself. Agree on it, or ask simulate(..., model=...) for it."
         )
-    if chosen.carries_rows and not allow_row_carrying and chosen.build is not None:
-        refuse_row_carrying(chosen.build(task, 1, 0))
+    if chosen.carries_rows and not allow_row_carrying:
+        refuse_row_carrying(unfitted(cast("ModelName", model), task, n_rows=1, seed=0))
     if model == "xgboost":
         with needing("xgboost", extra="trees", what="model='xgboost'"):
             import xgboost  # noqa: F401

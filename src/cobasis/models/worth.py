@@ -14,7 +14,7 @@ import numpy.typing as npt
 from cobasis.errors import CobasisError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import Estimator, ModelName, Task
-from cobasis.models.families import FAMILIES, folds
+from cobasis.models.families import FAMILIES, folds, unfitted
 from cobasis.models.passes import Block
 from cobasis.models.trainer import train
 
@@ -41,13 +41,12 @@ class Figure(NamedTuple):
 def figures(
     truth: Array, predicted: Array, *, likely: Matrix | None, task: Task
 ) -> dict[str, Figure]:
-    """Measure labels, and the probability of each class where there are any.
-
-    Classes are positions. What cannot be measured on such rows is left out.
-    """
+    """Measure what such rows allow, of positions of classes with their probabilities too."""
     if task == "count":
+        from sklearn.metrics import mean_poisson_deviance
+
         off = np.abs(truth - predicted)
-        found = {"deviance": _redrawn(_deviance, truth, predicted)}
+        found = {"deviance": _redrawn(mean_poisson_deviance, truth, predicted)}
         found |= {"MAE": _redrawn(_mean, truth, off)}
     elif task == "regression":
         off = np.abs(truth - predicted)
@@ -68,11 +67,9 @@ def figures(
 
 
 def compared(ours: Array, other: Array, *, truth: Array, task: Task) -> Verdict:
-    """Say whether `ours` is better than `other` on the same rows, by a test in pairs at 5 %.
-
-    Of classes it is McNemar's exact one, which holds for however few rows; of numbers Student's, of
-    squared errors, whose mean is what R2 is made of.
-    """
+    """Say whether `ours` is better than `other` on the same rows, by a test in pairs at 5 %."""
+    # Of classes McNemar's exact one, which holds for however few rows; of numbers Student's, of
+    # squared errors, whose mean is what R2 is made of.
     from scipy.stats import binomtest, ttest_1samp
 
     if task == "regression":
@@ -90,18 +87,16 @@ def compared(ours: Array, other: Array, *, truth: Array, task: Task) -> Verdict:
 def cross_validated(
     block: Block, owners: Array, *, model: ModelName, task: Task, seed: int
 ) -> dict[str, Figure | None]:
-    """Measure a family on rows of these parties, five folds, and of a new one, each left out.
-
-    More than ten parties are left out by tenths. A family with a grid has its middle setting, or
-    each fold would search it anew. None stands where rows do not allow it.
-    """
+    """Measure a family on rows of these parties, five folds, and of a new one, each left out."""
+    # More than ten parties are left out by tenths. A family with a grid has its middle setting, or
+    # each fold would search it anew. None stands where rows do not allow it.
     from sklearn.model_selection import LeaveOneGroupOut
 
-    (rows, labels), chosen = block, FAMILIES[model]
+    rows, labels = block
     fitted: ModelName | Estimator = model
-    if chosen.build is not None:
-        middle = {name: values[len(values) // 2] for name, values in chosen.grid.items()}
-        fitted = chosen.build(task, len(labels), seed).set_params(**middle)
+    if grid := FAMILIES[model].grid:
+        middle = {name: values[len(values) // 2] for name, values in grid.items()}
+        fitted = unfitted(model, task, n_rows=len(labels), seed=seed).set_params(**middle)
     parts = {
         "these parties": folds(labels, task=task, seed=seed),
         "a new party": LeaveOneGroupOut().split(rows, groups=owners % 10),
@@ -146,13 +141,6 @@ def _redrawn(measure: Callable[[Array, Array], float], truth: Array, told: Array
 
 def _mean(truth: Array, losses: Array) -> float:  # noqa: ARG001 -- they are in the losses
     return float(losses.mean())
-
-
-def _deviance(truth: Array, predicted: Array) -> float:
-    """Return the mean Poisson deviance, 0 of counts that are told exactly."""
-    from scipy.special import xlogy
-
-    return float(2 * np.mean(xlogy(truth, truth / predicted) - truth + predicted))
 
 
 def _r2(truth: Array, predicted: Array) -> float:

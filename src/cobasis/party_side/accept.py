@@ -22,18 +22,8 @@ from cobasis.models.chain_file import encode_chain
 from cobasis.models.mixtures import raw_centres
 from cobasis.models.regressions import RegressionFit
 from cobasis.party_side.predict import usable
-from cobasis.party_side.session import (
-    SENT,
-    SENT_AS,
-    PartySession,
-    alone,
-    digests_sent,
-    expected_of,
-    kept_file,
-    news_at,
-    opened_bundle,
-)
-from cobasis.protocol.agreement import Agreement, moment_of
+from cobasis.party_side.session import SENT, SENT_AS, PartySession
+from cobasis.protocol.agreement import moment_of
 from cobasis.protocol.baseline import BaselineTable, table_of
 from cobasis.protocol.card import ModelCard, check_card
 from cobasis.protocol.exchanges import Reply, exchanges
@@ -75,7 +65,7 @@ def look_at(session: PartySession, path: Path) -> Literal["news", "span", "retur
     manifest = inspect_bundle(path, unseal=session.identity.unseal).manifest
     if manifest is None:
         raise RuntimeError  # a bundle that was opened has one
-    expected_of(session).check(manifest, what=f"'{path.name}'")
+    session.expected.check(manifest, what=f"'{path.name}'")
     kind = _REPLIES.get(manifest.kind)
     answers = [*{each.reply: None for each in exchanges(session.agreement)}]
     if kind is None or kind not in answers:
@@ -98,7 +88,7 @@ def accept_news(session: PartySession, path: Path) -> tuple[News, tuple[SignedRe
     """Check news, countersign the receipts that are new in them, and keep them if newest."""
     with opened(path) as (file, _):
         text = cast("bytes", file.read(NEWS_BYTES + 1))
-    news, kept = News.from_text(text, session.agreement), news_at(session, session.news)
+    news, kept = News.from_text(text, session.agreement), session.news_at(session.news)
     if kept is not None and moment_of(news.time) < moment_of(kept.time):
         raise ReplayError(
             f"the news '{path.name}' are of {news.time}, and newer ones are kept, of {kept.time}. "
@@ -117,7 +107,7 @@ def accept_news(session: PartySession, path: Path) -> tuple[News, tuple[SignedRe
         found = news.receipts_of(exchange.number).get(session.name)
         if found is None:
             continue
-        sent = digests_sent(session, exchange)
+        sent = session.digests_sent(exchange)
         check_receipt(
             found,
             analyst=session.analyst,
@@ -127,7 +117,7 @@ def accept_news(session: PartySession, path: Path) -> tuple[News, tuple[SignedRe
         )
         if found.receipt.transcript not in known:
             signed.append(countersign(found, session.identity.sign))
-    with alone(session):
+    with session.alone():
         write_whole(session.news, text)
         # Killed between these lines, the same news sign what is missing: lines say what is known.
         for each in signed:
@@ -137,11 +127,11 @@ def accept_news(session: PartySession, path: Path) -> tuple[News, tuple[SignedRe
 
 def adopt(session: PartySession, path: Path) -> ConsensusSpan:
     """Check the common span that came back, and keep it for the upload."""
-    with alone(session):
-        with opened_bundle(session, path, kind="consensus") as bundle:
+    with session.alone():
+        with session.opened(path, kind="consensus") as bundle:
             span = consensus_in(bundle, agreement=session.agreement)
             digest = bundle.digest
-        proposed = digests_sent(session, exchanges(session.agreement)[0])
+        proposed = session.digests_sent(exchanges(session.agreement)[0])
         if proposed and session.name not in span.contributors:
             raise MessageError(
                 f"party '{session.name}' sent a proposal, and this common span was made without "
@@ -173,31 +163,32 @@ def accept(session: PartySession, path: Path) -> Accepted:
     A later return of the same round, after a party came or left, takes the place of this one.
     """
     agreement = session.agreement
-    with alone(session):
+    with session.alone():
         if session.vault.upload_of(agreement) is None:
             raise StepError(
                 f"party '{session.name}' has sent nothing in round '{agreement.round_id}', so "
                 "nothing can have come back for it. Type 'cobasis send' first."
             )
-        with opened_bundle(session, path, kind="return") as bundle:
+        with session.opened(path, kind="return") as bundle:
             returned = return_in(bundle, agreement=agreement, party=session.name)
             sent = _upload_of(session, bundle.manifest.told.get("upload"))
             manifest, digest, span = bundle.manifest, bundle.digest, session.round.consensus()
         _refuse_older(session, digest=digest, created=manifest.created)
         check_return(returned, agreement, party=session.name)
         check_lines(manifest.lines, agreement, consensus=span, parties=returned.trained_on)
-        off, n_rows = _orthogonality(returned, session), sent.n_rows
+        off = _orthogonality(returned, session)
         tag = None if agreement.sums else session.round.secret().anchor_tag(agreement)
-        card = check_card(returned, agreement.whole, consensus=span, anchor_tag=tag, n_rows=n_rows)
+        of: Any = {"consensus": span, "anchor_tag": tag, "n_rows": sent.n_rows}
+        card = check_card(returned, agreement.whole, **of)
         ended, finished = _exchange_of(session, returned, card, sent=sent)
         model = encode_chain(returned.model) if isinstance(returned.model, Chain) else None
         accepted = Accepted(
-            change_of_basis=returned.change_of_basis,
             model=model,
             model_sha256="" if model is None else hashlib.sha256(model).hexdigest(),
             others=None if returned.others is None else encode_chain(returned.others),
             card=card.encoded(),
-            total=_total(returned, agreement),
+            total=None if returned.total is None else returned.total.astype("<i8").tobytes(),
+            change_of_basis=returned.change_of_basis,
             evidence=returned.evidence,
             trained_on=returned.trained_on,
             target_carries=returned.target_carries,
@@ -206,16 +197,24 @@ def accept(session: PartySession, path: Path) -> Accepted:
             time=manifest.created,
             orthogonality=off,
         )
-        # Vault, then transcript: killed in between, the same file is accepted once more, for it is
-        # no older one; and no line tells of a return that is not there.
-        session.round.accept(accepted)
-        if finished or ended == len(exchanges(agreement)):  # of which scores are the last
-            session.round.erase_mask_key()
-        for each in exchanges(agreement, last=ended):  # what was sent has arrived
-            remove_tree(kept_file(session, each, end=SENT))
-        told: dict[str, Any] = {"return": digest, "exchange": ended, **_told(accepted)}
-        session.transcript.append("accepted", told | ({"finished": True} if finished else {}))
+        table_in(session, accepted)  # MessageError where no rows can add up to it
+        _keep(session, accepted, ended=ended, finished=finished)
         return accepted
+
+
+def _keep(session: PartySession, accepted: Accepted, *, ended: int, finished: bool) -> None:
+    """Keep a return that was checked, and what it says in the transcript."""
+    # Vault, then transcript: killed in between, the same file is accepted once more, for it is
+    # no older one; and no line tells of a return that is not there.
+    session.round.accept(accepted)
+    if finished or ended == len(exchanges(session.agreement)):  # of which scores are the last
+        session.round.erase_mask_key()
+    for each in exchanges(session.agreement, last=ended):  # what was sent has arrived
+        remove_tree(session.kept_file(each, end=SENT))
+    told: dict[str, Any] = {"return": accepted.bundle, "exchange": ended}
+    told |= {"model_sha256": accepted.model_sha256, "evidence": accepted.evidence}
+    told |= {name: list(getattr(accepted, name)) for name in ("trained_on", "target_carries")}
+    session.transcript.append("accepted", told | ({"finished": True} if finished else {}))
 
 
 def _exchange_of(
@@ -250,14 +249,6 @@ def _with_scores(session: PartySession, card: ModelCard) -> int:
             f"{scored[-1].time}, so the first return is not taken again. Wait for the second."
         )
     return 1
-
-
-def _total(returned: Return, agreement: Agreement) -> bytes | None:
-    """Return a table's total as it is kept; MessageError where no rows can add up to it."""
-    if returned.total is None:
-        return None
-    table_of(returned.total, agreement, layout=table_layout(agreement))
-    return returned.total.astype("<i8").tobytes()
 
 
 def table_in(session: PartySession, accepted: Accepted) -> BaselineTable | None:
@@ -297,16 +288,6 @@ def _fitted(session: PartySession) -> tuple[RegressionFit | None, Matrix]:
     """Return the accepted fit, and M = F_i G_i, by which it is read."""
     use = usable(session, model="common")
     return use.model.fit, use.aligned(np.eye(session.agreement.n_features))
-
-
-def _told(accepted: Accepted) -> dict[str, Any]:
-    """Return what the transcript says of a return."""
-    return {
-        "model_sha256": accepted.model_sha256,
-        "evidence": accepted.evidence,
-        "trained_on": list(accepted.trained_on),
-        "target_carries": list(accepted.target_carries),
-    }
 
 
 def _upload_of(session: PartySession, upload: object) -> UploadEntry:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -175,7 +175,7 @@ def _subject(made: Projected, payload: Payload, places: Places, asked: Question)
         released[here] = block[sent[here] - first]
         first += len(block)
     raw = gathered(rows.sent, places)
-    labels, told = map(_value_of, (rows.sent.labels(), payload.labels()))
+    labels, told = part_of(rows.sent.labels()), part_of(payload.labels())
     columns = encoded_columns(agreement.features)
     return Subject(
         rows=raw,
@@ -200,17 +200,12 @@ def _subject(made: Projected, payload: Payload, places: Places, asked: Question)
     )
 
 
-def _value_of(labels: Labels | None) -> Labels | None:
-    """Return the first column of labels, which attackers match people by and models predict."""
-    return None if labels is None else cast("Labels", part_of(labels))
-
-
 def _facts(ready: Ready, told: Labels | None, asked: Question) -> Facts:
     """Return what is agreed, and what was uploaded before."""
     agreement, choice, guarantee = ready.session.agreement, ready.choice, None
     terms, counts = agreement.dp, np.zeros(0, dtype=np.intp)
     if told is not None and agreement.task == "classification":
-        counts = np.unique(cast("Labels", _value_of(told)), return_counts=True)[1]
+        counts = np.unique(np.asarray(part_of(told)), return_counts=True)[1]
     if terms is not None:
         guarantee = Guarantee(
             epsilon=terms.epsilon,

@@ -235,22 +235,17 @@ class Authorship:
 
     def refuse_change(self, words: str) -> None:
         """Raise where somebody has signed, or for a digest of other words than wrote the file."""
-        self.refuse_signed()
+        if who := sorted({*self._signers()}):
+            raise AgreementError(
+                f"'{self.path}' was signed ({', '.join(who)}), so neither it nor its secret can "
+                "change any more. Make a new agreement under another name, with a round of its own."
+            )
         last = self.last()
         known = not self.path.exists() or (last.words, last.text) == (words, text_of(self.path))
         if words and not known:
             raise OptionError(
                 f"'{self.path}' exists, and options describe a new agreement. Edit the file, and "
                 f"type 'cobasis agreement new {self.path}' without options, or choose another name."
-            )
-
-    def refuse_signed(self) -> None:
-        """Raise AgreementError where somebody signed the file, or what was written before it."""
-        who = sorted({*self._signers()})
-        if who:
-            raise AgreementError(
-                f"'{self.path}' was signed ({', '.join(who)}), so neither it nor its secret can "
-                "change any more. Make a new agreement under another name, with a round of its own."
             )
 
     def _signers(self) -> Iterator[str]:
@@ -327,10 +322,9 @@ def _sealed(
     found = {}
     for party in agreement.enrolled:
         path = folder / f"{party.name}{SUFFIX}"
-        made = write_bundle(
+        found[path] = write_bundle(
             path, draft=draft, parts={PART: key}, sign=identity.sign, recipients=[party]
         )
-        found[path] = made.digest
     return found
 
 

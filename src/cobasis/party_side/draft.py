@@ -2,16 +2,16 @@
 
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from math import ceil
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import polars as pl
-from pydantic import ValidationError, create_model
+from pydantic import BaseModel, ValidationError, create_model
 
 from cobasis.algorithms import BasisName
 from cobasis.algorithms.bases import BASES
@@ -24,6 +24,8 @@ from cobasis.features.contract import (
     width_of,
     with_bases,
 )
+from cobasis.features.encoder import encode
+from cobasis.linalg.arrays import Matrix
 from cobasis.models.families import DEFAULT_MODELS, TABULAR
 from cobasis.privacy.audit.counted import BITS, bits_agreed
 from cobasis.protocol.agreement import MOMENT, Agreement
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from cobasis.models import Task
 
 Features = tuple[Feature, ...]
+Terms = TypeVar("Terms", bound=BaseModel)
 
 MAX_WORDS = 1000
 FEWEST = 10
@@ -50,65 +53,91 @@ _MANY = {100: "0 to 2.4", 50: "0 to 6.3", 10: "1.7 to 35.1"}
 measured (study `ours_bases`, two sets of patients), or by l (`ours_choosing_l`, ten wide tasks)."""
 
 
-def columns_of(example: Path) -> list[str]:
-    """Return the names of a table's columns."""
-    return source_of(example, party="example").schema.names()
+class Example:
+    """A public table, of people or a code book, which an agreement's columns are described by."""
 
+    def __init__(self, path: Path) -> None:
+        self.path, self._source = path, source_of(path, party="example")
+        self.names = self._source.schema.names()
 
-def looks_like_people(example: Path, id_column: str) -> bool:
-    """Whether what is computed of a table tells of people; a code book lists a word once."""
-    source = source_of(example, party="example")
-    known = (source.collect(pl.col(name))[name].drop_nulls() for name in source.schema)
-    return any(
-        len(each) > 0
-        if each.name == id_column
-        else len(each) >= FEWEST and (each.dtype != pl.String or each.n_unique() < len(each))
-        for each in known
-    )
+    def _column(self, name: str) -> pl.Series:
+        return self._source.collect(pl.col(name))[name].drop_nulls()
 
+    def require(self, **columns: str | None) -> None:
+        """Raise FeatureError where the column of labels, or of identifiers, is none of its own."""
+        for word, name in columns.items():
+            if name and name not in self.names:
+                some = shorten(", ".join(self.names), _MOST, placeholder=" and more")
+                raise FeatureError(
+                    f"'{self.path.name}' has no column '{name}' to be the {word} column. It has "
+                    f"{some}. Name one of them as --{word}, or add the column to the table; it may "
+                    "be empty."
+                )
 
-def refuse_people(example: Path) -> NoReturn:
-    """Raise OptionError for a table that looks like people."""
-    raise OptionError(
-        f"'{example.name}' has identifiers, or {FEWEST} rows or more, so it looks like people, "
-        "and means, spreads and words of its rows become public. If you may publish them, say "
-        "--i-may-publish; else give a code book, which lists each word once and nobody's rows, or "
-        "constants: --numbers age:centre=60,scale=20 --category sex=female,male."
-    )
-
-
-def features_of_example(
-    example: Path, leave_out: str = "none", *, known: Iterable[str], people: bool, missing: str = ""
-) -> tuple[Features, tuple[str, ...]]:
-    """Describe the other columns of a table, and say which words are too rare to become public."""
-    source = source_of(example, party="example")
-    out = words_of(leave_out) if leave_out != "none" else ()
-    for each in out:
-        refuse_other_columns(example, **{"leave-out": each})
-    found, names, rare = list[Feature](), [], []
-    for name in (each for each in source.schema if each not in {*known, *out}):
-        column = source.collect(pl.col(name))[name].drop_nulls()
-        if _is_dates(column) or (people and _tells_rows_apart(column)):
-            names.append(name)
-        elif column.dtype.is_numeric():
-            found.append(_number(column, missing))
-        else:
-            feature, left = _words(column, missing, least=FEWEST if people else 1)
-            found.append(feature)
-            rare += [f"{name}={each}" for each in left]
-    if names:
-        raise FeatureError(
-            f"'{example.name}' has dates, or another value in every row, in {', '.join(names)}, "
-            "which names people more than it describes them. Leave them out "
-            f"(--leave-out {','.join(names)}), say which are the identifiers (--id), or describe "
-            "them by --numbers or --category."
+    def looks_like_people(self, id_column: str) -> bool:
+        """Whether what is computed of it tells of people; a code book lists a word once."""
+        return any(
+            len(each) > 0
+            if each.name == id_column
+            else len(each) >= FEWEST and (each.dtype != pl.String or each.n_unique() < len(each))
+            for each in map(self._column, self.names)
         )
-    if not found:
-        raise FeatureError(
-            f"'{example.name}' has no column besides label and id. Give a table with features."
+
+    def refuse_people(self) -> NoReturn:
+        """Raise OptionError, since it looks like people."""
+        raise OptionError(
+            f"'{self.path.name}' has identifiers, or {FEWEST} rows or more, so it looks like "
+            "people, and means, spreads and words of its rows become public. If you may publish "
+            "them, say --i-may-publish; else give a code book, which lists each word once and "
+            "nobody's rows, or constants: --numbers age:centre=60,scale=20 --category "
+            "sex=female,male."
         )
-    said = {"source": f"{'rows of' if people else 'code book'} {example.name}"[:200]}
-    return tuple(each.model_copy(update=said) for each in found), tuple(rare)
+
+    def features(
+        self, leave_out: str = "none", *, known: Iterable[str], people: bool, missing: str = ""
+    ) -> tuple[Features, tuple[str, ...]]:
+        """Describe the other columns, and say which words are too rare to become public."""
+        out = words_of(leave_out) if leave_out != "none" else ()
+        for each in out:
+            self.require(**{"leave-out": each})
+        found, names, rare = list[Feature](), [], []
+        for column in (self._column(x) for x in self.names if x not in {*known, *out}):
+            if _is_dates(column) or (people and _tells_rows_apart(column)):
+                names.append(column.name)
+            elif column.dtype.is_numeric():
+                found.append(_number(column, missing))
+            else:
+                feature, left = _words(column, missing, least=FEWEST if people else 1)
+                found.append(feature)
+                rare += [f"{column.name}={each}" for each in left]
+        if names:
+            raise FeatureError(
+                f"'{self.path.name}' has dates, or another value in every row, in "
+                f"{', '.join(names)}, which names people more than it describes them. Leave them "
+                f"out (--leave-out {','.join(names)}), say which are the identifiers (--id), or "
+                "describe them by --numbers or --category."
+            )
+        if not found:
+            raise FeatureError(
+                f"'{self.path.name}' has no column besides label and id. Give a table with "
+                "features."
+            )
+        said = {"source": f"{'rows of' if people else 'code book'} {self.path.name}"[:200]}
+        return tuple(each.model_copy(update=said) for each in found), tuple(rare)
+
+    def labels(self, label: str) -> tuple[str, ...] | tuple[int, ...]:
+        """Return the classes that the label column has, sorted."""
+        found = self._column(label).unique().to_list()
+        if all(isinstance(each, int) for each in found):
+            return tuple(sorted(int(each) for each in found))
+        return tuple(sorted(str(each) for each in found))
+
+    def rows(self, features: Features) -> Matrix:
+        """Return its rows, encoded."""
+        columns = columns_in(features)
+        source = source_of(self.path, party="example", features=columns)
+        table = source.collect(*(pl.col(each.name) for each in columns))
+        return encode(table, features, party="example")
 
 
 def _is_dates(column: pl.Series) -> bool:
@@ -166,27 +195,6 @@ def _words(column: pl.Series, missing: str, *, least: int) -> tuple[CategoryFeat
         missing="level" if may_be_empty(column.name, missing) else "refuse",
     )
     return feature, sorted({*counts} - {*words})
-
-
-def refuse_other_columns(example: Path, **columns: str | None) -> None:
-    """Raise FeatureError where a public table lacks the column of labels, or of identifiers."""
-    names = columns_of(example)
-    for word, name in columns.items():
-        if name and name not in names:
-            some = shorten(", ".join(names), _MOST, placeholder=" and more")
-            raise FeatureError(
-                f"'{example.name}' has no column '{name}' to be the {word} column. It has {some}. "
-                f"Name one of them as --{word}, or add the column to the table; it may be empty."
-            )
-
-
-def labels_of_example(example: Path, label: str) -> tuple[str, ...] | tuple[int, ...]:
-    """Return the classes that the label column of a public example has, sorted."""
-    column = source_of(example, party="example").collect(pl.col(label))[label]
-    found = column.drop_nulls().unique().to_list()
-    if all(isinstance(each, int) for each in found):
-        return tuple(sorted(int(each) for each in found))
-    return tuple(sorted(str(each) for each in found))
 
 
 def components_for(features: Iterable[Feature], *, precision: str) -> dict[int, str]:
@@ -279,15 +287,9 @@ def field_of_words(name: str, said: object) -> Any:  # noqa: ANN401 -- as the fi
             return _deadline(str(said))
         one = create_model("One", **{name: (known.annotation, known)})  # type: ignore[call-overload]
         return getattr(one(**{name: said}), name)
-    except ValidationError as error:
-        found = error.errors()[0]
-        kinds = {"int_parsing": "it is no whole number", "float_parsing": "it is no number"}
-        problem = kinds.get(found["type"], found["msg"])
     except ValueError as error:
-        problem = str(error)
-    raise OptionError(
-        f"{name} cannot be '{said}': {problem[:1].lower()}{problem[1:]}. Give another."
-    )
+        problem = problem_of(error).removeprefix(f"{name}: ").removeprefix(f"{name}=")
+    raise OptionError(f"{name} cannot be '{said}': {problem}. Give another.")
 
 
 def _deadline(said: str) -> str:
@@ -316,47 +318,61 @@ def features_of_words(
         ) from None
 
 
+_NO = {
+    "int_parsing": "is no whole number",
+    "float_parsing": "is no number",
+    "bool_parsing": "is neither yes nor no",
+}
+
+
 def problem_of(error: ValueError) -> str:
-    """Return what is wrong, in pydantic's words where it was asked."""
+    """Return what is wrong, in pydantic's words where it was asked, and a text is a text."""
     if not isinstance(error, ValidationError):
         return str(error)
     found = error.errors()[0]
-    return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
+    name, said = ".".join(map(str, found["loc"])), found["msg"].removeprefix("Value error, ")
+    problem = _NO.get(found["type"])
+    return f"{name}={found['input']} {problem}" if problem else f"{name}: {said}"
+
+
+def terms_of_words(
+    option: str,
+    words: str,
+    *,
+    kind: type[Terms],
+    like: str,
+    read: Callable[[dict[str, Any]], dict[str, Any]],
+) -> Terms:
+    """Read the terms of a table by words of a command line; OptionError says how to write them."""
+    try:
+        return kind.model_validate(read(dict(pairs_of(words))), strict=False)
+    except ValueError as error:
+        raise OptionError(
+            f"{option} cannot be read: {problem_of(error)}. Write it as {like}; "
+            "docs/reference/agreement.md lists its terms."
+        ) from None
 
 
 def _numbers(words: str, missing: str) -> list[NumericFeature]:
     before, _, constants = words.partition(":")
-    names = before.replace(",", " ").split()
-    given: dict[str, Any] = {}
-    for name, value in pairs_of(constants):
-        if not names or not value:
-            raise ValueError(
-                f"'{words}' has no {'constant after a =' if names else 'column before the colon'}"
-            )
-        given[name] = value if name in {"unit", "missing"} else read_number(name, value)
-    how = given.pop("missing", "fill" if "fill" in given else "")
-    fill = {"missing": "fill", "fill": given.pop("fill", given.get("centre", 0.0))}
-    return [
-        NumericFeature(
-            name=name, source=_TOLD, **given, **(fill if may_be_empty(name, how or missing) else {})
+    names, given = before.replace(",", " ").split(), dict[str, Any](pairs_of(constants))
+    if given and not (names and all(given.values())):
+        raise ValueError(
+            f"'{words}' has no {'constant after a =' if names else 'column before the colon'}"
         )
+    how = given.pop("missing", "fill" if "fill" in given else missing)
+    fill = {"missing": "fill", "fill": given.pop("fill", given.get("centre", 0.0))}
+    told = [
+        {"name": name, "source": _TOLD, **given, **(fill if may_be_empty(name, how) else {})}
         for name in names
     ]
+    return [NumericFeature.model_validate(each, strict=False) for each in told]
 
 
 def pairs_of(words: str) -> list[tuple[str, str]]:
     """Return names and values of ``name=value,name=value``."""
     found = [each.partition("=") for each in words.split(",") if each.strip()]
     return [(name.strip(), value.strip()) for name, _, value in found]
-
-
-def read_number(name: str, value: str, *, kind: type = float) -> Any:  # noqa: ANN401 -- of that kind
-    """Read a number of a command line's words; ValueError in the words of who typed it."""
-    try:
-        return kind(value)
-    except ValueError:
-        whole = "whole number" if kind is int else "number"
-        raise ValueError(f"{name}={value} is no {whole}") from None
 
 
 def _category(words: str, missing: str) -> CategoryFeature:

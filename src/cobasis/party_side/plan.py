@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -88,8 +88,7 @@ def priced(
     n_rows, n_features = rows.shape
     drawn = np.random.default_rng([n_rows, n_features]).permutation(n_rows)
     places = np.sort(drawn[: sample_size(n_rows, n_features)])
-    some, told = gathered(rows, places), rows.labels()
-    labels = None if told is None else cast("Labels", part_of(told))  # what a model would predict
+    some, labels = gathered(rows, places), part_of(rows.labels())  # what a model would predict
     of: Any = {"labels": None if labels is None else labels[places], "n_rows": n_rows}
     with one_blas_thread():
         beside = _rows(agreement, some, **of), _sums(agreement, some, **of)

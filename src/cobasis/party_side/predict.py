@@ -12,8 +12,9 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
+from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.messages import model_in
-from cobasis.disk.whole import WholeFile, write_whole
+from cobasis.disk.whole import WholeFile, remove_tree, write_whole
 from cobasis.errors import (
     DtypeError,
     FeatureError,
@@ -27,27 +28,28 @@ from cobasis.features.contract import (
     UNKNOWN,
     CategoryFeature,
     Column,
-    NumericFeature,
     columns_in,
+    numeric_features,
 )
 from cobasis.features.encoder import words_of
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.models.chain import Chain
 from cobasis.models.onnx import Precision, raw_graph
 from cobasis.party_side.rows import public_rows_in, require_id
-from cobasis.party_side.session import PartySession, notes, refuse_target
+from cobasis.party_side.session import PartySession, refuse_target
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.explanations import explain, reference
 from cobasis.protocol.messages import decode_labels
 from cobasis.protocol.rows_terms import others_of
-from cobasis.protocol.secrets import SecretBasis, check_public_rows
+from cobasis.protocol.secrets import check_public_rows
 from cobasis.statistics.attributions import Attributions
 from cobasis.tables.sources import CSV, PARQUET, Source, source_of
 from cobasis.tables.table import StreamedTable, as_text
 from cobasis.vault.datasets import Dataset
 
-_LINE = "\0line"
+_LINE, _PART = "\0line", "part.parquet"
 
 Which = Literal["local", "common"]
 """The model as it was fitted to the party's rows, where it was, or as all have it."""
@@ -57,14 +59,13 @@ Which = Literal["local", "common"]
 class Usable(Hidden):
     """A party's way from encoded rows to predictions."""
 
-    dataset: Dataset
-    basis: SecretBasis | None  # F_i; neither where sums were sent
-    change_of_basis: Matrix | None  # G_i
+    dataset: Dataset  # its basis is F_i
+    change_of_basis: Matrix | None  # G_i; neither where sums were sent
     model: Chain
     local: bool  # whether the model is over the party's own columns
     why: Callable[[Matrix], Attributions] | None = None  # explains predictions, where asked
     of: str = ""  # the model's mark, by which parts that are of it are told from others
-    part: str = ""  # whose aligned rows are asked for, and no prediction
+    part: bool = False  # whether aligned rows are asked for, and no prediction
     beside: Sequence[Path] = ()  # the others' parts, of a party of a block
 
     def aligned(self, rows: Matrix) -> Matrix:
@@ -72,9 +73,10 @@ class Usable(Hidden):
 
         Of a block's party it is its part of that; a person's parts add up.
         """
-        if self.local or self.basis is None or self.change_of_basis is None:
+        basis = self.dataset.basis
+        if self.local or basis is None or self.change_of_basis is None:
             return rows
-        return self.basis.project(rows) @ self.change_of_basis
+        return basis.project(rows) @ self.change_of_basis
 
 
 def usable(session: PartySession, *, model: Which = "local") -> Usable:
@@ -101,9 +103,8 @@ def usable(session: PartySession, *, model: Which = "local") -> Usable:
         )
     return Usable(
         dataset=uploaded.dataset,
-        basis=uploaded.basis,
         change_of_basis=found.change_of_basis,
-        of=found.model_sha256[:8],
+        of=found.model_sha256,
         model=common if kept is None else model_in(kept, agreement, n_inputs=width),
         local=kept is not None,
     )
@@ -141,23 +142,42 @@ def predict(
 ) -> Predicted:
     """Predict for every row of a table, in its order; a row with a bad cell has no prediction.
 
-    A party of a block writes its `part` of people's aligned rows for the block's others, and
-    predicts with theirs `beside` its own.
+    A party of a block seals its `part` of aligned rows for the others, whose stand `beside`.
     """
-    for own in (table, Path(notes(session).get("table", table))):
+    for own in (table, session.round.noted_table()):
         refuse_target(to, table=own)
-    if to.suffix.lower() not in (*CSV, *PARQUET):
+    if not part and to.suffix.lower() not in (*CSV, *PARQUET):
         raise OptionError(
             f"-o '{to}' has to end in one of {', '.join((*CSV, *PARQUET))}. Choose such a name."
         )
-    use, features = usable(session, model=model), columns_in(session.agreement.features)
+    agreement = session.agreement
+    use = replace(usable(session, model=model), part=part, beside=beside)
     _refuse_halves(session, part=part, beside=beside, why=why)
-    use = replace(use, part=session.name if part else "", beside=beside)
     if why or of is not None:
         common = _reference(session, public)
-        asked = partial(explain, use.model, agreement=session.agreement, aligned=use.aligned)
+        asked = partial(explain, use.model, agreement=agreement, aligned=use.aligned)
         use = replace(use, why=partial(asked, background=common, of=of, report=report))
-    mapping, columns = session.round.mapping(), (*features, *as_text(session.agreement.id))
+    if not part:
+        return _predicted(session, use, table, to=to, report=report)
+    with session.alone():
+        plain = session.work / _PART
+        draft = {"kind": "part", "sender": session.name, "told": {"model": use.of}}
+        draft |= {"round_id": agreement.round_id, "agreement": agreement.digest().hex()}
+        sign, block, parts = session.identity.sign, _block(session), {_PART: plain}
+        try:
+            found = _predicted(session, use, table, to=plain, report=report)
+            write_bundle(to, draft=draft, parts=parts, sign=sign, recipients=block)
+        finally:
+            remove_tree(plain)
+    return found
+
+
+def _predicted(
+    session: PartySession, use: Usable, table: Path, *, to: Path, report: Report
+) -> Predicted:
+    """Write what is asked for of every row without a bad cell."""
+    features, mapping = columns_in(session.agreement.features), session.round.mapping()
+    columns = (*features, *as_text(session.agreement.id))
     read = partial(source_of, table, party=session.name, features=columns, mapping=mapping)
     try:
         return Predicted(n_rows=_written(session, use, read(), to=to, report=report))
@@ -217,7 +237,7 @@ def _written(
     rows = StreamedTable(good, agreement=agreement, party=session.name, report=report)
     require_id(good, session)
     ids = good.collect(pl.col(name))[name] if name else None
-    others = None if ids is None else _parts(use, ids, agreement)
+    others = None if ids is None else _parts(session, use, ids)
 
     def answered(first: int, blocks: Iterator[Matrix]) -> pl.DataFrame:
         # blocks share one buffer
@@ -281,54 +301,52 @@ def _refuse_halves(
     if others and not part and (why or len({*beside}) != len(others)):
         raise OptionError(
             f"party '{session.name}' holds some columns of its people, and the model takes all: "
-            f"those of {', '.join(others)} are needed as well. Each of them types 'cobasis "
-            "predict' with --part for the same people; give every such file with --with. Reasons, "
-            "scores and an exported model take all columns at one place, which is nowhere here."
+            f"those of {', '.join(others)} are needed as well. Each types 'cobasis predict --part' "
+            "for the same people; give each file with --with. Reasons, scores and an exported "
+            "model take all columns at one place, which is nowhere here."
         )
 
 
-def _parts(use: Usable, ids: pl.Series, agreement: Agreement) -> Matrix | None:
+def _parts(session: PartySession, use: Usable, ids: pl.Series) -> Matrix | None:
     """Return the sum of the others' parts of these people, in their order."""
     if not use.beside:
         return None
-    missing, found = {*others_of(agreement)}, np.zeros((len(ids), agreement.n_inputs))
-    columns = {each: _part_columns(each, use, width=agreement.n_inputs) for each in missing}
-    numbers = [NumericFeature(name=each) for names in columns.values() for each in names]
+    agreement, missing = session.agreement, {each.name: each for each in _block(session)}
+    senders, names = [*missing.values()], _part_names(agreement)
+    columns: list[Column] = [*numeric_features(names), *as_text(agreement.id)]
+    people, found = ids.cast(pl.String).to_frame(), np.zeros((len(ids), len(names)))
     for path in use.beside:
-        source = source_of(path, party=path.stem, features=[*numbers, *as_text(agreement.id)])
-        held = {*source.schema}
-        whose = next((x for x in missing if {agreement.id, *columns[x]} <= held), None)
-        if whose is None:
+        with session.alone(), session.opened(path, kind="part", senders=senders) as bundle:
+            sender, told = bundle.manifest.sender, bundle.manifest.told
+            source = source_of(bundle.parts[_PART], party=sender, features=columns)
+            part = source.collect(pl.col([agreement.id, *names])).cast({agreement.id: pl.String})
+        if missing.pop(sender, None) is None or told != {"model": use.of}:
             raise TableError(
-                f"'{path.name}' is no part that {' or '.join(sorted(missing))} made with the model "
-                "that you accepted last: it is another party's, of another model, or given twice. "
-                "Have it made anew with 'cobasis predict --part'."
+                f"'{path.name}' of {sender} was given twice, or is of another model than the one "
+                "that you accepted last. Have it made anew with 'cobasis predict --part'."
             )
-        missing.remove(whose)
-        names = columns[whose]
-        part = source.collect(pl.col([agreement.id, *names])).cast({agreement.id: pl.String})
-        if part[agreement.id].is_duplicated().any():
-            raise TableError(
-                f"'{path.name}' has some people twice, known by '{agreement.id}', so it is not "
-                "clear which of their rows goes with yours. Ask for one row of each."
-            )
-        told = pl.DataFrame({agreement.id: ids.cast(pl.String)}).join(
-            part, on=agreement.id, how="left", maintain_order="left"
-        )
-        table = told.select(names).cast(pl.Float64).to_numpy()
-        if lacking := int(np.isnan(table).any(axis=1).sum()):
+        once = part.unique(agreement.id)
+        their = people.join(once, on=agreement.id, how="left", maintain_order="left")
+        table = their.select(names).cast(pl.Float64).to_numpy()
+        lacking = int((~np.isfinite(table)).any(axis=1).sum())
+        if lacking or once.height < part.height:
             raise TableError(
                 f"'{path.name}' lacks {lacking:,} of {len(ids):,} people of your table, known by "
-                f"'{agreement.id}', so no whole row of theirs can be made. Ask for the parts of "
-                "the same people, or leave them out of your table."
+                f"'{agreement.id}', and has {part.height - once.height:,} more than once. Ask for "
+                "one part of each of these people, or leave those that lack out of your table."
             )
         found += table
     return found
 
 
-def _part_columns(party: str, use: Usable, *, width: int) -> list[str]:
-    """Return what the columns of a party's part are called: after it, and after the model."""
-    return [f"{party}_{use.of}_{at + 1}" for at in range(width)]
+def _block(session: PartySession) -> list[PublicIdentity]:
+    """Return who else holds columns of the party's people."""
+    return [x for x in session.agreement.enrolled if x.name in others_of(session.agreement)]
+
+
+def _part_names(agreement: Agreement) -> list[str]:
+    """Return what a part's columns are called."""
+    return [f"part_{at + 1}" for at in range(agreement.n_inputs)]
 
 
 def _answers(
@@ -337,8 +355,7 @@ def _answers(
     """Return predictions and scores of encoded rows, under names that the identifier has not."""
     model, aligned = use.model, use.aligned(rows)
     if use.part:
-        names = _part_columns(use.part, use, width=aligned.shape[1])
-        return pl.DataFrame(dict(zip(names, aligned.T, strict=True)))
+        return pl.DataFrame(dict(zip(_part_names(agreement), aligned.T, strict=True)))
     aligned = aligned if beside is None else aligned + beside
     found = {"prediction": decode_labels(model.predict(aligned), agreement)}
     if agreement.classes:
@@ -366,8 +383,7 @@ def _answers(
 
 def export_onnx(session: PartySession, to: Path, *, precision: Precision = "float64") -> int:
     """Write encoding, ``F_i G_i`` and model as one graph that takes raw columns."""
-    sent = notes(session).get("table")
-    refuse_target(to, table=None if sent is None else Path(sent))
+    refuse_target(to, table=session.round.noted_table())
     found, agreement = usable(session), session.agreement
     _refuse_halves(session, part=False, beside=())
     data = raw_graph(

@@ -13,7 +13,7 @@ from cobasis.errors import SpanReuseError
 from cobasis.features.outcome import VALUE, part_of
 from cobasis.linalg.arrays import Hidden
 from cobasis.party_side.rows import Findings, PartyRows, public_rows_in, unlike
-from cobasis.party_side.session import PartySession, refuse_rollback, roster, upcoming
+from cobasis.party_side.session import PartySession
 from cobasis.privacy.aggregate import GREEN
 from cobasis.privacy.audit.subject import Budget, Setting
 from cobasis.protocol.agreement import Agreement
@@ -79,8 +79,8 @@ def make_ready(
 
     Somebody who is only looking is told of a second span where it is refused to others.
     """
-    agreement, exchange = session.agreement, upcoming(session)
-    refuse_rollback(session)
+    agreement, exchange = session.agreement, session.upcoming
+    session.refuse_rollback()
     rows = found.opened(agreement, doubts=() if looking else unlike(session, found))
     columns = [each.model_dump(exclude=_ABOUT_CELLS) for each in agreement.features]
     side = rows.held if exchange.message == "scores" else ~rows.held
@@ -114,7 +114,7 @@ def make_ready(
 
 def _sums_entry(session: PartySession, rows: PartyRows, *, exchange: Exchange) -> SumsEntry:
     """Return of what the party's sums are, and with whose they are to be added up."""
-    (keys, attempt), agreement, kept = roster(session), session.agreement, session.round.accepted()
+    (keys, attempt), agreement, kept = session.roster(), session.agreement, session.round.accepted()
     message, step = exchange.message, exchange.number if session.agreement.tabular else 1
     least, side = least_difference(agreement), ~rows.held
     data = rows.version(side, labels=False)
@@ -157,7 +157,7 @@ def _preview(
 ) -> Preview:
     """Say what would leave; BudgetError where its noise cannot be afforded any more."""
     agreement, reader, guarantee = session.agreement, session.analyst, NONE
-    spent = session.vault.ledger.affordable(choice.asked, agreement)
+    spent = session.vault.affordable(choice.asked, agreement)
     if agreement.dp is not None:
         terms = agreement.dp
         promised = [terms.lifetime_epsilon, *(each.lifetime_epsilon for each in spent.charges)]

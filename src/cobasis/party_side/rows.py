@@ -1,7 +1,7 @@
 """A party's rows, held against the agreement, in two parts: one is uploaded, one never leaves."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -31,7 +31,7 @@ from cobasis.party_side.session import SENT_AS, PartySession
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.tables.sources import Source, refuse_schema, source_of
-from cobasis.tables.table import StreamedTable, as_text, check_table, open_table
+from cobasis.tables.table import StreamedTable, check_table, open_table
 from cobasis.vault.datasets import Fingerprints
 
 _ALL = 2.0**64
@@ -205,14 +205,6 @@ def answered(session: PartySession, found: Findings) -> list[tuple[str, str]]:
     ]
 
 
-def call_right(session: PartySession, columns: Iterable[ColumnFinding]) -> None:
-    """Keep that somebody called these columns right; it holds for this agreement alone."""
-    asked: dict[str, list[str]] = {}
-    for each in columns:
-        asked.setdefault(each.column, []).append(each.problem)
-    session.round.call_right(asked)
-
-
 def use_mapping(session: PartySession, mapping: TableMapping) -> None:
     """Keep what the party says of its columns; StepError once something was sent by other words."""
     if mapping == session.round.mapping():
@@ -247,7 +239,7 @@ def check(session: PartySession, table: Path, *, report: Report = silent) -> Fin
     )
     absent = {each.column for each in found.findings if each.problem == "absent"}
     named = agreement.id and agreement.id not in absent
-    problems = list(_id_problems(session, table)) if named else []
+    problems = list(_id_problems(session, found.source)) if named else []
     if not (problems or any(each.refused for each in found.findings)):
         rows = open_rows(session, table, report=report)
         problems += _row_problems(session, rows)
@@ -260,12 +252,10 @@ def check(session: PartySession, table: Path, *, report: Report = silent) -> Fin
     )
 
 
-def _id_problems(session: PartySession, table: Path) -> Iterator[CobasisError]:
+def _id_problems(session: PartySession, source: Source) -> Iterator[CobasisError]:
     """Yield what is wrong with the column of identifiers: by one, a person is known again."""
     name, terms = session.agreement.id, session.agreement.dp
     most = 1 if terms is None else terms.rows_per_person
-    mapping = session.round.mapping()
-    source = source_of(table, party=session.name, features=as_text(name), mapping=mapping)
     column = pl.col(name)
     empty, crowds = source.collect(
         column.null_count().alias("empty"),

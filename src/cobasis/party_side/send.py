@@ -22,21 +22,7 @@ from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.party_side.predict import usable
 from cobasis.party_side.preview import Ready
-from cobasis.party_side.session import (
-    MADE,
-    MARKS,
-    SENT,
-    SENT_AS,
-    PartySession,
-    alone,
-    digests_sent,
-    kept_file,
-    note,
-    refuse_target,
-    require_open,
-    roster,
-    upcoming,
-)
+from cobasis.party_side.session import MADE, MARKS, SENT, SENT_AS, PartySession, refuse_target
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.exchanges import Exchange
@@ -92,7 +78,7 @@ class Sent:
 
 def require_secret(session: PartySession) -> None:
     """Raise WaitingError before `sign` has kept the secret, StepError once it was forgotten."""
-    require_open(session)
+    session.require_open()
     if session.agreement.sums is not None:
         session.round.mask_key()
     elif not session.round.joined:
@@ -125,20 +111,20 @@ def send(
     session, exchange, source = ready.session, ready.exchange, ready.rows.table.source.path
     once = exchange.message != "upload"
     before = once and session.vault.made_before(session.agreement, ready.choice.asked)
-    if before and before.upload in digests_sent(session, exchange):
+    if before and before.upload in session.digests_sent(exchange):
         return finish(session, to) or send_again(session, to)
-    with alone(session):
+    with session.alone():
         place = _place(session, exchange, to, table=source)
         if source is not None:
-            note(session, table=str(source.resolve()))
+            session.round.note_table(source)
         if exchange.message == "upload":
             enclosed, number = _upload(ready, _projection(ready), allow=allow, report=report)
         else:
             enclosed, number = _begun(_without_rows(ready, report=report), allow=allow)
         head, span = session.vault.heads()[number - 1], session.round.consensus()
         lines = () if span is None else (session.signed_span(span),)
-        written = write_bundle(
-            kept_file(session, exchange, end=MADE),
+        digest = write_bundle(
+            session.kept_file(exchange, end=MADE),
             draft={**enclosed.draft, "history": head, "lines": lines},
             parts=enclosed.parts,
             sign=session.identity.sign,
@@ -148,21 +134,21 @@ def send(
         # transcript, and then the file gets its name: whatever a kill leaves out there is known in
         # here. Killed before the line, the same command makes the same rows and seals them anew;
         # killed behind it, `finish` gives the file its name.
-        session.vault.finish_upload(number, written.digest)
-        told: dict[str, Fact] = {exchange.message: written.digest, "exchange": exchange.number}
+        session.vault.finish_upload(number, digest)
+        told: dict[str, Fact] = {exchange.message: digest, "exchange": exchange.number}
         told |= {"analyst": session.analyst.name, "history": head}
-        told |= {"attempt": roster(session)[1]} if session.agreement.sums else {}
+        told |= {"attempt": session.roster()[1]} if session.agreement.sums else {}
         session.transcript.append(SENT_AS[exchange.message], told)
-        return _delivered(session, exchange, place, digest=written.digest)
+        return _delivered(session, exchange, place, digest=digest)
 
 
 def finish(session: PartySession, to: Path | None) -> Sent | None:
     """Give the file its name that a killed command had made; None where there is none."""
-    exchange = upcoming(session)
-    made, sent = kept_file(session, exchange, end=MADE), digests_sent(session, exchange)
+    exchange = session.upcoming
+    made, sent = session.kept_file(exchange, end=MADE), session.digests_sent(exchange)
     if not (made.exists() and sent and file_digest(made) == sent[-1]):
         return None
-    with alone(session):
+    with session.alone():
         place = _place(session, exchange, to)
         return _delivered(session, exchange, place, digest=sent[-1], again=True)
 
@@ -170,7 +156,7 @@ def finish(session: PartySession, to: Path | None) -> Sent | None:
 def send_again(session: PartySession, to: Path | None) -> Sent:
     """Write the file that was sent last once more, the same to the last byte."""
     for exchange in reversed(session.exchanges):
-        kept = kept_file(session, exchange, end=SENT)
+        kept = session.kept_file(exchange, end=SENT)
         if kept.exists():
             break
     else:
@@ -179,7 +165,7 @@ def send_again(session: PartySession, to: Path | None) -> Sent:
             f"'{session.agreement.round_id}': it has sent none, has accepted the return, or has "
             "forgotten the round. Without --again, 'cobasis send' makes the next one."
         )
-    with alone(session):
+    with session.alone():
         place = _place(session, exchange, to)
         copy_whole(kept, place)
     n_bytes, digest = kept.stat().st_size, file_digest(kept)
@@ -194,11 +180,11 @@ def _place(
     Raises OptionError or DiskError where a file would be overwritten that the party did not make,
     StepError or RevokedError where the round is closed.
     """
-    require_open(session)  # looked at last
+    session.require_open()  # looked at last
     place = to or session.beside(f"{exchange.number}-{exchange.message}")
     refuse_target(place, table=table)
     if place.exists():
-        sent = [digests_sent(session, each) for each in session.exchanges]
+        sent = [session.digests_sent(each) for each in session.exchanges]
         if file_digest(place) not in {digest for each in sent for digest in each}:
             raise DiskError(
                 f"'{place}' exists, and is no file that party '{session.name}' made in round "
@@ -211,7 +197,7 @@ def _delivered(
     session: PartySession, exchange: Exchange, to: Path, *, digest: str, again: bool = False
 ) -> Sent:
     """Give a sealed file its name, and keep it in case it is lost on its way."""
-    made = kept_file(session, exchange, end=MADE)
+    made = session.kept_file(exchange, end=MADE)
     n_bytes = made.stat().st_size
     # Copied first: renamed first, a kill in between would leave a file that counts as delivered
     # and is nowhere outside.
@@ -233,7 +219,7 @@ def _without_rows(ready: Ready, *, report: Report) -> Proposed | Summed:
             proposal = proposer.propose(ready.rows.sent, memory=memory)
         report("finding directions", 1, 1)
         return Proposed(ready=ready, proposal=proposal)
-    agreement, (keys, attempt) = session.agreement, roster(session)
+    agreement, (keys, attempt) = session.agreement, session.roster()
     key = session.round.mask_key()
     party = SumsParty(session.name, agreement=agreement, key=key, keys=keys, attempt=attempt)
     number = ready.exchange.number
@@ -291,7 +277,7 @@ def _upload(
 @contextmanager
 def projected(ready: Ready, *, report: Report = silent) -> Iterator[Projected | Proposed | Summed]:
     """Make a file to look at it; it is gone when the block ends, unknown to the vault."""
-    with alone(ready.session):
+    with ready.session.alone():
         if ready.exchange.message != "upload":
             yield _without_rows(ready, report=report)
             return

@@ -1,7 +1,6 @@
 """A party's session: who it is, what was agreed, its vault and its transcript, opened together."""
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,14 +16,13 @@ from cobasis.bundle.envelope import Bundle, open_bundle, open_in_memory
 from cobasis.bundle.manifest import Expected, Kind
 from cobasis.bundle.transcript import Entry, Transcript, now, verify_transcript
 from cobasis.disk.lock import Lock
-from cobasis.disk.whole import make_folder, opened, remove_tree, write_whole
+from cobasis.disk.whole import make_folder, opened, remove_tree
 from cobasis.errors import (
     CommitmentError,
     DiskError,
     IdentityError,
     OptionError,
     StepError,
-    VaultError,
 )
 from cobasis.keys.identity import Identity, enrolled_here, enrolled_key, key_path, load_identity
 from cobasis.keys.identity import home as home_folder
@@ -42,12 +40,20 @@ from cobasis.protocol.span_lines import SpanLine, sign_span
 from cobasis.protocol.sums_terms import may_leave_out
 from cobasis.vault.vault import RoundRecords, Vault
 
-MARKS, NOTES = "marks", "notes.age"
-"""What outlives a command in the work folder: directions until the upload is whole, and notes."""
+MARKS = "marks"
+"""What outlives a command in the work folder: directions, until the upload is whole."""
 
 NEWS = "news"
 MADE, SENT = ".made", ".sent"
 """And sealed files: those that have no name outside yet, and those that have been given one."""
+
+SENT_AS: Mapping[Message, str] = {
+    "proposal": "proposed",
+    "upload": "prepared",
+    "sums": "summed",
+    "scores": "scored",
+}
+"""The transcript's events for what was sent; a line of one holds its digest under the message."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -84,46 +90,129 @@ class PartySession(Hidden):
         ended = [each.told for each in self.history("accepted") if each.told.get("finished")]
         return exchanges(self.agreement, last=cast("int", ended[-1]["exchange"]) if ended else None)
 
+    @property
+    def upcoming(self) -> Exchange:
+        """The exchange that the party sends in: the first until its answer was accepted."""
+        first, *later = self.exchanges
+        if first.reply == "span":
+            return first if self.round.consensus() is None else later[0]
+        ended = [cast("int", each.told["exchange"]) for each in self.history("accepted")]
+        return self.exchanges[min(max(ended, default=0), len(later))]
+
+    @property
+    def expected(self) -> Expected:
+        """What every bundle has to be that comes to the party in this round."""
+        digest = self.agreement.digest().hex()
+        return Expected(round_id=self.agreement.round_id, agreement=digest, recipient=self.name)
+
     def history(self, *events: str) -> tuple[Entry, ...]:
         """Return the transcript's lines of some events, oldest first."""
         path = self.transcript.path
         found = verify_transcript(path).entries if path.exists() else ()
         return tuple(each for each in found if each.event in events)
 
+    def digests_sent(self, exchange: Exchange) -> tuple[str, ...]:
+        """Return the digests of the files that were made in an exchange, oldest first."""
+        lines = [each.told for each in self.history(SENT_AS[exchange.message])]
+        return tuple(str(x[exchange.message]) for x in lines if x["exchange"] == exchange.number)
 
-def news_at(session: PartySession, path: Path) -> News | None:
-    """Return the news of the round that lie there, if they are the analyst's."""
-    if not path.exists():
-        return None
-    with opened(path) as (file, _):
-        return News.from_text(cast("bytes", file.read(NEWS_BYTES + 1)), session.agreement)
+    def kept_file(self, exchange: Exchange, *, end: str) -> Path:
+        """Return where the sealed file of an exchange is kept until the return is accepted."""
+        return self.work / f"{exchange.number}-{exchange.message}{end}"
 
+    def news_at(self, path: Path) -> News | None:
+        """Return the news of the round that lie there, if they are the analyst's."""
+        if not path.exists():
+            return None
+        with opened(path) as (file, _):
+            return News.from_text(cast("bytes", file.read(NEWS_BYTES + 1)), self.agreement)
 
-def refuse_rollback(session: PartySession) -> None:
-    """Raise VaultError where a transcript or a receipt knows a file that the vault does not."""
-    homes, told = session.transcript.path.parent.parent, []
-    for path in homes.glob("*/transcript.jsonl"):  # of all rounds
-        told += [str(each.told.get("history", "")) for each in verify_transcript(path).entries]
-    news = news_at(session, session.path.with_name(f"{stem_of(session.path)}.{NEWS}"))
-    receipts = () if news is None else (each.receipt for each in news.receipts)
-    told += [each.history for each in receipts if each.party == session.name]
-    session.vault.heads({*told} - {""})
+    def refuse_rollback(self) -> None:
+        """Raise VaultError where a transcript or a receipt knows a file that the vault does not."""
+        homes, told = self.transcript.path.parent.parent, []
+        for path in homes.glob("*/transcript.jsonl"):  # of all rounds
+            told += [str(each.told.get("history", "")) for each in verify_transcript(path).entries]
+        news = self.news_at(self.path.with_name(f"{stem_of(self.path)}.{NEWS}"))
+        receipts = () if news is None else (each.receipt for each in news.receipts)
+        told += [each.history for each in receipts if each.party == self.name]
+        self.vault.heads({*told} - {""})
 
+    def require_open(self) -> None:
+        """Raise StepError for a round that the party has forgotten, RevokedError where it stands.
 
-def require_open(session: PartySession) -> None:
-    """Raise StepError for a round that the party has forgotten, RevokedError where it stands still.
+        With the old secret and an old return a party that was removed would be back in it.
+        """
+        if forgotten := self.history("forgotten"):
+            raise StepError(
+                f"party '{self.name}' has forgotten the round '{self.agreement.round_id}' on "
+                f"{forgotten[-1].time}, so it stays closed here. For a new model, agree on a new "
+                "round."
+            )
+        news = self.news_at(self.news)
+        if news is not None and news.revoked:
+            news.refuse_revoked(self.agreement, asking=self.name)
 
-    With the old secret and an old return a party that was removed would be back in it.
-    """
-    forgotten = session.history("forgotten")
-    if forgotten:
-        raise StepError(
-            f"party '{session.name}' has forgotten the round '{session.agreement.round_id}' on "
-            f"{forgotten[-1].time}, so it stays closed here. For a new model, agree on a new round."
-        )
-    news = news_at(session, session.news)
-    if news is not None and news.revoked:
-        news.refuse_revoked(session.agreement, asking=session.name)
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other commands out of the work folder, and clear what a killed one left in it."""
+        make_folder(self.work)
+        # The system lets go of the lock when a process dies, however it dies, so what lies here
+        # then is a killed command's: projected rows and what was opened, plain, which go before
+        # anything else is done. Marks and what was made are sealed, and the next command
+        # needs them.
+        with Lock(self.work, what=f"the work folder '{self.work}'"):
+            for path in sorted(self.work.iterdir()):
+                if path.name != MARKS and path.suffix not in {MADE, SENT}:
+                    remove_tree(path)
+            yield
+
+    @contextmanager
+    def opened(
+        self, path: Path, *, kind: Kind, senders: Sequence[PublicIdentity] = ()
+    ) -> Iterator[Bundle]:
+        """Open what the analyst, or who is named, sent; its parts are gone when the block ends."""
+        self.require_open()
+        into, expected = self.work / "opened", replace(self.expected, kind=kind)
+        signer = {each.name: each for each in senders or (self.analyst,)}
+        remove_tree(into)
+        try:
+            yield open_bundle(
+                path, unseal=self.identity.unseal, signer=signer, into=into, expected=expected
+            )
+        finally:
+            remove_tree(into)
+
+    def roster(self) -> tuple[dict[str, str], int]:
+        """Return who adds up under which key for masks, and in which attempt, by the kept news.
+
+        The analyst says who is left out of an attempt. Whether somebody may be, the agreement and
+        this machine's own clock say: of fewer parties the total says more of each.
+        """
+        agreement, signatures = self.agreement, signed_agreement(self.path).signatures
+        check_sealed(agreement, signatures=signatures)  # of what is read now
+        keys, news = mask_keys(agreement, signatures), self.news_at(self.news)
+        kept, left = self.round.accepted(), () if news is None else news.without
+        if kept is not None and {*keys} - {*left} != {*kept.trained_on}:
+            raise StepError(
+                f"the model that party '{self.name}' keeps is of the sums of "
+                f"{', '.join(kept.trained_on)}, and more would be added up with that of others. "
+                "Nothing is made. Ask why, and for a new round."
+            )
+        if news is None or news.attempt == 1:
+            return keys, 1
+        closes = agreement.closes
+        if closes is None or now() < closes or not may_leave_out(agreement):
+            raise StepError(
+                f"'{news.analyst}' begins sums again without {', '.join(news.without) or 'nobody'},"
+                " and the agreement allows that behind its deadline alone, with least_rows of 20 "
+                "for each feature or with noise. Nothing is made. Ask why, and for a new round."
+            )
+        if self.name in news.without:
+            raise StepError(
+                f"'{news.analyst}' goes on without party '{self.name}' since {news.time}, so "
+                "nothing of it is added up. Ask for a new round."
+            )
+        return {name: key for name, key in keys.items() if name not in news.without}, news.attempt
 
 
 def transcript_path(agreement: Agreement, name: str, *, home: Path) -> Path:
@@ -175,128 +264,6 @@ def open_session(
     )
 
 
-SENT_AS: Mapping[Message, str] = {
-    "proposal": "proposed",
-    "upload": "prepared",
-    "sums": "summed",
-    "scores": "scored",
-}
-"""The transcript's events for what was sent; a line of one holds its digest under the message."""
-
-
-def upcoming(session: PartySession) -> Exchange:
-    """Return the exchange that the party sends in: the first until its answer was accepted."""
-    first, *later = session.exchanges
-    if first.reply == "span":
-        return first if session.round.consensus() is None else later[0]
-    ended = [cast("int", each.told["exchange"]) for each in session.history("accepted")]
-    return session.exchanges[min(max(ended, default=0), len(later))]
-
-
-def roster(session: PartySession) -> tuple[dict[str, str], int]:
-    """Return who adds up under which key for masks, and in which attempt, by the kept news.
-
-    The analyst says who is left out of an attempt. Whether somebody may be, the agreement and this
-    machine's own clock say: of fewer parties the total says more of each.
-    """
-    agreement, signatures = session.agreement, signed_agreement(session.path).signatures
-    check_sealed(agreement, signatures=signatures)  # of what is read now
-    keys, news = mask_keys(agreement, signatures), news_at(session, session.news)
-    kept, left = session.round.accepted(), () if news is None else news.without
-    if kept is not None and {*keys} - {*left} != {*kept.trained_on}:
-        raise StepError(
-            f"the model that party '{session.name}' keeps is of the sums of "
-            f"{', '.join(kept.trained_on)}, and more would be added up with that of others. "
-            "Nothing is made. Ask why, and for a new round."
-        )
-    if news is None or news.attempt == 1:
-        return keys, 1
-    closes = agreement.closes
-    if closes is None or now() < closes or not may_leave_out(agreement):
-        raise StepError(
-            f"'{news.analyst}' begins sums again without {', '.join(news.without) or 'nobody'}, "
-            "and the agreement allows that behind its deadline alone, with least_rows of 20 for "
-            "each feature or with noise. Nothing is made. Ask why, and for a new round."
-        )
-    if session.name in news.without:
-        raise StepError(
-            f"'{news.analyst}' goes on without party '{session.name}' since {news.time}, so "
-            "nothing of it is added up. Ask for a new round."
-        )
-    return {name: key for name, key in keys.items() if name not in news.without}, news.attempt
-
-
-def digests_sent(session: PartySession, exchange: Exchange) -> tuple[str, ...]:
-    """Return the digests of the files that were made in an exchange, oldest first."""
-    lines = [each.told for each in session.history(SENT_AS[exchange.message])]
-    return tuple(str(x[exchange.message]) for x in lines if x["exchange"] == exchange.number)
-
-
-def kept_file(session: PartySession, exchange: Exchange, *, end: str) -> Path:
-    """Return where the sealed file of an exchange is kept until the return is accepted."""
-    return session.work / f"{exchange.number}-{exchange.message}{end}"
-
-
-@contextmanager
-def alone(session: PartySession) -> Iterator[None]:
-    """Keep other commands out of the work folder, and clear what a killed one left in it."""
-    make_folder(session.work)
-    # The system lets go of the lock when a process dies, however it dies, so what lies here then
-    # is a killed command's: projected rows and what was opened, plain, which go before anything
-    # else is done. Notes, marks and what was made are sealed, and the next command needs them.
-    with Lock(session.work, what=f"the work folder '{session.work}'"):
-        for path in sorted(session.work.iterdir()):
-            if path.name not in {MARKS, NOTES} and path.suffix not in {MADE, SENT}:
-                remove_tree(path)
-        yield
-
-
-def note(session: PartySession, **facts: str) -> None:
-    """Add facts to a round's notes, in place of those of the same names."""
-    text = json.dumps({**notes(session), **facts}, sort_keys=True)
-    write_whole(session.work / NOTES, session.identity.seal_for_self(text.encode()))
-
-
-def notes(session: PartySession) -> dict[str, str]:
-    """Return a round's notes; none before the first."""
-    path = session.work / NOTES
-    if not path.exists():
-        return {}
-    with opened(path) as (file, _):
-        sealed = file.readall()
-    try:
-        found: dict[str, str] = json.loads(session.identity.unseal_own(sealed))
-    except ValueError as error:
-        raise VaultError(
-            f"the notes '{path}' of party '{session.name}' cannot be used: they are damaged or "
-            "were made with another key. Put the home folder back from a copy, or delete this file."
-        ) from error
-    return found
-
-
-def expected_of(session: PartySession) -> Expected:
-    """Return what every bundle has to be that comes to the party in this round."""
-    agreement = session.agreement
-    digest = agreement.digest().hex()
-    return Expected(round_id=agreement.round_id, agreement=digest, recipient=session.name)
-
-
-@contextmanager
-def opened_bundle(session: PartySession, path: Path, *, kind: Kind) -> Iterator[Bundle]:
-    """Open what the analyst sent the party in the round; its parts are gone when the block ends."""
-    require_open(session)
-    into, analyst = session.work / "opened", session.analyst
-    expected = replace(expected_of(session), kind=kind, sender=analyst.name)
-    signer = {analyst.name: analyst}
-    remove_tree(into)
-    try:
-        yield open_bundle(
-            path, unseal=session.identity.unseal, signer=signer, into=into, expected=expected
-        )
-    finally:
-        remove_tree(into)
-
-
 SUFFIX, PART = ".secret", "secret.bin"
 """Of a file with the consortium secret, and the name of its one part."""
 
@@ -317,13 +284,13 @@ def read_secret(session: PartySession, path: Path) -> SentSecret:
     whoever wrote the parties' keys could have it sealed for a key of their own first, and then
     put the right keys back and seal it for their owners again: the maker's signature would stand.
     """
-    with alone(session):
-        require_open(session)
+    with session.alone():
+        session.require_open()
         manifest, key, digest = open_in_memory(
             path,
             unseal=session.identity.unseal,
             signer={each.name: each for each in session.agreement.enrolled},
-            expected=replace(expected_of(session), kind="secret"),
+            expected=replace(session.expected, kind="secret"),
         )
         maker = manifest.sender
         if len(key) != KEY_BYTES:
@@ -340,7 +307,7 @@ def keep_secret(session: PartySession, sent: SentSecret) -> None:
     """Keep a secret that was read, and say so in the transcript."""
     # In this order: a kill in between leaves a secret that no line tells of, and `sign` reads it
     # again and writes the line. A line about a secret that is not there would have to be believed.
-    with alone(session):
+    with session.alone():
         session.round.join(sent.secret)
         session.transcript.append("joined", {"secret_from": sent.maker, "bundle": sent.bundle})
 
@@ -362,7 +329,7 @@ def forget(session: PartySession) -> str:
     The basis and the history of uploads stay: a later round on the same rows needs them. So do
     files that were exported, and the sealed files that were sent or came.
     """
-    with alone(session):
+    with session.alone():
         # First the line: after a kill in between the secret is still there, and typing the command
         # again ends it. Behind a secret that is gone without a line nobody could say why.
         time = session.transcript.append("forgotten", {}).time

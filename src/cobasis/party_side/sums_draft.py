@@ -1,26 +1,24 @@
 """What an agreement says of sums, noise and outcomes, by words and from a baseline table."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from math import sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from cobasis.errors import FeatureError, OptionError
-from cobasis.features.contract import Feature, NumericFeature, columns_in, width_of
-from cobasis.features.encoder import encode, encoded_columns
+from cobasis.features.contract import Feature, NumericFeature, width_of
+from cobasis.features.encoder import encoded_columns
 from cobasis.features.maps import Columns, FeatureMap, Mixed, RandomFourier
 from cobasis.features.outcome import Outcome, times_of
 from cobasis.linalg.arrays import Matrix
-from cobasis.party_side.draft import DIGITS, Features, pairs_of, problem_of, read_number
+from cobasis.party_side.draft import DIGITS, Example, Features, terms_of_words
 from cobasis.protocol.baseline import BaselineTable, NumberSummary, WordSummary
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.newton import N_STEPS
 from cobasis.protocol.sums_terms import SumsTerms
-from cobasis.tables.sources import source_of
 
 Public = Callable[[Features], Matrix] | None
 """What gives public rows, encoded by some features."""
@@ -35,77 +33,58 @@ def sums_of_words(
     """Return the terms of masked sums by words of a command line, as a field; none without."""
     if words is None:
         return {}
-    kinds: dict[str, type] = {"most_exposure": float}
-    try:
-        said = dict(pairs_of(words))
-        usual = "" if task == "table" or tabular else "rff"
-        maps, target = said.pop("maps", usual).split("+"), said.pop("target_range", "")
-        waves = read_number("waves", said.pop("waves", "500"), kind=int)
-        bandwidth = said.pop("bandwidth", "")
-        asked = {name: is_yes(name, said.pop(name, "no")) for name in ("scores", "importance")}
-        given: dict[str, Any] = {
-            name: read_number(name, value, kind=kinds.get(name, int))
-            for name, value in said.items()
-        }
-        if target:
-            low, _, high = target.partition(":")
-            given["target_range"] = tuple(read_number("target_range", x) for x in (low, high))
-        how: Any = {"waves": waves, "bandwidth": bandwidth}
-        found = [_maps(each.strip(), features or (), public, **how) for each in maps if each]
-        made = [each for some in found for each in some]
-        given |= asked
-        given |= {"n_bins": N_BINS, **given} if task == "table" else {}
-        given |= {"steps": N_STEPS, **given} if tabular and task != "regression" else {}
-        return {"sums": SumsTerms(maps=tuple(made), **given)}
-    except (ValueError, KeyError) as error:
-        problem = f"it has no {error}" if isinstance(error, KeyError) else problem_of(error)
-        raise OptionError(
-            f"--sums cannot be read: {problem}. Write it as maps=rff+mixed,waves=200,most_rows=900,"
-            "most_rows_in_all=3000,least_rows=100,target_range=0:30; "
-            "docs/reference/agreement.md lists its terms."
-        ) from None
+
+    def read(said: dict[str, Any]) -> dict[str, Any]:
+        kinds = said.pop("maps", "" if task == "table" or tabular else "rff").split("+")
+        one = {"n_waves": said.pop("waves", 500), "bandwidth": said.pop("bandwidth", None)}
+        made = [_maps(x.strip(), features or (), public, **one) for x in kinds if x]
+        if "target_range" in said:
+            said["target_range"] = tuple(said["target_range"].split(":"))
+        usual = {"n_bins": N_BINS} if task == "table" else {}
+        usual |= {"steps": N_STEPS} if tabular and task != "regression" else {}
+        return {**usual, **said, "maps": tuple(each for some in made for each in some)}
+
+    like = "maps=rff+mixed,waves=200,most_rows=900,most_rows_in_all=3000,least_rows=100,"
+    like += "target_range=0:30"
+    return {"sums": terms_of_words("--sums", words, kind=SumsTerms, like=like, read=read)}
 
 
-def waves_of(features: Features, *, n_waves: int = 500) -> tuple[RandomFourier, ...]:
+def waves_of(features: Features, **told: object) -> tuple[RandomFourier, ...]:
     """Return random features of three bandwidths, about the spread of rows on agreed scales."""
     spread = sqrt(width_of(features) / 2)
     sizes = (share * spread for share in (0.5, 1.0, 2.0))
-    return tuple(RandomFourier(n_waves=n_waves, bandwidth=each) for each in sizes)
+    return tuple(
+        RandomFourier.model_validate({**told, "bandwidth": each}, strict=False) for each in sizes
+    )
 
 
 def _maps(
-    kind: str, features: Features, public: Public, *, waves: int, bandwidth: str
-) -> list[FeatureMap]:
+    kind: str, features: Features, public: Public, *, n_waves: object, bandwidth: object
+) -> Sequence[FeatureMap]:
     """Return the maps of a kind: of random features three bandwidths, one of others."""
     if kind == "columns":
         return [Columns()]
     if kind == "rff" and bandwidth:
-        return [RandomFourier(n_waves=waves, bandwidth=read_number("bandwidth", bandwidth))]
-    if kind == "rff":
-        return [*waves_of(features, n_waves=waves)]
-    if kind != "mixed":
+        told = {"n_waves": n_waves, "bandwidth": bandwidth}
+        return [RandomFourier.model_validate(told, strict=False)]
+    if kind not in {"rff", "mixed"}:
         raise ValueError(f"a map '{kind}' does not exist; there are columns, rff and mixed")
+    waves = waves_of(features, n_waves=n_waves)
+    if kind == "rff":
+        return waves
     if public is None:
         raise ValueError(
             "the knots of mixed are made of a public table, --columns FILE, or of a baseline "
             "table, --from-sums FOLDER"
         )
-    return [Mixed.from_public_rows(public(features), n_waves=waves)]
+    return [Mixed.from_public_rows(public(features), n_waves=waves[0].n_waves)]
 
 
-def public_rows(table: BaselineTable | None, example: Path | None) -> Public:
+def public_rows(table: BaselineTable | None, example: Example | None) -> Public:
     """Return what gives rows for knots: of a baseline table, or of an example."""
     if table is not None:
         return partial(_rows_of_table, table)
-    return None if example is None else partial(_rows_of_example, example)
-
-
-def _rows_of_example(example: Path, features: Features) -> Matrix:
-    """Return a public table's rows, encoded."""
-    columns = columns_in(features)
-    source = source_of(example, party="example", features=columns)
-    table = source.collect(*(pl.col(each.name) for each in columns))
-    return encode(table, features, party="example")
+    return None if example is None else example.rows
 
 
 def read_table(folder: Path) -> BaselineTable:
@@ -115,13 +94,9 @@ def read_table(folder: Path) -> BaselineTable:
         return BaselineTable.read(path.read_bytes())
     except (OSError, ValueError) as error:
         raise OptionError(
-            f"--from-sums '{folder}' is no baseline table: {_first_line(error)}. Give the folder "
-            "that 'cobasis accept' wrote at the end of a round with task='table'."
+            f"--from-sums '{folder}' is no baseline table: {str(error).splitlines()[0]}. Give the "
+            "folder that 'cobasis accept' wrote at the end of a round with task='table'."
         ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0]
 
 
 def features_of_table(
@@ -176,49 +151,27 @@ def _rows_of_table(table: BaselineTable, features: Features) -> Matrix:
 
 def dp_of_words(words: str, sums: SumsTerms | None = None) -> DPTerms:
     """Return the terms of noise with a guarantee by words of a command line."""
-    kind = {"most_rows": int, "rows_per_person": int, "labels": str, "adjacency": str}
-    kind["colluders"] = int
-    try:
-        given: dict[str, Any] = {
-            name: read_number(name, value, kind=kind.get(name, float))
-            for name, value in pairs_of(words)
-        }
-        once = given.get("epsilon", 0.0) + given.get("label_epsilon", 0.0)
+
+    def read(said: dict[str, Any]) -> dict[str, Any]:
         summed = {} if sums is None else {"radius": 1.0, "most_rows": sums.most_rows}
-        return DPTerms(**{"lifetime_epsilon": once, **summed, **given})
-    except ValueError as error:
-        raise OptionError(
-            f"--dp cannot be read: {problem_of(error)}. Write it as epsilon=8,radius=2,"
-            "most_rows=900,labels=public; docs/reference/agreement.md lists its terms."
-        ) from None
+        given = {**summed, **said}
+        terms = DPTerms.model_validate({"lifetime_epsilon": 1.0, **given}, strict=False)
+        return {"lifetime_epsilon": terms.epsilon + terms.spent_on_labels, **given}
+
+    like = "epsilon=8,radius=2,most_rows=900,labels=public"
+    return terms_of_words("--dp", words, kind=DPTerms, like=like, read=read)
 
 
 def outcome_of_words(words: str | None) -> Outcome | None:
     """Return the columns beside the label by words of a command line; none without."""
     if words is None:
         return None
-    try:
-        said: dict[str, Any] = dict(pairs_of(words))
+
+    def read(said: dict[str, Any]) -> dict[str, Any]:
         said |= {name: times_of(name, said[name]) for name in ("horizons", "grid") if name in said}
-        numbers = {"fewest_leavers": int, "trim": float, "caliper": float}
-        for name in numbers.keys() & said.keys():
-            said[name] = read_number(name, said[name], kind=numbers[name])
         if "estimators" in said:
             said["estimators"] = tuple(said["estimators"].replace("/", " ").split())
-        said |= {name: is_yes(name, said[name]) for name in _YES if name in said}
-        return Outcome(**said)
-    except ValueError as error:
-        raise OptionError(
-            f"--outcome cannot be read: {problem_of(error)}. Write it as event=died,"
-            "horizons=180/365,errors=robust; docs/reference/agreement.md lists its terms."
-        ) from None
+        return said
 
-
-_YES = ("strata_by_party", "compare_parties")
-
-
-def is_yes(name: str, said: str) -> bool:
-    """Read a yes or a no; ValueError for another word."""
-    if said not in {"yes", "no"}:
-        raise ValueError(f"{name}={said} is neither yes nor no")
-    return said == "yes"
+    like = "event=died,horizons=180/365,errors=robust"
+    return terms_of_words("--outcome", words, kind=Outcome, like=like, read=read)

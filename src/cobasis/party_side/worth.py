@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,7 +24,7 @@ from cobasis.models.worth import Figure, Verdict, compared, figures
 from cobasis.party_side.approval import word_approved
 from cobasis.party_side.predict import Usable, usable
 from cobasis.party_side.rows import PartyRows, open_rows
-from cobasis.party_side.session import PartySession, alone, notes
+from cobasis.party_side.session import PartySession
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement, moment_text
 from cobasis.protocol.messages import Labels
@@ -63,30 +64,26 @@ def score(session: PartySession, *, table: Path | None = None, report: Report = 
     Without a table these are the held-back rows of the one that it uploaded. Rows of another
     table are left out where they were uploaded, in this round or in an earlier one.
     """
-    agreement, found = session.agreement, session.round.accepted()
-    chosen = None if found is None else found.chosen
-
-    def nothing(*reasons: str) -> Scores:
-        return Scores(n_rows=0, chosen=chosen, remarks=reasons)
-
-    if reason := _unscorable(agreement, table):
-        return nothing(reason)
-    noted = Path(notes(session).get("table", ""))
-    place = table or noted
+    found, noted = session.round.accepted(), session.round.noted_table()
+    nothing = Scores(n_rows=0, chosen=None if found is None else found.chosen)
+    if reason := _unscorable(session.agreement, table):
+        return replace(nothing, remarks=(reason,))
+    if (place := table or noted) is None:  # the note is forgotten with the round
+        return nothing
     if not place.is_file() and table is None:
         gone = f"the table '{place}' is not there any more; give it: cobasis score TABLE"
-        # the note is forgotten with the round
-        return nothing(gone) if place != Path() else nothing()
+        return replace(nothing, remarks=(gone,))
     use = usable(session, model="common")
     if use.model.fit is not None and not use.model.fit.finished:
-        return nothing()
+        return nothing
     rows = _unseen(session, place, use=use, report=report)
     if not rows.n_held:
-        return nothing(f"every row of '{place.name}' was uploaded, so none is left to score on")
+        all_sent = f"every row of '{place.name}' was uploaded, so none is left to score on"
+        return replace(nothing, remarks=(all_sent,))
     own = rows
-    if not rows.n_sent and noted.is_file():
+    if not rows.n_sent and noted is not None and noted.is_file():
         own = _unseen(session, noted, use=use, report=report)
-    return replace(_scored(session, rows, own=own, use=use), chosen=chosen)
+    return replace(_scored(session, rows, own=own, use=use), chosen=nothing.chosen)
 
 
 def _unscorable(agreement: Agreement, table: Path | None) -> str:
@@ -120,22 +117,16 @@ def _unseen(session: PartySession, table: Path, *, use: Usable, report: Report) 
 
 def _scored(session: PartySession, rows: PartyRows, *, own: PartyRows, use: Usable) -> Scores:
     """Predict the rows that were never uploaded, three ways."""
-    held, truth, task = gathered(rows.kept), rows.kept.labels(), session.agreement.task
+    agreement, truth = session.agreement, rows.kept.labels()
+    held, task = gathered(rows.kept), agreement.task
     if truth is None:
         return Scores(n_rows=0)
-
-    if session.agreement.tabular:
-        together = _of_regression(session.agreement, use, held=held, truth=truth)
-        return Scores(n_rows=len(truth), together=together)
-
-    def measured(model: Chain, rows: Matrix) -> Mapping[str, Figure]:
-        certain = model.likely and session.agreement.dp is None
-        likely = model.scores(rows, method=model.method) if certain else None
-        return figures(truth, model.predict(rows), likely=likely, task=task)
-
-    aligned, one_class = use.aligned(held), task == "classification" and len(np.unique(truth)) == 1
-    remarks: tuple[str, ...] = (_ONE_CLASS,) if one_class else ()
+    aligned, measured = use.aligned(held), partial(_measured, agreement, truth=truth)
     found = Scores(n_rows=len(truth), together=measured(use.model, aligned))
+    if agreement.tabular:  # a model of one's own is the same fit to few rows
+        return found
+    one_class = task == "classification" and len(np.unique(truth)) == 1
+    remarks: tuple[str, ...] = (_ONE_CLASS,) if one_class else ()
     if (fitted := usable(session)).local:
         found = replace(found, local=measured(fitted.model, held))
     if not own.n_sent:
@@ -153,7 +144,7 @@ def _scored(session: PartySession, rows: PartyRows, *, own: PartyRows, use: Usab
     if task == "regression":
         guess, shares = np.full(len(truth), labels.mean()), None
     else:
-        counts = np.bincount(labels.astype(np.int64), minlength=len(session.agreement.classes))
+        counts = np.bincount(labels.astype(np.int64), minlength=len(agreement.classes))
         guess = np.full(len(truth), np.argmax(counts))
         shares = np.tile(counts / counts.sum(), (len(truth), 1))
     found = replace(found, constant=figures(truth, guess, likely=shares, task=task))
@@ -165,21 +156,22 @@ def _scored(session: PartySession, rows: PartyRows, *, own: PartyRows, use: Usab
     return replace(found, alone=measured(alone, held), verdict=verdict, remarks=remarks)
 
 
-def _of_regression(
-    agreement: Agreement, use: Usable, *, held: Matrix, truth: Labels
+def _measured(
+    agreement: Agreement, model: Chain, rows: Matrix, *, truth: Labels
 ) -> Mapping[str, Figure]:
-    """Measure a regression on held-back rows; a model of one's own is the same fit to few rows."""
-    aligned, outcome, task = use.aligned(held), agreement.outcome, agreement.task
+    """Measure a model on held-back rows."""
+    outcome, task = agreement.outcome, agreement.task
     if task == "effect":  # of which no row tells how right it is
         return {}
     if task == "survival":
-        risk, shares = use.model.predict(aligned), use.model.survival(aligned)
+        risk, shares = model.predict(rows), model.survival(rows)
         horizons = () if outcome is None else outcome.horizons
         return survival_figures(truth, risk=risk, shares=shares, horizons=horizons)
-    value, predicted = np.asarray(part_of(truth)), use.model.predict(aligned)
+    value, predicted = np.asarray(part_of(truth)), model.predict(rows)
     if (exposure := part_of(truth, "exposure")) is not None:
         predicted = predicted * exposure
-    likely = use.model.scores(aligned, method=use.model.method) if use.model.likely else None
+    certain = model.likely and agreement.dp is None
+    likely = model.scores(rows, method=model.method) if certain else None
     return figures(value, predicted, likely=likely, task=task)
 
 
@@ -211,14 +203,10 @@ def _alone(
 
 def _trainer(session: PartySession, family: ModelName) -> Train:
     """Return what trains a model on the party's raw rows."""
-    agreement = session.agreement
-    how: Any = {
-        "model": family,
-        "task": agreement.task,
-        "n_classes": len(agreement.classes),
-        "tempered": agreement.dp is None,
-    }
-    return lambda rows, labels: cast("Chain", train(rows, labels, seed=0, aligned=False, **how))
+    agreed = session.agreement
+    how: Any = {"model": family, "task": agreed.task, "n_classes": len(agreed.classes)}
+    how |= {"tempered": agreed.dp is None, "seed": 0, "aligned": False}
+    return lambda rows, labels: cast("Chain", train(rows, labels, **how))
 
 
 def fit_local(session: PartySession, *, report: Report = silent) -> Kind | None:
@@ -226,8 +214,8 @@ def fit_local(session: PartySession, *, report: Report = silent) -> Kind | None:
 
     None where the return has no model of the others, or the uploaded rows are not there any more.
     """
-    found, place = session.round.accepted(), Path(notes(session).get("table", ""))
-    if found is None or found.others is None or not place.is_file():
+    found, place = session.round.accepted(), session.round.noted_table()
+    if found is None or found.others is None or place is None or not place.is_file():
         return None
     agreement = session.agreement
     try:
@@ -249,7 +237,7 @@ def fit_local(session: PartySession, *, report: Report = silent) -> Kind | None:
     except (CobasisError, ValueError):  # `score` says what is wrong with the table
         return None
     local = None if fit.kind == "common" else encode_chain(fit.chain)
-    with alone(session):
+    with session.alone():
         session.round.accept(replace(found, local=local, chosen=fit.kind))
     return fit.kind
 
@@ -291,7 +279,7 @@ def word_of(session: PartySession, scores: Scores) -> Word:
 def send_word(session: PartySession, word: Word) -> Path:
     """Write a word down, then give it a file beside the agreement."""
     place = session.beside("word")
-    with alone(session):
+    with session.alone():
         if all(each.told["signature"] != word.signature for each in session.history(WORD)):
             session.transcript.append(WORD, word.model_dump())
         write_whole(place, word.text().encode(), mode=0o644)

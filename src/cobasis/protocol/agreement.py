@@ -31,11 +31,11 @@ from cobasis.models import MODELLESS, UNLABELLED, ModelName, Task
 from cobasis.models.families import TABULAR
 from cobasis.protocol.approval import Approver, Record, Text, enrolment_problems
 from cobasis.protocol.dp_terms import DPTerms, noise_problems
-from cobasis.protocol.enrolment import PublicIdentity, Strict, field_findings
+from cobasis.protocol.enrolment import PublicIdentity, field_findings
 from cobasis.protocol.rows_terms import Holding, holding_problems, narrowed, rows_problems
 from cobasis.protocol.sums_terms import NEEDED_FOR_ROWS, Release, SumsTerms, sums_problems
 from cobasis.protocol.task_terms import outcome_problems, task_problems
-from cobasis.strict_json import canonical_json
+from cobasis.strict_json import Strict, canonical_json
 
 MOMENT = "%Y-%m-%dT%H:%M:%SZ"
 Name = Annotated[str, Field(min_length=1, max_length=100)]
@@ -211,7 +211,7 @@ class Agreement(Strict):
             try:
                 super().__init__(**fields)
             except ValidationError as error:
-                raise AgreementError(_sentence(error)) from None
+                raise _refusal(error) from None
             self._settle()
 
     def _settle(self) -> None:
@@ -255,7 +255,7 @@ class Agreement(Strict):
         try:  # straight into `made`: __init__ would refuse the lists that JSON's parser gives
             cls.__pydantic_validator__.validate_json(json_data, self_instance=made)
         except ValidationError as error:
-            raise AgreementError(_sentence(error)) from None
+            raise _refusal(error) from None
         made._settle()  # noqa: SLF001 -- it is one of ours
         return made
 
@@ -384,7 +384,9 @@ def _repeats(field: str, values: Iterable[str] | Iterable[int]) -> Iterator[str]
         yield f"{field} names {', '.join(twice[:5])} more than once"
 
 
-def _sentence(error: ValidationError) -> str:
-    """Return pydantic's findings as one sentence of ours."""
+def _refusal(error: ValidationError) -> AgreementError:
+    """Return the error for what pydantic found."""
     findings = field_findings(error, whole="agreement")
-    return f"the agreement has {findings}. Correct them; where it was signed, sign it again."
+    return AgreementError(
+        f"the agreement has {findings}. Correct them; where it was signed, sign it again."
+    )

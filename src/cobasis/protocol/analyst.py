@@ -5,6 +5,7 @@ and state lie is for whoever gives them: in memory in a simulation, in files els
 """
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -194,9 +195,9 @@ class Analyst:
         refusals.require_known(party, self._parties)
         self._removed[party] = None
         self._certificate = self._model = None
-        unit = unit_of(party, self.agreement)
-        if self._alignment is not None and unit in self._alignment.fits:
-            self._alignment = self._alignment.remove(unit) if self.uploads else None
+        if self._alignment is not None:
+            fits = View(self.uploads, read=self._fits.__getitem__)
+            self._alignment = replace(self._alignment, fits=fits) if fits else None
 
     def align(self) -> Alignment:
         """Make the target, unless the state has one, and fit each upload that has no fit yet.
@@ -344,17 +345,14 @@ class Analyst:
     def run(
         self,
         *,
-        exclude: Iterable[str] = (),
         model: ModelName | Estimator | None = None,
         allow_row_carrying: bool = False,
         realign: bool = False,
     ) -> Mapping[str, Return]:
-        """Align, certify, train and return, without the parties that are excluded by name.
+        """Align, certify, train and return, of all uploads that were not removed.
 
         Parameters
         ----------
-        exclude : iterable of str
-            Parties whose uploads are left out before anything is aligned.
         model, allow_row_carrying : optional
             As in `train`.
         realign : bool
@@ -366,27 +364,13 @@ class Analyst:
         mapping of str to Return
             By party name.
         """
-        excluded, before = tuple(dict.fromkeys(exclude)), self._removed
-        for name in excluded:
-            refusals.require_known(name, self._parties)
-        if excluded and len(excluded) == len(self._parties):
-            raise StepError(
-                f"all {len(excluded)} parties are excluded, so there is nothing to align. Exclude "
-                "only some."
-            )
         if realign:
             self._fits, self._state = {}, {}  # those that were given stay as they are
-        self._removed, self._model = {**before, **dict.fromkeys(excluded)}, None
-        try:
-            self.align()
-            self.certify()
-            self.train(model=model, allow_row_carrying=allow_row_carrying)
-            return {each.party: each for each in self.returns()}
-        except Exception:
-            if excluded:  # what was aligned without them does not fit the uploads that are back
-                self._removed, self._alignment, self._certificate = before, None, None
-                self._fits, self._state = {}, {}
-            raise
+        self._model = None
+        self.align()
+        self.certify()
+        self.train(model=model, allow_row_carrying=allow_row_carrying)
+        return {each.party: each for each in self.returns()}
 
     def _images(self, step: str, *, done: int = 0) -> Reported:
         """Return the anchor images, each read when it is asked for."""

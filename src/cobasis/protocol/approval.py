@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from cobasis.protocol.enrolment import IdentityName, PublicIdentity, Strict
+from cobasis.protocol.enrolment import IdentityName, PublicIdentity
+from cobasis.strict_json import Strict
 
 if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement

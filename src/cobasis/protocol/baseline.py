@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,8 @@ from cobasis.features.contract import CategoryFeature, Column, NumericFeature, w
 from cobasis.features.outcome import VALUE, Records, part_of
 from cobasis.linalg.arrays import Matrix
 from cobasis.protocol.curves import Curves, curves_of
-from cobasis.protocol.enrolment import Strict
 from cobasis.protocol.totals import SIGNED_BITS, Integers, cut, void
-from cobasis.strict_json import canonical_json, json_object
+from cobasis.strict_json import IF_ANY, Strict, canonical_json
 
 if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement
@@ -202,13 +201,7 @@ class BaselineTable(Strict):
     groups: tuple[str, ...]  # "all", and then the label's classes where there is a label
     n_rows: tuple[int, ...]
     columns: Annotated[tuple[Summary, ...], Field(min_length=1)]
-    survival: Annotated[Curves | None, Field(exclude_if=lambda curves: curves is None)] = None
-
-    @classmethod
-    def read(cls, text: bytes) -> Self:
-        """Read what ``model_dump_json`` wrote; ValueError where it is something else."""
-        json_object(text)
-        return cls.model_validate_json(text)
+    survival: Annotated[Curves | None, IF_ANY] = None
 
 
 def table_of(words: Integers, agreement: "Agreement", *, layout: TableLayout) -> BaselineTable:

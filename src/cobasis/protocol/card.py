@@ -19,9 +19,8 @@ from cobasis.models.chain import Chain, ChainFamily
 from cobasis.models.chain_file import encode_chain
 from cobasis.protocol.agreement import Agreement, Count, Digest, Name, Precision
 from cobasis.protocol.approval import Text
-from cobasis.protocol.enrolment import Strict
 from cobasis.protocol.sums_terms import FOR_ROWS, Release, guarantee_of
-from cobasis.strict_json import canonical_json, json_object
+from cobasis.strict_json import IF_ANY, Strict, canonical_json
 
 if TYPE_CHECKING:
     from cobasis.protocol.analyst import Analyst
@@ -66,17 +65,12 @@ class ModelCard(Strict):
     facts: tuple[str, ...]  # exact: a run that lacks one ends without a model
     evidence: Evidence  # the weakest of all parties
     # of sums with a second exchange: on how many held-back rows of all, and what it is worth there
-    scores: Annotated[
-        dict[str, Number], Field(default_factory=dict, exclude_if=lambda scores: not scores)
-    ]
+    scores: Annotated[dict[str, Number], Field(default_factory=dict), IF_ANY]
     # of clusters: how much of all rows each has, to whole percent
-    shares: Annotated[tuple[Number, ...], Field(exclude_if=lambda shares: not shares)] = ()
+    shares: Annotated[tuple[Number, ...], IF_ANY] = ()
     # of sums where it is agreed: of each raw column by how much accuracy, or R2, falls where it is
     # shuffled among held-back rows, and the standard error
-    importance: Annotated[
-        dict[str, tuple[Number, Number]],
-        Field(default_factory=dict, exclude_if=lambda importance: not importance),
-    ]
+    importance: Annotated[dict[str, tuple[Number, Number]], Field(default_factory=dict), IF_ANY]
     limits: tuple[str, ...]
     anchor_tag: Digest | None
     model_sha256: Digest | None
@@ -86,12 +80,6 @@ class ModelCard(Strict):
     def encoded(self) -> bytes:
         """Return the canonical JSON that travels."""
         return canonical_json(self.model_dump())
-
-    @classmethod
-    def read(cls, text: bytes) -> Self:
-        """Read what `encoded` wrote; ValueError where it is something else."""
-        json_object(text)
-        return cls.model_validate_json(text)
 
     def beside(self, others: Chain | None) -> Self:
         """Return the card of a return that holds this model of the others."""

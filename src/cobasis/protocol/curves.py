@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from cobasis.features.outcome import Outcome
-from cobasis.protocol.enrolment import Strict
 from cobasis.protocol.totals import Integers
 from cobasis.statistics.survival import Curve, LogRank, Vector, halved, log_rank, product_limit
+from cobasis.strict_json import Strict
 
 
 class MeanTime(Strict):

@@ -13,7 +13,7 @@ from cobasis.models import UNLABELLED
 from cobasis.privacy.gaussian import epsilon_of
 from cobasis.privacy.mechanism import MAX_LABEL_EPSILON, SAMPLER, Calibration, calibrated
 from cobasis.privacy.sensitivity import Adjacency, sensitivity_of
-from cobasis.protocol.enrolment import Strict
+from cobasis.strict_json import IF_ANY, Strict
 
 if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement
@@ -74,7 +74,7 @@ class DPTerms(Strict):
     labels: LabelTreatment | None = None
     label_epsilon: Annotated[float, Field(gt=0, le=MAX_LABEL_EPSILON)] | None = None
     lifetime_epsilon: Epsilon
-    colluders: Annotated[int, Field(ge=0, exclude_if=lambda number: not number)] = 0
+    colluders: Annotated[int, Field(ge=0), IF_ANY] = 0
 
     @cached_property
     def sensitivity(self) -> float:
@@ -157,7 +157,7 @@ def noise_problems(agreement: "Agreement", terms: DPTerms) -> Iterator[str]:
         )
     if terms.labels == "randomised_response" and agreement.task == "regression":
         yield "dp.labels='randomised_response' is for classes; a regression's can only be 'public'"
-    yield from _problems_among(terms)
+    yield from problems_among(terms, most_rows=terms.most_rows)
     # a number that does not fit would be refused, or clipped, because of what a row holds
     far = terms.radius + math.hypot(*terms.centre) + _FAR * terms.calibration.noise
     bound = {"int8": agreement.int8_range, "fp16": _HALF}.get(agreement.precision)
@@ -168,15 +168,16 @@ def noise_problems(agreement: "Agreement", terms: DPTerms) -> Iterator[str]:
         )
 
 
-def _problems_among(terms: DPTerms) -> Iterator[str]:
-    """Yield what the terms say against each other."""
+def problems_among(terms: DPTerms, **rows: int) -> Iterator[str]:
+    """Yield what the terms say against each other, and against the rows that one noise is on."""
+    [(word, most_rows)] = rows.items()
     if terms.radius < 1e-6 * math.hypot(*terms.centre):
         yield f"dp.radius={terms.radius:g} is lost in the rounding of dp.centre"
-    most = 1 / (PEOPLE_PER_FAILURE * terms.most_rows)
+    most = 1 / (PEOPLE_PER_FAILURE * most_rows)
     if terms.delta > most:
         yield (
-            f"dp.delta={terms.delta:g} is above 1/({PEOPLE_PER_FAILURE} most_rows) = {most:g}, and "
-            "with 1/most_rows a party could release somebody's whole row; lower one of the two"
+            f"dp.delta={terms.delta:g} is above 1/({PEOPLE_PER_FAILURE} {word}) = {most:g}, and "
+            f"with 1/{word} somebody's whole row could be released; lower one of the two"
         )
     once = terms.epsilon + terms.spent_on_labels
     if terms.lifetime_epsilon < once:

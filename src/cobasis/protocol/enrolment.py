@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from mnemonic import Mnemonic
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from cobasis.errors import AgreementError
-from cobasis.strict_json import canonical_json, json_object
+from cobasis.strict_json import Strict, canonical_json, json_object
 
 FORMAT = "cobasis/identity/1"
 
 _NAME = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$"
 
 IdentityName = Annotated[str, Field(pattern=_NAME)]
-Role = Literal["party", "analyst", "approver"]
 Signed = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
+Role = Literal["party", "analyst", "approver"]
 _Key = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 _SUCCEEDS = b"cobasis/succession/1\0"
 
@@ -35,12 +35,6 @@ def field_findings(error: ValidationError, *, whole: str) -> str:
         for each in found[:5]
     ]
     return f"{len(found)} field(s) that cannot stand: {'; '.join(told)}"
-
-
-class Strict(BaseModel):
-    """Fields of exactly their types, never more of them, and never changed."""
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
 
 class OneLine(Strict):
@@ -97,6 +91,20 @@ class PublicIdentity(OneLine):
     def fingerprint(self) -> str:
         """Eight words, to be read out over the telephone."""
         return words_of(hashlib.sha256(self.text().encode()).digest())
+
+
+class SignedLine(OneLine):
+    """A line with one signature."""
+
+    signature: Signed
+
+    def message(self) -> bytes:
+        """Return the bytes that are signed."""
+        return f"{self.form}\0".encode() + canonical_json(self.model_dump(exclude={"signature"}))
+
+    def is_by(self, who: PublicIdentity) -> bool:
+        """Tell whether an identity signed it."""
+        return verify(who, self.message(), signature=bytes.fromhex(self.signature))
 
 
 class Succession(OneLine):

@@ -166,9 +166,10 @@ class Explaining(ABC):
     def _fitted(self) -> tuple[RegressionFit, Matrix]:
         """Return the common fit, and M = F_i G_i, by which it is read; of sums no turn at all."""
         fit = self.model.fit if isinstance(self.model, Chain) else None
-        if fit is None:
+        if fit is None or not fit.finished:
             raise StepError(
-                f"model='{self.agreement.model}' has no coefficients. Agree on one that has: 'ols'."
+                f"model='{self.agreement.model}' has no coefficients, or has not taken its last "
+                "step. Agree on one that has, such as 'ols', and wait for the last return."
             )
         return fit, self._aligned(np.eye(self.agreement.n_features))
 

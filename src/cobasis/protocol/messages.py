@@ -7,9 +7,10 @@ out of a message's representation, so that no log shows what a person's row was 
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -69,41 +70,46 @@ class ConsensusSpan(Message):
         return hashlib.sha256(self.agreement_digest + self.anchor_tag + names + rows).digest()
 
 
-class ReadableUpload(Protocol):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReadableUpload(ABC):
     """What the analyst reads of an upload, in memory or on disk: some rows at a time."""
 
-    @property
-    def party(self) -> str: ...  # noqa: D102 -- above
-    @property
-    def agreement_digest(self) -> bytes: ...  # noqa: D102 -- above
-    @property
-    def anchor_tag(self) -> bytes: ...  # noqa: D102 -- above
-    @property
-    def linked(self) -> bytes: ...  # noqa: D102 -- above
-    @property
-    def simulated(self) -> bool: ...  # noqa: D102 -- above
-    @property
-    def rows_shape(self) -> tuple[int, ...]: ...  # noqa: D102 -- above
-    @property
-    def image_shape(self) -> tuple[int, ...]: ...  # noqa: D102 -- above
-    @property
-    def n_labels(self) -> int | None: ...  # noqa: D102 -- above
+    party: str
+    agreement_digest: bytes = field(repr=False)
+    anchor_tag: bytes = field(repr=False)
+    linked: bytes = field(default=b"", repr=False)
+    simulated: bool
 
+    @property
+    @abstractmethod
+    def rows_shape(self) -> tuple[int, ...]:
+        """How many rows the party sent, and their columns."""
+
+    @property
+    @abstractmethod
+    def image_shape(self) -> tuple[int, ...]:
+        """Rows and columns of the anchor image."""
+
+    @property
+    @abstractmethod
+    def n_labels(self) -> int | None:
+        """How many labels there are; None without any."""
+
+    @abstractmethod
     def read_image(self) -> Matrix:
         """Read ``A F_i``."""
-        ...
 
+    @abstractmethod
     def row_block(self, start: int, stop: int) -> Matrix:
         """Read rows `start` to `stop`, as wide floats as were sent, float32 at least."""
-        ...
 
+    @abstractmethod
     def label_block(self, start: int, stop: int) -> Labels | None:
         """Read their labels; None where a task has none."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
-class Upload(Message):
+class Upload(Message, ReadableUpload):
     """Party to analyst: all that a party ever shows of its rows.
 
     Attributes
@@ -128,14 +134,9 @@ class Upload(Message):
     **Who sees what.** The analyst sees all of it, and nobody else. **Cost.** What its arrays weigh.
     """
 
-    party: str
-    agreement_digest: bytes
-    anchor_tag: bytes
     rows: Matrix = field(repr=False)
     labels: Labels | None = field(repr=False)
     anchor_image: Matrix = field(repr=False)
-    simulated: bool
-    linked: bytes = b""
 
     @property
     def rows_shape(self) -> tuple[int, ...]:
@@ -167,10 +168,7 @@ class Upload(Message):
 
 @dataclass(frozen=True, kw_only=True)
 class MaskedSums(Message):
-    """Party to analyst: its sums, under masks that cancel in everybody's total.
-
-    Its words, or those of all parties but one, are random numbers to whoever reads them.
-    """
+    """Party to analyst: its sums, under masks that cancel in everybody's total."""
 
     party: str
     agreement_digest: bytes

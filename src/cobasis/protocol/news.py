@@ -13,9 +13,9 @@ from pydantic import Field
 
 from cobasis.errors import BundleError, ForeignBundleError, RevokedError, SignatureError
 from cobasis.protocol.agreement import Agreement, Digest, Moment, Name
-from cobasis.protocol.enrolment import IdentityName, OneLine, Signed, Strict, verify
+from cobasis.protocol.enrolment import IdentityName, OneLine, Signed, verify
 from cobasis.protocol.signatures import Sign, SignedReceipt, signers
-from cobasis.strict_json import canonical_json, json_object
+from cobasis.strict_json import IF_ANY, Strict, canonical_json, json_object
 
 MAX_BYTES = 2**24
 """Of news."""
@@ -101,8 +101,8 @@ class News(Strict):
     # of sums, which begin again where somebody is missing
     attempt: Annotated[int, Field(ge=1, le=255, exclude_if=lambda attempt: attempt == 1)] = 1
     # of steps: the exchange that was found to be the last
-    last: Annotated[int | None, Field(ge=1, exclude_if=lambda last: last is None)] = None
-    revoked: Annotated[tuple[Revocation, ...], Field(exclude_if=lambda told: not told)] = ()
+    last: Annotated[int | None, Field(ge=1), IF_ANY] = None
+    revoked: Annotated[tuple[Revocation, ...], IF_ANY] = ()
 
     def refuse_revoked(self, agreement: Agreement, *, asking: str) -> None:
         """Raise RevokedError where a key was revoked whose owner is in the round, or is asking."""

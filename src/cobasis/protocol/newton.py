@@ -314,7 +314,7 @@ def newton_chain(
         dependent=back @ inverse_of(first.curvature)[1],
     )
     if fit.dependent.shape[1]:
-        table_of(fit, turn=np.eye(layout.n_columns), features=features)  # raises, with their names
+        table_of(fit, features=features)  # raises, with their names
     ascent = ascend(first, start, later=reads[1:], at=at)
     finished = ascent.settled or layout.model == "ols"
     if not finished and len(reads) >= layout.steps:

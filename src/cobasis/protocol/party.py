@@ -60,14 +60,11 @@ class Party(Explaining):
         The party's own; drawn from the system by default.
     public_rows : array-like of shape (n_public, n_features), optional
         The agreed public rows, where anchor or basis are made of them.
-    complete_basis : bool
-        Fill a basis up where rows are too few; simulation only.
 
     Raises
     ------
     LocalError
-        The agreement does not name the party, the secret is not the agreement's, or
-        `complete_basis` is asked for outside a simulation.
+        The agreement does not name the party, or the secret is not the agreement's.
 
     Warns
     -----
@@ -103,7 +100,6 @@ class Party(Explaining):
         secret: ConsortiumSecret,
         key: PartyKey | None = None,
         public_rows: npt.ArrayLike | None = None,
-        complete_basis: bool = False,
     ) -> None:
         if name not in agreement.parties:
             raise UnknownPartyError(
@@ -111,13 +107,7 @@ class Party(Explaining):
                 f"({', '.join(agreement.parties)}). A new party needs a new agreement and round."
             )
         secret.check_opens(agreement, party=name)
-        own_key = key or PartyKey()
-        if complete_basis and (not own_key.simulated or agreement.dp is not None):
-            raise OptionError(
-                f"complete_basis at party '{name}' would add arbitrary directions to a basis. It "
-                "is for simulations of bases that rows shape, without [dp]. Leave it out."
-            )
-        public = None
+        own_key, public = key or PartyKey(), None
         if public_rows is not None or agreement.public_rows_sha256 is not None:
             public = check_public_rows(public_rows, agreement, party=name)
         self.name = name
@@ -131,7 +121,6 @@ class Party(Explaining):
             secret=secret,
             key=own_key,
             public_rows=public,
-            complete=complete_basis,
         )
         self._basis: SecretBasis | None = None
         self._return: Return | None = None

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, NoReturn, Protocol, Self
+from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -77,15 +77,8 @@ class RowsInMemory(WholeTable, LabelledRows):
         return self._labels
 
 
-class Slices(Protocol):
-    """A table that is written in parts, by several threads at a time: an array, or in a file."""
-
-    def __setitem__(self, place: slice, block: npt.NDArray[Any]) -> None:
-        """Take some rows; again, if need be."""
-
-    def __getitem__(self, place: slice) -> npt.NDArray[Any]:
-        """Give rows back as they were taken, to be put into another order."""
-
+Slices = Any
+"""An array, or what takes and gives slices as one does, by several threads at a time."""
 
 Begin = Callable[[Upload], AbstractContextManager[Mapping[str, Slices]]]
 """Opens an upload's `rows` and `labels`, of which its announcement has the sizes and nothing else;

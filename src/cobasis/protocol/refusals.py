@@ -123,10 +123,7 @@ def check_header(upload: ReadableUpload, agreement: Agreement) -> None:
 
 
 def check_upload(upload: ReadableUpload, agreement: Agreement) -> ReadableUpload:
-    """Return an upload, one in memory as tables of floats, if a run can use all of its numbers.
-
-    Rows are read block by block.
-    """
+    """Return an upload, one in memory as tables of floats, if a run can use all of its numbers."""
     what = f"the upload of party '{upload.party}'"
     if isinstance(upload, Upload):
         with as_message_error(what):

@@ -189,9 +189,10 @@ class Round(Simulated):
         for upload in uploads:
             self.traffic[upload.party].up += upload.n_bytes
             self.analyst.receive(upload)  # lines 5, 9
-        returns = self.analyst.run(  # lines 10 to 15: align, train, return
-            exclude=exclude, model=model, allow_row_carrying=allow_row_carrying
-        )
+        for name in dict.fromkeys(exclude):
+            self.analyst.remove(name)
+        # lines 10 to 15: align, train, return
+        returns = self.analyst.run(model=model, allow_row_carrying=allow_row_carrying)
         for name, returned in returns.items():
             self.traffic[name].down += returned.n_bytes
             self.parties[name].accept(returned)  # line 18; `predict` is line 19
@@ -267,12 +268,10 @@ class SumsRound(Simulated):
         for name in islice(self.parties, MOST_ROWS):
             each = self.traffic[name]
             rows.append((name, f"{each.up:,}", f"{each.down:,}"))
-        share = result.rows_per_feature
         chosen = f"Model {self.agreement.model} in {len(self.analyst.before) + 1} step(s)."
         if result.found:
             number, one = result.chosen + 1, terms.maps[result.chosen]
             chosen = f"Map {number} of {len(terms.maps)} by evidence: {one!r}."
-        told = f"{result.total.n_rows:,} rows, {share:.3g} a feature: {result.light}."
         return Table(
             title=(
                 f"Round {self.agreement.round_id}: {self.agreement.task}, masked sums of "
@@ -281,7 +280,7 @@ class SumsRound(Simulated):
             header=("party", "bytes up", "bytes down"),
             rows=rows,
             n_rows=len(self.parties),
-            notes=(chosen, f"{told} {result.meaning}"),
+            notes=(chosen, result.aggregate),
         )
 
 

@@ -16,8 +16,8 @@ from pydantic import Field
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, MAX_ISOMETRIC_FEATURES
 from cobasis.algorithms.bases import BASES
 from cobasis.features.contract import width_of
-from cobasis.protocol.enrolment import Strict
 from cobasis.protocol.sums_terms import NEEDED_FOR_ROWS
+from cobasis.strict_json import Strict
 
 if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement

@@ -10,7 +10,6 @@ import json
 import secrets
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -23,7 +22,7 @@ from cobasis.algorithms.anchors import (
     WholeAnchor,
     draw_anchor,
 )
-from cobasis.algorithms.bases import BASES, filled, local_directions, require_components
+from cobasis.algorithms.bases import BASES, local_directions, require_components
 from cobasis.algorithms.consensus import weighted_directions
 from cobasis.errors import (
     AgreementError,
@@ -71,11 +70,8 @@ class _Key(Hidden):
         return KeyStream(self._key, label)
 
 
-class Linked(NamedTuple):
-    """In which order rows of a block's people are uploaded, and the tag of these people."""
-
-    order: npt.NDArray[np.intp]
-    tag: bytes
+Linked = tuple[npt.NDArray[np.intp], bytes]
+"""In which order rows of a block's people are uploaded, and the tag of these people."""
 
 
 class ConsortiumSecret(_Key):
@@ -141,7 +137,7 @@ class ConsortiumSecret(_Key):
         words = [json.dumps([agreement.round_id, block, each]).encode() for each in people]
         marks = [self._mac(b"link", each) for each in words]
         order = np.array(sorted(range(len(marks)), key=marks.__getitem__), dtype=np.intp)
-        return Linked(order, self._mac(b"linked", b"".join(sorted(marks))))
+        return order, self._mac(b"linked", b"".join(sorted(marks)))
 
     def check_opens(self, agreement: Agreement, *, party: str) -> None:
         """Raise CommitmentError unless this is the secret that the agreement commits to."""
@@ -245,7 +241,6 @@ class Chooser:
     secret: ConsortiumSecret  # gives the common Haar span
     key: PartyKey  # gives the party's own rotation
     public_rows: Matrix | None  # on the agreed scale
-    complete: bool = False  # fill up with Haar columns where rows are too few; simulation only
 
     def directions(self, rows: Matrix | Blocks, *, memory: Memory | None = None) -> Matrix:
         """Return the party's own real directions, at most n_components, weighted if agreed."""
@@ -285,8 +280,6 @@ class Chooser:
             span = self._public_span(self.public_rows)
         else:
             span = self.directions(rows, memory=memory)
-            if self.complete:
-                span = filled(span, self.key.stream("filling"), n_components=size)
             require_components(span, n_components=size, n_rows=rows.shape[0], party=self.party)
         return SecretBasis(self.turned(span), party=self.party)
 

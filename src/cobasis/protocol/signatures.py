@@ -21,16 +21,22 @@ from cobasis.errors import (
 )
 from cobasis.protocol.agreement import Agreement, Digest, Moment, Name, missing_fields
 from cobasis.protocol.approval import Approver, officers_of
-from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, Signed, Strict, verify
+from cobasis.protocol.enrolment import (
+    IdentityName,
+    OneLine,
+    PublicIdentity,
+    Signed,
+    SignedLine,
+    verify,
+)
 from cobasis.protocol.exchanges import Message
-from cobasis.strict_json import canonical_json
+from cobasis.strict_json import IF_ANY, Strict, canonical_json
 
 PREFIX = b"cobasis/agreement/1\0"
 Sign = Callable[[bytes], bytes]
 """Ed25519: 64 bytes for a message."""
 
 # every kind of signed bytes begins with its own prefix, so that none can be taken for another
-_APPROVAL = b"cobasis/approval/1\0"
 _RECEIPT, _COUNTERSIGNED = b"cobasis/receipt/1\0", b"cobasis/receipt/1/countersigned\0"
 
 
@@ -44,7 +50,7 @@ class Signature(OneLine):
     name: IdentityName
     agreement: Digest  # the digest of what was signed
     # a party's public key for the masks of this round, where sums are sent
-    mask_key: Annotated[Digest | Literal[""], Field(exclude_if=lambda key: not key)] = ""
+    mask_key: Annotated[Digest | Literal[""], IF_ANY] = ""
     signature: Signed
 
 
@@ -169,7 +175,7 @@ def check_sealed(agreement: Agreement, *, signatures: Iterable[Signature]) -> No
         )
 
 
-class Approval(OneLine):
+class Approval(SignedLine):
     """An officer's word that one audited file may leave: how often, and until when.
 
     It travels as it is: it holds no name, and of the audit a salted hash.
@@ -188,8 +194,7 @@ class Approval(OneLine):
     expires: Moment
     withdrawn: bool
     # whether the party may say back what the model is worth to it
-    word: Annotated[bool, Field(exclude_if=lambda word: not word)] = False
-    signature: Signed
+    word: Annotated[bool, IF_ANY] = False
 
     @property
     def covers(self) -> str:
@@ -198,15 +203,9 @@ class Approval(OneLine):
         word = ", and a word on the model," if self.word else ""
         return f"{self.exchange}, {often}{word} until {self.expires}"
 
-    def message(self) -> bytes:
-        """Return the bytes that the officer signs."""
-        return _APPROVAL + canonical_json(self.model_dump(exclude={"signature"}))
-
     def officer(self, agreement: Agreement) -> Approver | None:
         """Return whose key made it, of those who are enrolled for its party."""
-        made, signature = self.message(), bytes.fromhex(self.signature)
-        own = officers_of(agreement, self.party).values()
-        return next((each for each in own if verify(each, made, signature=signature)), None)
+        return next(filter(self.is_by, officers_of(agreement, self.party).values()), None)
 
     def flaw(self, agreement: Agreement, *, party: str, exchange: Message, at: str) -> str:
         """Say in a few words why it lets no file leave; nothing if it does."""

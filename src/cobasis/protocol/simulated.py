@@ -71,7 +71,6 @@ def round_of(*, rows: Rows, **given: Any) -> tuple[Round, dict[str, SecretBasis]
             secret=secret,
             key=key,
             public_rows=given["public_rows"],
-            complete_basis=given["complete_bases"],
         )
         for name, key in keys.items()
     }

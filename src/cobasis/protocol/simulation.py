@@ -39,7 +39,6 @@ def simulate(
     outcome: Outcome | None = ...,
     public_rows: npt.ArrayLike | None = ...,
     span_condition: SpanCondition | None = ...,
-    complete_bases: bool = ...,
     exclude: Iterable[str] = ...,
     allow_row_carrying: bool = ...,
     dp: DPTerms | None = ...,
@@ -74,7 +73,6 @@ def simulate(
     outcome: Outcome | None = None,
     public_rows: npt.ArrayLike | None = None,
     span_condition: SpanCondition | None = None,
-    complete_bases: bool = False,
     exclude: Iterable[str] = (),
     allow_row_carrying: bool = False,
     dp: DPTerms | None = None,
@@ -127,8 +125,6 @@ def simulate(
         For public and smote anchors and for public bases.
     span_condition : str, optional
         One of the papers' four, eq. (92), instead of a basis.
-    complete_bases : bool
-        Fill bases up with Haar columns where a party has too few rows.
     exclude : iterable of str
         Parties that the analyst leaves out by name.
     allow_row_carrying : bool

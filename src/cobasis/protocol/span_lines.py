@@ -1,16 +1,13 @@
 """What parties sign of the common span, so that an analyst cannot send each of them another."""
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated
-
-from pydantic import Field
 
 from cobasis.errors import MessageError, SignatureError
 from cobasis.protocol.agreement import Agreement, Digest
-from cobasis.protocol.enrolment import IdentityName, Strict, verify, words_of
+from cobasis.protocol.enrolment import IdentityName, Signed, verify, words_of
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.signatures import Sign, signers
-from cobasis.strict_json import canonical_json
+from cobasis.strict_json import Strict, canonical_json
 
 _SPAN = b"cobasis/span-line/1\0"
 
@@ -20,7 +17,7 @@ class SpanLine(Strict):
 
     party: IdentityName
     consensus: Digest
-    signature: Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
+    signature: Signed
 
     def message(self, agreement: Agreement) -> bytes:
         """Return the bytes that the party signs."""

@@ -32,8 +32,6 @@ from cobasis.protocol.sums_terms import (
     terms_of,
 )
 from cobasis.protocol.totals import Integers, Layout, Total, checked, within
-from cobasis.statistics.coefficients import CoefficientTable
-from cobasis.statistics.coefficients import table_of as coefficients_in
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,17 +59,14 @@ class SumsResult:
         return self.total.n_rows / self.n_features
 
     @property
-    def light(self) -> str:
-        """Say by a traffic light how far the total is an aggregate: red, amber or green."""
-        return light_of(self.rows_per_feature)
-
-    @property
-    def meaning(self) -> str:
-        """Say what the light stands for."""
-        often = OFTEN[light_of(self.rows_per_feature)]
+    def aggregate(self) -> str:
+        """Say how far the total is an aggregate, with a traffic light: red, amber or green."""
+        share, light = self.rows_per_feature, light_of(self.rows_per_feature)
+        of = f"map {self.chosen + 1} of {len(self.found)}" if self.found else "all steps"
         return (
-            f"With a person's record at hand the analyst can {often} tell whether the person is in "
-            "the total."
+            f"{self.total.n_rows:,} rows, {share:.3g} for each of the {self.n_features:,} features "
+            f"of {of}: {light}. With a person's record at hand the analyst can {OFTEN[light]} tell "
+            "whether the person is in the total."
         )
 
 
@@ -211,17 +206,6 @@ class SumsAnalyst:
                 simulated=False,
                 total=self.total if model is None else None,
             )
-
-
-def coefficients_of(model: Chain, agreement: Agreement, *, level: float = 0.95) -> CoefficientTable:
-    """Return a regression's table, the same for all; StepError where there is none, or none yet."""
-    if model.fit is None or not model.fit.finished:
-        raise StepError(
-            f"model='{agreement.model}' has no table of coefficients, or has not taken its last "
-            "step. Agree on 'ols', 'logit', 'poisson' or 'cox', and wait for the last return."
-        )
-    turn = np.eye(agreement.n_features)
-    return coefficients_in(model.fit, turn=turn, features=agreement.features, level=level)
 
 
 def _chain(turn: Turn, found: Evident, total: Total, *, terms: SumsTerms, layout: Layout) -> Chain:

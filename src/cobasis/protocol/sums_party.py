@@ -27,7 +27,6 @@ from cobasis.protocol.newton import NewtonLayout
 from cobasis.protocol.projection import LabelledRows, RowsInMemory
 from cobasis.protocol.refusals import require_known
 from cobasis.protocol.scores import MOST_SHUFFLED, ScoreLayout
-from cobasis.protocol.sums import coefficients_of
 from cobasis.protocol.sums_terms import (
     SumsNoise,
     layout_of,
@@ -38,7 +37,6 @@ from cobasis.protocol.sums_terms import (
     terms_of,
 )
 from cobasis.protocol.totals import Integers, Layout, gram, ones_and
-from cobasis.statistics.coefficients import CoefficientTable
 
 
 class SumsParty(Explaining):
@@ -275,10 +273,6 @@ class SumsParty(Explaining):
         if self._model is None:
             raise StepError(f"party '{self.name}' has no model yet. Call accept() first.")
         return self._model
-
-    def coefficients(self, *, level: float = 0.95) -> CoefficientTable:
-        """Return the common regression's table; StepError where the model is none."""
-        return coefficients_of(self.model, self.agreement, level=level)
 
     def transform(self, rows: npt.ArrayLike) -> Matrix:
         """Encode rows, as the model takes them; there is no frame to bring them into."""

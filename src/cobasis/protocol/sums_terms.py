@@ -16,11 +16,11 @@ from cobasis.features.outcome import Outcome
 from cobasis.privacy.aggregate import GREEN
 from cobasis.privacy.discrete import LEAST_SCALE, MOST_SCALE, zcdp_scale
 from cobasis.protocol.baseline import TableLayout, range_problems
-from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE, DPTerms
-from cobasis.protocol.enrolment import Strict
+from cobasis.protocol.dp_terms import DPTerms, problems_among
 from cobasis.protocol.newton import BY_SUMS, FEWEST_BITS, MOST_STEPS, NewtonLayout
 from cobasis.protocol.scores import ScoreLayout
 from cobasis.protocol.totals import Layout
+from cobasis.strict_json import IF_ANY, Strict
 
 if TYPE_CHECKING:
     from cobasis.models import RegressionName
@@ -78,17 +78,11 @@ class SumsTerms(Strict):
     most_rows_in_all: Rows
     least_rows: Annotated[int, Field(ge=0)] = 0
     target_range: tuple[Finite, Finite] | None = None
-    scores: Annotated[bool, Field(exclude_if=lambda scores: not scores)] = False
-    importance: Annotated[bool, Field(exclude_if=lambda importance: not importance)] = False
-    n_bins: Annotated[int | None, Field(ge=1, le=200, exclude_if=lambda n_bins: n_bins is None)] = (
-        None
-    )
-    steps: Annotated[
-        int | None, Field(ge=1, le=MOST_STEPS, exclude_if=lambda steps: steps is None)
-    ] = None
-    most_exposure: Annotated[
-        float | None, Field(gt=0, allow_inf_nan=False, exclude_if=lambda most: most is None)
-    ] = None
+    scores: Annotated[bool, IF_ANY] = False
+    importance: Annotated[bool, IF_ANY] = False
+    n_bins: Annotated[int | None, Field(ge=1, le=200), IF_ANY] = None
+    steps: Annotated[int | None, Field(ge=1, le=MOST_STEPS), IF_ANY] = None
+    most_exposure: Annotated[float | None, Field(gt=0, allow_inf_nan=False), IF_ANY] = None
 
 
 def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[str]:
@@ -183,10 +177,7 @@ def _noise_problems(agreement: "Agreement", terms: SumsTerms, dp: "DPTerms") -> 
             f"{agreement.minimum_parties}: a party subtracts its own noise, so one at least"
         )
         return
-    if dp.delta * PEOPLE_PER_FAILURE * terms.most_rows_in_all > 1:
-        yield f"dp.delta={dp.delta:g} is above 1/({PEOPLE_PER_FAILURE} most_rows_in_all)"
-    if dp.lifetime_epsilon < dp.epsilon:
-        yield f"dp.lifetime_epsilon={dp.lifetime_epsilon:g} is below epsilon={dp.epsilon:g}"
+    yield from problems_among(dp, most_rows_in_all=terms.most_rows_in_all)
     noise = noise_of(agreement)
     own = 0 if noise is None else noise.own
     if not 2 * LEAST_SCALE <= own <= MOST_SCALE or 12 * own * len(agreement.parties) >= 2**62:

@@ -19,31 +19,10 @@ from cobasis.protocol.rows_terms import blocks_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class JoinedUpload:
+class JoinedUpload(ReadableUpload):
     """Uploads of one block's parties, column by column; read as one."""
 
-    party: str  # the block
     parts: tuple[ReadableUpload, ...]
-
-    @property
-    def agreement_digest(self) -> bytes:
-        """Which agreement it belongs to."""
-        return self.parts[0].agreement_digest
-
-    @property
-    def anchor_tag(self) -> bytes:
-        """Which anchor."""
-        return self.parts[0].anchor_tag
-
-    @property
-    def linked(self) -> bytes:
-        """Tag of the people."""
-        return self.parts[0].linked
-
-    @property
-    def simulated(self) -> bool:
-        """Whether one of them was drawn from a seed."""
-        return any(each.simulated for each in self.parts)
 
     @property
     def rows_shape(self) -> tuple[int, ...]:
@@ -126,7 +105,15 @@ def units_of(
     def read(unit: str) -> ReadableUpload:
         if unit not in blocks:
             return uploads[unit]
-        return JoinedUpload(party=unit, parts=tuple(uploads[x.party] for x in blocks[unit]))
+        parts = tuple(uploads[each.party] for each in blocks[unit])
+        return JoinedUpload(
+            party=unit,
+            agreement_digest=parts[0].agreement_digest,
+            anchor_tag=parts[0].anchor_tag,
+            linked=parts[0].linked,
+            simulated=any(each.simulated for each in parts),
+            parts=parts,
+        )
 
     whole = complete(uploads, agreement)
     return View(dict.fromkeys(units.get(name, name) for name in whole), read=read)

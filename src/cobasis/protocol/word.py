@@ -8,11 +8,9 @@ from cobasis.errors import ForeignBundleError, SignatureError
 from cobasis.models.worth import Verdict
 from cobasis.protocol.agreement import Agreement, Digest, Moment
 from cobasis.protocol.approval import officers_of
-from cobasis.protocol.enrolment import IdentityName, OneLine, Signed, verify
+from cobasis.protocol.enrolment import IdentityName, SignedLine
 from cobasis.protocol.signatures import Approval
-from cobasis.strict_json import canonical_json
 
-_PREFIX = b"cobasis/word/1\0"
 WORD = "word"
 """The event of a transcript, a party's own and the analyst's."""
 
@@ -20,7 +18,7 @@ ROWS, POINTS = 10, 5
 """To which rows and accuracy are rounded."""
 
 
-class Word(OneLine):
+class Word(SignedLine):
     """Whether a model is better at a party than one of its own rows alone."""
 
     form = "cobasis/word/1"
@@ -37,16 +35,11 @@ class Word(OneLine):
     history: Digest  # keyed head of all that the party ever sent
     time: Moment
     approval: Annotated[str, Field(max_length=2000)] = ""  # the officer's, where one is needed
-    signature: Signed
 
     def said(self) -> str:
         """Return it for people."""
         than = " that so few rows can show" if self.verdict == "no difference" else " than alone"
         return f"{self.verdict}{than}, on some {self.n_rows} rows; {self.measure} {self.value} %"
-
-    def message(self) -> bytes:
-        """Return the bytes that the party signs."""
-        return _PREFIX + canonical_json(self.model_dump(exclude={"signature"}))
 
     def check(self, agreement: Agreement, *, model_sha256: str | None) -> None:
         """Raise unless an enrolled party says it of this model, approved where it has to be."""
@@ -56,8 +49,7 @@ class Word(OneLine):
                 f"last ({self.model_sha256[:16]}), or of another agreement. Ask for one on this."
             )
         who = next((each for each in agreement.enrolled if each.name == self.party), None)
-        signature = bytes.fromhex(self.signature)
-        if who is None or not verify(who, self.message(), signature=signature):
+        if who is None or not self.is_by(who):
             raise SignatureError(
                 f"this word is not signed with the key that is enrolled for '{self.party}', so it "
                 "says nothing. Ask the party for it once more."

@@ -175,18 +175,14 @@ def load(name: DataName) -> Table:
     """Load 1,797 handwritten digits, 569 breast tumours, or 442 patients with diabetes."""
     from sklearn import datasets  # noqa: PLC0415 -- a second
 
-    read, parties, rows_each, n_components = {
-        "digits": (datasets.load_digits, 10, 50, 24),
-        "cancer": (datasets.load_breast_cancer, 4, 25, 10),
-        "diabetes": (datasets.load_diabetes, 4, 40, 7),
-    }[name]
-    bunch = read()
-    # They stand in for a code book's: a pixel counts from 0 to 16, the tumours' own mean and
-    # deviation, and of the patients, published centred, columns of length 1.
-    centre, scale = {
-        "digits": (8.0, 16.0),
-        "cancer": (bunch.data.mean(axis=0), bunch.data.std(axis=0)),
-        "diabetes": (0.0, 1 / np.sqrt(len(bunch.data))),
+    readers = {"digits": datasets.load_digits, "cancer": datasets.load_breast_cancer}
+    bunch = readers.get(name, datasets.load_diabetes)()
+    # Centres and scales stand in for a code book's: a pixel counts from 0 to 16, the tumours' own
+    # mean and deviation, and of the patients, published centred, columns of length 1.
+    parties, rows_each, n_components, centre, scale = {
+        "digits": (10, 50, 24, 8.0, 16.0),
+        "cancer": (4, 25, 10, bunch.data.mean(axis=0), bunch.data.std(axis=0)),
+        "diabetes": (4, 40, 7, 0.0, 1 / np.sqrt(len(bunch.data))),
     }[name]
     return Table(
         name=name,

@@ -1,9 +1,11 @@
 """HTML pages that refer to nothing outside themselves, and the demo's comparison as one."""
 
+import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
@@ -12,6 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from cobasis.algorithms.certificate import CAVEAT
+from cobasis.disk.whole import make_folder, write_whole
 from cobasis.linalg.arrays import principal_cosines
 from cobasis.protocol.enrolment import words_of
 
@@ -82,6 +85,29 @@ def as_svg(figure: Figure) -> str:
     return text[text.index("<svg") :]
 
 
+def as_csv(lines: Iterable[Iterable[object]]) -> str:
+    """Write lines to ten digits: so all parties write one and the same file."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(
+        [f"{cell:.10g}" if isinstance(cell, float) else cell for cell in line] for line in lines
+    )
+    return text.getvalue()
+
+
+def write_files(folder: Path, files: Mapping[str, str | Figure]) -> Path:
+    """Write texts, and figures as SVG and PNG, into a folder; return the last one's place."""
+    make_folder(folder)
+    for name, content in files.items():
+        path = folder / name
+        if isinstance(content, Figure):
+            picture = io.BytesIO()
+            content.savefig(picture, format="png", dpi=160, metadata={"Software": None})
+            write_whole(path.with_suffix(".png"), picture.getvalue(), mode=0o644)
+        text = as_svg(content) if isinstance(content, Figure) else content
+        write_whole(path, text.encode(), mode=0o644)
+    return path
+
+
 @cache
 def template(name: str) -> jinja2.Template:
     """Return a page of this package to be filled in; what is filled in is escaped."""
@@ -105,11 +131,11 @@ def render_comparison(found: "Comparison") -> str:
     analyst = found.round.analyst
     return template("page.html").render(
         found=found,
+        n_rows=sum(len(rows) for rows, _ in found.data.rows.values()),
         certificate=analyst.certificate,
         means=means(found),
         conclusion=conclusion(found),
         about_sums=about_sums(found),
-        seen=_what_each_role_saw(found),
         scores=scores_chart(found),
         angles=angles_chart({name: each.read_image() for name, each in analyst.uploads.items()}),
     )
@@ -148,34 +174,12 @@ def about_sums(found: "Comparison") -> str:
     if found.sums is None:
         return "No sums: of fewer than three parties each would read the other's off the total."
     told = found.sums.result
-    return (
-        f"Sums: {told.total.n_rows:,} rows, {told.rows_per_feature:.3g} for each of the "
-        f"{told.n_features:,} features: {told.light}. {told.meaning} Each party sends "
-        f"{told.total.layout.n_words * 8 / 1e6:.1f} MB."
-    )
+    size = told.total.layout.n_words * 8 / 1e6
+    return f"Sums: {told.aggregate} Each party sends {size:.1f} MB."
 
 
 def _mean(scores: Mapping[str, float]) -> float:
     return float(np.mean(list(scores.values())))
-
-
-def _what_each_role_saw(found: "Comparison") -> list[tuple[str, str, str]]:
-    agreement, names = found.round.agreement, tuple(found.round.analyst.uploads)
-    m, size, n_anchor_rows = agreement.n_features, agreement.n_components, agreement.n_anchor_rows
-    rows = sum(len(found.data.rows[name][0]) for name in names)
-    images = f"{n_anchor_rows} x {size}, {len(names)} times"
-    own, shared, back = "each party, of itself", "parties, together", "each party, returned"
-    return [
-        (own, "its raw rows and labels", f"n_i x {m}"),
-        (own, "its secret basis F_i", f"{m} x {size}"),
-        (shared, "the consortium secret", "32 bytes"),
-        (shared, "the anchor", f"{n_anchor_rows} x {m}"),
-        ("analyst", "projected rows of all parties", f"{rows} x {size}"),
-        ("analyst", "each party's image of the anchor", images),
-        ("analyst", "labels, in the clear", f"{rows}"),
-        (back, "its change of basis G_i", f"{size} x {size}"),
-        (back, "the model", agreement.model or "none"),
-    ]
 
 
 def as_json(found: "Comparison") -> dict[str, Any]:

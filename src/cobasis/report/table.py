@@ -1,7 +1,5 @@
 """A baseline table for people: as lines, as CSV, and as a page with histograms and curves."""
 
-import csv
-import io
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
@@ -9,10 +7,9 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from cobasis.disk.whole import make_folder, write_whole
 from cobasis.protocol.baseline import BaselineTable, NumberSummary, Summary, WordSummary
 from cobasis.protocol.curves import Curves, GroupCurve
-from cobasis.report.pages import as_svg, template
+from cobasis.report.pages import as_csv, as_svg, template, write_files
 
 FEW = 5  # registers commonly forbid to publish cells of fewer people
 
@@ -96,7 +93,6 @@ def small_cells(table: BaselineTable) -> int:
 
 def write_table(table: BaselineTable, folder: Path) -> Path:
     """Write a table as a page, as CSV, and as JSON; return the page's place."""
-    make_folder(folder)
     page = template("table.html").render(
         table=table,
         rows=[*rows_of(table)],
@@ -104,19 +100,10 @@ def write_table(table: BaselineTable, folder: Path) -> Path:
         histograms=[_histogram(each) for each in table.columns],
         curves=_drawn(table),
     )
-    files = {FILE: table.model_dump_json(indent=1), "table.csv": _csv(rows_of(table))}
-    files["table.html"] = page
+    files = {FILE: table.model_dump_json(indent=1), "table.csv": as_csv(rows_of(table))}
     if table.survival is not None:
-        files["survival.csv"] = _csv(_counts(table.survival, table.groups))
-    for name, content in files.items():
-        write_whole(folder / name, content.encode(), mode=0o644)
-    return folder / "table.html"
-
-
-def _csv(rows: Iterable[Iterable[object]]) -> str:
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
+        files["survival.csv"] = as_csv(_counts(table.survival, table.groups))
+    return write_files(folder, {**files, "table.html": page})
 
 
 def _counts(found: Curves, groups: tuple[str, ...]) -> Iterator[Iterable[object]]:

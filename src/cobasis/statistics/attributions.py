@@ -39,7 +39,6 @@ class Attributions(Readable):
             title=f"What columns add to the {self.explained}: {len(self.values):,} rows",
             header=("largest first", "mean size"),
             rows=[(self.names[at], f"{sizes[at]:.4g}") for at in order],
-            n_rows=len(order),
             notes=(f"Beside reference rows, whose mean is {self.base:.4g}.",),
         )
 

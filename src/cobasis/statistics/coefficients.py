@@ -208,7 +208,7 @@ class CoefficientTable(Figures, Readable):
     def _table(self) -> Table:
         """Say what there is to show."""
         header, *rows = self.cells
-        return Table(title=self.title, header=header, rows=rows, n_rows=len(rows), notes=self.notes)
+        return Table(title=self.title, header=header, rows=rows, notes=self.notes)
 
 
 def figure(value: float) -> str:
@@ -223,10 +223,15 @@ def p_value(p: float) -> str:
 
 
 def table_of(
-    fit: RegressionFit, *, turn: Matrix, features: Sequence[Feature], level: float = 0.95
+    fit: RegressionFit,
+    *,
+    features: Sequence[Feature],
+    turn: Matrix | None = None,
+    level: float = 0.95,
 ) -> CoefficientTable:
-    """Read a fit in raw columns, by M (m x m): an aligned row is the encoded row times M."""
+    """Read a fit in raw columns: its rows are encoded rows, or these times M, of shape (m, m)."""
     columns = encoded_columns(features)
+    turn = np.eye(len(columns)) if turn is None else turn
     first = int(fit.model != "cox")
     count = first + len(columns)
     if turn.shape != (len(columns),) * 2 or len(fit.weights) != count:
@@ -244,22 +249,17 @@ def table_of(
     statistics = estimates / spread
     tails, reach = _tested(fit, statistics, level=level)
     own = {name: (back @ one, back @ two @ back.T) for name, (one, two) in fit.parties.items()}
-    figures = (estimates, spread, estimates - reach * spread, estimates + reach * spread)
-    every = zip(*(each.tolist() for each in (*figures, statistics, tails)), strict=True)
+    figures = {
+        "estimate": estimates,
+        "standard_error": spread,
+        "low": estimates - reach * spread,
+        "high": estimates + reach * spread,
+        "statistic": statistics,
+        "p": tails,
+    }
     lines = (
-        Line(
-            name=name,
-            estimate=one,
-            standard_error=two,
-            low=low,
-            high=high,
-            statistic=told,
-            p=p,
-            across=across,
-        )
-        for name, (one, two, low, high, told, p), across in zip(
-            names, every, _across(own, count), strict=True
-        )
+        Line(name=name, across=across, **{word: float(each[at]) for word, each in figures.items()})
+        for at, (name, across) in enumerate(zip(names, _across(own, count), strict=True))
     )
     shared = {each.name: getattr(fit, each.name) for each in fields(Figures)}
     return CoefficientTable(

@@ -14,8 +14,7 @@ from cobasis.algorithms.readable import Readable, Table, named
 from cobasis.errors import EstimateError
 from cobasis.features.contract import Feature
 from cobasis.linalg.arrays import Matrix
-from cobasis.models.effects import Kind
-from cobasis.models.regressions import RegressionFit
+from cobasis.models.regressions import Kind, RegressionFit
 from cobasis.statistics.coefficients import CoefficientTable, figure, p_value, table_of, to_raw
 
 ALIKE = 0.1
@@ -89,15 +88,12 @@ class Balance(Readable):
     def _table(self) -> Table:
         """Say what there is to show."""
         header, *rows = self.cells
-        return Table(title=self.title, header=header, rows=rows, n_rows=len(rows), notes=self.notes)
+        return Table(title=self.title, header=header, rows=rows, notes=self.notes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class EffectTable(Readable):
-    """A treatment's effects with intervals, the overlap of its groups, and their balance.
-
-    Each party makes the same table, by a change of basis that it alone knows.
-    """
+    """A treatment's effects with intervals, the overlap of its groups, and their balance."""
 
     effects: tuple[Effect, ...]  # in the order of the agreed estimators
     balance: Balance
@@ -153,8 +149,7 @@ class EffectTable(Readable):
     def _table(self) -> Table:
         """Say what there is to show."""
         header, *rows = self.cells
-        title, n_rows = self.title, len(rows)
-        return Table(title=title, header=header, rows=rows, n_rows=n_rows, notes=self.notes)
+        return Table(title=self.title, header=header, rows=rows, notes=self.notes)
 
 
 def effects_of(

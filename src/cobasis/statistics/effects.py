@@ -16,9 +16,8 @@ import numpy.typing as npt
 from cobasis.errors import EstimateError
 from cobasis.features.outcome import EffectName, Outcome, Records, part_of
 from cobasis.linalg.arrays import Matrix
-from cobasis.models.effects import BEFORE, EffectFit, Kind, Target
 from cobasis.models.families import folds
-from cobasis.models.regressions import RegressionFit
+from cobasis.models.regressions import BEFORE, EffectFit, Kind, RegressionFit, Target
 from cobasis.statistics.regression import DEPENDENT, fit_regression
 
 FEWEST = 10

@@ -11,7 +11,7 @@ A Cox model's are R's, without a factor.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
@@ -30,18 +30,6 @@ DEPENDENT = 1e-6
 sent as float32 leave 3e-8 of one that is none."""
 
 _STEPS, _TIGHT, _AT_REST = 60, 1e-11, 1e-6
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Found:
-    """A fit on columns without correlation."""
-
-    weights: Matrix
-    covariance: Matrix
-    likelihoods: tuple[float, float]
-    free: int = 0
-    dispersion: float = 1.0
-    hazards: Matrix | None = None
 
 
 def fit_regression(
@@ -90,20 +78,12 @@ def _fit(sample: Sample, *, fewest: int = 1) -> RegressionFit:
     )
     if dependent.shape[1]:
         return fit
-    found = _FITS[sample.model](sample, whole)
-    weights, hazards = back @ found.weights, fit.hazards
-    if found.hazards is not None:  # so far at the mean of all rows, where nothing overflows
-        hazards = found.hazards * np.exp(-sample.rows.mean(axis=0) @ weights)
-    return replace(
-        fit,
-        weights=weights,
-        covariance=back @ found.covariance @ back.T,
-        hazards=hazards,
-        free=found.free or fit.free,
-        dispersion=found.dispersion,
-        log_likelihood=found.likelihoods[0],
-        null_log_likelihood=found.likelihoods[1],
-    )
+    found = _FITS[sample.model](sample, whole, fit)
+    weights, hazards = back @ found.weights, found.hazards
+    if hazards.size:  # so far at the mean of all rows, where nothing overflows
+        hazards = hazards * np.exp(-sample.rows.mean(axis=0) @ weights)
+    covariance = back @ found.covariance @ back.T
+    return replace(found, weights=weights, covariance=covariance, hazards=hazards)
 
 
 def _grouped(codes: Integers, table: Matrix, *, count: int) -> Matrix:
@@ -178,7 +158,7 @@ def _diverged(sample: Sample) -> EstimateError:
     )
 
 
-def _least_squares(sample: Sample, whole: Matrix) -> _Found:
+def _least_squares(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
     with _fitting("statsmodels", sample):
         from statsmodels.regression.linear_model import WLS
 
@@ -187,16 +167,18 @@ def _least_squares(sample: Sample, whole: Matrix) -> _Found:
     errors, scale = sample.outcome.errors, float(found.scale)
     scores = whole * (sample.weights * found.resid)[:, None]
     covariance: Matrix = _errors(found.normalized_cov_params, scores, sample)
-    return _Found(
+    return replace(
+        fit,
         weights=found.params,
         covariance=scale * covariance if errors == "model" else covariance,
-        likelihoods=(found.llf, null.llf),
-        free=len(np.unique(sample.owners)) - 1 if errors == "party" else 0,
+        free=len(np.unique(sample.owners)) - 1 if errors == "party" else fit.free,
         dispersion=scale,
+        log_likelihood=found.llf,
+        null_log_likelihood=null.llf,
     )
 
 
-def _glm(sample: Sample, whole: Matrix) -> _Found:
+def _glm(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
     value, weights = sample.value, sample.weights
     with _fitting("statsmodels", sample):
         from statsmodels.genmod.families import Binomial, Poisson
@@ -211,13 +193,13 @@ def _glm(sample: Sample, whole: Matrix) -> _Found:
         )
         # The deviance, which the default looks at, is flat where it is least.
         found = asked.fit(maxiter=_STEPS, tol=_TIGHT, tol_criterion="params")
-        likelihoods = (found.llf, found.llnull)
+        told = {"log_likelihood": found.llf, "null_log_likelihood": found.llnull}
     if not found.converged:
         *_, last, now = found.fit_history["params"]
         raise _separated(sample, whole @ (now - last))
     scores = whole * (weights * (value - found.mu))[:, None]
     covariance = _errors(np.asarray(found.normalized_cov_params), scores, sample)
-    return _Found(weights=found.params, covariance=covariance, likelihoods=likelihoods)
+    return replace(fit, weights=found.params, covariance=covariance, **told)
 
 
 def _separated(sample: Sample, along: Matrix) -> EstimateError:
@@ -237,9 +219,9 @@ def _separated(sample: Sample, along: Matrix) -> EstimateError:
     )
 
 
-def _negative_binomial(sample: Sample, whole: Matrix) -> _Found:
+def _negative_binomial(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
     value, offset = sample.value, np.log(sample.part("exposure", otherwise=1.0))
-    means = np.exp(offset + whole @ _glm(replace(sample, model="poisson"), whole).weights)
+    means = np.exp(offset + whole @ _glm(replace(sample, model="poisson"), whole, fit).weights)
     if np.sum((value - means) ** 2 - value) <= 0:  # the score of alpha at 0
         raise EstimateError(
             "counts vary no more than a Poisson model has them, so alpha of "
@@ -259,15 +241,17 @@ def _negative_binomial(sample: Sample, whole: Matrix) -> _Found:
         scores = asked[1].score_obs(found.params)
     if not (found.mle_retvals["converged"] and (np.diag(bread) > 0).all()):
         raise _diverged(sample)
-    return _Found(
+    return replace(
+        fit,
         weights=found.params[:-1],
         covariance=_errors(bread, scores, sample)[:-1, :-1],
-        likelihoods=(found.llf, null.llf),
         dispersion=float(found.params[-1]),
+        log_likelihood=found.llf,
+        null_log_likelihood=null.llf,
     )
 
 
-def _firth(sample: Sample, whole: Matrix) -> _Found:
+def _firth(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
     """Fit with Jeffreys' penalty (Firth 1993), to which another frame adds a constant."""
     from scipy.special import expit
 
@@ -286,10 +270,11 @@ def _firth(sample: Sample, whole: Matrix) -> _Found:
     odds = np.average(value, weights=weight)
     both = (whole @ weights, np.log(odds / (1 - odds)))
     told, null = (float(weight @ (value * each - np.logaddexp(0, each))) for each in both)
-    return _Found(weights=weights, covariance=covariance, likelihoods=(told, null))
+    likelihoods: Any = {"log_likelihood": told, "null_log_likelihood": null}
+    return replace(fit, weights=weights, covariance=covariance, **likelihoods)
 
 
-def _cox(sample: Sample, whole: Matrix) -> _Found:
+def _cox(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
     with _fitting("lifelines", sample):
         from lifelines import CoxPHFitter
         from pandas import DataFrame
@@ -314,9 +299,14 @@ def _cox(sample: Sample, whole: Matrix) -> _Found:
     # Where the estimate has no bound lifelines stops in the flat part, where a step is still long.
     if not np.abs(whole @ (bread @ scores.sum(axis=0))).max() < _AT_REST:
         raise _diverged(sample)
-    covariance = _errors(bread, scores, sample)
-    told = (likelihood, null)
-    return _Found(weights=weights, covariance=covariance, likelihoods=told, hazards=hazards)
+    return replace(
+        fit,
+        weights=weights,
+        covariance=_errors(bread, scores, sample),
+        hazards=hazards,
+        log_likelihood=likelihood,
+        null_log_likelihood=null,
+    )
 
 
 def _residuals(sample: Sample, whole: Matrix, weights: Matrix) -> tuple[Matrix, Matrix]:
@@ -382,7 +372,7 @@ def _score_residuals(
     return scores, times, deaths / at_risk[:, 0]
 
 
-_FITS: Mapping[RegressionName, Callable[[Sample, Matrix], _Found]] = {
+_FITS: Mapping[RegressionName, Callable[[Sample, Matrix, RegressionFit], RegressionFit]] = {
     "ols": _least_squares,
     "logit": _glm,
     "firth": _firth,

@@ -66,14 +66,10 @@ def product_limit(times: Vector, *, events: Vector, at_risk: Vector) -> Curve:
     return Curve(times, shares, variances)
 
 
-def kaplan_meier(time: Vector, event: Vector, *, entry: Vector | None = None) -> Curve:
+def kaplan_meier(time: Vector, event: Vector) -> Curve:
     """Return the Kaplan-Meier curve of rows."""
-    times = np.unique(time[event == 1])
-    ended = np.sort(time)
-    at_risk = len(time) - np.searchsorted(ended, times, side="left").astype(float)
-    if entry is not None:
-        at_risk -= len(time) - np.searchsorted(np.sort(entry), times, side="left")
-    events = np.array([np.sum((time == each) & (event == 1)) for each in times], dtype=float)
+    times, events = np.unique(time[event == 1], return_counts=True)
+    at_risk = len(time) - np.searchsorted(np.sort(time), times, side="left")
     return product_limit(times, events=events, at_risk=at_risk)
 
 

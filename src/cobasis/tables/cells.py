@@ -82,21 +82,6 @@ def dialect_of(path: Path, stamp: Stamp, *, what: str) -> Dialect:  # noqa: ARG0
     return Dialect(separator, encoding, comma)
 
 
-def own_names(
-    agreed: Sequence[str], found: Sequence[str], *, mapping: TableMapping
-) -> dict[str, str]:
-    """Return the file's name of each agreed column: as mapped, the same, or but for its case."""
-    by_case: dict[str, list[str]] = {}
-    for name in found:
-        by_case.setdefault(name.strip().casefold(), []).append(name)
-    own = {}
-    for name in agreed:
-        alike = by_case.get(name.strip().casefold(), [])
-        same = name if name in found or len(alike) != 1 else alike[0]
-        own[name] = mapping.root.get(name, AS_AGREED).column or same
-    return {name: each for name, each in own.items() if each in found}
-
-
 def _day(feature: Column, step: ColumnMapping) -> date | None:
     """Return the day from which a column of dates is counted: mapped, or named in its unit."""
     named = re.search(f"days since ({_DAY})", getattr(feature, "unit", ""))
@@ -107,107 +92,113 @@ def _days(day: pl.Expr, since: date) -> pl.Expr:
     return (day.cast(pl.Date) - pl.lit(since)).dt.total_days().cast(pl.Float64)
 
 
-def agreed_columns(
-    frame: pl.LazyFrame,
-    features: Sequence[Column],
-    *,
-    own: Mapping[str, str],
-    mapping: TableMapping,
-    written: bool,
-    lenient: bool,
-    what: str,
-) -> pl.LazyFrame:
-    """Return a file's columns under the agreed names, as what is agreed, the others as they are.
-
-    Numbers that are `written`, as text, become numbers where every cell is one. Of a column
-    that has other cells these are kept, and nothing else.
-    """
-    schema = frame.collect_schema()
-    made: dict[str, pl.Expr] = {}
-    texts: dict[str, tuple[pl.Expr, date | None, float]] = {}
-    for each in (each for each in features if each.name in own):
-        name, step = own[each.name], mapping.root.get(each.name, AS_AGREED)
-        column, kind = pl.col(name), schema[name]
-        if isinstance(each, CategoryFeature) and (kind == pl.String or step.words or step.blanks):
-            blanks = (BLANKS | {*step.blanks}) - {*each.values, *step.words}
-            words = {f"{x}.0": x for x in each.values if x.lstrip("-").isdigit()} | step.words
-            said = column.cast(pl.String)
-            said = pl.when(~said.is_in(sorted(blanks))).then(said)
-            made[name] = said.replace(list(words), list(words.values())) if words else said
-        elif kind == pl.String and written:
-            text, none = column.str.strip_chars(), sorted({*BLANKS, *step.blanks, ""})
-            texts[name] = pl.when(~text.is_in(none)).then(text), _day(each, step), step.factor
-        elif kind.is_temporal() and (since := _day(each, step)) is not None:
-            made[name] = _days(column, since)
-        else:
-            made[name] = column * step.factor if kind.is_numeric() and step.factor != 1 else column
-    if texts:
-        points = any(schema[name].is_float() for name in made)
-        made |= _numbers(frame, texts, points=points, lenient=lenient, what=what)
-    agreed = {name: each for each, name in own.items()}
-    return frame.select(
-        made.get(name, pl.col(name)).alias(agreed.get(name, name))
-        for name in schema
-        if name in agreed or name not in own
-    )
+def _words(column: pl.Expr, feature: CategoryFeature, step: ColumnMapping) -> pl.Expr:
+    blanks = (BLANKS | {*step.blanks}) - {*feature.values, *step.words}
+    words = {f"{x}.0": x for x in feature.values if x.lstrip("-").isdigit()} | step.words
+    said = column.cast(pl.String)
+    said = pl.when(~said.is_in(sorted(blanks))).then(said)
+    return said.replace(list(words), list(words.values())) if words else said
 
 
-def _numbers(
-    frame: pl.LazyFrame,
-    texts: Mapping[str, tuple[pl.Expr, date | None, float]],
-    *,
-    points: bool,
-    lenient: bool,
-    what: str,
-) -> dict[str, pl.Expr]:
-    """Return columns of text as numbers, or days, where every cell is one."""
-    comma = _decimal_comma(frame, texts, points=points, lenient=lenient, what=what)
-    made, bad = {}, {}
-    for name, (text, since, factor) in texts.items():
-        plain = text.str.replace(",", ".", literal=True) if comma else text
-        number = plain.cast(pl.Float64, strict=False)
-        if since is not None:
-            days = [text.str.to_date(form, strict=False) for form in ("%Y-%m-%d", "%d.%m.%Y")]
-            days.append(text.str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False))
-            number = pl.coalesce(number, _days(pl.coalesce(days), since))
-        wrong = text.is_not_null() & number.is_null()
-        made[name] = pl.when(wrong).then(inf).otherwise(number * factor)
-        bad[name] = pl.when(wrong).then(plain)
-    if lenient:
-        return made
-    found = frame.select(each.count().alias(name) for name, each in bad.items())
-    n_bad = found.collect(engine="streaming").row(0, named=True)
-    return {name: bad[name] if n_bad[name] else each for name, each in made.items()}
+Texts = dict[str, tuple[pl.Expr, date | None, float]]
+"""Columns of text that are to be numbers: their cells, the day that is counted from, the factor."""
 
 
-def _decimal_comma(
-    frame: pl.LazyFrame,
-    texts: Mapping[str, tuple[pl.Expr, date | None, float]],
-    *,
-    points: bool,  # whether other columns have decimal points
-    lenient: bool,
-    what: str,
-) -> bool:
-    """Whether numbers in columns of text have a decimal comma; TableError where it is unclear."""
-    kinds = {"comma": _COMMA, "point": _POINT, "groups": _GROUPS}
-    seen = (
-        frame.select(
+@dataclass(frozen=True, kw_only=True)
+class AgreedColumns:
+    """How a file's columns become what is agreed."""
+
+    features: Sequence[Column]
+    mapping: TableMapping
+    lenient: bool  # a bad cell is infinite, and stops nothing
+    what: str
+
+    def own(self, found: Sequence[str]) -> dict[str, str]:
+        """Return the file's name of each column: as mapped, the same, or but for its case."""
+        by_case: dict[str, list[str]] = {}
+        for name in found:
+            by_case.setdefault(name.strip().casefold(), []).append(name)
+        own = {}
+        for name in (each.name for each in self.features):
+            alike = by_case.get(name.strip().casefold(), [])
+            same = name if name in found or len(alike) != 1 else alike[0]
+            own[name] = self.mapping.root.get(name, AS_AGREED).column or same
+        return {name: each for name, each in own.items() if each in found}
+
+    def of(self, frame: pl.LazyFrame, *, own: Mapping[str, str], written: bool) -> pl.LazyFrame:
+        """Return a file's columns as what is agreed, under these names; others as they are.
+
+        Numbers that are `written`, as text, become numbers where every cell is one. Of a column
+        that has other cells these are kept, and nothing else.
+        """
+        schema = frame.collect_schema()
+        made: dict[str, pl.Expr] = {}
+        texts: Texts = {}
+        for each in (each for each in self.features if each.name in own):
+            name, step = own[each.name], self.mapping.root.get(each.name, AS_AGREED)
+            column, kind = pl.col(name), schema[name]
+            if isinstance(each, CategoryFeature) and (
+                kind == pl.String or step.words or step.blanks
+            ):
+                made[name] = _words(column, each, step)
+            elif kind == pl.String and written:
+                text, none = column.str.strip_chars(), sorted({*BLANKS, *step.blanks, ""})
+                texts[name] = pl.when(~text.is_in(none)).then(text), _day(each, step), step.factor
+            elif kind.is_temporal() and (since := _day(each, step)) is not None:
+                made[name] = _days(column, since)
+            else:
+                scaled = kind.is_numeric() and step.factor != 1
+                made[name] = column * step.factor if scaled else column
+        if texts:
+            made |= self._numbers(frame, texts, points=any(schema[x].is_float() for x in made))
+        agreed = {name: each for each, name in own.items()}
+        return frame.select(
+            made.get(name, pl.col(name)).alias(agreed.get(name, name))
+            for name in schema
+            if name in agreed or name not in own
+        )
+
+    def _numbers(self, frame: pl.LazyFrame, texts: Texts, *, points: bool) -> dict[str, pl.Expr]:
+        """Return columns of text as numbers, or days, where every cell is one."""
+        comma = self._decimal_comma(frame, texts, points=points)
+        made, bad = {}, {}
+        for name, (text, since, factor) in texts.items():
+            plain = text.str.replace(",", ".", literal=True) if comma else text
+            number = plain.cast(pl.Float64, strict=False)
+            if since is not None:
+                days = [text.str.to_date(form, strict=False) for form in ("%Y-%m-%d", "%d.%m.%Y")]
+                days.append(text.str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False))
+                number = pl.coalesce(number, _days(pl.coalesce(days), since))
+            wrong = text.is_not_null() & number.is_null()
+            made[name] = pl.when(wrong).then(inf).otherwise(number * factor)
+            bad[name] = pl.when(wrong).then(plain)
+        if self.lenient:
+            return made
+        found = frame.select(each.count().alias(name) for name, each in bad.items())
+        n_bad = found.collect(engine="streaming").row(0, named=True)
+        return {name: bad[name] if n_bad[name] else each for name, each in made.items()}
+
+    def _decimal_comma(self, frame: pl.LazyFrame, texts: Texts, *, points: bool) -> bool:
+        """Whether numbers in columns of text have a decimal comma; TableError where it is unclear.
+
+        Other columns have decimal `points`, or have not.
+        """
+        kinds = {"comma": _COMMA, "point": _POINT, "groups": _GROUPS}
+        counts = frame.select(
             each.str.contains(kind).sum().alias(f"{word} {name}")
             for name, (each, _, _) in texts.items()
             for word, kind in kinds.items()
         )
-        .collect(engine="streaming")
-        .row(0, named=True)
-    )
-    commas = [name for name in texts if seen[f"comma {name}"]]
-    reason = ""
-    if commas and (points or any(seen[f"point {name}"] for name in texts)):
-        reason = "numbers with a decimal comma, and others with a decimal point"
-    elif commas and all(seen[f"comma {name}"] == seen[f"groups {name}"] for name in commas):
-        reason = "numbers like 1,234 alone, whose comma may be decimal or part thousands"
-    if reason and not lenient:
-        raise TableError(
-            f"{what} has {reason} (column '{commas[0]}'), so they cannot be told apart. Write all "
-            "in one way, without marks between thousands; nothing of it was used."
-        )
-    return bool(commas) and not reason
+        seen = counts.collect(engine="streaming").row(0, named=True)
+        commas = [name for name in texts if seen[f"comma {name}"]]
+        reason = ""
+        if commas and (points or any(seen[f"point {name}"] for name in texts)):
+            reason = "numbers with a decimal comma, and others with a decimal point"
+        elif commas and all(seen[f"comma {name}"] == seen[f"groups {name}"] for name in commas):
+            reason = "numbers like 1,234 alone, whose comma may be decimal or part thousands"
+        if reason and not self.lenient:
+            raise TableError(
+                f"{self.what} has {reason} (column '{commas[0]}'), so they cannot be told apart. "
+                "Write all in one way, without marks between thousands; nothing of it was used."
+            )
+        return bool(commas) and not reason

@@ -15,10 +15,17 @@ import polars as pl
 from cobasis.disk.whole import Stamp, refuse_changed, stamp_of
 from cobasis.errors import DtypeError, LabelError, NotFiniteError, OptionError, TableError
 from cobasis.features.contract import CategoryFeature, Column, NumericFeature
-from cobasis.features.encoder import SHOWN, as_frame, not_whole, refuse_names
+from cobasis.features.encoder import (
+    SHOWN,
+    as_frame,
+    is_number,
+    is_wordlike,
+    not_whole,
+    refuse_names,
+)
 from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.linalg.threads import in_order
-from cobasis.tables.cells import Dialect, agreed_columns, dialect_of, own_names
+from cobasis.tables.cells import AgreedColumns, Dialect, dialect_of
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv",)
@@ -33,11 +40,6 @@ SLICES, LEAST_COLUMNS, READERS = 32, 16, 2
 
 polars may hold a row group's bytes of all columns that it is asked for, however few the rows.
 """
-
-TOO_WIDE = frozenset((pl.Int128, pl.UInt128))  # the integers that NumPy has no type for
-
-WORDS = frozenset((pl.String, pl.Categorical, pl.Enum, pl.Null))
-"""What labels may be but for numbers; of no type at all, they are counted as missing."""
 
 _LAST_EMPTY = "\0empty cells in the last column"
 
@@ -145,7 +147,8 @@ def source_of(
     """
     if isinstance(table, (str, Path)):
         file = _of_file(Path(table), party=party)
-        return _as_agreed(file, features, labels=labels, mapping=mapping, lenient=lenient)
+        told: Any = {"features": features, "mapping": mapping, "lenient": lenient}
+        return _as_agreed(file, AgreedColumns(what=file.what, **told), labels=labels)
     what = f"the table of party '{party}'"
     if isinstance(table, (pl.LazyFrame, pl.DataFrame)):
         return Source(frame=table.lazy(), what=what)
@@ -195,18 +198,11 @@ def _of_file(path: Path, *, party: str) -> Source:
     return Source(frame=dialect.scan(path), what=what, path=path, stamp=stamp, dialect=dialect)
 
 
-def _as_agreed(
-    source: Source,
-    features: Sequence[Column],
-    *,
-    labels: str | None,
-    mapping: TableMapping,
-    lenient: bool,
-) -> Source:
+def _as_agreed(source: Source, agreed: AgreedColumns, *, labels: str | None) -> Source:
     """Read a file's columns as the agreed ones."""
     schema, frame, dialect, path = source.schema, source.frame, source.dialect, source.path
-    own = own_names([each.name for each in features], schema.names(), mapping=mapping)
-    if features and not own and any(each.lstrip("-").isdigit() for each in schema):
+    own = agreed.own(schema.names())
+    if agreed.features and not own and any(each.lstrip("-").isdigit() for each in schema):
         raise TableError(
             f"{source.what} has numbers in its first line, and no agreed name. Write the columns' "
             "names there; nothing of it was used."
@@ -214,25 +210,17 @@ def _as_agreed(
     types: dict[str, Any] = {}
     integers: set[str] = set()
     if dialect is not None and path is not None:
-        for each in (each for each in features if each.name in own):
+        for each in (each for each in agreed.features if each.name in own):
             name, kind = own[each.name], schema[own[each.name]]
             category = isinstance(each, CategoryFeature)
-            if lenient or dialect.comma or kind == pl.String or category:
+            if agreed.lenient or dialect.comma or kind == pl.String or category:
                 types.setdefault(name, pl.String)
             elif kind.is_numeric() and each.name != labels:
                 types[name] = pl.Float64
                 integers |= {each.name} if kind.is_integer() else set()
         frame = dialect.scan(path, schema_overrides=types)
     with source.reading():
-        made = agreed_columns(
-            frame,
-            features,
-            own=own,
-            mapping=mapping,
-            written=dialect is not None,
-            lenient=lenient,
-            what=source.what,
-        )
+        made = agreed.of(frame, own=own, written=dialect is not None)
     return replace(source, frame=made, integers=frozenset(integers))
 
 
@@ -295,13 +283,21 @@ def refuse_schema(
 ) -> None:
     """Refuse a table that lacks a column, or has one of another kind than agreed."""
     schema, names = source.schema, [feature.name for feature in features]
+    kinds = nw.from_native(source.frame).collect_schema()
+
+    def fits(name: str, feature: Column | None = None) -> bool:
+        words = feature is None or isinstance(feature, CategoryFeature)
+        if kinds[name] == nw.Unknown:  # without a value; labels are counted as missing
+            return words or getattr(feature, "missing", "") == "fill"
+        return (is_wordlike if words else is_number)(kinds[name])
+
     refuse_names([name for name in names if name in schema], names, party=party)
     if labels is not None and labels not in schema:
         raise LabelError(
             f"{source.what} has no column '{labels}' for the labels. Give the name of one of its "
             "columns."
         )
-    if labels is not None and not (_is_real(schema[labels]) or schema[labels].base_type() in WORDS):
+    if labels is not None and not fits(labels):
         raise DtypeError(
             f"{source.what} has labels of type {schema[labels]} in column '{labels}'. Only text, "
             "booleans, floats and integers of up to 64 bits are read. Convert them."
@@ -309,7 +305,7 @@ def refuse_schema(
     wrong = [
         f"'{each.name}' ({schema[each.name]}{where_text(source, each.name)})"
         for each in features
-        if not fits(schema, each)
+        if not fits(each.name, each)
     ]
     if wrong:
         more = f" and {len(wrong) - SHOWN} more columns" if len(wrong) > SHOWN else ""
@@ -327,14 +323,6 @@ def where_text(source: Source, name: str) -> str:
     return "" if row is None else f", the first text in row {row:,} below the names"
 
 
-def fits(schema: pl.Schema, feature: Column) -> bool:
-    """Whether a column's type is one that the feature is read from."""
-    dtype = schema[feature.name]
-    if isinstance(feature, CategoryFeature):
-        return _is_real(dtype) or dtype.base_type() in WORDS
-    return _is_real(dtype) or (dtype == pl.Null and feature.missing == "fill")
-
-
 def not_finite(source: Source, features: Sequence[Column]) -> NotFiniteError:
     """Return the error that says which columns are not whole."""
     schema = source.schema
@@ -350,9 +338,3 @@ def not_finite(source: Source, features: Sequence[Column]) -> NotFiniteError:
     found = source.collect(*map(bad, numbers)).row(0)
     names = [each.name for each, is_bad in zip(numbers, found, strict=True) if is_bad]
     return not_whole(source.what, names)
-
-
-def _is_real(dtype: pl.DataType) -> bool:
-    """Whether every value is a number that NumPy has a type for."""
-    real = dtype.is_float() or dtype.is_integer() or dtype == pl.Boolean
-    return real and dtype not in TOO_WIDE

@@ -3,9 +3,11 @@
 import json
 import re
 import threading
+from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -280,6 +282,7 @@ def as_text(name: str) -> tuple[CategoryFeature, ...]:
 class Checked:
     """What `check_table` found."""
 
+    source: Source = field(repr=False)
     n_rows: int
     findings: tuple[ColumnFinding, ...]
 
@@ -327,10 +330,10 @@ def check_table(
             told = tuple(source.collect(words)[each.column]) if kind == pl.String else ()
             dates = kind.is_temporal() or any(DAY.fullmatch(word) for word in told)
             findings[place] = replace(each, text=text, words=told, dates=dates)
-    return Checked(n_rows=n_rows, findings=tuple(findings))
+    return Checked(source=source, n_rows=n_rows, findings=tuple(findings))
 
 
-class Marks(MutableMapping[str, Matrix]):
+class Marks(UserDict[str, Matrix]):
     """What a pass gave, kept as long as what it was made from is still the same."""
 
     # A mark is private: principal directions say much about the rows. Its file can be read by its
@@ -345,50 +348,26 @@ class Marks(MutableMapping[str, Matrix]):
         seal: Cipher = bytes,
         unseal: Cipher = bytes,
     ) -> None:
-        self._folder, self._bound_to = folder, dict(bound_to)
-        self._seal, self._unseal = seal, unseal
-
-    def __getitem__(self, name: str) -> Matrix:
-        """Read a mark; KeyError when there is none of that name that fits."""
-        try:
-            data = self._unseal((self._folder / f"{name}{SUFFIX}").read_bytes())
-            found = load(data)
-        except (OSError, SafetensorError, SealError):
-            raise KeyError(name) from None
-        size = int.from_bytes(data[:8], "little")  # of the JSON before safetensors' arrays
-        told = json.loads(data[8 : 8 + size]).get("__metadata__")
-        if name not in found or told != self._bound_to:
-            raise KeyError(name)
-        return found[name]
+        self._folder, self._bound_to, self._seal = folder, dict(bound_to), seal
+        super().__init__()
+        for path in folder.glob(f"*{SUFFIX}"):
+            with suppress(OSError, SafetensorError, SealError, KeyError):
+                data = unseal(path.read_bytes())
+                found, size = load(data), int.from_bytes(data[:8], "little")  # of the JSON before
+                if json.loads(data[8 : 8 + size]).get("__metadata__") == self._bound_to:
+                    self.data[path.stem] = found[path.stem]
 
     def __setitem__(self, name: str, array: Matrix) -> None:
         """Write a mark; whole, or not at all."""
         kept = self._seal(save({name: array.copy(order="C")}, metadata=self._bound_to))
         make_folder(self._folder)
         write_whole(self._folder / f"{name}{SUFFIX}", kept)
+        super().__setitem__(name, array)
 
     def __delitem__(self, name: str) -> None:
-        """Delete a mark; KeyError when there is none."""
-        path = self._folder / f"{name}{SUFFIX}"
-        if not path.exists():
-            raise KeyError(name)
-        remove_tree(path)
-
-    def __iter__(self) -> Iterator[str]:
-        """Give the names of the marks that fit."""
-        return (path.stem for path in self._folder.glob(f"*{SUFFIX}") if path.stem in self)
-
-    def __len__(self) -> int:
-        """Count the marks that fit."""
-        return sum(1 for _ in self)
-
-    def clear(self) -> None:
-        """Delete the marks that fit, finished or half-written, and the folder if it is empty.
-
-        The folder may be shared: what is bound to something else, or no mark, stays.
-        """
-        for name in list(self):
-            for end in ("", PART):
-                remove_tree(self._folder / f"{name}{SUFFIX}{end}")
+        """Delete a mark, finished or half-written, and the folder behind the last file in it."""
+        super().__delitem__(name)
+        for end in ("", PART):
+            remove_tree(self._folder / f"{name}{SUFFIX}{end}")
         if self._folder.is_dir() and not any(self._folder.iterdir()):
             remove_tree(self._folder)

@@ -16,15 +16,14 @@ from cobasis.disk.lock import Lock
 from cobasis.disk.whole import make_folder, opened, write_whole
 from cobasis.errors import AgreementError, CertificateError
 from cobasis.protocol.agreement import Digest, Moment, moment_of, moment_text
-from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, Signed, verify
+from cobasis.protocol.enrolment import IdentityName, PublicIdentity, SignedLine
 from cobasis.strict_json import canonical_json
 from cobasis.transport.wire import SMALL_BYTES
 
-_PREFIX = b"cobasis/server/1\0"
 _OWN, _STATEMENT = timedelta(days=5 * 365), timedelta(days=90)
 
 
-class Statement(OneLine):
+class Statement(SignedLine):
     """The analyst's word that a certificate's key is its server's."""
 
     form = "cobasis/server/1"
@@ -35,7 +34,6 @@ class Statement(OneLine):
     pin: Digest  # SHA-256 of the certificate's public key, as DER
     since: Moment
     until: Moment
-    signature: Signed
 
     @classmethod
     def made(
@@ -45,15 +43,14 @@ class Statement(OneLine):
         now = datetime.now(UTC)
         told = {"analyst": analyst, "pin": pin_of(certificate), "since": moment_text(now)}
         told |= {"until": moment_text(now + _STATEMENT)}
-        return cls(**told, signature=sign(_PREFIX + canonical_json(told)).hex())
+        made = cls(**told, signature="0" * 128)
+        return made.model_copy(update={"signature": sign(made.message()).hex()})
 
     def is_good(self, analyst: PublicIdentity, *, now: datetime) -> bool:
         """Whether the analyst has signed it, and it holds now."""
-        told = canonical_json(self.model_dump(exclude={"signature"}))
-        right = verify(analyst, _PREFIX + told, signature=bytes.fromhex(self.signature))
         day = timedelta(days=1)  # clocks are not alike
         within = moment_of(self.since) - day <= now <= moment_of(self.until) + day
-        return right and within and self.analyst == analyst.name
+        return self.is_by(analyst) and within and self.analyst == analyst.name
 
 
 def pin_of(certificate: x509.Certificate) -> str:

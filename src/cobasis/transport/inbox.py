@@ -106,7 +106,7 @@ class Inbox:
         with suppress(DiskError):
             n_bytes = stamp_of(whole).size
             return State(n_bytes=n_bytes, length=n_bytes, whole=True)
-        with suppress(DiskError), opened(self._told(sent)) as (file, _):
+        with suppress(DiskError), opened(self.place(sent, _VERDICT)) as (file, _):
             verdict = json.loads(file.readall() or b"{}")
             n_bytes = verdict.pop("bytes")
             return State(n_bytes=n_bytes, length=n_bytes, whole=True, verdict=verdict)
@@ -133,7 +133,7 @@ class Inbox:
                 status=429,
             )
         require_room(self.folder, length, what="this file")
-        with self._growing(sent, length=length):
+        with GrowingFile(self.place(sent, f"{_JOINT}{length}{PART}")):
             return State(n_bytes=0, length=length, whole=False)
 
     def require(self, sent: Sent, *, offset: int) -> State:
@@ -151,7 +151,8 @@ class Inbox:
 
     def grow(self, sent: Sent, *, offset: int) -> GrowingFile:
         """Open a file where more of it comes."""
-        return self._growing(sent, length=self.require(sent, offset=offset).length)
+        length = self.require(sent, offset=offset).length
+        return GrowingFile(self.place(sent, f"{_JOINT}{length}{PART}"))
 
     def finish(self, sent: Sent, file: GrowingFile, *, digest: str | None) -> None:
         """Give a file that is all here its name; what is another file than was said is deleted."""
@@ -198,21 +199,15 @@ class Inbox:
         """Write what became of a file, and let go of it."""
         path = self.place(sent)
         told = canonical_json({**verdict, "bytes": path.stat().st_size})
-        write_whole(self._told(sent), told)
+        write_whole(self.place(sent, _VERDICT), told)
         remove_tree(path)
 
-    def place(self, sent: Sent) -> Path:
-        """Return where a whole file stands."""
-        return self.folder / sent.party / sent.name
-
-    def _told(self, sent: Sent) -> Path:
-        return self.folder / sent.party / f"{sent.name}{_VERDICT}"
+    def place(self, sent: Sent, end: str = "") -> Path:
+        """Return where a whole file stands, or what has its name and another end."""
+        return self.folder / sent.party / f"{sent.name}{end}"
 
     def _part(self, sent: Sent) -> Path | None:
         return next((self.folder / sent.party).glob(f"{sent.name}{_JOINT}*{PART}"), None)
-
-    def _growing(self, sent: Sent, *, length: int) -> GrowingFile:
-        return GrowingFile(self.folder / sent.party / f"{sent.name}{_JOINT}{length}{PART}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -266,9 +266,7 @@ class Server:
         async with self._turn((inbox.folder, sent)):
             with await run_sync(lambda: inbox.grow(sent, offset=offset)) as file:
                 try:
-                    found = await _poured(request, file, length=state.length)
-                    whole = not last or file.n_bytes == state.length
-                    _require_same(found == told, whole=whole)
+                    await _poured(request, file, told=told, length=state.length, last=last)
                     if not last:
                         await run_sync(file.settle)
                 except BaseException:
@@ -276,7 +274,7 @@ class Server:
                         await run_sync(file.shorten, offset)
                     raise
                 if last:
-                    known = found if offset == 0 else None
+                    known = told if offset == 0 else None
                     await run_sync(lambda: inbox.finish(sent, file, digest=known))
                 return State(n_bytes=file.n_bytes, length=state.length, whole=last)
 
@@ -304,8 +302,10 @@ class Server:
             raise RequestError("a newer request goes on with this file.", status=409)
 
 
-async def _poured(request: Request, file: GrowingFile, *, length: int) -> str:
-    """Write a request's content behind a file's end; return its SHA-256."""
+async def _poured(
+    request: Request, file: GrowingFile, *, told: str, length: int, last: bool
+) -> None:
+    """Write a request's content behind a file's end, if it is what its fields tell."""
     start, digest = file.n_bytes, hashlib.sha256()
     async for piece in request.stream():
         n_bytes = file.n_bytes + len(piece)
@@ -314,12 +314,9 @@ async def _poured(request: Request, file: GrowingFile, *, length: int) -> str:
             raise RequestError(f"more than the {most:,} bytes came that one part has.", status=413)
         digest.update(piece)
         file.append(piece)  # to the system's memory, which takes less time than another thread
-    return digest.hexdigest()
-
-
-def _require_same(digest: bool, *, whole: bool) -> None:  # noqa: FBT001 -- both are findings
-    if not (digest and whole):
-        which = "length" if digest else "digest"
+    same = digest.hexdigest() == told
+    if not same or (last and file.n_bytes != length):
+        which = "length" if same else "digest"
         raise RequestError(f"what came has another {which} than its fields say. Send it again.")
 
 

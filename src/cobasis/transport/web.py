@@ -7,6 +7,7 @@ system's queue it costs next to nothing.
 import asyncio
 import socket
 from contextlib import suppress
+from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -15,6 +16,16 @@ _PLACES, _SECOND, _SECONDS, _LEAST, _QUEUE = 64, 1.0, 5, 2**16, 2048
 """So many lines are new at a time: until they end, bring less than so many bytes in a second, or
 are so many seconds old, so that those which stall or have much to bring keep nobody out. So many
 wait outside; whoever comes then tries again."""
+
+PLAIN: dict[str, Any] = {
+    "http": "h11",
+    "ws": "none",
+    "lifespan": "off",
+    "log_config": None,
+    "access_log": False,
+    "server_header": False,
+}
+"""What uvicorn is told wherever it answers for us: no more than it needs."""
 
 
 class _Line(H11Protocol):

@@ -11,17 +11,18 @@ again, without keeping it, by eight keyed bytes.
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import TypeAdapter
 
 from cobasis.errors import DifferenceError, OptionError, SpanReuseError, VaultError
 from cobasis.linalg.arrays import Hidden
 from cobasis.protocol.exchanges import Message
 from cobasis.protocol.plaintext import basis_columns, secret_bytes
 from cobasis.protocol.secrets import PartyKey, SecretBasis
-from cobasis.vault.records import SUFFIX, Arrays, Records
+from cobasis.vault.records import SUFFIX, Records
 
 Fingerprints = npt.NDArray[np.uint64]  # of a table's rows; a row that occurs twice has two
 
@@ -31,7 +32,7 @@ Span = Literal["fresh", "kept", "forced"]
 FEW = 10
 """So few rows that came or went stand out between two uploads, and are told apart one by one."""
 
-_FOLDER = "datasets"
+_FOLDER, _PRINTS = "datasets", ("last", "earlier", "people")
 _PEOPLE = 2
 
 
@@ -140,21 +141,18 @@ class Uploaded(Hidden):
     """What a party uploaded in a round."""
 
     dataset: Dataset
-    basis: SecretBasis | None  # None of sums
     entry: UploadEntry
+
+
+_HISTORY = TypeAdapter(tuple[UploadEntry, ...])
 
 
 def save_dataset(dataset: Dataset, records: Records) -> None:
     """Write a data set: one record, so that basis and history are of one state."""
     history = [asdict(entry) for entry in dataset.history]
     basis = {} if dataset.basis is None else {"basis": basis_columns(dataset.basis)}
-    arrays: Arrays = {
-        **basis,
-        "key": np.frombuffer(secret_bytes(dataset.key), dtype=np.uint8),
-        "last": dataset.last,
-        "earlier": dataset.earlier,
-        "people": dataset.people,
-    }
+    arrays: dict[str, Any] = {**basis, "key": secret_bytes(dataset.key)}
+    arrays |= {each: getattr(dataset, each) for each in _PRINTS}
     about = {"columns": dataset.columns, "names": list(dataset.names), "history": history}
     records.put(f"{_FOLDER}/{dataset.name}", arrays=arrays, about=about)
 
@@ -167,25 +165,17 @@ def load_datasets(records: Records) -> tuple[Dataset, ...]:
         record = records.get(f"{_FOLDER}/{name}")
         if record is None:
             records.refuse(f"{_FOLDER}/{name}", "it is gone")
-        history = [
-            {
-                **told,
-                "charge": Charge(**told["charge"]) if told["charge"] else None,
-                "sums": told.get("sums") and SumsEntry(**told["sums"]),
-            }
-            for told in record.about["history"]
-        ]
         basis = record.arrays.get("basis")
-        dataset = Dataset(
+        kept = Dataset(
             name=name,
             basis=None if basis is None else SecretBasis(basis, party=records.party),
             key=PartyKey(record.arrays["key"].tobytes()),
             columns=record.about["columns"],
             names=tuple(record.about["names"]),
-            history=tuple(UploadEntry(**told) for told in history),
-            **{each: record.arrays[each] for each in ("last", "earlier", "people")},
+            history=_HISTORY.validate_python(record.about["history"]),
+            **{each: record.arrays[each] for each in _PRINTS},
         )
-        found.append(dataset)
+        found.append(kept)
     return tuple(sorted(found, key=lambda each: each.history[-1].number))
 
 

@@ -6,16 +6,15 @@ release made again is the same numbers, and costs nothing more.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cobasis.errors import BudgetError
-from cobasis.linalg.arrays import Hidden
 from cobasis.privacy.discrete import zcdp_epsilon
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.dp_terms import epsilon_spent
 from cobasis.protocol.sums_terms import noise_of
-from cobasis.vault.datasets import Asked, Charge, load_datasets
-from cobasis.vault.records import Records
+from cobasis.vault.datasets import Asked, Charge, Dataset
 
 _DISCRETE = "sums/"  # before the digest of a release whose noise is discrete
 
@@ -55,66 +54,56 @@ def charge_of(agreement: Agreement, release: str) -> Charge | None:
     )
 
 
-class Ledger(Hidden):
-    """A vault's account of what was promised to the people behind its rows."""
+def spent_on(datasets: Iterable[Dataset], asked: Asked) -> Spent:
+    """Return what was spent on rows, by every data set that knows one of them."""
+    known = [each for each in datasets if each.knows(asked.rows, asked.people).any()]
+    lines = [line for each in known for line in each.history]
+    charges = [line.charge for line in lines if line.charge is not None]
+    bare = [line.round_id for line in lines if line.charge is None]
+    return Spent(
+        # The same release made again is the same numbers, so it counts once.
+        charges=tuple({each.release: each for each in charges}.values()),
+        bare=tuple(dict.fromkeys(bare)),
+        agreements=frozenset(line.agreement for line in lines),
+    )
 
-    def __init__(self, records: Records) -> None:
-        self._records = records
 
-    def spent(self, asked: Asked) -> Spent:
-        """Return what was spent on rows, by every data set that knows one of them."""
-        known = [
-            each
-            for each in load_datasets(self._records)
-            if each.knows(asked.rows, asked.people).any()
-        ]
-        lines = [line for each in known for line in each.history]
-        charges = [line.charge for line in lines if line.charge is not None]
-        bare = [line.round_id for line in lines if line.charge is None]
-        return Spent(
-            # The same release made again is the same numbers, so it counts once.
-            charges=tuple({each.release: each for each in charges}.values()),
-            bare=tuple(dict.fromkeys(bare)),
-            agreements=frozenset(line.agreement for line in lines),
-        )
+def affordable(
+    spent: Spent, agreement: Agreement, *, party: str, release: str | None = None
+) -> Spent:
+    """Return what was spent on rows, if more may be: by a release, or by a round's next one.
 
-    def affordable(
-        self, asked: Asked, agreement: Agreement, *, release: str | None = None
-    ) -> Spent:
-        """Return what was spent on rows, if more may be: by a release, or by a round's next one.
-
-        Raises BudgetError where it would break what was promised, or promise what cannot be kept.
-        """
-        spent, charge = self.spent(asked), charge_of(agreement, release or "")
-        party = self._records.party
-        if charge is None:
-            if not spent.charges:
-                return spent
-            raise BudgetError(
-                f"rows of party '{party}' were uploaded with noise under a guarantee before, "
-                f"{len(spent.charges)} time(s), and this round has no [dp] section: one upload "
-                "without noise would take the guarantee back. Agree on [dp], or leave those rows "
-                "out."
-            )
-        if spent.bare:
-            rounds = ", ".join(f"'{each}'" for each in spent.bare)
-            raise BudgetError(
-                f"something of these rows of party '{party}' was begun to be uploaded without "
-                f"noise, in round {rounds}, so no noise can promise anything about them now: "
-                "epsilon is infinite. Leave those rows out, or agree on a round without [dp]."
-            )
-        known = release is None and agreement.digest().hex() in spent.agreements
-        if known or any(each.release == charge.release for each in spent.charges):
+    Raises BudgetError where it would break what was promised, or promise what cannot be kept.
+    """
+    charge = charge_of(agreement, release or "")
+    if charge is None:
+        if not spent.charges:
             return spent
-        after = Spent(charges=(*spent.charges, charge))
-        for promised in after.charges:
-            total = after.epsilon(promised.delta)
-            if total > promised.lifetime_epsilon:
-                raise BudgetError(
-                    f"this upload of party '{party}' would be release {len(after.charges)} of some "
-                    f"of its rows and bring what is spent on them to epsilon={total:.4g} at "
-                    f"delta={promised.delta:g}; a lifetime of {promised.lifetime_epsilon:g} was "
-                    "promised. Nothing has left. Leave those rows out, or agree on a smaller "
-                    "epsilon."
-                )
+        raise BudgetError(
+            f"rows of party '{party}' were uploaded with noise under a guarantee before, "
+            f"{len(spent.charges)} time(s), and this round has no [dp] section: one upload "
+            "without noise would take the guarantee back. Agree on [dp], or leave those rows "
+            "out."
+        )
+    if spent.bare:
+        rounds = ", ".join(f"'{each}'" for each in spent.bare)
+        raise BudgetError(
+            f"something of these rows of party '{party}' was begun to be uploaded without "
+            f"noise, in round {rounds}, so no noise can promise anything about them now: "
+            "epsilon is infinite. Leave those rows out, or agree on a round without [dp]."
+        )
+    known = release is None and agreement.digest().hex() in spent.agreements
+    if known or any(each.release == charge.release for each in spent.charges):
         return spent
+    after = Spent(charges=(*spent.charges, charge))
+    for promised in after.charges:
+        total = after.epsilon(promised.delta)
+        if total > promised.lifetime_epsilon:
+            raise BudgetError(
+                f"this upload of party '{party}' would be release {len(after.charges)} of some "
+                f"of its rows and bring what is spent on them to epsilon={total:.4g} at "
+                f"delta={promised.delta:g}; a lifetime of {promised.lifetime_epsilon:g} was "
+                "promised. Nothing has left. Leave those rows out, or agree on a smaller "
+                "epsilon."
+            )
+    return spent

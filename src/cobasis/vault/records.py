@@ -27,6 +27,8 @@ Cipher = Callable[[bytes], bytes]
 """Seals for the party's own key, or opens what was sealed so and raises ValueError if it cannot."""
 
 Arrays = Mapping[str, npt.NDArray[Any]]
+Given = Mapping[str, npt.NDArray[Any] | bytes]
+"""What a record is made of; bytes are an array of them when it is read."""
 
 SUFFIX = ".age"
 _KEY, _GONE = "vault", ".gone"
@@ -74,10 +76,17 @@ class Records(Hidden):
         """Wait until no other process writes to the vault, and keep others waiting."""
         return Lock(self.folder, what=f"the vault '{self.folder}'", wait=True)
 
-    def put(self, name: str, *, arrays: Arrays, about: Mapping[str, Any] | None = None) -> None:
+    def put(
+        self, name: str, *, arrays: Given | None = None, about: Mapping[str, Any] | None = None
+    ) -> None:
         """Write a record, bound to its place; whole, or not at all."""
         text = canonical_json({"party": self.party, "record": name, "about": dict(about or {})})
-        whole = {each: array.copy(order="C") for each, array in arrays.items()}
+        whole = {
+            each: np.frombuffer(given, dtype=np.uint8)
+            if isinstance(given, bytes)
+            else given.copy("C")
+            for each, given in (arrays or {}).items()
+        }
         body = len(text).to_bytes(_LENGTH, "little") + text + save(whole)
         path = self.path(name)
         make_folder(path.parent)
@@ -156,5 +165,5 @@ class Records(Hidden):
         if any(self.folder.rglob(f"*{SUFFIX}")):
             self.refuse(_KEY, "it is gone, and without it no other record can be used")
         key = secrets.token_bytes(KEY_BYTES)
-        self.put(_KEY, arrays={"key": np.frombuffer(key, dtype=np.uint8)})
+        self.put(_KEY, arrays={"key": key})
         return key

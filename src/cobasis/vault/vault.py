@@ -2,10 +2,10 @@
 
 import hmac
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -30,16 +30,11 @@ from cobasis.vault.datasets import (
     load_datasets,
     save_dataset,
 )
-from cobasis.vault.ledger import Ledger, charge_of
-from cobasis.vault.records import Cipher, Records
+from cobasis.vault.ledger import Spent, affordable, charge_of, spent_on
+from cobasis.vault.records import Cipher, Given, Record, Records
 
 _BYTES = 8
 """Of a fingerprint: in a table of a million rows two unlike ones are alike with odds of 3e-8."""
-
-
-def _marks(key: bytes, texts: Iterable[bytes]) -> Fingerprints:
-    marks = b"".join(hmac.digest(key, each, "sha256")[:_BYTES] for each in texts)
-    return np.frombuffer(marks, dtype="<u8").astype(np.uint64)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -78,15 +73,23 @@ class Vault(Hidden):
     def __init__(self, folder: Path, *, party: str, seal: Cipher, unseal: Cipher) -> None:
         self.party = party
         self._records = Records(folder, party=party, seal=seal, unseal=unseal)
-        self.ledger = Ledger(self._records)
 
-    def fingerprints(self, rows: Iterable[bytes]) -> Fingerprints:
+    def fingerprints(self, rows: Iterable[bytes], *, use: bytes = b"fingerprints") -> Fingerprints:
         """Return the fingerprints of rows under this vault's key, in their order."""
-        return _marks(self._records.derived(b"fingerprints"), rows)
+        key = self._records.derived(use)
+        marks = b"".join(hmac.digest(key, each, "sha256")[:_BYTES] for each in rows)
+        return np.frombuffer(marks, dtype="<u8").astype(np.uint64)
 
     def people(self, identifiers: Iterable[str]) -> Fingerprints:
         """Return the fingerprints of rows' identifiers, in their order, under a key of its own."""
-        return _marks(self._records.derived(b"people"), (each.encode() for each in identifiers))
+        return self.fingerprints((each.encode() for each in identifiers), use=b"people")
+
+    def affordable(
+        self, asked: Asked, agreement: Agreement, *, release: str | None = None
+    ) -> Spent:
+        """Return what was spent, if this round's upload may be made of these rows as well."""
+        spent = spent_on(self.datasets(), asked)
+        return affordable(spent, agreement, party=self.party, release=release)
 
     def choose_span(self, asked: Asked) -> Choice:
         """Say which basis rows have to be uploaded through; SpanReuseError where none may be."""
@@ -111,7 +114,7 @@ class Vault(Hidden):
         """
         asked = choice.asked
         with self._records.alone():
-            self.ledger.affordable(asked, agreement, release=release)
+            self.affordable(asked, agreement, release=release)
             now = self.choose_span(asked)  # nobody else writes any more
             if basis is not None:
                 self._refuse_other_basis(now, choice, basis)
@@ -206,7 +209,7 @@ class Vault(Hidden):
         """Return a finished upload of a round, None where there is none."""
         digest = agreement.digest().hex()
         found = [
-            Uploaded(dataset=dataset, basis=dataset.basis, entry=entry)
+            Uploaded(dataset=dataset, entry=entry)
             for dataset in self.datasets()
             for entry in dataset.history
             if entry.message not in {"proposal", "scores"}
@@ -222,7 +225,7 @@ class Vault(Hidden):
 
     def history(self) -> tuple[UploadEntry, ...]:
         """Return every file that was ever begun, oldest first; nothing deletes a line."""
-        found = (entry for each in load_datasets(self._records) for entry in each.history)
+        found = (entry for each in self.datasets() for entry in each.history)
         return tuple(sorted(found, key=lambda entry: entry.number))
 
     def heads(self, known: Iterable[str] = ()) -> tuple[str, ...]:
@@ -267,18 +270,17 @@ class RoundRecords(Hidden):
     def join(self, secret: ConsortiumSecret) -> None:
         """Keep the consortium secret, if it opens the agreement's commitment."""
         secret.check_opens(self.agreement, party=self._records.party)
-        key = np.frombuffer(secret_bytes(secret), dtype=np.uint8)
-        self._records.put(f"{self._folder}/secret", arrays={"key": key})
+        self._put("secret", arrays={"key": secret_bytes(secret)})
 
     @property
     def joined(self) -> bool:
         """Whether the vault holds this round's secret, or the key of the party's masks."""
-        path = self._records.path
-        return path(f"{self._folder}/secret").exists() or path(f"{self._folder}/{_MASKS}").exists()
+        kept = (self._records.path(f"{self._folder}/{each}") for each in ("secret", _MASKS))
+        return any(path.exists() for path in kept)
 
     def mask_key(self, *, new: bool = False) -> MaskKey:
         """Return the party's key for this round's masks; StepError where there is none any more."""
-        record = self._records.get(f"{self._folder}/{_MASKS}")
+        record = self._get(_MASKS)
         if record is None and (not new or self.accepted() is not None):
             raise StepError(
                 f"party '{self._records.party}' has no key for masks of round "
@@ -289,8 +291,7 @@ class RoundRecords(Hidden):
         if record is not None:
             return MaskKey(record.arrays["key"].tobytes())
         made = MaskKey()
-        key = np.frombuffer(mask_bytes(made), dtype=np.uint8)
-        self._records.put(f"{self._folder}/{_MASKS}", arrays={"key": key})
+        self._put(_MASKS, arrays={"key": mask_bytes(made)})
         return made
 
     def erase_mask_key(self) -> None:
@@ -299,7 +300,7 @@ class RoundRecords(Hidden):
 
     def secret(self) -> ConsortiumSecret:
         """Return the consortium secret; StepError before `join`."""
-        record = self._records.get(f"{self._folder}/secret")
+        record = self._get("secret")
         if record is None:
             raise StepError(
                 f"party '{self._records.party}' holds no secret of round "
@@ -320,59 +321,54 @@ class RoundRecords(Hidden):
             "anchor_tag": span.anchor_tag.hex(),
             "contributors": list(span.contributors),
         }
-        self._records.put(f"{self._folder}/consensus", arrays={"rows": span.rows}, about=about)
+        self._put("consensus", arrays={"rows": span.rows}, about=about)
 
     def consensus(self) -> ConsensusSpan | None:
         """Return the consensus that was adopted, None where there is none."""
-        record = self._records.get(f"{self._folder}/consensus")
+        record = self._get("consensus")
         if record is None:
             return None
+        told = record.about
         return ConsensusSpan(
-            agreement_digest=bytes.fromhex(record.about["agreement_digest"]),
-            anchor_tag=bytes.fromhex(record.about["anchor_tag"]),
+            **{each: bytes.fromhex(told[each]) for each in ("agreement_digest", "anchor_tag")},
             rows=record.arrays["rows"],
-            contributors=tuple(record.about["contributors"]),
+            contributors=tuple(told["contributors"]),
             simulated=False,
         )
 
-    def call_right(self, columns: Mapping[str, Iterable[str]]) -> None:
+    def call_right(self, asked: Iterable[tuple[str, str]]) -> None:
         """Write down that somebody called columns right, each with what was asked about it."""
         answers = self.called_right()
-        for name, asked in columns.items():
-            answers[name] = sorted({*answers.get(name, ()), *asked})
-        about = {"right": answers, "mapping": self.mapping().digest()}
-        self._records.put(f"{self._folder}/columns", arrays={}, about=about)
+        for name, problem in asked:
+            answers[name] = sorted({*answers.get(name, ()), problem})
+        self._put("columns", about={"right": answers, "mapping": self.mapping().digest()})
 
     def called_right(self) -> dict[str, list[str]]:
         """Return of each column what somebody called right, of the columns as mapped now."""
-        record = self._records.get(f"{self._folder}/columns")
+        record = self._get("columns")
         if record is None or record.about["mapping"] != self.mapping().digest():
             return {}
         return dict(record.about["right"])
 
     def map_columns(self, mapping: TableMapping) -> None:
         """Keep what the party says of its columns."""
-        about = mapping.model_dump(mode="json")
-        self._records.put(f"{self._folder}/mapping", arrays={}, about=about)
+        self._put("mapping", about=mapping.model_dump(mode="json"))
 
     def mapping(self) -> TableMapping:
         """Return what the party says of its columns; nothing where they are as agreed."""
-        record = self._records.get(f"{self._folder}/mapping")
+        record = self._get("mapping")
         return TableMapping() if record is None else TableMapping.model_validate(record.about)
 
     def accept(self, accepted: Accepted) -> None:
         """Keep a return that was checked; a later one takes its place."""
         about = asdict(accepted)
-        change = about.pop("change_of_basis")
-        arrays = {} if change is None else {"change_of_basis": change}
-        files = {name: about.pop(name) for name in _FILES}
-        given = {name: each for name, each in files.items() if each is not None}
-        arrays |= {name: np.frombuffer(each, dtype=np.uint8) for name, each in given.items()}
-        self._records.put(f"{self._folder}/return", arrays=arrays, about=about)
+        given = {name: about.pop(name) for name in ("change_of_basis", *_FILES)}
+        arrays = {name: each for name, each in given.items() if each is not None}
+        self._put("return", arrays=arrays, about=about)
 
     def accepted(self) -> Accepted | None:
         """Return what was accepted, None where there is none."""
-        record = self._records.get(f"{self._folder}/return")
+        record = self._get("return")
         if record is None:
             return None
         about, arrays = dict(record.about), dict(record.arrays)
@@ -381,6 +377,21 @@ class RoundRecords(Hidden):
         change = arrays.get("change_of_basis")
         return Accepted(change_of_basis=change, **{"model": None, **about})
 
+    def note_table(self, table: Path) -> None:
+        """Keep which table is uploaded, for what is done with it later in the round."""
+        self._put("table", about={"path": str(table.resolve())})
+
+    def noted_table(self) -> Path | None:
+        """Return the table that was noted; None before, and behind `forget`."""
+        record = self._get("table")
+        return None if record is None else Path(record.about["path"])
+
     def forget(self) -> None:
         """Destroy secret, consensus and return; nothing happens where there are none."""
         self._records.remove(self._folder)
+
+    def _put(self, name: str, *, arrays: Given | None = None, about: Any = None) -> None:  # noqa: ANN401 -- JSON
+        self._records.put(f"{self._folder}/{name}", arrays=arrays, about=about)
+
+    def _get(self, name: str) -> Record | None:
+        return self._records.get(f"{self._folder}/{name}")

@@ -19,7 +19,6 @@ from cobasis.party_side.accept import coefficients_in
 from cobasis.party_side.audit import audited
 from cobasis.party_side.predict import usable
 from cobasis.party_side.send import projected
-from cobasis.party_side.session import upcoming
 from party_side.sites import ready_from
 from party_side.summing import NAMES
 
@@ -77,7 +76,7 @@ def test_steps_end_with_the_pooled_table_at_everybody(stepping):
     assert first.coefficients is None
     north = stepping.session("north")
     assert coefficients_in(north) is None
-    assert upcoming(north).number == 2
+    assert north.upcoming.number == 2
     with pytest.raises(StepError, match="no estimate yet"):
         usable(north)
     concluded = finished(stepping)
@@ -93,7 +92,7 @@ def test_steps_end_with_the_pooled_table_at_everybody(stepping):
         found = coefficients_in(stepping.session(name))
         assert [each.estimate for each in found.lines] == [each for each, _ in told]
     after = stepping.session("north")
-    assert (upcoming(after).number, len(after.exchanges)) == (number, number)
+    assert (after.upcoming.number, len(after.exchanges)) == (number, number)
     with pytest.raises(StepError, match="no key for masks"):
         after.round.mask_key()
     news, desk = stepping.tell("north")[0], stepping.desk()

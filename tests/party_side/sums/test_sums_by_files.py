@@ -31,7 +31,7 @@ from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.signatures import check_signature, sign_agreement
 from cobasis.protocol.sums_terms import noise_of
 from party_side.sites import FEATURES, ready_from
-from party_side.summing import LAB, MAP, NAMES, PAST, PEOPLE, TERMS, summing
+from party_side.summing import LAB, MAP, NAMES, PAST, PEOPLE, TERMS
 
 
 def test_four_parties_get_the_model_of_everybodys_sums_and_nothing_else_is_read(site):
@@ -128,24 +128,15 @@ def test_no_second_file_of_other_rows_leaves(site, kind):
     assert site.session("north").vault.history()[0].upload == first.digest
 
 
-def test_a_later_round_of_the_same_rows_and_parties_is_taken_and_of_few_others_refused(
-    tmp_path, monkeypatch
-):
+def test_a_later_round_of_the_same_rows_and_parties_is_taken_and_of_few_others_refused(site, make):
     """The difference of two totals is the row that came."""
-    (tmp_path / "one").mkdir()
-    site = summing(tmp_path / "one", monkeypatch)
-    site.send("north")
-    second = site.copied(tmp_path / "two")
-    second.path.unlink()
-    (second.root / "north.sums").unlink()
-    later = summing(second.root, monkeypatch, round_id="icu-2027")
+    site.send("north").path.unlink()
+    later = make(round_id="icu-2027")
     with pytest.raises(DifferenceError, match="rows came, went or changed since, fewer than 80"):
         later.send("north", change=CHANGED["rows less"])
     later.send("north")
-    assert [each.round_id for each in later.session("north").vault.history()] == [
-        "icu-2026",
-        "icu-2027",
-    ]
+    rounds = [each.round_id for each in later.session("north").vault.history()]
+    assert rounds == ["icu-2026", "icu-2027"]
 
 
 def test_without_a_party_sums_wait_whatever_the_deadline_says(make):
@@ -304,25 +295,15 @@ def test_noise_is_charged_before_it_leaves_and_the_same_file_costs_nothing_more(
     assert "releases so far 1, epsilon spent on these rows 4 of 4" in told
 
 
-def test_a_second_release_beyond_the_lifetime_is_refused_and_one_within_hides_who_came(
-    tmp_path, monkeypatch
-):
-    (tmp_path / "one").mkdir()
-    first = summing(tmp_path / "one", monkeypatch, **noisy(lifetime=8.0))
-    first.send("north")
-    for name, lifetime, epsilon in (("two", 8.0, 8.0), ("three", 8.0, 4.0)):
-        site = first.copied(tmp_path / name)
-        for path in (site.path, site.root / "north.sums"):
-            path.unlink()
-        terms = noisy(epsilon=epsilon, lifetime=lifetime, round_id="icu-2027")
-        later = summing(site.root, monkeypatch, **terms)
-        if name == "two":
-            with pytest.raises(BudgetError, match="a lifetime of 8 was promised"):
-                later.send("north", change=CHANGED["rows less"])
-        else:  # the difference of two totals has the noise of both
-            later.send("north", change=CHANGED["rows less"])
-            spent = later.session("north").vault.history()
-            assert [each.charge is None for each in spent] == [False, False]
+def test_a_second_release_beyond_the_lifetime_is_refused_and_one_within_hides_who_came(make):
+    make(**noisy(lifetime=8.0)).send("north").path.unlink()
+    later = make(**noisy(epsilon=8.0, lifetime=8.0, round_id="icu-2027"))
+    with pytest.raises(BudgetError, match="a lifetime of 8 was promised"):
+        later.send("north", change=CHANGED["rows less"])
+    later = make(**noisy(lifetime=8.0, round_id="icu-2028"))
+    later.send("north", change=CHANGED["rows less"])  # the difference has the noise of both
+    spent = later.session("north").vault.history()
+    assert [each.charge is None for each in spent] == [False, False]
 
 
 def test_the_audit_of_sums_with_noise_says_the_guarantee_and_asks_for_no_signature(make):
@@ -336,19 +317,14 @@ def test_the_audit_of_sums_with_noise_says_the_guarantee_and_asks_for_no_signatu
     assert not report.blocking
 
 
-def test_a_few_people_more_are_seen_whatever_columns_the_next_round_is_of(tmp_path, monkeypatch):
+def test_a_few_people_more_are_seen_whatever_columns_the_next_round_is_of(site, make):
     """Two totals have the label in common: their counts differ by who came."""
-    (tmp_path / "one").mkdir()
-    site = summing(tmp_path / "one", monkeypatch)
-    site.send("north")
-    for name, features in (("some", FEATURES[1:]), ("others", (NumericFeature(name="height"),))):
-        later = site.copied(tmp_path / name)
-        for path in (later.path, later.root / "north.sums"):
-            path.unlink()
-        later = summing(later.root, monkeypatch, round_id="icu-2027", features=features)
+    site.send("north").path.unlink()
+    for year, features in ((2027, FEATURES[1:]), (2028, (NumericFeature(name="height"),))):
+        later = make(round_id=f"icu-{year}", features=features)
         with pytest.raises(DifferenceError, match="rows came, went or changed since"):
             later.send("north", change=lambda frame: frame.with_columns(height=1.5).head(100))
-        later.send("north", change=lambda frame: frame.with_columns(height=1.5))
+        later.send("north", change=lambda frame: frame.with_columns(height=1.5)).path.unlink()
 
 
 def test_a_party_takes_no_attempt_before_the_deadline_whatever_time_the_analyst_writes(

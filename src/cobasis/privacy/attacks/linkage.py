@@ -1,16 +1,16 @@
 """Somebody has a list of candidates and nothing else: no basis, no anchor, no labels."""
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.polar import polar
 from cobasis.privacy.attacks import Recovered
-from cobasis.privacy.attacks.scores import nearest, squared_distances
+from cobasis.privacy.attacks.scores import nearest
 
 _QUANTILES = np.linspace(0, 1, 65)[1:]
 _REFERENCES = 1000
-_BLOCK = 1024
 _ROUNDS = 50
 
 
@@ -36,11 +36,5 @@ def match_list(rows: Matrix, candidates: Matrix) -> Recovered:
 def _fingerprints(rows: Matrix) -> Matrix:
     """Return the quantiles of each row's distances to all, in units of the mean distance."""
     others = rows[np.linspace(0, len(rows) - 1, min(len(rows), _REFERENCES)).astype(int)]
-    parts = [
-        np.quantile(
-            np.sqrt(squared_distances(rows[at : at + _BLOCK], others)), _QUANTILES, axis=1
-        ).T
-        for at in range(0, len(rows), _BLOCK)
-    ]
-    marks = np.concatenate(parts)
+    marks: Matrix = np.quantile(cdist(rows, others), _QUANTILES, axis=1).T
     return marks / max(float(marks.mean()), np.finfo(float).tiny)

@@ -1,6 +1,6 @@
 """Somebody has rows of the same kind: the two clouds of points are laid over each other."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,34 +32,38 @@ _CLEARLY = 0.25
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Clouds(Hidden):
-    """Released points and public ones, in groups that can only be matched within."""
+    """Released points and public ones, each with its group, and only matched within."""
 
     released: Matrix  # rows of the releases
     public: Matrix  # the attacker's own
-    # places of both that belong together: one group of all where labels are not used
-    groups: Sequence[tuple[Places, Places]]
+    ours: npt.NDArray[Any]  # groups of the released points: all alike where labels are not used
+    theirs: npt.NDArray[Any]
     along: Matrix  # orthonormal directions of released points in which distances are taken
+
+    @property
+    def groups(self) -> list[tuple[Places, Places]]:
+        """Places of both that belong together."""
+        return [
+            (np.flatnonzero(self.ours == each), np.flatnonzero(self.theirs == each))
+            for each in np.intersect1d(self.ours, self.theirs)
+        ]
 
     def sample(self, size: int, *, rng: np.random.Generator) -> "Clouds":
         """Return about `size` released points and as many public ones, of all groups alike."""
         share = min(size / sum(len(ours) for ours, _ in self.groups), 1.0)
-        released, public = [], []
-        for ours, theirs in self.groups:
-            wanted = max(2, round(share * len(ours)))
-            released.append(rng.choice(ours, min(wanted, len(ours)), replace=False))
-            public.append(rng.choice(theirs, min(wanted, len(theirs)), replace=False))
+        chosen: list[list[Places]] = [[], []]
+        for pair in self.groups:
+            wanted = max(2, round(share * len(pair[0])))
+            for side, places in zip(chosen, pair, strict=True):
+                side.append(rng.choice(places, min(wanted, len(places)), replace=False))
+        one, other = map(np.concatenate, chosen)
         return replace(
             self,
-            released=self.released[np.concatenate(released)],
-            public=self.public[np.concatenate(public)],
-            groups=list(zip(_in_turn(released), _in_turn(public), strict=True)),
+            released=self.released[one],
+            public=self.public[other],
+            ours=self.ours[one],
+            theirs=self.theirs[other],
         )
-
-
-def _in_turn(parts: Sequence[Places]) -> list[Places]:
-    """Return where each part stands when all are put one after the other."""
-    ends = np.cumsum([len(each) for each in parts])
-    return np.split(np.arange(ends[-1]), ends[:-1])
 
 
 def _leading(released: Matrix) -> Matrix:
@@ -90,10 +94,7 @@ def _paired(clouds: Clouds, basis: Matrix) -> tuple[Places, Places]:
 
 
 def _laid_over(clouds: Clouds, basis: Matrix, *, most: int) -> tuple[Matrix, float]:
-    """Match, turn released points onto their partners, and begin again.
-
-    Each step lowers the distance, as in the Wasserstein-Procrustes method.
-    """
+    """Match, turn released points onto their partners, and begin again (Wasserstein-Procrustes)."""
     best = np.inf
     for _ in range(most):
         ours, theirs = _paired(clouds, basis)
@@ -108,11 +109,9 @@ def _laid_over(clouds: Clouds, basis: Matrix, *, most: int) -> tuple[Matrix, flo
 
 
 def _fitted(clouds: Clouds, basis: Matrix) -> Matrix:
-    """Match, fit the basis to the pairs by penalised least squares, and begin again.
-
-    For bases that are not made of leading directions, as a Haar basis is not: the distance is
-    taken among components, where nothing is lost.
-    """
+    """Match, fit the basis to the pairs by penalised least squares, and begin again."""
+    # For bases that are not made of leading directions, as a Haar basis is not: the distance is
+    # taken among components, where nothing is lost.
     for penalty in _PENALTIES:
         ours, theirs = _paired(clouds, basis)
         partners = clouds.public[theirs]
@@ -136,13 +135,20 @@ def match_sample(
     labels: npt.NDArray[Any] | None = None,
     rng: np.random.Generator,
 ) -> Recovered:
-    """Find the basis under which rows of other people of the same kind look like released ones.
-
-    Principal directions of both come first; their signs are tried one by one. Where labels
-    are shared, the averages of the classes are another start. From each, points are matched
-    and the basis is turned to the pairs, until that changes nothing; the closest is kept.
-    """
-    clouds = _clouds(release, public, labels)
+    """Find the basis under which rows of other people of the same kind look like released ones."""
+    # Principal directions of both come first; their signs are tried one by one. Where labels
+    # are shared, the averages of the classes are another start. From each, points are matched
+    # and the basis is turned to the pairs, until that changes nothing; the closest is kept.
+    ours, theirs = release.labels, labels
+    if ours is None or theirs is None or not np.isin(ours, theirs).any():
+        ours, theirs = np.zeros(len(release.rows)), np.zeros(len(public))
+    clouds = Clouds(
+        released=release.rows,
+        public=public,
+        ours=ours,
+        theirs=theirs,
+        along=_leading(release.rows),
+    )
     middle = clouds.sample(_MIDDLE, rng=rng)
     begun = [_laid_over(middle, start, most=_REFINEMENTS) for start in _searched(clouds, rng)]
     basis, _ = min(begun, key=lambda each: each[1])
@@ -159,29 +165,14 @@ def match_sample(
     return Recovered(rows=mean + (release.rows - mean @ basis) @ basis.T, basis=basis)
 
 
-def _clouds(release: Release, public: Matrix, labels: npt.NDArray[Any] | None) -> Clouds:
-    """Group released and public rows by label, where both have one."""
-    ours, groups = release.labels, []
-    if labels is not None and ours is not None:
-        groups = [
-            (np.flatnonzero(ours == label), np.flatnonzero(labels == label))
-            for label in np.intersect1d(ours, labels)
-        ]
-    return Clouds(
-        released=release.rows,
-        public=public,
-        groups=groups or [(np.arange(len(release.rows)), np.arange(len(public)))],
-        along=_leading(release.rows),
-    )
-
-
 def _searched(clouds: Clouds, rng: np.random.Generator) -> Iterator[Matrix]:
     """Yield bases to refine: each start searched with the labels, and one without them."""
     yield _signed(clouds, _from_directions(clouds), rng=rng)
     if len(clouds.groups) > 1:
         yield _signed(clouds, polar(_from_averages(clouds)).rotation, rng=rng)
-    everything = np.arange(len(clouds.released)), np.arange(len(clouds.public))
-    yield _signed(replace(clouds, groups=[everything]), _from_directions(clouds), rng=rng)
+    alike = np.zeros(len(clouds.released)), np.zeros(len(clouds.public))
+    whole = replace(clouds, ours=alike[0], theirs=alike[1])
+    yield _signed(whole, _from_directions(clouds), rng=rng)
 
 
 def _from_directions(clouds: Clouds) -> Matrix:
@@ -213,11 +204,9 @@ def _from_averages(clouds: Clouds) -> Matrix:
 
 
 def _signed(clouds: Clouds, basis: Matrix, *, rng: np.random.Generator) -> Matrix:
-    """Reverse released points along each principal direction, and keep what fits better.
-
-    Two clouds that are nearly mirror images draw refinement into the wrong one; only a try of
-    the other shows it.
-    """
+    """Reverse released points along each principal direction, and keep what fits better."""
+    # Two clouds that are nearly mirror images draw refinement into the wrong one; only a try of
+    # the other shows it.
     directions = np.linalg.svd(clouds.released, full_matrices=False)[2][:_SIGNS]
     for _ in range(_SWEEPS):
         few = clouds.sample(_SEARCHED, rng=rng)

@@ -161,11 +161,9 @@ def linked(subject: Subject) -> Finding:
 def guessed(
     subject: Subject, *, seed: int, quick: bool = False
 ) -> tuple[Content | None, Share] | None:
-    """Play an analyst with similar records: half of the rows are the attacker's public sample.
-
-    Two ways need nobody's help: the list itself, since people are as far from each other in the
-    upload as on the list; and the public sample.
-    """
+    """Play an analyst with similar records: half of the rows are the attacker's public sample."""
+    # Two ways need nobody's help: the list itself, since people are as far from each other in the
+    # upload as on the list; and the public sample.
     if subject.n_rows < FEWEST:
         return None
     rng = np.random.default_rng(seed)

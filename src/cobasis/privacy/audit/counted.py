@@ -41,10 +41,8 @@ def bits_of_record(subject: Subject) -> float:
 
 
 def bits_agreed(features: Iterable[Column]) -> float:
-    """Return how many bits tell a record of agreed columns from all others, before rows are seen.
-
-    A number counts as whole units where low and high are agreed, else as six scales in hundredths.
-    """
+    """Return how many bits tell a record of agreed columns from all others, rows unseen."""
+    # a number counts as whole units where low and high are agreed, else six scales in hundredths
     return sum(
         log2(len(each.levels))
         if each.kind == "category"

@@ -1,6 +1,6 @@
 """What each defence that a consortium can choose would cost and win on a party's own rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import floor, log10
 
@@ -39,10 +39,6 @@ class Offer:
     ball: str = ""  # where it comes from, in words
 
 
-Settings = list[Setting]
-Told = list[str]  # which rules hold, how labels are made coarser, what was left out and why
-
-
 def choices(
     rows: Matrix,
     labels: Labels | None,
@@ -51,66 +47,66 @@ def choices(
     offer: Offer,
     classes: Sequence[object] = (),
     public: bool = False,
-) -> tuple[Settings, Told]:
+) -> tuple[list[Setting], list[str]]:
     """Return every defence as a setting, the agreed one first, and what is said beside them."""
-    size, told = own.n_components, Told()
-    check_asked(
-        n_components=offer.n_components,
-        noise=offer.noise,
-        epsilon=offer.epsilon,
-        n_features=rows.shape[1],
-    )
+    asked = {name: getattr(offer, name) for name in ("n_components", "noise", "epsilon")}
+    check_asked(**asked, n_features=rows.shape[1])
+    size = own.n_components
     sizes = offer.n_components or (2 * size, size // 2, size // 4)
-    found = [own]
+    found: list[Setting | str] = [own]
     found += [replace(own, n_components=each) for each in sizes if 0 < each <= min(rows.shape)]
     found.append(replace(own, basis="haar"))
     coarse = [each for each in ("fp16", "int8") if BITS[each] < BITS[own.precision]]
     found += [replace(own, precision=each) for each in coarse]
     if public:
         found.append(replace(own, basis="public"))
-    told.append(
+    found.append(
         "Whoever has the public rows knows the span that they make, the analyst as well; only its "
         "rotation stays secret."
         if public
         else "A basis of public rows was left out: give such rows with --public."
     )
     if labels is not None:
-        found += _of_labels(labels, own=own, classes=classes, told=told)
-        found += _small_classes(labels, own=own, classes=classes, told=told)
+        found += _of_labels(labels, own=own, classes=classes)
+        found += _small_classes(labels, own=own, classes=classes)
     found += [replace(own, budget=None, noise=each) for each in offer.noise]
-    found += _guaranteed(own, offer=offer, public=public, told=told)
-    told.append(change_rule(len(rows) if labels is None else len(labels)))
-    return list(dict.fromkeys(found)), told
+    found += _guaranteed(own, offer=offer, public=public)
+    found.append(change_rule(len(rows) if labels is None else len(labels)))
+    settings = [each for each in found if not isinstance(each, str)]
+    return list(dict.fromkeys(settings)), [each for each in found if isinstance(each, str)]
 
 
-def _of_labels(labels: Labels, *, own: Setting, classes: Sequence[object], told: Told) -> Settings:
-    """Return settings with less detail of labels, and without any."""
-    found = [replace(own, labels=False)]
-    told.append(
+def _of_labels(
+    labels: Labels, *, own: Setting, classes: Sequence[object]
+) -> Iterator[Setting | str]:
+    """Yield settings with less detail of labels, and without any."""
+    yield replace(own, labels=False)
+    yield (
         "Without labels the analyst trains no model: the figure is what the rows are worth to "
         "whoever has labels from elsewhere."
     )
     if not classes:
-        step = _step(float(np.std(labels)) / 2)
-        told.append(
+        yield (
             "What our attacks find does not depend on labels that are numbers; a model fitted on "
             "rounded ones is scored on exact ones."
         )
-        return [*found, replace(own, step=step)] if step else found
+        if step := _step(float(np.std(labels)) / 2):
+            yield replace(own, step=step)
+        return
     often = float(np.unique(labels, return_counts=True)[1].max() / len(labels))
-    told.append(f"Always answering the most frequent class is right for {per_cent(often)}.")
+    yield f"Always answering the most frequent class is right for {per_cent(often)}."
     groups = _merged(labels)
     if len(groups) == 1:
-        told.append("Coarser labels were left out: two classes put together are no label.")
-        return found
+        yield "Coarser labels were left out: two classes put together are no label."
+        return
     names = [" + ".join(str(classes[each]) for each in group) for group in groups]
     more = f", and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    told.append(
+    yield (
         f"Labels in {len(groups):,} classes instead of {sum(map(len, groups)):,}: the two that are "
         f"smallest are put together until half are left ({', '.join(names[:_NAMED])}{more}). "
         "The model's figure is for these, which is another question."
     )
-    return [*found, replace(own, groups=groups)]
+    yield replace(own, groups=groups)
 
 
 def _merged(labels: Labels) -> tuple[tuple[int, ...], ...]:
@@ -134,46 +130,44 @@ def _step(scale: float) -> float:
 
 
 def _small_classes(
-    labels: Labels, *, own: Setting, classes: Sequence[object], told: Told
-) -> Settings:
-    """Return a setting without classes of a few people, where there are some."""
-    if not classes:
-        return []
+    labels: Labels, *, own: Setting, classes: Sequence[object]
+) -> Iterator[Setting | str]:
+    """Yield a setting without classes of a few people, where there are some."""
     values, counts = np.unique(labels, return_counts=True)
-    small = [int(each) for each in values[counts < SMALLEST_CLASS]]
-    if not small or len(small) == len(values):
-        which = "Every" if small else "No"
-        told.append(
-            f"{which} class has fewer than {SMALLEST_CLASS} people, so there is nothing to measure "
-            "about leaving small ones out."
+    small = [int(each) for each in values[counts < SMALLEST_CLASS]] if classes else []
+    if classes and len(small) in {0, len(values)}:
+        yield (
+            f"{'Every' if small else 'No'} class has fewer than {SMALLEST_CLASS} people, so there "
+            "is nothing to measure about leaving small ones out."
         )
-        return []
-    gone = int(np.isin(labels, small).sum())
-    names = ", ".join(str(classes[each]) for each in small[:_NAMED])
-    told.append(
-        f"Without small classes, {gone:,} of {len(labels):,} rows stay at home, of classes with "
-        f"fewer than {SMALLEST_CLASS} people: {names}{', ...' if len(small) > _NAMED else ''}."
-    )
-    return [replace(own, without=tuple(small))]
+    elif small:
+        gone = int(np.isin(labels, small).sum())
+        names = ", ".join(str(classes[each]) for each in small[:_NAMED])
+        yield (
+            f"Without small classes, {gone:,} of {len(labels):,} rows stay at home, of classes "
+            f"with fewer than {SMALLEST_CLASS} people: {names}"
+            f"{', ...' if len(small) > _NAMED else ''}."
+        )
+        yield replace(own, without=tuple(small))
 
 
-def _guaranteed(own: Setting, *, offer: Offer, public: bool, told: Told) -> Settings:
-    """Return settings with a guarantee, through a basis that no private row shapes."""
-    if offer.budget is None:
-        told.append(
+def _guaranteed(own: Setting, *, offer: Offer, public: bool) -> Iterator[Setting | str]:
+    """Yield settings with a guarantee, through a basis that no private row shapes."""
+    if (budget := offer.budget) is None:
+        yield (
             "Noise with a guarantee was left out: rows are clipped to a ball that must not come "
             "from private rows. Give public rows with --public, or agree on a [dp] section."
         )
-        return []
-    budget, made = offer.budget, own
+        return
     if not BASES[own.basis].under_dp:
-        made = replace(own, basis="public" if public else "haar")
-    told.append(
+        own = replace(own, basis="public" if public else "haar")
+    yield (
         f"Epsilon is of the features of one person, with delta {budget.delta:g}: rows are clipped "
         f"to a ball of radius {budget.radius:.3g} {offer.ball}, and the noise depends on nothing "
         f"else. Labels are {'public' if budget.label_epsilon is None else 'randomised'}."
     )
-    return [replace(made, budget=replace(budget, epsilon=each)) for each in offer.epsilon]
+    for each in offer.epsilon:
+        yield replace(own, budget=replace(budget, epsilon=each))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -200,7 +194,7 @@ def plan(
     public_rows: Matrix | None = None,
 ) -> Plan:
     """Measure every defence that a consortium can choose."""
-    told = Told()
+    told = []
     if own.basis.endswith("consensus"):
         told.append(
             "Nobody knows the consensus before it is made: the span of your own rows stands for "

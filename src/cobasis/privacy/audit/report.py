@@ -203,10 +203,7 @@ def _about(
 def audit_proposal(
     facts: Facts, *, about: Mapping[str, str], shape: tuple[int, int]
 ) -> AuditReport:
-    """Check a proposal before it leaves: who came or went, and what is agreed; no row leaves.
-
-    The shape is that of the directions.
-    """
+    """Check a proposal of so many features and directions before it leaves, without any row."""
     n_features, n_directions = shape
     directions = np.eye(n_features, n_directions)
     release = Release(rows=np.empty((0, n_directions)), anchor_image=directions)

@@ -1,65 +1,87 @@
-"""A regression table for people: as CSV, JSON and LaTeX, as a page, and as a forest plot."""
+"""Regressions and effects for people: as CSV, JSON and LaTeX, as pages, and as plots."""
 
-import csv
-import io
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, fields
+from dataclasses import asdict, astuple, fields
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
-from cobasis.disk.whole import make_folder, write_whole
 from cobasis.features.encoder import EncodedColumn
 from cobasis.models.regressions import Figures
-from cobasis.report.pages import GREY, INK, TOGETHER, as_svg, template
+from cobasis.report.pages import (
+    ALONE,
+    CONSENSUS,
+    GREY,
+    INK,
+    SUMS,
+    TOGETHER,
+    as_csv,
+    as_svg,
+    template,
+    write_files,
+)
 from cobasis.statistics.coefficients import CoefficientTable
-from cobasis.statistics.effect_table import Balance, EffectTable
+from cobasis.statistics.effect_table import ALIKE, Balance, Effect, EffectTable
 
 _OWN = ("name", "estimate", "standard_error", "statistic", "p", "low", "high")
 _RATIO = ("ratio", "ratio_low", "ratio_high")
 _ACROSS = ("mean", "standard_error", "tau_squared", "i_squared")
 _TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _TEX |= {"<": "$<$", ">": "$>$"}
+_MARKS = (("x", GREY), ("o", TOGETHER), ("s", CONSENSUS), ("D", ALONE), ("^", SUMS))
 _LONGEST, _SMALL, _FAR, _WIDE = 26, 9, 3.0, 3.0
 
 
 def write_coefficients(table: CoefficientTable, folder: Path) -> Path:
     """Write a table as a page, as CSV, JSON and LaTeX, with its forest; return the page's place."""
-    make_folder(folder)
-    text, picture, figure = io.StringIO(newline=""), io.BytesIO(), forest(table)
-    csv.writer(text, lineterminator="\n").writerows(_records(table))
-    figure.savefig(picture, format="png", dpi=160, metadata={"Software": None})
-    drawn = as_svg(figure)
-    page = template("coefficients.html").render(table=table, forest=drawn)
     told = {each.name: getattr(table, each.name) for each in fields(Figures)}
     told |= {"effect": table.effect, "level": table.level, "lines": [*map(asdict, table.lines)]}
     told |= {"covariance": table.covariance.tolist()}
-    for name, content in {
-        "coefficients.csv": text.getvalue().encode(),
-        "coefficients.json": json.dumps(told, indent=1).encode(),
-        "coefficients.tex": latex(table).encode(),
-        "forest.svg": drawn.encode(),
-        "forest.png": picture.getvalue(),
-        "coefficients.html": page.encode(),
-    }.items():
-        write_whole(folder / name, content, mode=0o644)
-    return folder / "coefficients.html"
+    drawn, own = forest(table), " Small marks: parties' own." if table.lines[-1].across else ""
+    page = template("estimates.html").render(
+        tables=[table],
+        units=": of a number per unit of its column, of a word against the word that has no column",
+        drawn=as_svg(drawn),
+        title="Effects and their intervals",
+        about=f"Of a number per agreed scale, so that all fit one axis.{own}",
+    )
+    files = {"coefficients.csv": as_csv(_records(table)), "coefficients.tex": latex(table)}
+    files |= {"coefficients.json": json.dumps(told, indent=1)}
+    return write_files(folder, {**files, "forest.svg": drawn, "coefficients.html": page})
+
+
+def write_effects(table: EffectTable, folder: Path) -> Path:
+    """Write effects and balance as a page, as CSV and LaTeX, with the love plot."""
+    drawn, balance = love_plot(table.balance), table.balance
+    page = template("estimates.html").render(
+        tables=[table, balance],
+        units="",
+        drawn=as_svg(drawn),
+        title="Balance before and after",
+        about="",
+    )
+    effects = [[each.name for each in fields(Effect)], *map(astuple, table.effects)]
+    kinds = [f"{each}: {kind}" for kind in ("raw", "standardised") for each in balance.adjusted]
+    both = np.vstack([balance.differences, balance.standardised]).T.round(10)
+    columns = ((name, *line) for name, line in zip(balance.names, both.tolist(), strict=True))
+    files = {"effects.csv": as_csv(effects), "balance.csv": as_csv([["name", *kinds], *columns])}
+    files |= {"effects.tex": latex(table) + latex(balance)}
+    return write_files(folder, {**files, "love.svg": drawn, "effects.html": page})
 
 
 def _records(table: CoefficientTable) -> Iterator[list[object]]:
-    """Yield header and lines, to ten digits: so all parties write one and the same file."""
+    """Yield header and lines."""
     ratio, compared = table.model != "ols", any(each.across for each in table.lines)
     across = [f"across_{name}" for name in _ACROSS]
     yield [*_OWN, *(_RATIO if ratio else ()), *(across if compared else ())]
     for each in table.lines:
         told = [getattr(each, name) for name in _OWN]
         told += each.ratio if ratio else ()
-        told += [getattr(each.across, name, "") for name in _ACROSS] if compared else ()
-        yield [f"{cell:.10g}" if isinstance(cell, float) else cell for cell in told]
+        yield [*told, *([getattr(each.across, name, "") for name in _ACROSS] if compared else ())]
 
 
 def latex(table: CoefficientTable | EffectTable | Balance) -> str:
@@ -119,10 +141,39 @@ def forest(table: CoefficientTable) -> Figure:
 
 def _scaled(column: EncodedColumn) -> tuple[str, float]:
     """Return a column's name in the forest, and per how much of it an effect is drawn."""
-    name = "".join(each if each.isprintable() else "?" for each in column.name)
-    name = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
-    name = name.replace("$", r"\$")  # else matplotlib reads a formula
+    name = _label(column.name)
     if column.level is not None:
         return name, 1.0
     unit = getattr(column.feature, "unit", "")
     return f"{name}, per {column.scale:g} {unit}".rstrip(), column.scale
+
+
+def _label(name: str) -> str:
+    """Return a column's name as a figure has room for it."""
+    name = "".join(each if each.isprintable() else "?" for each in name)
+    name = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
+    return name.replace("$", r"\$")  # else matplotlib reads a formula
+
+
+def love_plot(balance: Balance) -> Figure:
+    """Draw how far apart groups are in each column, before and after; the farthest first."""
+    apart = np.abs(balance.standardised)
+    order = np.argsort(-apart[0], kind="stable")
+    figure = Figure(figsize=(5.6, 1.1 + 0.27 * len(order)), layout="constrained")
+    axes, places = figure.add_subplot(), np.arange(len(order))
+    axes.axvline(ALIKE, color=GREY, linewidth=1, linestyle="--", zorder=0)
+    for line, word, (mark, colour) in zip(apart, balance.adjusted, _MARKS, strict=False):
+        axes.plot(
+            line[order], places, mark, color=colour, fillstyle="none", label=word, clip_on=False
+        )
+    axes.set_yticks(places, [_label(balance.names[at]) for at in order], fontsize=_SMALL)
+    axes.set_ylim(len(order) - 0.4, -0.6)
+    axes.set_xlim(left=0.0)
+    axes.grid(axis="y", color=GREY, alpha=0.3, linewidth=0.6)
+    axes.set_xlabel("standardised difference of means, without its sign", fontsize=_SMALL)
+    axes.tick_params(axis="y", length=0)
+    axes.spines[["top", "left", "right"]].set_visible(False)
+    axes.legend(
+        frameon=False, fontsize=_SMALL, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3
+    )
+    return figure

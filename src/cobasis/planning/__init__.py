@@ -1,1 +1,0 @@
-"""What a round costs before it is run: traffic, work and memory. Numbers in, numbers out."""

@@ -1,0 +1,57 @@
+"""What `--json` prints, held against the page that promises it."""
+
+import re
+from pathlib import Path
+
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "json.md"
+ROW = re.compile(r"\| `(\w+)` \| (.+?) \| .*\|")
+KINDS = {
+    "string": str,
+    "boolean": bool,
+    "integer": int,
+    "number": (int, float),
+    "object": dict,
+    "null": type(None),
+}
+
+
+def promised():
+    """The page's sections: title, fields of the object, and those of its parts by name."""
+    for section in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]:
+        own, *rest = re.split(r"\n\*\*(.+)\*\*\n", section)
+        parts = {
+            name: dict(ROW.findall(text)) for name, text in zip(rest[::2], rest[1::2], strict=True)
+        }
+        yield own.partition("\n")[0], dict(ROW.findall(own)), parts
+
+
+def fits(kind, told, parts):
+    """Whether a value is of a kind, as the page writes kinds."""
+    if kind.endswith(" or null"):
+        return told is None or fits(kind.removesuffix(" or null"), told, parts)
+    if kind.startswith("array of "):
+        return isinstance(told, list) and all(fits(kind[9:], each, parts) for each in told)
+    if kind.startswith("object of "):
+        inner = kind.removeprefix("object of ").removesuffix(" by name")
+        return isinstance(told, dict) and all(fits(inner, each, parts) for each in told.values())
+    if kind.startswith("object: "):
+        return has(parts[kind.removeprefix("object: ")], told, parts)
+    if isinstance(told, bool):
+        return "boolean" in kind
+    return any(isinstance(told, KINDS[each]) for each in kind.split(" or "))
+
+
+def has(fields, told, parts):
+    """Whether an object has all fields, each of its kind, and no other."""
+    return set(fields) == set(told) and all(
+        fits(kind, told[name], parts) for name, kind in fields.items()
+    )
+
+
+def titles_of(told):
+    """The page's titles of an object; one, where it is as promised."""
+    return [
+        title
+        for title, fields, parts in promised()
+        if f"`{told['command']}" in title and has(fields, told, parts)
+    ]
