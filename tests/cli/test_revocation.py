@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
+from answers import titles_of
 from cobasis.bundle.agreement_file import line_in, read_agreement
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.protocol.news import News, Revocation
@@ -14,7 +15,11 @@ FILE, NEWS = Path("icu.east.revocation"), Path("icu.news")
 
 def revoke(typed, *, by, name="east", **options):
     done = typed(f"key revoke icu.toml {name} --yes --json", by=by, **options)
-    return SimpleNamespace(**json.loads(done.stdout)) if done.exit_code == 0 else done.stderr
+    if done.exit_code:
+        return done.stderr
+    told = json.loads(done.stdout)
+    assert len(titles_of(told)) == 1
+    return SimpleNamespace(**told)
 
 
 def stopped(typed):
