@@ -8,12 +8,13 @@ from typing import Any, NamedTuple, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
+from safetensors.numpy import save
 
 from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.envelope import Bundle
 from cobasis.bundle.manifest import Expected, Kind, Manifest, refuse
 from cobasis.bundle.uploads import Payload, check_precision, open_payload
-from cobasis.disk.tensors import make_header, read_tables
+from cobasis.disk.tensors import read_tables
 from cobasis.errors import ForeignBundleError, OptionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import MODELLESS
@@ -314,6 +315,4 @@ def _shape(table: Matrix) -> dict[str, Any]:
 
 
 def _table_file(name: str, table: npt.NDArray[Any]) -> bytes:
-    whole = np.ascontiguousarray(table, dtype=table.dtype.newbyteorder("<"))
-    start, _ = make_header([(name, whole.dtype, whole.shape)], metadata={})
-    return start + whole.tobytes()
+    return save({name: np.ascontiguousarray(table)})
