@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
+from safetensors.numpy import save
 
 from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.envelope import Bundle
@@ -315,6 +316,4 @@ def _shape(table: Matrix) -> dict[str, Any]:
 
 
 def _table_file(name: str, table: npt.NDArray[Any]) -> bytes:
-    whole = np.ascontiguousarray(table, dtype=table.dtype.newbyteorder("<"))
-    start, _ = make_header([(name, whole.dtype, whole.shape)], metadata={})
-    return start + whole.tobytes()
+    return save({name: np.ascontiguousarray(table)})

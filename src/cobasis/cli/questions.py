@@ -70,21 +70,21 @@ def _released(
     fields: dict[str, Any], found: "Features", *, told: dict[str, Any], public: "Public"
 ) -> dict[str, Any]:
     """Return what follows from the columns: their levels, and what is summed under which noise."""
+    from cobasis.features.contract import width_of
     from cobasis.party_side import draft, sums_draft
     from cobasis.statistics.formula import with_formula
 
     found = with_formula(found, told["formula"]) if "formula" in told else found
-    task = fields.get("task", "")
-    found = draft.with_levels(found, task=task, basis=fields.get("basis", "svd"))
-    kind: dict[str, Any] = {"task": task, "tabular": draft.is_table(fields)}
+    found = draft.with_levels(found, fields)
+    kind: dict[str, Any] = {"task": fields.get("task", ""), "tabular": draft.is_table(fields)}
     made = sums_draft.sums_of_words(told.get("sums"), found, public=public, **kind)
     noise = sums_draft.dp_of_words(told["dp"], made.get("sums")) if "dp" in told else None
     models = draft.words_of(told.get("models", "")) or None
-    tabular = draft.for_table(fields, found, sums=bool(made))
-    given: dict[str, Any] = {
-        word: fields[word] for word in ("n_components", "basis") if word in fields
-    }
-    return {"features": found or None, "models": models, **made, "dp": noise, **tabular, **given}
+    told = {"features": found or None, "models": models, **made, "dp": noise}
+    if found and kind["tabular"] and not made:  # all columns of rows, and a basis for them
+        usual = {"n_components": width_of(found), "basis": "haar"}
+        told |= {word: fields.get(word, each) for word, each in usual.items()}
+    return told
 
 
 def _described(

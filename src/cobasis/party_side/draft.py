@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 import polars as pl
 from pydantic import BaseModel, ValidationError, create_model
 
-from cobasis.algorithms import BasisName
 from cobasis.algorithms.bases import BASES
 from cobasis.errors import FeatureError, OptionError
 from cobasis.features.contract import (
@@ -220,27 +219,18 @@ def components_for(features: Iterable[Feature], *, precision: str) -> dict[int, 
     return found
 
 
-def with_levels(features: Features, *, task: str, basis: BasisName) -> Features:
+def with_levels(features: Features, fields: Mapping[str, Any]) -> Features:
     """Give categories their bases; of a table, numbers get centre and fill by their range."""
-    if task != "table":
-        return with_bases(features, centred=BASES[basis].centred)
-    return tuple(_ranged(each) if isinstance(each, NumericFeature) else each for each in features)
+    if fields.get("task") == "table":
+        return tuple(_ranged(x) if isinstance(x, NumericFeature) else x for x in features)
+    centred = is_table(fields) or BASES[fields.get("basis", "svd")].centred
+    return with_bases(features, centred=centred)
 
 
 def is_table(fields: Mapping[str, Any]) -> bool:
     """Whether the model that was told, or is the task's, is a regression table."""
     model = fields.get("model") or DEFAULT_MODELS.get(cast("Task", fields.get("task")))
     return model in TABULAR
-
-
-def for_table(fields: Mapping[str, Any], features: Features, *, sums: bool) -> dict[str, Any]:
-    """Return what a regression table takes: every level but one, all columns, a basis for them."""
-    if not features or not is_table(fields):
-        return {}
-    found = with_bases(features, centred=True)
-    if sums:
-        return {"features": found}
-    return {"features": found, "n_components": width_of(found), "basis": "haar"}
 
 
 def _ranged(each: NumericFeature) -> NumericFeature:
