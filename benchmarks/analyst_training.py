@@ -1,8 +1,4 @@
-"""The analyst's training on more rows than fit: 10 million aligned rows of 50 components.
-
-Uploads are drawn and written, and each model is trained on them, in a process of its own, which
-reports its peak memory. Everything lies in a temporary folder meanwhile.
-"""
+"""The analyst's training on more rows than fit: 10 million aligned rows of 50 components."""
 
 import tempfile
 import time

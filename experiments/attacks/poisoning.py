@@ -1,8 +1,4 @@
-"""A party that sends something else than it should: what is spoiled, and by how much.
-
-Each takes a release as its party made it and returns the one it sends instead. What a round makes
-of it, and whether the certificate notices, is shown in the tests.
-"""
+"""A party that sends something else than it should: what is spoiled, and by how much."""
 
 from dataclasses import replace
 

@@ -1,8 +1,4 @@
-"""Evaluation data in its original formats, from the folder that COBASIS_DATA names.
-
-No data is part of this project. Each file is checked against its SHA-256; where one is
-missing, the message says where it is to be had and what to call it.
-"""
+"""Evaluation data in its original formats, from the folder that COBASIS_DATA names."""
 
 import csv
 import gzip

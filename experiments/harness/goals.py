@@ -1,9 +1,4 @@
-"""What the evidence says of the two goals, with figures; no verdict is typed by hand.
-
-(a) Where the span condition is given: one aligner and anchor for all four conditions, never below
-the best of the papers' methods by more than the interval. (b) Where the basis is free: one
-setting for all tasks within 2 points of pooled data.
-"""
+"""What the evidence says of the two goals, with figures; no verdict is typed by hand."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
