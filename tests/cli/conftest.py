@@ -3,17 +3,9 @@
 import shutil
 
 import pytest
-from matplotlib.figure import Figure
 
 from cli.round_by_commands import Typed
 from cobasis.cli import options
-
-
-@pytest.fixture(autouse=True)
-def unprinted(monkeypatch):
-    """Charts are made and not printed, which takes a tenth of the time; tests/report looks."""
-    printed = {"svg": "<svg/>", "png": b""}
-    monkeypatch.setattr(Figure, "savefig", lambda _, to, **how: to.write(printed[how["format"]]))
 
 
 @pytest.fixture
