@@ -14,7 +14,7 @@ from cli.round_by_commands import Typed
 
 pytestmark = [
     pytest.mark.data,
-    pytest.mark.slow,
+    pytest.mark.soak,
     pytest.mark.skipif(
         not (Path(os.environ.get("COBASIS_DATA", "nowhere")) / SOURCES[0].path).is_file(),
         reason=f"COBASIS_DATA names no folder with {SOURCES[0].path}",
