@@ -80,6 +80,12 @@ def pytest_collection(session):
     return (yield)
 
 
+def pytest_runtest_setup(item):
+    for path in (each.args[0] for each in item.iter_markers("data")):
+        if not (Path(os.environ.get("COBASIS_DATA", "nowhere")) / path).exists():
+            pytest.skip(f"COBASIS_DATA names no folder with {path}")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
     count(item.config, on=any(item.path.is_relative_to(HERE / each) for each in COUNTED))

@@ -3,7 +3,6 @@
 ``PYTHONPATH=tests python -m walk.test_hospitals`` prints what the tutorial's table is made of.
 """
 
-import os
 import re
 import sys
 import tempfile
@@ -12,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from experiments.data.hospitals import HEART, HEART_FEATURES, heart_disease_4site
+from experiments.data.hospitals import HEART_FEATURES, heart_disease_4site
 
 from cli.round_by_commands import Typed
 from cobasis.linalg.arrays import gathered
@@ -21,13 +20,7 @@ from cobasis.party_side.rows import open_rows
 from cobasis.party_side.session import open_session
 from walk.pages import TUTORIAL
 
-pytestmark = [
-    pytest.mark.data,
-    pytest.mark.skipif(
-        not (Path(os.environ.get("COBASIS_DATA", "nowhere")) / HEART[0].path).is_file(),
-        reason="COBASIS_DATA names no folder with heart_disease_4site",
-    ),
-]
+pytestmark = pytest.mark.data("heart_disease_4site")
 
 SITES = ("cleveland", "hungarian", "switzerland", "va")
 WORDS = {
