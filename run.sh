@@ -91,7 +91,7 @@ check() {
 }
 
 check_and_test() { # pytest comes last, so that its summary closes the output
-    local documenting package plain="-t unprinted -D html_theme=basic"
+    local documenting package plain="-t undrawn -D html_theme=basic"
     scratch=$(mktemp -d)
     # on another core, as long as mypy takes; with --slow the site as it is read, charts and theme
     "$venv/bin/python" -m sphinx -W -q $([ $# -gt 0 ] || echo "$plain") docs "$scratch" &
@@ -152,6 +152,7 @@ case $1 in
         set_up requirements.lock requirements-test.lock
         cd "$here"
         export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 # pytest's workers are enough threads
+        unset PYTHONDONTWRITEBYTECODE # or each of all these processes compiles what it imports
         case $* in
             check) check ;;
             test) check_and_test ;;

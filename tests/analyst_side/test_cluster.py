@@ -172,6 +172,7 @@ def test_a_cluster_without_workers_is_refused(aligned):
                 do()
 
 
+@pytest.mark.soak
 def test_a_worker_that_dies_while_boosting_ends_it(over, tmp_path, monkeypatch):
     """The last test: the worker that dies is the cluster's."""
     monkeypatch.setattr(out_of_core, "MAX_ROUNDS", 1_000_000)

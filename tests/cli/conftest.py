@@ -4,7 +4,6 @@ import json
 import shutil
 
 import pytest
-from matplotlib.figure import Figure
 from pydantic_core import to_json
 
 from answers import titles_of
@@ -26,13 +25,6 @@ def promised():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(options.Screen, "say", as_promised)
         yield
-
-
-@pytest.fixture(autouse=True)
-def unprinted(monkeypatch):
-    """Charts are made and not printed, which takes a tenth of the time; tests/report looks."""
-    printed = {"svg": "<svg/>", "png": b""}
-    monkeypatch.setattr(Figure, "savefig", lambda _, to, **how: to.write(printed[how["format"]]))
 
 
 @pytest.fixture

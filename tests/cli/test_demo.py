@@ -9,6 +9,7 @@ import warnings
 import pytest
 from typer.testing import CliRunner
 
+from cli.round_by_commands import quicken
 from cobasis.cli.main import app
 from cobasis.errors import PrivacyWarning
 
@@ -17,7 +18,8 @@ QUICK = ("--data", "diabetes")
 
 def called(*arguments, folder):
     """What a process would do, without the seconds that a new Python takes to import all."""
-    with contextlib.chdir(folder), warnings.catch_warnings():
+    with contextlib.chdir(folder), warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+        quicken(patch)
         warnings.simplefilter("ignore", PrivacyWarning)
         return CliRunner().invoke(app, ["demo", *arguments])
 

@@ -1,8 +1,5 @@
 """Table 8's partition through the command line: Adult, rows and features partitioned."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
@@ -12,14 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from cli.round_by_commands import Typed
 
-pytestmark = [
-    pytest.mark.data,
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not (Path(os.environ.get("COBASIS_DATA", "nowhere")) / SOURCES[0].path).is_file(),
-        reason=f"COBASIS_DATA names no folder with {SOURCES[0].path}",
-    ),
-]
+pytestmark = [pytest.mark.data(SOURCES[0].path), pytest.mark.soak]
 BLOCKS, SIZE = 4, 10
 
 

@@ -1,25 +1,16 @@
 """AMES, with the evaluation data: what the certificate's evidence tells apart."""
 
-import os
 import warnings
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from experiments.data.molecules import TASKS, deal_molecules
+from experiments.data.molecules import deal_molecules
 from experiments.harness.systems import a_round, generator
 from experiments.studies import ames
 
 from cobasis import Analyst, ConsortiumSecret, PrivacyWarning
 
-pytestmark = [
-    pytest.mark.soak,
-    pytest.mark.data,
-    pytest.mark.skipif(
-        not (Path(os.environ.get("COBASIS_DATA", "nowhere")) / TASKS["ames"].source.path).is_file(),
-        reason="COBASIS_DATA names no folder with tdc/ames.tab.gz",
-    ),
-]
+pytestmark = [pytest.mark.data("tdc/ames.tab.gz"), pytest.mark.soak]
 
 
 def with_a_wrong_secret(done):

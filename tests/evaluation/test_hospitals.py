@@ -1,25 +1,16 @@
 """Heart disease at four hospitals, with the evaluation data: odds ratios without pooling."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
-from experiments.data.hospitals import HEART, heart_disease_4site
+from experiments.data.hospitals import heart_disease_4site
 
 from cobasis import NumericFeature, Outcome, simulate
 from cobasis.errors import AgreementError
 from cobasis.features.contract import CategoryFeature
 
-pytestmark = [
-    pytest.mark.data,
-    pytest.mark.skipif(
-        not (Path(os.environ.get("COBASIS_DATA", "nowhere")) / HEART[0].path).is_file(),
-        reason="COBASIS_DATA names no folder with heart_disease_4site/processed.cleveland.data",
-    ),
-]
+pytestmark = pytest.mark.data("heart_disease_4site")
 NUMBERS = {"age": (55.0, 10.0), "trestbps": (130.0, 20.0), "thalach": (140.0, 25.0)}
 PAIN = ("typical", "atypical", "other", "none")
 

@@ -81,11 +81,16 @@ def asked(monkeypatch):
     return asked
 
 
+LONG = (
+    (table_07_splits, table_07_tdc, "{data}/{condition}/", 2 * 3),
+    (table_16_open, table_16, "pubchem/diffspan_orth/{a}/", 4 * 3),
+)
+
+
 @pytest.mark.parametrize(
     ("study", "of", "start", "count"),
     [
-        (table_07_splits, table_07_tdc, "{data}/{condition}/", 2 * 3),
-        (table_16_open, table_16, "pubchem/diffspan_orth/{a}/", 4 * 3),
+        *(pytest.param(*each, marks=pytest.mark.soak) for each in LONG),
         (table_08_open, table_08, "{condition}/", 4),
         (table_07_open, table_07_images, "{data}/", 1 + 4 + 5 * 3),
     ],

@@ -1,14 +1,13 @@
 """What an attacker found in the first version, row by row (R1 to R12)."""
 
 import json
-import os
 import resource
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from experiments.data.hospitals import HEART, heart_disease_4site
+from experiments.data.hospitals import heart_disease_4site
 from sklearn.decomposition import FastICA
 
 from analyst_side.rounds import real_round, verdicts
@@ -250,11 +249,7 @@ def test_r9_no_plain_secret_reaches_the_disk(make, monkeypatch):
     assert not [data for data in written if KEY in data]
 
 
-@pytest.mark.data
-@pytest.mark.skipif(
-    not (Path(os.environ.get("COBASIS_DATA", "nowhere")) / HEART[0].path).is_file(),
-    reason="COBASIS_DATA names no folder with heart_disease_4site",
-)
+@pytest.mark.data("heart_disease_4site")
 def test_r10_ica_on_the_rows_gives_columns_back_at_full_width():
     """Of heart disease five of thirteen."""
     rows = heart_disease_4site().rows

@@ -95,7 +95,10 @@ def test_the_grid_is_searched_and_its_best_value_kept():
     assert strength_of(rows, (rows[:, 0] > 0).astype(int)) >= 9.999
 
 
-@pytest.mark.parametrize("model", ["ridge", "rff", "logistic", "mlp", "boosted_trees", "xgboost"])
+LONG = [pytest.param(model, marks=pytest.mark.soak) for model in ("mlp", "boosted_trees")]
+
+
+@pytest.mark.parametrize("model", ["ridge", "rff", "logistic", "xgboost", *LONG])
 def test_a_temperature_changes_no_prediction_and_betters_likelihoods_of_new_rows(
     model, monkeypatch
 ):

@@ -119,6 +119,7 @@ def test_a_round_is_run_by_the_keyboard_alone_and_every_page_passes_axe(
     assert said == []
 
 
+@pytest.mark.soak  # pages without scripts are what all other tests of the page read
 def test_without_scripts_the_token_is_pasted_and_a_command_is_followed_by_reloading(
     typed, monkeypatch, browser
 ):

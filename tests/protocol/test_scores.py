@@ -180,7 +180,7 @@ def test_importance_is_what_shuffling_costs_on_all_held_back_rows(agreement):
     assert len(found.importance) == 2
 
 
-@pytest.mark.parametrize("agreement", [CLASSES, NUMBERS], ids=["classes", "numbers"])
+@pytest.mark.parametrize("agreement", [pytest.param(CLASSES, marks=pytest.mark.soak), NUMBERS])
 def test_an_error_of_importance_is_how_far_it_spreads_over_rows_drawn_anew(agreement):
     layout, model = dataclasses.replace(score_layout(agreement), n_shuffled=2), model_of(agreement)
     found = []

@@ -20,7 +20,7 @@ CONSENSUS = (
 @pytest.fixture(scope="session")
 def walked(tmp_path_factory):
     """The round with the default basis, as typed, with what the commands printed."""
-    world = World(tmp_path_factory.mktemp("svd") / "world")
+    world = World(tmp_path_factory.mktemp("svd") / "world", printed=True)
     world.make_folders()
     world.read, world.compared = [], []
 

@@ -12,10 +12,9 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from cli.round_by_commands import Library
+from cli.round_by_commands import quicken
 from cobasis.cli import options
 from cobasis.cli.main import app
-from cobasis.keys import identity
 from walk.pages import practice, steps
 
 PARTIES = ("north", "south", "east", "late")
@@ -37,8 +36,8 @@ def unasked(words):
 class World:
     """Types commands as one of the roles, in this process, and carries files between folders."""
 
-    def __init__(self, root):
-        self.root = root
+    def __init__(self, root, *, printed=False):
+        self.root, self.printed = root, printed
         self.typed = []
         self.sent = []
 
@@ -76,7 +75,7 @@ class World:
         folder = self.folder(role)
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(folder)
-            patch.setattr(identity, "pyrage", Library)
+            quicken(patch, printed=self.printed)
             patch.setattr(options, "on_terminal", lambda: True)
             line, said = self.expanded(words, folder), self.said(role, words)
             done = CliRunner().invoke(app, line, env=self.told(role), input=said)

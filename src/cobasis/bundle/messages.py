@@ -25,7 +25,6 @@ from cobasis.protocol.card import ModelCard
 from cobasis.protocol.exchanges import SumsKind
 from cobasis.protocol.messages import ConsensusSpan, MaskedSums, Return, SpanProposal
 from cobasis.protocol.span_lines import SpanLine
-from cobasis.strict_json import make_header
 
 
 def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:

@@ -1,8 +1,5 @@
 """Public rows of the same kind are enough: at least what the notes measured, without collusion."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from experiments.data.images import images
@@ -105,11 +102,7 @@ def test_samples_of_any_size_are_matched(n_public, n_released):
 
 
 @pytest.mark.soak
-@pytest.mark.data
-@pytest.mark.skipif(
-    not (Path(os.environ.get("COBASIS_DATA", "nowhere")) / "fashion-mnist").is_dir(),
-    reason="COBASIS_DATA names no folder with fashion-mnist",
-)
+@pytest.mark.data("fashion-mnist")
 def test_pictures_of_clothes_are_named_from_four_hundred_public_ones():
     """Notes 2.4: 784 features, l = 100, 400 public pictures and labels, 62 % of 1,000."""
     pixels, labels = images("fashion-mnist")
