@@ -102,10 +102,7 @@ _FIGURES: Mapping[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RegressionFit(Figures):
-    """What the analyst sends back, in the frame of the aligned rows: all parties' rows together.
-
-    Only `parties` is of each alone, and the agreement has to ask for it.
-    """
+    """What the analyst sends back, in the frame of the aligned rows: all parties' rows together."""
 
     weights: Matrix = field(repr=False)  # q: the intercept first; a Cox model has none
     covariance: Matrix = field(repr=False)  # q x q
@@ -113,6 +110,7 @@ class RegressionFit(Figures):
     dependent: Matrix = field(default_factory=_no_table, repr=False)
     # Breslow's cumulative hazard at the horizons, of a row whose encoded columns are zero
     hazards: Matrix = field(default_factory=_no_numbers, repr=False)
+    # of each alone, if the agreement asks for it
     parties: Mapping[str, Estimates] = field(default_factory=dict, repr=False)
     effects: EffectFit | None = field(default=None, repr=False)  # of "effect" alone
     # False of weights between two steps by sums: there is no covariance yet, and no table

@@ -95,11 +95,9 @@ def _exactly(stream: KeyStream, word: int, size: int, scale: int, *, squared: bo
 
 
 def zcdp_epsilon(*, mu: float, delta: float) -> float:
-    """Return an epsilon that holds at a delta for noise that a person moves by mu of its scale.
-
-    Of zero-concentrated privacy, which is proven of the discrete Gaussian: some 8 % above what the
-    continuous one has at the same scale.
-    """
+    """Return an epsilon that holds at a delta for noise that a person moves by mu of its scale."""
+    # of zero-concentrated privacy, which is proven of the discrete Gaussian: some 8 % above what
+    # the continuous one has at the same scale
     orders = 1 + _ORDERS
     found = orders * mu**2 / 2
     found += (-math.log(delta) + _ORDERS * np.log1p(-1 / orders) - np.log(orders)) / _ORDERS

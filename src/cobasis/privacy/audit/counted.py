@@ -52,10 +52,7 @@ def bits_agreed(features: Iterable[Column]) -> float:
 
 
 def tried(subject: Subject) -> float | None:
-    """Try all valid records; return for what share of people the nearest is exactly theirs.
-
-    None where there are too many, noise was added, or columns do not just add up.
-    """
+    """Try all valid records, if one can; tell for what share of people the nearest is theirs."""
     columns = list(_columns(subject))
     curved = formula_of(subject.features)
     if subject.noisy or curved or sum(log2(count) for count, _, _ in columns) > log2(MOST_TRIED):
@@ -80,11 +77,9 @@ def tried(subject: Subject) -> float | None:
 
 
 def _columns(subject: Subject) -> Iterator[tuple[float, float, float]]:
-    """Yield of each column how many values it may have, the first one and the step, as encoded.
-
-    A column of words has no step, and its base, if any, in place of a first value. A number lies on
-    the decimals that were seen, within what was agreed and seen.
-    """
+    """Yield of each column how many values it may have, the first one and the step, as encoded."""
+    # A column of words has no step, and its base, if any, in place of a first value. A number lies
+    # on the decimals that were seen, within what was agreed and seen.
     first = 0
     numbers = [NumericFeature(name="-")] * subject.rows.shape[1]
     for feature in columns_in(subject.features or numbers):

@@ -160,13 +160,9 @@ def audit(
     rng: np.random.Generator,
     settings: Sequence[Setting],
 ) -> AuditReport:
-    """Measure what an upload gives away, before it leaves.
-
-    Figures are lower bounds: what our attacks find, others find as well.
-
-    Chen and Liu, "Privacy preserving data classification with rotation perturbation", ICDM 2005;
-    Imakura et al., arXiv:2208.14611; Nguyen et al., arXiv:1902.10799 for epsilon-DR.
-    """
+    """Measure what an upload gives away at least, before it leaves."""
+    # Chen and Liu, "Privacy preserving data classification with rotation perturbation", ICDM 2005;
+    # Imakura et al., arXiv:2208.14611; Nguyen et al., arXiv:1902.10799 for epsilon-DR.
     with one_blas_thread():
         seed = int(rng.integers(2**32))
         found = findings(subject, facts, seed=seed, rng=rng)

@@ -159,13 +159,10 @@ def _coarser(labels: Labels, setting: Setting, *, truth: bool = False) -> Labels
 
 
 def accuracies(subject: Subject, *, task: str, seed: int) -> list[float]:
-    """Fit a ridge model on half of the released rows, score it on the other half's people: thrice.
-
-    It is fitted on labels as they are sent, and scored on the table's own; where none are sent,
-    on the table's own as well: what the rows are worth to whoever has labels from elsewhere. It
-    is scored on rows through the basis without noise, which is how a party predicts. It is a
-    figure for comparison: the round's model sees everybody's rows and is another family.
-    """
+    """Fit a ridge model on half of the released rows and score it on the other half: thrice."""
+    # Fitted on labels as they are sent, or on the table's own where none are: what the rows are
+    # worth to whoever has labels from elsewhere. Scored on the table's own, and on rows through the
+    # basis without noise, which is how a party predicts.
     labels = subject.labels
     if labels is None or task == "representation" or subject.n_rows < _FEWEST:
         return []
