@@ -10,7 +10,7 @@ import numpy as np
 from cobasis import Analyst, ConsortiumSecret, numeric_features
 from cobasis.bundle.folders import FitFolder, StateFolder, UploadFolder
 from cobasis.progress import silent
-from cobasis.strict_json import make_header
+from cobasis.tensor_header import make_header
 from protocol.consortium import NONE, agree
 
 FLOAT = np.dtype("<f4")

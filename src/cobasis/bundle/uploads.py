@@ -23,7 +23,7 @@ from cobasis.features.outcome import ROLES, VALUE, record_type
 from cobasis.linalg.arrays import Matrix
 from cobasis.protocol.agreement import Precision
 from cobasis.protocol.messages import Labels, ReadableUpload, Upload
-from cobasis.strict_json import Place, make_header
+from cobasis.tensor_header import Place, make_header
 
 _FORMAT = "cobasis/upload/1"
 

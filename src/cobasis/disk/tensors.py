@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from cobasis.disk.whole import Stamp, WholeFile, opened, read_array
 from cobasis.errors import FileFormatError, ShapeError
-from cobasis.strict_json import MAX_NAME, PREFIX, Place, make_header, parse_header, places_in
+from cobasis.tensor_header import MAX_NAME, PREFIX, Place, make_header, parse_header, places_in
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),

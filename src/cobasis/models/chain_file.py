@@ -30,7 +30,8 @@ from cobasis.models.chain import (
 )
 from cobasis.models.families import FAMILIES
 from cobasis.models.regressions import RegressionFit
-from cobasis.strict_json import PREFIX, json_object, make_header, parse_header, places_in
+from cobasis.strict_json import json_object
+from cobasis.tensor_header import PREFIX, make_header, parse_header, places_in
 
 MODEL_FORMAT = "cobasis/model/1"
 
