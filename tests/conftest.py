@@ -28,7 +28,7 @@ def fsync(_):
 os.fsync = fsync
 HERE = Path(__file__).parent
 COUNTED = ("algorithms", "linalg", "protocol", "regressions", "analyst_side", "vault")
-COUNTED += ("bundle/test_receipts.py",)
+COUNTED += ("bundle/test_receipts.py", "findings/test_fitted.py", "findings/test_tried.py")
 HOSPITALS = "test_hospitals.py"
 """Of the walk's tests those that make rounds of their own."""
 

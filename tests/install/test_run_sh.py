@@ -132,7 +132,7 @@ def test_a_set_up_that_failed_or_was_killed_is_built_again_from_nothing(checkout
         start_new_session=True,
     )
     until = time.monotonic() + 30
-    while not checkout.notes.exists() and time.monotonic() < until:
+    while not (checkout.notes.exists() and checkout.notes.read_text()) and time.monotonic() < until:
         time.sleep(0.01)
     os.killpg(killed.pid, signal.SIGKILL)
     assert killed.wait() == -signal.SIGKILL
