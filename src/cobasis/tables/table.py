@@ -147,7 +147,10 @@ class StreamedTable(LabelledRows):
         for first, frame in self.source.parts(self._names, n_rows=self._n_rows, batch=batch):
             table = np.ascontiguousarray(frame.select(plain).to_numpy(), dtype="<f8")
             data, width = table.tobytes(), table.shape[1] * table.itemsize
-            told = [_as_words(frame[name]) for name in words]
+            told = []
+            for name in words:  # of a cell without a word the empty one
+                known = {cell: word_of(cell) or "" for cell in frame[name].unique()}
+                told.append([known[cell] for cell in frame[name]])
             for row, cells in enumerate(zip(*told, strict=True) if told else [()] * frame.height):
                 yield data[row * width : (row + 1) * width] + "\0".join(cells).encode()
             self._report("comparing rows with earlier uploads", first + frame.height, self._n_rows)
@@ -253,12 +256,6 @@ def open_table(
         mapping=mapping,
     )
     return StreamedTable(source, agreement=agreement, party=party, labels=labels, report=report)
-
-
-def _as_words(series: pl.Series) -> list[str]:
-    """Return the words that cells stand for, the empty one for none."""
-    words = {cell: word_of(cell) or "" for cell in series.unique()}
-    return [words[cell] for cell in series]
 
 
 def label_columns(agreement: Agreement, labels: str | None) -> tuple[Column, ...]:
