@@ -180,8 +180,12 @@ def test_a_worker_that_dies_while_boosting_ends_it(over, tmp_path, monkeypatch):
     noise = np.random.default_rng(0).integers(0, 2, 200)  # of 200 rows none is kept apart
     whole = aligned_rows(tmp_path, rows_and_labels(200)[0], noise)
     victim = next(iter(over.client.run(os.getpid).values()))
-    killing = Timer(2.0, os.kill, (victim, signal.SIGKILL))
-    killing.start()
+    wait = over._together
+
+    def begun(*boosting):
+        Timer(2.0, os.kill, (victim, signal.SIGKILL)).start()
+        return wait(*boosting)
+
+    monkeypatch.setattr(over, "_together", begun)  # killed before, it would not be missed
     with pytest.raises(OptionError, match="lost 1 of 2 workers"):
         train(whole, model="xgboost", over=over, **CLASSES)
-    killing.join()
