@@ -53,7 +53,7 @@ def aligned(tmp_path_factory):
     return aligned_rows(tmp_path_factory.mktemp("cluster"), *rows_and_labels(), n_blocks=5)
 
 
-@pytest.mark.parametrize("model", ["logistic", "rff"])
+@pytest.mark.parametrize("model", ["logistic", pytest.param("rff", marks=pytest.mark.soak)])
 def test_models_of_sums_are_the_same_to_rounding(over, aligned, model):
     """The same sums in the same order: tolerance 1e-12."""
     afar, here = (train(aligned, model=model, over=where, **CLASSES) for where in (over, None))
@@ -63,6 +63,7 @@ def test_models_of_sums_are_the_same_to_rounding(over, aligned, model):
             np.testing.assert_allclose(found.weights, known.weights, atol=1e-12 * size)
 
 
+@pytest.mark.soak
 def test_trees_on_two_workers_predict_as_those_on_one_machine(over, aligned, tmp_path, monkeypatch):
     """Likelihoods within 0.02 on average, and 98 % of labels; one worker makes those of a block."""
     monkeypatch.setattr(out_of_core, "MAX_ROUNDS", 15)
@@ -123,11 +124,13 @@ def fail_once(rows, share, *, path):
     return rows.n_rows
 
 
+@pytest.mark.soak
 def test_a_worker_that_fails_while_boosting_does_not_leave_the_others_waiting(over, aligned):
     with pytest.raises(FileChangedError, match="gone"):
         over.together(partial(fail_once, path="gone"), aligned)
 
 
+@pytest.mark.soak
 def test_few_results_of_a_pass_are_under_way_however_many_blocks_there_are(over, tmp_path):
     """Two for each of two threads, and what the client has just let go."""
     many = aligned_rows(tmp_path, *rows_and_labels(90), n_blocks=30)
@@ -159,6 +162,7 @@ def test_a_pass_that_killed_its_workers_ends_in_words(aligned):
         list(over(_index, aligned, step="dying"))
 
 
+@pytest.mark.soak
 def test_a_cluster_without_workers_is_refused(aligned):
     from distributed import Client, LocalCluster  # noqa: PLC0415
 
