@@ -66,6 +66,7 @@ def test_a_table_takes_as_many_exchanges_as_steps_and_is_printed_on_all_sides(ty
     assert typed.json("status icu.toml", by="lab")["waits_for"] == []
     assert "All exchanges have ended" in typed("status icu.toml").output
     assert Path("icu.table/coefficients.html").exists()
+    assert "All encoded columns left" not in Path("icu.card.html").read_text("utf-8")
     again = typed(f"accept icu.toml icu.north.{number}-return").output
     for line in said.splitlines():  # the table of the analyst is that of everybody
         if line.startswith(("(intercept)", "age", "sex=m")):

@@ -8,9 +8,10 @@ from cobasis import ConsortiumSecret, DPTerms
 from cobasis.errors import MessageError
 from cobasis.models.sources import read_chain
 from cobasis.protocol.card import ModelCard, card_of, check_card
-from protocol.consortium import NONE, consortium
+from protocol.consortium import NONE, WIDTH, consortium
 
 SECRET = ConsortiumSecret(bytes(32))
+TABLE = {"task": "regression", "classes": (), "model": "ols", "n_components": WIDTH}
 DP = DPTerms(epsilon=8.0, radius=9.0, most_rows=1000, labels="public", lifetime_epsilon=8.0)
 
 
@@ -69,6 +70,7 @@ def test_a_card_says_who_and_what_made_a_model_and_no_figure_of_one_party(good):
         ({"task": "regression", "classes": (), "model": "ridge"}, "numbers", "how far off"),
         (NONE, "aligned rows", "No model was trained"),
         ({"basis": "consensus"}, "probabilities", "right on average"),
+        (TABLE | {"basis": "haar"}, "coefficients", "All encoded columns left"),
     ],
 )
 def test_its_limits_are_those_of_this_round(changes, gives, words):

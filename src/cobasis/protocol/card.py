@@ -238,12 +238,10 @@ _GIVES: Mapping[Gives, str] = {
     "numbers": "It gives one number for a row, and does not say how far off that may be.",
     "coefficients": "Its coefficients, errors and p-values are those of the same fit to all rows "
     "together. They describe these rows, and prove no cause. Which columns are in it, and in which "
-    "form, was agreed before anybody saw a figure. All encoded columns left: one party that helps "
-    "the analyst shows every row of all others.",
+    "form, was agreed before anybody saw a figure.",
     "effects": "Its effects and errors are those of all rows together. They are a treatment's only "
     "if no cause of both treatment and outcome is missing from the columns, which no figure here "
-    "can show. All encoded columns left: one party that helps the analyst shows every row of all "
-    "others.",
+    "can show.",
     "clustering": "Its clusters are a description of these rows: another number of them, another "
     "family or other columns give others, and no label says which are right.",
     "novelty": "Its number says which share of these parties' rows is as unlikely, and not why: "
@@ -266,6 +264,11 @@ def _limits(agreement: Agreement, returned: "Return", *, gives: Gives) -> Iterat
     if traces := [name for name in returned.target_carries if name not in who]:
         yield f"The alignment keeps a trace of {', '.join(traces)}, whose rows are not in it."
     yield _GIVES[gives]
+    if agreement.tabular and agreement.sums is None:
+        yield (
+            "All encoded columns left: one party that helps the analyst shows every row of all "
+            "others."
+        )
     yield from _of_steps(agreement, returned)
     if agreement.sums is not None:
         yield (
