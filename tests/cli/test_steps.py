@@ -59,6 +59,7 @@ def test_a_table_takes_as_many_exchanges_as_steps_and_is_printed_on_all_sides(ty
             where = "outbox" if name == "south" else ""  # what lies there, or here, and is new
             typed(f"accept icu.toml {where}", by=name)
     assert 3 < number < 8
+    assert "of class yes" in said
     assert "sex=m" in said
     table = json.loads(typed("status icu.toml --json").stdout)
     assert (table["exchange"], table["n_exchanges"]) == (None, number)

@@ -202,7 +202,8 @@ def _conclude_sums(session: AnalystSession, plan: Plan) -> Concluded:
     result = analyst.run()
     told: Any = {"model": result.model, "n_rows": result.total.n_rows, "sums": result}
     if (fit := result.model.fit) and fit.finished:
-        told["coefficients"] = table_of(fit, features=session.agreement.features)
+        columns, classes = session.agreement.features, session.agreement.classes
+        told["coefficients"] = table_of(fit, features=columns, classes=classes)
     return _returned(session, plan, analyst, **told)
 
 

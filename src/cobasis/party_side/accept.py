@@ -264,7 +264,8 @@ def coefficients_in(session: PartySession) -> CoefficientTable | None:
     fit, turn = _fitted(session)
     if fit is None or not fit.finished:
         return None
-    return coefficients_of(fit, turn=turn, features=session.agreement.features)
+    columns, classes = session.agreement.features, session.agreement.classes
+    return coefficients_of(fit, turn=turn, features=columns, classes=classes)
 
 
 def effects_in(session: PartySession) -> EffectTable | None:

@@ -22,7 +22,7 @@ from cobasis.models import RegressionName
 from cobasis.models.regressions import Estimates, Figures, RegressionFit
 
 INTERCEPT = "(intercept)"
-_LOGIT = ("odds ratio", "of class 1")
+_LOGIT = ("odds ratio", "of class {}")
 _NAMES: Mapping[RegressionName, tuple[str, str, str]] = {
     "ols": ("Linear regression", "coefficient", ""),
     "logit": ("Logistic regression", *_LOGIT),
@@ -104,6 +104,8 @@ class CoefficientTable(Figures, Readable):
         Of the intervals.
     covariance : ndarray of shape (q, q)
         Of the estimates.
+    likely : str
+        The class whose odds are told, of a logistic regression.
 
     Notes
     -----
@@ -114,6 +116,7 @@ class CoefficientTable(Figures, Readable):
     level: float
     covariance: Matrix = field(repr=False)
     columns: tuple[EncodedColumn, ...] = field(repr=False)
+    likely: str = "1"
 
     @property
     def effect(self) -> str:
@@ -162,7 +165,8 @@ class CoefficientTable(Figures, Readable):
     def title(self) -> str:
         """The model, and how many rows and events it was fitted to."""
         name, _, word = _NAMES[self.model]
-        return f"{name}: {self.n_rows:,} rows" + (f", {self.n_events:,} {word}" if word else "")
+        counted = f", {self.n_events:,} {word.format(self.likely)}" if word else ""
+        return f"{name}: {self.n_rows:,} rows{counted}"
 
     @property
     def cells(self) -> list[tuple[str, ...]]:
@@ -226,6 +230,7 @@ def table_of(
     fit: RegressionFit,
     *,
     features: Sequence[Feature],
+    classes: Sequence[str | int] = (),
     turn: Matrix | None = None,
     level: float = 0.95,
 ) -> CoefficientTable:
@@ -263,7 +268,12 @@ def table_of(
     )
     shared = {each.name: getattr(fit, each.name) for each in fields(Figures)}
     return CoefficientTable(
-        lines=tuple(lines), level=level, covariance=covariance, columns=columns, **shared
+        lines=tuple(lines),
+        level=level,
+        covariance=covariance,
+        columns=columns,
+        likely=str(classes[-1]) if classes else "1",
+        **shared,
     )
 
 
