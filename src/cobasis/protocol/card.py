@@ -222,8 +222,13 @@ def _facts(agreement: Agreement) -> Iterator[str]:
     )
 
 
-def _of_steps(agreement: Agreement, returned: "Return") -> Iterator[str]:
-    """Yield what a regression by sums is not yet, or not exactly."""
+def _of_tables(agreement: Agreement, returned: "Return") -> Iterator[str]:
+    """Yield what a table of rows shows, and what one by sums is not yet, or not exactly."""
+    if agreement.tabular and agreement.sums is None:
+        yield (
+            "All encoded columns left: one party that helps the analyst shows every row of all "
+            "others."
+        )
     fit = returned.model.fit if isinstance(returned.model, Chain) else None
     if fit is not None and not fit.finished:
         yield "These are the weights of one step, and no estimate: errors come with the last."
@@ -264,12 +269,7 @@ def _limits(agreement: Agreement, returned: "Return", *, gives: Gives) -> Iterat
     if traces := [name for name in returned.target_carries if name not in who]:
         yield f"The alignment keeps a trace of {', '.join(traces)}, whose rows are not in it."
     yield _GIVES[gives]
-    if agreement.tabular and agreement.sums is None:
-        yield (
-            "All encoded columns left: one party that helps the analyst shows every row of all "
-            "others."
-        )
-    yield from _of_steps(agreement, returned)
+    yield from _of_tables(agreement, returned)
     if agreement.sums is not None:
         yield (
             "A party that sent wrong sums is not found: nobody sees one party's, and the total "

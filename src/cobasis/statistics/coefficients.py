@@ -267,14 +267,8 @@ def table_of(
         for at, (name, across) in enumerate(zip(names, _across(own, count), strict=True))
     )
     shared = {each.name: getattr(fit, each.name) for each in fields(Figures)}
-    return CoefficientTable(
-        lines=tuple(lines),
-        level=level,
-        covariance=covariance,
-        columns=columns,
-        likely=str(classes[-1]) if classes else "1",
-        **shared,
-    )
+    shared |= {"columns": columns, "likely": str(classes[-1]) if classes else "1"}
+    return CoefficientTable(lines=tuple(lines), level=level, covariance=covariance, **shared)
 
 
 def _tested(fit: RegressionFit, statistics: Matrix, *, level: float) -> tuple[Matrix, float]:
