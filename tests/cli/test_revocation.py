@@ -68,12 +68,29 @@ def test_with_both_signatures_nothing_more_is_sent_taken_or_made(sealed):
     sealed("forget icu.toml --yes", by="north")
 
 
+def test_news_that_nobody_accepted_yet_stop_who_has_them_beside_the_agreement(sealed):
+    before = NEWS.read_bytes()
+    revoke(sealed, by="north")
+    revoke(sealed, by="lab")
+    refuses(sealed, "send icu.toml south.csv --yes --signed-by Officer", by="south")
+    stopping = NEWS.read_bytes()
+    NEWS.write_bytes(before)
+    sealed("accept icu.toml icu.news", by="south")
+    NEWS.write_bytes(stopping)
+    refuses(sealed, "send icu.toml south.csv --yes --signed-by Officer", by="south")
+
+
 def test_the_others_go_on_without_its_owner_where_all_is_in(sent):
     sent("receive icu.toml inbox", by="lab")
     stopped(sent)
     refuses(sent, "run icu.toml", by="lab")
+    older = NEWS.read_bytes()
     sent("run icu.toml --without east", by="lab")
     sent.accept("north", "south")
+    newer = NEWS.read_bytes()
+    NEWS.write_bytes(older)  # beside the agreement, where newer ones were accepted
+    sent("audit icu.toml north.csv", by="north")
+    NEWS.write_bytes(newer)
     sent("predict icu.toml north.csv -o out.csv", by="north")
     shutil.copy("inbox/icu.east.1-upload", "later")
     assert "[CB315]" in sent("receive icu.toml later", by="lab", code=3).stdout
