@@ -9,6 +9,7 @@ from answers import titles_of
 from cobasis.bundle.agreement_file import line_in, read_agreement
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.protocol.news import News, Revocation
+from cobasis.protocol.word import Word
 
 FILE, NEWS = Path("icu.east.revocation"), Path("icu.news")
 
@@ -99,9 +100,24 @@ def test_the_others_go_on_without_its_owner_where_all_is_in(sent):
     refuses(sent, "send icu.toml --again", by="east")
 
 
+def test_no_word_on_a_model_is_written_nor_taken_of_a_revoked_key(sent):
+    sent("receive icu.toml inbox", by="lab")
+    stopped(sent)
+    sent("run icu.toml --without east", by="lab")
+    sent.accept("north")
+    sent("score icu.toml --send --yes", by="north")
+    word = line_in(Path("icu.north.word"), Word).model_copy(update={"party": "east"})
+    signature = sent.identity("east").sign(word.message()).hex()
+    Path("forged").write_text(word.model_copy(update={"signature": signature}).text())
+    assert "[CB315]" in sent("receive icu.toml forged", by="lab", code=3).stdout
+    sent("receive icu.toml icu.north.word", by="lab")
+
+
 def test_a_model_stays_in_use_and_its_owner_can_be_removed(ran):
+    ran.accept("south")
     stopped(ran)
     refuses(ran, "accept icu.toml outbox/icu.north.1-return", by="north")
+    refuses(ran, "score icu.toml --send --yes", by="south")
     ran("predict icu.toml north.csv -o out.csv", by="north")
     refuses(ran, "remove icu.toml south", by="lab")
     ran("remove icu.toml east", by="lab")
