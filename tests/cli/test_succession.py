@@ -29,11 +29,11 @@ def test_a_running_round_ends_under_the_key_that_it_enrols(sent):
     assert "north.pub" in sent("key new north").stdout  # writes both files again
 
 
-def agreement(typed, more, *, by="south", code=0):
-    for path in (Path("next.toml"), *Path().glob("*.secret")):
+def agreement(typed, more, *, by="south", code=0, file="next.toml"):
+    for path in (Path(file), *Path().glob("*.secret")):
         path.unlink(missing_ok=True)
     typed_line = (
-        "agreement new next.toml east.pub north.pub south.pub --analyst lab.pub --columns "
+        f"agreement new {file} east.pub north.pub south.pub --analyst lab.pub --columns "
         "public.csv --label sick --id patient --i-may-publish --purpose study "
         "--task classification --n-components 3 --retention-days 30 --model ridge "
         f"--minimum-parties 2 {more}"
@@ -68,6 +68,26 @@ def test_a_key_that_was_revoked_vouches_for_nothing(sent):
     sent(REPLACE)
     told = agreement(sent, "--known icu.toml", code=2)
     assert "nobody is here to confirm fingerprints: north" in told
+
+
+def test_nor_where_it_was_revoked_in_another_of_the_agreements_that_are_known(sent):
+    agreement(sent, "--known icu.toml")
+    for path in Path().glob("*.sig"):
+        path.unlink()
+    for by in ("east", "north", "south", "lab"):
+        sent("sign next.toml --yes", by=by)
+    sent("receive next.toml", by="lab")
+    for by in ("south", "lab"):
+        sent("key revoke next.toml north --yes", by=by)
+    Path("torn.succession").write_text("{}")
+    agreement(sent, "--yes", file="other.toml")  # nobody is known, and no word for a key is read
+    Path("torn.succession").unlink()
+    known = "--known next.toml --known icu.toml"
+    for line in ("key new north", REPLACE):  # the key itself, and one that it signs for
+        sent(line)
+        told = agreement(sent, known, file="third.toml", code=2)
+        assert "nobody is here to confirm fingerprints: north" in told
+        assert "south" not in told.partition("confirm fingerprints")[2]
 
 
 def test_killed_at_any_moment_old_and_new_are_read_and_the_same_command_ends_it(sent):
