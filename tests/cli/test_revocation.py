@@ -113,6 +113,17 @@ def test_no_word_on_a_model_is_written_nor_taken_of_a_revoked_key(sent):
     sent("receive icu.toml icu.north.word", by="lab")
 
 
+def test_no_common_span_is_sealed_for_a_revoked_key(cobasis):
+    cobasis.sealed(more="--basis consensus")
+    cobasis.send()
+    cobasis.run()
+    stopped(cobasis)
+    shutil.rmtree("outbox")  # all were taken away; what is not there is sealed anew
+    done = cobasis("run icu.toml --without east --json", by="lab", code=None)
+    assert list(json.loads(done.stdout)["written"]) == ["north", "south"]
+    assert not Path("outbox/icu.east.1-span").exists()
+
+
 def test_a_model_stays_in_use_and_its_owner_can_be_removed(ran):
     ran.accept("south")
     stopped(ran)
