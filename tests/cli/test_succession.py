@@ -112,6 +112,16 @@ def test_killed_at_any_moment_old_and_new_are_read_and_the_same_command_ends_it(
     assert killed > 5
 
 
+def test_who_destroys_a_key_is_told_of_those_beside_it_in_its_file(sent):
+    sent("receive icu.toml inbox", by="lab")
+    forget = "forget icu.toml --early --with-key"
+    assert "and the key of 'lab'" in sent(forget, by="lab", code=2).stderr
+    sent("key new lab --analyst --replace", by="lab")
+    told = " ".join(sent(forget, by="lab", code=2).stderr.split())
+    assert "all 2 keys of 'lab', which other rounds may enrol" in told
+    assert Path("home-lab/keys/lab.key").exists()
+
+
 def test_there_has_to_be_a_key_to_replace(sent):
     assert "[CB702]" in sent("key new west --replace", code=2).stderr
     assert not Path("home-north/keys/west.key").exists()
