@@ -89,7 +89,10 @@ def test_what_takes_a_whole_row_is_refused_at_a_party_that_holds_a_part(agreed):
     agreed.run()
     agreed.accept()
     predict = "predict icu.toml east.csv -o out.csv"
-    for more in ("", "--with east.part --with north.part", "--explain --with north.part"):
+    agreed("predict icu.toml north.csv --part -o north.part", by="north")
+    halves = ("", "--with east.part --with north.part", "--part --with north.part")
+    reasons = ("--explain --with north.part", "--of 1 --with north.part", "--part --explain")
+    for more in (*halves, *reasons):
         said = agreed(f"{predict} {more}", by="east", code=2).stderr
         assert "those of north are needed as well" in " ".join(said.split())
     said = agreed("predict icu.toml south.csv --part -o out.csv", by="south", code=2).stderr
@@ -146,6 +149,20 @@ def test_uploads_of_other_people_are_not_joined(case, agreed):
     assert "are not of the same people" in " ".join(said.split())
     said = agreed("run icu.toml --without north", by="lab", code=2).output
     assert "at least 2 are needed" in " ".join(said.split())
+
+
+def test_no_part_is_sealed_for_a_key_that_was_revoked_nor_taken_from_it(agreed):
+    ready(agreed)
+    agreed.send()
+    agreed.run()
+    agreed.accept()
+    agreed("predict icu.toml north.csv --part -o north.part", by="north")
+    for by in ("south", "lab"):
+        agreed("key revoke icu.toml north --yes", by=by)
+    agreed("accept icu.toml icu.news", by="east")
+    for more in ("--part -o east.part", "--with north.part -o out.csv"):
+        assert "[CB315]" in agreed(f"predict icu.toml east.csv {more}", by="east", code=2).stderr
+    assert not (agreed.folder / "east.part").exists()
 
 
 def test_a_party_that_leaves_takes_its_block_along(agreed):

@@ -198,7 +198,13 @@ def test_of_a_folder_what_is_for_a_party_and_new_is_taken_and_the_rest_is_named(
     assert (found["passed_over"], found["refused"]) == (others, [])
     assert found["returned"]["trained_on"] == list(NAMES)
     assert events() == ["joined", "signed", "audited", "prepared", "receipt", "accepted"]
-    assert "none is new for 'north'" in sealed("accept icu.toml came", code=4).stderr
+    said = " ".join(sealed("accept icu.toml came", code=4).stderr.split())
+    assert "none is new for 'north'" in said
+    assert "name the file itself, which is taken again" in said
+    card = Path("icu.north.card.html")
+    card.unlink()  # as where a kill came before it
+    sealed("accept icu.toml came/icu.north.1-return")
+    assert card.exists()
 
 
 @pytest.mark.parametrize(

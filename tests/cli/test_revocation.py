@@ -9,6 +9,7 @@ from answers import titles_of
 from cobasis.bundle.agreement_file import line_in, read_agreement
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.protocol.news import News, Revocation
+from cobasis.protocol.word import Word
 
 FILE, NEWS = Path("icu.east.revocation"), Path("icu.news")
 
@@ -68,12 +69,29 @@ def test_with_both_signatures_nothing_more_is_sent_taken_or_made(sealed):
     sealed("forget icu.toml --yes", by="north")
 
 
+def test_news_that_nobody_accepted_yet_stop_who_has_them_beside_the_agreement(sealed):
+    before = NEWS.read_bytes()
+    revoke(sealed, by="north")
+    revoke(sealed, by="lab")
+    refuses(sealed, "send icu.toml south.csv --yes --signed-by Officer", by="south")
+    stopping = NEWS.read_bytes()
+    NEWS.write_bytes(before)
+    sealed("accept icu.toml icu.news", by="south")
+    NEWS.write_bytes(stopping)
+    refuses(sealed, "send icu.toml south.csv --yes --signed-by Officer", by="south")
+
+
 def test_the_others_go_on_without_its_owner_where_all_is_in(sent):
     sent("receive icu.toml inbox", by="lab")
     stopped(sent)
     refuses(sent, "run icu.toml", by="lab")
+    older = NEWS.read_bytes()
     sent("run icu.toml --without east", by="lab")
     sent.accept("north", "south")
+    newer = NEWS.read_bytes()
+    NEWS.write_bytes(older)  # beside the agreement, where newer ones were accepted
+    sent("audit icu.toml north.csv", by="north")
+    NEWS.write_bytes(newer)
     sent("predict icu.toml north.csv -o out.csv", by="north")
     shutil.copy("inbox/icu.east.1-upload", "later")
     assert "[CB315]" in sent("receive icu.toml later", by="lab", code=3).stdout
@@ -82,9 +100,35 @@ def test_the_others_go_on_without_its_owner_where_all_is_in(sent):
     refuses(sent, "send icu.toml --again", by="east")
 
 
+def test_no_word_on_a_model_is_written_nor_taken_of_a_revoked_key(sent):
+    sent("receive icu.toml inbox", by="lab")
+    stopped(sent)
+    sent("run icu.toml --without east", by="lab")
+    sent.accept("north")
+    sent("score icu.toml --send --yes", by="north")
+    word = line_in(Path("icu.north.word"), Word).model_copy(update={"party": "east"})
+    signature = sent.identity("east").sign(word.message()).hex()
+    Path("forged").write_text(word.model_copy(update={"signature": signature}).text())
+    assert "[CB315]" in sent("receive icu.toml forged", by="lab", code=3).stdout
+    sent("receive icu.toml icu.north.word", by="lab")
+
+
+def test_no_common_span_is_sealed_for_a_revoked_key(cobasis):
+    cobasis.sealed(more="--basis consensus")
+    cobasis.send()
+    cobasis.run()
+    stopped(cobasis)
+    shutil.rmtree("outbox")  # all were taken away; what is not there is sealed anew
+    done = cobasis("run icu.toml --without east --json", by="lab", code=None)
+    assert list(json.loads(done.stdout)["written"]) == ["north", "south"]
+    assert not Path("outbox/icu.east.1-span").exists()
+
+
 def test_a_model_stays_in_use_and_its_owner_can_be_removed(ran):
+    ran.accept("south")
     stopped(ran)
     refuses(ran, "accept icu.toml outbox/icu.north.1-return", by="north")
+    refuses(ran, "score icu.toml --send --yes", by="south")
     ran("predict icu.toml north.csv -o out.csv", by="north")
     refuses(ran, "remove icu.toml south", by="lab")
     ran("remove icu.toml east", by="lab")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.round_by_commands import PUBS
 from cobasis.errors import SealError
 from faults import Killed, at_call, changes, dying_half_way
 
@@ -29,11 +30,11 @@ def test_a_running_round_ends_under_the_key_that_it_enrols(sent):
     assert "north.pub" in sent("key new north").stdout  # writes both files again
 
 
-def agreement(typed, more, *, by="south", code=0):
-    for path in (Path("next.toml"), *Path().glob("*.secret")):
+def agreement(typed, more, *, by="south", code=0, file="next.toml"):
+    for path in (Path(file), *Path().glob("*.secret")):
         path.unlink(missing_ok=True)
     typed_line = (
-        "agreement new next.toml east.pub north.pub south.pub --analyst lab.pub --columns "
+        f"agreement new {file} east.pub north.pub south.pub --analyst lab.pub --columns "
         "public.csv --label sick --id patient --i-may-publish --purpose study "
         "--task classification --n-components 3 --retention-days 30 --model ridge "
         f"--minimum-parties 2 {more}"
@@ -62,12 +63,45 @@ def test_who_signed_with_the_key_before_takes_the_newer_without_a_call(sent):
     assert "confirm fingerprints" in west
 
 
+def test_an_officers_newer_key_is_taken_by_the_word_beside_it(cobasis):
+    cobasis.keys()
+    cobasis("key new officer --approver", by="officer")
+    cobasis.draft(pubs=f"{PUBS} --approver north=officer.pub")
+    cobasis.signed()
+    cobasis("key new officer --approver --replace", by="officer")
+    Path("desk").mkdir()
+    for name in ("officer.pub", "officer.succession"):
+        shutil.move(name, "desk")
+    told = agreement(cobasis, "--known icu.toml --approver north=desk/officer.pub")
+    assert told.count(", which signed it") == 1
+
+
 def test_a_key_that_was_revoked_vouches_for_nothing(sent):
     sent("key revoke icu.toml north --yes", by="south")
     sent("key revoke icu.toml north --yes", by="lab")
     sent(REPLACE)
     told = agreement(sent, "--known icu.toml", code=2)
     assert "nobody is here to confirm fingerprints: north" in told
+
+
+def test_nor_where_it_was_revoked_in_another_of_the_agreements_that_are_known(sent):
+    agreement(sent, "--known icu.toml")
+    for path in Path().glob("*.sig"):
+        path.unlink()
+    for by in ("east", "north", "south", "lab"):
+        sent("sign next.toml --yes", by=by)
+    sent("receive next.toml", by="lab")
+    for by in ("south", "lab"):
+        sent("key revoke next.toml north --yes", by=by)
+    Path("torn.succession").write_text("{}")
+    agreement(sent, "--yes", file="other.toml")  # nobody is known, and no word for a key is read
+    Path("torn.succession").unlink()
+    known = "--known next.toml --known icu.toml"
+    for line in ("key new north", REPLACE):  # the key itself, and one that it signs for
+        sent(line)
+        told = agreement(sent, known, file="third.toml", code=2)
+        assert "nobody is here to confirm fingerprints: north" in told
+        assert "south" not in told.partition("confirm fingerprints")[2]
 
 
 def test_killed_at_any_moment_old_and_new_are_read_and_the_same_command_ends_it(sent):
@@ -90,6 +124,16 @@ def test_killed_at_any_moment_old_and_new_are_read_and_the_same_command_ends_it(
         assert before in {each.public for each in sent.identity("north").before}
         sent("send icu.toml north.csv --again")
     assert killed > 5
+
+
+def test_who_destroys_a_key_is_told_of_those_beside_it_in_its_file(sent):
+    sent("receive icu.toml inbox", by="lab")
+    forget = "forget icu.toml --early --with-key"
+    assert "and the key of 'lab'" in sent(forget, by="lab", code=2).stderr
+    sent("key new lab --analyst --replace", by="lab")
+    told = " ".join(sent(forget, by="lab", code=2).stderr.split())
+    assert "all 2 keys of 'lab', which other rounds may enrol" in told
+    assert Path("home-lab/keys/lab.key").exists()
 
 
 def test_there_has_to_be_a_key_to_replace(sent):

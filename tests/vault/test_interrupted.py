@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from itertools import count
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -18,6 +19,7 @@ from cobasis.vault import records
 from cobasis.vault.ledger import spent_on
 from faults import BROKEN, FULL, at_call, deaths
 from vault.vaults import (
+    NORTH,
     SECRET,
     agree,
     choose,
@@ -25,7 +27,9 @@ from vault.vaults import (
     open_vault,
     propose,
     returned,
+    sealing,
     table,
+    unsealing,
     upload,
 )
 
@@ -202,3 +206,20 @@ def test_a_vault_that_wrote_in_place_would_be_found_out(in_memory, monkeypatch):
 
     with pytest.raises(VaultError):
         all_of_them()
+
+
+def test_what_a_command_keeps_while_the_vault_is_sealed_anew_stays(tmp_path):
+    joined(tmp_path / "vault")
+    of_round(tmp_path / "vault").accept(returned(model=b"the first model"))
+    writer, at_work = of_round(tmp_path / "vault"), []
+
+    def reseal(plain):
+        if b"the first model" in plain:
+            at_work.append(Thread(target=lambda: writer.accept(returned(model=b"the second"))))
+            at_work[0].start()
+            at_work[0].join(0.3)  # it waits, or has written what is about to be written over
+        return sealing(NORTH)(plain)
+
+    records.seal_anew(tmp_path / "vault", seal=reseal, unseal=unsealing(NORTH))
+    at_work[0].join()
+    assert of_round(tmp_path / "vault").accepted().model == b"the second"

@@ -110,7 +110,8 @@ def _next_attempt(session: AnalystSession, plan: Plan, *, now: datetime) -> Plan
 def lost_replies(session: AnalystSession) -> list[str]:
     """Return the parties whose span, or last return, was made, and stands not in the outbox.
 
-    Every party gets a span that was not removed, so that one that sent no proposal may still come.
+    Every party gets a span that was not removed, and whose key was not revoked, so that one that
+    sent no proposal may still come.
     """
     history = session.history
     if not history.ended:
@@ -118,7 +119,8 @@ def lost_replies(session: AnalystSession) -> list[str]:
     last = session.exchanges[len(history.ended) - 1]
     made: Iterable[str] = () if history.outcome is None else history.outcome.uploads
     if history.contributors:
-        made = [name for name in session.enrolled if name not in history.removed]
+        gone = {*history.removed, *history.revoked}
+        made = [name for name in session.enrolled if name not in gone]
     return [name for name in made if not session.reply(name, last).exists()]
 
 

@@ -266,6 +266,7 @@ def _taken(session: AnalystSession, path: Path, *, kind: str | None) -> FileVerd
         session.refuse_revoked(out={*session.history.removed, *session.history.without})
         if kind == WORD:
             word = line_in(path, Word)
+            _refuse_removed(session, word.party)
             told = {"message": WORD, "party": word.party, "reason": word.said()}
             return FileVerdict.taken(path, new=session.hear(word), **told)
         received, new = _take_in(session, path, digest=digest)

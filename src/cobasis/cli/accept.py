@@ -111,7 +111,8 @@ def _looked_at(
     if not found and not refused:
         raise WaitingError(
             f"of {len(passed):,} file(s) in {listed(paths)} none is new for '{session.name}'. Ask "
-            f"'{session.analyst.name}' for yours."
+            f"'{session.analyst.name}' for yours. To end an accept that was cut short, name the "
+            "file itself, which is taken again."
         )
     return found, passed, refused
 

@@ -53,7 +53,8 @@ class Enrolment:
 
         told = {" ".join(each.lower().split()) for each in self.fingerprint or ()}
         prints = {each: f"{each.name} {each.fingerprint}" for each in people.everybody}
-        pubs = filter(None, (*(self.pubs or ()), self.analyst))
+        officers = (Path(each.partition("=")[2]) for each in self.approver or ())
+        pubs = filter(None, (*(self.pubs or ()), self.analyst, *officers))
         by = vouched(people, own=own, pubs=pubs, known=self.known or ())
         for each, key in by.items():
             how = "itself" if each == key else f"{key.fingerprint}, which signed it"

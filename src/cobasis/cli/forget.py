@@ -31,6 +31,8 @@ def forget(
     if owner.is_analyst(path):
         lab = owner.analyst(path)
         round_id, also = lab.agreement.round_id, f" and the key of {lab.name!r}" if with_key else ""
+        if with_key and lab.n_keys > 1:
+            also = f", and all {lab.n_keys} keys of {lab.name!r}, which other rounds may enrol"
         time = forget_uploads(
             lab,
             early=early,

@@ -93,23 +93,28 @@ def vouched(
 ) -> dict[PublicIdentity, PublicIdentity]:
     """Return whose key is in a known agreement, or signed for there, and by which key.
 
-    That agreement has to be signed by one's own key: anybody can make one. A key that was revoked
-    in it vouches for nothing; whoever has it could sign for another.
+    That agreement has to be signed by one's own key: anybody can make one. Nobody vouches for a key
+    that was revoked in any of them, nor for another of its name: a thief could have signed for it.
     """
+    rounds = [(sealed_agreement(path), path.with_name(f"{stem_of(path)}.{NEWS}")) for path in known]
     mine = {each.public for each in (own, *own.before)} if own else set()
-    beside = {path for pub in pubs for path in pub.parent.glob("*.succession")}
+    beside = {path for pub in pubs for path in pub.parent.glob("*.succession") if rounds}
     words = [line_in(path, Succession) for path in sorted(beside)]
+    gone = {
+        signers(agreement)[each.name]
+        for agreement, news in rounds
+        if news.exists()
+        for each in News.from_text(news.read_bytes(), agreement).revoked
+    }
+    stolen = {each.name for each in gone}
     found = dict[PublicIdentity, PublicIdentity]()
-    for path in known:
-        agreement, news = sealed_agreement(path), path.with_name(f"{stem_of(path)}.{NEWS}")
-        told = News.from_text(news.read_bytes(), agreement).revoked if news.exists() else ()
-        enrolled = (*signers(agreement).values(), *(each.public for each in agreement.approvers))
-        gone = {each.name for each in told}
-        keys = [each for each in enrolled if each.name not in gone] if mine & {*enrolled} else []
+    for agreement, _ in rounds:
+        keys = (*signers(agreement).values(), *(each.public for each in agreement.approvers))
         found |= {
             who: key
-            for key, who in product(keys, people.everybody)
-            if who == key or any(word.vouches(key, who) for word in words)
+            for key, who in product(keys if mine & {*keys} else (), people.everybody)
+            if (who == key and who not in gone)
+            or (who.name not in stolen and any(word.vouches(key, who) for word in words))
         }
     return found
 

@@ -152,13 +152,14 @@ def predict(
         )
     agreement = session.agreement
     use = replace(usable(session, model=model), part=part, beside=beside)
-    _refuse_halves(session, part=part, beside=beside, why=why)
+    _refuse_halves(session, part=part, beside=beside, why=why or of is not None)
     if why or of is not None:
         common = _reference(session, public)
         asked = partial(explain, use.model, agreement=agreement, aligned=use.aligned)
         use = replace(use, why=partial(asked, background=common, of=of, report=report))
     if not part:
         return _predicted(session, use, table, to=to, report=report)
+    session.require_open()  # others' parts are opened behind the same question
     with session.alone():
         plain = session.work / _PART
         draft = {"kind": "part", "sender": session.name, "told": {"model": use.of}}
@@ -298,12 +299,12 @@ def _refuse_halves(
             f"party '{session.name}' holds no part of other parties' people, so there is none to "
             "write or to take. Leave out --part and --with."
         )
-    if others and not part and (why or len({*beside}) != len(others)):
+    if others and (why or len({*beside}) != (0 if part else len(others))):
         raise OptionError(
             f"party '{session.name}' holds some columns of its people, and the model takes all: "
             f"those of {', '.join(others)} are needed as well. Each types 'cobasis predict --part' "
-            "for the same people; give each file with --with. Reasons, scores and an exported "
-            "model take all columns at one place, which is nowhere here."
+            "for the same people; give each file with --with, and then no --part. Reasons, scores "
+            "and an exported model take all columns at one place, which is nowhere here."
         )
 
 

@@ -128,11 +128,18 @@ class PartySession(Hidden):
             return News.from_text(cast("bytes", file.read(NEWS_BYTES + 1)), self.agreement)
 
     def refuse_rollback(self) -> None:
-        """Raise VaultError where a transcript or a receipt knows a file that the vault does not."""
+        """Raise VaultError where a transcript or a receipt knows a file that the vault does not.
+
+        RevokedError where news beside the agreement that nobody accepted yet stop the round.
+        """
         homes, told = self.transcript.path.parent.parent, []
         for path in homes.glob("*/transcript.jsonl"):  # of all rounds
             told += [str(each.told.get("history", "")) for each in verify_transcript(path).entries]
         news = self.news_at(self.path.with_name(f"{stem_of(self.path)}.{NEWS}"))
+        if news is not None and news.revoked:
+            kept = self.news_at(self.news)
+            if kept is None or not kept.revoked or kept.time < news.time:
+                news.refuse_revoked(self.agreement, asking=self.name)
         receipts = () if news is None else (each.receipt for each in news.receipts)
         told += [each.history for each in receipts if each.party == self.name]
         self.vault.heads({*told} - {""})

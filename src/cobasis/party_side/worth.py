@@ -244,6 +244,7 @@ def fit_local(session: PartySession, *, report: Report = silent) -> Kind | None:
 
 def word_of(session: PartySession, scores: Scores) -> Word:
     """Return the word that the party may send of its model: coarse, signed, and one a model."""
+    session.require_open()
     agreement, found = session.agreement, session.round.accepted()
     measure, first = next(iter(scores.together.items()), ("", None))
     rows = ROWS * round(scores.n_rows / ROWS)

@@ -391,7 +391,8 @@ class RoundRecords(Hidden):
         self._records.remove(self._folder)
 
     def _put(self, name: str, *, arrays: Given | None = None, about: Any = None) -> None:  # noqa: ANN401 -- JSON
-        self._records.put(f"{self._folder}/{name}", arrays=arrays, about=about)
+        with self._records.alone():  # nobody seals anew meanwhile what stood there before
+            self._records.put(f"{self._folder}/{name}", arrays=arrays, about=about)
 
     def _get(self, name: str) -> Record | None:
         return self._records.get(f"{self._folder}/{name}")
