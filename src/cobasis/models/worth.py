@@ -45,8 +45,10 @@ def figures(
     if task == "count":
         from sklearn.metrics import mean_poisson_deviance
 
-        off = np.abs(truth - predicted)
-        found = {"deviance": _redrawn(mean_poisson_deviance, truth, predicted)}
+        off, told = np.abs(truth - predicted), (predicted > 0) & np.isfinite(predicted)
+        found = (
+            {"deviance": _redrawn(mean_poisson_deviance, truth, predicted)} if told.all() else {}
+        )
         found |= {"MAE": _redrawn(_mean, truth, off)}
     elif task == "regression":
         off = np.abs(truth - predicted)
