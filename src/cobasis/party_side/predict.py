@@ -293,10 +293,11 @@ def _refuse_halves(
 ) -> None:
     """Raise OptionError where a person's columns would be left out, or counted twice."""
     others = others_of(session.agreement)
-    if not others and (part or beside):
+    if (part and beside) or (not others and (part or beside)):
         raise OptionError(
-            f"party '{session.name}' holds no part of other parties' people, so there is none to "
-            "write or to take. Leave out --part and --with."
+            f"party '{session.name}' holds {'a' if others else 'no'} part of other parties' people"
+            f"{'' if others else ', so there is none to write or to take'}. A party of a block "
+            "writes its own by --part, or takes the others' by --with. Leave out what is not meant."
         )
     if others and not part and (why or len({*beside}) != len(others)):
         raise OptionError(
