@@ -120,7 +120,7 @@ def _document(path: Path, text: str | None) -> dict[str, Any]:
     """Return what a TOML text says, in JSON's types; AgreementFileError where it is none."""
     text = text_of(path) if text is None else text
     try:
-        found: dict[str, Any] = json.loads(json.dumps(tomllib.loads(text), default=_as_text))
+        plain: dict[str, Any] = json.loads(json.dumps(tomllib.loads(text), default=_as_text))
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"\(at line (\d+), column \d+\)$", str(error))
         line = int(found[1]) if found else text.count("\n") + 1
@@ -130,7 +130,7 @@ def _document(path: Path, text: str | None) -> dict[str, Any]:
         raise AgreementFileError(_reason(path, 1, "its brackets are nested too deeply")) from None
     except ValueError:
         raise AgreementFileError(_reason(path, 1, "a number in it has too many digits")) from None
-    return found
+    return plain
 
 
 def _reason(path: Path, line: int, reason: str) -> str:
