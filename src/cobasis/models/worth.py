@@ -46,10 +46,9 @@ def figures(
         from sklearn.metrics import mean_poisson_deviance
 
         off, told = np.abs(truth - predicted), (predicted > 0) & np.isfinite(predicted)
-        found = (
-            {"deviance": _redrawn(mean_poisson_deviance, truth, predicted)} if told.all() else {}
-        )
-        found |= {"MAE": _redrawn(_mean, truth, off)}
+        found = {"MAE": _redrawn(_mean, truth, off)}
+        if told.all():
+            found = {"deviance": _redrawn(mean_poisson_deviance, truth, predicted), **found}
     elif task == "regression":
         off = np.abs(truth - predicted)
         found = {"R2": _redrawn(_r2, truth, predicted), "MAE": _redrawn(_mean, truth, off)}

@@ -295,9 +295,8 @@ def _refuse_halves(
     others = others_of(session.agreement)
     if (part and beside) or (not others and (part or beside)):
         raise OptionError(
-            f"party '{session.name}' holds {'a' if others else 'no'} part of other parties' people"
-            f"{'' if others else ', so there is none to write or to take'}. A party of a block "
-            "writes its own by --part, or takes the others' by --with. Leave out what is not meant."
+            f"party '{session.name}' holds {'a' if others else 'no'} part of others' people. In a "
+            "block each writes a part by --part, or takes others' by --with. Leave out one or both."
         )
     if others and not part and (why or len({*beside}) != len(others)):
         raise OptionError(
