@@ -249,7 +249,8 @@ def test_a_file_that_is_no_toml_is_refused_with_the_line(kind, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "value", ["9" * 5000, "0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"]
+    "value",
+    ["9" * 5000, "0x" + "f" * 5000, "0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"],
 )
 def test_a_value_that_no_reader_foresees_is_refused_like_any_other(value, tmp_path):
     path = whole(tmp_path)

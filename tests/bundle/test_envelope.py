@@ -209,7 +209,6 @@ DAYS, SECOND = timedelta(hours=48), timedelta(seconds=1)
         ({"kind": "return"}, "is of kind 'receipt', and kind 'return' is expected"),
         ({"round_id": "icu-2027"}, "is of round 'icu-2026', not of round 'icu-2027'"),
         ({"agreement": "0" * 64}, "its agreement is another .0001"),
-        ({"sender": "south"}, "is from 'north', not from 'south'"),
         ({"recipient": "south"}, "is for lab, not for 'south'; somebody passed it on"),
         ({"now": NOW - DAYS - SECOND}, "more than 48 hours after now, 2026-11-19T11:59:59Z"),
     ],

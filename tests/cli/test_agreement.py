@@ -59,7 +59,10 @@ def test_columns_and_their_constants_can_be_typed_and_what_is_not_said_stays_ope
 
 
 def test_a_constant_that_is_none_is_refused(cobasis):
-    for words in ("age:centre=high", "age:centr=1", "age:scale=0", "age:low=1,high=0", "age:unit"):
+    for words in (
+        *("age:centre=high", "age:centr=1", "age:scale=0", "age:low=1,high=0", "age:unit"),
+        *("age:name=pulse", "age:source=book", "age:kind=number"),
+    ):
         told = cobasis(f"agreement new icu.toml --numbers {words}", code=2).stderr
         assert "age:centre=60,scale=20,unit=years" in told
     assert not Path("icu.toml").exists()

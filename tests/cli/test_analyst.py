@@ -3,10 +3,13 @@
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from bundle.bundles import write
 from cli.round_by_commands import NAMES
+from cobasis.protocol.enrolment import PublicIdentity
 
 
 @pytest.fixture
@@ -158,6 +161,10 @@ def test_inspect_says_with_a_key_what_it_does_not_say_without(sent):
     for name, kind in said.items():
         assert f"not sealed: {kind}" in sent(f"inspect {name}", by="nobody").stdout
         assert sent.json(f"inspect {name}", by="nobody")["n_recipients"] == 0
+    lab = SimpleNamespace(public=PublicIdentity.from_text(Path("lab.pub").read_text()))
+    write(Path("told"), recipients=[lab], audit={"clears\x1b[2J": {"turns\x1b[7m": "back\x1b[0m"}})
+    assert "clears?[2J:" in (told := sent("inspect told --as lab", by="lab").stdout)
+    assert "\x1b" not in told
     Path("other.txt").write_text("hello\n", encoding="utf-8")
     assert "[CB801]" in sent("inspect other.txt", by="nobody", code=3).stderr
 

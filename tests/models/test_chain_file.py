@@ -181,6 +181,7 @@ WORDS = {
     "a party less": {"parties": ["north"]},
     "a party that is a number": {"parties": [1, "south"]},
     "parties left out that are none": {"left_out": [{}]},
+    "a party left out twice": {"left_out": ["east", "east"]},
     "an end that is told": {"finished": True},
     "effects of a table that has none": {"effects": {}},
 }

@@ -63,6 +63,14 @@ def test_few_rows_or_one_class_leave_out_what_they_do_not_tell(n_rows):
     }
 
 
+def test_a_rate_beyond_what_a_number_holds_has_no_deviance():
+    truth = np.arange(3.0)
+    for rate, measures in ((1.0, {"deviance", "MAE"}), (0.0, {"MAE"}), (np.inf, set())):
+        with np.errstate(invalid="ignore"):
+            told = figures(truth, np.array([rate, 1.0, 2.0]), likely=None, task="count")
+        assert set(told) == measures
+
+
 def test_a_verdict_needs_more_rows_that_only_one_has_right_than_chance_gives():
     truth = np.ones(63, dtype=int)
     none, some = np.zeros(63, dtype=int), np.r_[np.zeros(58, dtype=int), np.ones(5, dtype=int)]

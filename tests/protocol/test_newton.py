@@ -1,5 +1,7 @@
 """Regression tables of sums: step by step, under masks, as the pooled fit has them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -269,6 +271,23 @@ def test_a_return_between_steps_has_weights_and_no_errors_yet():
         one.coefficients()
     second = stepped(agreement, rows, model=model, before=(first.total,))
     assert second.run().model.fit.log_likelihood > model.fit.log_likelihood
+
+
+def test_masks_of_parties_that_were_sent_two_models_do_not_cancel():
+    agreement = Agreement(**CLASSES)
+    table, along, rng = people()
+    rows = dealt(table, (rng.random(N_ROWS) < expit(along)).astype(int))
+    first = stepped(agreement, rows)
+    model = first.run().model
+    [layer] = model.layers
+    other = replace(model, layers=(replace(layer, weights=layer.weights * 1.000001),))
+
+    def send(party, name):
+        party.accept(other if name == "south" else model)
+        return party.prepare(*rows[name], exchange=2)
+
+    with pytest.raises(MessageError, match="what no rows have"):
+        received(agreement, send, before=(first.total,)).run()
 
 
 def test_a_step_of_other_rows_is_refused():

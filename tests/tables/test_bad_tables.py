@@ -92,6 +92,8 @@ def test_what_is_left_out_not_finite_or_no_table_is_refused_by_any_basis(tmp_pat
     attempt(table, tmp_path, labels="stay", expected=LabelError, match="finite", where=numbers)
     haar = site(basis="haar")
     attempt(table, tmp_path, expected=NotFiniteError, match="in 'x1'", where=haar)
+    things = frame(N_ROWS).with_columns(died=pl.Series([{}] * N_ROWS, dtype=pl.Object))
+    attempt(things, tmp_path, expected=DtypeError, match="labels of type Object in")
     attempt(tmp_path / "none.csv", tmp_path, expected=DiskError, match="cannot be read: No such")
     attempt(np.zeros((3, 7)), tmp_path, expected=OptionError, match="ndarray.*prepare")
 

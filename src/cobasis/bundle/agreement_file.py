@@ -117,10 +117,10 @@ def line_in(path: Path, kind: type[Line]) -> Line:
 
 
 def _document(path: Path, text: str | None) -> dict[str, Any]:
-    """Return what a TOML text says; AgreementFileError, with the line, where it is none."""
+    """Return what a TOML text says, in JSON's types; AgreementFileError where it is none."""
     text = text_of(path) if text is None else text
     try:
-        return tomllib.loads(text)
+        plain: dict[str, Any] = json.loads(json.dumps(tomllib.loads(text), default=_as_text))
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"\(at line (\d+), column \d+\)$", str(error))
         line = int(found[1]) if found else text.count("\n") + 1
@@ -130,6 +130,7 @@ def _document(path: Path, text: str | None) -> dict[str, Any]:
         raise AgreementFileError(_reason(path, 1, "its brackets are nested too deeply")) from None
     except ValueError:
         raise AgreementFileError(_reason(path, 1, "a number in it has too many digits")) from None
+    return plain
 
 
 def _reason(path: Path, line: int, reason: str) -> str:
@@ -141,8 +142,7 @@ def _reason(path: Path, line: int, reason: str) -> str:
 
 def _fields_of(document: Mapping[str, Any], *, path: Path) -> dict[str, Any]:
     """Return the fields that are filled, by the names that `Agreement` has for them."""
-    plain = json.loads(json.dumps(document, default=_as_text))
-    fields = {name: value for name, value in plain.items() if value != ""}
+    fields = {name: value for name, value in document.items() if value != ""}
     fields.pop("signature", None)
     for table in ("dp", "record", "outcome"):
         if isinstance(terms := fields.get(table), dict):

@@ -172,7 +172,6 @@ _SAYS = {
     "round_id": "is of round '{}', not of round '{}'",
     "agreement": "is of this round, but its agreement is another ({:.16}) than this one ({:.16})",
     "kind": "is of kind '{}', and kind '{}' is expected",
-    "sender": "is from '{}', not from '{}'",
 }
 
 
@@ -183,7 +182,6 @@ class Expected:
     kind: Kind | None = None
     round_id: str | None = None
     agreement: str | None = None
-    sender: str | None = None  # who has to have signed it
     recipient: str | None = None  # who has to be among those it is for
     now: datetime | None = None  # by whose clock the future begins; the computer's by default
 

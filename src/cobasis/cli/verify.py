@@ -99,7 +99,7 @@ def _said(word: str, what: object, *, lead: str = "") -> Iterator[str]:
         for each in what:
             yield from _said(word, each, lead=lead)
     elif isinstance(what, dict):
-        yield f"{lead}{word}:"
+        yield from wrapped(f"{word}:", lead=lead)
         for name, each in sorted(what.items()):
             yield from _said(name, each, lead=f"{lead}  ")
     elif what is not None:

@@ -161,7 +161,8 @@ class RegressionFit(Figures):
         # What nothing here reads is not written again, so a file that has more is refused.
         listed = {"parties": list, "left_out": list}
         words: dict[str, Any] = {name: told.get(name) for name in (*_FIGURES, *listed)}
-        if [type(each) for each in words.values()] != [*_FIGURES.values(), *listed.values()]:
+        typed = [type(each) for each in words.values()] == [*_FIGURES.values(), *listed.values()]
+        if not typed or len({*map(str, words["left_out"])}) < len(words["left_out"]):
             raise ValueError("its fit has other fields than a regression's")
         names, left_out = (map(str, words.pop(each)) for each in listed)
         effects, size = told.get("effects"), len(weights)

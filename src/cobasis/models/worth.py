@@ -45,9 +45,10 @@ def figures(
     if task == "count":
         from sklearn.metrics import mean_poisson_deviance
 
-        off = np.abs(truth - predicted)
-        found = {"deviance": _redrawn(mean_poisson_deviance, truth, predicted)}
-        found |= {"MAE": _redrawn(_mean, truth, off)}
+        off, told = np.abs(truth - predicted), (predicted > 0) & np.isfinite(predicted)
+        found = {"MAE": _redrawn(_mean, truth, off)}
+        if told.all():
+            found = {"deviance": _redrawn(mean_poisson_deviance, truth, predicted), **found}
     elif task == "regression":
         off = np.abs(truth - predicted)
         found = {"R2": _redrawn(_r2, truth, predicted), "MAE": _redrawn(_mean, truth, off)}

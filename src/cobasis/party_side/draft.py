@@ -353,6 +353,8 @@ def _numbers(words: str, missing: str) -> list[NumericFeature]:
         raise ValueError(
             f"'{words}' has no {'constant after a =' if names else 'column before the colon'}"
         )
+    if own := {"name", "kind", "source"} & {*given}:
+        raise ValueError(f"'{words}' has {', '.join(sorted(own))}, and no constant is called so")
     how = given.pop("missing", "fill" if "fill" in given else missing)
     fill = {"missing": "fill", "fill": given.pop("fill", given.get("centre", 0.0))}
     told = [

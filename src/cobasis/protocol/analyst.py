@@ -209,7 +209,10 @@ class Analyst:
         """
         uploads = self.uploads
         if not uploads:
-            raise StepError("no upload is in, so there is nothing to align. Call receive() first.")
+            raise StepError(
+                f"no upload is in that is not left out ({len(self._removed)} are), so there is "
+                "nothing to align. Call receive() first, or leave out fewer."
+            )
         parts = linked_parts(uploads) if self.agreement.holdings else uploads
         for upload in parts.values():
             refusals.check_header(upload, self.agreement)

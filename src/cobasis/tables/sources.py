@@ -289,6 +289,8 @@ def refuse_schema(
         words = feature is None or isinstance(feature, CategoryFeature)
         if kinds[name] == nw.Unknown:  # without a value; labels are counted as missing
             return words or getattr(feature, "missing", "") == "fill"
+        if kinds[name] == nw.Object:  # in a frame of polars anything
+            return False
         return (is_wordlike if words else is_number)(kinds[name])
 
     refuse_names([name for name in names if name in schema], names, party=party)
