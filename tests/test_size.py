@@ -30,17 +30,17 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (250, 190, 2),
     "linalg": (730, 460, 6),
     "models": (3_520, 2_490, 15),
-    "party_side": (3_850, 3_010, 14),
+    "party_side": (3_870, 3_020, 14),
     "privacy": (3_170, 2_170, 21),
-    "protocol": (7_980, 5_420, 36),
+    "protocol": (7_990, 5_420, 36),
     "report": (1_050, 840, 6),
-    "statistics": (2_070, 1_550, 11),
+    "statistics": (2_080, 1_550, 11),
     "tables": (930, 720, 4),
     "transport": (1_830, 1_380, 10),
-    "vault": (1_050, 750, 5),
+    "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 41_620,
+    "tests": 41_810,
     "experiments and benchmarks": 11_570,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -128,9 +128,6 @@ def test_a_part_is_for_its_block_its_model_and_its_people(agreed, monkeypatch):
         "is a part from 'north'" in agreed("accept icu.toml north.part", by="east", code=3).stderr
     )
     agreed("predict icu.toml east.csv --part -o own.part", by="east")
-    line = "predict icu.toml east.csv --part --with old.part -o new.part"
-    said = " ".join(agreed(line, by="east", code=2).stderr.split())
-    assert "a part by --part, or takes others' by --with" in said
     agreed("predict icu.toml east.csv --with own.part -o out.csv", by="east", code=3)
     pl.read_csv(agreed.folder / "east.csv").write_csv(agreed.folder / "plain.part")
     agreed("predict icu.toml east.csv --with plain.part -o out.csv", by="east", code=3)

@@ -294,10 +294,10 @@ def _refuse_halves(
 ) -> None:
     """Raise OptionError where a person's columns would be left out, or counted twice."""
     others = others_of(session.agreement)
-    if (part and beside) or (not others and (part or beside)):
+    if not others and (part or beside):
         raise OptionError(
-            f"party '{session.name}' holds {'a' if others else 'no'} part of others' people. In a "
-            "block each writes a part by --part, or takes others' by --with. Leave out one or both."
+            f"party '{session.name}' holds no part of other parties' people, so there is none to "
+            "write or to take. Leave out --part and --with."
         )
     if others and (why or len({*beside}) != (0 if part else len(others))):
         raise OptionError(
