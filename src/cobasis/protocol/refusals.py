@@ -286,7 +286,7 @@ def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
             (
                 f"the fit of {_named(lost)} leaves directions undetermined: nothing in the "
                 "target corresponds to them. Have features and anchor checked there, lower "
-                "n_components, or exclude the party by name: exclude=[...]."
+                "n_components, or leave the party out: analyst.remove(name)."
             ),
             tuple(lost),
         )
@@ -300,7 +300,7 @@ def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
             raise ScaleError(
                 f"the {what} of {_named(outside)} are more than {band:g} times larger or smaller "
                 "than the median party's, so they would drown the others or vanish. Have the units "
-                "checked there, or exclude the party by name: exclude=[...]."
+                "checked there, or leave the party out: analyst.remove(name)."
             )
     for name, each in parties.items():
         refuse_wrong_fit(each.fit_error, party=name)
