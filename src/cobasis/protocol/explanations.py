@@ -156,8 +156,8 @@ class Explaining(ABC):
         **Who sees what.** Made here, of the party's own change of basis. **Cost.** None.
         """
         fit, turn = self._fitted()
-        told: Any = {"features": self.agreement.features, "classes": self.agreement.classes}
-        return table_of(fit, turn=turn, level=level, **told)
+        columns, classes = self.agreement.features, self.agreement.classes
+        return table_of(fit, turn=turn, features=columns, classes=classes, level=level)
 
     def effects(self, *, level: float = 0.95) -> EffectTable:
         """Return a treatment's effects and its groups' balance, the same at every party."""
