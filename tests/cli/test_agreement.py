@@ -122,6 +122,9 @@ def test_a_term_that_cannot_stand_is_refused_and_nothing_is_written(cobasis):
         (f"{terms} --sums maps=foo,{most}", "a map 'foo' does not exist"),
         (f"{terms} --sums maps=rff,waves=x,{most}", "waves=x is no whole number"),
         (f"{terms} --sums maps=rff,bandwidth=x,{most}", "bandwidth=x is no number"),
+        (f"{terms} --sums maps=columns,waves=abc,{most}", "waves=abc has no place here"),
+        (f"{terms} --sums maps=mixed,bandwidth=2,{most}", "bandwidth=2 has no place here"),
+        (f"{terms} --sums maps=rff,bandwidth=,{most}", "bandwidth= is no number"),
         (f"{terms} --sums maps=rff,most_rows=90", "most_rows_in_all: Field required"),
         (f"{terms} --model mlp --sums maps=rff,{most}", "sums train model='ridge' alone"),
     ):

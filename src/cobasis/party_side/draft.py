@@ -315,6 +315,7 @@ _NO = {
     "int_parsing": "is no whole number",
     "float_parsing": "is no number",
     "bool_parsing": "is neither yes nor no",
+    "extra_forbidden": "has no place here",
 }
 
 

@@ -26,6 +26,9 @@ Public = Callable[[Features], Matrix] | None
 N_BINS, _GRID = 20, 1000
 """Bins of a baseline table where nobody says how many; rows that stand for all of one."""
 
+_WORDS = {"waves": {"rff", "mixed"}, "bandwidth": {"rff"}}
+"""Words of maps, and which maps they are of."""
+
 
 def sums_of_words(
     words: str | None, features: Features | None, *, public: Public, task: str, tabular: bool
@@ -36,8 +39,10 @@ def sums_of_words(
 
     def read(said: dict[str, Any]) -> dict[str, Any]:
         kinds = said.pop("maps", "" if task == "table" or tabular else "rff").split("+")
-        one = {"n_waves": said.pop("waves", 500), "bandwidth": said.pop("bandwidth", None)}
-        made = [_maps(x.strip(), features or (), public, **one) for x in kinds if x]
+        kinds = [each.strip() for each in kinds if each]
+        taken = [name for name, of in _WORDS.items() if name in said and of & {*kinds}]
+        told = {name: said.pop(name) for name in taken}  # what is left of them is refused below
+        made = [_maps(each, features or (), public, **told) for each in kinds]
         if "target_range" in said:
             said["target_range"] = tuple(said["target_range"].split(":"))
         usual = {"n_bins": N_BINS} if task == "table" else {}
@@ -59,25 +64,30 @@ def waves_of(features: Features, **told: object) -> tuple[RandomFourier, ...]:
 
 
 def _maps(
-    kind: str, features: Features, public: Public, *, n_waves: object, bandwidth: object
+    kind: str,
+    features: Features,
+    public: Public,
+    *,
+    waves: object = 500,
+    bandwidth: object = None,
 ) -> Sequence[FeatureMap]:
     """Return the maps of a kind: of random features three bandwidths, one of others."""
     if kind == "columns":
         return [Columns()]
-    if kind == "rff" and bandwidth:
-        told = {"n_waves": n_waves, "bandwidth": bandwidth}
+    if kind == "rff" and bandwidth is not None:
+        told = {"n_waves": waves, "bandwidth": bandwidth}
         return [RandomFourier.model_validate(told, strict=False)]
     if kind not in {"rff", "mixed"}:
         raise ValueError(f"a map '{kind}' does not exist; there are columns, rff and mixed")
-    waves = waves_of(features, n_waves=n_waves)
+    drawn = waves_of(features, n_waves=waves)
     if kind == "rff":
-        return waves
+        return drawn
     if public is None:
         raise ValueError(
             "the knots of mixed are made of a public table, --columns FILE, or of a baseline "
             "table, --from-sums FOLDER"
         )
-    return [Mixed.from_public_rows(public(features), n_waves=waves[0].n_waves)]
+    return [Mixed.from_public_rows(public(features), n_waves=drawn[0].n_waves)]
 
 
 def public_rows(table: BaselineTable | None, example: Example | None) -> Public:
