@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from answers import titles_of
 from cli.round_by_commands import NAMES, PUBS, Typed
 from cobasis.bundle.agreement_file import read_agreement
 from transport.serving import World
@@ -102,6 +103,14 @@ def test_importance_is_agreed_on_by_words_and_printed_on_all_sides(tmp_path, mon
     assert [line.split()[0] for line in lines[start + 1 : start + 3]] == ["age", "sex"]
     assert "\n".join(lines[start : start + 3]) in told
     assert '<th scope="row">age</th>' in Path("icu.card.html").read_text("utf-8")
+    ended = made.json("run icu.toml", by="lab")
+    taken = made.json("accept icu.toml icu.south.2-return", by="south")
+    assert titles_of(ended)
+    assert titles_of(taken)
+    assert taken["returned"]["importance"] == ended["importance"]
+    assert taken["returned"]["worth"] == ended["worth"]
+    assert f"{ended['importance']['age'][0]:.4f}" in lines[start + 1]
+    assert f"On {ended['worth']['rows']:.0f} rows that all parties held back" in said
 
 
 def test_sums_of_a_table_are_drafted_by_words(tmp_path, monkeypatch):

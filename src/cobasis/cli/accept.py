@@ -197,6 +197,7 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
     there = folder if folder.is_dir() else None
     told = picked(taken, "evidence", "trained_on", "target_carries", "model_sha256")
     told |= {"return_sha256": taken.bundle, "score": scores, "card": page, "table": there}
+    told |= {"worth": card.scores, "importance": card.importance}
     return told, lines
 
 

@@ -121,6 +121,7 @@ def _told(concluded: "Concluded", *, card: Path) -> dict[str, Any]:
     told = picked(outcome, "model_sha256", "n_rows", "target_carries")
     told |= {"model": outcome.family, "trained_on": [*outcome.uploads], "card": card}
     told |= {"returns": concluded.files, "scores": concluded.scores}
+    told |= {"worth": concluded.card.scores, "importance": concluded.card.importance}
     if certificate is not None:
         told |= {"chance": certificate.chance, "figures": certificate.parties}
     if sums is not None:
@@ -190,7 +191,7 @@ _NOTHING: dict[str, Any] = {
     **dict.fromkeys(("chance", "model", "model_sha256", "n_rows", "rows_per_feature")),
     **dict.fromkeys(("card", "table")),
     **dict.fromkeys(("trained_on", "target_carries"), ()),
-    **{word: {} for word in ("figures", "returns", "scores")},
+    **{word: {} for word in ("figures", "importance", "returns", "scores", "worth")},
 }
 """What programs get of a run that concluded nothing."""
 
