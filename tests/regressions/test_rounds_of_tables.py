@@ -8,7 +8,7 @@ from lifelines.datasets import load_lung
 
 from cli.round_by_commands import NAMES, Typed
 from cobasis import Agreement, NumericFeature, Outcome, simulate
-from cobasis.errors import AgreementError, LabelError, MessageError, OptionError
+from cobasis.errors import AgreementError, LabelError, MessageError, NotFiniteError, OptionError
 from cobasis.features.contract import CategoryFeature
 from cobasis.features.outcome import part_of
 from cobasis.models.chain_file import decode_chain, encode_chain
@@ -89,6 +89,26 @@ def test_a_hazard_ratio_without_pooling_is_that_of_all_rows_sent_together(typed,
     shares = pl.read_csv(tmp_path / "out.csv")
     assert shares.columns == ["patient", "prediction", "survival_180", "survival_365", "model"]
     assert (shares["survival_180"] >= shares["survival_365"]).all()
+    later = pl.read_csv(tmp_path / "north.csv").with_columns(age=pl.lit(1e9))
+    later.write_csv(tmp_path / "later.csv")
+    told = typed("predict icu.toml later.csv -o none.csv", by="north", code=2).stderr
+    assert "hazard above 1.8e308" in told.replace("\n", " ")
+    assert not (tmp_path / "none.csv").exists()
+
+
+def test_a_rate_that_is_no_number_any_more_is_refused_and_one_below_it_is_told():
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame({"dose": rng.normal(size=90)})
+    counts = rng.poisson(np.exp(table["dose"].to_numpy()))
+    dealt = {name: (table[at::3], counts[at::3]) for at, name in enumerate("abc")}
+    features = [NumericFeature(name="dose")]
+    done = simulate(dealt, rng=rng, task="count", model="poisson", features=features)
+    party = done.parties["b"]
+    slope = party.coefficients().lines[1].estimate
+    most = 700 / slope  # exp(709.8) is the largest
+    assert np.isfinite(party.predict(pl.DataFrame({"dose": [most]}))).all()
+    with pytest.raises(NotFiniteError, match=r"smallest and largest cell.*\[CB101\]$"):
+        party.predict(pl.DataFrame({"dose": [most, most * 1.1]}))
 
 
 def test_every_party_reads_the_pooled_fit_from_its_own_basis():

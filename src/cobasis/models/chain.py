@@ -13,7 +13,7 @@ from typing import Any, Literal, NoReturn, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.errors import ModelFileError, OptionError
+from cobasis.errors import ModelFileError, NotFiniteError, OptionError
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.models import LOGARITHMIC, Mixture
 from cobasis.models.regressions import RegressionFit
@@ -129,7 +129,16 @@ class Chain:
         found = self.outputs(rows)
         if self.head != "prediction":
             return cast("Array", np.argmax(found, axis=1))
-        return _LINKS[self.link](found[:, 0])
+        with np.errstate(over="ignore"):
+            told = _LINKS[self.link](found[:, 0])
+        if not np.isfinite(told).all():
+            raise NotFiniteError(
+                "some of these rows get a rate or hazard above 1.8e308, the largest number there "
+                "is, so cells of theirs are far from all that the model was trained on. Look at "
+                "the smallest and largest cell of each column, for a slip or another unit, and "
+                "correct these rows or leave them out."
+            )
+        return told
 
     @property
     def link(self) -> Literal["", "Exp", "Sigmoid"]:
