@@ -167,7 +167,31 @@ BAD_FORMULAS = {
     "number ~ age": (errors.OptionError, "the right side alone"),
     "age - 1": (errors.OptionError, "keeps the constant"),
     f"income + {SPLINE}": (errors.EstimateError, "in two ways"),
+    "cr(age, df=4)": (errors.FeatureError, "df would take them from rows that nobody has together"),
+    "cr(weight, knots=(50, 70))": (errors.FeatureError, r"protein, ward\. Write such as age"),
+    "age / ward": (errors.OptionError, r"has no ward before it\. Write a\*b for"),
+    "(1 | ward)": (errors.OptionError, "the right side alone"),
 }
+CURVE = r"spline with agreed knots, such as cr\(age, knots="
+OTHER_SPELLINGS = {  # of formulaic, statsmodels' patsy, and R
+    **dict.fromkeys(("bs(age, df=4)", "ns(age, knots=c(50, 70))", "cs(age, df=3)"), CURVE),
+    **dict.fromkeys(("poly(age, 2)", "rcs(age, 4)", "s(age)", "bs(`age`):ward + ward"), CURVE),
+    **dict.fromkeys(("scale(age)", "center(age)"), "Write age: the table is in its own units"),
+    **dict.fromkeys(("I(age ** 2)", "{age / 2}", "np.log(age)", "log(age + 1)"), "is computed of"),
+    **dict.fromkeys(("C(age)", "C(age, Treatment(60))"), "Write age, and describe it as a categ"),
+    "C(ward, contr.treatment('icu'))": "Write ward, and .* compared with the first",
+    "Q('age')": "Write age as it is, or between backticks",
+    "age + offset(np.log(income))": "it is --outcome exposure=COLUMN",
+    "age + strata(ward)": "it is --outcome stratum=ward",
+}
+BAD_FORMULAS |= {each: (errors.FeatureError, told) for each, told in OTHER_SPELLINGS.items()}
+
+
+def test_a_category_may_be_named_as_one():
+    named = with_formula(FEATURES, "age * C(ward) + C( `ward` )")
+    assert named == with_formula(FEATURES, "age * ward")
+    given = [NumericFeature(name="log(age)"), NumericFeature(name="C(x)")]
+    assert with_formula(given, "`log(age)` + `C(x)`") == tuple(given)
 
 
 @pytest.mark.parametrize("formula", BAD_FORMULAS)

@@ -12,6 +12,7 @@ from typing import cast
 
 from cobasis.errors import EstimateError, FeatureError, OptionError
 from cobasis.features.contract import (
+    CategoryFeature,
     Column,
     Feature,
     Interaction,
@@ -21,8 +22,25 @@ from cobasis.features.contract import (
 )
 from cobasis.models import needing
 
-_SPLINE = re.compile(r"cr\(\s*`?(.+?)`?\s*,(.*)\)")
+_CALL = re.compile(r"([\w.]+)\(\s*[`'\"]?(.+?)[`'\"]?\s*(?:,(.*))?\)")
 _TAKEN = "age * sex + cr(bmi, knots=(20, 25, 30), lower_bound=15, upper_bound=40)"
+_CURVE = (
+    "Write a curve as a natural cubic spline with agreed knots, such as cr({0}, knots=(20, 25, "
+    "30), lower_bound=15, upper_bound=40)."
+)
+_INSTEAD = {
+    **dict.fromkeys(("bs", "cc", "cs", "ns", "poly", "rcs", "s"), _CURVE),
+    **dict.fromkeys(("center", "scale"), "Write {0}: the table is in its own units in any case."),
+    "C": "Write {0}, and describe it as a category: its words are compared with the first.",
+    "Q": "Write {0} as it is, or between backticks.",
+    "offset": "Leave it out here: it is --outcome exposure=COLUMN, not yet as a logarithm.",
+    "strata": "Leave it out here: it is --outcome stratum={0}.",
+}
+"""What to write for what formulaic, R and patsy have besides, by its function."""
+_COMPUTED = (
+    "Nothing is computed of rows on the way: let a logarithm, power or difference be a column of "
+    "each party's table, and name that."
+)
 
 
 def with_formula(features: Iterable[Feature], formula: str) -> tuple[Feature, ...]:
@@ -65,17 +83,23 @@ def _terms_of(formula: str) -> list[list[str]]:
 
 def _entering(factor: str, known: dict[str, Column]) -> Column:
     """Return the column that a factor names, as it enters."""
-    spline = _SPLINE.fullmatch(factor)
-    column = known.get(factor if spline is None else spline[1])
-    if column is None:
+    if factor in known:
+        return known[factor]
+    called = _CALL.fullmatch(factor)
+    function, name, words = ("", "", "") if called is None else called.groups("")
+    column = known.get(name)
+    if (function, words) == ("C", "") and isinstance(column, CategoryFeature):
+        return column
+    if column is None or function != "cr":
+        told = f"Write such as {_TAKEN}."
+        if function != "cr" and (called or {*"*+-/"} & {*factor}):
+            told = _INSTEAD.get(function, _COMPUTED).format(name)
         raise FeatureError(
             f"the formula names '{factor}', and there is no such column. There are "
-            f"{', '.join(known)}. Write such as {_TAKEN}."
+            f"{', '.join(known)}. {told}"
         )
-    if spline is None:
-        return column
     try:
-        call = cast("ast.Call", ast.parse(f"cr({spline[2]})", mode="eval").body)
+        call = cast("ast.Call", ast.parse(f"cr({words})", mode="eval").body)
         said = {each.arg: ast.literal_eval(each.value) for each in call.keywords}
         low = said.pop("lower_bound", getattr(column, "low", None))
         high = said.pop("upper_bound", getattr(column, "high", None))
@@ -84,5 +108,6 @@ def _entering(factor: str, known: dict[str, Column]) -> Column:
     except (SyntaxError, TypeError, ValueError, KeyError):
         raise FeatureError(
             f"'{factor}' is no spline of numbers: its knots, one or more, are to rise between its "
-            f"bounds, or the column's low and high. Write such as {_TAKEN}."
+            "bounds, or the column's low and high; df would take them from rows that nobody has "
+            f"together. Write such as {_TAKEN}."
         ) from None
