@@ -13,15 +13,17 @@ import pytest
 import statsmodels.api as sm
 from formulaic import model_matrix
 from lifelines import CoxPHFitter
+from lifelines.datasets import load_lung
 from scipy.special import expit
 
 from cli.round_by_commands import NAMES, Typed
-from cobasis import NumericFeature, Outcome, errors, simulate
+from cobasis import CategoryFeature, NumericFeature, Outcome, errors, simulate
 from cobasis.features.contract import Interaction, columns_in, formula_of
 from cobasis.features.encoder import encode
 from cobasis.features.maps import Columns, turn_of
 from cobasis.models.onnx import raw_graph
 from cobasis.statistics.formula import with_formula
+from models.test_onnx import run
 from regressions.cohort import FEATURES, gaps, people, table
 
 RAW, LABELS = people()
@@ -93,6 +95,7 @@ def test_commands_give_the_same_table_and_predictions(tmp_path, monkeypatch):
         assert one["name"] == two.name
         assert one["estimate"] == pytest.approx(two.estimate, rel=1e-8)
         assert one["standard_error"] == pytest.approx(two.standard_error, rel=1e-8)
+    typed("export icu.toml -o east.onnx", by="east")
     whole["income"] = whole.income.where(whole.name > 2)
     whole.to_csv(tmp_path / "later.csv", index=False)
     typed("predict icu.toml later.csv -o found.csv", by="east", code=None)
@@ -212,9 +215,59 @@ BAD = {
 
 
 @pytest.mark.parametrize("words", BAD)
-def test_interactions_that_are_of_no_whole_model_are_refused_and_of_others_no_graph_made(words):
+def test_interactions_that_are_of_no_whole_model_are_refused(words):
     given = {"task": "regression", "model": "ols", "features": BAD[words]}
     with pytest.raises(errors.AgreementError, match=words):
         simulate({"a": (RAW, LABELS.number)}, rng=np.random.default_rng(0), **given)
-    with pytest.raises(errors.OptionError, match="no graph is written of splines"):
-        raw_graph((AGE, WARD, BOTH), None, map_in=np.eye(5), classes=())
+
+
+COLUMNS = [
+    CategoryFeature(name="site", values=("1", "3"), unknown="other", missing="level", base="1"),
+    NumericFeature(name="wt.loss", missing="fill", fill=9.75),
+    NumericFeature(name="meal", centre=1e3, scale=400.0, missing="fill", fill=925.5),
+    NumericFeature(name="age", centre=62.0, scale=9.0),
+    CategoryFeature(name="sex", values=("f", "m"), base="f"),
+    NumericFeature(name="ph.karno", centre=82.0, scale=12.0, missing="fill", fill=80.0),
+]
+LUNG = (
+    "(cr(wt.loss, knots=(0, 10, 25), lower_bound=-5, upper_bound=40) + sex + ph.karno) ** 3 + age"
+    " + cr(meal, knots=(600, 1000), lower_bound=300, upper_bound=1500) + site + age:sex"
+)
+
+
+@pytest.mark.parametrize(("precision", "near"), [("float64", 1e-12), ("float32", 1e-6)])
+def test_a_graph_of_raw_columns_gives_what_the_party_predicts(precision, near):
+    """Lung cancer as it was recorded: empty cells, rare words, and values far beyond the knots."""
+    lung = pl.from_pandas(load_lung())
+    site, sex = pl.col("inst").cast(pl.Int64), pl.col("sex").replace_strict({1: "m", 2: "f"})
+    rows = lung.select(
+        site.cast(pl.String).alias("site"), "wt.loss", pl.col("meal.cal").alias("meal"), "age",
+        sex, "ph.karno",
+    )  # fmt: skip
+    features = with_formula(COLUMNS, LUNG)
+    assert {len(each.of) for each in features if each.kind == "interaction"} == {2, 3}
+    labels = lung.select(value="time", event="status")
+    dealt = {name: (rows[at::3], labels[at::3]) for at, name in enumerate("abc")}
+    given = {"task": "survival", "model": "cox", "outcome": Outcome(event="event")}
+    done = simulate(dealt, rng=np.random.default_rng(0), features=features, **given)
+    party = done.parties["b"]
+    turn = party._aligned(np.eye(party.agreement.n_features))
+    graph = raw_graph(features, party.model, map_in=turn, classes=(), precision=precision)
+    far = {"wt.loss": [-60.0, 90.0, None], "meal": [20.0, 9e3, None], "age": [-9, 200, 50]}
+    whole = pl.concat([rows, rows[:3].with_columns(**{x: pl.Series(far[x]) for x in far})])
+    cells = {
+        each.name: each.to_numpy().astype(precision)[:, np.newaxis]
+        if each.dtype.is_numeric()
+        else np.array([[word or ""] for word in each], dtype=object)
+        for each in whole
+    }
+    found, right = run(graph, cells)["prediction"], party.predict(whole)
+    size, beyond = np.ptp(np.log(right)), 1e60 if precision == "float64" else 1e37
+    assert size > 5
+    np.testing.assert_allclose(np.log(found), np.log(right), rtol=0, atol=near * size)
+    for name, cell in (("age", np.nan), ("wt.loss", np.inf), ("meal", beyond), ("sex", "x")):
+        wrong = cells[name].copy()
+        wrong[1] = cell
+        some = run(graph, cells | {name: wrong})["prediction"]
+        assert np.isnan(some[1]), name
+        np.testing.assert_array_equal(np.delete(some, 1), np.delete(found, 1))

@@ -6,14 +6,22 @@ an extra, and nothing here reads such a graph.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial, reduce
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from cobasis.errors import OptionError, ShapeError
-from cobasis.features.contract import CategoryFeature, Feature, NumericFeature, formula_of
-from cobasis.features.encoder import LARGEST, encoded_columns
+from cobasis.errors import ShapeError
+from cobasis.features.contract import (
+    CategoryFeature,
+    Column,
+    Feature,
+    NumericFeature,
+    columns_in,
+)
+from cobasis.features.encoder import LARGEST, encoded_columns, spline_through
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.models import needing
 from cobasis.models.chain import Affine, Array, Chain, Trees
@@ -95,11 +103,6 @@ def raw_graph(
     """Write one ONNX graph of raw columns, encoding, ``F_i G_i`` and model."""
     with needing("onnx", extra="onnx", what="this"):
         import onnx
-    if formula := formula_of(features):
-        raise OptionError(
-            f"no graph is written of splines and interactions, as of {formula:.200}. Predict by "
-            "'cobasis predict', or agree on a round without them."
-        )
     table = as_matrix(map_in, name="the map into the aligned rows")
     columns = encoded_columns(features)
     if table.shape != (len(columns), model.widths[0]):
@@ -108,13 +111,19 @@ def raw_graph(
             f"{len(columns)} encoded columns and the model {model.widths[0]}. Use the basis "
             "and the return of this agreement."
         )
-    sheet = _Sheet(precision)
-    names = _input_names(features)
-    encoded, refused = _write_encoding(sheet, list(zip(features, names, strict=True)))
-    numbers_first = sorted(range(len(columns)), key=lambda place: columns[place].level is not None)
-    rows = sheet.put("MatMul", encoded, sheet.weight(table[numbers_first]))
+    # lines, then words and splines, then products of these, by how many there are in each
+    order = sorted(
+        range(len(columns)), key=lambda at: (len(columns[at].of), columns[at].level is not None)
+    )
+    place = np.argsort(order).tolist()
+    products = [[place[each] for each in columns[at].of] for at in order if columns[at].of]
+    sheet, plain = _Sheet(precision), columns_in(features)
+    names = _input_names(plain)
+    given = list(zip(plain, names, strict=True))
+    encoded, refused = _write_encoding(sheet, given, products=products)
+    rows = sheet.put("MatMul", encoded, sheet.weight(table[order]))
     outputs = _write_outputs(sheet, model, last=_write_layers(sheet, model, rows), refused=refused)
-    kinds = [sheet.element if isinstance(each, NumericFeature) else _STRING for each in features]
+    kinds = [sheet.element if isinstance(each, NumericFeature) else _STRING for each in plain]
     inputs = [sheet.end(name, kind, 1) for name, kind in zip(names, kinds, strict=True)]
     made = onnx.helper.make_model(
         onnx.helper.make_graph(sheet.nodes, "raw-model", inputs, outputs, sheet.weights),
@@ -142,35 +151,75 @@ def _input_names(features: Iterable[Feature]) -> list[str]:
     return names
 
 
-def _write_encoding(sheet: _Sheet, columns: Sequence[tuple[Feature, str]]) -> tuple[str, str]:
-    """Write all encoding, numbers first; return the table and how much of each row is refused."""
-    numbers = [each for each in columns if isinstance(each[0], NumericFeature)]
-    found = [_write_numbers(sheet, numbers)] if numbers else []
+def _write_encoding(
+    sheet: _Sheet, columns: Sequence[tuple[Column, str]], *, products: Sequence[Sequence[int]]
+) -> tuple[str, str]:
+    """Write all encoding, lines first; return the table and how much of each row is refused."""
+    # In float64 also where the graph is of float32: a centre far from zero, as a year's, would
+    # leave few of its 24 bits to the difference.
+    lines = [each for each in columns if _is_line(each[0])]
+    blocks, faults = [_write_lines(sheet, lines)] if lines else [], list[str]()
     for feature, name in columns:
         if isinstance(feature, CategoryFeature):
-            found.append(_write_category(sheet, feature, name))
-    blocks = [block for block, _ in found]
-    faults = [sheet.weight([0.0]), *(fault for _, more in found for fault in more)]
-    return sheet.put("Concat", *blocks, axis=1), sheet.put("Sum", *faults)
+            block, more = _write_category(sheet, feature, name)
+            blocks.append(block)
+            faults += more
+        elif feature.knots:
+            blocks.append(_write_spline(sheet, feature, name))
+    plain = sheet.put("Concat", *blocks, axis=1)
+    whole = sheet.put("Concat", plain, *_write_products(sheet, plain, products), axis=1)
+    limit = LARGEST if sheet.precision == "float64" else _LARGEST_FLOAT32
+    size = sheet.put("Abs", whole)
+    good = sheet.put("LessOrEqual", size, sheet.weight([[limit]], exact=True))
+    kept = sheet.put("Where", good, whole, sheet.weight([[0.0]], exact=True))
+    faults.append(sheet.row_sum(sheet.put("Cast", sheet.put("Not", good), to=_FLOAT64)))
+    return sheet.put("Cast", kept, to=sheet.element), sheet.put("Sum", *faults)
 
 
-def _write_numbers(sheet: _Sheet, columns: Sequence[tuple[Any, str]]) -> tuple[str, list[str]]:
-    """Write ``(value - centre) / scale`` for all numbers at once, in float64."""
-    # Also where the graph is of float32: a centre far from zero, as a year's, would leave few of
-    # its 24 bits to the difference.
+def _is_line(feature: Column) -> bool:
+    return isinstance(feature, NumericFeature) and not feature.knots
+
+
+def _write_filled(sheet: _Sheet, columns: Sequence[tuple[Any, str]]) -> str:
+    """Write numbers in float64, with what stands for those that are missing."""
     features, names = zip(*columns, strict=True)
     fills = [np.nan if each.fill is None else each.fill for each in features]
-    limit = LARGEST if sheet.precision == "float64" else _LARGEST_FLOAT32
     wide = sheet.put("Cast", sheet.put("Concat", *names, axis=1), to=_FLOAT64)
-    filled = sheet.put("Where", sheet.put("IsNaN", wide), sheet.weight([fills], exact=True), wide)
-    centre = sheet.weight([[each.centre for each in features]], exact=True)
-    scale = sheet.weight([[each.scale for each in features]], exact=True)
-    scaled = sheet.put("Div", sheet.put("Sub", filled, centre), scale)
-    size = sheet.put("Abs", scaled)
-    good = sheet.put("LessOrEqual", size, sheet.weight([[limit]], exact=True))
-    kept = sheet.put("Where", good, scaled, sheet.weight([[0.0]], exact=True))
-    bad = sheet.put("Cast", sheet.put("Not", good), to=sheet.element)
-    return sheet.put("Cast", kept, to=sheet.element), [sheet.row_sum(bad)]
+    return sheet.put("Where", sheet.put("IsNaN", wide), sheet.weight([fills], exact=True), wide)
+
+
+def _write_lines(sheet: _Sheet, columns: Sequence[tuple[Any, str]]) -> str:
+    """Write ``(value - centre) / scale`` for all numbers that are no splines at once."""
+    centre = sheet.weight([[each.centre for each, _ in columns]], exact=True)
+    scale = sheet.weight([[each.scale for each, _ in columns]], exact=True)
+    return sheet.put("Div", sheet.put("Sub", _write_filled(sheet, columns), centre), scale)
+
+
+def _write_spline(sheet: _Sheet, feature: NumericFeature, name: str) -> str:
+    """Write a spline's columns: cubics of how far a value goes into each piece, added up."""
+    knots, spline = np.array(feature.knots), spline_through(feature.knots)
+    inner, zeros = np.zeros(len(knots) - 1), np.zeros((2, len(knots) - 1))
+    starts = sheet.weight(np.array([[*knots[:-1], knots[0], knots[-1]]]), exact=True)
+    least = sheet.weight(np.array([[*inner, -np.inf, 0.0]]), exact=True)
+    most = sheet.weight(np.array([[*np.diff(knots), 0.0, np.inf]]), exact=True)
+    gone = sheet.put("Sub", _write_filled(sheet, [(feature, name)]), starts)
+    gone = sheet.put("Min", sheet.put("Max", gone, least), most)
+    square = sheet.put("Mul", gone, gone)
+    powers = sheet.put("Concat", gone, square, sheet.put("Mul", square, gone), axis=1)
+    cubes, squares, slopes, _ = spline.c
+    beyond = spline(knots[[0, -1]], 1)  # where it goes on as a line
+    weights = np.vstack([slopes, beyond, squares, zeros, cubes, zeros])
+    return sheet.put("MatMul", powers, sheet.weight(weights, exact=True))
+
+
+def _write_products(sheet: _Sheet, table: str, products: Sequence[Sequence[int]]) -> Iterator[str]:
+    """Write the products of columns of a table, told by their places, those of one size at once."""
+    for _, some in groupby(products, key=len):
+        factors = (
+            sheet.put("Gather", table, sheet.weight([*each]), axis=1)
+            for each in zip(*some, strict=True)
+        )
+        yield reduce(partial(sheet.put, "Mul"), factors)
 
 
 def _write_category(sheet: _Sheet, feature: CategoryFeature, name: str) -> tuple[str, list[str]]:
@@ -178,11 +227,11 @@ def _write_category(sheet: _Sheet, feature: CategoryFeature, name: str) -> tuple
 
     def ones_where(*words: str) -> str:
         known = sheet.weight(np.array([words], dtype=object))
-        return sheet.put("Cast", sheet.put("Equal", name, known), to=sheet.element)
+        return sheet.put("Cast", sheet.put("Equal", name, known), to=_FLOAT64)
 
     agreed, empty = ones_where(*feature.values), ones_where("")
     told = sheet.put("Sum", sheet.row_sum(agreed, keepdims=1), empty)
-    other = sheet.put("Sub", sheet.weight([[1.0]]), told)
+    other = sheet.put("Sub", sheet.weight([[1.0]], exact=True), told)
     refused = {other: feature.unknown == "refuse", empty: feature.missing == "refuse"}
     levels = [column for column, never in refused.items() if not never]
     if feature.base is not None:
