@@ -97,7 +97,9 @@ def test_what_takes_a_whole_row_is_refused_at_a_party_that_holds_a_part(agreed):
         assert "those of north are needed as well" in " ".join(said.split())
     said = agreed("predict icu.toml south.csv --part -o out.csv", by="south", code=2).stderr
     assert "holds no part" in " ".join(said.split())
-    agreed("export icu.toml", by="east", code=2)
+    for more in ("", "--surrogate east.csv"):
+        said = agreed(f"export icu.toml {more}", by="east", code=2).stderr
+        assert "those of north are needed as well" in " ".join(said.split())
     said = agreed("score icu.toml east.csv", by="east").output
     assert "columns that other parties hold of your people" in " ".join(said.split())
 

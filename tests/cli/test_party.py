@@ -178,6 +178,38 @@ def test_predict_and_export_write_what_they_say_and_over_no_table(ran):
     assert (made.st_size, made.st_mode & 0o777) == (found["n_bytes"], 0o600)
 
 
+def test_export_writes_a_few_lines_that_stand_for_the_model_and_are_as_near_as_they_say(ran):
+    write_table(Path("new.csv"), seed=9, n_rows=200)
+    pl.read_csv("new.csv").drop("sick", "patient").write_csv("own.csv")  # rows without labels
+    said = ran("export icu.toml --surrogate own.csv -o model.txt").stdout
+    first, _, shown = Path("model.txt").read_text().partition("\n\n")
+    assert "model of round 'icu-" in first
+    assert first.endswith("by rows of party 'north'.")
+    assert said.startswith(shown)
+    assert "A line that stands for the log-odds of class yes: 200 rows" in shown
+    answer = ran.json("export icu.toml --surrogate own.csv")
+    found, lines = answer["surrogate"], dict(answer["surrogate"]["lines"])
+    assert Path(answer["path"]).stat().st_size == answer["n_bytes"]
+    assert f"R2 {found['fidelity']:.3f}" in shown
+    assert f"{100 * found['agreement']:.1f} %" in shown.replace("\n", " ")
+    ran("predict icu.toml new.csv -o out.csv")
+    told, rows = pl.read_csv("out.csv"), pl.read_csv("new.csv").to_dummies("sex", separator="=")
+    odds = (told["probability_yes"] / told["probability_no"]).log()
+    line = sum(slope * rows[name] for name, slope in lines.items() if name in rows.columns)
+    assert (odds - line).std() < 1e-3 * odds.std()
+    other = ran.json("export icu.toml --surrogate own.csv --of no")["surrogate"]
+    assert dict(other["lines"]) == pytest.approx({name: -each for name, each in lines.items()})
+    table = Path("own.csv").read_bytes()
+    for words, problem in {
+        "--of no": "--of is of a surrogate",
+        "--surrogate own.csv --precision float32": "--precision of an ONNX file",
+        "--surrogate own.csv -o own.csv": "a table of yours",
+        "--surrogate own.csv --of maybe": "no class 'maybe' can be explained, of no, yes",
+    }.items():
+        assert problem in ran(f"export icu.toml {words}", code=2).stderr.replace("\n", " ")
+    assert Path("own.csv").read_bytes() == table
+
+
 def test_of_a_folder_what_is_for_a_party_and_new_is_taken_and_the_rest_is_named(sealed):
     sealed.send()
     sealed.run()

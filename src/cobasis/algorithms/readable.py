@@ -9,7 +9,7 @@ from textwrap import wrap
 WIDTH = 80
 MOST_ROWS = 20  # so many parties are shown; of the others it is said how many they are
 
-_NAME, _NAMES = 24, 5
+_NAMES = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class Table:
             [row[at] for row in (self.header, *self.rows)] for at in range(1, len(self.header))
         ]
         widths = [max(map(len, column)) for column in others]
-        room = min(_NAME, WIDTH - sum(widths) - 2 * len(widths))
+        room = WIDTH - sum(widths) - 2 * len(widths)
         names = [_short(row[0], room) for row in (self.header, *self.rows)]
         first = max(map(len, names))
         lines = wrap(_plain(self.title), WIDTH)
@@ -66,7 +66,7 @@ def _plain(text: str) -> str:
     return "".join(each if each.isprintable() else "?" for each in text)
 
 
-def _short(name: str, room: int = _NAME) -> str:
+def _short(name: str, room: int = 24) -> str:
     """Cut a party's name to what a line has room for."""
     plain = _plain(name)
     return plain if len(plain) <= room else f"{plain[: room - 3]}..."

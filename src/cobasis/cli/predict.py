@@ -134,29 +134,48 @@ def score(
 def export(
     owner: Owner,
     agreement: AgreementFile = None,
-    out: Annotated[Path, Option("-o", "--out", help="The model file.")] = Path("model.onnx"),
+    out: Annotated[
+        Path | None, Option("-o", "--out", help="The file; else model.onnx, or model.txt.")
+    ] = None,
     precision: Annotated[Literal["float64", "float32"], Option(help="Of its numbers.")] = "float64",
+    surrogate: Annotated[
+        Path | None, Option(metavar="TABLE", help="Rows of yours: write what stands for the model.")
+    ] = None,
+    of: Annotated[str | None, Option(help="The class that it tells, by default the last.")] = None,
 ) -> None:
     """Write one ONNX file that takes raw columns and predicts.
 
     Where rows were projected it holds a secret of all parties; of sums it holds none.
 
-    Needs the extra onnx: pip install 'cobasis[onnx]'.
+    With --surrogate it writes and prints a few lines that people read in its place: a line or a
+    shallow tree in your own columns, and how near that is to the model.
+
+    Needs the extra onnx: pip install 'cobasis[onnx]'; --surrogate needs none.
 
     Example: cobasis export icu.toml -o north.onnx
     """
     from cobasis.party_side.predict import export_onnx
+    from cobasis.party_side.worth import write_surrogate
 
-    session = owner.party(alone(agreement))
-    n_bytes = export_onnx(session, out, precision=precision)
-    owner.say(
-        [
-            f"Wrote {out} ({n_bytes:,} bytes). It is SECRET: keep it as you keep your key.",
-            "With it, rows that any party uploaded can be turned back.",
-        ]
-        if session.agreement.sums is None
-        else [f"Wrote {out} ({n_bytes:,} bytes). It holds no secret."],
-        **about(session, command="export"),
-        path=out,
-        n_bytes=n_bytes,
-    )
+    if (of is not None and surrogate is None) or (surrogate and precision != "float64"):
+        raise OptionError(
+            "--of is of a surrogate, and --precision of an ONNX file. Leave one out, or name your "
+            "rows: --surrogate TABLE."
+        )
+    session, found = owner.party(alone(agreement)), None
+    to = out or Path("model.onnx" if surrogate is None else "model.txt")
+    if surrogate is None:
+        size = f"{export_onnx(session, to, precision=precision):,} bytes"
+        lines = [f"Wrote {to} ({size}). It holds no secret."]
+        if session.agreement.sums is None:
+            lines = [
+                f"Wrote {to} ({size}). It is SECRET: keep it as you keep your key.",
+                "With it, rows that any party uploaded can be turned back.",
+            ]
+    else:
+        with progress() as report:
+            found = write_surrogate(session, surrogate, to=to, of=of, report=report)
+        whom = "Its numbers are made of your rows: show it to whom you would show them."
+        lines = [*found.summary().splitlines(), *wrapped(f"Wrote {to}. {whom}")]
+    told = {"path": to, "n_bytes": to.stat().st_size, "surrogate": found}
+    owner.say(lines, **about(session, command="export"), **told)

@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from cobasis.errors import ShapeError
-from cobasis.features.contract import (
-    CategoryFeature,
-    Column,
-    Feature,
-    NumericFeature,
-    columns_in,
-)
+from cobasis.features.contract import CategoryFeature, Column, Feature, NumericFeature, columns_in
 from cobasis.features.encoder import LARGEST, encoded_columns, spline_through
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.models import needing
@@ -157,7 +151,7 @@ def _write_encoding(
     """Write all encoding, lines first; return the table and how much of each row is refused."""
     # In float64 also where the graph is of float32: a centre far from zero, as a year's, would
     # leave few of its 24 bits to the difference.
-    lines = [each for each in columns if _is_line(each[0])]
+    lines = [each for each in columns if isinstance(each[0], NumericFeature) and not each[0].knots]
     blocks, faults = [_write_lines(sheet, lines)] if lines else [], list[str]()
     for feature, name in columns:
         if isinstance(feature, CategoryFeature):
@@ -174,10 +168,6 @@ def _write_encoding(
     kept = sheet.put("Where", good, whole, sheet.weight([[0.0]], exact=True))
     faults.append(sheet.row_sum(sheet.put("Cast", sheet.put("Not", good), to=_FLOAT64)))
     return sheet.put("Cast", kept, to=sheet.element), sheet.put("Sum", *faults)
-
-
-def _is_line(feature: Column) -> bool:
-    return isinstance(feature, NumericFeature) and not feature.knots
 
 
 def _write_filled(sheet: _Sheet, columns: Sequence[tuple[Any, str]]) -> str:

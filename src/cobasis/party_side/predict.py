@@ -152,7 +152,7 @@ def predict(
         )
     agreement = session.agreement
     use = replace(usable(session, model=model), part=part, beside=beside)
-    _refuse_halves(session, part=part, beside=beside, why=why or of is not None)
+    refuse_halves(session, part=part, beside=beside, why=why or of is not None)
     if why or of is not None:
         common = _reference(session, public)
         asked = partial(explain, use.model, agreement=agreement, aligned=use.aligned)
@@ -289,7 +289,7 @@ def _with_gaps(
     return found.with_columns(source.collect(pl.col(name))[name]) if name else found
 
 
-def _refuse_halves(
+def refuse_halves(
     session: PartySession, *, part: bool, beside: Sequence[Path], why: bool = False
 ) -> None:
     """Raise OptionError where a person's columns would be left out, or counted twice."""
@@ -386,7 +386,7 @@ def export_onnx(session: PartySession, to: Path, *, precision: Precision = "floa
     """Write encoding, ``F_i G_i`` and model as one graph that takes raw columns."""
     refuse_target(to, table=session.round.noted_table())
     found, agreement = usable(session), session.agreement
-    _refuse_halves(session, part=False, beside=())
+    refuse_halves(session, part=False, beside=())
     data = raw_graph(
         agreement.features,
         found.model,

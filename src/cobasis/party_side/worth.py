@@ -13,6 +13,7 @@ from cobasis.bundle.messages import model_in
 from cobasis.bundle.transcript import now
 from cobasis.disk.whole import write_whole
 from cobasis.errors import AgreementError, CobasisError, StepError
+from cobasis.features.contract import columns_in
 from cobasis.features.outcome import part_of
 from cobasis.linalg.arrays import Matrix, gathered
 from cobasis.models import MODELLESS, UNLABELLED, ModelName
@@ -22,15 +23,19 @@ from cobasis.models.local import FAMILIES, Kind, Train, fit_locally, over_column
 from cobasis.models.trainer import train
 from cobasis.models.worth import Figure, Verdict, compared, figures
 from cobasis.party_side.approval import word_approved
-from cobasis.party_side.predict import Usable, usable
+from cobasis.party_side.predict import Usable, refuse_halves, usable
 from cobasis.party_side.rows import PartyRows, open_rows
-from cobasis.party_side.session import PartySession
+from cobasis.party_side.session import PartySession, refuse_target
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement, moment_text
+from cobasis.protocol.explanations import stand_in
 from cobasis.protocol.messages import Labels
 from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.word import POINTS, ROWS, WORD, Word
+from cobasis.statistics.surrogates import Surrogate
 from cobasis.statistics.survival import survival_figures
+from cobasis.tables.sources import source_of
+from cobasis.tables.table import StreamedTable
 
 MOST_CELLS = 2**25
 """Cells of the rows that the party's own model is trained on, 256 MB; of more, a random part."""
@@ -240,6 +245,26 @@ def fit_local(session: PartySession, *, report: Report = silent) -> Kind | None:
     with session.alone():
         session.round.accept(replace(found, local=local, chosen=fit.kind))
     return fit.kind
+
+
+def write_surrogate(
+    session: PartySession, table: Path, *, to: Path, of: str | None = None, report: Report = silent
+) -> Surrogate:
+    """Write the line or tree in raw columns that stands for the model on rows of a table."""
+    for own in (table, session.round.noted_table()):
+        refuse_target(to, table=own)
+    use, agreement = usable(session), session.agreement
+    refuse_halves(session, part=False, beside=())
+    columns, mapping = columns_in(agreement.features), session.round.mapping()
+    source = source_of(table, party=session.name, features=columns, mapping=mapping)
+    rows = StreamedTable(source, agreement=agreement, party=session.name, report=report)
+    n_rows, width = rows.shape
+    some = np.sort(np.random.default_rng(0).permutation(n_rows)[: max(1, MOST_CELLS // width)])
+    given = gathered(rows, some)
+    found = stand_in(use.model, given, agreement=agreement, aligned=use.aligned, of=of)
+    whose = f"{'Local' if use.local else 'Common'} model of round '{agreement.round_id}', by rows "
+    write_whole(to, f"{whose}of party '{session.name}'.\n\n{found.summary()}\n".encode())
+    return found
 
 
 def word_of(session: PartySession, scores: Scores) -> Word:

@@ -122,6 +122,20 @@ def explain(
     return Attributions(explained=explained, names=names, values=values, base=base)
 
 
+def stand_in(
+    model: Chain | TrainedModel,
+    rows: Matrix,
+    *,
+    agreement: Agreement,
+    aligned: Map,
+    of: str | int | None = None,
+) -> Surrogate:
+    """Fit a line or a tree in raw columns to what a model gives of encoded rows."""
+    number, explained, _ = _asked(model, agreement, aligned, of=of)
+    told: Any = {"features": agreement.features, "explained": explained}
+    return surrogate(number(rows), rows, classes=agreement.task == "classification", **told)
+
+
 class Explaining(ABC):
     """A party that can say what its model is made of, and why it predicts what it does."""
 
@@ -223,12 +237,10 @@ class Explaining(ABC):
         **Who sees what.** It stays here: it is made of rows, and a tree's splits are values of
         them. **Cost.** One prediction a row, and twelve small fits. arXiv:2011.04437.
         """
-        agreement, classes = self.agreement, self.agreement.task == "classification"
+        agreement, told = self.agreement, self._aligned
         table = encode(rows, agreement.features, party=self.name)
         with one_blas_thread():
-            number, explained, _ = _asked(self.model, agreement, self._aligned, of=of)
-            told: Any = {"features": agreement.features, "explained": explained}
-            return surrogate(number(table), table, classes=classes, **told)
+            return stand_in(self.model, table, agreement=agreement, aligned=told, of=of)
 
     @abstractmethod
     def _aligned(self, table: Matrix) -> Matrix:

@@ -32,11 +32,14 @@ class Surrogate(Readable):
         near = f"On rows that it was not fitted to it meets the model with R2 {self.fidelity:.3f}"
         if self.agreement is not None:
             near += f", and the side of 0 in {100 * self.agreement:.1f} %"
+        more = len(self.lines) - MOST_ROWS
+        left = (f"And {more:,} columns more, of less weight.",) if more > 0 else ()
         return Table(
             title=f"A {self.form} that stands for the {self.explained}: {self.n_rows:,} rows",
             header=("largest first", "a unit") if self.form == "line" else ("where", "mean"),
             rows=[(name, f"{value:.4g}") for name, value in self.lines[:MOST_ROWS]],
             notes=(
+                *left,
                 f"{near}; a {'tree' if self.form == 'line' else 'line'} with {self.other:.3f}.",
             ),
         )
