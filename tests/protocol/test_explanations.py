@@ -1,5 +1,6 @@
 """Attributions add up, are Shapley's, are the same at all parties, and need a common reference."""
 
+import re
 from functools import cache
 from itertools import combinations
 from math import comb
@@ -13,6 +14,7 @@ from cobasis.features.contract import Interaction
 from cobasis.features.encoder import encode
 from cobasis.protocol.explanations import explain
 from cobasis.statistics.attributions import attributions
+from cobasis.statistics.surrogates import surrogate
 
 WARD = CategoryFeature(name="ward", values=("icu", "surgery", "other"), base="icu")
 FEATURES = (NumericFeature(name="age", centre=60.0, scale=15.0), WARD, NumericFeature(name="crp"))
@@ -147,6 +149,19 @@ def test_a_tree_stands_for_what_no_line_is_near_to_as_well_as_on_new_rows():
     assert "| " in found.summary()
     with pytest.raises(ShapeError, match="19 rows are too few"):
         parties["south"].surrogate(rows[:19])
+
+
+def test_of_many_columns_those_of_most_weight_are_shown_with_their_whole_names():
+    features = [NumericFeature(name=f"milligrams of substance {at}") for at in range(25)]
+    rows = np.random.default_rng(0).normal(size=(300, 25))
+    told = {"features": features, "explained": "prediction", "classes": False}
+    found = surrogate(rows @ np.arange(1, 26), rows, **told)
+    shown = found.summary()
+    assert re.search(r"milligrams of substance 24 +25\n", shown)
+    assert "milligrams of substance 5 " in shown
+    assert "milligrams of substance 4 " not in shown
+    assert "And 5 columns more, of less weight." in shown
+    assert len(found.lines) == 25
 
 
 def side(new, name):
