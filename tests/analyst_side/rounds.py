@@ -75,8 +75,8 @@ class RealRound:
     def run(self, **options):
         return run(self.session(), **options)
 
-    def remove(self, name, **options):
-        return remove(self.session(), name, **options)
+    def remove(self, *names, **options):
+        return remove(self.session(), names, **options)
 
     def forget(self, **options):
         return forget(self.session(), **options)

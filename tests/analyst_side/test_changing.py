@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from analyst_side.rounds import EARLY, NAMES, PAST, began, contents
+from cobasis.analyst_side import membership
 from cobasis.analyst_side.membership import check_removal
 from cobasis.bundle import folders
 from cobasis.errors import RetentionError, SignatureError, StepError, UnknownPartyError
@@ -26,6 +27,11 @@ def ran(tmp_path):
     made = began(tmp_path, EARLY, minimum_parties=2, deadline=PAST)
     made.run()
     return made
+
+
+def killed(*_, **__):
+    """What a process does that is interrupted here."""
+    raise KeyboardInterrupt
 
 
 def changes(made, names):
@@ -103,7 +109,7 @@ def test_the_certificate_says_what_is_and_what_is_not_gone_and_is_signed(ran):
 
 def test_only_realign_makes_a_target_without_the_party_that_left(ran):
     before = changes(ran, ("north", "south"))
-    assert not ran.remove("east").removal.realigned
+    assert not ran.remove("east").removals[0].realigned
     done = ran.remove("east", realign=True)
     got = ran.returned("south")
     assert got.target_carries == ("north",)
@@ -117,18 +123,44 @@ def test_only_realign_makes_a_target_without_the_party_that_left(ran):
 
 def test_a_removal_that_is_certified_again_knows_of_a_later_realignment(ran):
     add(ran, "west")
-    assert not ran.remove("south").removal.realigned
+    assert not ran.remove("south").removals[0].realigned
     ran.remove("east", realign=True)
-    again = ran.remove("south").removal
+    again = ran.remove("south").removals[0]
     assert again.realigned
     assert not any("unchanged" in sentence for sentence in again.not_gone)
+
+
+def test_several_leave_at_once_with_one_training_and_a_certificate_each(ran):
+    add(ran, "west")
+    done = ran.remove("east", "south", "east")
+    assert done.concluded.outcome.uploads.keys() == {"north", "west"}
+    assert [each.party for each in done.removals] == ["east", "south"]
+    for each in done.removals:
+        assert f"The rows of '{each.party}' are out" in each.text()
+        assert "The model was trained again, on north, west alone" in each.text()
+    assert len(done.files) == 4
+    assert not any(ran.reply(name).exists() for name in ("east", "south"))
+    assert not any(ran.sealed(name).exists() for name in ("east", "south"))
+
+
+@pytest.mark.parametrize("then", [("east", "south"), ("south",), ("east",)])
+def test_several_that_leave_are_out_whatever_follows_a_kill(ran, monkeypatch, then):
+    add(ran, "west")
+    with monkeypatch.context() as patch:
+        patch.setattr(membership, "conclude", killed)
+        with pytest.raises(KeyboardInterrupt):
+            ran.remove("east", "south")
+    with pytest.raises(StepError, match="cobasis remove east"):
+        ran.run()
+    outcome = ran.remove(*then).concluded.outcome
+    assert outcome.uploads.keys() == {"north", "south", "west"} - {*then}
 
 
 def test_a_late_party_that_leaves_is_out_also_when_the_round_is_aligned_anew(ran):
     """The others are those of the first run, whose folder of fits holds the late one's as well."""
     add(ran, "west")
     done = ran.remove("west", realign=True)
-    assert tuple(done.concluded.outcome.uploads) == done.removal.trained_on == EARLY
+    assert tuple(done.concluded.outcome.uploads) == done.removals[0].trained_on == EARLY
     assert done.concluded.outcome.n_rows == 120
     assert ran.returned("north").trained_on == EARLY
     assert set(done.concluded.files) == set(EARLY)
@@ -139,8 +171,8 @@ def test_a_party_whose_upload_no_model_was_trained_on_is_removed_without_returns
     made = began(tmp_path, EARLY, minimum_parties=2, deadline=PAST)
     done = made.remove("east")
     assert done.concluded is None
-    assert "No model of this round was trained on the rows of 'east'." in done.removal.gone
-    assert "unchanged" not in done.removal.text()
+    assert "No model of this round was trained on the rows of 'east'." in done.removals[0].gone
+    assert "unchanged" not in done.removals[0].text()
     assert set(made.run().concluded.files) == {"north", "south"}
 
 
@@ -149,7 +181,7 @@ def test_removing_who_sent_nothing_or_below_the_minimum_changes_nothing(ran):
         ran.remove("west")
     ran.remove("east")
     before = contents(ran.work.path)
-    with pytest.raises(StepError, match=r"without party 'north' 1 would stay .south."):
+    with pytest.raises(StepError, match=r"without north 1 would stay .south."):
         ran.remove("north")
     assert contents(ran.work.path) == before
 

@@ -5,9 +5,9 @@ from itertools import count
 
 import pytest
 
-from analyst_side.rounds import NAMES, contents, real_round, verdicts
+from analyst_side.rounds import NAMES, RealRound, contents, real_round, verdicts
 from cobasis.analyst_side.history import UNREADABLE, audit_words
-from cobasis.analyst_side.receive import FileVerdict, seal_only
+from cobasis.analyst_side.receive import FileVerdict, receive, seal_only
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement
 from cobasis.cli.receive import said_of_files
 from cobasis.disk.whole import file_digest
@@ -50,6 +50,13 @@ def test_an_accepted_upload_lies_on_the_disk_as_it_came_and_has_a_signed_receipt
     before, names = contents(made.work.path), [path.name for path in paths.values()]
     assert verdicts(made.receive()) == dict.fromkeys(names, "received before")
     assert contents(made.work.path) == before
+
+
+def test_what_lies_beside_an_agreement_is_found_whatever_its_name(made, monkeypatch):
+    monkeypatch.setattr(RealRound, "path", property(lambda self: self.folder / "icu[1].toml"))
+    for name in ("north", "south"):
+        made.upload(name).rename(made.folder / f"icu[1].{name}.1-upload")
+    assert set(verdicts(receive(made.session(), [])).values()) == {"accepted"}
 
 
 def test_a_second_upload_of_a_party_is_refused_and_the_first_stays(made):

@@ -96,12 +96,12 @@ def test_remove_certifies_and_says_what_is_left_to_do(ran):
     assert "- The target still descends from east." in lines
     assert not Path("outbox/icu.south.1-return").exists()
     removed = ran.json("remove south --realign", by="lab")
-    names = [Path(path).name for path in removed["certificate"]]
+    names = [Path(path).name for path in removed["certificates"]]
     assert names == ["removal-south.json", "removal-south.txt"]
     assert removed["trained_on"] == ["east", "north"]
     told = ran("remove icu.toml north", by="lab", code=2).stderr
-    assert "without party 'north' 1 would stay (east)" in told
-    assert "takes the name of one party" in ran("remove icu.toml", by="lab", code=2).stderr
+    assert "without north 1 would stay (east)" in told
+    assert "wants the name of a party" in ran("remove icu.toml", by="lab", code=2).stderr
 
 
 def test_forget_refuses_before_it_asks_and_only_the_rounds_name_destroys(ran, terminal):

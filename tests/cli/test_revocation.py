@@ -81,6 +81,21 @@ def test_news_that_nobody_accepted_yet_stop_who_has_them_beside_the_agreement(se
     refuses(sealed, "send icu.toml south.csv --yes --signed-by Officer", by="south")
 
 
+def test_several_owners_are_removed_by_one_command(sent):
+    sent.run()
+    stopped(sent)
+    revoke(sent, by="north", name="south")
+    revoke(sent, by="lab", name="south")
+    told = sent("run icu.toml", by="lab", code=2).stderr
+    assert "--without east --without south" in told
+    assert "cobasis remove east south" in told
+    refuses(sent, "remove icu.toml south", by="lab")
+    # the round wants two parties at least, and then nobody's rows may be trained on
+    assert (
+        "destroy all that was sent" in sent("remove icu.toml east south", by="lab", code=2).stderr
+    )
+
+
 def test_the_others_go_on_without_its_owner_where_all_is_in(sent):
     sent("receive icu.toml inbox", by="lab")
     stopped(sent)

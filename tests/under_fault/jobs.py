@@ -176,8 +176,8 @@ COMMANDS = {
     "parts": _parts,
     "accept": _accept,
     "late": lambda site: _run(site, again=["east"], confirmed=["east"]),
-    "remove": lambda site: remove(analyst_of(site), "south", realign=False),
-    "realign": lambda site: remove(analyst_of(site), "south", realign=True),
+    "remove": lambda site: remove(analyst_of(site), ["south"], realign=False),
+    "realign": lambda site: remove(analyst_of(site), ["south"], realign=True),
     "destroy": lambda site: destroy(analyst_of(site), early=True, key=site.root / "lab.key"),
     "leave": lambda site: forget(site.session("north")),
 }

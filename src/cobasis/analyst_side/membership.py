@@ -1,12 +1,12 @@
 """``remove``: a party that leaves, certified: what is gone and what is not, in words and signed."""
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from cobasis.analyst_side.history import REMOVED
+from cobasis.analyst_side.history import REMOVED, history_of
 from cobasis.analyst_side.plan import fewest, listed
 from cobasis.analyst_side.returns import Concluded
 from cobasis.analyst_side.run import conclude, delete_targets
@@ -114,6 +114,7 @@ def removal_of(session: AnalystSession, party: str) -> Removal:
     removals = [each for each in entries if each.event == REMOVED]
     lines = [each for each in removals if each.told["party"] == party]
     entry, since = lines[-1], removals[removals.index(lines[0]) :]
+    before = history_of(entries[: entries.index(lines[0])]).outcome
     outcome = session.history.outcome
     return Removal(
         round_id=session.agreement.round_id,
@@ -123,7 +124,7 @@ def removal_of(session: AnalystSession, party: str) -> Removal:
         files=tuple(cast("list[str]", entry.told["files"])),
         time=entry.time,
         transcript=entry.hash,
-        trained_again=any("uploads" in each.told for each in lines),
+        trained_again=before is not None and party in before.uploads,
         realigned=any(bool(each.told["realigned"]) for each in since),
         trained_on=() if outcome is None else tuple(outcome.uploads),
         target_carries=() if outcome is None else outcome.target_carries,
@@ -167,53 +168,71 @@ def check_removal(text: bytes, *, analyst: PublicIdentity) -> dict[str, Any]:
 class Removed:
     """What a removal has made."""
 
-    removal: Removal
-    files: tuple[Path, ...]  # the certificate, for programs and for people
-    concluded: Concluded | None  # None where nothing had been trained on the party
+    removals: tuple[Removal, ...]
+    files: tuple[Path, ...]  # the certificates, each for programs and for people
+    concluded: Concluded | None  # None where nothing had been trained on who leaves
 
 
 def remove(
     session: AnalystSession,
-    party: str,
+    parties: Sequence[str],
     *,
     realign: bool = False,
     cluster: str | None = None,
     report: Report = silent,
 ) -> Removed:
-    """Take a party's rows out, train again without them, and certify what is and is not gone."""
+    """Take parties' rows out, train once without them, and certify what is and is not gone."""
     with session.at_work(report) as history:
         session.require_kept()
-        session.refuse_revoked(out={party, *history.removed, *history.without})
-        files = _files_of(session, party)
-        before, concluded = history.outcome, None
-        told = {"party": party, "files": files, "realigned": realign}
-        if before is not None and (
-            party in before.uploads or (realign and party in before.target_carries)
-        ):
-            concluded = conclude(
-                session,
-                parties=_staying(session, party, before.uploads),
-                family=before.family,
-                event=REMOVED,
-                told=told,
-                realign=realign,
-                cluster=cluster,
-            )
-        elif party not in history.removed:
-            session.note(REMOVED, {**told, "realigned": False})
+        session.refuse_revoked(out={*parties, *history.removed, *history.without})
+        told = {party: {"party": party, "files": _files_of(session, party)} for party in parties}
+        concluded = _concluded(session, told, realign=realign, cluster=cluster)
         # Files go after the transcript's line. A kill in between leaves files of somebody who is
         # removed by the record: no command reads them, `receive` refuses the party, and the same
         # command deletes them. Files that go first would be missed by a round that still needs
         # them, and that may have been killed before its new model.
-        _delete(session, party)
-        removal = removal_of(session, party)
-        _delete_models(session, removal)
+        for party in told:
+            _delete(session, party)
+        removals = tuple(removal_of(session, party) for party in told)
+        _delete_models(session, removals[-1])
         if history.outcome is not None:  # a kill after the line leaves older ones
             delete_targets(session, but=history.outcome.alignment)
-        _write(session, removal, to=session.work.certificates)
-        paths = _write(session, removal, to=session.outbox)
+        paths: list[Path] = []
+        for removal in removals:
+            _write(session, removal, to=session.work.certificates)
+            paths += _write(session, removal, to=session.outbox)
         session.tell()
-    return Removed(removal=removal, files=paths, concluded=concluded)
+    return Removed(removals=removals, files=tuple(paths), concluded=concluded)
+
+
+def _concluded(
+    session: AnalystSession,
+    told: Mapping[str, Mapping[str, Any]],
+    *,
+    realign: bool,
+    cluster: str | None,
+) -> Concluded | None:
+    """Record who leaves, and train without them where they shaped what is in use."""
+    before, staying = session.history.outcome, None
+    if before and not {*told}.isdisjoint({*before.uploads, *before.target_carries * realign}):
+        staying = _staying(session, told, before.uploads)
+    *others, last = told
+    # One training is one line, the last one's. A kill before it leaves others that are removed by
+    # the record and in the model: `run` refuses, and the same command trains without them.
+    for party in told if staying is None else others:
+        if party not in session.history.removed:
+            session.note(REMOVED, {**told[party], "realigned": False})
+    if before is None or staying is None:
+        return None
+    return conclude(
+        session,
+        parties=staying,
+        family=before.family,
+        event=REMOVED,
+        told={**told[last], "realigned": realign},
+        realign=realign,
+        cluster=cluster,
+    )
 
 
 def _files_of(session: AnalystSession, party: str) -> list[str]:
@@ -234,16 +253,19 @@ def _files_of(session: AnalystSession, party: str) -> list[str]:
     return files
 
 
-def _staying(session: AnalystSession, party: str, uploads: Iterable[str]) -> list[str]:
+def _staying(
+    session: AnalystSession, parties: Collection[str], uploads: Iterable[str]
+) -> list[str]:
     """Return who stays; StepError where they are fewer than the agreement asks for."""
-    stay = complete([name for name in uploads if name != party], session.agreement)
+    out = {*parties, *session.history.removed}
+    stay = complete([name for name in uploads if name not in out], session.agreement)
     least = fewest(session.agreement, session.exchanges[-1])
     if len(stay) < least:
         raise StepError(
-            f"without party '{party}' {len(stay)} would stay ({listed(stay)}), and the agreement "
+            f"without {listed(parties)} {len(stay)} would stay ({listed(stay)}), and the agreement "
             f"asks for at least {least}: with fewer, each shows more of itself. So no model can be "
-            f"trained again. Take another party in first, or, if '{party}' has to leave at once, "
-            "destroy all that was sent in this round: cobasis forget --early."
+            f"trained again. Take another party in first, or, if {listed(parties)} must leave at "
+            "once, destroy all that was sent in this round: cobasis forget --early."
         )
     return stay
 

@@ -58,10 +58,9 @@ def planned(
     if history.outcome is not None and len(history.ended) == len(session.exchanges):
         before, ended = history.outcome.uploads, history.ended[-1]
         if gone := [name for name in before if name not in plan.members]:
-            removes = " and ".join(f"cobasis remove {name}" for name in gone)
             raise StepError(
                 f"{', '.join(gone)} took part in the run of {ended}, and others have its returns. "
-                f"To go on without, take the rows out for good: {removes}."
+                f"To go on without, take the rows out for good: cobasis remove {' '.join(gone)}."
             )
         new = tuple(name for name in plan.members if name not in before)
         return replace(plan, ended=ended, new=new)

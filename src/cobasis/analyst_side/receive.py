@@ -7,6 +7,7 @@ blocks no other; what is received again changes nothing.
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from glob import escape
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -157,7 +158,7 @@ def _files(paths: Iterable[Path], agreement: Path) -> list[Path]:
     """Return the files given, folders' own (none hidden), or without any what lies beside."""
     given = list(paths)
     if not given:
-        stem, beside = stem_of(agreement), agreement.parent
+        stem, beside = escape(stem_of(agreement)), agreement.parent
         ends = ("[0-9]-proposal", "[0-9]-upload", "[0-9]*-sums", "[0-9]-scores", WORD)
         return sorted(each for end in ends for each in beside.glob(f"{stem}.*.{end}"))
     found: dict[Path, None] = {}

@@ -21,10 +21,9 @@ from cobasis.cli.options import (
     consent,
     grouped,
     progress,
-    the_one,
 )
 from cobasis.cli.words import listed, picked, row, wrapped
-from cobasis.errors import WaitingError
+from cobasis.errors import OptionError, WaitingError
 from cobasis.models import ModelName
 
 if TYPE_CHECKING:
@@ -219,37 +218,40 @@ def _draw_card(session: "AnalystSession", concluded: "Concluded") -> Path:
 def remove(
     owner: Owner,
     words: Annotated[
-        list[Path], Argument(metavar="[AGREEMENT] PARTY", help="Who leaves, by name.")
+        list[Path], Argument(metavar="[AGREEMENT] PARTY...", help="Who leaves, by name.")
     ],
     realign: Annotated[bool, Option("--realign", help="Also make a new target.")] = False,
     cluster: Cluster = None,
     out: Outbox = None,
 ) -> None:
-    """Delete what a party sent, train without it, and certify what is and is not gone.
+    """Delete what parties sent, train once without them, and certify what is and is not gone.
 
     Example: cobasis remove icu.toml south
     """
     from cobasis.analyst_side.membership import remove as take_out
 
     path, rest = agreed(words)
-    party = str(the_one(rest, what="the name of one party"))
+    parties = [str(each) for each in rest]
+    if not parties:
+        raise OptionError("this command wants the name of a party. See --help.")
     session = owner.analyst(path, outbox=out)
     with progress() as report:
-        done = take_out(session, party, realign=realign, cluster=cluster, report=report)
+        done = take_out(session, parties, realign=realign, cluster=cluster, report=report)
     written = {} if done.concluded is None else done.concluded.written
     drawn = [] if done.concluded is None else [_draw_card(session, done.concluded)]
-    told = picked(done.removal, "party", "realigned", "gone", "not_gone")
-    told |= picked(done.removal, "model_sha256", "trained_on", "target_carries")
+    last = done.removals[-1]
+    told = picked(last, "model_sha256", "trained_on", "target_carries", "realigned")
     owner.say(
         [
-            *done.removal.text().splitlines(),
+            *"\n".join(each.text() for each in done.removals).splitlines(),
             "",
             *(f"Wrote {path}" for path in (*written.values(), *drawn, *done.files)),
-            f"Send each party its own file; certificate and {session.news.name} to all.",
+            f"Send each party its own file; certificates and {session.news.name} to all.",
         ],
         command="remove",
-        round=done.removal.round_id,
-        certificate=done.files,
+        round=last.round_id,
+        removals=[picked(each, "party", "gone", "not_gone") for each in done.removals],
+        certificates=done.files,
         written=written,
         **told,
     )

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -120,7 +121,7 @@ def approvals(
     agreement: Path, party: str, *, given: Iterable[Path] | None = None
 ) -> tuple[Approval, ...]:
     """Read a party's approvals that are given, or else lie beside the agreement."""
-    beside = agreement.parent.glob(f"{stem_of(agreement)}.{party}.*.approval")
+    beside = agreement.parent.glob(f"{escape(stem_of(agreement))}.{party}.*.approval")
     return tuple(line_in(each, Approval) for each in sorted(given or beside))
 
 

@@ -71,17 +71,18 @@ def refuse_revoked(
     revoked: Iterable[Revocation], agreement: Agreement, *, out: Collection[str]
 ) -> None:
     """Raise RevokedError where a key was revoked, unless its owner is out of the round."""
-    for each in revoked:
-        if each.name not in out:
-            who, by = signers(agreement)[each.name], " and ".join(sorted(each.signatures))
-            raise RevokedError(
-                f"the key of '{each.name}' ({who.fingerprint}) was revoked in round "
-                f"'{agreement.round_id}', as of {each.time}, by {by}: somebody else "
-                "may have it. So nothing more is sent, taken or made. People decide: agree on a "
-                f"new round with a new key; or the analyst goes on without '{each.name}' where all "
-                f"others have sent, by cobasis run --without {each.name}, and behind a run by "
-                f"cobasis remove {each.name}."
-            )
+    within = [each for each in revoked if each.name not in out]
+    names = [each.name for each in within]
+    for each in within:
+        who, by = signers(agreement)[each.name], " and ".join(sorted(each.signatures))
+        raise RevokedError(
+            f"the key of '{each.name}' ({who.fingerprint}) was revoked in round "
+            f"'{agreement.round_id}', as of {each.time}, by {by}: somebody else "
+            "may have it. So nothing more is sent, taken or made. People decide: agree on a "
+            f"new round with a new key; or the analyst goes on without '{each.name}' where all "
+            f"others have sent, by cobasis run --without {' --without '.join(names)}, and behind "
+            f"a run by cobasis remove {' '.join(names)}."
+        )
 
 
 class News(Strict):

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from glob import escape
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -220,7 +221,7 @@ class Served:
         """Raise RevokedError for who has a revoked key, or brings something, by the news."""
         path = self.path.with_name(f"{stem_of(self.path)}.news")
         # a thousand at once read no news, but where a revocation lies beside them
-        if any(path.parent.glob(f"{path.stem}.*{REVOKED}")) and path.exists():
+        if any(path.parent.glob(f"{escape(path.stem)}.*{REVOKED}")) and path.exists():
             news = News.from_text(path.read_bytes(), self.agreement)
             if brings or any(each.name == party for each in news.revoked):
                 news.refuse_revoked(self.agreement, asking=party)

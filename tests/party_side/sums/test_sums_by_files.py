@@ -254,7 +254,7 @@ def test_nobodys_sums_are_taken_out_again(site):
 
     site.sent()
     with pytest.raises(StepError, match="cannot be taken out of a total"):
-        remove(site.desk(), "north")
+        remove(site.desk(), ["north"])
 
 
 def test_send_takes_the_same_table_twice_as_one_file(site):
