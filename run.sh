@@ -91,14 +91,16 @@ check() {
 }
 
 check_and_test() { # pytest comes last, so that its summary closes the output
-    local documenting package plain="-t undrawn -D html_theme=basic"
+    local documenting package
+    # Every page, and read again where it or what it is made of has changed; nothing is written.
+    local checked="-b dummy -a -d .venv/docs -t undrawn -D html_theme=basic"
     scratch=$(mktemp -d)
     # on another core, as long as mypy takes; with --slow the site as it is read, charts and theme
-    "$venv/bin/python" -m sphinx -W -q $([ $# -gt 0 ] || echo "$plain") docs "$scratch" &
+    "$venv/bin/python" -m sphinx -W -q $([ $# -gt 0 ] || echo "$checked") docs "$scratch" &
     documenting=$!
     trap 'kill '"$documenting"' 2>/dev/null || true; rm -rf "$scratch"' EXIT
     check || exit 1
-    wait "$documenting"
+    wait "$documenting" || { rm -rf "$venv/docs"; exit 1; } # what was read is warned of once
     "$venv/bin/python" -m pytest -n 2 --dist loadscope --no-loadscope-reorder \
         --cov --cov-report= "$@"
     for package in linalg algorithms protocol; do

@@ -16,12 +16,18 @@ WORDS = ("lines", "code", "docstrings", "comments", "files")
 
 
 @cache
+def nodes_of(path):
+    """Return all that a file is made of."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+@cache
 def size_of(path):
     """Count a file's lines by kind."""
     text = path.read_text(encoding="utf-8")
     lines = text.splitlines()
     docstrings, comments = set(), set()
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes_of(path):
         for each in (
             getattr(node, "body", ()) if not isinstance(node, ast.Lambda | ast.IfExp) else ()
         ):

@@ -27,7 +27,7 @@ def cases():
         for case, measure in measures.items():
             of = case.split(", ")[1] if door == "models" else door
             slow = of in LONG and case != f"wine, {of}, odc"
-            slow |= door == "demo" and case != "iid, seed 0"
+            slow |= door == "demo"
             marks = [pytest.mark.soak] if slow else []
             yield pytest.param(
                 door, case, measure, WITHIN.get(of), id=f"{door}: {case}", marks=marks

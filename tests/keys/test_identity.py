@@ -202,7 +202,8 @@ def test_a_name_that_leads_elsewhere_or_a_home_that_cannot_be_made_is_refused(tm
         home(tmp_path / "file")
 
 
-def test_a_newer_key_opens_and_signs_what_the_ones_before_did():
+def test_a_newer_key_opens_and_signs_what_the_ones_before_did(monkeypatch):
+    monkeypatch.setattr(pyrage.passphrase, "encrypt", under_passphrase)
     sealed = NORTH.seal_for_self(b"kept")
     assert NEWEST.unseal_own(sealed) == b"kept"
     with pytest.raises(SealError):

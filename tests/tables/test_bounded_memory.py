@@ -49,6 +49,7 @@ def run(code, folder):
     return done.stdout
 
 
+@pytest.mark.soak
 def test_a_table_of_800_megabytes_becomes_an_upload_in_less_memory(tmp_path):
     """All of the process counts: Python, NumPy, polars and the rest take 105 of them.
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -120,7 +121,7 @@ def _document(path: Path, text: str | None) -> dict[str, Any]:
     """Return what a TOML text says, in JSON's types; AgreementFileError where it is none."""
     text = text_of(path) if text is None else text
     try:
-        plain: dict[str, Any] = json.loads(json.dumps(tomllib.loads(text), default=_as_text))
+        plain: dict[str, Any] = json.loads(_as_json(text))
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"\(at line (\d+), column \d+\)$", str(error))
         line = int(found[1]) if found else text.count("\n") + 1
@@ -131,6 +132,11 @@ def _document(path: Path, text: str | None) -> dict[str, Any]:
     except ValueError:
         raise AgreementFileError(_reason(path, 1, "a number in it has too many digits")) from None
     return plain
+
+
+@lru_cache(maxsize=8)  # one command reads its agreement some four times
+def _as_json(text: str) -> str:
+    return json.dumps(tomllib.loads(text), default=_as_text)
 
 
 def _reason(path: Path, line: int, reason: str) -> str:

@@ -10,7 +10,7 @@ from faults import died, dying_after
 from party_side.summing import NAMES, PAST, TERMS
 
 
-@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("step", [11, pytest.param(1, marks=pytest.mark.soak)])
 def test_a_kill_at_each_point_leaves_one_content_for_one_mask(site, in_memory, step):
     """No two files that ever left, or could have, differ by a row."""
     seen = []
@@ -43,7 +43,7 @@ def models_in(site):
     return found
 
 
-@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("step", [17, pytest.param(1, marks=pytest.mark.soak)])
 def test_a_kill_while_running_leaves_one_model_and_the_same_command_ends_it(site, in_memory, step):
     site.sent()
     seen = []
@@ -60,7 +60,7 @@ def test_a_kill_while_running_leaves_one_model_and_the_same_command_ends_it(site
     assert {0, 1} == {*seen}
 
 
-@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.soak)])
 def test_a_kill_while_accepting_leaves_the_key_until_the_model_is_kept(site, in_memory, step):
     site.sent()
     site.run()
@@ -78,7 +78,7 @@ def test_a_kill_while_accepting_leaves_the_key_until_the_model_is_kept(site, in_
     assert {*seen} == {True, False}
 
 
-@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.soak)])
 def test_a_kill_while_beginning_again_leaves_the_old_attempt_or_the_new_one(make, in_memory, step):
     site = make(deadline=PAST, holdout=0.1, sums=TERMS.model_copy(update={"least_rows": 80}))
     site.sent(*NAMES[:3])
