@@ -20,27 +20,27 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (2_190, 1_330, 15),
-    "analyst_side": (2_480, 1_950, 11),
+    "analyst_side": (2_500, 1_970, 11),
     "bundle": (2_480, 1_880, 11),
-    "cli": (4_770, 3_710, 25),
+    "cli": (4_800, 3_730, 25),
     "cobasis": (610, 270, 6),
     "disk": (610, 400, 5),
     "estimators": (910, 480, 5),
     "features": (1_480, 940, 7),
     "keys": (250, 190, 2),
     "linalg": (730, 460, 6),
-    "models": (3_520, 2_490, 15),
-    "party_side": (3_870, 3_020, 14),
+    "models": (3_570, 2_530, 15),
+    "party_side": (3_910, 3_060, 14),
     "privacy": (3_170, 2_170, 21),
-    "protocol": (7_990, 5_420, 36),
+    "protocol": (8_000, 5_430, 36),
     "report": (1_050, 840, 6),
-    "statistics": (2_080, 1_550, 11),
+    "statistics": (2_100, 1_580, 11),
     "tables": (930, 720, 4),
     "transport": (1_830, 1_380, 10),
     "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 41_810,
+    "tests": 42_030,
     "experiments and benchmarks": 11_570,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
