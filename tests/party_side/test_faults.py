@@ -43,7 +43,7 @@ def killed(site, folder, work, *, step):
         yield place
 
 
-STEPS = pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.soak)])
+STEPS = pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.soak)])
 
 
 @STEPS
