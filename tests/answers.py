@@ -1,6 +1,7 @@
 """What `--json` prints, held against the page that promises it."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "json.md"
@@ -15,8 +16,13 @@ KINDS = {
 }
 
 
+@cache
 def promised():
     """The page's sections: title, fields of the object, and those of its parts by name."""
+    return list(_sections())
+
+
+def _sections():
     for section in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]:
         own, *rest = re.split(r"\n\*\*(.+)\*\*\n", section)
         parts = {
