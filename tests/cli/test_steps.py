@@ -39,7 +39,9 @@ def typed(tmp_path, monkeypatch):
     made = Typed(tmp_path, monkeypatch)
     for seed, name in enumerate(NAMES):
         write_people(tmp_path / f"{name}.csv", seed=seed)
-    assert "up to 8 times 13 sums over all your rows" in made.signed_on(TERMS)
+    shown = made.signed_on(TERMS)
+    assert "up to 8 times 13 sums over all your rows" in shown
+    assert "several totals of few rows can give these rows" in shown
     return made
 
 

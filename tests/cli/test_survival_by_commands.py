@@ -44,6 +44,7 @@ def agreed(cobasis):
         "--sums most_rows=200,most_rows_in_all=600 --holdout 0 --retention-days 30 --yes"
     )
     assert "24 intervals of 'days'" in said
+    assert "cells of few people and of one included" in said
     return cobasis
 
 

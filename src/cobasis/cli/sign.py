@@ -221,6 +221,10 @@ def _sight(agreement: "Agreement", lab: str, labels: str) -> Iterator[tuple[str,
     seen += f", all labels {labels}" if labels else ""
     if agreement.sums is not None:
         seen, helped = "everybody's total, and nobody's row or sums", "ALL OTHERS HELP"
+        if agreement.sums.steps:
+            seen = "everybody's totals; several totals of few rows can give these rows"
+        elif agreement.sums.n_bins is not None:
+            seen = "everybody's total, cells of few people and of one included"
         what = "your own sums; your audit will say of how many rows for each feature"
     yield f"{lab} sees", seen
     yield f"IF {helped} {lab.upper()}:", what
