@@ -8,7 +8,7 @@ from typing import Any, cast
 from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.transcript import Entry, Fact
 from cobasis.models import ModelName
-from cobasis.protocol.exchanges import Message
+from cobasis.protocol.exchanges import MessageName
 from cobasis.protocol.news import Revocation
 from cobasis.protocol.signatures import Signature
 from cobasis.protocol.word import WORD, Word
@@ -52,7 +52,7 @@ class Received:
 
     party: str
     exchange: int  # counted from 1
-    message: Message
+    message: MessageName
     file: str  # SHA-256 of the sealed file
     payload: str = ""  # SHA-256 of the opened upload
     created: str  # as its manifest says

@@ -23,7 +23,7 @@ from cobasis.privacy.audit.report import seal_of
 from cobasis.protocol.agreement import Agreement, moment_text
 from cobasis.protocol.approval import Approver, officers_of
 from cobasis.protocol.enrolment import verify
-from cobasis.protocol.exchanges import Message
+from cobasis.protocol.exchanges import MessageName
 from cobasis.protocol.signatures import Approval, signers
 from cobasis.protocol.word import WORD
 from cobasis.strict_json import canonical_json, json_object
@@ -127,7 +127,7 @@ def approvals(
 
 def newest(
     given: Iterable[Approval], agreement: Agreement
-) -> dict[tuple[Approver | None, str, Message], Approval]:
+) -> dict[tuple[Approver | None, str, MessageName], Approval]:
     """Return each officer's last word on an audit and a kind of file."""
     in_time = sorted(given, key=lambda each: (each.time, each.withdrawn))
     return {(each.officer(agreement), each.report, each.exchange): each for each in in_time}

@@ -17,7 +17,7 @@ from cobasis.party_side.session import PartySession
 from cobasis.privacy.aggregate import GREEN
 from cobasis.privacy.audit.subject import Budget, Setting
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.exchanges import Exchange, Message
+from cobasis.protocol.exchanges import Exchange, MessageName
 from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.scores import FEWEST_OF_CLASS, FEWEST_ROWS
 from cobasis.protocol.sums_terms import (
@@ -148,7 +148,7 @@ def _labels_of(rows: PartyRows, agreement: Agreement, *, side: npt.NDArray[np.bo
 
 
 def _preview(
-    session: PartySession, rows: PartyRows, choice: Choice, *, message: Message
+    session: PartySession, rows: PartyRows, choice: Choice, *, message: MessageName
 ) -> Preview:
     """Say what would leave; BudgetError where its noise cannot be afforded any more."""
     agreement, guarantee = session.agreement, NONE
@@ -182,7 +182,7 @@ def _preview(
     )
 
 
-def _warnings(agreement: Agreement, choice: Choice, *, message: Message) -> tuple[str, ...]:
+def _warnings(agreement: Agreement, choice: Choice, *, message: MessageName) -> tuple[str, ...]:
     """Return what a person should think about before this leaves."""
     told = (
         []
@@ -214,7 +214,7 @@ def _warnings(agreement: Agreement, choice: Choice, *, message: Message) -> tupl
 
 
 def _in_words(
-    agreement: Agreement, rows: PartyRows, *, message: Message
+    agreement: Agreement, rows: PartyRows, *, message: MessageName
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Say what leaves, and what does not."""
     size, labels = agreement.n_components, ""

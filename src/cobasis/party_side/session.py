@@ -30,7 +30,7 @@ from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
-from cobasis.protocol.exchanges import Exchange, Message, exchanges
+from cobasis.protocol.exchanges import Exchange, MessageName, exchanges
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.news import MAX_BYTES as NEWS_BYTES
 from cobasis.protocol.news import News
@@ -47,7 +47,7 @@ NEWS = "news"
 MADE, SENT = ".made", ".sent"
 """And sealed files: those that have no name outside yet, and those that have been given one."""
 
-SENT_AS: Mapping[Message, str] = {
+SENT_AS: Mapping[MessageName, str] = {
     "proposal": "proposed",
     "upload": "prepared",
     "sums": "summed",

@@ -6,7 +6,7 @@ from typing import Literal
 from cobasis.algorithms.bases import BASES
 from cobasis.protocol.agreement import Agreement
 
-Message = Literal["proposal", "upload", "sums", "scores"]
+MessageName = Literal["proposal", "upload", "sums", "scores"]
 SumsKind = Literal["sums", "scores"]
 Reply = Literal["span", "return"]
 
@@ -16,7 +16,7 @@ class Exchange:
     """One message from every party to the analyst, and one back to each."""
 
     number: int
-    message: Message
+    message: MessageName
     reply: Reply
     masked: SumsKind | None = None  # which of the two kinds of masked sums it takes
 
@@ -30,7 +30,7 @@ def exchanges(agreement: Agreement, *, last: int | None = None) -> tuple[Exchang
             Exchange(number=number, message=kind, reply="return", masked=kind)
             for number, kind in enumerate(kinds[:last], start=1)
         )
-    words: list[tuple[Message, Reply]] = [("upload", "return")]
+    words: list[tuple[MessageName, Reply]] = [("upload", "return")]
     if BASES[agreement.basis].exchanges > 1:
         words.insert(0, ("proposal", "span"))
     return tuple(

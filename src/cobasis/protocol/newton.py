@@ -130,12 +130,12 @@ class NewtonLayout:
         """Add up encoded rows at the weights that came back last; before the first at none."""
         columns, found = bounded(turn.apply(rows)), np.zeros(self.n_words, dtype=np.int64)
         # until a rate is known, exposures count as shares of the largest, so that a sum has a bound
-        start = -log(self.most_exposure)
-        level = np.full(len(rows), start) if model is None else model.outputs(rows)[:, -1]
+        unknown = -log(self.most_exposure)
+        level = np.full(len(rows), unknown) if model is None else model.outputs(rows)[:, -1]
         adds = _of_times if self.model == "cox" else _of_labels
         step = max(1, _NUMBERS_AT_ONCE // self.width**2)
-        for start in range(0, len(rows), step):
-            here = slice(start, start + step)
+        for first in range(0, len(rows), step):
+            here = slice(first, first + step)
             ones = np.column_stack([np.ones(len(columns[here])), columns[here]])
             found += adds(self, ones, level[here], labels=labels[here])
         return found

@@ -29,7 +29,7 @@ from cobasis.protocol.enrolment import (
     SignedLine,
     verify,
 )
-from cobasis.protocol.exchanges import Message
+from cobasis.protocol.exchanges import MessageName
 from cobasis.strict_json import IF_ANY, Strict, canonical_json
 
 PREFIX = b"cobasis/agreement/1\0"
@@ -188,7 +188,7 @@ class Approval(SignedLine):
     agreement: Digest
     party: IdentityName
     report: Digest
-    exchange: Message
+    exchange: MessageName
     times: Annotated[int, Field(ge=1, le=1000)]
     time: Moment
     expires: Moment
@@ -207,7 +207,7 @@ class Approval(SignedLine):
         """Return whose key made it, of those who are enrolled for its party."""
         return next(filter(self.is_by, officers_of(agreement, self.party).values()), None)
 
-    def flaw(self, agreement: Agreement, *, party: str, exchange: Message, at: str) -> str:
+    def flaw(self, agreement: Agreement, *, party: str, exchange: MessageName, at: str) -> str:
         """Say in a few words why it lets no file leave; nothing if it does."""
         if (self.party, self.agreement) != (party, agreement.digest().hex()):
             return "one is for another party or agreement"
@@ -225,7 +225,7 @@ class Approval(SignedLine):
 
 
 def check_approved(
-    told: object, agreement: Agreement, *, party: str, exchange: Message, at: str
+    told: object, agreement: Agreement, *, party: str, exchange: MessageName, at: str
 ) -> None:
     """Raise SignatureError where a party's files need an officer's approval, and none holds."""
     if not officers_of(agreement, party):

@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 
 from cobasis.errors import DifferenceError, OptionError, SpanReuseError, VaultError
 from cobasis.linalg.arrays import Hidden
-from cobasis.protocol.exchanges import Message
+from cobasis.protocol.exchanges import MessageName
 from cobasis.protocol.plaintext import basis_columns, secret_bytes
 from cobasis.protocol.secrets import PartyKey, SecretBasis
 from cobasis.vault.records import SUFFIX, Records
@@ -87,7 +87,7 @@ class UploadEntry:
     time: str
     round_id: str
     agreement: str
-    message: Message
+    message: MessageName
     upload: str  # the sealed file's digest; empty when it is not known whether it became whole
     n_rows: int
     n_components: int
@@ -210,7 +210,7 @@ class Asked(Hidden):
     names: tuple[str, ...] = ()  # of the columns
     forced: Forced | None = None  # why a fresh span is to be made whatever was uploaded before
     sums: SumsEntry | None = None  # where no row is seen through a span
-    message: Message = "proposal"  # what is made of rows without a basis
+    message: MessageName = "proposal"  # what is made of rows without a basis
 
     def __post_init__(self) -> None:
         """Sort the rows, and with them their identifiers."""
