@@ -27,7 +27,7 @@ def to_check(name: str) -> list[Task]:
     study, kept = load(name), recorded(name).cells
     places = {key(settings, "0"): settings for settings in study.cells}
     return [
-        Task(name, settings, 0, expected=kept[place].seconds, shared=study.shared(settings))
+        Task(name, settings, 0, expected=kept[place].seconds)
         for place, settings in places.items()
         if place in kept
     ]

@@ -49,7 +49,7 @@ class Study:
     # for all cells and left open by the papers, as Markdown; its functions; what `PAPERS` prints
     title: str = ""
     settings: str = ""
-    run: Callable[..., Values] = _not_loaded  # ``run(settings, repeat=r)`` measures with one core
+    run: Callable[..., Values] = _not_loaded  # ``run(**cell, repeat=r)`` measures with one core
     # lines of Markdown from ``{key: repeats}``, of the repeats that every cell has, in their order
     analysis: Callable[[Mapping[str, list[float]]], list[str]] | None = None
     published: Mapping[str, Published] = field(default_factory=dict)
@@ -64,13 +64,6 @@ class Study:
     times: Sequence[str] = ()
     # patterns (as for file names) of the names of values that a chart shows; none, no chart
     charted: Sequence[str] = ("*",)
-    # A name for what several cells of a repeat share, as a round's uploads: one process measures
-    # them one after another, and `experiments.harness.uploads.kept` keeps what they share
-    round_of: Callable[[Settings], str] | None = None
-
-    def shared(self, settings: Settings) -> str:
-        """Return the name of what a cell shares with others, or nothing."""
-        return self.round_of(settings) if self.round_of else ""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -109,11 +102,6 @@ def key(settings: Settings, value: str) -> str:
 def crossed(**levels: Iterable[str | float]) -> list[Settings]:
     """Return a cell for every combination of levels; the last one varies fastest."""
     return [dict(zip(levels, each, strict=True)) for each in product(*levels.values())]
-
-
-def but(name: str) -> Callable[[Settings], str]:
-    """Return the `Study.round_of` of cells that share a round where only one setting differs."""
-    return lambda settings: key({k: v for k, v in settings.items() if k != name}, "")
 
 
 def names() -> list[str]:

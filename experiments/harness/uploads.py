@@ -1,8 +1,8 @@
 """What parties send, made once and aligned by as many methods as a table compares."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -12,25 +12,9 @@ from experiments.harness import systems
 from experiments.harness.models import Labels, Make, Table, mlp
 from experiments.harness.study import Values
 
-Made = TypeVar("Made")
 Models = Mapping[str, Make]
 MLP: Models = {"": mlp}
 ROWS_STREAM = 2  # what tells the generator of noise on rows from the others
-_last: dict[tuple[Any, ...], Any] = {}
-
-
-def kept(make: Callable[..., Made], *which: Hashable) -> Made:
-    """Return ``make(*which)``; a process keeps the last one, for the other cells of a round.
-
-    In memory only: with uploads are the bases that made them, and a secret basis is written
-    nowhere. The one before is dropped first, so that there is never room taken by two.
-    """
-    at = (make, *which)
-    if at not in _last:
-        _last.clear()
-        _last[at] = make(*which)
-    found: Made = _last[at]
-    return found
 
 
 @dataclass(frozen=True, kw_only=True)

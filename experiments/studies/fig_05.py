@@ -4,20 +4,21 @@
 to each party; cobasis makes it from a secret that is shared once.
 """
 
+from typing import Any
+
 from cobasis.planning.costs import break_even_rounds
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Study, Values
 from experiments.studies.traffic import COPIES, SECRET, exchange
 
 ANCHORS = {"anchor sent": COPIES, "anchor from a secret": SECRET}
 
 
-def run(settings: Settings, **_: int) -> Values:
+def run(**settings: Any) -> Values:
     """Compute one point."""
-    share = float(settings["share taking part"])
     return {
         name: break_even_rounds(
-            exchange(anchor=anchor, n_parameters=settings["parameters"]),  # type: ignore[arg-type]
-            participation=share,
+            exchange(anchor=anchor, n_parameters=settings["parameters"]),
+            participation=settings["share taking part"],
         )
         for name, anchor in ANCHORS.items()
     }

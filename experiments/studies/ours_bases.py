@@ -32,7 +32,7 @@ from experiments.data.molecules import TASKS as MOLECULES
 from experiments.harness.models import Make, mlp, mlp_regressor
 from experiments.harness.statistics import Summary, summary
 from experiments.harness.store import there
-from experiments.harness.study import Settings, Study, Values, table
+from experiments.harness.study import Study, Values, table
 from experiments.harness.systems import Dealt, Shared, aligned, judged, prefixed, top_directions
 from experiments.studies import _ours
 from experiments.studies._ours import TASKS as CLASSES
@@ -57,26 +57,25 @@ PUBLIC_ROWS = 500
 NEAR = 2.0  # points from the ceiling that the issue allows
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, parties: str, basis: str, repeat: int) -> Values:
     """Measure one basis, or pooled rows, with every model and every l."""
-    task, basis = str(settings["data"]), str(settings["basis"])
-    dealt = _ours.deal(task, repeat=repeat, skewed=settings["parties"] != ALIKE, most=MOST_ROWS)
+    dealt = _ours.deal(data, repeat=repeat, skewed=parties != ALIKE, most=MOST_ROWS)
     if basis == "pooled":
-        return _pooled(dealt, task, repeat)
+        return _pooled(dealt, data, repeat)
     if basis == _ours.SUMS:
-        return _ours.added_up(dealt, task, repeat=repeat)
+        return _ours.added_up(dealt, data, repeat=repeat)
     found: Values = {}
     options: dict[str, Any] = {"aligner": ODC(), "basis": basis, "repeat": repeat}
     if basis == "public":
-        options["public_rows"] = _ours.public(task, repeat=repeat, count=PUBLIC_ROWS)
-    for size in tried(task, basis):
+        options["public_rows"] = _ours.public(data, repeat=repeat, count=PUBLIC_ROWS)
+    for size in tried(data, basis):
         try:
             seen = aligned(dealt, n_components=size, judges=_ours.JUDGES, **options)
         except UndeterminedFitError:
             found[f"undetermined, l={size}"] = 1.0
             continue
-        for name, make in _models(task, basis, size).items():
-            scores = _scores(seen, task, make=make, repeat=repeat)
+        for name, make in _models(data, basis, size).items():
+            scores = _scores(seen, data, make=make, repeat=repeat)
             found |= prefixed(scores, f"{name}, l={size}")
     return found
 

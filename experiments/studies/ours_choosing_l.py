@@ -17,7 +17,7 @@ from cobasis import ODC
 from cobasis.errors import UndeterminedFitError
 from experiments.harness.models import Table
 from experiments.harness.statistics import summary
-from experiments.harness.study import Settings, Study, Values, table
+from experiments.harness.study import Study, Values, table
 from experiments.harness.systems import aligned, generator, judged, prefixed, top_directions
 from experiments.studies._ours import JUDGES, TASKS, deal, metric, rff
 
@@ -33,18 +33,17 @@ def grid(task: str) -> tuple[int, ...]:
     return (5, 10, 25, 50) if task == "adult" else (10, 50, 100, 200)
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, parties: str, repeat: int) -> Values:
     """Measure each l, what parties see of it alone, and what rules on that would lose."""
-    task = str(settings["data"])
-    dealt = deal(task, repeat=repeat, skewed=settings["parties"] == "by label")
+    dealt = deal(data, repeat=repeat, skewed=parties == "by label")
     scores: dict[int, float] = {}
     told: Values = {}
-    for size in grid(task):
+    for size in grid(data):
         try:
             seen = aligned(dealt, repeat=repeat, n_components=size, judges=JUDGES, aligner=ODC())
         except UndeterminedFitError:
             continue  # an l that nobody can take
-        found = judged(seen, make=rff, metrics={"": metric(task)}, repeat=repeat)
+        found = judged(seen, make=rff, metrics={"": metric(data)}, repeat=repeat)
         scores[size] = found[""]
         told |= prefixed(found, f"score, l={size}")
     tables = [rows for rows, _ in list(dealt.parties.values())[:ASKED]]

@@ -21,7 +21,7 @@ from lifelines.utils import concordance_index
 from cobasis import Outcome, simulate
 from experiments.harness.models import Table
 from experiments.harness.statistics import summary
-from experiments.harness.study import Settings, Study, Values, table
+from experiments.harness.study import Study, Values, table
 from experiments.harness.systems import generator
 
 TRUE = np.array([0.8, -0.5, 0.3, 0.0])
@@ -31,9 +31,9 @@ CLOSE = 1.959964
 EVENT = Outcome(event="event")
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, sites: int, repeat: int) -> Values:
     """Draw rounds of known hazards, and measure estimates, coverage and order."""
-    sites, found = int(settings["sites"]), Values()
+    found: Values = {}
     drawn = [*_drawn(sites, rng=generator(repeat, 34))]
     for name in drawn[0]:
         told = [each[name] for each in drawn]

@@ -33,7 +33,7 @@ from experiments.data.molecules import molecules
 from experiments.harness.models import ACCURACY, Labels, Metric, Table
 from experiments.harness.noise import Ball, papers_scale
 from experiments.harness.statistics import summary
-from experiments.harness.study import Settings, Study, Values, key, table
+from experiments.harness.study import Study, Values, key, table
 from experiments.harness.systems import Dealt, generator, judged
 from experiments.harness.uploads import Uploads, uploads
 from experiments.studies._ours import R2, rff
@@ -63,37 +63,36 @@ DAYS = ("diabetes130", "eicu demo")
 MOST_DAYS, APART = 14.0, 1000
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, rows: int, epsilon: Any, repeat: int) -> Values:
     """Measure sums and rows at one epsilon, or sums without noise."""
-    data, n_rows = str(settings["data"]), int(settings["rows"])
     features, labels = _loaded(data)
     order = generator(repeat).permutation(len(labels))
-    trained, tested = order[:n_rows], order[n_rows : n_rows + TESTS]
-    rows = {
+    trained, tested = order[:rows], order[rows : rows + TESTS]
+    held = {
         f"party-{at}": (features[trained[at::PARTIES]], labels[trained[at::PARTIES]])
         for at in range(PARTIES)
     }
-    waves, bandwidth = MANY_ROWS if n_rows >= MANY else FEW_ROWS
+    waves, bandwidth = MANY_ROWS if rows >= MANY else FEW_ROWS
     how: dict[str, Any] = {
         "maps": [RandomFourier(n_waves=waves, bandwidth=bandwidth)],
         "task": "regression" if data in DAYS else "classification",
     }
-    if settings["epsilon"] != NONE:
+    if epsilon != NONE:
         how["dp"] = DPTerms(
-            epsilon=float(settings["epsilon"]),
+            epsilon=epsilon,
             delta=DELTA,
             radius=1.0,
-            most_rows=n_rows // PARTIES,
-            lifetime_epsilon=float(settings["epsilon"]),
+            most_rows=rows // PARTIES,
+            lifetime_epsilon=epsilon,
             colluders=1,
         )
-    done = simulate(rows, release="sums", rng=generator(repeat, 5), **how)
+    done = simulate(held, release="sums", rng=generator(repeat, 5), **how)
     found = {"sums": 100 * next(iter(done.score(features[tested], labels[tested]).values()))}
-    if settings["epsilon"] == NONE:
-        return found | {"n/D": n_rows / (2 * waves)}
-    dealt = Dealt(parties=rows, test_rows=features[tested], test_labels=labels[tested])
+    if epsilon == NONE:
+        return found | {"n/D": rows / (2 * waves)}
+    dealt = Dealt(parties=held, test_rows=features[tested], test_labels=labels[tested])
     judge = R2 if data in DAYS else ACCURACY
-    return found | _of_rows(dealt, float(settings["epsilon"]), repeat=repeat, judge=judge)
+    return found | _of_rows(dealt, epsilon, repeat=repeat, judge=judge)
 
 
 def _of_rows(dealt: Dealt, epsilon: float, *, repeat: int, judge: Metric) -> Values:

@@ -32,7 +32,7 @@ from experiments.data.adult import adult
 from experiments.data.images import images
 from experiments.harness.fedavg import After, FedAvg, federated
 from experiments.harness.models import Labels, Table
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Study, Values
 from experiments.harness.systems import Dealt, generator
 
 PARTIES, ROWS, TESTS = 20, 300, 5000
@@ -204,9 +204,8 @@ def _accuracy(after: After, rows: Table, dealt: Dealt) -> float:
     return 100 * float(np.mean(after.network.predict(rows) == dealt.test_labels))
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, method: str, repeat: int) -> Values:
     """Measure one method's way to each accuracy; what it does not reach has no value."""
-    data, method = str(settings["data"]), str(settings["method"])
     dealt = deal(data, repeat=repeat)
     if method.startswith("fedavg"):
         epochs = 5 if method.endswith("5 local epochs") else 1

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cobasis import Kawakami
-from experiments.harness.study import Settings, Study, Values, printed
+from experiments.harness.study import Study, Values, printed
 from experiments.harness.systems import PAPERS
 from experiments.studies import table_07_images, table_07_tdc
 from experiments.studies._ours import nearness
@@ -29,9 +29,9 @@ METHODS: Mapping[str, Any] = {
 PUBLISHED = {**printed("table_07_images"), **printed("table_07_tdc")}
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, repeat: int, **cell: str) -> Values:
     """Measure one condition."""
-    return as_in_table_7(settings, methods=METHODS, repeat=repeat)
+    return as_in_table_7(**cell, methods=METHODS, repeat=repeat)
 
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:

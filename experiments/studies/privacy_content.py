@@ -24,7 +24,7 @@ from cobasis.privacy.attacks.scores import score_content
 from experiments.attacks.collusion import collude
 from experiments.data.images import images
 from experiments.harness.models import Labels, Table
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Study, Values
 from experiments.harness.systems import generator
 
 CANCER, DIGITS, FASHION = "breast cancer", "digits", "fashion-mnist"
@@ -37,9 +37,9 @@ KNOWN = ("1", "5", "l/2", "l", "2l")
 PUBLIC = {"public sample, no labels": False, "public sample, labels": True}
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, repeat: int, **cell: int) -> Values:
     """Attack one release in every way."""
-    data, size = str(settings["data"]), int(settings["l"])
+    size = cell["l"]
     rows, labels, public, public_labels = drawn(data, repeat=repeat)
     rng = generator(repeat, size)
     release, anchor = released(rows, labels, size=size, rng=rng)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from experiments.harness.models import mlp
-from experiments.harness.study import CONDITIONS, Settings, Study, Values, printed
+from experiments.harness.study import CONDITIONS, Study, Values, printed
 from experiments.harness.systems import Dealt, Shared, alone, central, judged, prefixed
 from experiments.harness.uploads import AsPrinted, uploads
 from experiments.studies import table_07_images
@@ -26,9 +26,9 @@ NUMBERS = ("alone/svm", "alone/mlp", "central/mlp")
 PLACES = [*(f"any/{name}" for name in NUMBERS), *(f"{each}/odc/mlp" for each in CONDITIONS)]
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, repeat: int, **cell: str) -> Values:
     """Measure networks with another learning rate, or parties alone on what they would send."""
-    split, choice = table_07_images.dealt(str(settings["data"]), repeat), str(settings["open"])
+    split, choice = table_07_images.dealt(data, repeat), cell["open"]
     if choice == OWN:
         return _on_own_directions(split, repeat)
     make = partial(mlp, learning_rate_init=OPEN[choice])

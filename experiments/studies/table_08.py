@@ -38,7 +38,7 @@ from cobasis import (
 from experiments.data.adult import Partitioned, adult, partition
 from experiments.harness import systems
 from experiments.harness.models import Labels, Table
-from experiments.harness.study import CONDITIONS, Settings, Study, Values
+from experiments.harness.study import CONDITIONS, Study, Values
 
 BLOCKS, TESTS = 100, 10_000
 PART, SMALL, ANCHOR_ROWS = 40, 10, 1000  # l of each of a block's two parties, a smaller one, and a
@@ -156,12 +156,11 @@ def aligned(given: Joined, *, aligner: Any) -> tuple[systems.Shared | None, froz
     return shared, left_out
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, condition: str, repeat: int) -> Values:
     """Measure all methods under one condition, or what takes part in none."""
     split = in_turn(
         partition(adult(), rng=systems.generator(repeat), n_blocks=BLOCKS, n_tests=TESTS)
     )
-    condition = str(settings["condition"])
     if condition == "any":
         return _outside(split, repeat)
     if condition == SMALLER:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from experiments.data.adult import adult, partition
 from experiments.harness.store import recorded
-from experiments.harness.study import CONDITIONS, Settings, Study, Values, printed
+from experiments.harness.study import CONDITIONS, Study, Values, printed
 from experiments.harness.systems import PAPERS, generator
 from experiments.studies._ours import nearness
 from experiments.studies.table_08 import BLOCKS, PART, TESTS, joined, together
@@ -18,10 +18,9 @@ SIZE = 25
 METHODS = {name: PAPERS[name] for name in ("imakura", "kawakami", "odc")}
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, condition: str, repeat: int) -> Values:
     """Measure one condition: halves of seven columns, and a smaller l."""
     split = partition(adult(), rng=generator(repeat), n_blocks=BLOCKS, n_tests=TESTS)
-    condition = str(settings["condition"])
     return together(joined(split, condition=condition, repeat=repeat, size=SIZE), METHODS, repeat)
 
 

@@ -34,8 +34,8 @@ from experiments.harness.noise import (
     on_pixels,
     papers_scale,
 )
-from experiments.harness.study import Settings, Study, Values
-from experiments.harness.uploads import Uploads, by_each, by_gopp, kept
+from experiments.harness.study import Study, Values
+from experiments.harness.uploads import Uploads, by_each, by_gopp
 
 EPSILONS = (0.5, 2.0, 8.0)
 TRAIN, TESTS, ANCHOR = 3000, 1000, 10_000
@@ -203,13 +203,13 @@ def split(repeat: int, *, n_parties: int) -> FaceSplit:
     return split_faces(celeba(), repeat=repeat, n_train=TRAIN, n_tests=TESTS, n_parties=n_parties)
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, system: str, method: str = "", repeat: int, **cell: str) -> Values:
     """Measure one kind of system."""
-    system, chosen = str(settings["system"]), str(settings["open"])
-    setup = FITS if chosen == "any" else SETUPS[chosen]
+    setup = SETUPS.get(cell["open"], FITS)
     if system == "one round":
-        projected = kept(_sent, setup, repeat)
-        if "method" not in settings:
+        drawn, size = split(repeat, n_parties=setup.n_parties), setup.n_components
+        projected = project(drawn, repeat=repeat, n_components=size, n_anchor_rows=ANCHOR)
+        if not method:
             return _rounds(projected, repeat, delta=1 / (10 * setup.n_rows))
         found: Values = {}
         for condition in study.CONDITIONS:
@@ -235,11 +235,6 @@ def run(settings: Settings, *, repeat: int) -> Values:
         top = systems.judged(_shared(turned, drawn.train @ turn, drawn.train_labels), repeat=repeat)
         found |= systems.prefixed(top, f"mlp on its top {size} directions")
     return found
-
-
-def _sent(setup: Setup, repeat: int) -> Projected:
-    drawn, size = split(repeat, n_parties=setup.n_parties), setup.n_components
-    return project(drawn, repeat=repeat, n_components=size, n_anchor_rows=ANCHOR)
 
 
 def _shared(drawn: FaceSplit, rows: Singles, labels: Labels) -> systems.Shared:
@@ -283,5 +278,4 @@ STUDY = Study(
     ],
     explained={f"{SMALLER}/": "30 parties of 100 cannot hold the 300 directions of Figure 8."},
     repeats=3,
-    round_of=study.but("method"),
 )

@@ -24,7 +24,7 @@ from sklearn.metrics import roc_auc_score
 from experiments.data.faces import Faces, Pairs, celeba, olivetti, pairs_of
 from experiments.harness.models import Labels, Table
 from experiments.harness.noise import PAPERS_NOISE, PIXELS_STREAM, Singles, on_pixels, papers_scale
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Study, Values
 from experiments.harness.systems import generator, top_directions
 
 EPSILONS = (8.0, 2.0, 0.5)
@@ -61,9 +61,8 @@ class Descriptor:
         return found
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, repeat: int) -> Values:
     """Learn from half of the people, and compare pictures of the other half."""
-    data = str(settings["data"])
     known, unknown = halves(faces := LOADERS[data](), repeat)
     rows, people = faces.scaled(unknown), faces.people[unknown]
     others, names = faces.scaled(known), faces.people[known]

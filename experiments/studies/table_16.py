@@ -16,9 +16,9 @@ from experiments.data.molecules import public_rows
 from experiments.harness import study
 from experiments.harness.statistics import Variance, first_of_two, one_way
 from experiments.harness.store import there
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Study, Values
 from experiments.harness.systems import OURS, generator
-from experiments.harness.uploads import Uploads, by_each, by_gopp, kept, uploads
+from experiments.harness.uploads import by_each, by_gopp, uploads
 from experiments.studies.table_07_tdc import METHODS, METRICS, deal, pooled
 
 SIZES = (512, 1024, 2048, 4096)
@@ -52,23 +52,19 @@ def pubchem(size: int, *, repeat: int, smaller: bool = False) -> dict[str, Any]:
     return {"anchor": "public", "public_rows": rows}
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, anchor: str, condition: str, a: int, system: str = "", repeat: int) -> Values:
     """Measure all methods with one anchor under one condition, or pooled rows."""
-    if settings["condition"] == "any":
-        return pooled(deal("ames", repeat=repeat), repeat=repeat, n_components=N_COMPONENTS)
-    sent = kept(_sent, settings["anchor"], settings["condition"], settings["a"], repeat)
-    if "system" in settings:
+    dealt = deal("ames", repeat=repeat)
+    if condition == "any":
+        return pooled(dealt, repeat=repeat, n_components=N_COMPONENTS)
+    how: dict[str, Any] = {"anchor": anchor, "n_anchor_rows": a}
+    if anchor == "pubchem":
+        how = pubchem(a, repeat=repeat)
+    how |= {"span_condition": condition, "n_components": N_COMPONENTS}
+    sent = uploads(dealt, repeat=repeat, **how)
+    if system:
         return by_gopp(sent, metrics=METRICS, repeat=repeat)
     return by_each(sent, {**ALIGNERS, **RESCALED}, repeat=repeat, metrics=METRICS)
-
-
-def _sent(source: str, condition: str, size: int, repeat: int) -> Uploads:
-    dealt = deal("ames", repeat=repeat)
-    anchor: dict[str, Any] = {"anchor": "uniform", "n_anchor_rows": size}
-    if source == "pubchem":
-        anchor = pubchem(size, repeat=repeat)
-    how: dict[str, Any] = {"span_condition": condition, "n_components": N_COMPONENTS}
-    return uploads(dealt, repeat=repeat, **how, **anchor)
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
@@ -124,5 +120,4 @@ STUDY = Study(
         ),
     ],
     explained={"pubchem/diffspan_orth/512/": LEFT_OPEN, "pubchem/diffspan_orth/": FEWER_ROWS},
-    round_of=study.but("system"),
 )

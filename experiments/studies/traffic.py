@@ -17,7 +17,7 @@ from cobasis.planning.costs import (
     transfer_seconds,
     upload_bytes,
 )
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Study, Values
 
 COMMON = {"n_parties": 100, "n_rows": 1000, "n_anchor_rows": 1000, "n_features": 784}
 COMMON |= {"n_components": 100, "bits": 32}
@@ -44,9 +44,8 @@ def exchange(model: str = RESNET, anchor: str = COPIES, **changed: float) -> Tra
     return Traffic(**{**settings, **changed})  # type: ignore[arg-type]
 
 
-def run(settings: Settings, **_: int) -> Values:
+def run(*, model: str, anchor: str, **_: int) -> Values:
     """Compute one column."""
-    model, anchor = str(settings["model"]), str(settings["anchor"])
     ours, theirs = exchange(model, anchor), exchange(model, n_parameters=MODELS[model][1])
     whole, one_round = round_bytes(ours), federated_bytes(theirs, rounds=1)
     copy = anchor_bytes(ours) / COMMON["n_parties"]

@@ -11,7 +11,6 @@ faster counts, on one core, by our implementations. The paper prints curves with
 """
 
 import time
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -19,9 +18,9 @@ import numpy as np
 
 from cobasis import align
 from experiments.data.images import deal_images
-from experiments.harness.models import Table, mlp
+from experiments.harness.models import mlp
 from experiments.harness.noise import papers_scale
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Study, Values
 from experiments.harness.systems import (
     OURS,
     PAPERS,
@@ -32,7 +31,7 @@ from experiments.harness.systems import (
     judged,
     prefixed,
 )
-from experiments.harness.uploads import Uploads, kept, uploads
+from experiments.harness.uploads import Uploads, uploads
 
 EPSILON, COMPONENTS, PARTIES = 8.0, 100, 50
 SWEEPS: dict[str, tuple[float, ...]] = {
@@ -51,48 +50,28 @@ TIMED = 2  # alignments of which the fastest counts
 make = partial(mlp, learning_rate_init=0.002)
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, sweep: str, at: Any, repeat: int) -> Values:
     """Measure one point of a sweep, or all points of the time sweeps."""
-    data, sweep = str(settings["data"]), str(settings["sweep"])
     if sweep == "time":
         return _times(data, repeat)
-    point = _point(settings)
-    dealt, sent, changes = kept(_aligned, data, repeat, int(point["c"]), int(point["l"]))
+    point = {"epsilon": EPSILON, "l": COMPONENTS, "c": PARTIES}
+    point |= {sweep.removesuffix(RESCALED): at}
+    dealt, sent = _sent(data, repeat, n_parties=int(point["c"]), n_components=int(point["l"]))
     found: Values = {}
     how: dict[str, Any] = {"make": make, "repeat": repeat}
-    for name in FAIR if sweep.endswith(RESCALED) else METHODS:
-        noise = papers_scale(point["epsilon"])
-        noisy = sent.turned(changes[name], repeat=repeat, noise=noise)
+    noise = papers_scale(point["epsilon"])
+    for name, aligner in (FAIR if sweep.endswith(RESCALED) else METHODS).items():
+        changes = sent.changes(aligner)
+        noisy = sent.turned(changes, repeat=repeat, noise=noise)
         found |= prefixed(judged(noisy, **how), name)
         if sweep.startswith("epsilon"):
             continue  # without noise there is no epsilon
-        clean = judged(sent.turned(changes[name]), **how)
+        clean = judged(sent.turned(changes), **how)
         found |= prefixed(clean, f"{name}, without noise")
     if sweep == "c":
         found |= {"central": central(dealt, n_components=None, **how)[""]}
         found |= prefixed(alone(dealt, **how), "alone")
     return found
-
-
-def _point(settings: Settings) -> dict[str, float]:
-    free = str(settings["sweep"]).removesuffix(RESCALED)
-    return {"epsilon": EPSILON, "l": COMPONENTS, "c": PARTIES, free: float(settings["at"])}
-
-
-def _round_of(settings: Settings) -> str:
-    """Name the round: epsilon is of noise that comes after it, and rescaling of its end."""
-    if settings["sweep"] == "time":
-        return "time"
-    point = _point(settings)
-    return f"{settings['data']}, c = {point['c']:g}, l = {point['l']:g}"
-
-
-def _aligned(
-    data: str, repeat: int, n_parties: int, n_components: int
-) -> tuple[Dealt, Uploads, Mapping[str, Mapping[str, Table]]]:
-    dealt, sent = _sent(data, repeat, n_parties=n_parties, n_components=n_components)
-    changes = {name: sent.changes(aligner) for name, aligner in (METHODS | FAIR).items()}
-    return dealt, sent, changes
 
 
 def _sent(data: str, repeat: int, *, n_parties: int, n_components: int) -> tuple[Dealt, Uploads]:
@@ -133,5 +112,4 @@ STUDY = Study(
         {"data": "mnist", "sweep": "time", "at": "all"},
     ],
     repeats=3,
-    round_of=_round_of,
 )

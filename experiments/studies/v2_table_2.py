@@ -18,7 +18,7 @@ from typing import Any
 from experiments.data.molecules import TASKS, deal_molecules, public_rows
 from experiments.harness import systems
 from experiments.harness.models import Table
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Study, Values
 from experiments.harness.uploads import by_each, uploads
 from experiments.studies.table_07_tdc import METHODS, METRICS, N_COMPONENTS, OTHER_ROWS
 
@@ -57,10 +57,10 @@ class Timed:
         return found
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, rows: str, data: str, repeat: int) -> Values:
     """Measure all methods on one task, or pooled rows."""
-    dealt = deal_molecules(str(settings["data"]), rng=systems.generator(repeat))
-    if settings["rows"] == "pooled":
+    dealt = deal_molecules(data, rng=systems.generator(repeat))
+    if rows == "pooled":
         return _pooled(dealt, repeat=repeat)
     sent = uploads(
         dealt,
@@ -70,7 +70,7 @@ def run(settings: Settings, *, repeat: int) -> Values:
         anchor="public",
         public_rows=public_rows(N_ANCHOR_ROWS, rng=systems.generator(repeat, 2)),
     )
-    names = systems.PAPERS if settings["rows"] == "dealt" else systems.OURS
+    names = systems.PAPERS if rows == "dealt" else systems.OURS
     methods = {name: Timed(aligner=METHODS[name]) for name in names}
     values = by_each(sent, methods, repeat=repeat, metrics=METRICS)
     return values | {f"{name}/seconds": timed.seconds for name, timed in methods.items()}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments.harness import models, uploads
+from experiments.harness import models
 from experiments.harness.store import Cell, Results
 from experiments.harness.study import Published, Study, key
 
@@ -19,26 +19,26 @@ ROOT = Path(__file__).parents[2]
 
 STUDIES = {
     "quick": """
-        def run(settings, *, repeat):
-            value = float(np.random.default_rng([SEED, repeat, settings["l"]]).normal(90, 1))
+        def run(*, data, l, repeat):
+            value = float(np.random.default_rng([SEED, repeat, l]).normal(90, 1))
             return {"odc/mlp": value, "odc/seconds": time.time()}
         CELLS = [{"data": "toy", "l": l} for l in (2, 4, 8)]
         """,
     "slow": """
-        def run(settings, *, repeat):
-            time.sleep(settings["seconds"])
+        def run(*, seconds, repeat):
+            time.sleep(seconds)
             return {"odc": 1.0}
         CELLS = [{"seconds": seconds} for seconds in (0.0, 60.0)]
         """,
     "needing": """
-        def run(settings, *, repeat):
-            read_verified(Source(path=settings["file"], sha256="0", origin="the toy shop's file"))
+        def run(*, file, repeat, **_):
+            read_verified(Source(path=file, sha256="0", origin="the toy shop's file"))
             return {"odc": 1.0}
         CELLS = [{"file": "a.csv", "l": l} for l in (1, 2)] + [{"file": "b.csv", "l": 1}]
         """,
     "broken": """
-        def run(settings, *, repeat):
-            if settings["how"] == "dies":
+        def run(*, how, repeat):
+            if how == "dies":
                 os._exit(9)
             raise ZeroDivisionError("by no means")
         CELLS = [{"how": "raises"}, {"how": "dies"}]
@@ -140,10 +140,9 @@ def filled(study, folder, *, name="toy", repeats=3):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """Let networks be small, and no test see another one's uploads."""
+    """Let networks be small."""
     network = {**models.MLP, "hidden_layer_sizes": (12,), "max_iter": 12}
     monkeypatch.setattr(models, "MLP", network)
-    monkeypatch.setattr(uploads, "_last", {})
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ def digits(monkeypatch):
         monkeypatch.setattr(study, "ROUND", study.ROUND | {"n_anchor_rows": 80})
         monkeypatch.setattr(study, "L", 6)
     monkeypatch.setattr(v2_fig_2, "C", 3)
-    for known in (table_13_14._identity, table_13_14._pairs):
+    for known in (table_13_14._identity, table_13_14._pairs, table_13_14._sent, v2_table_3._sent):
         known.cache_clear()
 
 
@@ -89,9 +89,9 @@ def test_one_rounds_uploads_aligned_later_are_what_a_round_of_that_aligner_gives
 
 def test_one_split_redraws_the_matrices_alone_and_redrawn_splits_everything():
     here = {"data": "mnist", "condition": "diffspan_orth"}
-    first, second = (table_13_14.run(here, repeat=r) for r in (0, 1))
+    first, second = (table_13_14.run(**here, repeat=r) for r in (0, 1))
     table_13_14._identity.cache_clear()
-    assert table_13_14.run(here, repeat=1) == second
+    assert table_13_14.run(**here, repeat=1) == second
     identity = [name for name in first if "identity/" in name and "one split" in name]
     assert len(identity) == 12  # each with test rows dealt out beside it
     assert {name: first[name] for name in identity} == {name: second[name] for name in identity}
@@ -163,18 +163,18 @@ def test_one_repeat_is_too_little_for_tests():
 
 def test_what_the_paper_prints_is_what_a_cell_measures(monkeypatch):
     cell = {"data": "mnist", "condition": "samespan_orth"}
-    names = table_13_14.run(cell, repeat=0)
+    names = table_13_14.run(**cell, repeat=0)
     found = {key(cell, name) for name in names if "one split" in name and "rescaled" not in name}
     theirs = printed("table_13_14")
     assert {place for place in theirs if place.startswith(key(cell, ""))} == found
     assert theirs["mnist/samespan/odc/mlp, one split, random minus identity"].value == 1.53
     cell = {"data": "mnist", "condition": "samespan_orth", "a": 100}
-    found = {"mnist/samespan_orth/196/" + name for name in table_15.run(cell, repeat=0)}
+    found = {"mnist/samespan_orth/196/" + name for name in table_15.run(**cell, repeat=0)}
     assert {p for p in printed("table_15") if p.startswith("mnist/samespan_orth/196/")} < found
     assert len(printed("table_15")) == 48
     stated = "MNIST, 50 parties"
     monkeypatch.setattr(v2_table_3, "CONFIGURATIONS", {stated: ("mnist", 4)})
-    values = v2_table_3.run({"configuration": stated}, repeat=0)
+    values = v2_table_3.run(configuration=stated, repeat=0)
     plain = {name for name in values if "rescaled" not in name}
     assert set(printed("v2_table_3")) == {f"{stated}/{name}" for name in plain}
 
@@ -211,9 +211,9 @@ def test_feature_scaling_standardises_and_then_weights():
 
 
 def test_the_two_figures_measure_the_same_methods_and_share_their_middle():
-    over_c = v2_fig_2.run({"c": 3}, repeat=0)
-    over_l = v2_fig_3.run({"l": 6}, repeat=0)
-    anywhere = v2_fig_3.run({"l": "any"}, repeat=0)
+    over_c = v2_fig_2.run(c=3, repeat=0)
+    over_l = v2_fig_3.run(l=6, repeat=0)
+    anywhere = v2_fig_3.run(l="any", repeat=0)
     assert over_l | anywhere == over_c
     assert set(anywhere) == {"central", "alone"}
     assert {"100/" + name for name in over_c} > set(printed("v2_fig_2"))

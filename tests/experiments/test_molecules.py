@@ -150,7 +150,7 @@ def test_odc_that_is_refused_is_measured_as_printed_and_said_and_nothing_else_is
 def test_a_cell_measures_every_number_that_the_paper_prints_for_it(name, cell, monkeypatch):
     module = STUDIES[name]
     tiny(monkeypatch, module)
-    found = module.run(cell, repeat=0)
+    found = module.run(**cell, repeat=0)
     assert all(0 <= value <= 100 for value in found.values())
     measured = {key(cell, value) for value in found}
     assert measured
@@ -238,7 +238,7 @@ def test_whitened_odc_under_an_isometric_anchor_has_the_rows_and_bases_of_table_
     """Where bases are orthonormal it is ODC itself, up to a rotation that all rows share."""
     tiny(monkeypatch, ours_spans)
     cell = {"data": "ames", "condition": f"samespan{ending}"}
-    found = ours_spans.run(cell, repeat=1)
+    found = ours_spans.run(**cell, repeat=1)
     assert {"whitened/roc", "whitened/pr"} <= set(found)
     dealt = ours_spans.deal_molecules("ames", rng=generator(1))
     options = {**table_07_tdc.ROUND, "anchor": "isometric", "span_condition": cell["condition"]}

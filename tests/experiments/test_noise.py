@@ -12,7 +12,7 @@ from experiments.harness.noise import Ball, on_images, papers_scale, stretch
 from experiments.harness.study import CONDITIONS
 from experiments.harness.systems import Dealt
 from experiments.harness.uploads import uploads
-from experiments.studies import ours_honest_dp, table_09, table_10, table_10_dlib
+from experiments.studies import ours_honest_dp, table_09, table_10, table_10_dlib, v1_figs
 from experiments.studies.table_09 import isometric_is_refused, project, split_faces, under
 from experiments.studies.table_10_dlib import FACE, WHOLE, chip
 
@@ -129,7 +129,7 @@ def test_released_coordinates_tell_people_apart_and_a_colluder_rebuilds_them(peo
     monkeypatch.setitem(table_10.LOADERS, "olivetti", lambda: people)
     monkeypatch.setitem(table_10.COMPONENTS, "olivetti", 5)
     monkeypatch.setitem(table_10.DIRECTIONS, "olivetti", 4)
-    found = table_10.run({"data": "olivetti"}, repeat=0)
+    found = table_10.run(data="olivetti", repeat=0)
     assert found[f"orthonormal basis, l = 5/{table_10.COSINE}"] > 0.95
     rebuilt = f"orthonormal basis, l = 5/rebuilt by a colluder, {table_10.LEARNED}"
     assert found[rebuilt] == pytest.approx(found[f"original/{table_10.LEARNED}"], abs=0.05)
@@ -151,7 +151,7 @@ def test_a_network_is_shown_originals_noise_vectors_as_pictures_and_what_a_collu
     found = {
         f"{cell['shown']}/{name}": value
         for cell in table_10_dlib.STUDY.cells
-        for name, value in table_10_dlib.run(cell, repeat=0).items()
+        for name, value in table_10_dlib.run(**cell, repeat=0).items()
     }
     originals, *noisy = seen[:4]
     size = len(originals)
@@ -221,6 +221,30 @@ def test_gopp_has_cells_of_its_own_in_table_9(people, monkeypatch):
     monkeypatch.setattr(table_09, "split", lambda *_, **__: replace(drawn, **halves))
     monkeypatch.setattr(table_09, "ANCHOR", 30)
     monkeypatch.setitem(table_09.SETUPS, "toy", table_09.Setup(n_parties=4, n_components=3))
-    found = table_09.run({"open": "toy", "system": "one round", "method": "gopp"}, repeat=0)
+    found = table_09.run(open="toy", system="one round", method="gopp", repeat=0)
     assert {name.partition("/")[0] for name in found} == set(CONDITIONS)
     assert 0 <= found["samespan_orth"] <= 100
+
+
+def test_one_rounds_rows_get_the_papers_noise_at_every_point_rescaled_or_not(dealt, monkeypatch):
+    for name, value in {
+        "ANCHOR": 40,
+        "COMPONENTS": 4,
+        "deal_images": lambda *_, **__: dealt,
+    }.items():
+        monkeypatch.setattr(v1_figs, name, value)
+    sizes = {}
+
+    def judged(shared, **_):
+        sizes.setdefault((sweep, at), []).append(np.sqrt(np.mean(shared.rows**2)))
+        return {"": 50.0}
+
+    monkeypatch.setattr(v1_figs, "judged", judged)
+    for sweep, at in [("l", 4), ("l, rescaled", 4), ("epsilon", 2), ("epsilon", 64)]:
+        v1_figs.run(data="mnist", sweep=sweep, at=at, repeat=0)
+    noisy, clean = np.reshape(sizes["l", 4] + sizes["l, rescaled", 4], (-1, 2)).T
+    assert np.all(noisy > clean)  # imakura, kawakami and odc, then the first two rescaled
+    assert (noisy / clean)[3:] == pytest.approx((noisy / clean)[:2])
+    assert np.all(clean[3:] > 2 * clean[:2])
+    assert np.all(np.greater(sizes["epsilon", 2], noisy[:3]))  # at epsilon 8
+    assert np.all(np.less(sizes["epsilon", 64], noisy[:3]))

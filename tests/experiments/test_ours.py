@@ -146,12 +146,12 @@ def quick(monkeypatch):
 )
 def test_every_basis_is_measured_with_every_model_and_l(task, basis):
     cell = {"data": task, "parties": "by label", "basis": basis}
-    found = ours_bases.run(cell, repeat=0)
+    found = ours_bases.run(**cell, repeat=0)
     tried = (4,) if basis in ours_bases.AT_LARGEST else (2, 4)
     told = {name for name in found if name.startswith("undetermined")}
     judged = {f"{model}, l={size}" for model in ours_bases.MODELS for size in tried}
     assert judged - set(found) == {name for name in judged if f"undetermined, {name[-3:]}" in told}
-    assert found == ours_bases.run(cell, repeat=0)
+    assert found == ours_bases.run(**cell, repeat=0)
     least = -1000 if task in _ours.DAYS else 0  # R2 has no lower end
     assert all(least < value <= 100 for name, value in found.items() if name not in told)
 
@@ -168,10 +168,10 @@ def test_a_round_that_is_stopped_says_so_and_its_l_is_none_that_a_rule_chooses(m
     monkeypatch.setattr(ours_bases, "_scores", lambda *_, **__: {"": 50.0, DEALT: 40.0})
     monkeypatch.setattr(ours_choosing_l, "judged", lambda *_, **__: {"": 50.0, DEALT: 60.0})
     cell = {"data": "ames", "parties": "alike"}
-    found = ours_bases.run({**cell, "basis": "svd"}, repeat=0)
+    found = ours_bases.run(**{**cell, "basis": "svd"}, repeat=0)
     assert found.pop("undetermined, l=4") == 1.0
     assert set(found) == both(f"{model}, l=2" for model in ours_bases.MODELS)
-    found = ours_choosing_l.run(cell, repeat=0)
+    found = ours_choosing_l.run(**cell, repeat=0)
     assert {name for name in found if name.startswith("score")} == both(
         ["score, l=1", "score, l=2"]
     )
@@ -181,7 +181,7 @@ def test_a_round_that_is_stopped_says_so_and_its_l_is_none_that_a_rule_chooses(m
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("anchor", [*ours_anchors.ANCHORS, "none: pooled"])
 def test_every_anchor_is_measured_with_every_aligner(anchor):
-    found = ours_anchors.run({"data": "ames", "anchor": anchor}, repeat=0)
+    found = ours_anchors.run(data="ames", anchor=anchor, repeat=0)
     methods = {name.split("/")[0] for name in found}
     assert methods == ({"logistic"} if anchor.startswith("none") else set(ours_anchors.METHODS))
     assert all(40 < value <= 100 for value in found.values())
@@ -190,7 +190,7 @@ def test_every_anchor_is_measured_with_every_aligner(anchor):
 @pytest.mark.usefixtures("quick")
 def test_a_rule_loses_what_its_l_scores_less_than_the_best():
     cell = {"data": "ames", "parties": "alike"}
-    found = ours_choosing_l.run(cell, repeat=0)
+    found = ours_choosing_l.run(**cell, repeat=0)
     scores = [found[f"score, l={size}"] for size in (1, 2, 4)]
     assert found["lost by largest l"] == max(scores) - scores[-1]
     lost = [value for name, value in found.items() if name.startswith("lost by")]

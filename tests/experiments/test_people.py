@@ -209,11 +209,11 @@ def test_errors_are_means_over_parties_of_all_rows_and_of_their_own():
 
 def test_every_cell_of_table_11_measures_what_it_says(monkeypatch):
     monkeypatch.setitem(table_11.SETUPS, "toy", setup_of())
-    outside = table_11.run({"data": "toy", "condition": "any"}, repeat=0)
+    outside = table_11.run(data="toy", condition="any", repeat=0)
     assert {"central", "alone", "fedavg", "fedavg, own test rows"} <= set(outside)
     assert outside["central"] <= outside["central, raw"]
     conditions = ("diffspan_orth", table_11.OTHER_ANCHOR)
-    inside = [table_11.run({"data": "toy", "condition": c}, repeat=0) for c in conditions]
+    inside = [table_11.run(data="toy", condition=c, repeat=0) for c in conditions]
     assert {"imakura", "kawakami", "odc", "gopp", "whitened"} <= set(inside[0])
     assert {"odc", "odc, consensus basis"} <= set(inside[1])
     assert np.isfinite([*outside.values(), *inside[0].values(), *inside[1].values()]).all()
@@ -230,7 +230,7 @@ def test_parties_of_table_11_whose_fit_is_refused_are_left_out(monkeypatch, refu
     real = systems.a_round
     monkeypatch.setattr(systems, "a_round", refusing)
     monkeypatch.setitem(table_11.SETUPS, "toy", setup_of())
-    found = table_11.run({"data": "toy", "condition": "diffspan"}, repeat=0)
+    found = table_11.run(data="toy", condition="diffspan", repeat=0)
     assert found["odc, parties left out"] == count
     assert ("odc" in found) == (count == 1)
 

@@ -95,7 +95,7 @@ def test_what_a_table_leaves_open_is_measured_as_it_is_and_held_against_its_numb
 ):
     values, published = {}, printed(of.__name__.rpartition(".")[2])
     for cell in study.STUDY.cells[: 4 if study is table_07_open else 12]:
-        for name in study.run(cell, repeat=0):
+        for name in study.run(**cell, repeat=0):
             place = start.format(**cell) + name
             if place in published:
                 values[key(cell, name)] = [published[place].value - 3, published[place].value]
@@ -153,7 +153,7 @@ def tiny_adult():
 def test_weights_are_1_where_spans_agree_and_change_rows_where_not(condition, monkeypatch):
     monkeypatch.setattr(ours_spans, "deal_molecules", lambda *_, **__: dealt())
     monkeypatch.setattr(table_07_tdc, "ROUND", ROUND)
-    found = ours_weighting.run({"data": "ames", "condition": condition}, repeat=0)
+    found = ours_weighting.run(data="ames", condition=condition, repeat=0)
     assert {f"{method}/roc" for method in ours_weighting.METHODS} <= set(found)
     sent = uploads(dealt(), repeat=0, span_condition=condition, **ROUND)
     rows = {method: sent.aligned(way).rows for method, way in ours_weighting.METHODS.items()}
@@ -171,8 +171,8 @@ def test_gopp_has_cells_of_its_own_with_the_numbers_of_the_others_cells(monkeypa
     monkeypatch.setattr(table_07_tdc, "deal_molecules", lambda *_, **__: dealt())
     monkeypatch.setattr(table_07_tdc, "ROUND", ROUND)
     cell = {"data": "ames", "condition": "diffspan_orth"}
-    beside = table_07_tdc.run(cell, repeat=0)
-    own = table_07_tdc.run({**cell, "system": "gopp"}, repeat=0)
+    beside = table_07_tdc.run(**cell, repeat=0)
+    own = table_07_tdc.run(**{**cell, "system": "gopp"}, repeat=0)
     assert prefixed(own, "gopp") == {n: v for n, v in beside.items() if n.startswith("gopp/")}
     refusing = Mock(side_effect=UndeterminedFitError("2 of 6 directions", ("party-0",)))
     assert by_gopp(Mock(aligned=refusing), repeat=0) == {"refused": 1.0}

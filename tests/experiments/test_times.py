@@ -17,7 +17,7 @@ def test_each_figure_varies_its_own_size_and_takes_ratios_round_by_round(monkeyp
     monkeypatch.setattr(v2_fig_4, "interleaved", lambda *_, **__: runs)
     study = load(f"v2_fig_{name}")
     assert all(set(cell) == set(size) for cell in study.cells)
-    found = study.run(size, repeat=7)
+    found = study.run(**size, repeat=7)
     assert asked == [{"a": 20, "l": 2, "c": 3, **size, "repeat": 7}]
     assert found["imakura/seconds"] == 5.0
     assert found["imakura/times ODC's"] == 2.0  # of 2, 4 and 0.1
