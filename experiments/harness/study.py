@@ -1,6 +1,5 @@
 """What one experiment is: its cells, what a cell measures, and what the papers print for it."""
 
-import csv
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,6 +7,8 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 Settings = Mapping[str, str | int | float]
 """What tells one cell of a table from the others: ``{"data": "mnist", "condition": ...}``."""
@@ -20,7 +21,7 @@ CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
 
 SEED = 20261121  # of everything: repeat r of any cell draws from ``[SEED, r]``
 STUDIES = Path(__file__).parents[1] / "studies"
-PAPERS = STUDIES.with_name("papers.csv")
+PAPERS = pl.read_csv(STUDIES.with_name("papers.csv"), schema_overrides={"value": pl.Float64})
 """Every number that the papers print and that a study has, with half of its 95 % interval."""
 
 ORDER = ("table_", "fig_", "traffic", "v2_", "v1_", "")  # beginnings of names, as readers want them
@@ -73,19 +74,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 @cache
-def _all_printed() -> dict[str, dict[str, Published]]:
-    found: dict[str, dict[str, Published]] = {}
-    with PAPERS.open(encoding="utf-8", newline="") as file:
-        for line in csv.DictReader(file):
-            margin = float(line["margin"]) if line["margin"] else None
-            number = Published(float(line["value"]), margin)
-            found.setdefault(line["study"], {})[line["number"]] = number
-    return found
-
-
 def printed(study: str) -> Mapping[str, Published]:
     """Return the numbers that the papers print for a study, by `key`."""
-    return _all_printed().get(study, {})
+    lines = PAPERS.filter(pl.col("study") == study).iter_rows()
+    return {number: Published(value, margin) for _, number, value, margin in lines}
 
 
 def printed_variance(table_of: str, number: str, form: str) -> list[str]:

@@ -32,7 +32,7 @@ def task(placed, tmp_path, monkeypatch):
     monkeypatch.setattr(molecules, "TINY", molecules.TASKS["hiv"].source, raising=False)
     placed(molecules, "TINY", "\n".join(table).encode())
     placed(molecules, "SPLIT", "\n".join(split).encode())
-    given = molecules.Task(source=molecules.TINY, smiles="smiles", label="active", delimiter=",")
+    given = molecules.Task(source=molecules.TINY, smiles="smiles", label="active", separator=",")
     monkeypatch.setattr(sources, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(molecules, "TASKS", {"tiny": given})
     yield "tiny"
