@@ -1,5 +1,6 @@
 """What is computed faster is the same: orthogonality, objective, and the exact dense solutions."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,8 @@ def odc_figures(name: str, shape: Shape) -> dict[str, Any]:
     found, exact = contenders.ours(images), contenders.svd_loop(images)
     identity = np.eye(shape.l)
     off = max(float(np.linalg.norm(each.T @ each - identity)) for each in found.values())
-    one, other = objective(images, found), objective(images, exact)
+    first = next(iter(images.values()))
+    one, other = (objective(images, each, first) for each in (found, exact))
     size = sum(float(np.sum(image**2)) for image in images.values())
     return {
         "input": name,
@@ -42,10 +44,9 @@ def odc_figures(name: str, shape: Shape) -> dict[str, Any]:
     }
 
 
-def objective(images: Images, changes: dict[str, Matrix]) -> float:
-    """Return the sum of ``||A_i G_i - A_1||^2``."""
-    first = next(iter(images.values()))
-    return float(sum(np.sum((images[name] @ changes[name] - first) ** 2) for name in images))
+def objective(images: Images, changes: Mapping[str, Matrix], target: Matrix) -> float:
+    """Return the sum of ``||A_i G_i - Z||^2``."""
+    return float(sum(np.sum((images[name] @ changes[name] - target) ** 2) for name in images))
 
 
 def least_squares_figures(noise: float, shape: Shape) -> dict[str, Any]:

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import numpy as np
-
 from benchmarks import goals
-from benchmarks.inputs import Images, Shape, different, where
+from benchmarks.exactness import objective
+from benchmarks.inputs import Shape, different, where
 from benchmarks.timing import interleaved, ratio
-from cobasis import GOPP, Alignment, align
+from cobasis import GOPP, align
 
 ROUNDS, ROUNDS_QUICK = 7, 3
 WAYS = {"momentum": GOPP(), "alternation": GOPP(momentum=False)}
@@ -26,7 +25,10 @@ def an_input(anchor: str, shape: Shape, *, rounds: int) -> dict[str, Any]:
     found = {name: align(way, images, workers=1) for name, way in WAYS.items()}
     calls = {name: lambda way=way: align(way, images, workers=1) for name, way in WAYS.items()}
     times = interleaved(calls, rounds=rounds, warm=False)
-    ends = {name: objective(images, each) for name, each in found.items()}
+    ends = {
+        name: objective(images, each.changes_of_basis, each.target.rows)
+        for name, each in found.items()
+    }
     return {
         **shape._asdict(),
         "anchor": anchor,
@@ -35,12 +37,6 @@ def an_input(anchor: str, shape: Shape, *, rounds: int) -> dict[str, Any]:
         "alternation / momentum": ratio(times, "alternation", "momentum"),
         "objective, momentum / alternation": ends["momentum"] / ends["alternation"],
     }
-
-
-def objective(images: Images, found: Alignment) -> float:
-    """Return the sum of ``||A_i G_i - Z||^2``."""
-    turned = [images[name] @ change for name, change in found.changes_of_basis.items()]
-    return float(sum(np.sum((each - found.target.rows) ** 2) for each in turned))
 
 
 def judged(found: dict[str, Any]) -> goals.Judged:

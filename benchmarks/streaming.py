@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks import goals
-from benchmarks.inputs import SEED, Matrix, different, names
+from benchmarks.inputs import SEED, Matrix, agreed, different, names
 from benchmarks.machine import in_a_child
-from cobasis import ODC, Agreement, Analyst, ConsortiumSecret, align, numeric_features
+from cobasis import ODC, Agreement, Analyst, align
 from cobasis.algorithms.fits import Fit
 from cobasis.algorithms.images import View
 from cobasis.bundle.folders import FitFolder, StateFolder, UploadFolder
@@ -146,16 +146,9 @@ def simulated_images(n_parties: int) -> View[Matrix]:
 
 def agreement_of(n_parties: int) -> Agreement:
     """Return what the parties agreed on."""
-    secret = ConsortiumSecret(bytes(32), simulated=True)
-    return Agreement(
-        round_id="many",
-        parties=tuple(names(n_parties)),
-        task="representation",
-        features=numeric_features(f"x{column}" for column in range(A)),
-        n_components=L,
-        n_anchor_rows=A,
-        commitment=secret.commitment("many"),
-    )
+    sizes = {"n_components": L, "n_anchor_rows": A}
+    features = (f"x{column}" for column in range(A))
+    return agreed(names(n_parties), features, task="representation", **sizes)
 
 
 def write_uploads(folder: Path, n_parties: int) -> int:

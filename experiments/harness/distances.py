@@ -64,16 +64,6 @@ def _spans() -> Iterator[tuple[str, Source]]:
         yield "table_11", Source(data, f"{data}/{{}}/", "", [f"{data}/any/central"], error=True)
 
 
-def _without() -> Iterator[tuple[str, Source]]:
-    for name, source in _spans():
-        if name == "table_09":
-            yield name, replace(source, cell="any/", model="/mlp")
-            yield name, replace(source, cell=f"{table_09.FITS}/", model="/mlp")
-            yield name, replace(source, cell=source.cell.removesuffix("{}/"))
-        else:
-            yield name, replace(source, cell=source.cell.format("any"))
-
-
 STUDIES = (
     *dict.fromkeys(name for name, _ in _spans()),
     *("ours_spans", "ours_weighting", "ours_anchors", "ours_bases"),
@@ -96,8 +86,13 @@ def distances(kept: Mapping[str, Results]) -> list[Distance]:
         top = [f"{data}/none: pooled/logistic"]
         source = Source(data, f"{data}/isometric/", "/logistic", top)
         found += _of(source, anchors, panel=OWN_SPANS, cell=source.cell)
-    for name, source in _without():
-        found += _of(source, values.get(name, {}), panel=OUTSIDE, cell=source.cell)
+    for name, source in _spans():
+        outside = [(source.cell.format("any"), source.model)]
+        if name == "table_09":
+            outside = [("any/", "/mlp"), (f"{table_09.FITS}/", "/mlp"), (source.cell[:-3], "")]
+        for cell, model in outside:
+            alone = replace(source, model=model)
+            found += _of(alone, values.get(name, {}), panel=OUTSIDE, cell=cell)
     if "ours_bases" in kept:
         found += _of_bases(kept["ours_bases"])
     return found

@@ -73,15 +73,11 @@ def given_spans(kept: Mapping[str, Results]) -> list[str]:
         return [said]
     found.sort(key=lambda each: (not each.whole, len(each.below), -len(each.behind)))
     head = ["aligner and anchor", "measured at", "below by more", "farthest below"]
-    return [said, "", *table(head, map(_row, found))]
-
-
-def _row(each: Candidate) -> list[str]:
-    farthest = "nowhere"
-    if each.below:
-        place = each.below[0]
-        farthest = f"{' · '.join(place)}: {each.behind[place]}"
-    return [each.name, f"{len(each.behind)} of {each.places}", f"{len(each.below)}", farthest]
+    rows = []
+    for each in found:
+        far = next((f"{' · '.join(p)}: {each.behind[p]}" for p in each.below), "nowhere")
+        rows.append([each.name, f"{len(each.behind)} of {each.places}", f"{len(each.below)}", far])
+    return [said, "", *table(head, rows)]
 
 
 def candidates(kept: Mapping[str, Results]) -> list[Candidate]:

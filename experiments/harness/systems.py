@@ -89,6 +89,15 @@ def aligned(dealt: Dealt, *, repeat: int, judges: int = JUDGES, **options: Any) 
     )
 
 
+def basis_turn(condition: str, size: int, *, rng: np.random.Generator) -> Table:
+    """Draw E_i: Haar, or with entries from U[0, 1] where a condition is not orthonormal."""
+    if condition in {"samespan", "diffspan"}:
+        return rng.random((size, size))
+    factor, triangle = np.linalg.qr(rng.standard_normal((size, size)))
+    turn: Table = factor * np.where(np.diag(triangle) < 0, -1.0, 1.0)
+    return turn
+
+
 def told_apart(tables: Iterable[Table]) -> list[tuple[Table, int]]:
     """Return what differs among test rows as parties see them, and how many see it so."""
     found: list[tuple[Table, int]] = []

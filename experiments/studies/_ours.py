@@ -1,5 +1,6 @@
 """What our own studies share: every task, dealt alike or by label, and rows that are public."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -228,19 +229,24 @@ Values = Mapping[str, Sequence[float]]
 
 def nearness(
     what: str,
-    printed: Mapping[str, Published],
+    theirs: Mapping[str, Published],
     *,
+    pattern: str,
     corner: str,
-    rows: Mapping[str, Sequence[str]],
     columns: Mapping[str, tuple[Values, str, str]],
 ) -> list[str]:
     """Return mean distances from printed numbers, in Markdown; nothing where one is missing.
 
-    A row names its printed numbers; a column has values, and what to put for what in such a name.
+    A row has the numbers that a pattern finds, and its group for a name; a column has values, and
+    what to put for what in such a number's name.
     """
+    rows: dict[str, list[str]] = {}
+    for place in theirs:
+        if found := re.fullmatch(pattern, place):
+            rows.setdefault(found[1], []).append(place)
 
     def apart(places: Sequence[str], values: Values, old: str, new: str) -> str:
-        pairs = {place.replace(old, new, 1): printed[place].value for place in places}
+        pairs = {place.replace(old, new, 1): theirs[place].value for place in places}
         if not all(ours in values for ours in pairs):
             return ""
         return f"{np.mean([abs(np.mean(values[ours]) - pairs[ours]) for ours in pairs]):.1f}"

@@ -37,14 +37,13 @@ def run(*, over: str, **_: int) -> Values:
     fitted = json.loads(BENCH.read_text(encoding="utf-8"))["fig_6"]
     axis = AXES[over]
     exponents, slopes = fitted["exponents"][axis], fitted["slopes"] if axis == "c" else {}
-    found: Values = {}
-    for name, contender in CONTENDERS.items():
-        if contender in exponents:
-            found[f"{name}/exponent"] = exponents[contender]["exponent"]
-    for name, contender in CONTENDERS.items():
-        if contender in slopes:
-            found[f"{name}/seconds a party"] = slopes[contender]["slope"]
-    return found
+    fits = {"exponent": (exponents, "exponent"), "seconds a party": (slopes, "slope")}
+    return {
+        f"{name}/{what}": of[contender][fit]
+        for what, (of, fit) in fits.items()
+        for name, contender in CONTENDERS.items()
+        if contender in of
+    }
 
 
 STUDY = Study(

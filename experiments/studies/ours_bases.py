@@ -208,8 +208,12 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     ran = [each for each in found if not each.stopped]
     near = "; ".join(each.name for each in ran if each.most.mean <= NEAR) or "none"
     sure = "; ".join(each.name for each in ran if each.reach <= NEAR) or "none"
-    stopped = {basis: ", ".join(_mostly_stopped(values, basis)) for basis in EVERYWHERE}
-    told = "".join(f"Mostly stopped: {b} ({where}). " for b, where in stopped.items() if where)
+    told = ""
+    for basis in EVERYWHERE:
+        below = gaps(values, basis=basis, model="linear", size=200)
+        gap = {place: below.get(place, ()) for place in map("/".join, PLACES)}
+        places = [place for place, each in gap.items() if 2 * len(there(each)) <= len(each)]
+        told += f"Mostly stopped: {basis} ({', '.join(places)}). " if places else ""
     if len(ran) < len(found):
         told += "*Stopped*: rounds of one task, at most, which its figures leave out."
     return [
@@ -241,12 +245,6 @@ def _of_sums(values: Mapping[str, Sequence[float]]) -> list[str]:
     told = f"{mean:.1f} on average, {below[worst]} at most ({worst})"
     rows = f"{min(shares):.2g} to {max(shares):.2g} rows for each feature"
     return ["", f"Masked sums, below random features and ridge on raw pooled rows: {told}; {rows}."]
-
-
-def _mostly_stopped(values: Mapping[str, Sequence[float]], basis: str) -> list[str]:
-    found = gaps(values, basis=basis, model="linear", size=200)
-    each = {place: found.get(place, ()) for place in map("/".join, PLACES)}
-    return [place for place, below in each.items() if 2 * len(there(below)) <= len(below)]
 
 
 STUDY = Study(

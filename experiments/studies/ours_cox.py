@@ -79,7 +79,11 @@ def _drawn(sites: int, *, rng: np.random.Generator) -> Iterator[dict[str, tuple[
             ),
             "one site": own[0],
         }
-        yield {name: (*each, _order(test @ each[0], truth)) for name, each in told.items() if each}
+        yield {
+            name: (*each, concordance_index(truth["time"], -test @ each[0], truth["event"]))
+            for name, each in told.items()
+            if each
+        }
 
 
 def _people(n: int, *, rng: np.random.Generator) -> tuple[Table, pd.DataFrame]:
@@ -102,11 +106,6 @@ def _fit(rows: Table, labels: pd.DataFrame) -> tuple[Table, Table] | None:
     except (ConvergenceError, ConvergenceWarning, np.linalg.LinAlgError):
         return None
     return fit.params_.to_numpy(), fit.standard_errors_.to_numpy()
-
-
-def _order(risk: Table, truth: pd.DataFrame) -> float:
-    """Return Harrell's C."""
-    return float(concordance_index(truth["time"], -risk, truth["event"]))
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:

@@ -62,31 +62,23 @@ class Point:
 
 def deal(data: str, *, repeat: int) -> Dealt:
     """Deal rows: images so that each party has two labels, persons at random."""
-    rng = generator(repeat)
     rows, labels = (adult().rows, adult().labels) if data == "adult" else images(data)
     scale = 1.0 if data == "adult" else 1 / 255
 
     def table(chosen: Labels) -> Table:
         return np.asarray(rows[chosen] * scale, dtype=np.float64)
 
-    order = rng.permutation(len(labels))
+    order = generator(repeat).permutation(len(labels))
     test, rest = order[:TESTS], order[TESTS:]
-    parties = {}
-    for number in range(PARTIES):
-        if data == "adult":
-            chosen = rest[number * ROWS : (number + 1) * ROWS]
-        else:
-            chosen = np.concatenate([_some(rest, labels, number, side) for side in (0, 1)])
-        parties[f"party-{number:02d}"] = (table(chosen), labels[chosen])
+    chosen = [rest[number * ROWS : (number + 1) * ROWS] for number in range(PARTIES)]
+    if data != "adult":  # half of a party's rows have one label; four parties share it
+        half, of = ROWS // 2, [rest[labels[rest] == label] for label in range(10)]
+        for number in range(PARTIES):
+            two, turn = (number, number + (1 if number < 10 else 3)), number // 10
+            parts = (of[label % 10][(2 * n + turn) * half :][:half] for n, label in enumerate(two))
+            chosen[number] = np.concatenate([*parts])
+    parties = {f"party-{n:02d}": (table(each), labels[each]) for n, each in enumerate(chosen)}
     return Dealt(parties=parties, test_rows=table(test), test_labels=labels[test])
-
-
-def _some(rest: Labels, labels: Labels, number: int, side: int) -> Labels:
-    """Return rows of one of a party's two labels; four parties share a label."""
-    label = (number + side * (1 if number < 10 else 3)) % 10
-    turn = 2 * side + number // 10
-    found: Labels = rest[labels[rest] == label][turn * ROWS // 2 : (turn + 1) * ROWS // 2]
-    return found
 
 
 def once(dealt: Dealt, *, basis: Any, size: int, repeat: int) -> Iterator[Point]:

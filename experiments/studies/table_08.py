@@ -22,7 +22,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis import (
     Agreement,
@@ -77,8 +76,9 @@ def joined(
         tests = []
         for half, held in enumerate(split.halves):
             name = f"{block}/{half}"
-            columns = basis(source, held=held, condition=condition, size=size, rng=rng)
-            kept = SecretBasis(columns, party=name, oblique=True)
+            span = np.linalg.svd(source[:, held], full_matrices=False)[2][:size].T
+            turn = systems.basis_turn(condition, size, rng=rng)  # eq. (92), for each half
+            kept = SecretBasis(span @ turn, party=name, oblique=True)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PrivacyWarning)  # the paper's anchor, and meant
                 party = Party(name, agreement=agreement, secret=secret, key=key)
@@ -114,20 +114,6 @@ def agreed(split: Partitioned, *, secret: ConsortiumSecret, anchor: Any, size: i
         model="logistic",
         commitment=secret.commitment("adult"),
     )
-
-
-def basis(
-    rows: Table, *, held: npt.NDArray[np.bool_], condition: str, size: int, rng: np.random.Generator
-) -> Table:
-    """Return F = V E on the features that are held: the paper's eq. (92), a feature block each."""
-    directions = np.linalg.svd(rows[:, held], full_matrices=False)[2][:size].T
-    if condition.endswith("_orth"):
-        turn, triangle = np.linalg.qr(rng.normal(size=(size, size)))
-        turn = turn * np.sign(np.diag(triangle))
-    else:
-        turn = rng.uniform(size=(size, size))
-    found: Table = directions @ turn
-    return found
 
 
 def aligned(given: Joined, *, aligner: Any) -> tuple[systems.Shared | None, frozenset[str]]:

@@ -26,12 +26,12 @@ def run(*, condition: str, repeat: int) -> Values:
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     """Say how near this comes to the paper's numbers."""
-    rows = {condition: [f"{condition}/{method}" for method in METHODS] for condition in CONDITIONS}
+    pattern = f"({'|'.join(CONDITIONS)})/(?:{'|'.join(METHODS)})"
     theirs = f"Table 8's: every other feature, l = {PART} for each party"
     here = f"the first and the last seven columns, l = {SIZE}"
     columns = {theirs: (recorded("table_08").values(), "", ""), here: (values, "", "")}
-    what = "numbers of a condition"
-    return nearness(what, printed("table_08"), corner="condition", rows=rows, columns=columns)
+    what, of = "numbers of a condition", printed("table_08")
+    return nearness(what, of, pattern=pattern, corner="condition", columns=columns)
 
 
 STUDY = Study(

@@ -49,26 +49,19 @@ EFFECTS = "Tables 13 and 14, Cohen's d"  # what the papers' numbers have them un
 
 def run(*, data: str, condition: str, repeat: int) -> Values:
     """Measure identity and one draw of R and of O, on the one split and on a new one."""
-    found: Values = {}
+    draws, found = _drawn(repeat, ROUND["n_components"]), Values()
     for variant, split in zip(VARIANTS, (0, repeat), strict=True):
-        pairs = _pairs(data, condition, split, draw=repeat)
-        for name, (before, after) in pairs.items():
+        identity, sent = _identity(data, condition, split), _sent(data, condition, split)
+        if split or not found:  # in the first repeat both variants are the one split
+            random = by_each(sent, draws, repeat=split, models=MODELS)
+        for name, after in random.items():
+            before = identity[name]
             method, model, *dealt = name.split("/")
             place = ", ".join([model, variant, *dealt])
             found[f"{method}, identity/{place}"] = before
             found[f"{method}, random/{place}"] = after
             found[f"{method}/{place}, {DIFFERENCE}"] = after - before
     return found
-
-
-@lru_cache(maxsize=1)
-def _pairs(data: str, condition: str, split: int, *, draw: int) -> dict[str, tuple[float, float]]:
-    """Measure identity and random; in the first repeat both variants are this."""
-    identity = _identity(data, condition, split)
-    draws = _drawn(draw, ROUND["n_components"])
-    sent = _sent(data, condition, split)
-    random = by_each(sent, draws, repeat=split, models=MODELS)
-    return {name: (identity[name], random[name]) for name in identity}
 
 
 def _drawn(repeat: int, size: int) -> dict[str, Any]:

@@ -72,29 +72,23 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     lines = ["### Does the anchor's size matter? One-way analysis of variance (Table 18)", ""]
     methods = (*ALIGNERS, *RESCALED, "gopp")
     names = [f"{method}/{metric}" for method in methods for metric in METRICS]
-    size: dict[str, Variance] = {}
-    source: dict[str, Variance] = {}
+    sizes, sources = dict[str, Variance](), dict[str, Variance]()
     for condition in CONDITIONS:
         for name in names:
-            tables = {each: _by_size(values, each, condition, name) for each in ANCHORS}
-            for anchor, groups in tables.items():
-                if groups:
-                    size[f"{anchor}/{condition}/{name}"] = one_way(groups)
-            if all(tables.values()):
+            tables = {}
+            for anchor in ANCHORS:
+                places = [f"{anchor}/{condition}/{size}/{name}" for size in SIZES]
+                groups = [there(values.get(place, ())) for place in places]
+                if min(map(len, groups)) > 1:
+                    tables[anchor] = groups
+                    sizes[f"{anchor}/{condition}/{name}"] = one_way(groups)
+            if len(tables) == len(ANCHORS):
                 shortest = min(len(each) for groups in tables.values() for each in groups)
                 cut = [[each[:shortest] for each in groups] for groups in tables.values()]
-                source[f"{condition}/{name}"] = first_of_two(cut)
-    lines += _side_by_side(size, "Table 18")
+                sources[f"{condition}/{name}"] = first_of_two(cut)
+    lines += _side_by_side(sizes, "Table 18")
     lines += ["", "### Does its source matter? Two-way, source and size (Table 19)", ""]
-    return [*lines, *_side_by_side(source, "Table 19"), "", CAUTION, ""]
-
-
-def _by_size(
-    values: Mapping[str, Sequence[float]], anchor: str, condition: str, name: str
-) -> list[list[float]]:
-    places = [f"{anchor}/{condition}/{size}/{name}" for size in SIZES]
-    groups = [there(values.get(place, ())) for place in places]
-    return groups if min(map(len, groups)) > 1 else []
+    return [*lines, *_side_by_side(sources, "Table 19"), "", CAUTION, ""]
 
 
 def _side_by_side(found: Mapping[str, Variance], printed_in: str) -> list[str]:

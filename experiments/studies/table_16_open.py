@@ -40,12 +40,10 @@ def run(*, a: int, repeat: int, **cell: str) -> Values:
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     """Say which choice comes nearest to the paper's numbers."""
-    names = [f"{method}/{metric}" for method in ALIGNERS for metric in METRICS]
-    rows = {str(size): [f"{ANCHOR}/{size}/{name}" for name in names] for size in SIZES}
+    pattern = rf"{ANCHOR}/(\d+)/(?:{'|'.join(ALIGNERS)})/.*"
     columns = {choice: (values, ANCHOR, choice) for choice in OPEN}
-    return nearness(
-        "numbers of a size", printed("table_16"), corner="a", rows=rows, columns=columns
-    )
+    of = printed("table_16")
+    return nearness("numbers of a size", of, pattern=pattern, corner="a", columns=columns)
 
 
 STUDY = Study(
