@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis import Agreement, ConsortiumSecret, numeric_features
+from cobasis.protocol.messages import Upload
 
 Matrix = npt.NDArray[np.float64]
 Images = dict[str, Matrix]
@@ -83,6 +84,12 @@ def agreed(parties: Iterable[str], features: Iterable[str], **options: Any) -> A
         commitment=secret.commitment("bench"),
         **options,
     )
+
+
+def announced(party: str, *, rows: Any, labels: Any, image: Any, digest: bytes) -> Upload:
+    """Return an upload as a file begins with it."""
+    sent = {"rows": rows, "labels": labels, "anchor_image": image, "simulated": True}
+    return Upload(party=party, agreement_digest=digest, anchor_tag=bytes(32), **sent)
 
 
 PAPERS, SHARED = "unrelated", "shared, isometric anchor"

@@ -58,7 +58,7 @@ class Molecules:
 
     bits: Bits  # fingerprints, zeros and ones
     labels: Labels  # zeros and ones
-    smiles: Sequence[str]  # what they were made from
+    smiles: tuple[str, ...]  # what they were made from
     part: npt.NDArray[np.str_]  # of the given random split: "train", "valid" or "test"
     n_dropped: int  # molecules that RDKit cannot parse
 
@@ -78,13 +78,14 @@ def molecules(task: str) -> Molecules:
     return Molecules(
         bits=bits[parsed],
         labels=labels[parsed],
-        smiles=[line[given.smiles] for line, kept in zip(lines, parsed, strict=True) if kept],
+        smiles=tuple(line[given.smiles] for line, kept in zip(lines, parsed, strict=True) if kept),
         part=np.array([line["split"] for line in split])[parsed],
         n_dropped=int(np.count_nonzero(~parsed)),
     )
 
 
-def scaffold_parts(smiles: Sequence[str]) -> npt.NDArray[np.str_]:
+@cache  # it takes seconds
+def scaffold_parts(smiles: tuple[str, ...]) -> npt.NDArray[np.str_]:
     """Deal as PyTDC's ``create_scaffold_split``: nobody is tested on a ring system trained on."""
     from rdkit.Chem.Scaffolds import MurckoScaffold  # noqa: PLC0415 -- an extra
 
@@ -106,12 +107,6 @@ def scaffold_parts(smiles: Sequence[str]) -> npt.NDArray[np.str_]:
         if part in room:
             room[part] -= len(rows)
     return parts
-
-
-@cache
-def _by_scaffold(task: str) -> npt.NDArray[np.str_]:
-    """Return each molecule's part in TDC's scaffold split, which takes seconds to make."""
-    return scaffold_parts(molecules(task).smiles)
 
 
 @cache
@@ -137,7 +132,7 @@ def deal_molecules(
 ) -> Dealt:
     """Deal training and validation part to four parties of one label; test on the test part."""
     found = molecules(task)
-    part = _by_scaffold(task) if by_scaffold else found.part
+    part = scaffold_parts(found.smiles) if by_scaffold else found.part
     held, test = part != TEST if validation else part == TRAIN, part == TEST
     return Dealt(
         parties=by_label(found.bits[held], found.labels[held], rng=rng),

@@ -159,7 +159,11 @@ class Run:
         total = len(self.rest)
         idle = [worker() for _ in range(min(workers, total))]
         busy: dict[Future[Cell | Trouble], tuple[Task, ProcessPoolExecutor]] = {}
-        with _progress(self.console) as progress:
+        said = TextColumn("{task.description}")
+        columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), said)
+        with Progress(
+            *columns, console=self.console, disable=not self.console.is_terminal
+        ) as progress:
             bar = progress.add_task("", total=total)
             try:
                 while True:
@@ -168,9 +172,9 @@ class Run:
                         busy[begun.submit(answer, task)] = task, begun
                     if not busy:
                         return
-                    said = ", ".join(escape(str(task)) for task, _ in busy.values())
+                    names = ", ".join(escape(str(task)) for task, _ in busy.values())
                     done = total - len(self.rest) - len(busy)
-                    progress.update(bar, completed=done, description=said)
+                    progress.update(bar, completed=done, description=names)
                     patience = max(0.0, self.until + grace - time.monotonic())
                     endless = patience == float("inf")
                     ready, _ = wait(busy, None if endless else patience, FIRST_COMPLETED)
@@ -233,9 +237,3 @@ def run(
     found = Run(rest=ordered(tasks), kept=kept, until=until, console=console)
     found.finish(workers=workers, grace=min(GRACE, left / 10))
     return found
-
-
-def _progress(console: Console) -> Progress:
-    said = TextColumn("{task.description}")
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), said)
-    return Progress(*columns, console=console, disable=not console.is_terminal)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,14 +16,6 @@ from experiments.harness.study import Values
 Models = Mapping[str, Make]
 MLP: Models = {"": mlp}
 ROWS_STREAM = 2  # what tells the generator of noise on rows from the others
-
-
-@dataclass(frozen=True, kw_only=True)
-class Turn:
-    """One party's fit, as `cobasis.align` wants it."""
-
-    change_of_basis: Table
-    determination: float  # smallest over largest singular value of ``A_i' Z``
 
 
 UNDETERMINED = "refused as undetermined, measured without the check (1 = yes)"
@@ -46,14 +39,13 @@ class AsPrinted:
         """Take the first party's image, turned."""
         return ODC(rotation=self.rotation).target(images, **options)
 
-    def fits(self, images: Mapping[str, Table], target: Any) -> dict[str, Turn]:
-        """Rotate images onto the target."""
+    def fits(self, images: Mapping[str, Table], target: Any) -> dict[str, Any]:
+        """Rotate images onto the target; determination is the smallest over the largest value."""
         found = {}
         for party, image in images.items():
             left, values, right = np.linalg.svd(image.T @ target.rows)
-            found[party] = Turn(
-                change_of_basis=left @ right, determination=float(values[-1] / values[0])
-            )
+            told = {"change_of_basis": left @ right, "determination": values[-1] / values[0]}
+            found[party] = SimpleNamespace(**told)
         return found
 
 

@@ -134,7 +134,7 @@ def deal(task: str, *, repeat: int, skewed: bool, most: int | None = None) -> De
     """Deal a task's rows, at random or by label."""
     if task in DAYS:
         return _sites(_stays(task, repeat), repeat=repeat, mixed=not skewed)
-    rows, labels = _table(task)
+    rows, labels = tabled(task)
     rng = generator(repeat)
     order = rng.permutation(len(labels))
     if task in MOLECULES:
@@ -162,21 +162,20 @@ def public(task: str, *, repeat: int, count: int) -> Table:
         return _stays(task, repeat).scale(_of_nobody(task)[:count])
     if task in MOLECULES:
         return pubchem(count, rng=generator(repeat, 2))
-    rows, labels = _table(task)
+    rows, labels = tabled(task)
     left = generator(repeat).permutation(len(labels))[-_apart(task)[1] :]
     return _values(task, rows[left[:count]])
 
 
-def _table(task: str) -> tuple[npt.NDArray[Any], Labels]:
-    if task in MOLECULES:
-        found = molecules(task)
-        return found.bits, found.labels
+def tabled(task: str) -> tuple[npt.NDArray[Any], Labels]:
+    """Return all rows of a task as they are kept, and their labels."""
     if task in IMAGES:
         return images(task)
     if task == FACES:
         return small_faces()
-    persons = adult()
-    return persons.rows, persons.labels
+    if task in MOLECULES:
+        return molecules(task).bits, molecules(task).labels
+    return adult().rows, adult().labels
 
 
 def _apart(task: str) -> tuple[int, int]:

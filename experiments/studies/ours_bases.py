@@ -33,7 +33,8 @@ from experiments.harness.models import Make, mlp, mlp_regressor
 from experiments.harness.statistics import Summary, summary
 from experiments.harness.store import there
 from experiments.harness.study import Study, Values, table
-from experiments.harness.systems import Dealt, Shared, aligned, judged, prefixed, top_directions
+from experiments.harness.systems import Dealt, Shared, judged, prefixed, top_directions
+from experiments.harness.uploads import uploads
 from experiments.studies import _ours
 from experiments.studies._ours import TASKS as CLASSES
 from experiments.studies.table_07_tdc import in_single_precision
@@ -65,12 +66,12 @@ def run(*, data: str, parties: str, basis: str, repeat: int) -> Values:
     if basis == _ours.SUMS:
         return _ours.added_up(dealt, data, repeat=repeat)
     found: Values = {}
-    options: dict[str, Any] = {"aligner": ODC(), "basis": basis, "repeat": repeat}
+    options: dict[str, Any] = {"basis": basis, "judges": _ours.JUDGES, "repeat": repeat}
     if basis == "public":
         options["public_rows"] = _ours.public(data, repeat=repeat, count=PUBLIC_ROWS)
     for size in tried(data, basis):
         try:
-            seen = aligned(dealt, n_components=size, judges=_ours.JUDGES, **options)
+            seen = uploads(dealt, n_components=size, **options).aligned(ODC())
         except UndeterminedFitError:
             found[f"undetermined, l={size}"] = 1.0
             continue
@@ -85,12 +86,8 @@ def tried(task: str, basis: str) -> tuple[int, ...]:
     return _ours.sizes(task, basis)[-1:] if basis in AT_LARGEST else _ours.sizes(task, basis)
 
 
-def deals(task: str) -> tuple[str, str]:
-    """Return how a task's rows are dealt."""
-    return ALIKE, {"eicu demo": "by region", "diabetes130": "by site"}.get(task, "by label")
-
-
-PLACES = [(task, dealt) for task in TASKS for dealt in deals(task)]
+SKEWED = {"eicu demo": "by region", "diabetes130": "by site"}  # and else by label
+PLACES = [(task, dealt) for task in TASKS for dealt in (ALIKE, SKEWED.get(task, "by label"))]
 
 
 def raw_models(task: str) -> dict[str, Make]:

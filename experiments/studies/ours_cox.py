@@ -96,9 +96,7 @@ def _people(n: int, *, rng: np.random.Generator) -> tuple[Table, pd.DataFrame]:
 
 def _fit(rows: Table, labels: pd.DataFrame) -> tuple[Table, Table] | None:
     """Fit by lifelines; nothing of rows that determine no estimate."""
-    frame = pd.DataFrame(rows).assign(
-        time=labels["time"].to_numpy(), event=labels["event"].to_numpy()
-    )
+    frame = pd.DataFrame(rows).join(labels.reset_index(drop=True))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", ConvergenceWarning)

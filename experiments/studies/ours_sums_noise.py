@@ -26,17 +26,14 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import Ridge, RidgeClassifier
 
 from cobasis import ODC, DPTerms, RandomFourier, simulate
-from experiments.data.adult import adult
 from experiments.data.hospitals import diabetes130, eicu_demo
-from experiments.data.images import images
-from experiments.data.molecules import molecules
 from experiments.harness.models import ACCURACY, Labels, Metric, Table
 from experiments.harness.noise import Ball, papers_scale
 from experiments.harness.statistics import summary
 from experiments.harness.study import Study, Values, key, table
 from experiments.harness.systems import Dealt, generator, judged
 from experiments.harness.uploads import Uploads, uploads
-from experiments.studies._ours import R2, rff
+from experiments.studies._ours import IMAGES, R2, rff, tabled
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 NONE, DELTA = "none", 1e-6
@@ -128,18 +125,13 @@ def _loaded(data: str) -> tuple[Table, Labels]:
     """Return rows of length 1, by public rules alone, and labels."""
     if data == "digits":
         table, labels = load_digits(return_X_y=True)
-    elif data == "adult":
-        found = adult()
-        table, labels = found.rows, found.labels
-    elif data == "ames":
-        drugs = molecules(data)
-        table, labels = drugs.bits.astype(np.float64), drugs.labels
     elif data in DAYS:
         table, labels = _stays(data)
     else:
-        pixels, labels = images(data)
-        blocks = pixels.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4))  # of 2 x 2, averaged
-        table = blocks.reshape(len(blocks), -1)
+        numbers, labels = tabled(data)
+        table = numbers.astype(np.float64)
+    if data in IMAGES:  # blocks of 2 x 2, averaged
+        table = table.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4)).reshape(len(table), -1)
     lengths = np.linalg.norm(table, axis=1, keepdims=True)
     return table / np.maximum(lengths, 1e-9), labels
 

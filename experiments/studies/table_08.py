@@ -23,17 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from cobasis import (
-    Agreement,
-    Analyst,
-    ConsortiumSecret,
-    Holding,
-    Party,
-    PartyKey,
-    PrivacyWarning,
-    SecretBasis,
-    numeric_features,
-)
+import cobasis
 from experiments.data.adult import Partitioned, adult, partition
 from experiments.harness import systems
 from experiments.harness.models import Labels, Table
@@ -53,7 +43,7 @@ SMALLER = "diffspan_orth, l = 20"  # where both anchors determine all directions
 class Joined:
     """What the analyst has of all parties, and what a few blocks see of the test set."""
 
-    agreement: Agreement
+    agreement: cobasis.Agreement
     uploads: Mapping[str, Sequence[Any]]  # by block, one a party
     seen: Mapping[str, Table]  # by block: ``[Y_1 F_1, Y_2 F_2]``
     test_labels: Labels
@@ -64,13 +54,13 @@ def joined(
 ) -> Joined:
     """Let both parties of every block upload."""
     rng, blocks = systems.generator(repeat, 1), split.dealt.parties
-    secret = ConsortiumSecret(rng.bytes(32), simulated=True)
+    secret = cobasis.ConsortiumSecret(rng.bytes(32), simulated=True)
     agreement = agreed(split, secret=secret, anchor=anchor, size=size)
     first = next(iter(blocks))
     uploads: dict[str, list[Any]] = {}
     seen: dict[str, Table] = {}
     for block, (rows, labels) in blocks.items():
-        key = PartyKey(rng.bytes(32), simulated=True)
+        key = cobasis.PartyKey(rng.bytes(32), simulated=True)
         people = [str(person) for person in range(len(rows))]
         source = blocks[first if condition.startswith("samespan") else block][0]
         tests = []
@@ -78,10 +68,10 @@ def joined(
             name = f"{block}/{half}"
             span = np.linalg.svd(source[:, held], full_matrices=False)[2][:size].T
             turn = systems.basis_turn(condition, size, rng=rng)  # eq. (92), for each half
-            kept = SecretBasis(span @ turn, party=name, oblique=True)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", PrivacyWarning)  # the paper's anchor, and meant
-                party = Party(name, agreement=agreement, secret=secret, key=key)
+            kept = cobasis.SecretBasis(span @ turn, party=name, oblique=True)
+            with warnings.catch_warnings():  # the paper's anchor, and meant
+                warnings.simplefilter("ignore", cobasis.PrivacyWarning)
+                party = cobasis.Party(name, agreement=agreement, secret=secret, key=key)
             made = party.prepare(rows[:, held], labels, people=people, basis=kept)
             uploads.setdefault(block, []).append(made)
             if len(seen) < systems.JUDGES:
@@ -92,20 +82,24 @@ def joined(
     return Joined(agreement=agreement, uploads=uploads, seen=seen, test_labels=labels)
 
 
-def agreed(split: Partitioned, *, secret: ConsortiumSecret, anchor: Any, size: int) -> Agreement:
+def agreed(
+    split: Partitioned, *, secret: cobasis.ConsortiumSecret, anchor: Any, size: int
+) -> cobasis.Agreement:
     """Return what all parties agree on, who hold one half of the columns each."""
     names = np.array([f"x{column}" for column in range(split.dealt.test_rows.shape[1])])
     holdings = [
-        Holding(party=f"{block}/{half}", columns=tuple(names[held]), block=block, n_components=size)
+        cobasis.Holding(
+            party=f"{block}/{half}", columns=tuple(names[held]), block=block, n_components=size
+        )
         for block in split.dealt.parties
         for half, held in enumerate(split.halves)
     ]
-    return Agreement(
+    return cobasis.Agreement(
         round_id="adult",
         parties=tuple(each.party for each in holdings),
         holdings=tuple(holdings),
         id="person",
-        features=numeric_features(names),
+        features=cobasis.numeric_features(names),
         task="classification",
         classes=(0, 1),
         n_components=size * len(split.halves),
@@ -120,13 +114,13 @@ def aligned(given: Joined, *, aligner: Any) -> tuple[systems.Shared | None, froz
     """Align all blocks but those whose fit is refused; return also which those are."""
 
     def attempt(left_out: frozenset[str]) -> Mapping[str, Table]:
-        analysts.append(analyst := Analyst(given.agreement, aligner=aligner))
+        analysts.append(analyst := cobasis.Analyst(given.agreement, aligner=aligner))
         for block, pair in given.uploads.items():
             for upload in pair if block not in left_out else ():
                 analyst.receive(upload)
         return analyst.align().changes_of_basis
 
-    analysts: list[Analyst] = []
+    analysts: list[cobasis.Analyst] = []
     changes, left_out = systems.without_refused(attempt, n_parties=len(given.uploads))
     if changes is None:
         return None, left_out

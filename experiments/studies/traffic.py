@@ -8,15 +8,7 @@ and there the anchor decides.
 
 from collections.abc import Mapping
 
-from cobasis.planning.costs import (
-    Traffic,
-    anchor_bytes,
-    federated_bytes,
-    return_bytes,
-    round_bytes,
-    transfer_seconds,
-    upload_bytes,
-)
+from cobasis.planning import costs
 from experiments.harness.study import Study, Values
 
 COMMON = {"n_parties": 100, "n_rows": 1000, "n_anchor_rows": 1000, "n_features": 784}
@@ -38,17 +30,17 @@ GIGA, GIBI, MEGA = 1e9, 2.0**30, 1e6
 LINK = {"bits_per_second": 100e6, "delay": 0.05}
 
 
-def exchange(model: str = RESNET, anchor: str = COPIES, **changed: float) -> Traffic:
+def exchange(model: str = RESNET, anchor: str = COPIES, **changed: float) -> costs.Traffic:
     """Return the paper's example with some of it changed."""
     settings = {"n_parameters": MODELS[model][0], "anchor_copies": ANCHORS[anchor], **COMMON}
-    return Traffic(**{**settings, **changed})  # type: ignore[arg-type]
+    return costs.Traffic(**{**settings, **changed})  # type: ignore[arg-type]
 
 
 def run(*, model: str, anchor: str, **_: int) -> Values:
     """Compute one column."""
     ours, theirs = exchange(model, anchor), exchange(model, n_parameters=MODELS[model][1])
-    whole, one_round = round_bytes(ours), federated_bytes(theirs, rounds=1)
-    copy = anchor_bytes(ours) / COMMON["n_parties"]
+    whole, one_round = costs.round_bytes(ours), costs.federated_bytes(theirs, rounds=1)
+    copy = costs.anchor_bytes(ours) / COMMON["n_parties"]
     model_each_way = one_round / 2 / COMMON["n_parties"]
     slow = {**LINK, "trips": 3.0}
     return {
@@ -58,15 +50,17 @@ def run(*, model: str, anchor: str, **_: int) -> Values:
         "saved against one federated round, %": 100 * (1 - whole / one_round),
         "break-even rounds R*, everybody takes part (eq. 16)": whole / one_round,
         "break-even rounds R*, a tenth takes part": whole / (0.1 * one_round),
-        "a party sends, MB (eq. 10)": upload_bytes(ours) / MEGA,
-        "a party is sent, MB (eq. 11)": return_bytes(ours) / MEGA,
+        "a party sends, MB (eq. 10)": costs.upload_bytes(ours) / MEGA,
+        "a party is sent, MB (eq. 11)": costs.return_bytes(ours) / MEGA,
         "a party's copy of the anchor, MB (eq. 12)": copy / MEGA,
         "a party at most in one phase of ours, MB": (
-            max(upload_bytes(ours), return_bytes(ours), copy) / MEGA
+            max(costs.upload_bytes(ours), costs.return_bytes(ours), copy) / MEGA
         ),
         "a party each way in each federated round, MB": model_each_way / MEGA,
-        "seconds through one link of 100 Mbit/s, 50 ms (eq. 18)": transfer_seconds(whole, **slow),
-        "seconds of one federated round through it": transfer_seconds(
+        "seconds through one link of 100 Mbit/s, 50 ms (eq. 18)": costs.transfer_seconds(
+            whole, **slow
+        ),
+        "seconds of one federated round through it": costs.transfer_seconds(
             one_round, **{**slow, "trips": 2.0}
         ),
     }

@@ -10,27 +10,17 @@ the batch (32) and when training stops (early stopping), the sensitivity. Of two
 faster counts, on one core, by our implementations. The paper prints curves without numbers.
 """
 
-import time
 from functools import partial
 from typing import Any
 
-import numpy as np
+from benchmarks.timing import seconds
 
 from cobasis import align
 from experiments.data.images import deal_images
+from experiments.harness import systems
 from experiments.harness.models import mlp
 from experiments.harness.noise import papers_scale
 from experiments.harness.study import Study, Values
-from experiments.harness.systems import (
-    OURS,
-    PAPERS,
-    Dealt,
-    alone,
-    central,
-    generator,
-    judged,
-    prefixed,
-)
 from experiments.harness.uploads import Uploads, uploads
 
 EPSILON, COMPONENTS, PARTIES = 8.0, 100, 50
@@ -41,11 +31,13 @@ SWEEPS: dict[str, tuple[float, ...]] = {
 }
 TIMES = {"l": (20, 60, 100), "c": (10, 40, 70, 100)}
 ROWS, TESTS, ANCHOR = 100, 1000, 3000
-METHODS: dict[str, Any] = {name: PAPERS[name] for name in ("imakura", "kawakami", "odc")}
+METHODS: dict[str, Any] = {name: systems.PAPERS[name] for name in ("imakura", "kawakami", "odc")}
 RESCALED = ", rescaled"
 """Behind the name of a sweep, and of the two methods that have a size of their own."""
 
-FAIR: dict[str, Any] = {name: each for name, each in OURS.items() if name.endswith(RESCALED)}
+FAIR: dict[str, Any] = {
+    name: each for name, each in systems.OURS.items() if name.endswith(RESCALED)
+}
 TIMED = 2  # alignments of which the fastest counts
 make = partial(mlp, learning_rate_init=0.002)
 
@@ -54,8 +46,7 @@ def run(*, data: str, sweep: str, at: Any, repeat: int) -> Values:
     """Measure one point of a sweep, or all points of the time sweeps."""
     if sweep == "time":
         return _times(data, repeat)
-    point = {"epsilon": EPSILON, "l": COMPONENTS, "c": PARTIES}
-    point |= {sweep.removesuffix(RESCALED): at}
+    point = {"epsilon": EPSILON, "l": COMPONENTS, "c": PARTIES, sweep.removesuffix(RESCALED): at}
     dealt, sent = _sent(data, repeat, n_parties=int(point["c"]), n_components=int(point["l"]))
     found: Values = {}
     how: dict[str, Any] = {"make": make, "repeat": repeat}
@@ -63,19 +54,21 @@ def run(*, data: str, sweep: str, at: Any, repeat: int) -> Values:
     for name, aligner in (FAIR if sweep.endswith(RESCALED) else METHODS).items():
         changes = sent.changes(aligner)
         noisy = sent.turned(changes, repeat=repeat, noise=noise)
-        found |= prefixed(judged(noisy, **how), name)
+        found |= systems.prefixed(systems.judged(noisy, **how), name)
         if sweep.startswith("epsilon"):
             continue  # without noise there is no epsilon
-        clean = judged(sent.turned(changes), **how)
-        found |= prefixed(clean, f"{name}, without noise")
+        clean = systems.judged(sent.turned(changes), **how)
+        found |= systems.prefixed(clean, f"{name}, without noise")
     if sweep == "c":
-        found |= {"central": central(dealt, n_components=None, **how)[""]}
-        found |= prefixed(alone(dealt, **how), "alone")
+        found |= {"central": systems.central(dealt, n_components=None, **how)[""]}
+        found |= systems.prefixed(systems.alone(dealt, **how), "alone")
     return found
 
 
-def _sent(data: str, repeat: int, *, n_parties: int, n_components: int) -> tuple[Dealt, Uploads]:
-    rng = generator(repeat)
+def _sent(
+    data: str, repeat: int, *, n_parties: int, n_components: int
+) -> tuple[systems.Dealt, Uploads]:
+    rng = systems.generator(repeat)
     dealt = deal_images(data, rng=rng, n_parties=n_parties, n_rows=ROWS, n_tests=TESTS)
     anchor: dict[str, Any] = {"anchor": "uniform", "n_anchor_rows": ANCHOR}
     anchor |= {"n_components": n_components, "span_condition": "samespan_orth"}
@@ -89,12 +82,9 @@ def _times(data: str, repeat: int) -> Values:
             point = {"c": PARTIES, "l": COMPONENTS, sweep: at}
             _, sent = _sent(data, repeat, n_parties=point["c"], n_components=point["l"])
             for name, aligner in METHODS.items():
-                times = []
-                for _ in range(TIMED):
-                    started = time.perf_counter()
-                    align(aligner, sent.images, workers=1)
-                    times.append(time.perf_counter() - started)
-                found[f"{sweep} = {at}, {name}, seconds"] = float(np.min(times))
+                once = partial(align, aligner, sent.images, workers=1)
+                fastest = min(seconds(once) for _ in range(TIMED))
+                found[f"{sweep} = {at}, {name}, seconds"] = fastest
     return found
 
 

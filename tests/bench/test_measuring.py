@@ -5,7 +5,7 @@ from itertools import chain, repeat
 
 import numpy as np
 import pytest
-from benchmarks import cores, goals, gopp, party_table, published, results, sweeps, timing
+from benchmarks import cores, goals, party_table, published, results, sweeps, timing
 from benchmarks.inputs import INPUTS, Shape, published_sizes, separated, sizes
 
 SMALL = Shape(a=40, l=3, c=4)
@@ -114,8 +114,8 @@ def test_fits_are_found_again_from_every_section_that_has_enough_points():
 
 
 def test_gopp_is_timed_with_momentum_and_without(monkeypatch):
-    monkeypatch.setattr(gopp, "ROUNDS_QUICK", 1)
-    found = gopp.measure(quick=True)
+    monkeypatch.setattr(published, "MOMENTUM", {True: (Shape(200, 20, 10), 1)})
+    found = published.momentum(quick=True)
     for each, told in zip(found["inputs"], found["goals"], strict=True):
         assert each["iterations"]["momentum"] < each["iterations"]["alternation"]
         assert each["objective, momentum / alternation"] < 1 + 1e-6

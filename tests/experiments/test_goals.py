@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from experiments.harness import distances, goals
+from experiments.harness import evidence
 from experiments.harness.store import Cell, Results
 from experiments.harness.study import load
 from experiments.studies import _ours, ours_bases, table_09
 
-NOISE = distances.NOISE
+NOISE = evidence.NOISE
 WIGGLE = (-0.1, 0.0, 0.1)
 
 
@@ -39,10 +39,10 @@ def images(*, ours, repeats=3, only=None):
 
 def test_nothing_measured_is_no_verdict():
     for kept in ({}, {"table_07_images": Results("table_07_images")}):
-        told = "\n".join(goals.lines(kept))
+        told = "\n".join(evidence.lines(kept))
         assert "(a) Where the span condition is given: not measured." in told
         assert "(b) Where the basis is free: not measured." in told
-    assert distances.tables([]) == []
+    assert evidence.tables([]) == []
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_nothing_measured_is_no_verdict():
     ],
 )
 def test_the_first_goal_is_met_by_a_method_that_is_nowhere_below_the_best(measured, said):
-    told = "\n".join(goals.given_spans(images(**measured)))
+    told = "\n".join(evidence.given_spans(images(**measured)))
     assert [each for each in said if each not in told] == []
 
 
@@ -75,10 +75,10 @@ def test_another_anchor_is_compared_with_the_papers_repeat_by_repeat():
         return {"whitened/mlp": 95.05} if cell["data"].endswith("mnist") else {}
 
     kept = images(ours=90.0) | {"ours_spans": recorded("ours_spans", ours)}
-    told = "\n".join(goals.given_spans(kept))
+    told = "\n".join(evidence.given_spans(kept))
     assert "given: met.** " in told
     assert "| whitened, isometric anchor | 8 of 8 | 0 | nowhere |" in told
-    [each] = [c for c in goals.candidates(kept) if "isometric" in c.name]
+    [each] = [c for c in evidence.candidates(kept) if "isometric" in c.name]
     gap = each.behind["mnist", "samespan", "mlp"]
     assert gap.mean == pytest.approx(-0.05)
     assert gap.margin < 1e-9  # the same repeats, whose ups and downs cancel
@@ -110,7 +110,7 @@ def test_the_second_goal_allows_two_points_on_the_farthest_task(points, repeats,
         far = cell["data"] == "hiv" and cell["basis"] == "consensus"
         return points if far else 0.5 if cell["basis"] == "consensus" else 9.0
 
-    told = "\n".join(goals.free_basis(bases(below, repeats=repeats)))
+    told = "\n".join(evidence.free_basis(bases(below, repeats=repeats)))
     assert f"basis is free: {verdict}.**" in told
     assert f"- consensus, linear, l = 50: at most {points}" in told
     assert ("one repeat, which has no interval" in told) == (repeats == 1)
@@ -121,7 +121,7 @@ def test_the_second_goal_asks_every_interval_and_not_the_means_alone():
     for cell in kept["ours_bases"].cells.values():
         if (cell.settings["data"], cell.settings["basis"]) == ("hiv", "consensus"):
             cell.values.update(dict.fromkeys(cell.values, 90.0 - cell.repeat))
-    told = "\n".join(goals.free_basis(kept))
+    told = "\n".join(evidence.free_basis(kept))
     assert "basis is free: met by the means, but not by every interval.**" in told
     assert "at most 1.5 points below (ames/alike)" in told
     assert "; no interval reaches beyond 3." in told
@@ -163,13 +163,13 @@ def test_a_stopped_round_leaves_the_others_is_said_and_its_basis_is_not_judged_n
                 cell.values.clear()
                 cell.values["undetermined, l=50"] = 1.0
 
-    assert "- svd, " in "\n".join(goals.free_basis(kept))
+    assert "- svd, " in "\n".join(evidence.free_basis(kept))
     stop(1)
     told = analysed(kept)
     assert any(line.startswith("| svd, linear, l = 50 (1 stopped) | ") for line in told)
-    assert "svd" not in told[-1] + told[-2] + "\n".join(goals.free_basis(kept))
+    assert "svd" not in told[-1] + told[-2] + "\n".join(evidence.free_basis(kept))
     assert "Mostly stopped" not in "\n".join(told)
-    own = [e for e in distances.distances(kept) if (e.method, e.task) == ("svd", "adult")]
+    own = [e for e in evidence.distances(kept) if (e.method, e.task) == ("svd", "adult")]
     assert [each.below.repeats for each in own] == [2, 2]
     stop(2)
     told = analysed(kept)
@@ -187,7 +187,7 @@ def test_a_distance_is_taken_repeat_by_repeat_to_the_better_ceiling():
         alone = {"mlp": 70.0} if settings["system"] == "alone" else {}
         if "method" in settings:
             return {"diffspan_orth": 77.0} if inside else {}
-        return {distances.HONEST: 55.0} if inside else found | alone
+        return {evidence.HONEST: 55.0} if inside else found | alone
 
     def anchors(settings):
         if settings["anchor"] == "none: pooled":
@@ -196,16 +196,16 @@ def test_a_distance_is_taken_repeat_by_repeat_to_the_better_ceiling():
 
     made = {"table_09": faces, "ours_anchors": anchors, "table_11": days}
     kept = images(ours=95.0) | {name: recorded(name, made[name]) for name in made}
-    found = {(e.panel, e.task, e.method): e.below for e in distances.distances(kept)}
-    apart, outside = "diffspan_orth, uniform anchor", distances.OUTSIDE
+    found = {(e.panel, e.task, e.method): e.below for e in evidence.distances(kept)}
+    apart, outside = "diffspan_orth, uniform anchor", evidence.OUTSIDE
     for place, below in {
         (apart, "mnist", "odc"): 16.0,
         (outside, "mnist", "alone"): 30.0,
         (outside, "faces", "alone"): 10.0,
         (outside, "faces", NOISE): 20.0,
-        (outside, "faces", distances.HONEST): 25.0,
+        (outside, "faces", evidence.HONEST): 25.0,
         (apart, "faces", "gopp"): 3.0,
-        (distances.OWN_SPANS, "ames", "imakura, rescaled"): 5.0,
+        (evidence.OWN_SPANS, "ames", "imakura, rescaled"): 5.0,
         # errors are per cent of the pooled error
         (apart, "eicu demo, 4 regions", "odc"): 100 * np.mean([4.3 / 3.9, 1.1, 4.5 / 4.1]) - 100,
     }.items():
@@ -215,15 +215,15 @@ def test_a_distance_is_taken_repeat_by_repeat_to_the_better_ceiling():
 
 def test_tables_hold_all_tasks_and_what_is_absent_is_named():
     kept = images(ours=95.0) | bases(lambda _: 1.0)
-    told = distances.tables(distances.distances(kept))
+    told = evidence.tables(evidence.distances(kept))
     assert [line.strip("*") for line in told if line.startswith("**")] == [
-        *(f"{condition}, uniform anchor" for condition in distances.CONDITIONS),
-        distances.OUTSIDE,
-        *distances.BASES.values(),
+        *(f"{condition}, uniform anchor" for condition in evidence.CONDITIONS),
+        evidence.OUTSIDE,
+        *evidence.BASES.values(),
     ]
     assert told[2] == "| task | imakura | odc | whitened |"
     assert told[4] == "| mnist | 6 | 1 | 1 |"
-    assert distances.missing(kept) == [
+    assert evidence.missing(kept) == [
         *("table_07_tdc", "table_08", "table_09", "table_11"),
         *("ours_spans", "ours_weighting", "ours_anchors"),
     ]

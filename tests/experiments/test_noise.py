@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from experiments.data import faces, sources
 from experiments.data.faces import Faces, pairs_of
+from experiments.harness import systems
 from experiments.harness.noise import Ball, on_images, papers_scale, stretch
 from experiments.harness.study import CONDITIONS
 from experiments.harness.systems import Dealt
@@ -97,7 +98,7 @@ def test_one_rounds_rows_get_the_papers_noise_at_every_point_rescaled_or_not(dea
         sizes.setdefault((sweep, at), []).append(np.sqrt(np.mean(shared.rows**2)))
         return {"": 50.0}
 
-    monkeypatch.setattr(v1_figs, "judged", judged)
+    monkeypatch.setattr(systems, "judged", judged)
     for sweep, at in [("l", 4), ("l, rescaled", 4), ("epsilon", 2), ("epsilon", 64)]:
         v1_figs.run(data="mnist", sweep=sweep, at=at, repeat=0)
     noisy, clean = np.reshape(sizes["l", 4] + sizes["l, rescaled", 4], (-1, 2)).T

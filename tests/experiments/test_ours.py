@@ -33,7 +33,7 @@ def small(monkeypatch):
 
     bits, labels = table(400, 2)
     part = np.where(rng.random(400) < 0.2, "test", "train")
-    given = Molecules(bits=bits, labels=labels, smiles=[""] * 400, part=part, n_dropped=0)
+    given = Molecules(bits=bits, labels=labels, smiles=("",) * 400, part=part, n_dropped=0)
     pool = rng.random((100, 9))
     tables = {"mnist": table(600, 5), "adult": table(600, 2), _ours.FACES: table(500, 2)}
     stays = Wards(
@@ -46,7 +46,7 @@ def small(monkeypatch):
         "molecules": lambda _: given,
         "pubchem": lambda count, rng: rng.permutation(pool)[:count],
         "images": lambda _: tables["mnist"],
-        "_table": lambda task: tables.get(task, (bits, labels)),
+        "tabled": lambda task: tables.get(task, (bits, labels)),
         "_stays": lambda *_: stays,
         "_of_nobody": lambda _: pool,
         **SIZES,
@@ -149,10 +149,11 @@ def test_a_round_that_is_stopped_says_so_and_its_l_is_none_that_a_rule_chooses(m
     def stopped(*_, n_components, **__):
         if n_components == 4:
             raise UndeterminedFitError("refused", ("north",))
-        return Shared(rows=eye, labels=half, tests=[(eye, 1)], test_labels=half)
+        shared = Shared(rows=eye, labels=half, tests=[(eye, 1)], test_labels=half)
+        return SimpleNamespace(aligned=lambda _: shared)
 
     for study, name in ((ours_bases, "_scores"), (ours_choosing_l, "judged")):
-        monkeypatch.setattr(study, "aligned", stopped)
+        monkeypatch.setattr(study, "uploads", stopped)
         monkeypatch.setattr(study, name, lambda *_, **__: {"": 50.0, DEALT: 40.0})
     cell = {"data": "ames", "parties": "alike", "repeat": 0}
     found = ours_bases.run(**cell, basis="svd")
