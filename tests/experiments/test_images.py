@@ -85,6 +85,7 @@ def test_one_split_redraws_the_matrices_alone_and_redrawn_splits_everything():
     assert len(identity) == 12  # each with test rows dealt out beside it
     assert {name: first[name] for name in identity} == {name: second[name] for name in identity}
     assert first["imakura, random/svm, one split"] != second["imakura, random/svm, one split"]
+    assert len({second[f"imakura, random/svm, {each}"] for each in table_13_14.VARIANTS}) == 2
     name = "imakura, identity/svm, {}"
     both = [[v[name.format(each)] for each in table_13_14.VARIANTS] for v in (first, second)]
     assert both[0][0] == both[0][1]  # the first split is the one
