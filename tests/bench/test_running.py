@@ -1,6 +1,5 @@
 """A run survives a section that fails, and keeps whole results."""
 
-import json
 import sys
 
 import pytest
@@ -81,4 +80,3 @@ def test_the_analysts_training_is_measured_in_processes_of_its_own(monkeypatch):
     [judged] = found["goals"]
     assert judged["verdict"] == "met"
     assert judged["value"] == found["steps"]["ridge"]["peak_bytes"] / 1e6
-    json.dumps(found)
