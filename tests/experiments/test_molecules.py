@@ -53,7 +53,9 @@ def task(placed, tmp_path, monkeypatch):
     molecules.molecules.cache_clear()
 
 
-def test_molecules_that_do_not_parse_are_dropped_and_fingerprints_made_once(task, monkeypatch):
+def test_molecules_that_do_not_parse_are_dropped_and_a_split_of_other_rows_is_refused(
+    task, placed, monkeypatch
+):
     found = molecules.molecules(task)
     kept = [index for index in range(len(SMILES)) if index != 2]
     assert found.n_dropped == 1
@@ -64,11 +66,9 @@ def test_molecules_that_do_not_parse_are_dropped_and_fingerprints_made_once(task
     molecules.molecules.cache_clear()
     monkeypatch.setattr(molecules, "fingerprints", lambda _: pytest.fail("made anew"))
     np.testing.assert_array_equal(molecules.molecules(task).bits, found.bits)
-
-
-def test_a_split_of_other_rows_is_refused(task, placed):
     other = "dataset,row,y,split\n" + "\n".join(f"tiny,{row},0,train" for row in range(9))
     placed(molecules, "SPLIT", other.encode())
+    molecules.molecules.cache_clear()
     with pytest.raises(ValueError, match="labels differ"):
         molecules.molecules(task)
 

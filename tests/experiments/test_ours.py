@@ -45,7 +45,6 @@ def small(monkeypatch):
     for name, value in {
         "molecules": lambda _: given,
         "pubchem": lambda count, rng: rng.permutation(pool)[:count],
-        "images": lambda _: tables["mnist"],
         "tabled": lambda task: tables.get(task, (bits, labels)),
         "_stays": lambda *_: stays,
         "_of_nobody": lambda _: pool,
