@@ -23,7 +23,8 @@ def test_every_place_on_the_page_has_a_figure_and_without_a_result_the_page_says
 
 def test_tables_and_charts_are_those_of_the_recorded_result_the_same_every_time():
     recorded, page = results.read(results.RESULT), FIGURES["filled"](PAGE)
-    assert page == FIGURES["filled"](PAGE)
+    again = FIGURES["filled"]("{{ sweeps }}")
+    assert again in page
     assert page.count("<svg") == 2
     assert not [unwanted for unwanted in ("<script", "{{", "Not measured yet") if unwanted in page]
     told, counts = page.split("| goal |")[0], Counter(each["verdict"] for each in recorded["goals"])
