@@ -44,7 +44,7 @@ SECTIONS: Mapping[str, Section] = {
         for name, each in zip(("papers", "uniform", "isometric", "shared"), INPUTS, strict=True)
     },
     "published": Section("Imakura and Kawakami as published", "published:measure"),
-    "gopp": Section("GOPP with momentum and without", "gopp:measure"),
+    "gopp": Section("GOPP with momentum and without", "published:momentum"),
     "threads": Section("two threads against one", "cores:two_threads", threads=True),
     "busy": Section("a busy machine", "cores:busy_machine", threads=True),
     "streaming": Section("20,000 and 100,000 parties", "streaming:measure", threads=True),

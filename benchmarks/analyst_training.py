@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks import goals
-from benchmarks.inputs import orthonormal
+from benchmarks.inputs import announced, orthonormal
 from benchmarks.machine import in_a_child, peak_bytes
 from cobasis.analyst_side.passes import FilePasses
 from cobasis.bundle.uploads import UploadFile, open_payload
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import out_of_core, trainer
 from cobasis.protocol import aligned
-from cobasis.protocol.messages import Upload
 
 COMPONENTS, PARTIES, BLOCK = 50, 20, 50_000
 ROWS, ROWS_QUICK = 10_000_000, 200_000
@@ -66,17 +65,11 @@ def draw_uploads(folder: Path, n_rows: int) -> None:
     for place in range(PARTIES):
         rng = np.random.default_rng([place, n_rows])
         turn: Any = rotation(place).astype(np.float32)
-        announced = Upload(
-            party=f"p{place:02d}",
-            agreement_digest=bytes(32),
-            anchor_tag=bytes(32),
-            rows=np.broadcast_to(np.zeros(()), (n_rows, COMPONENTS)),
-            labels=np.broadcast_to(np.zeros((), np.int64), (n_rows,)),
-            anchor_image=turn,
-            simulated=True,
-        )
+        blank = np.broadcast_to(np.zeros(()), (n_rows, COMPONENTS))
+        labels = np.broadcast_to(np.zeros((), np.int64), (n_rows,))
+        sent: Any = {"rows": blank, "labels": labels, "image": turn, "digest": bytes(32)}
         file = UploadFile(folder / f"p{place:02d}.safetensors", precision="fp32")
-        with file(announced) as tables:
+        with file(announced(f"p{place:02d}", **sent)) as tables:
             for start in range(0, n_rows, BLOCK):
                 stop = min(start + BLOCK, n_rows)
                 rows, told = rows_and_labels(rng, stop - start)

@@ -4,12 +4,11 @@ Both count only in rounds in which a control says that two cores are free: a mac
 quiet before would flatter the ratio to the busy time.
 """
 
+import hashlib
 import os
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import Barrier, Process
 from typing import Any
 
 from benchmarks import contenders, goals
@@ -33,18 +32,6 @@ MOST_SLOWER = {
         float("inf"),
     ),
 }
-LOAD = """
-import hashlib, sys, threading
-block = bytes(2**20)
-def spin():
-    while True:
-        hashlib.sha256(block)
-for _ in range(int(sys.argv[1])):
-    threading.Thread(target=spin, daemon=True).start()
-print("busy", flush=True)
-sys.stdin.read()
-"""
-"""Hashes in as many threads as there are cores, until its standard input is closed."""
 
 
 def two_threads(*, quick: bool) -> dict[str, Any]:
@@ -124,16 +111,21 @@ def judged_busy(slower: dict[str, float], *, told: str) -> list[goals.Judged]:
 
 @contextmanager
 def load() -> Iterator[None]:
-    """Keep all cores busy from another process."""
-    with subprocess.Popen(  # noqa: S603 -- our own words
-        [sys.executable, "-c", LOAD, str(os.cpu_count() or 1)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as other:
-        try:
-            if other.stdout is not None:
-                other.stdout.readline()
-            time.sleep(0.2)
-            yield
-        finally:
-            other.kill()
+    """Keep all cores busy from other processes."""
+    busy = Barrier(1 + (os.cpu_count() or 1))
+    others = [Process(target=spin, args=(busy,), daemon=True) for _ in range(busy.parties - 1)]
+    for each in others:
+        each.start()
+    busy.wait()
+    try:
+        yield
+    finally:
+        for each in others:
+            each.kill()
+
+
+def spin(busy: Any) -> None:
+    """Hash for ever, once all others are there."""
+    busy.wait()
+    while True:
+        hashlib.sha256(bytes(2**20))

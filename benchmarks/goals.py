@@ -17,7 +17,8 @@ def goal(
     where: str = "",
 ) -> Judged:
     """Compare one figure with what was asked for; without a bound there is no goal."""
-    asked = [f"{word} {written(bound)}{unit}" for word, bound in _bounds(most, least)]
+    bounds = {"<=": most, ">=": least}.items()
+    asked = [f"{word} {written(bound)}{unit}" for word, bound in bounds if isfinite(bound)]
     met = "met" if least <= figure <= most else "missed"
     return {
         "goal": what,
@@ -27,10 +28,6 @@ def goal(
         "where": where,
         "verdict": met if asked else "no goal",
     }
-
-
-def _bounds(most: float, least: float) -> list[tuple[str, float]]:
-    return [each for each in (("<=", most), (">=", least)) if isfinite(each[1])]
 
 
 def written(figure: float) -> str:
@@ -56,7 +53,7 @@ def worst(
     if not found:
         return not_measured(what, why="no point of this run")
     low, high = min(found, key=itemgetter(1)), max(found, key=itemgetter(1))
-    if not _bounds(most, least):
+    if not isfinite(most) and not isfinite(least):
         told = goal(what, high[1], where=f"{len(found)} points; largest: {high[0]}")
         return told | {"figure": f"{written(low[1])}{unit} to {written(high[1])}{unit}"}
     where, figure = high if isfinite(most) else low

@@ -95,24 +95,18 @@ class House:
         """Make the agreement as its author, give it to everybody, and sign it as the analyst."""
         author, pubs = self.root / "p00", [f"{self.root / name}.pub" for name in self.people]
         words = f"--server https://localhost:{self.port} --minimum-parties {len(pubs)}".split()
-        words += [
-            "--analyst",
-            f"{self.root / 'lab.pub'}",
-            "--columns",
-            f"{self.root / 'public.csv'}",
-        ]
-        words += [
-            "--home",
-            f"{author / 'home'}",
-            "--passphrase-file",
-            f"{self.root / 'passphrase'}",
-        ]
+        words += f"--analyst {self.root}/lab.pub --columns {self.root}/public.csv".split()
+        words += self.keys_of("p00")
         line = ["agreement", "new", f"{author / 'icu.toml'}", *pubs, *words, *TERMS.split()]
         app([*line, *MORE.split(), "--purpose", "bench"], standalone_mode=False)
         for name in (*self.people, "lab"):
             if name != author.name:
                 shutil.copy(author / "icu.toml", self.root / name)
         self.type(sign, "lab", agreement=self.lab / "icu.toml", yes=True)
+
+    def keys_of(self, name: str) -> list[str]:
+        """Return the words of a command line that say whose keys it takes."""
+        return f"--home {self.root}/{name}/home --passphrase-file {self.root}/passphrase".split()
 
     def took(self, way: str) -> float:
         """Return how long the round takes."""
@@ -134,13 +128,8 @@ class House:
 
     def over_https(self) -> float:
         """Let every party type one command, beside a server."""
-        home = [
-            "--home",
-            f"{self.lab / 'home'}",
-            "--passphrase-file",
-            f"{self.root / 'passphrase'}",
-        ]
-        words = ["cobasis", "serve", f"{self.lab}", "--listen", f"{HOST}:{self.port}", *home]
+        words = ["cobasis", "serve", f"{self.lab}", "--listen", f"{HOST}:{self.port}"]
+        words += self.keys_of("lab")
 
         def one(name: str, here: Path) -> None:
             words = [here / "icu.toml", here / "data.csv"]

@@ -1,10 +1,13 @@
 """Anchor images to time and check on, by party name, made from one seed; and at which sizes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from cobasis import Agreement, ConsortiumSecret, numeric_features
+from cobasis.protocol.messages import Upload
 
 Matrix = npt.NDArray[np.float64]
 Images = dict[str, Matrix]
@@ -69,6 +72,24 @@ def orthonormal(rows: int, columns: int, *, rng: np.random.Generator) -> Matrix:
     """Return Haar orthonormal columns."""
     factor, triangle = np.linalg.qr(rng.standard_normal((rows, columns)))
     return factor * np.sign(np.diag(triangle))
+
+
+def agreed(parties: Iterable[str], features: Iterable[str], **options: Any) -> Agreement:
+    """Return what parties agreed on, with the same secret every time."""
+    secret = ConsortiumSecret(bytes(32), simulated=True)
+    return Agreement(
+        round_id="bench",
+        parties=tuple(parties),
+        features=numeric_features(features),
+        commitment=secret.commitment("bench"),
+        **options,
+    )
+
+
+def announced(party: str, *, rows: Any, labels: Any, image: Any, digest: bytes) -> Upload:
+    """Return an upload as a file begins with it."""
+    sent = {"rows": rows, "labels": labels, "anchor_image": image, "simulated": True}
+    return Upload(party=party, agreement_digest=digest, anchor_tag=bytes(32), **sent)
 
 
 PAPERS, SHARED = "unrelated", "shared, isometric anchor"

@@ -18,8 +18,9 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from benchmarks import goals
+from benchmarks.inputs import agreed
 from benchmarks.machine import in_a_child, peak_bytes
-from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
+from cobasis import ConsortiumSecret, Party, PartyKey
 from cobasis.bundle.uploads import UploadFile, open_payload
 from cobasis.tables import open_table
 
@@ -116,21 +117,11 @@ def upload_once(path: str) -> Path:
 
 def party() -> Party:
     """Return a party with the same secrets every time."""
+    sizes = {"n_components": COMPONENTS, "n_anchor_rows": FEATURES}
+    how: dict[str, Any] = {"task": "classification", "classes": (0, 1), "model": "ridge", **sizes}
+    agreement, key = agreed(("north", "south"), NAMES, **how), PartyKey(bytes(32), simulated=True)
     secret = ConsortiumSecret(bytes(32), simulated=True)
-    agreement = Agreement(
-        round_id="bench",
-        parties=("north", "south"),
-        task="classification",
-        classes=(0, 1),
-        features=numeric_features(NAMES),
-        n_components=COMPONENTS,
-        n_anchor_rows=FEATURES,
-        model="ridge",
-        commitment=secret.commitment("bench"),
-    )
-    return Party(
-        "north", agreement=agreement, secret=secret, key=PartyKey(bytes(32), simulated=True)
-    )
+    return Party("north", agreement=agreement, secret=secret, key=key)
 
 
 def off(folder: str) -> float:

@@ -1,4 +1,4 @@
-"""Imakura-DC and Kawakami-DC: published and best forms against ours, at five points a sweep."""
+"""Published and best forms of the baselines against ours, at five points a sweep; and of GOPP."""
 
 import gc
 from collections.abc import Callable, Mapping
@@ -7,9 +7,10 @@ from typing import Any
 
 from benchmarks import contenders, goals
 from benchmarks.contenders import FORMS, Form
-from benchmarks.inputs import Images, Shape, published_sizes, unrelated, where
+from benchmarks.exactness import objective
+from benchmarks.inputs import Images, Shape, different, published_sizes, unrelated, where
 from benchmarks.timing import Call, interleaved, ratio
-from cobasis import Imakura, Kawakami
+from cobasis import GOPP, Imakura, Kawakami, align
 
 ROUNDS, ROUNDS_QUICK = 3, 1
 MOST_BYTES, MOST_SECONDS = 12e9, 40.0
@@ -89,3 +90,47 @@ def judged(points: list[dict[str, Any]]) -> list[goals.Judged]:
         else:
             told.append(goals.worst(found, f"faster than {name}"))
     return [*asked, *told, *best]
+
+
+MOMENTUM = {True: (Shape(200, 20, 10), 3), False: (Shape(), 7)}  # sizes and rounds, if quick
+WAYS = {"momentum": GOPP(), "alternation": GOPP(momentum=False)}
+
+
+def momentum(*, quick: bool) -> dict[str, Any]:
+    """Time both to the same tolerance, one thread, under two anchors."""
+    shape, rounds = MOMENTUM[quick]
+    inputs = [an_input(anchor, shape, rounds=rounds) for anchor in ("isometric", "uniform")]
+    return {"inputs": inputs, "goals": [judged_momentum(each) for each in inputs]}
+
+
+def an_input(anchor: str, shape: Shape, *, rounds: int) -> dict[str, Any]:
+    """Measure both under one anchor."""
+    images = different(anchor)(**shape._asdict())
+    found = {name: align(way, images, workers=1) for name, way in WAYS.items()}
+    calls = {name: lambda way=way: align(way, images, workers=1) for name, way in WAYS.items()}
+    times = interleaved(calls, rounds=rounds, warm=False)
+    ends = {
+        name: objective(images, each.changes_of_basis, each.target.rows)
+        for name, each in found.items()
+    }
+    return {
+        **shape._asdict(),
+        "anchor": anchor,
+        "iterations": {name: each.target.iterations for name, each in found.items()},
+        "seconds": times,
+        "alternation / momentum": ratio(times, "alternation", "momentum"),
+        "objective, momentum / alternation": ends["momentum"] / ends["alternation"],
+    }
+
+
+def judged_momentum(found: dict[str, Any]) -> goals.Judged:
+    """Say the ratio, and what both end at; no goal asks for it."""
+    iterations = " and ".join(f"{found['iterations'][name]} with {name}" for name in WAYS)
+    end = found["objective, momentum / alternation"] - 1
+    told = f"iterations: {iterations}; objective {end:+.1e} of the alternation's"
+    return goals.goal(
+        f"GOPP with momentum against the papers' alternation: different, {found['anchor']} anchor",
+        found["alternation / momentum"]["median"],
+        unit="x",
+        where=f"{where(found)}; {told}",
+    )

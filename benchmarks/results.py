@@ -11,6 +11,7 @@ from scipy import stats
 from benchmarks import goals
 from benchmarks.inputs import SEED, Shape
 from benchmarks.machine import ROOT
+from cobasis.disk.whole import write_whole
 
 RESULT = ROOT / "experiments" / "results" / "bench.json"
 FORMAT = "cobasis/bench/1"
@@ -42,9 +43,7 @@ def read(path: Path) -> dict[str, Any]:
 def write(path: Path, found: Mapping[str, Any]) -> None:
     """Write a file under another name first, so that none is half written."""
     path.parent.mkdir(exist_ok=True)
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    part.rename(path)
+    write_whole(path, f"{json.dumps(found, indent=1)}\n".encode(), mode=0o644)
 
 
 def whole(sections: Mapping[str, Any], *, quick: bool) -> dict[str, Any]:

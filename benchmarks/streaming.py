@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks import goals
-from benchmarks.inputs import SEED, Matrix, different, names
+from benchmarks.inputs import SEED, Matrix, agreed, announced, different, names
 from benchmarks.machine import in_a_child
-from cobasis import ODC, Agreement, Analyst, ConsortiumSecret, align, numeric_features
+from cobasis import ODC, Agreement, Analyst, align
 from cobasis.algorithms.fits import Fit
 from cobasis.algorithms.images import View
 from cobasis.bundle.folders import FitFolder, StateFolder, UploadFolder
 from cobasis.bundle.uploads import UploadFile
-from cobasis.protocol.messages import Upload
 
 A, L, BASES = 1000, 50, 16
 PARTIES, PARTIES_QUICK = 20_000, 1000
@@ -146,16 +145,9 @@ def simulated_images(n_parties: int) -> View[Matrix]:
 
 def agreement_of(n_parties: int) -> Agreement:
     """Return what the parties agreed on."""
-    secret = ConsortiumSecret(bytes(32), simulated=True)
-    return Agreement(
-        round_id="many",
-        parties=tuple(names(n_parties)),
-        task="representation",
-        features=numeric_features(f"x{column}" for column in range(A)),
-        n_components=L,
-        n_anchor_rows=A,
-        commitment=secret.commitment("many"),
-    )
+    sizes = {"n_components": L, "n_anchor_rows": A}
+    features = (f"x{column}" for column in range(A))
+    return agreed(names(n_parties), features, task="representation", **sizes)
 
 
 def write_uploads(folder: Path, n_parties: int) -> int:
@@ -167,15 +159,8 @@ def write_uploads(folder: Path, n_parties: int) -> int:
     images = simulated_images(n_parties)
     first_name, *others = images
     path = folder / f"{first_name}.safetensors"
-    upload = Upload(
-        party=first_name,
-        agreement_digest=agreement_of(n_parties).digest(),
-        anchor_tag=bytes(32),
-        rows=np.full((1, L), A**-0.5),
-        labels=None,
-        anchor_image=images[first_name],
-        simulated=True,
-    )
+    digest, row = agreement_of(n_parties).digest(), np.full((1, L), A**-0.5)
+    upload = announced(first_name, rows=row, labels=None, image=images[first_name], digest=digest)
     with UploadFile(path, precision="fp32")(upload) as tables:
         tables["rows"][0:1] = upload.rows
     whole = path.read_bytes()

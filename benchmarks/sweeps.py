@@ -1,7 +1,6 @@
 """ODC over the three sweeps of Table 5, one thread, on the papers' input and on three others."""
 
 import gc
-import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -82,8 +81,7 @@ def settle(images: Images) -> int:
         try:
             align(ODC(), images, workers=1)
         except UndeterminedFitError as error:
-            [party] = re.findall(r"directions of party '([^']+)'", str(error))
-            images[party] = images[second].copy()
+            images[error.parties[0]] = images[second].copy()
             replaced += 1
         else:
             return replaced

@@ -17,10 +17,9 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))  # experiments are no part of the installed package
 
 from experiments.data.sources import MissingDataError  # noqa: E402
-from experiments.harness import goals as judging  # noqa: E402
-from experiments.harness import page as pages  # noqa: E402 -- found by the line above
+from experiments.harness import evidence  # noqa: E402 -- found by the line above
+from experiments.harness import page as pages  # noqa: E402
 from experiments.harness.comparison import numbers  # noqa: E402
-from experiments.harness.distances import distances, missing, tables  # noqa: E402
 from experiments.harness.figures import draw, svg  # noqa: E402
 from experiments.harness.pictures import COMPONENTS, figure  # noqa: E402
 from experiments.harness.store import RECORDED, Results  # noqa: E402
@@ -56,7 +55,7 @@ def summary(kept: Kept) -> str:
 
 def goals(kept: Kept) -> str:
     """Return what the evidence says of the two goals."""
-    return "\n".join(judging.lines(kept))
+    return "\n".join(evidence.lines(kept))
 
 
 def contents(kept: Kept) -> str:
@@ -89,9 +88,9 @@ def studies(kept: Kept) -> str:
 
 def everything(kept: Kept) -> str:
     """Return how far methods are from pooled data on all tasks, and what is not in it."""
-    absent = ", ".join(f"[{load(name).title}](#study-{name})" for name in missing(kept))
+    absent = ", ".join(f"[{load(name).title}](#study-{name})" for name in evidence.missing(kept))
     note = [f"Left out, since nothing of it is recorded yet: {absent}."] if absent else []
-    return "\n".join([*tables(distances(kept)), *note])
+    return "\n".join([*evidence.tables(evidence.distances(kept)), *note])
 
 
 def pictures(_: Kept) -> str:

@@ -30,8 +30,8 @@ class GuessedSeed(Hidden):
 
         A long row of the anchor has a long image.
         """
-        lengths = _squares(image_of(release)[:_ROWS])
-        drawn = (_squares(self.draw(each)[: len(lengths)]) for each in self.guesses)
+        lengths = np.square(image_of(release)[:_ROWS]).sum(axis=1)
+        drawn = (np.square(self.draw(each)[: len(lengths)]).sum(axis=1) for each in self.guesses)
         standings: Matrix = np.sqrt(len(lengths)) * np.array(
             [abs(_correlation(each, lengths)) for each in drawn]
         )
@@ -66,8 +66,3 @@ def _correlation(first: Matrix, second: Matrix) -> float:
         if np.ptp(each) <= _LEVEL * np.abs(each).max():
             return 0.0
     return float(np.corrcoef(first, second)[0, 1])
-
-
-def _squares(rows: Matrix) -> Matrix:
-    squares: Matrix = np.einsum("ij,ij->i", rows, rows)
-    return squares

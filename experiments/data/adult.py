@@ -38,12 +38,8 @@ class Persons:
 @cache
 def adult() -> Persons:
     """Return all persons: numbers by minimum and maximum of all, words as 0 and 1."""
-    return as_numbers([line for each in SOURCES for line in _lines(read_verified(each))])
-
-
-def _lines(content: bytes) -> list[list[str]]:
-    lines = content.decode("ascii").splitlines()
-    return [line.split(", ") for line in lines if line.count(",") == len(COLUMNS)]
+    lines = b"\n".join(map(read_verified, SOURCES)).decode("ascii").splitlines()
+    return as_numbers([line.split(", ") for line in lines if line.count(",") == len(COLUMNS)])
 
 
 def as_numbers(persons: Sequence[Sequence[str]]) -> Persons:

@@ -4,7 +4,6 @@ CelebA's licence is for non-commercial research and forbids passing pictures on.
 stay in memory: no cache of them lies in a working copy, where it could be committed by mistake.
 """
 
-import csv
 import io
 import zipfile
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from experiments.data.sources import read_verified, source
+from experiments.data.sources import read_verified, source, table
 from experiments.harness.models import Labels
 
 CELEBA = source("celeba_subset/celeba_aligned_128_webp.zip")
@@ -41,11 +40,11 @@ class Faces:
 @cache
 def celeba() -> Faces:
     """Return the CelebA subset: 4,361 pictures of 128 x 128 x 3, decoded once a process."""
-    table = list(csv.DictReader(io.StringIO(read_verified(CELEBA_LABELS).decode())))
+    rows = table(CELEBA_LABELS)
     return Faces(
-        pixels=_decoded([row["image"] for row in table]),
-        people=np.array([int(row["identity"]) for row in table]),
-        male=np.array([int(row["Male"]) for row in table]),
+        pixels=_decoded([row["image"] for row in rows]),
+        people=np.array([int(row["identity"]) for row in rows]),
+        male=np.array([int(row["Male"]) for row in rows]),
     )
 
 

@@ -1,6 +1,5 @@
 """Patients of many hospitals, with NaN where a value is missing."""
 
-import csv
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -9,7 +8,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from experiments.data.sources import Source, read_verified, source
+from experiments.data.sources import read_verified, source, table
 from experiments.harness.models import Labels, Table
 
 EICU = (source("eicu_demo/los_25features.csv.gz"), source("eicu_demo/hospital.csv.gz"))
@@ -23,8 +22,6 @@ HEART_FEATURES = (
     *("age", "sex", "cp", "trestbps", "chol", "fbs", "restecg"),
     *("thalach", "exang", "oldpeak", "slope", "ca", "thal"),
 )
-
-Lines = list[dict[str, str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +44,6 @@ class Patients:
         return sorted(sizes, key=lambda site: (-sizes[site], site))[:count]
 
 
-def _table(file: Source) -> Lines:
-    return list(csv.DictReader(read_verified(file).decode("utf-8").splitlines()))
-
-
 def _number(text: str) -> float:
     return float("nan") if text in {"", "?"} else float(text)
 
@@ -61,7 +54,7 @@ NOWHERE = ("", "NA")  # what the file calls the region of a hospital that has no
 @cache
 def eicu_demo(by: str) -> Patients:
     """Return 25 features and the days in intensive care; sites are hospitals or regions."""
-    stays, hospitals = map(_table, EICU)
+    stays, hospitals = map(table, EICU)
     regions = {each["hospitalid"]: each["region"] for each in hospitals}
     named = list(stays[0])
     features = ("age", *named[named.index("intubated") :])
@@ -98,7 +91,7 @@ def diabetes130() -> Patients:
     The file names no hospital; a site is here one payer's patients of one medical specialty, and
     who has neither is left out.
     """
-    first = {stay["patient_nbr"]: stay for stay in reversed(_table(DIABETES))}
+    first = {stay["patient_nbr"]: stay for stay in reversed(table(DIABETES))}
     sites = {n: f"{stay['payer_code']}/{stay['medical_specialty']}" for n, stay in first.items()}
     stays = {number: stay for number, stay in first.items() if sites[number] != "?/?"}
     rows = [list(_diabetes_features(stay)) for stay in stays.values()]
@@ -129,13 +122,12 @@ def _diabetes_features(stay: Mapping[str, str]) -> Iterator[tuple[str, float]]:
 @cache
 def heart_disease_4site() -> Patients:
     """Return 13 features and who has a heart disease; a cholesterol of 0 is a missing one."""
-    tables, sites = [], []
+    lines, sites = list[list[float]](), list[str]()
     for each in HEART:
-        lines = read_verified(each).decode("ascii").split()
-        table = np.array([[_number(field) for field in line.split(",")] for line in lines])
-        tables.append(table)
-        sites += [each.path.split(".")[-2]] * len(table)
-    whole = np.vstack(tables)
+        read = read_verified(each).decode("ascii").split()
+        lines += [[_number(field) for field in line.split(",")] for line in read]
+        sites += [each.path.split(".")[-2]] * len(read)
+    whole = np.array(lines)
     rows, at = whole[:, :-1], HEART_FEATURES.index("chol")
     rows[:, at] = np.where(rows[:, at] == 0, np.nan, rows[:, at])
     return Patients(

@@ -1,8 +1,6 @@
 """Six molecule tasks as Morgan fingerprints, dealt by label, and PubChem rows for anchors."""
 
-import csv
-import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from random import Random
@@ -10,7 +8,7 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from experiments.data.sources import Source, cached, read_verified, source
+from experiments.data.sources import Source, cached, source, table
 from experiments.harness.models import Labels, Table
 from experiments.harness.systems import Dealt
 
@@ -29,7 +27,7 @@ class Task:
     source: Source
     smiles: str = "Drug"
     label: str = "Y"
-    delimiter: str = "\t"  # between columns
+    separator: str = "\t"  # between columns
 
 
 TASKS: Mapping[str, Task] = {
@@ -42,7 +40,7 @@ TASKS: Mapping[str, Task] = {
             source=source(f"tdc/{file}_moleculenet.csv.gz"),
             smiles="smiles",
             label=label,
-            delimiter=",",
+            separator=",",
         )
         for name, file, label in (
             ("hiv", "hiv", "HIV_active"),
@@ -60,7 +58,7 @@ class Molecules:
 
     bits: Bits  # fingerprints, zeros and ones
     labels: Labels  # zeros and ones
-    smiles: Sequence[str]  # what they were made from
+    smiles: tuple[str, ...]  # what they were made from
     part: npt.NDArray[np.str_]  # of the given random split: "train", "valid" or "test"
     n_dropped: int  # molecules that RDKit cannot parse
 
@@ -69,9 +67,9 @@ class Molecules:
 def molecules(task: str) -> Molecules:
     """Read one task; the first time, its fingerprints take up to half a minute."""
     given = TASKS[task]
-    lines = [line for line in _lines(given.source, given.delimiter) if line[given.label]]
+    lines = [line for line in table(given.source, given.separator) if line[given.label]]
     labels = np.array([int(float(line[given.label])) for line in lines])
-    split = [line for line in _lines(SPLIT) if line["dataset"] == task]
+    split = [line for line in table(SPLIT) if line["dataset"] == task]
     if [int(line["y"]) for line in split] != labels.tolist():
         msg = f"the rows of {SPLIT.path} are not those of {given.source.path}: labels differ."
         raise ValueError(msg)
@@ -80,13 +78,14 @@ def molecules(task: str) -> Molecules:
     return Molecules(
         bits=bits[parsed],
         labels=labels[parsed],
-        smiles=[line[given.smiles] for line, kept in zip(lines, parsed, strict=True) if kept],
+        smiles=tuple(line[given.smiles] for line, kept in zip(lines, parsed, strict=True) if kept),
         part=np.array([line["split"] for line in split])[parsed],
         n_dropped=int(np.count_nonzero(~parsed)),
     )
 
 
-def scaffold_parts(smiles: Sequence[str]) -> npt.NDArray[np.str_]:
+@cache  # it takes seconds
+def scaffold_parts(smiles: tuple[str, ...]) -> npt.NDArray[np.str_]:
     """Deal as PyTDC's ``create_scaffold_split``: nobody is tested on a ring system trained on."""
     from rdkit.Chem.Scaffolds import MurckoScaffold  # noqa: PLC0415 -- an extra
 
@@ -111,14 +110,8 @@ def scaffold_parts(smiles: Sequence[str]) -> npt.NDArray[np.str_]:
 
 
 @cache
-def _by_scaffold(task: str) -> npt.NDArray[np.str_]:
-    """Return each molecule's part in TDC's scaffold split, which takes seconds to make."""
-    return scaffold_parts(molecules(task).smiles)
-
-
-@cache
 def _public_bits() -> Bits:
-    lines = _lines(PUBCHEM)
+    lines = table(PUBCHEM)
     make = partial(fingerprints, [line["smiles"] for line in lines])
     bits, parsed = _unpacked(cached(f"pubchem-morgan{RADIUS}-{N_BITS}", make, PUBCHEM))
     found: Bits = bits[parsed & np.array([line["in_task"] == "0" for line in lines])]
@@ -139,7 +132,7 @@ def deal_molecules(
 ) -> Dealt:
     """Deal training and validation part to four parties of one label; test on the test part."""
     found = molecules(task)
-    part = _by_scaffold(task) if by_scaffold else found.part
+    part = scaffold_parts(found.smiles) if by_scaffold else found.part
     held, test = part != TEST if validation else part == TRAIN, part == TEST
     return Dealt(
         parties=by_label(found.bits[held], found.labels[held], rng=rng),
@@ -178,11 +171,5 @@ def fingerprints(smiles: Sequence[str]) -> Bits:
 
 
 def _unpacked(kept: npt.NDArray[np.generic]) -> tuple[Bits, npt.NDArray[np.bool_]]:
-    table = kept.astype(np.uint8)
-    return np.unpackbits(table[:, :-1], axis=1), table[:, -1].astype(np.bool_)
-
-
-def _lines(file: Source, delimiter: str = ",") -> list[dict[str, str]]:
-    text = io.StringIO(read_verified(file).decode())
-    lines: Iterable[dict[str, str]] = csv.DictReader(text, delimiter=delimiter)
-    return list(lines)
+    numbers = kept.astype(np.uint8)
+    return np.unpackbits(numbers[:, :-1], axis=1), numbers[:, -1].astype(np.bool_)

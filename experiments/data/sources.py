@@ -1,23 +1,23 @@
 """Evaluation data in its original formats, from the folder that COBASIS_DATA names."""
 
-import csv
 import gzip
 import hashlib
 import lzma
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
+
+from cobasis.disk.whole import file_digest
 
 CACHE = Path(__file__).parents[2] / "build" / "data"
 """What takes minutes to make from the files, such as fingerprints."""
 
-
-KNOWN = Path(__file__).with_name("sources.csv")
+KNOWN = pl.read_csv(Path(__file__).with_name("sources.csv"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,15 +29,9 @@ class Source:
     origin: str
 
 
-@cache
-def _known() -> dict[str, Source]:
-    with KNOWN.open(encoding="utf-8", newline="") as file:
-        return {line["path"]: Source(**line) for line in csv.DictReader(file)}
-
-
 def source(path: str) -> Source:
     """Return one of the files that `sources.csv` lists."""
-    return _known()[path]
+    return Source(**KNOWN.row(by_predicate=pl.col("path") == path, named=True))
 
 
 class MissingDataError(FileNotFoundError):
@@ -46,17 +40,21 @@ class MissingDataError(FileNotFoundError):
 
 def read_verified(source: Source) -> bytes:
     """Return the content of a file, unpacked, after checking its SHA-256."""
-    path, content = _verified(source)
+    path = path_verified(source)
     unpack = {".gz": gzip.decompress, ".xz": lzma.decompress}.get(path.suffix, bytes)
-    return unpack(content)
+    return unpack(path.read_bytes())
+
+
+def table(source: Source, separator: str = ",") -> list[dict[str, str]]:
+    """Return the lines of a file with a head, as they are written."""
+    content = read_verified(source)
+    return pl.read_csv(
+        content, separator=separator, infer_schema=False, empty_string_is_null=False
+    ).to_dicts()
 
 
 def path_verified(source: Source) -> Path:
     """Return where a file lies, after checking its SHA-256, for what opens files itself."""
-    return _verified(source)[0]
-
-
-def _verified(source: Source) -> tuple[Path, bytes]:
     folder = os.environ.get("COBASIS_DATA")
     path = Path(folder or ".") / source.path
     if folder is None or not path.is_file():
@@ -65,15 +63,14 @@ def _verified(source: Source) -> tuple[Path, bytes]:
             f"Get {source.origin}, and put it there under that name."
         )
         raise MissingDataError(msg)
-    content = path.read_bytes()
-    found = hashlib.sha256(content).hexdigest()
+    found = file_digest(path)
     if found != source.sha256:
         msg = (
             f"{path} has SHA-256 {found}, expected {source.sha256}: it is another version, and "
             f"figures would not compare. Get {source.origin}."
         )
         raise MissingDataError(msg)
-    return path, content
+    return path
 
 
 def cached(
@@ -81,7 +78,7 @@ def cached(
 ) -> npt.NDArray[np.generic]:
     """Return an array that was made from files before, or make it and keep it."""
     for source in sources:
-        read_verified(source)
+        path_verified(source)
     digests = "".join(source.sha256 for source in sources).encode()
     path = CACHE / f"{name}-{hashlib.sha256(digests).hexdigest()[:12]}.npy"
     if path.exists():

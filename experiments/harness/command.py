@@ -22,17 +22,6 @@ from experiments.harness.store import (
 from experiments.harness.study import key, load, names
 
 
-def to_check(name: str) -> list[Task]:
-    """List the cells of repeat 0 that are recorded, each with the seconds it took."""
-    study, kept = load(name), recorded(name).cells
-    places = {key(settings, "0"): settings for settings in study.cells}
-    return [
-        Task(name, settings, 0, expected=kept[place].seconds, shared=study.shared(settings))
-        for place, settings in places.items()
-        if place in kept
-    ]
-
-
 def check(name: str, again: Results, console: Console) -> bool:
     """Tell whether numbers, but no times, have the digits that are printed of the recorded ones."""
     study, before = load(name), recorded(name)
@@ -103,7 +92,12 @@ def measure(studies: list[str], asked: argparse.Namespace, console: Console) -> 
 def again(studies: list[str], asked: argparse.Namespace, console: Console) -> int:
     """Measure repeat 0 again and compare; 1 where digits differ, 2 where nothing is recorded."""
     kept = {name: Results(name, folder=WORK / "check") for name in studies}
-    tasks = [task for name in studies for task in to_check(name)]
+    tasks = [
+        Task(name, cell.settings, 0, expected=cell.seconds)
+        for name in studies
+        for cell in recorded(name).cells.values()
+        if cell.repeat == 0 and cell.settings in load(name).cells
+    ]
     if not tasks:
         console.print(f"Nothing is recorded in {RECORDED}; measure with --record first.")
         return WRONG

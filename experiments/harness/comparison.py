@@ -135,8 +135,7 @@ def levels(cells: Iterable[Settings]) -> dict[str, tuple[str | int | float, ...]
 def layout(cells: Iterable[Settings]) -> Layout:
     """Lay cells out in tables: the last setting that varies over few enough levels goes across."""
     varied = levels(cells)
-    fitting = [name for name, values in varied.items() if len(values) <= ACROSS]
-    return _layout(varied, fitting[-1] if fitting else "")
+    return _layout(varied, [name for name in varied if len(varied[name]) <= ACROSS])
 
 
 def charted(cells: Sequence[Settings]) -> Layout:
@@ -148,10 +147,11 @@ def charted(cells: Sequence[Settings]) -> Layout:
         for name, values in varied.items()
         if len(values) >= CURVE and not any(isinstance(value, str) for value in values)
     ]
-    return _layout(varied, [*varied, *numeric][-1] if varied else "")
+    return _layout(varied, [*varied, *numeric])
 
 
-def _layout(varied: Mapping[str, tuple[str | int | float, ...]], across: str) -> Layout:
+def _layout(varied: Mapping[str, tuple[str | int | float, ...]], fitting: Sequence[str]) -> Layout:
+    across = fitting[-1] if fitting else ""
     apart = tuple(name for name in varied if name != across)
     return Layout(apart=apart, across=across, levels=varied.get(across, ()))
 

@@ -68,7 +68,10 @@ def federated(
 ) -> Iterator[After]:
     """Train by federated averaging, and say after each round where things stand."""
     classes = None if regression else np.unique(np.concatenate([y for _, y in parties.values()]))
-    data = [(rows, as_targets(labels, classes)) for rows, labels in parties.values()]
+    data: list[tuple[Table, Table]] = []
+    for rows, labels in parties.values():  # targets are numbers, or a column of 0 and 1 a class
+        told = labels[:, None] if classes is None else labels[:, None] == classes
+        data.append((rows, told.astype(np.float64)))
     sizes = [data[0][0].shape[1], options.hidden, data[0][1].shape[1]]
     weights = first_weights(sizes, rng=rng)
     n_bytes, seconds = 0, 0.0
@@ -84,14 +87,6 @@ def federated(
         weights = average(updates, counts=[len(rows) for rows, _ in data])
         seconds += max(spent) + time.process_time() - started
         yield After(number, Network(weights=weights, classes=classes), n_bytes, seconds)
-
-
-def as_targets(labels: Labels, classes: Labels | None) -> Table:
-    """Return labels as outputs should be: one column of numbers, or one of 0 and 1 a class."""
-    if classes is None:
-        return np.asarray(labels, dtype=np.float64)[:, None]
-    found: Table = (labels[:, None] == classes).astype(np.float64)
-    return found
 
 
 def first_weights(sizes: Sequence[int], *, rng: np.random.Generator) -> Weights:

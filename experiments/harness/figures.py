@@ -32,14 +32,14 @@ STYLED = ("odc", "imakura", "kawakami", "gopp", "whitened", "consensus", "centra
 MOST = 10  # series that a chart still shows
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Style:
     """How a series looks."""
 
     colour: str  # of its marks
     marker: str
     dash: Any  # of its line; matplotlib's
-    shift: float  # to the side of the place of its level, so that series stand beside each other
+    shift: float = 0.0  # to the side of its level's place, so that series stand side by side
 
 
 def styles_for(panels: Sequence["Panel"]) -> Mapping[str, Style]:
@@ -69,16 +69,12 @@ def looks(names: Iterable[str]) -> dict[str, Style]:
     free = (index for index in range(100) if index not in known.values())
     place = known | {name: next(free) for name in shown if name not in known}
     found = {}
-    for name, index in place.items():
+    for name in shown:
         method = re.split("[,/]", name, maxsplit=1)[0]  # variants have their method's colour
-        colour = STYLED.index(method) if method in STYLED else index
-        found[name] = Style(
-            colour=COLOURS[colour % len(COLOURS)],
-            marker=MARKERS[index % len(MARKERS)],
-            dash=DASHES[index % len(DASHES)],
-            shift=0.0,
-        )
-    return {name: found[name] for name in shown}
+        index, several = place[name], (COLOURS, MARKERS, DASHES)
+        looks = (STYLED.index(method) if method in STYLED else index, index, index)
+        found[name] = Style(*(one[at % len(one)] for one, at in zip(several, looks, strict=True)))
+    return found
 
 
 UNCHARTED = ("dealt out", "parties left out", "refused")

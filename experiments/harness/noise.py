@@ -73,5 +73,4 @@ def on_images(sent: Uploads, *, noise: float, repeat: int) -> Uploads:
 
 def stretch(changes: Mapping[str, Table]) -> float:
     """Return how unequal alignment makes noise: strongest over weakest direction, the worst G_i."""
-    values = [np.linalg.svd(change, compute_uv=False) for change in changes.values()]
-    return float(max(each[0] / each[-1] for each in values))
+    return float(max(np.linalg.cond(change) for change in changes.values()))

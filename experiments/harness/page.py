@@ -120,12 +120,9 @@ def _table(
         cells.setdefault(each.name, {})[each.settings[laid.across]] = _cell(each, letters)
     rows = [[name, *(row.get(level, "") for level in laid.levels)] for name, row in cells.items()]
     used = [0, *(i + 1 for i in range(len(laid.levels)) if any(row[i + 1] for row in rows))]
-    head = [f"{study.unit}; {laid.across}", *map(_level, laid.levels)]
+    levels = [level if isinstance(level, str) else f"{level:,}" for level in laid.levels]
+    head = [f"{study.unit}; {laid.across}", *levels]
     return table([head[i] for i in used], [[row[i] for i in used] for row in rows])
-
-
-def _level(level: str | float) -> str:
-    return level if isinstance(level, str) else f"{level:,}"
 
 
 def _cell(each: comparison.Number, letters: Mapping[str, str]) -> str:

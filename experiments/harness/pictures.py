@@ -1,8 +1,5 @@
 """Figures 2 and 8 of the ODC paper, with digits and clothes: what leaves, and what comes back."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -19,32 +16,20 @@ SHOWN, PEOPLE = 8, 600
 EPSILONS = (8.0, 2.0, 0.5)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Strip:
-    """One kind of picture of the same people."""
-
-    title: str  # what they are
-    pictures: Table  # lighter is more
-
-
-def strips(data: str) -> list[Strip]:
-    """Make every kind of picture."""
+def strips(data: str) -> dict[str, Table]:
+    """Make every kind of picture of the same people, by what they are; lighter is more."""
     own, labels, public, public_labels = (each[:PEOPLE] for each in drawn(data, repeat=0))
     size, rng = COMPONENTS[data], generator(0, 8)
     release, anchor = released(own, labels, size=size, rng=rng)
     places = rng.permutation(np.arange(SHOWN, PEOPLE))[: 2 * size]  # nobody who is shown
-    shown = [
-        Strip(title="Original", pictures=_squares(own)),
-        *_noisy(own, rng),
-        Strip(
-            title=f"What leaves: {size} numbers each, orthonormal basis",
-            pictures=_grids(release.rows),
-        ),
-        Strip(
-            title="The same with a basis that is not orthonormal",
-            pictures=_grids(release.rows @ rng.random((size, size))),
-        ),
-    ]
+    shown = {"Original": _squares(own)}
+    for epsilon in EPSILONS:
+        noise = papers_scale(epsilon) * rng.normal(size=own[:SHOWN].shape)
+        title = f"{PAPERS_NOISE.capitalize()}, on raw pixels, epsilon {epsilon:g}"
+        shown[title] = _squares(own[:SHOWN] + noise)
+    shown[f"What leaves: {size} numbers each, orthonormal basis"] = _grids(release.rows)
+    oblique = release.rows @ rng.random((size, size))
+    shown["The same with a basis that is not orthonormal"] = _grids(oblique)
     known = f"Rebuilt from it by somebody who knows {2 * size} of the {PEOPLE} people"
     rebuilt = {
         known: release.rows @ back_to_records(release.rows[places], own[places]),
@@ -53,14 +38,7 @@ def strips(data: str) -> list[Strip]:
     if data == DIGITS:  # larger pictures take it seconds
         found = match_sample(release, public, labels=public_labels, rng=rng)
         rebuilt["Rebuilt by somebody with other people's pictures, and the labels"] = found.rows
-    return shown + [Strip(title=x, pictures=_squares(rows)) for x, rows in rebuilt.items()]
-
-
-def _noisy(own: Table, rng: np.random.Generator) -> Iterator[Strip]:
-    for epsilon in EPSILONS:
-        noise = papers_scale(epsilon) * rng.normal(size=own[:SHOWN].shape)
-        title = f"{PAPERS_NOISE.capitalize()}, on raw pixels, epsilon {epsilon:g}"
-        yield Strip(title=title, pictures=_squares(own[:SHOWN] + noise))
+    return shown | {title: _squares(rows) for title, rows in rebuilt.items()}
 
 
 def _squares(rows: Table) -> Table:
@@ -79,9 +57,9 @@ def figure(data: str) -> Figure:
     found = strips(data)
     drawn_on = Figure(figsize=(7.0, 0.98 * len(found)), layout="constrained")
     parts = drawn_on.subfigures(len(found), 1, squeeze=False)
-    for (part,), strip in zip(parts, found, strict=True):
-        part.suptitle(strip.title, fontsize=8, x=0.01, ha="left")
-        for axes, picture in zip(part.subplots(1, SHOWN), strip.pictures, strict=True):
+    for (part,), (title, pictures) in zip(parts, found.items(), strict=True):
+        part.suptitle(title, fontsize=8, x=0.01, ha="left")
+        for axes, picture in zip(part.subplots(1, SHOWN), pictures, strict=True):
             axes.imshow(picture, cmap="gray", interpolation="nearest")
             axes.set_axis_off()
     return drawn_on

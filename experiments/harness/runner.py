@@ -5,14 +5,12 @@ import signal
 import threading
 import time
 import traceback
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from itertools import groupby
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import active_children, connection, get_context, parent_process
 from statistics import median
-from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -31,12 +29,6 @@ class Task:
     settings: Settings
     repeat: int  # which repeat
     expected: float = 0.0  # seconds, from an earlier run; 0 where nobody knows
-    shared: str = ""  # whose uploads it needs, where other cells need the same
-
-    @property
-    def round(self) -> str:
-        """What cells have in common that one process should measure, one after another."""
-        return f"{self.study} {self.repeat} {self.shared}" if self.shared else str(self)
 
     @property
     def cell(self) -> tuple[str, str]:
@@ -61,7 +53,7 @@ def answer(task: Task) -> Cell | Trouble:
     """Measure one cell, or say why not: one cell's trouble must not end the others."""
     started, clock = time.process_time(), time.monotonic()
     try:
-        values = load(task.study).run(task.settings, repeat=task.repeat)
+        values = load(task.study).run(**task.settings, repeat=task.repeat)
     except MissingDataError as error:
         return Trouble(reason=str(error), missing=True)
     except Exception as error:  # noqa: BLE001 -- said by whoever asked
@@ -77,72 +69,25 @@ def answer(task: Task) -> Cell | Trouble:
     )
 
 
-def serve(asked: "connection.Connection[Cell | Trouble, Task]") -> None:
-    """Answer until nobody asks any more."""
-    threading.Thread(target=_end_with_the_master, daemon=True).start()
-    while True:
-        try:
-            task = asked.recv()
-        except EOFError:
-            return
-        asked.send(answer(task))
+def worker() -> ProcessPoolExecutor:
+    """Start a process that never hears Ctrl-C; its master does, and ends it."""
+    spawning, end_with_us = get_context("spawn"), _end_with_the_master
+    made = ProcessPoolExecutor(1, mp_context=spawning, initializer=end_with_us)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    made.submit(int)  # the process starts with the first work, and hears what its master hears now
+    signal.signal(signal.SIGINT, before)
+    return made
 
 
 def _end_with_the_master() -> None:
     """End at once when the master was killed: nobody would take what comes."""
-    master = parent_process()
-    if master is not None:
-        connection.wait([master.sentinel])
-        os._exit(1)
 
+    def watch() -> None:
+        if (master := parent_process()) is not None:
+            connection.wait([master.sentinel])
+            os._exit(1)
 
-class Worker:
-    """One process, and what it is at."""
-
-    def __init__(self) -> None:
-        context = get_context("spawn")
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=serve, args=(theirs,), daemon=True)
-        with _deaf_to_interrupts():
-            self.process.start()
-        theirs.close()
-        self.task: Task | None = None
-        self.started = 0.0
-
-    def begin(self, task: Task) -> None:
-        """Hand over a cell."""
-        self.task, self.started = task, time.monotonic()
-        self.connection.send(task)
-
-    def result(self) -> Cell | Trouble:
-        """Take what it found; call when something is there to take."""
-        self.task = None
-        try:
-            found: Cell | Trouble = self.connection.recv()
-        except (EOFError, OSError):
-            self.process.join()
-            code = self.process.exitcode
-            return Trouble(reason=f"its process ended with {code}; was it short of memory?")
-        return found
-
-    def stop(self) -> None:
-        """End the process, whatever it is at."""
-        self.process.kill()
-        self.process.join()
-        self.connection.close()
-
-
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Let a process begin that never hears Ctrl-C; its master does, and ends it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+    threading.Thread(target=watch, daemon=True).start()
 
 
 ENVIRONMENT = {
@@ -173,13 +118,7 @@ def waiting(studies: Iterable[str], repeats: int | None, kept: dict[str, Results
         guess = median(known.values() or everywhere or [0.0])
         for repeat in range(1 if study.exact else repeats or study.repeats):
             found += [
-                Task(
-                    name,
-                    settings,
-                    repeat,
-                    expected=known.get(key(settings, ""), guess),
-                    shared=study.shared(settings),
-                )
+                Task(name, settings, repeat, expected=known.get(key(settings, ""), guess))
                 for settings in study.cells
                 if key(settings, str(repeat)) not in kept[name].cells
             ]
@@ -194,19 +133,11 @@ def ordered(tasks: Iterable[Task]) -> list[Task]:
     """Return tasks in the order in which they should begin.
 
     Of one repeat every study's cheapest comes first and then the other cheap ones, so that a run
-    that has to stop leaves something of every table, and most of nearly all. Cells of one round
-    stand together, and count as one.
+    that has to stop leaves something of every table, and most of nearly all.
     """
-    found: list[Task] = []
-    for _, each in groupby(sorted(tasks, key=lambda task: task.repeat), lambda task: task.repeat):
-        cheap = sorted(each, key=lambda task: task.expected)
-        rounds: dict[str, float] = defaultdict(float)
-        for task in cheap:
-            rounds[task.round] += task.expected
-        first = {task.study: task for task in reversed(cheap)}
-        together = sorted(cheap, key=lambda task: (rounds[task.round], task.round))
-        found += sorted(together, key=lambda task: first[task.study] is not task)
-    return found
+    cheap = sorted(tasks, key=lambda task: task.expected)
+    first = {(task.repeat, task.study): task for task in reversed(cheap)}
+    return sorted(cheap, key=lambda t: (t.repeat, first[t.repeat, t.study] is not t))
 
 
 @dataclass(kw_only=True)
@@ -226,67 +157,63 @@ class Run:
     def finish(self, *, workers: int, grace: float) -> None:
         """Measure cells and keep each as it comes; drop those that are late by the grace."""
         total = len(self.rest)
-        crew = [Worker() for _ in range(min(workers, total))]
-        with _progress(self.console) as progress:
+        idle = [worker() for _ in range(min(workers, total))]
+        busy: dict[Future[Cell | Trouble], tuple[Task, ProcessPoolExecutor]] = {}
+        said = TextColumn("{task.description}")
+        columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), said)
+        with Progress(
+            *columns, console=self.console, disable=not self.console.is_terminal
+        ) as progress:
             bar = progress.add_task("", total=total)
             try:
-                while under_way := self.begin(crew):
-                    done = total - len(self.rest) - len(under_way)
-                    said = ", ".join(escape(str(task)) for task in under_way)
-                    progress.update(bar, completed=done, description=said)
-                    self.take(crew, patience=self.until + grace - time.monotonic())
+                while True:
+                    while idle and (task := self.next()):
+                        begun = idle.pop()
+                        busy[begun.submit(answer, task)] = task, begun
+                    if not busy:
+                        return
+                    names = ", ".join(escape(str(task)) for task, _ in busy.values())
+                    done = total - len(self.rest) - len(busy)
+                    progress.update(bar, completed=done, description=names)
+                    patience = max(0.0, self.until + grace - time.monotonic())
+                    endless = patience == float("inf")
+                    ready, _ = wait(busy, None if endless else patience, FIRST_COMPLETED)
+                    for each in ready:
+                        task, one = busy.pop(each)
+                        idle.append(one if self.keep(task, each) else worker())
+                    if not ready:
+                        self.dropped += [str(task) for task, _ in busy.values()]
+                        return
             finally:
-                for each in crew:
-                    each.stop()
+                for child in active_children():
+                    child.kill()
 
-    def begin(self, crew: list[Worker]) -> list[Task]:
-        """Begin what can be begun; return what is under way."""
-        for each in crew:
-            task = None if each.task else self.next(crew)
-            if task:
-                each.begin(task)
-        return [each.task for each in crew if each.task]
-
-    def next(self, crew: list[Worker]) -> Task | None:
-        """Return the next task that is done in time, those of another process's round last."""
-        rounds = {each.task.round for each in crew if each.task}
-        for task in sorted(self.rest, key=lambda task: task.round in rounds):
-            self.rest.remove(task)
+    def next(self) -> Task | None:
+        """Return the next task that is done in time."""
+        while self.rest:
+            task = self.rest.pop(0)
             in_time = time.monotonic() + task.expected < self.until
             if in_time and task.cell not in self.given_up:
                 return task
         return None
 
-    def take(self, crew: list[Worker], *, patience: float) -> None:
-        """Wait for the next cell and keep it; where patience ends, drop what is under way."""
-        busy: dict[Any, Worker] = {each.connection: each for each in crew if each.task}
-        endless = patience == float("inf")
-        ready = connection.wait(list(busy), None if endless else max(0.0, patience))
-        for one in ready:
-            self.keep(busy[one])
-            if not busy[one].process.is_alive():
-                crew[crew.index(busy[one])] = Worker()
-        if not ready:
-            self.dropped += [str(each.task) for each in busy.values()]
-            self.rest.clear()
-            for each in busy.values():
-                each.task = None
-
-    def keep(self, worker: Worker) -> None:
-        """Write what a process found, or note why there is nothing."""
-        task, took = worker.task, time.monotonic() - worker.started
-        found = worker.result()
-        if task is None:  # pragma: no cover -- only busy workers are asked
-            return
+    def keep(self, task: Task, told: "Future[Cell | Trouble]") -> bool:
+        """Write what a process found, or note why there is nothing; tell whether it lives."""
+        try:
+            found = told.result()
+        except BrokenProcessPool:
+            self.note(task, Trouble(reason="its process ended; was it short of memory?"))
+            return False
         if isinstance(found, Trouble):
             self.note(task, found)
-            return
+            return True
         results = self.kept[task.study]
         results.cells[found.place] = found
         results.write(load(task.study))
         self.measured += 1
         if not self.console.is_terminal:
-            self.console.print(f"{task}: {took:.1f} s", markup=False, highlight=False)
+            self.console.print(f"{task}: {found.wall:.1f} s", markup=False, highlight=False)
+        return True
 
     def note(self, task: Task, trouble: Trouble) -> None:
         """Note trouble; the cell's other repeats would have the same, and are not tried."""
@@ -310,9 +237,3 @@ def run(
     found = Run(rest=ordered(tasks), kept=kept, until=until, console=console)
     found.finish(workers=workers, grace=min(GRACE, left / 10))
     return found
-
-
-def _progress(console: Console) -> Progress:
-    said = TextColumn("{task.description}")
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), said)
-    return Progress(*columns, console=console, disable=not console.is_terminal)

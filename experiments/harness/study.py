@@ -1,6 +1,5 @@
 """What one experiment is: its cells, what a cell measures, and what the papers print for it."""
 
-import csv
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,6 +7,8 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 Settings = Mapping[str, str | int | float]
 """What tells one cell of a table from the others: ``{"data": "mnist", "condition": ...}``."""
@@ -20,7 +21,7 @@ CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
 
 SEED = 20261121  # of everything: repeat r of any cell draws from ``[SEED, r]``
 STUDIES = Path(__file__).parents[1] / "studies"
-PAPERS = STUDIES.with_name("papers.csv")
+PAPERS = pl.read_csv(STUDIES.with_name("papers.csv"), schema_overrides={"value": pl.Float64})
 """Every number that the papers print and that a study has, with half of its 95 % interval."""
 
 ORDER = ("table_", "fig_", "traffic", "v2_", "v1_", "")  # beginnings of names, as readers want them
@@ -49,7 +50,7 @@ class Study:
     # for all cells and left open by the papers, as Markdown; its functions; what `PAPERS` prints
     title: str = ""
     settings: str = ""
-    run: Callable[..., Values] = _not_loaded  # ``run(settings, repeat=r)`` measures with one core
+    run: Callable[..., Values] = _not_loaded  # ``run(**cell, repeat=r)`` measures with one core
     # lines of Markdown from ``{key: repeats}``, of the repeats that every cell has, in their order
     analysis: Callable[[Mapping[str, list[float]]], list[str]] | None = None
     published: Mapping[str, Published] = field(default_factory=dict)
@@ -64,13 +65,6 @@ class Study:
     times: Sequence[str] = ()
     # patterns (as for file names) of the names of values that a chart shows; none, no chart
     charted: Sequence[str] = ("*",)
-    # A name for what several cells of a repeat share, as a round's uploads: one process measures
-    # them one after another, and `experiments.harness.uploads.kept` keeps what they share
-    round_of: Callable[[Settings], str] | None = None
-
-    def shared(self, settings: Settings) -> str:
-        """Return the name of what a cell shares with others, or nothing."""
-        return self.round_of(settings) if self.round_of else ""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -80,19 +74,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 @cache
-def _all_printed() -> dict[str, dict[str, Published]]:
-    found: dict[str, dict[str, Published]] = {}
-    with PAPERS.open(encoding="utf-8", newline="") as file:
-        for line in csv.DictReader(file):
-            margin = float(line["margin"]) if line["margin"] else None
-            number = Published(float(line["value"]), margin)
-            found.setdefault(line["study"], {})[line["number"]] = number
-    return found
-
-
 def printed(study: str) -> Mapping[str, Published]:
     """Return the numbers that the papers print for a study, by `key`."""
-    return _all_printed().get(study, {})
+    lines = PAPERS.filter(pl.col("study") == study).iter_rows()
+    return {number: Published(value, margin) for _, number, value, margin in lines}
 
 
 def printed_variance(table_of: str, number: str, form: str) -> list[str]:
@@ -109,11 +94,6 @@ def key(settings: Settings, value: str) -> str:
 def crossed(**levels: Iterable[str | float]) -> list[Settings]:
     """Return a cell for every combination of levels; the last one varies fastest."""
     return [dict(zip(levels, each, strict=True)) for each in product(*levels.values())]
-
-
-def but(name: str) -> Callable[[Settings], str]:
-    """Return the `Study.round_of` of cells that share a round where only one setting differs."""
-    return lambda settings: key({k: v for k, v in settings.items() if k != name}, "")
 
 
 def names() -> list[str]:

@@ -77,16 +77,13 @@ def generator(repeat: int, *also: int) -> np.random.Generator:
     return np.random.default_rng([SEED, repeat, *also])
 
 
-def aligned(dealt: Dealt, *, repeat: int, judges: int = JUDGES, **options: Any) -> Shared:
-    """Run one round; the same repeat gives the same secrets under every option of `simulate`."""
-    parties = a_round(dealt.parties, repeat=repeat, **options).parties
-    judging = list(parties.values())[:judges]
-    return Shared(
-        rows=np.vstack([each.transform(dealt.parties[name][0]) for name, each in parties.items()]),
-        labels=dealt.pooled()[1],
-        tests=told_apart(party.transform(dealt.test_rows) for party in judging),
-        test_labels=dealt.test_labels,
-    )
+def basis_turn(condition: str, size: int, *, rng: np.random.Generator) -> Table:
+    """Draw E_i: Haar, or with entries from U[0, 1] where a condition is not orthonormal."""
+    if condition in {"samespan", "diffspan"}:
+        return rng.random((size, size))
+    factor, triangle = np.linalg.qr(rng.standard_normal((size, size)))
+    turn: Table = factor * np.where(np.diag(triangle) < 0, -1.0, 1.0)
+    return turn
 
 
 def told_apart(tables: Iterable[Table]) -> list[tuple[Table, int]]:

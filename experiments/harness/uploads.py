@@ -1,8 +1,9 @@
 """What parties send, made once and aligned by as many methods as a table compares."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeVar
+from types import SimpleNamespace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -12,33 +13,9 @@ from experiments.harness import systems
 from experiments.harness.models import Labels, Make, Table, mlp
 from experiments.harness.study import Values
 
-Made = TypeVar("Made")
 Models = Mapping[str, Make]
 MLP: Models = {"": mlp}
 ROWS_STREAM = 2  # what tells the generator of noise on rows from the others
-_last: dict[tuple[Any, ...], Any] = {}
-
-
-def kept(make: Callable[..., Made], *which: Hashable) -> Made:
-    """Return ``make(*which)``; a process keeps the last one, for the other cells of a round.
-
-    In memory only: with uploads are the bases that made them, and a secret basis is written
-    nowhere. The one before is dropped first, so that there is never room taken by two.
-    """
-    at = (make, *which)
-    if at not in _last:
-        _last.clear()
-        _last[at] = make(*which)
-    found: Made = _last[at]
-    return found
-
-
-@dataclass(frozen=True, kw_only=True)
-class Turn:
-    """One party's fit, as `cobasis.align` wants it."""
-
-    change_of_basis: Table
-    determination: float  # smallest over largest singular value of ``A_i' Z``
 
 
 UNDETERMINED = "refused as undetermined, measured without the check (1 = yes)"
@@ -62,14 +39,13 @@ class AsPrinted:
         """Take the first party's image, turned."""
         return ODC(rotation=self.rotation).target(images, **options)
 
-    def fits(self, images: Mapping[str, Table], target: Any) -> dict[str, Turn]:
-        """Rotate images onto the target."""
+    def fits(self, images: Mapping[str, Table], target: Any) -> dict[str, Any]:
+        """Rotate images onto the target; determination is the smallest over the largest value."""
         found = {}
         for party, image in images.items():
             left, values, right = np.linalg.svd(image.T @ target.rows)
-            found[party] = Turn(
-                change_of_basis=left @ right, determination=float(values[-1] / values[0])
-            )
+            told = {"change_of_basis": left @ right, "determination": values[-1] / values[0]}
+            found[party] = SimpleNamespace(**told)
         return found
 
 

@@ -1,5 +1,6 @@
 """What our own studies share: every task, dealt alike or by label, and rows that are public."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -133,7 +134,7 @@ def deal(task: str, *, repeat: int, skewed: bool, most: int | None = None) -> De
     """Deal a task's rows, at random or by label."""
     if task in DAYS:
         return _sites(_stays(task, repeat), repeat=repeat, mixed=not skewed)
-    rows, labels = _table(task)
+    rows, labels = tabled(task)
     rng = generator(repeat)
     order = rng.permutation(len(labels))
     if task in MOLECULES:
@@ -161,21 +162,20 @@ def public(task: str, *, repeat: int, count: int) -> Table:
         return _stays(task, repeat).scale(_of_nobody(task)[:count])
     if task in MOLECULES:
         return pubchem(count, rng=generator(repeat, 2))
-    rows, labels = _table(task)
+    rows, labels = tabled(task)
     left = generator(repeat).permutation(len(labels))[-_apart(task)[1] :]
     return _values(task, rows[left[:count]])
 
 
-def _table(task: str) -> tuple[npt.NDArray[Any], Labels]:
-    if task in MOLECULES:
-        found = molecules(task)
-        return found.bits, found.labels
+def tabled(task: str) -> tuple[npt.NDArray[Any], Labels]:
+    """Return all rows of a task as they are kept, and their labels."""
     if task in IMAGES:
         return images(task)
     if task == FACES:
         return small_faces()
-    persons = adult()
-    return persons.rows, persons.labels
+    if task in MOLECULES:
+        return molecules(task).bits, molecules(task).labels
+    return adult().rows, adult().labels
 
 
 def _apart(task: str) -> tuple[int, int]:
@@ -228,19 +228,24 @@ Values = Mapping[str, Sequence[float]]
 
 def nearness(
     what: str,
-    printed: Mapping[str, Published],
+    theirs: Mapping[str, Published],
     *,
+    pattern: str,
     corner: str,
-    rows: Mapping[str, Sequence[str]],
     columns: Mapping[str, tuple[Values, str, str]],
 ) -> list[str]:
     """Return mean distances from printed numbers, in Markdown; nothing where one is missing.
 
-    A row names its printed numbers; a column has values, and what to put for what in such a name.
+    A row has the numbers that a pattern finds, and its group for a name; a column has values, and
+    what to put for what in such a number's name.
     """
+    rows: dict[str, list[str]] = {}
+    for place in theirs:
+        if found := re.fullmatch(pattern, place):
+            rows.setdefault(found[1], []).append(place)
 
     def apart(places: Sequence[str], values: Values, old: str, new: str) -> str:
-        pairs = {place.replace(old, new, 1): printed[place].value for place in places}
+        pairs = {place.replace(old, new, 1): theirs[place].value for place in places}
         if not all(ours in values for ours in pairs):
             return ""
         return f"{np.mean([abs(np.mean(values[ours]) - pairs[ours]) for ours in pairs]):.1f}"

@@ -10,14 +10,12 @@ anchor, at least 86 with the isometric one and at least 88 with the consensus ba
 from collections.abc import Mapping
 from typing import Any
 
+from cobasis import ODC, Imakura, Whitened
 from experiments.data.molecules import deal_molecules
-from experiments.harness.study import Settings, Study, Values
-from experiments.harness.systems import aligned, generator, judged, top_directions
-from experiments.studies.table_07_tdc import (
-    METRICS,
-    N_COMPONENTS,
-    in_single_precision,
-)
+from experiments.harness.study import Study, Values
+from experiments.harness.systems import generator, judged, top_directions
+from experiments.harness.uploads import uploads
+from experiments.studies.table_07_tdc import METRICS, N_COMPONENTS, in_single_precision
 
 UNIFORM_ROWS = 3000
 FEWER_ROWS = (
@@ -29,19 +27,20 @@ SYSTEMS: Mapping[str, Mapping[str, Any]] = {
     "odc, uniform anchor": {"anchor": "uniform", "n_anchor_rows": UNIFORM_ROWS},
     "odc, Gaussian anchor": {"anchor": "gaussian", "n_anchor_rows": 2048},
     "odc, isometric anchor": {},
-    "whitened, isometric anchor": {"aligner": "whitened", "span_condition": "diffspan"},
-    "imakura, isometric anchor": {"aligner": "imakura"},
+    "whitened, isometric anchor": {"aligner": Whitened(), "span_condition": "diffspan"},
+    "imakura, isometric anchor": {"aligner": Imakura()},
     "odc, consensus basis": {"basis": "consensus"},
 }
 POOLED = ("pooled, raw", "pooled, top 200 directions")
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, system: str, repeat: int) -> Values:
     """Measure one system."""
-    system = str(settings["system"])
     dealt = deal_molecules("ames", rng=generator(repeat))
     if system in SYSTEMS:
-        shared = aligned(dealt, repeat=repeat, n_components=N_COMPONENTS, **SYSTEMS[system])
+        how = {"aligner": ODC(), "n_components": N_COMPONENTS, **SYSTEMS[system]}
+        aligner = how.pop("aligner")
+        shared = uploads(dealt, repeat=repeat, **how).aligned(aligner)
     else:
         dealt = in_single_precision(dealt)
         turn = top_directions(dealt.pooled()[0], N_COMPONENTS) if system != POOLED[0] else None

@@ -3,13 +3,12 @@
 The hundred hospitals of equations 19 and 20. Computed; GB are decimal.
 """
 
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Study, Values
 from experiments.studies.traffic import COPIES, GIGA, SECRET, exchange
 
 
-def run(settings: Settings, **_: int) -> Values:
+def run(*, bits: int, **_: int) -> Values:
     """Compute one point."""
-    bits = int(settings["bits"])
     sent, made = (exchange(anchor=each, bits=bits).whole for each in (COPIES, SECRET))
     return {
         "one round of ours, anchor sent": sent / GIGA,

@@ -5,16 +5,18 @@ anchor of 1,000 rows, a copy sent to each. Open in the paper: the ranges. As mod
 1 / (2p), not to 0: the return holds the model once.
 """
 
-from experiments.harness.study import Settings, Study, Values
+from typing import Any
+
+from experiments.harness.study import Study, Values
 from experiments.studies.traffic import exchange
 
 SHARES = (0.1, 0.25, 0.5, 1.0)
 
 
-def run(settings: Settings, **_: int) -> Values:
+def run(**settings: Any) -> Values:
     """Compute one point."""
-    size = exchange(n_rows=settings["rows a party"], n_parameters=settings["parameters"])  # type: ignore[arg-type]
-    return {"R*": size.break_even(float(settings["share taking part"]))}
+    size = exchange(n_rows=settings["rows a party"], n_parameters=settings["parameters"])
+    return {"R*": size.break_even(settings["share taking part"])}
 
 
 STUDY = Study(

@@ -4,20 +4,20 @@
 to each party; cobasis makes it from a secret that is shared once.
 """
 
-from experiments.harness.study import Settings, Study, Values
+from typing import Any
+
+from experiments.harness.study import Study, Values
 from experiments.studies.traffic import COPIES, SECRET, exchange
 
 ANCHORS = {"anchor sent": COPIES, "anchor from a secret": SECRET}
 
 
-def run(settings: Settings, **_: int) -> Values:
+def run(**settings: Any) -> Values:
     """Compute one point."""
-    share = float(settings["share taking part"])
     return {
-        name: exchange(
-            anchor=anchor,
-            n_parameters=settings["parameters"],  # type: ignore[arg-type]
-        ).break_even(share)
+        name: exchange(anchor=anchor, n_parameters=settings["parameters"]).break_even(
+            settings["share taking part"]
+        )
         for name, anchor in ANCHORS.items()
     }
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from experiments.data.sources import MissingDataError
 from experiments.harness.store import RECORDED
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Study, Values
 
 BENCH = RECORDED / "bench.json"
 AXES: Mapping[str, str] = {"components": "l", "anchor rows": "a", "parties": "c"}
@@ -29,22 +29,21 @@ WHY = (
 )
 
 
-def run(settings: Settings, **_: int) -> Values:
+def run(*, over: str, **_: int) -> Values:
     """Read one sweep's fits."""
     if not BENCH.exists():
         msg = f"{BENCH} is not there. Run ./run.sh bench, which writes it."
         raise MissingDataError(msg)
     fitted = json.loads(BENCH.read_text(encoding="utf-8"))["fig_6"]
-    axis = AXES[str(settings["over"])]
+    axis = AXES[over]
     exponents, slopes = fitted["exponents"][axis], fitted["slopes"] if axis == "c" else {}
-    found: Values = {}
-    for name, contender in CONTENDERS.items():
-        if contender in exponents:
-            found[f"{name}/exponent"] = exponents[contender]["exponent"]
-    for name, contender in CONTENDERS.items():
-        if contender in slopes:
-            found[f"{name}/seconds a party"] = slopes[contender]["slope"]
-    return found
+    fits = {"exponent": (exponents, "exponent"), "seconds a party": (slopes, "slope")}
+    return {
+        f"{name}/{what}": of[contender][fit]
+        for what, (of, fit) in fits.items()
+        for name, contender in CONTENDERS.items()
+        if contender in of
+    }
 
 
 STUDY = Study(

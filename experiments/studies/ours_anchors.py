@@ -17,7 +17,7 @@ from cobasis import RemoteError
 from experiments.data.images import deal_images
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.harness.models import Make, mlp
-from experiments.harness.study import Settings, Study, Values, crossed
+from experiments.harness.study import Study, Values, crossed
 from experiments.harness.systems import OURS, PAPERS, Dealt, central, generator
 from experiments.harness.uploads import AsPrinted, by_each, uploads
 from experiments.studies._ours import SUMS, added_up, deal, logistic, metric, public
@@ -43,32 +43,27 @@ def sizes(task: str) -> dict[str, int]:
     return {"n_components": 100, "n_anchor_rows": 1000}
 
 
-def trained(method: str) -> dict[str, Make]:
-    """Return the models: the network with ODC and with pooled rows only, for time."""
-    return {name: make for name, make in MODELS.items() if name != "mlp" or method == "odc"}
-
-
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, anchor: str, repeat: int) -> Values:
     """Measure every aligner under one anchor, or pooled rows."""
-    task, anchor = str(settings["data"]), str(settings["anchor"])
-    split = dealt(task, repeat)
-    how: dict[str, Any] = {"metrics": {"": metric(task)}, "repeat": repeat}
+    split = dealt(data, repeat)
+    how: dict[str, Any] = {"metrics": {"": metric(data)}, "repeat": repeat}
     if anchor == SUMS:
-        return added_up(split, task, repeat=repeat)
+        return added_up(split, data, repeat=repeat)
     if anchor == "none: pooled":
-        size = sizes(task)["n_components"]
-        makers = trained("odc").items()
+        size = sizes(data)["n_components"]
         return {
-            name: central(split, n_components=size, make=make, **how)[""] for name, make in makers
+            name: central(split, n_components=size, make=make, **how)[""]
+            for name, make in MODELS.items()
         }
-    options: dict[str, Any] = {"span_condition": "diffspan_orth", "anchor": anchor, **sizes(task)}
+    options: dict[str, Any] = {"span_condition": "diffspan_orth", "anchor": anchor, **sizes(data)}
     if anchor == "smote":
-        options["public_rows"] = public(task, repeat=repeat, count=POOL)
+        options["public_rows"] = public(data, repeat=repeat, count=POOL)
     sent = uploads(split, repeat=repeat, **options)
     found: Values = {}
-    for method, aligner in METHODS.items():
+    for method, aligner in METHODS.items():  # the network with ODC and pooled rows only, for time
+        models = MODELS if method == "odc" else {"logistic": logistic}
         try:
-            found |= by_each(sent, {method: aligner}, models=trained(method), **how)
+            found |= by_each(sent, {method: aligner}, models=models, **how)
         except RemoteError:
             continue  # the method is refused, as settings say
     return found

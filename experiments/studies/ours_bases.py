@@ -32,8 +32,9 @@ from experiments.data.molecules import TASKS as MOLECULES
 from experiments.harness.models import Make, mlp, mlp_regressor
 from experiments.harness.statistics import Summary, summary
 from experiments.harness.store import there
-from experiments.harness.study import Settings, Study, Values, table
-from experiments.harness.systems import Dealt, Shared, aligned, judged, prefixed, top_directions
+from experiments.harness.study import Study, Values, table
+from experiments.harness.systems import Dealt, Shared, judged, prefixed, top_directions
+from experiments.harness.uploads import uploads
 from experiments.studies import _ours
 from experiments.studies._ours import TASKS as CLASSES
 from experiments.studies.table_07_tdc import in_single_precision
@@ -57,26 +58,25 @@ PUBLIC_ROWS = 500
 NEAR = 2.0  # points from the ceiling that the issue allows
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, parties: str, basis: str, repeat: int) -> Values:
     """Measure one basis, or pooled rows, with every model and every l."""
-    task, basis = str(settings["data"]), str(settings["basis"])
-    dealt = _ours.deal(task, repeat=repeat, skewed=settings["parties"] != ALIKE, most=MOST_ROWS)
+    dealt = _ours.deal(data, repeat=repeat, skewed=parties != ALIKE, most=MOST_ROWS)
     if basis == "pooled":
-        return _pooled(dealt, task, repeat)
+        return _pooled(dealt, data, repeat)
     if basis == _ours.SUMS:
-        return _ours.added_up(dealt, task, repeat=repeat)
+        return _ours.added_up(dealt, data, repeat=repeat)
     found: Values = {}
-    options: dict[str, Any] = {"aligner": ODC(), "basis": basis, "repeat": repeat}
+    options: dict[str, Any] = {"basis": basis, "judges": _ours.JUDGES, "repeat": repeat}
     if basis == "public":
-        options["public_rows"] = _ours.public(task, repeat=repeat, count=PUBLIC_ROWS)
-    for size in tried(task, basis):
+        options["public_rows"] = _ours.public(data, repeat=repeat, count=PUBLIC_ROWS)
+    for size in tried(data, basis):
         try:
-            seen = aligned(dealt, n_components=size, judges=_ours.JUDGES, **options)
+            seen = uploads(dealt, n_components=size, **options).aligned(ODC())
         except UndeterminedFitError:
             found[f"undetermined, l={size}"] = 1.0
             continue
-        for name, make in _models(task, basis, size).items():
-            scores = _scores(seen, task, make=make, repeat=repeat)
+        for name, make in _models(data, basis, size).items():
+            scores = _scores(seen, data, make=make, repeat=repeat)
             found |= prefixed(scores, f"{name}, l={size}")
     return found
 
@@ -86,12 +86,8 @@ def tried(task: str, basis: str) -> tuple[int, ...]:
     return _ours.sizes(task, basis)[-1:] if basis in AT_LARGEST else _ours.sizes(task, basis)
 
 
-def deals(task: str) -> tuple[str, str]:
-    """Return how a task's rows are dealt."""
-    return ALIKE, {"eicu demo": "by region", "diabetes130": "by site"}.get(task, "by label")
-
-
-PLACES = [(task, dealt) for task in TASKS for dealt in deals(task)]
+SKEWED = {"eicu demo": "by region", "diabetes130": "by site"}  # and else by label
+PLACES = [(task, dealt) for task in TASKS for dealt in (ALIKE, SKEWED.get(task, "by label"))]
 
 
 def raw_models(task: str) -> dict[str, Make]:
@@ -209,8 +205,12 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     ran = [each for each in found if not each.stopped]
     near = "; ".join(each.name for each in ran if each.most.mean <= NEAR) or "none"
     sure = "; ".join(each.name for each in ran if each.reach <= NEAR) or "none"
-    stopped = {basis: ", ".join(_mostly_stopped(values, basis)) for basis in EVERYWHERE}
-    told = "".join(f"Mostly stopped: {b} ({where}). " for b, where in stopped.items() if where)
+    told = ""
+    for basis in EVERYWHERE:
+        below = gaps(values, basis=basis, model="linear", size=200)
+        gap = {place: below.get(place, ()) for place in map("/".join, PLACES)}
+        places = [place for place, each in gap.items() if 2 * len(there(each)) <= len(each)]
+        told += f"Mostly stopped: {basis} ({', '.join(places)}). " if places else ""
     if len(ran) < len(found):
         told += "*Stopped*: rounds of one task, at most, which its figures leave out."
     return [
@@ -242,12 +242,6 @@ def _of_sums(values: Mapping[str, Sequence[float]]) -> list[str]:
     told = f"{mean:.1f} on average, {below[worst]} at most ({worst})"
     rows = f"{min(shares):.2g} to {max(shares):.2g} rows for each feature"
     return ["", f"Masked sums, below random features and ridge on raw pooled rows: {told}; {rows}."]
-
-
-def _mostly_stopped(values: Mapping[str, Sequence[float]], basis: str) -> list[str]:
-    found = gaps(values, basis=basis, model="linear", size=200)
-    each = {place: found.get(place, ()) for place in map("/".join, PLACES)}
-    return [place for place, below in each.items() if 2 * len(there(below)) <= len(below)]
 
 
 STUDY = Study(

@@ -17,8 +17,9 @@ from cobasis import ODC
 from cobasis.errors import UndeterminedFitError
 from experiments.harness.models import Table
 from experiments.harness.statistics import summary
-from experiments.harness.study import Settings, Study, Values, table
-from experiments.harness.systems import aligned, generator, judged, prefixed, top_directions
+from experiments.harness.study import Study, Values, table
+from experiments.harness.systems import generator, judged, prefixed, top_directions
+from experiments.harness.uploads import uploads
 from experiments.studies._ours import JUDGES, TASKS, deal, metric, rff
 
 DEALS = ("alike", "by label")
@@ -33,18 +34,18 @@ def grid(task: str) -> tuple[int, ...]:
     return (5, 10, 25, 50) if task == "adult" else (10, 50, 100, 200)
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, parties: str, repeat: int) -> Values:
     """Measure each l, what parties see of it alone, and what rules on that would lose."""
-    task = str(settings["data"])
-    dealt = deal(task, repeat=repeat, skewed=settings["parties"] == "by label")
+    dealt = deal(data, repeat=repeat, skewed=parties == "by label")
     scores: dict[int, float] = {}
     told: Values = {}
-    for size in grid(task):
+    for size in grid(data):
         try:
-            seen = aligned(dealt, repeat=repeat, n_components=size, judges=JUDGES, aligner=ODC())
+            sent = uploads(dealt, repeat=repeat, n_components=size, judges=JUDGES)
+            seen = sent.aligned(ODC())
         except UndeterminedFitError:
             continue  # an l that nobody can take
-        found = judged(seen, make=rff, metrics={"": metric(task)}, repeat=repeat)
+        found = judged(seen, make=rff, metrics={"": metric(data)}, repeat=repeat)
         scores[size] = found[""]
         told |= prefixed(found, f"score, l={size}")
     tables = [rows for rows, _ in list(dealt.parties.values())[:ASKED]]
@@ -104,19 +105,17 @@ def rules(energy: Mapping[int, float], overlap: Mapping[int, float]) -> dict[str
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     """Say what every rule loses where it loses most, and on average."""
-    lines = []
-    names = dict.fromkeys(key.split("/")[-1] for key in values if "/lost by " in key)
-    most: dict[str, float] = {}
-    for name in names:
-        lost = {
-            "/".join(key.split("/")[:2]): list(each)
-            for key, each in values.items()
-            if key.endswith(f"/{name}")
-        }
-        means = {place: float(np.mean(each)) for place, each in lost.items()}
+    lost: dict[str, dict[str, Sequence[float]]] = {}
+    for key, each in values.items():
+        place, _, rule = key.partition("/lost by ")
+        if rule:
+            lost.setdefault(rule, {})[place] = each
+    lines, most = [], {}
+    for rule, places in lost.items():
+        means = {place: float(np.mean(each)) for place, each in places.items()}
         worst = max(means, key=means.__getitem__)
-        rule, mean = name.removeprefix("lost by "), float(np.mean(list(means.values())))
-        lines.append([rule, f"{summary(lost[worst])}", worst, f"{mean:.1f}"])
+        mean = float(np.mean([*means.values()]))
+        lines.append([rule, f"{summary(places[worst])}", worst, f"{mean:.1f}"])
         most[rule] = means[worst]
     best = min(most, key=most.__getitem__)
     seen = (

@@ -21,7 +21,7 @@ from lifelines.utils import concordance_index
 from cobasis import Outcome, simulate
 from experiments.harness.models import Table
 from experiments.harness.statistics import summary
-from experiments.harness.study import Settings, Study, Values, table
+from experiments.harness.study import Study, Values, table
 from experiments.harness.systems import generator
 
 TRUE = np.array([0.8, -0.5, 0.3, 0.0])
@@ -31,9 +31,9 @@ CLOSE = 1.959964
 EVENT = Outcome(event="event")
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, sites: int, repeat: int) -> Values:
     """Draw rounds of known hazards, and measure estimates, coverage and order."""
-    sites, found = int(settings["sites"]), Values()
+    found: Values = {}
     drawn = [*_drawn(sites, rng=generator(repeat, 34))]
     for name in drawn[0]:
         told = [each[name] for each in drawn]
@@ -79,7 +79,11 @@ def _drawn(sites: int, *, rng: np.random.Generator) -> Iterator[dict[str, tuple[
             ),
             "one site": own[0],
         }
-        yield {name: (*each, _order(test @ each[0], truth)) for name, each in told.items() if each}
+        yield {
+            name: (*each, concordance_index(truth["time"], -test @ each[0], truth["event"]))
+            for name, each in told.items()
+            if each
+        }
 
 
 def _people(n: int, *, rng: np.random.Generator) -> tuple[Table, pd.DataFrame]:
@@ -92,9 +96,7 @@ def _people(n: int, *, rng: np.random.Generator) -> tuple[Table, pd.DataFrame]:
 
 def _fit(rows: Table, labels: pd.DataFrame) -> tuple[Table, Table] | None:
     """Fit by lifelines; nothing of rows that determine no estimate."""
-    frame = pd.DataFrame(rows).assign(
-        time=labels["time"].to_numpy(), event=labels["event"].to_numpy()
-    )
+    frame = pd.DataFrame(rows).join(labels.reset_index(drop=True))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", ConvergenceWarning)
@@ -102,11 +104,6 @@ def _fit(rows: Table, labels: pd.DataFrame) -> tuple[Table, Table] | None:
     except (ConvergenceError, ConvergenceWarning, np.linalg.LinAlgError):
         return None
     return fit.params_.to_numpy(), fit.standard_errors_.to_numpy()
-
-
-def _order(risk: Table, truth: pd.DataFrame) -> float:
-    """Return Harrell's C."""
-    return float(concordance_index(truth["time"], -risk, truth["event"]))
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:

@@ -20,7 +20,7 @@ import statsmodels.api as sm
 from cobasis import EstimateError, Outcome, simulate
 from experiments.harness.models import Table
 from experiments.harness.statistics import summary
-from experiments.harness.study import Settings, Study, Values, table
+from experiments.harness.study import Study, Values, table
 from experiments.harness.systems import generator
 
 SITES, N_ROWS, DRAWS, TRIM, CLOSE = 10, 80, 10, 0.01, 1.959964
@@ -32,10 +32,10 @@ MEASURES = ("bias", "RMSE", "coverage, %", "to pooled", "imbalance", "imbalance,
 TREATED = Outcome(treatment="treated", trim=TRIM, estimators=("weighting", "doubly_robust"))
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, effect: str, repeat: int) -> Values:
     """Draw people at ten sites, and measure estimates, their intervals, and balance."""
     rng, found = generator(repeat, 36), Values()
-    drawn = [_draw(rng, growth=GROWTH[str(settings["effect"])]) for _ in range(DRAWS)]
+    drawn = [_draw(rng, growth=GROWTH[effect]) for _ in range(DRAWS)]
     for name in METHODS:
         told = np.array([each[name] for each in drawn])
         for at, estimator in enumerate(ESTIMATORS):

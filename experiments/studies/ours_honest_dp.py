@@ -18,7 +18,7 @@ from typing import Any
 from experiments.data.images import deal_images, images
 from experiments.harness.models import Table
 from experiments.harness.noise import PAPERS_NOISE, Ball, on_images, papers_scale, stretch
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Study, Values
 from experiments.harness.systems import OURS, PAPERS, Dealt, generator, judged, prefixed
 from experiments.harness.uploads import Uploads, uploads
 
@@ -31,11 +31,10 @@ NOISES = ("no noise", "epsilon *")
 ON_IMAGES = "papers' noise on A_i, no guarantee"
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, release: str, anchor: str, repeat: int) -> Values:
     """Measure all methods and epsilons on one basis and anchor."""
-    how: dict[str, Any] = {"anchor": settings["anchor"], "n_components": COMPONENTS}
-    dealt, public = _drawn(str(settings["data"]), repeat)
-    release = str(settings["release"])
+    how: dict[str, Any] = {"anchor": anchor, "n_components": COMPONENTS}
+    dealt, public = _drawn(data, repeat)
     if release in {PAPERS_NOISE, ON_IMAGES}:
         sent = uploads(dealt, repeat=repeat, basis="svd", **how)
         scales = {epsilon: papers_scale(epsilon) for epsilon in EPSILONS}

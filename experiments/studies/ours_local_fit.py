@@ -25,7 +25,7 @@ from cobasis.models.local import fit_locally, losses, over_columns
 from cobasis.models.trainer import train
 from experiments.data.hospitals import diabetes130, eicu_demo, heart_disease_4site
 from experiments.harness.models import Labels, Table
-from experiments.harness.study import Settings, Study, Values, table
+from experiments.harness.study import Study, Values, table
 from experiments.harness.systems import a_round, generator, prefixed
 from experiments.studies._ours import deal, sizes
 from experiments.studies.table_11 import Setup, wards
@@ -65,16 +65,15 @@ class Hospital(NamedTuple):
     truth: Labels
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, parties: str, model: str, repeat: int) -> Values:
     """Measure every party's models on the rows that it held back."""
-    task, dealt, family = (str(each) for each in settings.values())
-    parties, size = _parties(task, dealt, repeat)
-    given = {name: (each.rows, each.labels) for name, each in parties.items()}
+    hospitals, size = _parties(data, parties, repeat)
+    given = {name: (each.rows, each.labels) for name, each in hospitals.items()}
     done = a_round(given, repeat=repeat, n_components=size, basis="consensus").parties
     seen = {name: done[name].transform(rows) for name, (rows, _) in given.items()}
-    numbers = task in DAYS
+    numbers = data in DAYS
     how: dict[str, Any] = {
-        "model": family,
+        "model": model,
         "task": "regression" if numbers else "classification",
         "n_classes": None if numbers else 1 + max(int(y.max()) for _, y in given.values()),
         "seed": 1,
@@ -85,9 +84,9 @@ def run(settings: Settings, *, repeat: int) -> Values:
         return cast("Chain", train(np.vstack(rows), np.concatenate(labels), **how))
 
     found: Values = {}
-    common, kept = together([*parties]), dict[bytes, Chain]()
-    for name in list(parties)[: None if task in SITES else JUDGES]:
-        each, projection = parties[name], done[name].transform(np.eye(given[name][0].shape[1]))
+    common, kept = together([*hospitals]), dict[bytes, Chain]()
+    for name in list(hospitals)[: None if data in SITES else JUDGES]:
+        each, projection = hospitals[name], done[name].transform(np.eye(given[name][0].shape[1]))
         if not numbers and len(np.unique(each.labels)) == 1:
             continue
 
@@ -96,7 +95,7 @@ def run(settings: Settings, *, repeat: int) -> Values:
                 kept[rows.tobytes()] = cast("Chain", train(rows, labels, aligned=False, **how))
             return kept[rows.tobytes()]
 
-        others = over_columns(together([other for other in parties if other != name]), projection)
+        others = over_columns(together([other for other in hospitals if other != name]), projection)
         ours = over_columns(common, projection)
         models = {"together": ours, "alone": alone(each.rows, each.labels)}
         for design, within in DESIGNS.items():

@@ -21,7 +21,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from cobasis import simulate, train
 from experiments.harness.models import Labels, Table
 from experiments.harness.statistics import summary
-from experiments.harness.study import Settings, Study, Values, crossed, table
+from experiments.harness.study import Study, Values, crossed, table
 from experiments.harness.systems import generator
 
 N_PARTIES, N_COLUMNS, N_TEST, N_OWN = 3, 6, 5, 50
@@ -33,22 +33,21 @@ DATA = {"breast cancer": load_breast_cancer, "wine": load_wine}
 NAMES = ("common reference", "own rows", "models alone")
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, model: Any, rows: str, basis: str, repeat: int) -> Values:
     """Deal rows, run a round, and explain test rows by every party in three ways."""
     rng = generator(repeat, 35)
-    parties, test = _dealt(str(settings["data"]), alike=settings["rows"] == "alike", rng=rng)
-    model: Any = settings["model"]
-    done = simulate(parties, rng=rng, model=model, **BASES[str(settings["basis"])])
+    parties, test = _dealt(data, alike=rows == "alike", rng=rng)
+    done = simulate(parties, rng=rng, model=model, **BASES[basis])
     found: dict[str, list[Table]] = {name: [] for name in NAMES}
-    for name, (rows, labels) in parties.items():
-        party, own = done.parties[name], rows[rng.permutation(len(rows))[:N_OWN]]
-        alone = train(rows, labels, model=model, task="classification", seed=repeat, n_classes=2)
+    for name, (held, labels) in parties.items():
+        party, own = done.parties[name], held[rng.permutation(len(held))[:N_OWN]]
+        alone = train(held, labels, model=model, task="classification", seed=repeat, n_classes=2)
         found["common reference"].append(party.attributions(test).values)
         found["own rows"].append(_by_own(party.model, party.transform, test=test, own=own))
         found["models alone"].append(_by_own(alone, np.asarray, test=test, own=own))
     apart = {name: _apart(told) for name, told in found.items()}
     values = {f"discrepancy, {name}": each for name, each in apart.items()}
-    if settings["basis"] == "haar, l = 6":  # common reasons are equal to rounding
+    if basis == "haar, l = 6":  # common reasons are equal to rounding
         return values
     return values | {
         f"times smaller than {name}": apart[name] / apart["common reference"] for name in NAMES[1:]

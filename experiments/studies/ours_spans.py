@@ -10,32 +10,28 @@ from typing import Any
 
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.data.molecules import deal_molecules
-from experiments.harness.study import CONDITIONS, Settings, Study, Values, crossed
+from experiments.harness.study import CONDITIONS, Study, Values, crossed
 from experiments.harness.systems import OURS, generator
 from experiments.harness.uploads import by_each, uploads
 from experiments.studies import table_07_images, table_07_tdc
 
-METHOD = "whitened"
 
-
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, repeat: int, **cell: str) -> Values:
     """Measure one condition."""
-    return as_in_table_7(
-        settings, methods={METHOD: OURS[METHOD]}, repeat=repeat, anchor="isometric"
-    )
+    methods = {"whitened": OURS["whitened"]}
+    return as_in_table_7(**cell, methods=methods, repeat=repeat, anchor="isometric")
 
 
 def as_in_table_7(
-    settings: Settings, *, methods: Mapping[str, Any], repeat: int, **options: Any
+    *, data: str, condition: str, methods: Mapping[str, Any], repeat: int, **options: Any
 ) -> Values:
     """Measure methods with Table 7's rows, bases and models; options change its round."""
-    task = str(settings["data"])
-    how: dict[str, Any] = {"span_condition": settings["condition"], "repeat": repeat}
-    if task in MOLECULES:
-        split = deal_molecules(task, rng=generator(repeat))
+    how: dict[str, Any] = {"span_condition": condition, "repeat": repeat}
+    if data in MOLECULES:
+        split = deal_molecules(data, rng=generator(repeat))
         sent = uploads(split, **how, **{**table_07_tdc.ROUND, **options})
         return by_each(sent, methods, repeat=repeat, metrics=table_07_tdc.METRICS)
-    split = table_07_images.dealt(task, repeat)
+    split = table_07_images.dealt(data, repeat)
     how |= {"judges": table_07_images.JUDGES, **table_07_images.ROUND, **options}
     return by_each(uploads(split, **how), methods, repeat=repeat, models=table_07_images.MODELS)
 

@@ -21,7 +21,7 @@ from experiments.data.hospitals import heart_disease_4site
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.harness.models import Table
 from experiments.harness.statistics import summary
-from experiments.harness.study import Settings, Study, Values, table
+from experiments.harness.study import Study, Values, table
 from experiments.harness.systems import Dealt, generator
 from experiments.studies._ours import DAYS, Judged, deal, metric
 from experiments.studies.table_11 import Setup, wards
@@ -34,12 +34,11 @@ POOLED: tuple[Any, ...] = ("boosted_trees", "mlp", "svm")
 NEAR = 2.0  # points below the best pooled family that are asked for
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, repeat: int) -> Values:
     """Measure sums on each map, and each pooled family."""
-    task = str(settings["data"])
-    dealt = dealt_of(task, repeat)
+    dealt = dealt_of(data, repeat)
     rows, labels = dealt.pooled()
-    numbers = task in DAYS
+    numbers = data in DAYS
     how: dict[str, Any] = {"task": "regression" if numbers else "classification"}
     judge = metric("eicu demo" if numbers else "adult")
     found, surprise = Values(), dict[str, float]()

@@ -26,17 +26,14 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import Ridge, RidgeClassifier
 
 from cobasis import ODC, DPTerms, RandomFourier, simulate
-from experiments.data.adult import adult
 from experiments.data.hospitals import diabetes130, eicu_demo
-from experiments.data.images import images
-from experiments.data.molecules import molecules
 from experiments.harness.models import ACCURACY, Labels, Metric, Table
 from experiments.harness.noise import Ball, papers_scale
 from experiments.harness.statistics import summary
-from experiments.harness.study import Settings, Study, Values, key, table
+from experiments.harness.study import Study, Values, key, table
 from experiments.harness.systems import Dealt, generator, judged
 from experiments.harness.uploads import Uploads, uploads
-from experiments.studies._ours import R2, rff
+from experiments.studies._ours import IMAGES, R2, rff, tabled
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 NONE, DELTA = "none", 1e-6
@@ -63,37 +60,36 @@ DAYS = ("diabetes130", "eicu demo")
 MOST_DAYS, APART = 14.0, 1000
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, rows: int, epsilon: Any, repeat: int) -> Values:
     """Measure sums and rows at one epsilon, or sums without noise."""
-    data, n_rows = str(settings["data"]), int(settings["rows"])
     features, labels = _loaded(data)
     order = generator(repeat).permutation(len(labels))
-    trained, tested = order[:n_rows], order[n_rows : n_rows + TESTS]
-    rows = {
+    trained, tested = order[:rows], order[rows : rows + TESTS]
+    held = {
         f"party-{at}": (features[trained[at::PARTIES]], labels[trained[at::PARTIES]])
         for at in range(PARTIES)
     }
-    waves, bandwidth = MANY_ROWS if n_rows >= MANY else FEW_ROWS
+    waves, bandwidth = MANY_ROWS if rows >= MANY else FEW_ROWS
     how: dict[str, Any] = {
         "maps": [RandomFourier(n_waves=waves, bandwidth=bandwidth)],
         "task": "regression" if data in DAYS else "classification",
     }
-    if settings["epsilon"] != NONE:
+    if epsilon != NONE:
         how["dp"] = DPTerms(
-            epsilon=float(settings["epsilon"]),
+            epsilon=epsilon,
             delta=DELTA,
             radius=1.0,
-            most_rows=n_rows // PARTIES,
-            lifetime_epsilon=float(settings["epsilon"]),
+            most_rows=rows // PARTIES,
+            lifetime_epsilon=epsilon,
             colluders=1,
         )
-    done = simulate(rows, release="sums", rng=generator(repeat, 5), **how)
+    done = simulate(held, release="sums", rng=generator(repeat, 5), **how)
     found = {"sums": 100 * next(iter(done.score(features[tested], labels[tested]).values()))}
-    if settings["epsilon"] == NONE:
-        return found | {"n/D": n_rows / (2 * waves)}
-    dealt = Dealt(parties=rows, test_rows=features[tested], test_labels=labels[tested])
+    if epsilon == NONE:
+        return found | {"n/D": rows / (2 * waves)}
+    dealt = Dealt(parties=held, test_rows=features[tested], test_labels=labels[tested])
     judge = R2 if data in DAYS else ACCURACY
-    return found | _of_rows(dealt, float(settings["epsilon"]), repeat=repeat, judge=judge)
+    return found | _of_rows(dealt, epsilon, repeat=repeat, judge=judge)
 
 
 def _of_rows(dealt: Dealt, epsilon: float, *, repeat: int, judge: Metric) -> Values:
@@ -129,18 +125,13 @@ def _loaded(data: str) -> tuple[Table, Labels]:
     """Return rows of length 1, by public rules alone, and labels."""
     if data == "digits":
         table, labels = load_digits(return_X_y=True)
-    elif data == "adult":
-        found = adult()
-        table, labels = found.rows, found.labels
-    elif data == "ames":
-        drugs = molecules(data)
-        table, labels = drugs.bits.astype(np.float64), drugs.labels
     elif data in DAYS:
         table, labels = _stays(data)
     else:
-        pixels, labels = images(data)
-        blocks = pixels.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4))  # of 2 x 2, averaged
-        table = blocks.reshape(len(blocks), -1)
+        numbers, labels = tabled(data)
+        table = numbers.astype(np.float64)
+    if data in IMAGES:  # blocks of 2 x 2, averaged
+        table = table.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4)).reshape(len(table), -1)
     lengths = np.linalg.norm(table, axis=1, keepdims=True)
     return table / np.maximum(lengths, 1e-9), labels
 

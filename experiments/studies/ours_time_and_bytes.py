@@ -19,20 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from cobasis import (
-    Agreement,
-    Analyst,
-    ConsortiumSecret,
-    Party,
-    PartyKey,
-    numeric_features,
-    simulate,
-)
+import cobasis
 from experiments.data.adult import adult
 from experiments.data.images import images
 from experiments.harness.fedavg import After, FedAvg, federated
 from experiments.harness.models import Labels, Table
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Study, Values
 from experiments.harness.systems import Dealt, generator
 
 PARTIES, ROWS, TESTS = 20, 300, 5000
@@ -54,39 +46,26 @@ class Point:
     seconds: float  # of computing so far, parties side by side, one core each
     messages: int  # one after the other so far, to and fro
 
-    @property
-    def on_the_line(self) -> float:
-        """Seconds with the network's."""
-        return self.seconds + 8 * self.n_bytes / BITS_A_SECOND + DELAY * self.messages
-
 
 def deal(data: str, *, repeat: int) -> Dealt:
     """Deal rows: images so that each party has two labels, persons at random."""
-    rng = generator(repeat)
     rows, labels = (adult().rows, adult().labels) if data == "adult" else images(data)
     scale = 1.0 if data == "adult" else 1 / 255
 
     def table(chosen: Labels) -> Table:
         return np.asarray(rows[chosen] * scale, dtype=np.float64)
 
-    order = rng.permutation(len(labels))
+    order = generator(repeat).permutation(len(labels))
     test, rest = order[:TESTS], order[TESTS:]
-    parties = {}
-    for number in range(PARTIES):
-        if data == "adult":
-            chosen = rest[number * ROWS : (number + 1) * ROWS]
-        else:
-            chosen = np.concatenate([_some(rest, labels, number, side) for side in (0, 1)])
-        parties[f"party-{number:02d}"] = (table(chosen), labels[chosen])
+    chosen = [rest[number * ROWS : (number + 1) * ROWS] for number in range(PARTIES)]
+    if data != "adult":  # half of a party's rows have one label; four parties share it
+        half, of = ROWS // 2, [rest[labels[rest] == label] for label in range(10)]
+        for number in range(PARTIES):
+            two, turn = (number, number + (1 if number < 10 else 3)), number // 10
+            parts = (of[label % 10][(2 * n + turn) * half :][:half] for n, label in enumerate(two))
+            chosen[number] = np.concatenate([*parts])
+    parties = {f"party-{n:02d}": (table(each), labels[each]) for n, each in enumerate(chosen)}
     return Dealt(parties=parties, test_rows=table(test), test_labels=labels[test])
-
-
-def _some(rest: Labels, labels: Labels, number: int, side: int) -> Labels:
-    """Return rows of one of a party's two labels; four parties share a label."""
-    label = (number + side * (1 if number < 10 else 3)) % 10
-    turn = 2 * side + number // 10
-    found: Labels = rest[labels[rest] == label][turn * ROWS // 2 : (turn + 1) * ROWS // 2]
-    return found
 
 
 def once(dealt: Dealt, *, basis: Any, size: int, repeat: int) -> Iterator[Point]:
@@ -118,13 +97,13 @@ class Exchange:
 
     def __init__(self, dealt: Dealt, *, basis: Any, size: int, repeat: int) -> None:
         rng, width = generator(repeat, 1), dealt.test_rows.shape[1]
-        secret = ConsortiumSecret(rng.bytes(32), simulated=True)
+        secret = cobasis.ConsortiumSecret(rng.bytes(32), simulated=True)
         self.rows = dealt.parties
         self.first = next(iter(self.rows))
-        agreement = Agreement(
+        agreement = cobasis.Agreement(
             round_id="time and bytes",
             parties=tuple(self.rows),
-            features=numeric_features(f"x{column}" for column in range(width)),
+            features=cobasis.numeric_features(f"x{column}" for column in range(width)),
             task="classification",
             classes=tuple(np.unique(dealt.pooled()[1]).tolist()),
             n_components=size,
@@ -133,11 +112,11 @@ class Exchange:
             model="logistic",
             commitment=secret.commitment("time and bytes"),
         )
-        self.analyst = Analyst(agreement)
+        self.analyst = cobasis.Analyst(agreement)
         self.seconds, self.n_bytes, self.messages = 0.0, 0, 0
-        keys = {name: PartyKey(rng.bytes(32), simulated=True) for name in self.rows}
+        keys = {name: cobasis.PartyKey(rng.bytes(32), simulated=True) for name in self.rows}
         self.parties = self._side_by_side(
-            lambda name: Party(name, agreement=agreement, secret=secret, key=keys[name])
+            lambda name: cobasis.Party(name, agreement=agreement, secret=secret, key=keys[name])
         )
 
     def _side_by_side(self, work: Any) -> dict[str, Any]:
@@ -186,7 +165,7 @@ def again_and_again(dealt: Dealt, *, epochs: int, repeat: int) -> Iterator[Point
 def added_up(dealt: Dealt, *, repeat: int) -> tuple[Point, float]:
     """Send masked sums once, as by default; return where their model stands, and n/D."""
     started = time.process_time()
-    done = simulate(dealt.parties, rng=generator(repeat, 1), release="sums")
+    done = cobasis.simulate(dealt.parties, rng=generator(repeat, 1), release="sums")
     spent, started = time.process_time() - started, time.process_time()
     result = done.analyst.run()  # once more, to know its part of the time
     training = time.process_time() - started
@@ -204,9 +183,8 @@ def _accuracy(after: After, rows: Table, dealt: Dealt) -> float:
     return 100 * float(np.mean(after.network.predict(rows) == dealt.test_labels))
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, method: str, repeat: int) -> Values:
     """Measure one method's way to each accuracy; what it does not reach has no value."""
-    data, method = str(settings["data"]), str(settings["method"])
     dealt = deal(data, repeat=repeat)
     if method.startswith("fedavg"):
         epochs = 5 if method.endswith("5 local epochs") else 1
@@ -225,11 +203,12 @@ def measured(way: list[Point], *, targets: tuple[int, ...]) -> Values:
     found: Values = {"accuracy at the end": way[-1].accuracy}
     for name, points in {"the end": way[-1:], **reached}.items():
         for point in points:
+            on_the_line = 8 * point.n_bytes / BITS_A_SECOND + DELAY * point.messages
             found |= {
                 f"MB of a party to {name}": point.n_bytes / 1e6,
                 f"messages to {name}": point.messages,
                 f"seconds of computing to {name}": point.seconds,
-                f"seconds with the network to {name}": point.on_the_line,
+                f"seconds with the network to {name}": point.seconds + on_the_line,
             }
     return found
 

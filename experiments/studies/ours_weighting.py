@@ -7,13 +7,12 @@ with its eigenvalue (`Kawakami(weighting="eigen")`); where all spans agree every
 Algorithm 3 as printed has neither, and which of them the paper's rows had is open.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from cobasis import Kawakami
-from experiments.harness.study import Settings, Study, Values, printed
+from experiments.harness.study import Study, Values, printed
 from experiments.harness.systems import PAPERS
-from experiments.studies import table_07_images, table_07_tdc
 from experiments.studies._ours import nearness
 from experiments.studies.ours_spans import as_in_table_7
 from experiments.studies.v2_fig_2 import feature_scaled
@@ -29,24 +28,17 @@ METHODS: Mapping[str, Any] = {
 PUBLISHED = {**printed("table_07_images"), **printed("table_07_tdc")}
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, repeat: int, **cell: str) -> Values:
     """Measure one condition."""
-    return as_in_table_7(settings, methods=METHODS, repeat=repeat)
+    return as_in_table_7(**cell, methods=METHODS, repeat=repeat)
 
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:
     """Say which form comes nearest to the rows that the paper calls Kawakami-DC."""
-    rows = {
-        data: [f"{data}/{c}/kawakami/{row}" for c in CONDITIONS for row in _printed(data)]
-        for data in TASKS
-    }
+    pattern = f"({'|'.join(TASKS)})/(?:{'|'.join(CONDITIONS)})/kawakami/.*"
     columns = {method: (values, "/kawakami/", f"/{method}/") for method in METHODS}
     what = "Kawakami rows of a task"
-    return nearness(what, PUBLISHED, corner="task", rows=rows, columns=columns)
-
-
-def _printed(data: str) -> Iterable[str]:
-    return table_07_images.MODELS if data in table_07_images.IMAGES else table_07_tdc.METRICS
+    return nearness(what, PUBLISHED, pattern=pattern, corner="task", columns=columns)
 
 
 STUDY = Study(

@@ -24,7 +24,7 @@ from cobasis.privacy.attacks.scores import score_content
 from experiments.attacks.collusion import collude
 from experiments.data.images import images
 from experiments.harness.models import Labels, Table
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Study, Values
 from experiments.harness.systems import generator
 
 CANCER, DIGITS, FASHION = "breast cancer", "digits", "fashion-mnist"
@@ -33,20 +33,19 @@ ROWS = {CANCER: 280, DIGITS: 800, FASHION: 2000}  # of the party, and as many pu
 ANCHOR_ROWS, DRAWS = 1000, 3
 
 NOTHING, COLLUSION = "nothing", "A"
-KNOWN = ("1", "5", "l/2", "l", "2l")
 PUBLIC = {"public sample, no labels": False, "public sample, labels": True}
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, repeat: int, **cell: int) -> Values:
     """Attack one release in every way."""
-    data, size = str(settings["data"]), int(settings["l"])
+    size = cell["l"]
     rows, labels, public, public_labels = drawn(data, repeat=repeat)
     rng = generator(repeat, size)
     release, anchor = released(rows, labels, size=size, rng=rng)
     nothing = Recovered(rows=np.zeros_like(rows), basis=np.zeros((rows.shape[1], size)))
     found = scored(NOTHING, nothing, rows)
-    for words in KNOWN:
-        count = known(words, size)
+    known = {"1": 1, "5": 5, "l/2": size // 2, "l": size, "2l": 2 * size}
+    for words, count in known.items():
         if words == "l/2" and data != DIGITS:
             continue
         drawn_values = []
@@ -72,12 +71,6 @@ def released(
     turn = np.linalg.qr(rng.normal(size=(size, size)))[0]
     basis, anchor = directions @ turn, rng.random((ANCHOR_ROWS, rows.shape[1]))
     return Release(rows=rows @ basis, anchor_image=anchor @ basis, labels=labels), anchor
-
-
-def known(words: str, size: int) -> int:
-    """Return how many records are known."""
-    by_size = {"l/2": size // 2, "l": size, "2l": 2 * size}
-    return by_size[words] if words in by_size else int(words)
 
 
 def scored(name: str, recovered: Recovered, rows: Table, *, places: npt.ArrayLike = ()) -> Values:

@@ -12,7 +12,7 @@ import numpy as np
 from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.public_sample import match_sample
 from cobasis.privacy.attacks.scores import score_content
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Study, Values
 from experiments.harness.systems import generator
 from experiments.studies.privacy_content import DIGITS, FASHION, load
 
@@ -21,9 +21,8 @@ PEOPLE, PUBLIC, COMPONENTS = 25, 400, 16
 SCALES = {DIGITS: 1.0, FASHION: 255.0}  # what brings rows to [0, 1] that are not there already
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, parties: int, repeat: int) -> Values:
     """Attack all releases together, and score what is found of the first party."""
-    data, parties = str(settings["data"]), int(settings["parties"])
     raw, all_labels = load(data)
     total = PUBLIC + max(PARTIES) * PEOPLE
     chosen = generator(repeat).permutation(len(raw))[:total]

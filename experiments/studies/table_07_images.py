@@ -12,7 +12,7 @@ from typing import Any
 from cobasis.errors import UndeterminedFitError
 from experiments.data.images import deal_images
 from experiments.harness.models import Make, mlp, svm
-from experiments.harness.study import CONDITIONS, Settings, Study, Values
+from experiments.harness.study import CONDITIONS, Study, Values
 from experiments.harness.systems import OURS, PAPERS, Dealt, alone, central, generator, prefixed
 from experiments.harness.uploads import AsPrinted, by_each, uploads
 
@@ -40,12 +40,11 @@ def dealt(data: str, repeat: int) -> Dealt:
     return deal_images(data, rng=rng, n_parties=100, n_rows=100, n_tests=TESTS)
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, condition: str, repeat: int) -> Values:
     """Measure all methods under one condition, or what takes part in none."""
-    split = dealt(str(settings["data"]), repeat)
-    if settings["condition"] == "any":
+    split = dealt(data, repeat)
+    if condition == "any":
         return _outside(split, repeat)
-    condition = settings["condition"]
     sent = uploads(split, repeat=repeat, judges=JUDGES, span_condition=condition, **ROUND)
     found: Values = {}
     for method, aligner in {**PAPERS, **OURS, "odc": AsPrinted()}.items():

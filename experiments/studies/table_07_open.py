@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from experiments.harness.models import mlp
-from experiments.harness.study import CONDITIONS, Settings, Study, Values, printed
+from experiments.harness.study import CONDITIONS, Study, Values, printed
 from experiments.harness.systems import Dealt, Shared, alone, central, judged, prefixed
 from experiments.harness.uploads import AsPrinted, uploads
 from experiments.studies import table_07_images
@@ -22,13 +22,11 @@ from experiments.studies.table_07_images import IMAGES, JUDGES, MODELS, ROUND
 OPEN = {"learning rate 5e-4": 5e-4, "learning rate 1e-3": 1e-3, "learning rate 2e-3": 2e-3}
 OWN = "alone on X_i F_i"
 ALONE = 20  # parties that are trained alone, as in Table 7 here
-NUMBERS = ("alone/svm", "alone/mlp", "central/mlp")
-PLACES = [*(f"any/{name}" for name in NUMBERS), *(f"{each}/odc/mlp" for each in CONDITIONS)]
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, repeat: int, **cell: str) -> Values:
     """Measure networks with another learning rate, or parties alone on what they would send."""
-    split, choice = table_07_images.dealt(str(settings["data"]), repeat), str(settings["open"])
+    split, choice = table_07_images.dealt(data, repeat), cell["open"]
     if choice == OWN:
         return _on_own_directions(split, repeat)
     make = partial(mlp, learning_rate_init=OPEN[choice])
@@ -62,11 +60,10 @@ def _on_own_directions(split: Dealt, repeat: int) -> Values:
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     """Say which choice comes nearest to the paper's numbers."""
-    rows = {f"{data}/{place}": [f"{data}/{place}"] for data in IMAGES for place in PLACES}
+    pattern = r"(\S+/any/(?:alone/\w+|central/mlp)|\S+/odc/mlp)"
     columns = {choice: (values, "/", f"/{choice}/") for choice in (*OPEN, OWN)}
-    return nearness(
-        "number", printed("table_07_images"), corner="number", rows=rows, columns=columns
-    )
+    of = printed("table_07_images")
+    return nearness("number", of, pattern=pattern, corner="number", columns=columns)
 
 
 STUDY = Study(

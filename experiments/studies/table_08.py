@@ -22,23 +22,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from cobasis import (
-    Agreement,
-    Analyst,
-    ConsortiumSecret,
-    Holding,
-    Party,
-    PartyKey,
-    PrivacyWarning,
-    SecretBasis,
-    numeric_features,
-)
+import cobasis
 from experiments.data.adult import Partitioned, adult, partition
 from experiments.harness import systems
 from experiments.harness.models import Labels, Table
-from experiments.harness.study import CONDITIONS, Settings, Study, Values
+from experiments.harness.study import CONDITIONS, Study, Values
 
 BLOCKS, TESTS = 100, 10_000
 PART, SMALL, ANCHOR_ROWS = 40, 10, 1000  # l of each of a block's two parties, a smaller one, and a
@@ -54,7 +43,7 @@ SMALLER = "diffspan_orth, l = 20"  # where both anchors determine all directions
 class Joined:
     """What the analyst has of all parties, and what a few blocks see of the test set."""
 
-    agreement: Agreement
+    agreement: cobasis.Agreement
     uploads: Mapping[str, Sequence[Any]]  # by block, one a party
     seen: Mapping[str, Table]  # by block: ``[Y_1 F_1, Y_2 F_2]``
     test_labels: Labels
@@ -65,23 +54,24 @@ def joined(
 ) -> Joined:
     """Let both parties of every block upload."""
     rng, blocks = systems.generator(repeat, 1), split.dealt.parties
-    secret = ConsortiumSecret(rng.bytes(32), simulated=True)
+    secret = cobasis.ConsortiumSecret(rng.bytes(32), simulated=True)
     agreement = agreed(split, secret=secret, anchor=anchor, size=size)
     first = next(iter(blocks))
     uploads: dict[str, list[Any]] = {}
     seen: dict[str, Table] = {}
     for block, (rows, labels) in blocks.items():
-        key = PartyKey(rng.bytes(32), simulated=True)
+        key = cobasis.PartyKey(rng.bytes(32), simulated=True)
         people = [str(person) for person in range(len(rows))]
         source = blocks[first if condition.startswith("samespan") else block][0]
         tests = []
         for half, held in enumerate(split.halves):
             name = f"{block}/{half}"
-            columns = basis(source, held=held, condition=condition, size=size, rng=rng)
-            kept = SecretBasis(columns, party=name, oblique=True)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", PrivacyWarning)  # the paper's anchor, and meant
-                party = Party(name, agreement=agreement, secret=secret, key=key)
+            span = np.linalg.svd(source[:, held], full_matrices=False)[2][:size].T
+            turn = systems.basis_turn(condition, size, rng=rng)  # eq. (92), for each half
+            kept = cobasis.SecretBasis(span @ turn, party=name, oblique=True)
+            with warnings.catch_warnings():  # the paper's anchor, and meant
+                warnings.simplefilter("ignore", cobasis.PrivacyWarning)
+                party = cobasis.Party(name, agreement=agreement, secret=secret, key=key)
             made = party.prepare(rows[:, held], labels, people=people, basis=kept)
             uploads.setdefault(block, []).append(made)
             if len(seen) < systems.JUDGES:
@@ -92,20 +82,24 @@ def joined(
     return Joined(agreement=agreement, uploads=uploads, seen=seen, test_labels=labels)
 
 
-def agreed(split: Partitioned, *, secret: ConsortiumSecret, anchor: Any, size: int) -> Agreement:
+def agreed(
+    split: Partitioned, *, secret: cobasis.ConsortiumSecret, anchor: Any, size: int
+) -> cobasis.Agreement:
     """Return what all parties agree on, who hold one half of the columns each."""
     names = np.array([f"x{column}" for column in range(split.dealt.test_rows.shape[1])])
     holdings = [
-        Holding(party=f"{block}/{half}", columns=tuple(names[held]), block=block, n_components=size)
+        cobasis.Holding(
+            party=f"{block}/{half}", columns=tuple(names[held]), block=block, n_components=size
+        )
         for block in split.dealt.parties
         for half, held in enumerate(split.halves)
     ]
-    return Agreement(
+    return cobasis.Agreement(
         round_id="adult",
         parties=tuple(each.party for each in holdings),
         holdings=tuple(holdings),
         id="person",
-        features=numeric_features(names),
+        features=cobasis.numeric_features(names),
         task="classification",
         classes=(0, 1),
         n_components=size * len(split.halves),
@@ -116,31 +110,17 @@ def agreed(split: Partitioned, *, secret: ConsortiumSecret, anchor: Any, size: i
     )
 
 
-def basis(
-    rows: Table, *, held: npt.NDArray[np.bool_], condition: str, size: int, rng: np.random.Generator
-) -> Table:
-    """Return F = V E on the features that are held: the paper's eq. (92), a feature block each."""
-    directions = np.linalg.svd(rows[:, held], full_matrices=False)[2][:size].T
-    if condition.endswith("_orth"):
-        turn, triangle = np.linalg.qr(rng.normal(size=(size, size)))
-        turn = turn * np.sign(np.diag(triangle))
-    else:
-        turn = rng.uniform(size=(size, size))
-    found: Table = directions @ turn
-    return found
-
-
 def aligned(given: Joined, *, aligner: Any) -> tuple[systems.Shared | None, frozenset[str]]:
     """Align all blocks but those whose fit is refused; return also which those are."""
 
     def attempt(left_out: frozenset[str]) -> Mapping[str, Table]:
-        analysts.append(analyst := Analyst(given.agreement, aligner=aligner))
+        analysts.append(analyst := cobasis.Analyst(given.agreement, aligner=aligner))
         for block, pair in given.uploads.items():
             for upload in pair if block not in left_out else ():
                 analyst.receive(upload)
         return analyst.align().changes_of_basis
 
-    analysts: list[Analyst] = []
+    analysts: list[cobasis.Analyst] = []
     changes, left_out = systems.without_refused(attempt, n_parties=len(given.uploads))
     if changes is None:
         return None, left_out
@@ -156,12 +136,11 @@ def aligned(given: Joined, *, aligner: Any) -> tuple[systems.Shared | None, froz
     return shared, left_out
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, condition: str, repeat: int) -> Values:
     """Measure all methods under one condition, or what takes part in none."""
     split = in_turn(
         partition(adult(), rng=systems.generator(repeat), n_blocks=BLOCKS, n_tests=TESTS)
     )
-    condition = str(settings["condition"])
     if condition == "any":
         return _outside(split, repeat)
     if condition == SMALLER:

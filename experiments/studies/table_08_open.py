@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from experiments.data.adult import adult, partition
 from experiments.harness.store import recorded
-from experiments.harness.study import CONDITIONS, Settings, Study, Values, printed
+from experiments.harness.study import CONDITIONS, Study, Values, printed
 from experiments.harness.systems import PAPERS, generator
 from experiments.studies._ours import nearness
 from experiments.studies.table_08 import BLOCKS, PART, TESTS, joined, together
@@ -18,21 +18,20 @@ SIZE = 25
 METHODS = {name: PAPERS[name] for name in ("imakura", "kawakami", "odc")}
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, condition: str, repeat: int) -> Values:
     """Measure one condition: halves of seven columns, and a smaller l."""
     split = partition(adult(), rng=generator(repeat), n_blocks=BLOCKS, n_tests=TESTS)
-    condition = str(settings["condition"])
     return together(joined(split, condition=condition, repeat=repeat, size=SIZE), METHODS, repeat)
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     """Say how near this comes to the paper's numbers."""
-    rows = {condition: [f"{condition}/{method}" for method in METHODS] for condition in CONDITIONS}
+    pattern = f"({'|'.join(CONDITIONS)})/(?:{'|'.join(METHODS)})"
     theirs = f"Table 8's: every other feature, l = {PART} for each party"
     here = f"the first and the last seven columns, l = {SIZE}"
     columns = {theirs: (recorded("table_08").values(), "", ""), here: (values, "", "")}
-    what = "numbers of a condition"
-    return nearness(what, printed("table_08"), corner="condition", rows=rows, columns=columns)
+    what, of = "numbers of a condition", printed("table_08")
+    return nearness(what, of, pattern=pattern, corner="condition", columns=columns)
 
 
 STUDY = Study(

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from cobasis import ODC, LocalError, draw_anchor
-from experiments.data.faces import Faces, celeba
+from experiments.data.faces import celeba
 from experiments.harness import study, systems
 from experiments.harness.models import Labels, Table
 from experiments.harness.noise import (
@@ -34,8 +34,8 @@ from experiments.harness.noise import (
     on_pixels,
     papers_scale,
 )
-from experiments.harness.study import Settings, Study, Values
-from experiments.harness.uploads import Uploads, by_each, by_gopp, kept
+from experiments.harness.study import Study, Values
+from experiments.harness.uploads import Uploads, by_each, by_gopp
 
 EPSILONS = (0.5, 2.0, 8.0)
 TRAIN, TESTS, ANCHOR = 3000, 1000, 10_000
@@ -98,13 +98,11 @@ class FaceSplit:
         return dict(zip(self.names, np.split(self.train, self.n_parties), strict=True))
 
 
-def split_faces(
-    faces: Faces, *, repeat: int, n_train: int, n_tests: int, n_parties: int
-) -> FaceSplit:
-    """Draw training and test pictures as the paper does: at random, not by person."""
+def split(repeat: int, *, n_parties: int) -> FaceSplit:
+    """Draw one repeat's pictures, the same for all cells, at random as the paper: not by person."""
+    faces = celeba()
     order = systems.generator(repeat).permutation(len(faces.pixels))
-    ends = np.cumsum([n_tests, n_train, PUBLIC])
-    test, train, public = np.split(order, ends)[:3]
+    test, train, public = np.split(order, np.cumsum([TESTS, TRAIN, PUBLIC]))[:3]
     labels = faces.people if faces.male is None else faces.male
     return FaceSplit(
         train=faces.scaled(train),
@@ -159,7 +157,7 @@ def under(
     elif condition.startswith("samespan"):
         sources = dict.fromkeys(sources, split.names[0])
     size = next(iter(projected.images.values())).shape[1]
-    turns = {name: _turn(condition, rng, size) for name in split.names}
+    turns = {name: systems.basis_turn(condition, size, rng=rng) for name in split.names}
     parties = split.parties()
 
     def seen(rows: Singles, name: str) -> Table:
@@ -180,15 +178,6 @@ def under(
     )
 
 
-def _turn(condition: str, rng: np.random.Generator, size: int) -> Table:
-    """Draw E_i: Haar, or with entries from U[0, 1] where a condition is not orthonormal."""
-    if condition in {"samespan", "diffspan"}:
-        return rng.random((size, size))
-    factor, triangle = np.linalg.qr(rng.standard_normal((size, size)))
-    turn: Table = factor * np.where(np.diag(triangle) < 0, -1.0, 1.0)
-    return turn
-
-
 def isometric_is_refused(*, n_anchor_rows: int, n_features: int) -> bool:
     """Tell whether the default anchor cannot be drawn in this shape: it needs a >= m."""
     try:
@@ -198,18 +187,13 @@ def isometric_is_refused(*, n_anchor_rows: int, n_features: int) -> bool:
     return False
 
 
-def split(repeat: int, *, n_parties: int) -> FaceSplit:
-    """Draw one repeat's pictures, the same for all cells."""
-    return split_faces(celeba(), repeat=repeat, n_train=TRAIN, n_tests=TESTS, n_parties=n_parties)
-
-
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, system: str, method: str = "", repeat: int, **cell: str) -> Values:
     """Measure one kind of system."""
-    system, chosen = str(settings["system"]), str(settings["open"])
-    setup = FITS if chosen == "any" else SETUPS[chosen]
+    setup = SETUPS.get(cell["open"], FITS)
     if system == "one round":
-        projected = kept(_sent, setup, repeat)
-        if "method" not in settings:
+        drawn, size = split(repeat, n_parties=setup.n_parties), setup.n_components
+        projected = project(drawn, repeat=repeat, n_components=size, n_anchor_rows=ANCHOR)
+        if not method:
             return _rounds(projected, repeat, delta=1 / (10 * setup.n_rows))
         found: Values = {}
         for condition in study.CONDITIONS:
@@ -235,11 +219,6 @@ def run(settings: Settings, *, repeat: int) -> Values:
         top = systems.judged(_shared(turned, drawn.train @ turn, drawn.train_labels), repeat=repeat)
         found |= systems.prefixed(top, f"mlp on its top {size} directions")
     return found
-
-
-def _sent(setup: Setup, repeat: int) -> Projected:
-    drawn, size = split(repeat, n_parties=setup.n_parties), setup.n_components
-    return project(drawn, repeat=repeat, n_components=size, n_anchor_rows=ANCHOR)
 
 
 def _shared(drawn: FaceSplit, rows: Singles, labels: Labels) -> systems.Shared:
@@ -283,5 +262,4 @@ STUDY = Study(
     ],
     explained={f"{SMALLER}/": "30 parties of 100 cannot hold the 300 directions of Figure 8."},
     repeats=3,
-    round_of=study.but("method"),
 )

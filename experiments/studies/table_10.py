@@ -14,7 +14,6 @@ sensitivity 1, delta = 1e-3, its epsilon a label.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -24,7 +23,7 @@ from sklearn.metrics import roc_auc_score
 from experiments.data.faces import Faces, Pairs, celeba, olivetti, pairs_of
 from experiments.harness.models import Labels, Table
 from experiments.harness.noise import PAPERS_NOISE, PIXELS_STREAM, Singles, on_pixels, papers_scale
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Study, Values
 from experiments.harness.systems import generator, top_directions
 
 EPSILONS = (8.0, 2.0, 0.5)
@@ -38,51 +37,36 @@ COSINE = "cosine in these coordinates"
 LEARNED = "descriptor learned in these coordinates"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Descriptor:
-    """Fisherfaces: principal components, then the directions that tell known people apart."""
-
-    mean: Singles  # of the pictures that it was learned from
-    directions: Singles
-    discriminants: LinearDiscriminantAnalysis  # of their scores
-
-    @classmethod
-    def learned(cls, rows: Singles, people: Labels, *, count: int) -> "Descriptor":
-        """Learn from people who are not among those that are compared."""
-        mean = rows.mean(axis=0)
-        directions = top_directions(rows - mean, min(count, *rows.shape)).astype(np.float32)
-        model = LinearDiscriminantAnalysis(solver="eigen", shrinkage="auto")
-        model.fit((rows - mean) @ directions, people)
-        return cls(mean=mean, directions=directions, discriminants=model)
-
-    def of(self, rows: Singles) -> Table:
-        """Describe each row."""
-        found: Table = self.discriminants.transform((rows - self.mean) @ self.directions)
-        return found
+def descriptor(rows: Singles, people: Labels, *, count: int) -> Callable[[Singles], Table]:
+    """Learn Fisherfaces: principal components, then directions that tell known people apart."""
+    mean = rows.mean(axis=0)
+    directions = top_directions(rows - mean, min(count, *rows.shape)).astype(np.float32)
+    model = LinearDiscriminantAnalysis(solver="eigen", shrinkage="auto")
+    model.fit((rows - mean) @ directions, people)
+    return lambda seen: model.transform((seen - mean) @ directions)
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, repeat: int) -> Values:
     """Learn from half of the people, and compare pictures of the other half."""
-    data = str(settings["data"])
     known, unknown = halves(faces := LOADERS[data](), repeat)
     rows, people = faces.scaled(unknown), faces.people[unknown]
     others, names = faces.scaled(known), faces.people[known]
     pairs = pairs_of(people, rng=generator(repeat, 8), n_each=PAIRS)
-    looks = Descriptor.learned(others, names, count=DIRECTIONS[data])
+    looks = descriptor(others, names, count=DIRECTIONS[data])
     noisy = ((f"{PAPERS_NOISE}, epsilon {each:g}", seen) for each, seen in with_noise(rows, repeat))
     found = {}
     for label, seen in (("original", rows), *noisy):
         found[f"{label}/{COSINE}"] = verified(seen, pairs)
-        found[f"{label}/{LEARNED}"] = verified(looks.of(seen), pairs)
+        found[f"{label}/{LEARNED}"] = verified(looks(seen), pairs)
     size = COMPONENTS[data]
     for label, basis in secret_bases(rows, repeat, size).items():
         sent, theirs = rows @ basis, others @ basis
-        own = Descriptor.learned(theirs, names, count=DIRECTIONS[data])
-        found[f"{label}/{AS_PICTURE}"] = verified(looks.of(as_picture(sent, rows)), pairs)
+        own = descriptor(theirs, names, count=DIRECTIONS[data])
+        found[f"{label}/{AS_PICTURE}"] = verified(looks(as_picture(sent, rows)), pairs)
         found[f"{label}/{COSINE}"] = verified(sent, pairs)
-        found[f"{label}/{LEARNED}"] = verified(own.of(sent), pairs)
-        undone = looks.of(rebuilt(sent, basis))
-        found[f"{label}/rebuilt by a colluder, {LEARNED}"] = verified(undone, pairs)
+        found[f"{label}/{LEARNED}"] = verified(own(sent), pairs)
+        undone = verified(looks(rebuilt(sent, basis)), pairs)
+        found[f"{label}/rebuilt by a colluder, {LEARNED}"] = undone
     return found
 
 

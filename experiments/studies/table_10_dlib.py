@@ -20,7 +20,7 @@ from experiments.data.faces import celeba, pairs_of
 from experiments.data.sources import path_verified, source
 from experiments.harness.models import Labels, Table
 from experiments.harness.noise import PAPERS_NOISE, Singles
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Study, Values
 from experiments.harness.systems import generator
 from experiments.studies import table_10
 
@@ -60,13 +60,12 @@ def _network() -> Any:
     return import_module("dlib").face_recognition_model_v1(str(path))
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, shown: str, repeat: int) -> Values:
     """Show the network originals, noise, vectors as pictures, and what a colluder rebuilds."""
     faces = celeba()
     chosen = whole_people(faces.people, table_10.halves(faces, repeat)[1])
     rows = faces.scaled(chosen)
     pairs = pairs_of(faces.people[chosen], rng=generator(repeat, 8), n_each=table_10.PAIRS)
-    shown = str(settings["shown"])
     if shown == ORIGINAL:
         return {ORIGINAL: table_10.verified(described(rows), pairs)}
     if shown == PAPERS_NOISE:

@@ -26,7 +26,7 @@ from experiments.data.hospitals import Patients, diabetes130, eicu_demo
 from experiments.harness import systems
 from experiments.harness.fedavg import FedAvg, federated
 from experiments.harness.models import RMSE, Labels, Table, fitted, mlp_regressor
-from experiments.harness.study import CONDITIONS, Settings, Study, Values, crossed
+from experiments.harness.study import CONDITIONS, Study, Values, crossed
 
 OTHER_ANCHOR = "isometric anchor"
 OWN, LEFT_OUT = "own test rows", "parties left out"
@@ -111,11 +111,10 @@ def named(values: Values, method: str) -> Values:
     return {f"{method}, {name}" if name else method: value for name, value in values.items()}
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, condition: str, repeat: int) -> Values:
     """Measure all methods under one condition, or what takes part in none."""
-    setup = SETUPS[str(settings["data"])]
+    setup = SETUPS[data]
     split = wards(setup.load(), setup=setup, repeat=repeat)
-    condition = str(settings["condition"])
     if condition == "any":
         return _outside(split, setup, repeat=repeat)
     size = {"n_components": setup.n_components, "n_anchor_rows": 3000}

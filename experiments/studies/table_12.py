@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from experiments.harness.noise import PAPERS_NOISE
 from experiments.harness.statistics import summary
 from experiments.harness.store import recorded
-from experiments.harness.study import Settings, Study, Values, table
+from experiments.harness.study import Study, Values, table
 from experiments.studies.table_09 import FITS, HONEST
 from experiments.studies.traffic import Traffic
 
@@ -53,9 +53,8 @@ def parameters(inputs: int) -> int:
     return (inputs + 1) * HIDDEN + HIDDEN + 1
 
 
-def run(settings: Settings, **_: int) -> Values:
+def run(*, framework: str, **_: int) -> Values:
     """Compute what one party sends and is sent until it has a model."""
-    kind = str(settings["framework"])
     size = Traffic(
         n_parties=PARTIES,
         n_rows=ROWS,
@@ -65,14 +64,14 @@ def run(settings: Settings, **_: int) -> Values:
         n_parameters=parameters(COMPONENTS),
     )
     raw = 8 * parameters(FEATURES)
-    if kind == NOISE:
+    if framework == NOISE:
         return _told(1, 1, 8 * ROWS * FEATURES + raw)
-    if kind == FEDERATED:
+    if framework == FEDERATED:
         whole = Traffic(**{**vars(size), "n_parameters": parameters(FEATURES)})
         return _told(ROUNDS, ROUNDS, ROUNDS * whole.federated() / PARTIES)
     once = size.upload + size.reply
-    shared = 2 * 8 * ANCHOR * COMPONENTS if kind == TWICE else 0
-    messages = 2 if kind == TWICE else 1
+    shared = 2 * 8 * ANCHOR * COMPONENTS if framework == TWICE else 0
+    messages = 2 if framework == TWICE else 1
     return _told(messages, messages, once + shared)
 
 

@@ -20,19 +20,10 @@ from scipy.stats import ortho_group
 
 from cobasis import Imakura
 from experiments.data.images import deal_images
+from experiments.harness import study
 from experiments.harness.models import Make, mlp, svm
-from experiments.harness.study import (
-    CONDITIONS,
-    Settings,
-    Study,
-    Values,
-    crossed,
-    key,
-    printed,
-    table,
-)
 from experiments.harness.systems import generator
-from experiments.harness.uploads import AsPrinted, Uploads, by_each, kept, uploads
+from experiments.harness.uploads import AsPrinted, Uploads, by_each, uploads
 from experiments.studies._ours import random_minus_identity
 
 VARIANTS = ("one split", "redrawn splits")
@@ -48,28 +39,21 @@ LEVEL = 0.05
 EFFECTS = "Tables 13 and 14, Cohen's d"  # what the papers' numbers have them under
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, condition: str, repeat: int) -> study.Values:
     """Measure identity and one draw of R and of O, on the one split and on a new one."""
-    found: Values = {}
+    draws, found = _drawn(repeat, ROUND["n_components"]), study.Values()
     for variant, split in zip(VARIANTS, (0, repeat), strict=True):
-        pairs = _pairs(str(settings["data"]), str(settings["condition"]), split, draw=repeat)
-        for name, (before, after) in pairs.items():
+        identity, sent = _identity(data, condition, split), _sent(data, condition, split)
+        if split or not found:  # in the first repeat both variants are the one split
+            random = by_each(sent, draws, repeat=split, models=MODELS)
+        for name, after in random.items():
+            before = identity[name]
             method, model, *dealt = name.split("/")
             place = ", ".join([model, variant, *dealt])
             found[f"{method}, identity/{place}"] = before
             found[f"{method}, random/{place}"] = after
             found[f"{method}/{place}, {DIFFERENCE}"] = after - before
     return found
-
-
-@lru_cache(maxsize=1)
-def _pairs(data: str, condition: str, split: int, *, draw: int) -> dict[str, tuple[float, float]]:
-    """Measure identity and random; in the first repeat both variants are this."""
-    identity = _identity(data, condition, split)
-    draws = _drawn(draw, ROUND["n_components"])
-    sent = kept(_sent, data, condition, split)
-    random = by_each(sent, draws, repeat=split, models=MODELS)
-    return {name: (identity[name], random[name]) for name in identity}
 
 
 def _drawn(repeat: int, size: int) -> dict[str, Any]:
@@ -82,16 +66,17 @@ def _drawn(repeat: int, size: int) -> dict[str, Any]:
     }
 
 
+@lru_cache(maxsize=1)
 def _sent(data: str, condition: str, split: int) -> Uploads:
     dealt = deal_images(data, rng=generator(split), **PARTIES)
     return uploads(dealt, repeat=split, span_condition=condition, **ROUND)
 
 
 @cache
-def _identity(data: str, condition: str, split: int) -> Values:
+def _identity(data: str, condition: str, split: int) -> study.Values:
     """Measure R = I and O = I; the fixed split needs it once a process."""
     aligners = {"imakura": Imakura(scale="paper"), RESCALED: Imakura(), "odc": AsPrinted()}
-    sent = kept(_sent, data, condition, split)
+    sent = _sent(data, condition, split)
     return by_each(sent, aligners, repeat=split, models=MODELS)
 
 
@@ -107,8 +92,8 @@ def analysis(values: Mapping[str, list[float]]) -> list[str]:
     for settings, variant in product(CELLS, VARIANTS):
         where = ", ".join([*map(str, settings.values()), variant])
         for method, model in product(METHODS, MODELS):
-            first = values[key(settings, f"{method}, identity/{model}, {variant}")]
-            second = values[key(settings, f"{method}, random/{model}, {variant}")]
+            first = values[study.key(settings, f"{method}, identity/{model}, {variant}")]
+            second = values[study.key(settings, f"{method}, random/{model}, {variant}")]
             found, *figures = random_minus_identity(first, second)
             verdict = "no worse"
             if found.p < LEVEL:
@@ -116,12 +101,12 @@ def analysis(values: Mapping[str, list[float]]) -> list[str]:
             elif found.p > 1 - LEVEL and found.difference > 0:
                 verdict = "better"
             verdict += " (no spread)" if math.isinf(found.effect) else ""
-            theirs = printed(EFFECTS).get(key(settings, f"{method}/{model}"))
+            theirs = study.printed(EFFECTS).get(study.key(settings, f"{method}/{model}"))
             told_by = f"{theirs.value:+.2f}" if theirs and variant == VARIANTS[0] else ""
             rows.append([where, f"{method}, {model}", *figures, verdict, told_by])
     head = ["data, condition, split", "method, model", "difference", "p", "d", "random is"]
     chance = f"Of {len(rows)} such tests {LEVEL * len(rows):.0f} fall below the level by chance"
-    return [told, "", *table([*head, "paper's d"], rows), "", f"{chance} alone."]
+    return [told, "", *study.table([*head, "paper's d"], rows), "", f"{chance} alone."]
 
 
 OTHER_SPLIT = (
@@ -149,15 +134,15 @@ REASONS = {  # by the rest of a key's beginning
     "odc": {", ": OTHER_SPLIT, "/mlp": ONE_FIT, "/svm": UNCENTRED},
 }
 
-CELLS = crossed(data=DATA, condition=CONDITIONS)
+CELLS = study.crossed(data=DATA, condition=study.CONDITIONS)
 
-STUDY = Study(
+STUDY = study.Study(
     source="ODC paper, Tables 13 and 14",
     unit="accuracy, %",
     cells=CELLS,
     explained={
         f"{data}/{condition}/{method}{rest}": why
-        for data, condition, method in product(DATA, CONDITIONS, REASONS)
+        for data, condition, method in product(DATA, study.CONDITIONS, REASONS)
         for rest, why in REASONS[method].items()
     },
 )

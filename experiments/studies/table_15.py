@@ -18,9 +18,9 @@ from experiments.data.images import deal_images
 from experiments.harness import study
 from experiments.harness.statistics import one_way
 from experiments.harness.store import there
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Study, Values
 from experiments.harness.systems import OURS, PAPERS, generator
-from experiments.harness.uploads import AsPrinted, Uploads, by_each, by_gopp, kept, uploads
+from experiments.harness.uploads import AsPrinted, by_each, by_gopp, uploads
 
 DATA = ("mnist", "fashion-mnist")
 CONDITIONS = ("samespan_orth", "diffspan_orth")
@@ -34,18 +34,13 @@ ALIGNERS: dict[str, Any] = {
 }
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, condition: str, a: int, system: str = "", repeat: int) -> Values:
     """Measure all methods with one anchor size; the split is the same for all sizes."""
-    sent = kept(_sent, settings["data"], settings["condition"], settings["a"], repeat)
-    if "system" in settings:
+    dealt = deal_images(data, rng=generator(repeat), **PARTIES)
+    sent = uploads(dealt, repeat=repeat, span_condition=condition, n_anchor_rows=a, **ROUND)
+    if system:
         return by_gopp(sent, repeat=repeat)
     return by_each(sent, ALIGNERS, repeat=repeat)
-
-
-def _sent(data: str, condition: str, size: int, repeat: int) -> Uploads:
-    dealt = deal_images(data, rng=generator(repeat), **PARTIES)
-    anchor = {**ROUND, "n_anchor_rows": size}
-    return uploads(dealt, repeat=repeat, span_condition=condition, **anchor)
 
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:
@@ -84,5 +79,4 @@ STUDY = Study(
         for system in ({}, {"system": "gopp"})
         for cell in study.crossed(data=DATA, condition=CONDITIONS, a=SIZES)
     ],
-    round_of=study.but("system"),
 )

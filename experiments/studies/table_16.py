@@ -16,9 +16,9 @@ from experiments.data.molecules import public_rows
 from experiments.harness import study
 from experiments.harness.statistics import Variance, first_of_two, one_way
 from experiments.harness.store import there
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Study, Values
 from experiments.harness.systems import OURS, generator
-from experiments.harness.uploads import Uploads, by_each, by_gopp, kept, uploads
+from experiments.harness.uploads import by_each, by_gopp, uploads
 from experiments.studies.table_07_tdc import METHODS, METRICS, deal, pooled
 
 SIZES = (512, 1024, 2048, 4096)
@@ -52,23 +52,19 @@ def pubchem(size: int, *, repeat: int, smaller: bool = False) -> dict[str, Any]:
     return {"anchor": "public", "public_rows": rows}
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, anchor: str, condition: str, a: int, system: str = "", repeat: int) -> Values:
     """Measure all methods with one anchor under one condition, or pooled rows."""
-    if settings["condition"] == "any":
-        return pooled(deal("ames", repeat=repeat), repeat=repeat, n_components=N_COMPONENTS)
-    sent = kept(_sent, settings["anchor"], settings["condition"], settings["a"], repeat)
-    if "system" in settings:
+    dealt = deal("ames", repeat=repeat)
+    if condition == "any":
+        return pooled(dealt, repeat=repeat, n_components=N_COMPONENTS)
+    how: dict[str, Any] = {"anchor": anchor, "n_anchor_rows": a}
+    if anchor == "pubchem":
+        how = pubchem(a, repeat=repeat)
+    how |= {"span_condition": condition, "n_components": N_COMPONENTS}
+    sent = uploads(dealt, repeat=repeat, **how)
+    if system:
         return by_gopp(sent, metrics=METRICS, repeat=repeat)
     return by_each(sent, {**ALIGNERS, **RESCALED}, repeat=repeat, metrics=METRICS)
-
-
-def _sent(source: str, condition: str, size: int, repeat: int) -> Uploads:
-    dealt = deal("ames", repeat=repeat)
-    anchor: dict[str, Any] = {"anchor": "uniform", "n_anchor_rows": size}
-    if source == "pubchem":
-        anchor = pubchem(size, repeat=repeat)
-    how: dict[str, Any] = {"span_condition": condition, "n_components": N_COMPONENTS}
-    return uploads(dealt, repeat=repeat, **how, **anchor)
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
@@ -76,29 +72,23 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     lines = ["### Does the anchor's size matter? One-way analysis of variance (Table 18)", ""]
     methods = (*ALIGNERS, *RESCALED, "gopp")
     names = [f"{method}/{metric}" for method in methods for metric in METRICS]
-    size: dict[str, Variance] = {}
-    source: dict[str, Variance] = {}
+    sizes, sources = dict[str, Variance](), dict[str, Variance]()
     for condition in CONDITIONS:
         for name in names:
-            tables = {each: _by_size(values, each, condition, name) for each in ANCHORS}
-            for anchor, groups in tables.items():
-                if groups:
-                    size[f"{anchor}/{condition}/{name}"] = one_way(groups)
-            if all(tables.values()):
+            tables = {}
+            for anchor in ANCHORS:
+                places = [f"{anchor}/{condition}/{size}/{name}" for size in SIZES]
+                groups = [there(values.get(place, ())) for place in places]
+                if min(map(len, groups)) > 1:
+                    tables[anchor] = groups
+                    sizes[f"{anchor}/{condition}/{name}"] = one_way(groups)
+            if len(tables) == len(ANCHORS):
                 shortest = min(len(each) for groups in tables.values() for each in groups)
                 cut = [[each[:shortest] for each in groups] for groups in tables.values()]
-                source[f"{condition}/{name}"] = first_of_two(cut)
-    lines += _side_by_side(size, "Table 18")
+                sources[f"{condition}/{name}"] = first_of_two(cut)
+    lines += _side_by_side(sizes, "Table 18")
     lines += ["", "### Does its source matter? Two-way, source and size (Table 19)", ""]
-    return [*lines, *_side_by_side(source, "Table 19"), "", CAUTION, ""]
-
-
-def _by_size(
-    values: Mapping[str, Sequence[float]], anchor: str, condition: str, name: str
-) -> list[list[float]]:
-    places = [f"{anchor}/{condition}/{size}/{name}" for size in SIZES]
-    groups = [there(values.get(place, ())) for place in places]
-    return groups if min(map(len, groups)) > 1 else []
+    return [*lines, *_side_by_side(sources, "Table 19"), "", CAUTION, ""]
 
 
 def _side_by_side(found: Mapping[str, Variance], printed_in: str) -> list[str]:
@@ -124,5 +114,4 @@ STUDY = Study(
         ),
     ],
     explained={"pubchem/diffspan_orth/512/": LEFT_OPEN, "pubchem/diffspan_orth/": FEWER_ROWS},
-    round_of=study.but("system"),
 )

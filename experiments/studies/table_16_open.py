@@ -9,7 +9,7 @@ with 200 components, or of compounds from the half with the fewest fingerprint b
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.harness.study import Settings, Study, Values, printed
+from experiments.harness.study import Study, Values, printed
 from experiments.harness.uploads import by_each, uploads
 from experiments.studies._ours import nearness
 from experiments.studies.table_07_tdc import METRICS, deal
@@ -24,28 +24,26 @@ N_COMPONENTS = 200
 ANCHOR = "pubchem/diffspan_orth"
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, a: int, repeat: int, **cell: str) -> Values:
     """Measure one size with one choice."""
-    how = dict(OPEN[str(settings["open"])])
+    how = dict(OPEN[cell["open"]])
     size = how.pop("n_components", N_COMPONENTS)
     sent = uploads(
         deal("ames", repeat=repeat, split="random split"),
         repeat=repeat,
         span_condition="diffspan_orth",
         n_components=size,
-        **pubchem(int(settings["a"]), repeat=repeat, **how),
+        **pubchem(a, repeat=repeat, **how),
     )
     return by_each(sent, ALIGNERS, repeat=repeat, metrics=METRICS)
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     """Say which choice comes nearest to the paper's numbers."""
-    names = [f"{method}/{metric}" for method in ALIGNERS for metric in METRICS]
-    rows = {str(size): [f"{ANCHOR}/{size}/{name}" for name in names] for size in SIZES}
+    pattern = rf"{ANCHOR}/(\d+)/(?:{'|'.join(ALIGNERS)})/.*"
     columns = {choice: (values, ANCHOR, choice) for choice in OPEN}
-    return nearness(
-        "numbers of a size", printed("table_16"), corner="a", rows=rows, columns=columns
-    )
+    of = printed("table_16")
+    return nearness("numbers of a size", of, pattern=pattern, corner="a", columns=columns)
 
 
 STUDY = Study(

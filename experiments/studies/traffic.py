@@ -8,7 +8,7 @@ ResNet-50 cannot take vectors of 100 numbers; the paper's own MLP can, and there
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Study, Values
 
 COMMON = {"n_parties": 100, "n_rows": 1000, "n_anchor_rows": 1000, "n_features": 784}
 COMMON |= {"n_components": 100, "bits": 32}
@@ -83,9 +83,8 @@ def seconds(n_bytes: float, *, trips: int) -> float:
     return 8 * n_bytes / BITS_PER_SECOND + trips * DELAY
 
 
-def run(settings: Settings, **_: int) -> Values:
+def run(*, model: str, anchor: str, **_: int) -> Values:
     """Compute one column."""
-    model, anchor = str(settings["model"]), str(settings["anchor"])
     ours, theirs = exchange(model, anchor), exchange(model, n_parameters=MODELS[model][1])
     whole, one_round = ours.whole, theirs.federated()
     copy = ours.anchor / COMMON["n_parties"]

@@ -10,29 +10,18 @@ the batch (32) and when training stops (early stopping), the sensitivity. Of two
 faster counts, on one core, by our implementations. The paper prints curves without numbers.
 """
 
-import time
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
+from benchmarks.timing import seconds
 
 from cobasis import align
 from experiments.data.images import deal_images
-from experiments.harness.models import Table, mlp
+from experiments.harness import systems
+from experiments.harness.models import mlp
 from experiments.harness.noise import papers_scale
-from experiments.harness.study import Settings, Study, Values
-from experiments.harness.systems import (
-    OURS,
-    PAPERS,
-    Dealt,
-    alone,
-    central,
-    generator,
-    judged,
-    prefixed,
-)
-from experiments.harness.uploads import Uploads, kept, uploads
+from experiments.harness.study import Study, Values
+from experiments.harness.uploads import Uploads, uploads
 
 EPSILON, COMPONENTS, PARTIES = 8.0, 100, 50
 SWEEPS: dict[str, tuple[float, ...]] = {
@@ -42,61 +31,44 @@ SWEEPS: dict[str, tuple[float, ...]] = {
 }
 TIMES = {"l": (20, 60, 100), "c": (10, 40, 70, 100)}
 ROWS, TESTS, ANCHOR = 100, 1000, 3000
-METHODS: dict[str, Any] = {name: PAPERS[name] for name in ("imakura", "kawakami", "odc")}
+METHODS: dict[str, Any] = {name: systems.PAPERS[name] for name in ("imakura", "kawakami", "odc")}
 RESCALED = ", rescaled"
 """Behind the name of a sweep, and of the two methods that have a size of their own."""
 
-FAIR: dict[str, Any] = {name: each for name, each in OURS.items() if name.endswith(RESCALED)}
+FAIR: dict[str, Any] = {
+    name: each for name, each in systems.OURS.items() if name.endswith(RESCALED)
+}
 TIMED = 2  # alignments of which the fastest counts
 make = partial(mlp, learning_rate_init=0.002)
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, data: str, sweep: str, at: Any, repeat: int) -> Values:
     """Measure one point of a sweep, or all points of the time sweeps."""
-    data, sweep = str(settings["data"]), str(settings["sweep"])
     if sweep == "time":
         return _times(data, repeat)
-    point = _point(settings)
-    dealt, sent, changes = kept(_aligned, data, repeat, int(point["c"]), int(point["l"]))
+    point = {"epsilon": EPSILON, "l": COMPONENTS, "c": PARTIES, sweep.removesuffix(RESCALED): at}
+    dealt, sent = _sent(data, repeat, n_parties=int(point["c"]), n_components=int(point["l"]))
     found: Values = {}
     how: dict[str, Any] = {"make": make, "repeat": repeat}
-    for name in FAIR if sweep.endswith(RESCALED) else METHODS:
-        noise = papers_scale(point["epsilon"])
-        noisy = sent.turned(changes[name], repeat=repeat, noise=noise)
-        found |= prefixed(judged(noisy, **how), name)
+    noise = papers_scale(point["epsilon"])
+    for name, aligner in (FAIR if sweep.endswith(RESCALED) else METHODS).items():
+        changes = sent.changes(aligner)
+        noisy = sent.turned(changes, repeat=repeat, noise=noise)
+        found |= systems.prefixed(systems.judged(noisy, **how), name)
         if sweep.startswith("epsilon"):
             continue  # without noise there is no epsilon
-        clean = judged(sent.turned(changes[name]), **how)
-        found |= prefixed(clean, f"{name}, without noise")
+        clean = systems.judged(sent.turned(changes), **how)
+        found |= systems.prefixed(clean, f"{name}, without noise")
     if sweep == "c":
-        found |= {"central": central(dealt, n_components=None, **how)[""]}
-        found |= prefixed(alone(dealt, **how), "alone")
+        found |= {"central": systems.central(dealt, n_components=None, **how)[""]}
+        found |= systems.prefixed(systems.alone(dealt, **how), "alone")
     return found
 
 
-def _point(settings: Settings) -> dict[str, float]:
-    free = str(settings["sweep"]).removesuffix(RESCALED)
-    return {"epsilon": EPSILON, "l": COMPONENTS, "c": PARTIES, free: float(settings["at"])}
-
-
-def _round_of(settings: Settings) -> str:
-    """Name the round: epsilon is of noise that comes after it, and rescaling of its end."""
-    if settings["sweep"] == "time":
-        return "time"
-    point = _point(settings)
-    return f"{settings['data']}, c = {point['c']:g}, l = {point['l']:g}"
-
-
-def _aligned(
-    data: str, repeat: int, n_parties: int, n_components: int
-) -> tuple[Dealt, Uploads, Mapping[str, Mapping[str, Table]]]:
-    dealt, sent = _sent(data, repeat, n_parties=n_parties, n_components=n_components)
-    changes = {name: sent.changes(aligner) for name, aligner in (METHODS | FAIR).items()}
-    return dealt, sent, changes
-
-
-def _sent(data: str, repeat: int, *, n_parties: int, n_components: int) -> tuple[Dealt, Uploads]:
-    rng = generator(repeat)
+def _sent(
+    data: str, repeat: int, *, n_parties: int, n_components: int
+) -> tuple[systems.Dealt, Uploads]:
+    rng = systems.generator(repeat)
     dealt = deal_images(data, rng=rng, n_parties=n_parties, n_rows=ROWS, n_tests=TESTS)
     anchor: dict[str, Any] = {"anchor": "uniform", "n_anchor_rows": ANCHOR}
     anchor |= {"n_components": n_components, "span_condition": "samespan_orth"}
@@ -110,12 +82,9 @@ def _times(data: str, repeat: int) -> Values:
             point = {"c": PARTIES, "l": COMPONENTS, sweep: at}
             _, sent = _sent(data, repeat, n_parties=point["c"], n_components=point["l"])
             for name, aligner in METHODS.items():
-                times = []
-                for _ in range(TIMED):
-                    started = time.perf_counter()
-                    align(aligner, sent.images, workers=1)
-                    times.append(time.perf_counter() - started)
-                found[f"{sweep} = {at}, {name}, seconds"] = float(np.min(times))
+                once = partial(align, aligner, sent.images, workers=1)
+                fastest = min(seconds(once) for _ in range(TIMED))
+                found[f"{sweep} = {at}, {name}, seconds"] = fastest
     return found
 
 
@@ -133,5 +102,4 @@ STUDY = Study(
         {"data": "mnist", "sweep": "time", "at": "all"},
     ],
     repeats=3,
-    round_of=_round_of,
 )

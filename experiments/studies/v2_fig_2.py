@@ -17,7 +17,7 @@ from cobasis import ODC, Kawakami, align
 from experiments.data.images import deal_images
 from experiments.harness import systems
 from experiments.harness.models import Make, mlp
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Study, Values
 from experiments.harness.uploads import Uploads, by_each, uploads
 
 PLAIN = ("imakura", "imakura, rescaled", "kawakami", "kawakami, rescaled")
@@ -73,9 +73,9 @@ def feature_scaled(sent: Uploads) -> systems.Shared:
     )
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, c: int, repeat: int) -> Values:
     """Measure one number of parties."""
-    dealt = deal(int(settings["c"]), repeat=repeat)
+    dealt = deal(c, repeat=repeat)
     return methods(dealt, size=L, repeat=repeat) | outside(dealt, repeat=repeat)
 
 

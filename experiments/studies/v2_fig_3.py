@@ -4,16 +4,16 @@ c = {v2_fig_2.C}. {v2_fig_2.OPEN} The figure prints no numbers; its text says th
 at about l = 50.
 """
 
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Study, Values
 from experiments.studies import v2_fig_2
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, l: int | str, repeat: int) -> Values:
     """Measure one dimension, or what has none."""
-    dealt, size = v2_fig_2.deal(v2_fig_2.C, repeat=repeat), settings["l"]
-    if size == "any":
+    dealt = v2_fig_2.deal(v2_fig_2.C, repeat=repeat)
+    if isinstance(l, str):
         return v2_fig_2.outside(dealt, repeat=repeat)
-    return v2_fig_2.methods(dealt, size=int(size), repeat=repeat)
+    return v2_fig_2.methods(dealt, size=l, repeat=repeat)
 
 
 STUDY = Study(

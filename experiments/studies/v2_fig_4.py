@@ -14,7 +14,7 @@ from benchmarks.timing import interleaved, ratio
 from scipy.stats import ortho_group
 
 from cobasis import ODC, Imakura, Kawakami
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Study, Values
 from experiments.harness.systems import generator
 
 HOW = (
@@ -50,10 +50,9 @@ def anchor_images(*, a: int, l: int, c: int, repeat: int) -> Images:
     }
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(*, repeat: int, **size: int) -> Values:
     """Return median seconds of each method, and how many times ODC's they are."""
-    sizes: Any = {**BASE, **settings}
-    images = anchor_images(**sizes, repeat=repeat)
+    images = anchor_images(**{**BASE, **size}, repeat=repeat)
     warm = {name: image[:, :2].copy() for name, image in list(images.items())[:2]}
     for call in CALLS.values():
         call(warm)

@@ -1,32 +1,32 @@
-"""The published forms compute what ours compute, and what does not fit is known beforehand."""
+"""The published forms compute what ours compute, and aligning has not become slow by accident."""
+
+from statistics import median
 
 import numpy as np
 import pytest
-from benchmarks.contenders import FORMS, fit, kawakami_dense, triangle
-from benchmarks.exactness import difference, imakura_exact
-from benchmarks.inputs import Shape, separated
-from benchmarks.published import estimate, fits, judged
+from benchmarks.contenders import FORMS, fit, scipy_loop, triangle
+from benchmarks.exactness import difference
+from benchmarks.inputs import Shape, different, separated, shared
+from benchmarks.published import estimate, fits
+from benchmarks.timing import interleaved, ratio
 
-from cobasis import Imakura, Kawakami, align
+from cobasis import ODC, Imakura, Kawakami, align
+from cobasis.linalg.threads import one_blas_thread
 
-IMAGES = separated(a=60, l=4, c=5, noise=0.3)
 OURS = {"Imakura": Imakura(scale="paper"), "Kawakami": Kawakami(scale="paper")}
 
 
+@pytest.mark.parametrize("c", [5, 3])  # more columns beside each other than anchor rows, or fewer
 @pytest.mark.parametrize("name", FORMS)
-def test_a_published_form_finds_our_solution_up_to_a_rotation(name):
-    ours = dict(align(OURS[name.split(",")[0]], IMAGES).changes_of_basis)
+def test_a_published_form_finds_our_solution_up_to_a_rotation(name, c):
+    images = separated(a=16, l=4, c=c, noise=0.3)
+    ours = dict(align(OURS[name.split(",")[0]], images).changes_of_basis)
     tolerance = 1e-4 if "randomised" in name else 1e-10
-    assert difference(IMAGES, FORMS[name].run(IMAGES), ours) < tolerance
-
-
-@pytest.mark.parametrize("name", [name for name in FORMS if "best" in name])
-def test_the_best_form_of_few_columns_is_the_same(name):
-    few = separated(a=60, l=4, c=3, noise=0.3)
-    wanted = FORMS[
-        "Imakura, full SVD + pinv" if "Imakura" in name else "Kawakami, dense eigenproblem"
-    ]
-    assert difference(few, FORMS[name].run(few), wanted.run(few)) < 1e-10
+    found = FORMS[name].run(images)
+    assert difference(images, found, ours) < tolerance
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
+    assert difference(images, {who: each @ turn for who, each in found.items()}, ours) < tolerance
+    assert difference(images, {who: 1.01 * each for who, each in found.items()}, ours) > 0.01
 
 
 def test_the_best_form_goes_on_where_normal_equations_are_not_definite():
@@ -38,29 +38,40 @@ def test_the_best_form_goes_on_where_normal_equations_are_not_definite():
     np.testing.assert_allclose(found.T @ found, image.T @ image, atol=1e-12)
 
 
-def test_slow_forms_alone_have_a_goal_and_it_is_said_how_often_they_were_tried():
-    slow, thin = "Imakura, full SVD + pinv", "Imakura, thin SVD + pinv"
-    median = {f"{slow} / ours": 6.0, f"{thin} / ours": 3.0, "Imakura, best form / ours": 0.5}
-    one = {"a": 9, "l": 2, "c": 3, "ratios": {name: {"median": m} for name, m in median.items()}}
-    found = {each["goal"]: each for each in judged([one, {**one, "ratios": {}}])}
-    told = {name: (each["value"], each["verdict"]) for name, each in found.items()}
-    assert told[f"faster than {slow}"] == (6.0, "met")
-    assert found[f"faster than {slow}"]["where"].endswith("tried at 1 of 2 sizes")
-    assert told[f"faster than {thin}"] == (3.0, "no goal")
-    best = "our time against Imakura, best form in plain NumPy and SciPy"
-    assert told[best] == (2.0, "no goal")
-
-
-def test_the_difference_sees_anything_but_a_rotation():
-    ours = dict(align(OURS["Imakura"], IMAGES).changes_of_basis)
-    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
-    assert difference(IMAGES, {name: each @ turn for name, each in ours.items()}, ours) < 1e-12
-    assert difference(IMAGES, {name: 1.01 * each for name, each in ours.items()}, ours) > 0.01
-    assert difference(IMAGES, imakura_exact(IMAGES), kawakami_dense(IMAGES)) > 1e-3
-
-
 def test_what_needs_too_much_memory_is_not_tried():
     found = estimate(FORMS["Imakura, full SVD + pinv"], Shape(c=1000))
     assert found["bytes"] > 20e9
     assert not fits(found)
     assert all(fits(estimate(form, Shape())) for form in FORMS.values())
+
+
+SHAPES = {
+    "different spans": (different("isometric"), {"l": 50, "c": 40}),
+    "shared span": (shared, {"l": 50, "c": 40}),
+    "many components": (shared, {"l": 200, "c": 6}),
+}
+AS_SLOW = 1.5
+"""The bench asks for 1.3 and 2 times faster; a shared machine's test for not much slower."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "times", "slower"),
+    [*((name, 1, False) for name in SHAPES), ("shared span", 12, True)],
+)
+def test_aligning_is_about_as_fast_as_the_scipy_loop_and_a_slow_call_would_be_noticed(
+    name, times, slower
+):
+    made, size = SHAPES[name]
+    images, found = made(a=1000, **size), []
+    calls = {
+        "ours": lambda: [align(ODC(), images, workers=1) for _ in range(times)],
+        "scipy": lambda: scipy_loop(images),
+    }
+    with one_blas_thread():  # for the loop; ours caps itself
+        for _ in range(1 if slower else 4):  # a disturbance passes, a regression stays
+            found.append(ratio(interleaved(calls, rounds=3 if slower else 7), *calls)["median"])
+            if found[-1] < AS_SLOW:
+                break
+    told = f"ours / scipy loop: {found}, median {median(found):.2f}"
+    assert (min(found) > AS_SLOW) == slower, told

@@ -6,12 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
+import experiments.studies
 import numpy as np
 import pytest
-from experiments.harness import models, uploads
+from experiments.harness import command, models, runner, store, study
 from experiments.harness.store import Cell, Results
 from experiments.harness.study import Published, Study, key
 
@@ -19,29 +22,27 @@ ROOT = Path(__file__).parents[2]
 
 STUDIES = {
     "quick": """
-        def run(settings, *, repeat):
-            value = float(np.random.default_rng([SEED, repeat, settings["l"]]).normal(90, 1))
+        def run(*, data, l, repeat):
+            value = float(np.random.default_rng([SEED, repeat, l]).normal(90, 1))
             return {"odc/mlp": value, "odc/seconds": time.time()}
         CELLS = [{"data": "toy", "l": l} for l in (2, 4, 8)]
         """,
     "slow": """
-        def run(settings, *, repeat):
-            time.sleep(settings["seconds"])
+        def run(*, seconds, repeat):
+            time.sleep(seconds)
             return {"odc": 1.0}
         CELLS = [{"seconds": seconds} for seconds in (0.0, 60.0)]
         """,
     "needing": """
-        def run(settings, *, repeat):
-            read_verified(Source(path=settings["file"], sha256="0", origin="the toy shop's file"))
+        def run(*, file, repeat, **_):
+            read_verified(Source(path=file, sha256="0", origin="the toy shop's file"))
             return {"odc": 1.0}
         CELLS = [{"file": "a.csv", "l": l} for l in (1, 2)] + [{"file": "b.csv", "l": 1}]
         """,
     "broken": """
-        def run(settings, *, repeat):
-            if settings["how"] == "dies":
-                os._exit(9)
+        def run(*, how, repeat):
             raise ZeroDivisionError("by no means")
-        CELLS = [{"how": "raises"}, {"how": "dies"}]
+        CELLS = [{"how": "raises"}]
         """,
 }
 HEAD = """\
@@ -56,52 +57,62 @@ STUDY = Study(source="nobody", unit="%", cells=CELLS, repeats=2)
 """
 
 
-class Copy:
-    """The runner with studies of our own."""
+def write(folder, *names):
+    """Write studies of our own into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "__init__.py").touch()
+    for name in names:
+        lines = [line[8:] for line in STUDIES[name].splitlines()]
+        (folder / f"{name}.py").write_text(HEAD + "\n".join(lines) + TAIL)
 
-    def __init__(self, folder):
-        self.folder = folder
-        package = folder / "experiments"
-        shutil.copytree(
-            ROOT / "experiments",
-            package,
-            ignore=shutil.ignore_patterns("studies", "results", "__pycache__"),
-        )
-        (package / "studies").mkdir()
-        (package / "studies" / "__init__.py").touch()
+
+class Started:
+    """A run in processes of its own, with studies of our own."""
+
+    def __init__(self, folder, *names):
+        self.folder, package = folder, folder / "experiments"
+        away = shutil.ignore_patterns("studies", "results", "__pycache__")
+        shutil.copytree(ROOT / "experiments", package, ignore=away)
+        write(package / "studies", *names)
         self.work = folder / "build" / "experiments"
-        self.recorded = package / "results"
-        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("COBASIS_", "COV_"))}
-
-    def add(self, *names):
-        for name in names:
-            lines = [line[8:] for line in STUDIES[name].splitlines()]
-            path = self.folder / "experiments" / "studies" / f"{name}.py"
-            path.write_text(HEAD + "\n".join(lines) + TAIL)
 
     def start(self, *arguments, **options):
-        return subprocess.Popen(
-            [sys.executable, "-m", "experiments", *arguments],
-            cwd=self.folder,
-            env=self.env,
-            stderr=subprocess.PIPE,
-            text=True,
-            **options,
-        )
-
-    def run(self, *arguments, status=0):
-        process = self.start(*arguments)
-        _, said = process.communicate(timeout=120)
-        assert process.returncode == status, said
-        return said
+        words = [sys.executable, "-m", "experiments", *arguments]
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("COBASIS_", "COV_"))}
+        how = {"cwd": self.folder, "env": env, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen(words, **how, **options)
 
     def cells(self, name):
         return set(Results(name, folder=self.work).read().cells)
 
 
 @pytest.fixture
-def copy(tmp_path):
-    return Copy(tmp_path)
+def started(tmp_path):
+    return lambda *names: Started(tmp_path, *names)
+
+
+@pytest.fixture
+def command_here(tmp_path, monkeypatch, capsys):
+    """Return what runs the command in this process, on studies of our own, and what it said."""
+
+    def run(*arguments, status=0):
+        monkeypatch.setattr(sys, "argv", ["experiment", *arguments])
+        assert command.main() == status
+        return capsys.readouterr().err
+
+    def with_studies(*names):
+        write(tmp_path / "studies", *names)
+        return run
+
+    monkeypatch.setattr(experiments.studies, "__path__", [str(tmp_path / "studies")])
+    monkeypatch.setattr(study, "STUDIES", tmp_path / "studies")
+    for module, name in product((command, store), ("RECORDED", "WORK")):
+        monkeypatch.setattr(module, name, tmp_path / name.lower())
+    monkeypatch.setattr(runner, "worker", lambda: ThreadPoolExecutor(1))
+    monkeypatch.setattr(os, "environ", {k: v for k, v in os.environ.items() if "COBASIS" not in k})
+    yield with_studies
+    for name in STUDIES:
+        sys.modules.pop(f"experiments.studies.{name}", None)
 
 
 def toy(**changed):
@@ -140,10 +151,9 @@ def filled(study, folder, *, name="toy", repeats=3):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """Let networks be small, and no test see another one's uploads."""
-    network = {**models.MLP, "hidden_layer_sizes": (12,), "max_iter": 12}
+    """Let networks be small."""
+    network = {**models.MLP, "hidden_layer_sizes": (8,), "max_iter": 3}
     monkeypatch.setattr(models, "MLP", network)
-    monkeypatch.setattr(uploads, "_last", {})
 
 
 @pytest.fixture

@@ -1,25 +1,39 @@
-"""The molecule studies, on made-up molecules and tables."""
+"""The molecule studies, on made-up molecules and tables, and what Tables 7, 8 and 16 leave open."""
 
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from experiments.data import molecules, sources
+from experiments.data.adult import COLUMNS, Persons, partition
+from experiments.harness.models import mlp
 from experiments.harness.statistics import first_of_two, one_way
-from experiments.harness.study import key, printed
-from experiments.harness.systems import Dealt, generator
-from experiments.harness.uploads import UNDETERMINED, AsPrinted, by_each, uploads
-from experiments.studies import ames, ours_spans, table_07_tdc, table_16, v2_table_2
+from experiments.harness.study import key, load, printed
+from experiments.harness.systems import Dealt
+from experiments.harness.uploads import UNDETERMINED, AsPrinted, by_each, by_gopp, uploads
+from experiments.studies import (
+    ames,
+    ours_spans,
+    ours_weighting,
+    table_07_images,
+    table_07_open,
+    table_07_tdc,
+    table_08,
+    table_08_open,
+    table_15,
+    table_16,
+    table_16_open,
+    v2_table_2,
+)
 
-from cobasis import ODC, align
+from cobasis import ODC
 from cobasis.errors import UndeterminedFitError
 
-STUDIES = {
-    each.__name__.split(".")[-1]: each for each in (table_07_tdc, table_16, v2_table_2, ames)
-}
 SMILES = ("CCO", "c1ccccc1", "not a molecule", "CC(=O)O", "CCN", "CCCl", "C1CC1", "OCCO", "CCS")
 LABELS = (0, 1, 1, 0, 1, 0, 1, 0, 1)
 PARTS = ("train", "train", "test", "valid", "test", "train", "valid", "train", "train")
+RINGS = ["C1CC1", "C1CCC1", "C1CCCC1", "C1CCCCC1", "C1CCNCC1", "C1CCOCC1", "C1CCSCC1", "c1ccccc1"]
+ROUND = {"anchor": "uniform", "n_anchor_rows": 90, "n_components": 6}
 
 
 @pytest.fixture
@@ -32,83 +46,56 @@ def task(placed, tmp_path, monkeypatch):
     monkeypatch.setattr(molecules, "TINY", molecules.TASKS["hiv"].source, raising=False)
     placed(molecules, "TINY", "\n".join(table).encode())
     placed(molecules, "SPLIT", "\n".join(split).encode())
-    given = molecules.Task(source=molecules.TINY, smiles="smiles", label="active", delimiter=",")
+    given = molecules.Task(source=molecules.TINY, smiles="smiles", label="active", separator=",")
     monkeypatch.setattr(sources, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(molecules, "TASKS", {"tiny": given})
     yield "tiny"
     molecules.molecules.cache_clear()
-    molecules._by_scaffold.cache_clear()
 
 
-def made_up(**_):
-    """Deal 120 random sets of bits with a label that some of them tell."""
-    rng = np.random.default_rng(5)
-    bits = (rng.random((160, 40)) < 0.4).astype(np.uint8)
-    labels = (bits[:, :9].sum(1) > 3).astype(int)
-    parties = molecules.by_label(bits[:120], labels[:120], rng=rng)
-    return Dealt(parties=parties, test_rows=bits[120:] * 1.0, test_labels=labels[120:])
-
-
-def tiny(monkeypatch, module):
-    """Let a study deal made-up rows, with few components and anchor rows."""
-    monkeypatch.setattr(table_07_tdc, "N_COMPONENTS", 6)
-    for each in (module, table_07_tdc):
-        monkeypatch.setattr(each, "deal_molecules", lambda _, **how: made_up(**how), raising=False)
-    for name, value in {"N_COMPONENTS": 6, "N_ANCHOR_ROWS": 90, "UNIFORM_ROWS": 90}.items():
-        if hasattr(module, name):
-            monkeypatch.setattr(module, name, value)
-    options = {"anchor": "uniform", "n_anchor_rows": 90, "n_components": 6}
-    monkeypatch.setattr(table_07_tdc, "ROUND", options)
-    rows = (np.random.default_rng(6).random((200, 40)) < 0.4) * 1.0
-    if hasattr(module, "public_rows"):
-        monkeypatch.setattr(module, "public_rows", lambda count, **_: rows[:count])
-
-
-def test_molecules_that_do_not_parse_are_dropped_and_counted(task):
+def test_molecules_that_do_not_parse_are_dropped_and_a_split_of_other_rows_is_refused(
+    task, placed, monkeypatch
+):
     found = molecules.molecules(task)
     kept = [index for index in range(len(SMILES)) if index != 2]
     assert found.n_dropped == 1
-    assert found.labels.tolist() == [LABELS[index] for index in kept]
-    assert found.part.tolist() == [PARTS[index] for index in kept]
-    assert found.smiles == [SMILES[index] for index in kept]
+    for told, whole in ((found.labels, LABELS), (found.part, PARTS), (found.smiles, SMILES)):
+        assert list(told) == [whole[index] for index in kept]
     assert found.bits.shape == (8, 2048)
     assert found.bits.any(axis=1).all()
-
-
-def test_fingerprints_are_read_from_the_cache_the_second_time(task, monkeypatch):
-    first = molecules.molecules(task).bits
     molecules.molecules.cache_clear()
     monkeypatch.setattr(molecules, "fingerprints", lambda _: pytest.fail("made anew"))
-    np.testing.assert_array_equal(molecules.molecules(task).bits, first)
-
-
-def test_a_split_of_other_rows_is_refused(task, placed):
+    np.testing.assert_array_equal(molecules.molecules(task).bits, found.bits)
     other = "dataset,row,y,split\n" + "\n".join(f"tiny,{row},0,train" for row in range(9))
     placed(molecules, "SPLIT", other.encode())
+    molecules.molecules.cache_clear()
     with pytest.raises(ValueError, match="labels differ"):
         molecules.molecules(task)
 
 
-def test_training_and_validation_rows_are_dealt_and_the_given_test_part_is_kept(task):
-    dealt = molecules.deal_molecules(task, rng=np.random.default_rng(0))
-    assert sum(len(labels) for _, labels in dealt.parties.values()) == 7
-    assert dealt.test_labels.tolist() == [1]
-    fewer = molecules.deal_molecules(task, rng=np.random.default_rng(0), validation=False)
-    assert sum(len(labels) for _, labels in fewer.parties.values()) == 5
-    assert fewer.test_labels.tolist() == [1]
+@pytest.mark.parametrize(
+    ("how", "held", "tests"),
+    [({}, 7, [1]), ({"validation": False}, 5, [1]), ({"by_scaffold": True}, 2, [0, 0, 0, 0, 1, 1])],
+)
+def test_the_given_parts_are_dealt_or_those_of_the_scaffold_split(task, how, held, tests):
+    """By scaffold five of eight may be trained on: two rings, for no ring is a group of six."""
+    dealt = molecules.deal_molecules(task, rng=np.random.default_rng(0), **how)
+    assert sum(len(labels) for _, labels in dealt.parties.values()) == held
+    assert sorted(dealt.test_labels) == sorted(tests)
 
 
-def test_a_scaffold_split_is_dealt_and_tested_where_it_is_asked_for(task):
-    dealt = molecules.deal_molecules(task, rng=np.random.default_rng(0), by_scaffold=True)
-    held = [rows for rows, _ in dealt.parties.values() if len(rows)]
-    rings = molecules.molecules(task).bits[[1, 5]]  # five of eight may be trained on: two rings
-    assert sorted(map(tuple, np.vstack(held))) == sorted(map(tuple, rings))
-    assert len(dealt.test_labels) == 6  # and all that have none are one group of six
+def test_a_scaffold_split_keeps_ring_systems_together_and_trains_on_large_ones():
+    smiles = ["C" * n for n in range(2, 52)]  # no ring: one group, that of the empty scaffold
+    smiles += ["C" * n + ring for ring in RINGS for n in range(1, 5)]
+    parts = molecules.scaffold_parts(tuple(smiles))
+    assert set(parts[:50]) == {"train"}
+    assert all(len(set(group)) == 1 for group in parts[50:].reshape(8, 4))
+    names, counts = np.unique(parts, return_counts=True)
+    assert dict(zip(names, counts.tolist(), strict=True)) == {"train": 54, "valid": 8, "test": 20}
 
 
 def test_two_parties_hold_either_label_and_every_row_once():
-    bits = np.eye(31, dtype=np.uint8)
-    labels = np.arange(31) % 3 // 2
+    bits, labels = np.eye(31, dtype=np.uint8), np.arange(31) % 3 // 2
     parties = molecules.by_label(bits, labels, rng=np.random.default_rng(1))
     assert [sorted(set(each)) for _, each in parties.values()] == [[0], [0], [1], [1]]
     assert [len(each) for _, each in parties.values()] == [11, 10, 5, 5]
@@ -116,28 +103,73 @@ def test_two_parties_hold_either_label_and_every_row_once():
     assert sorted(held.argmax(1)) == list(range(31))
 
 
-class Refusing(ODC):
-    """ODC that finds every fit undetermined."""
-
-    fits = Mock(side_effect=UndeterminedFitError("2 of 6 directions", ("label-0-0",)))
-
-
-def test_odc_that_is_refused_is_measured_as_printed_and_said_and_nothing_else_is():
-    options = {"n_components": 6, "anchor": "uniform", "n_anchor_rows": 90}
-    sent = uploads(made_up(), repeat=3, span_condition="diffspan_orth", **options)
-    refused = by_each(sent, {"odc": Refusing()}, repeat=3)
-    assert refused.pop(f"odc {UNDETERMINED}") == 1.0
-    assert refused == by_each(sent, {"odc": AsPrinted()}, repeat=3)
-    with pytest.raises(UndeterminedFitError):
-        by_each(sent, {"whitened": Refusing()}, repeat=3)
+def test_smaller_compounds_are_the_half_with_the_fewest_bits(monkeypatch):
+    bits = np.tri(9, 12, dtype=np.uint8)[::-1]  # 9 compounds of 9 to 1 bits
+    monkeypatch.setattr(molecules, "_public_bits", lambda: bits)
+    drawn = [molecules.public_rows(9, rng=np.random.default_rng(2), smaller=s) for s in (0, 1)]
+    assert [sorted(each.sum(axis=1)) for each in drawn] == [[*range(1, 10)], [1, 2, 3, 4]]
 
 
+def made_up():
+    """Deal 144 random sets of bits with a label that some of them tell."""
+    rng = np.random.default_rng(5)
+    bits = (rng.random((180, 40)) < 0.4) * 1.0
+    labels = (bits[:, :9].sum(1) > 3).astype(int)
+    parties = {f"party-{i}": (bits[i:144:4], labels[i:144:4]) for i in range(4)}
+    return Dealt(parties=parties, test_rows=bits[144:], test_labels=labels[144:])
+
+
+def tiny_adult():
+    """Deal 150 persons of 20 numbers, and a label."""
+    rows = np.random.default_rng(7).random((150, 20))
+    labels = (rows[:, 0] + rows[:, 1] > 1).astype(int)
+    persons = Persons(rows=rows, labels=labels, columns=[COLUMNS[0], COLUMNS[7]] * 10)
+    return partition(persons, rng=np.random.default_rng(0), n_blocks=3, n_tests=30)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Let all studies measure something tiny; return what they asked for."""
+    asked = {"deal": {}, "public": [], "rates": set()}
+
+    def deal(task, *, rng, **how):  # noqa: ARG001
+        asked["deal"].setdefault(task, []).append(how)
+        return made_up()
+
+    def public(count, *, smaller=False, **_):
+        asked["public"].append((count, smaller))
+        return (np.random.default_rng(6).random((90, 40)) < 0.4) * 1.0
+
+    def network(seed, **how):
+        asked["rates"].add(how["learning_rate_init"])
+        return mlp(seed, **how)
+
+    for module in (table_07_tdc, v2_table_2, ames, ours_spans):
+        monkeypatch.setattr(module, "deal_molecules", deal)
+        monkeypatch.setattr(module, "N_COMPONENTS", 6, raising=False)
+    for module in (table_16, v2_table_2):
+        monkeypatch.setattr(module, "public_rows", public)
+    for module in (table_16, table_16_open):
+        monkeypatch.setattr(module, "N_COMPONENTS", 6)
+    monkeypatch.setattr(table_07_tdc, "ROUND", ROUND)
+    monkeypatch.setattr(ames, "UNIFORM_ROWS", 90)
+    monkeypatch.setitem(table_16_open.OPEN, "250 components", {"n_components": 7})
+    monkeypatch.setattr(table_08_open, "adult", lambda: None)
+    monkeypatch.setattr(table_08_open, "partition", lambda *_, **__: tiny_adult())
+    monkeypatch.setattr(table_08_open, "SIZE", 4)
+    monkeypatch.setattr(table_08, "ANCHOR_ROWS", 60)
+    monkeypatch.setattr(table_07_images, "dealt", lambda *_: made_up())
+    monkeypatch.setitem(table_07_open.ROUND, "n_components", 4)
+    monkeypatch.setattr(table_07_open, "mlp", network)
+    return asked
+
+
+@pytest.mark.usefixtures("asked")
 @pytest.mark.parametrize(
     ("name", "cell"),
     [
         ("table_07_tdc", {"data": "ames", "condition": "any"}),
         ("table_07_tdc", {"data": "hiv", "condition": "samespan_orth"}),
-        ("table_07_tdc", {"data": "cyp2d6_veith", "condition": "diffspan"}),
         ("table_07_tdc", {"data": "ames", "condition": "samespan", "system": "gopp"}),
         ("table_16", {"anchor": "pubchem", "condition": "diffspan_orth", "a": 512}),
         ("v2_table_2", {"rows": "dealt", "data": "hiv"}),
@@ -147,102 +179,135 @@ def test_odc_that_is_refused_is_measured_as_printed_and_said_and_nothing_else_is
         ("ames", {"system": "pooled, raw"}),
     ],
 )
-def test_a_cell_measures_every_number_that_the_paper_prints_for_it(name, cell, monkeypatch):
-    module = STUDIES[name]
-    tiny(monkeypatch, module)
-    found = module.run(cell, repeat=0)
+def test_a_cell_measures_every_number_that_the_paper_prints_for_it(name, cell):
+    found = load(name).run(**cell, repeat=0)
     assert all(0 <= value <= 100 for value in found.values())
     measured = {key(cell, value) for value in found}
     assert measured
     assert {place for place in printed(name) if place.startswith(key(cell, ""))} <= measured
 
 
+@pytest.mark.parametrize(
+    ("name", "place", "cells", "count"),
+    [
+        ("table_07_splits", "table_07_tdc {data}/{condition}/", slice(6), 3),
+        ("table_16_open", "table_16 pubchem/diffspan_orth/{a}/", slice(None, None, 4), 3),
+        ("table_08_open", "table_08 {condition}/", slice(1), 1),
+        ("table_07_open", "table_07_images {data}/", slice(4), 1 + 4 + 5 * 3),
+    ],
+)
+def test_what_a_table_leaves_open_is_measured_as_it_is_and_held_against_its_numbers(
+    asked, name, place, cells, count
+):
+    values, study, (of, start) = {}, load(name), place.split()
+    for cell in study.cells[cells]:
+        for value in study.run(**cell, repeat=0):
+            if theirs := printed(of).get(start.format(**cell) + value):
+                values[key(cell, value)] = [theirs.value - 3, theirs.value]
+    assert "".join(study.analysis(values)).count("| 1.5 ") == count
+    del values[next(iter(values))]
+    assert "".join(study.analysis(values)).count("| 1.5 ") == count - 1
+    if name == "table_07_splits":
+        scaffold = [how.get("by_scaffold", False) for how in asked["deal"]["ames"]]
+        assert scaffold == [False, False, False, False, True, True]
+    if name == "table_16_open":
+        assert asked["public"] == [(512, False), (512, True), (512, False)]
+    if name == "table_07_open":
+        assert asked["rates"] == {5e-4, 1e-3, 2e-3}
+
+
+def test_table_7_has_the_split_that_came_nearest_for_each_task(asked):
+    for task in molecules.TASKS:
+        table_07_tdc.deal(task, repeat=0)
+    told = {task: how for task, [how] in asked["deal"].items()}
+    assert told.pop("ames") == {"validation": False}
+    assert told.pop("hiv") == told.pop("tox21_sr-are") == {}
+    assert all(how == {"by_scaffold": True} for how in told.values())
+
+
+@pytest.mark.usefixtures("asked")
+def test_gopp_has_cells_of_its_own_and_says_where_it_is_refused():
+    own = table_07_tdc.run(data="ames", condition="samespan", system="gopp", repeat=0)
+    assert {"roc", "pr"} <= set(own)
+    refusing = Mock(side_effect=UndeterminedFitError("2 of 6 directions", ("party-0",)))
+    assert by_gopp(Mock(aligned=refusing), repeat=0) == {"refused": 1.0}
+    for study in (table_15, table_16):  # beside the others for every anchor
+        assert sum(each.get("system") == "gopp" for each in study.STUDY.cells) == 16
+
+
+class Refusing(ODC):
+    """ODC that finds every fit undetermined."""
+
+    fits = Mock(side_effect=UndeterminedFitError("2 of 6 directions", ("party-0",)))
+
+
+def test_odc_that_is_refused_is_measured_as_printed_and_said_and_nothing_else_is():
+    sent = uploads(made_up(), repeat=3, span_condition="diffspan_orth", **ROUND)
+    refused = by_each(sent, {"odc": Refusing()}, repeat=3)
+    assert refused.pop(f"odc {UNDETERMINED}") == 1.0
+    assert refused == by_each(sent, {"odc": AsPrinted()}, repeat=3)
+    with pytest.raises(UndeterminedFitError):
+        by_each(sent, {"whitened": Refusing()}, repeat=3)
+
+
+@pytest.mark.parametrize("condition", ours_weighting.CONDITIONS)
+def test_weights_are_1_where_spans_agree_and_change_rows_where_not(condition, asked):  # noqa: ARG001
+    found = ours_weighting.run(data="ames", condition=condition, repeat=0)
+    assert {f"{method}/roc" for method in ours_weighting.METHODS} <= set(found)
+    sent = uploads(made_up(), repeat=0, span_condition=condition, **ROUND)
+    rows = {method: sent.aligned(way).rows for method, way in ours_weighting.METHODS.items()}
+    lengths = {method: np.linalg.norm(each, axis=0) for method, each in rows.items()}
+    weights = lengths["kawakami, weighted"] / lengths["kawakami"]
+    np.testing.assert_allclose(rows["kawakami, weighted"], rows["kawakami"] * weights, atol=1e-12)
+    one = condition == "samespan_orth"
+    assert np.allclose(weights, 1, rtol=0, atol=1e-9) == one
+    assert any("dealt out" in name for name in found) != one  # parties see test rows alike
+
+
+@pytest.mark.usefixtures("asked")
+def test_whitened_odc_has_the_rows_and_bases_of_table_7_under_an_isometric_anchor(monkeypatch):
+    made, real = [], ours_spans.uploads
+    monkeypatch.setattr(ours_spans, "uploads", lambda *a, **k: made.append(k) or real(*a, **k))
+    found = ours_spans.run(data="ames", condition="samespan", repeat=1)
+    assert {"whitened/roc", "whitened/pr"} <= set(found)
+    own = {"anchor": "isometric", "span_condition": "samespan", "repeat": 1}
+    assert made == [{**ROUND, **own}]
+
+
 def test_standard_deviations_over_ten_runs_become_intervals():
     assert printed("v2_table_2")["dealt/ames/imakura/roc"].value == 79.3
     # 1.2 points over ten runs: 1.2 * t(0.975, 9) / sqrt(10)
     assert printed("v2_table_2")["dealt/ames/imakura/roc"].margin == pytest.approx(0.86)
-    assert printed("v2_table_2")["dealt/ames/gopp/seconds"].margin == pytest.approx(2.184)
-
-
-def figures(repeats):
-    """Make up repeats in which size matters to Imakura, and the source to nobody."""
-    rng = np.random.default_rng(8)
-    values = {}
-    for anchor in table_16.ANCHORS:
-        for level, size in enumerate(table_16.SIZES):
-            for method in ("imakura", "odc"):
-                effect = 5.0 * level if method == "imakura" else 0.0
-                place = key(
-                    {"anchor": anchor, "condition": "samespan_orth", "a": size}, f"{method}/roc"
-                )
-                values[place] = (80 + effect + rng.normal(size=repeats)).tolist()
-    return values
-
-
-def row(lines, name):
-    """Return the figures of one row, as text."""
-    [found] = [line for line in lines if line.startswith(f"| {name} |")]
-    return [each.strip() for each in found.split("|")[2:-1]]
 
 
 def test_the_analysis_sets_our_variances_beside_the_papers():
-    values = figures(12)
-    lines = table_16.analysis(values)
-    groups = {
-        (anchor, method): [
-            values[
-                key({"anchor": anchor, "condition": "samespan_orth", "a": size}, f"{method}/roc")
-            ]
-            for size in table_16.SIZES
-        ]
-        for anchor in table_16.ANCHORS
-        for method in ("imakura", "odc")
-    }
-    ours = one_way(groups["uniform", "imakura"])
-    assert ours.p < 1e-10
-    said = [f"{ours.f:.2f}", f"{ours.p:.3g}", f"{ours.effect:.2f}"]
-    assert row(lines, "uniform/samespan_orth/imakura/roc") == [*said, "91.55", "5.08e-45", "0.83"]
-    ours = first_of_two([groups["uniform", "odc"], groups["pubchem", "odc"]])
-    assert ours.p > 0.01
-    said = [f"{ours.f:.2f}", f"{ours.p:.3g}", f"{ours.effect:.2f}"]
-    assert row(lines, "samespan_orth/odc/roc") == [*said, "0.03", "0.868", "0.01"]
+    rng, values = np.random.default_rng(8), {}
+    for anchor in table_16.ANCHORS:  # size matters to Imakura, the source to nobody
+        for level, size in enumerate(table_16.SIZES):
+            for method, effect in (("imakura", 5.0 * level), ("odc", 0.0)):
+                place = f"{anchor}/samespan_orth/{size}/{method}/roc"
+                values[place] = (80 + effect + rng.normal(size=12)).tolist()
 
-    values = {
-        place: each[:4] if place.startswith("pubchem") else each for place, each in values.items()
-    }
-    shorter = {place: each[:4] for place, each in values.items()}
+    def groups(anchor, method):
+        return [values[f"{anchor}/samespan_orth/{a}/{method}/roc"] for a in table_16.SIZES]
+
+    def row(values, name):
+        [found] = [line for line in table_16.analysis(values) if line.startswith(f"| {name} |")]
+        return [each.strip() for each in found.split("|")[2:-1]]
+
+    ours = one_way(groups("uniform", "imakura"))
+    said = [f"{ours.f:.2f}", f"{ours.p:.3g}", f"{ours.effect:.2f}"]
+    assert ours.p < 1e-10
+    theirs = ["91.55", "5.08e-45", "0.83"]
+    assert row(values, "uniform/samespan_orth/imakura/roc") == [*said, *theirs]
+    ours = first_of_two([groups("uniform", "odc"), groups("pubchem", "odc")])
+    said = [f"{ours.f:.2f}", f"{ours.p:.3g}", f"{ours.effect:.2f}"]
+    assert ours.p > 0.01
+    assert row(values, "samespan_orth/odc/roc") == [*said, "0.03", "0.868", "0.01"]
+    fewer = {place: each[:4] for place, each in values.items()}
+    some = {place: each[: 4 if "pubchem" in place else 12] for place, each in values.items()}
     name = "samespan_orth/imakura/roc"  # sources are compared over the shorter
-    assert row(table_16.analysis(values), name) == row(table_16.analysis(shorter), name)
-    lines = table_16.analysis(figures(1))
+    assert row(some, name) == row(fewer, name)
+    lines = table_16.analysis({place: each[:1] for place, each in values.items()})
     assert not any(line.startswith("| uniform/") for line in lines)
     assert any("two repeats" in line for line in lines)
-
-
-def test_a_clock_does_not_change_an_alignment_and_counts_it():
-    rng = np.random.default_rng(4)
-    images = {name: rng.normal(size=(60, 9)) for name in ("north", "south", "west")}
-    timed = v2_table_2.Timed(aligner=ODC())
-    found, plain = align(timed, images), align(ODC(), images)
-    for name, turn in plain.changes_of_basis.items():
-        np.testing.assert_array_equal(found.changes_of_basis[name], turn)
-    first = timed.seconds
-    assert first > 0
-    timed.fits(images, found.target)
-    assert timed.seconds > first
-
-
-@pytest.mark.parametrize("ending", ["", "_orth"])
-def test_whitened_odc_under_an_isometric_anchor_has_the_rows_and_bases_of_table_7(
-    ending, monkeypatch
-):
-    """Where bases are orthonormal it is ODC itself, up to a rotation that all rows share."""
-    tiny(monkeypatch, ours_spans)
-    cell = {"data": "ames", "condition": f"samespan{ending}"}
-    found = ours_spans.run(cell, repeat=1)
-    assert {"whitened/roc", "whitened/pr"} <= set(found)
-    dealt = ours_spans.deal_molecules("ames", rng=generator(1))
-    options = {**table_07_tdc.ROUND, "anchor": "isometric", "span_condition": cell["condition"]}
-    rows = uploads(dealt, repeat=1, **options).aligned(ours_spans.OURS["whitened"]).rows
-    odc = uploads(dealt, repeat=1, **options).aligned(AsPrinted()).rows
-    same = np.allclose(rows @ rows.T, odc @ odc.T, rtol=0, atol=1e-8)
-    assert same == (ending == "_orth")

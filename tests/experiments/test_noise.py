@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from experiments.data import faces, sources
 from experiments.data.faces import Faces, pairs_of
+from experiments.harness import systems
 from experiments.harness.noise import Ball, on_images, papers_scale, stretch
 from experiments.harness.study import CONDITIONS
 from experiments.harness.systems import Dealt
 from experiments.harness.uploads import uploads
-from experiments.studies import ours_honest_dp, table_09, table_10, table_10_dlib
-from experiments.studies.table_09 import isometric_is_refused, project, split_faces, under
+from experiments.studies import ours_honest_dp, table_09, table_10, table_10_dlib, v1_figs
+from experiments.studies.table_09 import isometric_is_refused, project, under
 from experiments.studies.table_10_dlib import FACE, WHOLE, chip
 
 from cobasis import ODC, Imakura
@@ -29,13 +30,22 @@ def dealt():
 
 
 @pytest.fixture
-def people():
-    """Made-up pictures of 4 x 4: eight to a person."""
+def people(monkeypatch):
+    """Made-up pictures of 4 x 4, eight to a person, in place of CelebA and Olivetti."""
     rng = np.random.default_rng(1)
     centres = rng.uniform(0, 255, size=(10, 16))
     pixels = np.repeat(centres, 8, axis=0) + rng.normal(scale=20, size=(80, 16))
     numbers = np.repeat(np.arange(10), 8)
-    return Faces(pixels=np.clip(pixels, 0, 255).astype(np.uint8), people=numbers, male=numbers % 2)
+    made = Faces(pixels=np.clip(pixels, 0, 255).astype(np.uint8), people=numbers, male=numbers % 2)
+    for study in (table_09, table_10_dlib):
+        monkeypatch.setattr(study, "celeba", lambda: made)
+    monkeypatch.setitem(table_10.LOADERS, "olivetti", lambda: made)
+    for data in ("celeba", "olivetti"):
+        monkeypatch.setitem(table_10.COMPONENTS, data, 5)
+        monkeypatch.setitem(table_10.DIRECTIONS, data, 4)
+    for name, value in {"TRAIN": 48, "TESTS": 16, "ANCHOR": 30}.items():
+        monkeypatch.setattr(table_09, name, value)
+    return made
 
 
 def sent_by(dealt, **options):
@@ -50,86 +60,99 @@ def test_noise_is_on_training_rows_only_and_as_strong_as_asked(dealt):
     assert np.std(noisy.rows - clean.rows) == pytest.approx(0.5, rel=0.15)
     np.testing.assert_array_equal(noisy.tests[0][0], clean.tests[0][0])
     np.testing.assert_allclose(twice.rows - clean.rows, 2 * (noisy.rows - clean.rows))
-    other = sent.turned(changes, repeat=4, noise=0.5)
-    assert not np.allclose(other.rows, noisy.rows)
+    assert not np.allclose(sent.turned(changes, repeat=4, noise=0.5).rows, noisy.rows)
 
 
-def test_orthogonal_alignment_leaves_noise_alike_in_all_directions_and_least_squares_does_not(
-    dealt,
-):
-    sent = sent_by(dealt)
-    assert stretch(sent.changes(ODC())) == pytest.approx(1)
-    assert stretch(sent.changes(Imakura())) > 2
-
-
-def test_noise_on_anchor_images_turns_the_alignment_and_leaves_the_rows(dealt):
+def test_noise_on_anchor_images_turns_the_alignment_and_only_least_squares_stretches_it(dealt):
     sent = sent_by(dealt, span_condition="samespan_orth")
     noisy = on_images(sent, noise=1.0, repeat=0)
     assert noisy.rows is sent.rows
     assert np.linalg.norm(noisy.changes(ODC())["p1"] - sent.changes(ODC())["p1"]) > 0.05
     assert stretch(noisy.changes(ODC())) == pytest.approx(1)
+    assert stretch(sent_by(dealt).changes(Imakura())) > 2
 
 
-def test_the_papers_sigma_is_for_a_sensitivity_of_one_and_the_honest_for_twice_the_radius():
+def test_the_papers_sigma_is_for_a_sensitivity_of_one_and_the_honest_for_twice_the_radius(dealt):
     assert papers_scale(8.0) == pytest.approx(0.480014, abs=1e-6)
     ball = Ball(centre=np.zeros(2), radius=3.0)
     assert ball.noise(epsilon=8, delta=1e-3) == pytest.approx(6 * papers_scale(8.0))
     assert ours_honest_dp.DELTA <= 1 / (10 * ours_honest_dp.ROWS)
-
-
-def test_half_of_the_public_rows_fit_into_the_ball_and_clipped_rows_all_do(dealt):
     public = np.random.default_rng(5).normal(loc=2, size=(41, 8))
-    ball = Ball.of(public)
+    ball = Ball.of(public)  # half of the public rows fit into it, and clipped rows all do
     assert np.sum(np.linalg.norm(public - ball.centre, axis=1) <= ball.radius) == 21
     clipped = ball.dealt(dealt)
     for rows in [clipped.test_rows, *(rows for rows, _ in clipped.parties.values())]:
         assert np.linalg.norm(rows, axis=1).max() <= ball.radius * (1 + 1e-12)
 
 
-def test_pairs_are_half_of_one_person_and_never_a_picture_with_itself(people):
-    pairs = pairs_of(people.people, rng=np.random.default_rng(0), n_each=30)
-    assert pairs.same.sum() == 30
-    assert len(pairs.same) == 60
-    assert (pairs.first < pairs.second).all()
-    alike = people.people[pairs.first] == people.people[pairs.second]
-    np.testing.assert_array_equal(alike, pairs.same)
-    assert len({*zip(pairs.first, pairs.second, strict=True)}) == 60
+def test_one_rounds_rows_get_the_papers_noise_at_every_point_rescaled_or_not(dealt, monkeypatch):
+    for name, value in {
+        "ANCHOR": 40,
+        "COMPONENTS": 4,
+        "deal_images": lambda *_, **__: dealt,
+    }.items():
+        monkeypatch.setattr(v1_figs, name, value)
+    sizes = {}
+
+    def judged(shared, **_):
+        sizes.setdefault((sweep, at), []).append(np.sqrt(np.mean(shared.rows**2)))
+        return {"": 50.0}
+
+    monkeypatch.setattr(systems, "judged", judged)
+    for sweep, at in [("l", 4), ("l, rescaled", 4), ("epsilon", 2), ("epsilon", 64)]:
+        v1_figs.run(data="mnist", sweep=sweep, at=at, repeat=0)
+    noisy, clean = np.reshape(sizes["l", 4] + sizes["l, rescaled", 4], (-1, 2)).T
+    assert np.all(noisy > clean)  # imakura, kawakami and odc, then the first two rescaled
+    assert (noisy / clean)[3:] == pytest.approx((noisy / clean)[:2])
+    assert np.all(clean[3:] > 2 * clean[:2])
+    assert np.all(np.greater(sizes["epsilon", 2], noisy[:3]))  # at epsilon 8
+    assert np.all(np.less(sizes["epsilon", 64], noisy[:3]))
 
 
 def test_the_face_round_makes_the_uploads_of_the_formulas_and_clips_about_the_centre(people):
-    split = split_faces(people, repeat=0, n_train=48, n_tests=16, n_parties=4)
+    split = table_09.split(0, n_parties=4)
     projected = project(split, repeat=0, n_components=3, n_anchor_rows=30)
     for condition, same in [("samespan_orth", True), ("diffspan_orth", False), ("public", True)]:
         sent = under(condition, projected, repeat=0)
         shared = sent.aligned(ODC())
         assert shared.rows.shape == (48, 3)
         assert (len(shared.tests) == 1) is same
-        grams = [image.T @ image for image in sent.images.values()]
-        values = [np.linalg.eigvalsh(gram) for gram in grams]
+        values = [np.linalg.eigvalsh(image.T @ image) for image in sent.images.values()]
         assert np.allclose(values[1], values[0], rtol=1e-5) is same
     ball = Ball(centre=split.public.astype(float).mean(axis=0), radius=0.1)
     sent = under("public", projected, repeat=0, ball=ball)
     longest = max(np.linalg.norm(rows, axis=1).max() for rows in sent.rows.values())
     assert longest <= 0.1 * (1 + 1e-5)
-
-
-def test_an_isometric_anchor_of_fewer_rows_than_features_is_refused():
     assert isometric_is_refused(n_anchor_rows=10, n_features=20)
     assert not isometric_is_refused(n_anchor_rows=20, n_features=20)
+    assert len(people.pixels) == 80
 
 
-def test_verification_is_perfect_for_people_apart_and_chance_for_noise(people):
+def test_gopp_has_cells_of_its_own_in_table_9(people, monkeypatch):
+    setup = table_09.Setup(n_parties=4, n_components=3)
+    monkeypatch.setitem(table_09.SETUPS, "toy", setup)
+    monkeypatch.setattr(table_09, "celeba", lambda: replace(people, people=people.male))
+    found = table_09.run(open="toy", system="one round", method="gopp", repeat=0)
+    assert {name.partition("/")[0] for name in found} == set(CONDITIONS)
+    assert 0 <= found["samespan_orth"] <= 100
+
+
+def test_pairs_are_half_of_one_person_and_verified_where_people_can_be_told_apart(people):
+    pairs = pairs_of(people.people, rng=np.random.default_rng(0), n_each=30)
+    assert (pairs.same.sum(), len(pairs.same)) == (30, 60)
+    assert (pairs.first < pairs.second).all()
+    alike = people.people[pairs.first] == people.people[pairs.second]
+    np.testing.assert_array_equal(alike, pairs.same)
+    assert len({*zip(pairs.first, pairs.second, strict=True)}) == 60
     pairs = pairs_of(people.people, rng=np.random.default_rng(0), n_each=200)
     assert table_10.verified(people.pixels.astype(float), pairs) > 0.95
     noise = np.random.default_rng(2).normal(size=(80, 16))
     assert table_10.verified(noise, pairs) == pytest.approx(0.5, abs=0.12)
 
 
-def test_released_coordinates_tell_people_apart_and_a_colluder_rebuilds_them(people, monkeypatch):
-    monkeypatch.setitem(table_10.LOADERS, "olivetti", lambda: people)
-    monkeypatch.setitem(table_10.COMPONENTS, "olivetti", 5)
-    monkeypatch.setitem(table_10.DIRECTIONS, "olivetti", 4)
-    found = table_10.run({"data": "olivetti"}, repeat=0)
+@pytest.mark.usefixtures("people")
+def test_released_coordinates_tell_people_apart_and_a_colluder_rebuilds_them():
+    found = table_10.run(data="olivetti", repeat=0)
     assert found[f"orthonormal basis, l = 5/{table_10.COSINE}"] > 0.95
     rebuilt = f"orthonormal basis, l = 5/rebuilt by a colluder, {table_10.LEARNED}"
     assert found[rebuilt] == pytest.approx(found[f"original/{table_10.LEARNED}"], abs=0.05)
@@ -144,40 +167,28 @@ def test_a_network_is_shown_originals_noise_vectors_as_pictures_and_what_a_collu
         cut_out.append(box == FACE)
         return rows
 
-    seen, cut_out = [], []
-    monkeypatch.setattr(table_10_dlib, "celeba", lambda: people)
+    seen, cut_out, found = [], [], {}
     monkeypatch.setattr(table_10_dlib, "described", described)
-    monkeypatch.setitem(table_10.COMPONENTS, "celeba", 5)
-    found = {
-        f"{cell['shown']}/{name}": value
-        for cell in table_10_dlib.STUDY.cells
-        for name, value in table_10_dlib.run(cell, repeat=0).items()
-    }
+    for cell in table_10_dlib.STUDY.cells:
+        found |= table_10_dlib.run(**cell, repeat=0)
     originals, *noisy = seen[:4]
-    size = len(originals)
-    assert found["original/original"] > 0.95
+    assert (found["original"] > 0.95, len(originals)) == (True, len(people.people) // 2)
     strays = [np.std(each - originals) for each in noisy]
     assert strays == pytest.approx([papers_scale(each) for each in (8, 2, 0.5)], rel=0.1)
     for shown in seen[4:7]:
         assert shown.shape == originals.shape
         assert shown[:, :5].max() == pytest.approx(1)
         assert not shown[:, 5:].any()
-    undone = dict(zip(("orthonormal", "not orthonormal", "haar"), seen[7:], strict=True))
-    off = {name: np.linalg.norm(each - originals) for name, each in undone.items()}
-    assert off["orthonormal"] == pytest.approx(off["not orthonormal"], rel=1e-3)
-    assert off["orthonormal"] < off["haar"]
-    assert size == len(people.people) // 2
+    orthonormal, oblique, haar = (np.linalg.norm(each - originals) for each in seen[7:])
+    assert orthonormal == pytest.approx(oblique, rel=1e-3)
+    assert orthonormal < haar
     assert cut_out == [True] * 4 + [False] * 3 + [True] * 3
 
 
-def test_a_network_is_shown_whole_people(monkeypatch):
+def test_a_network_is_shown_whole_people_with_the_eyes_where_it_expects_them(monkeypatch):
     monkeypatch.setattr(table_10_dlib, "PICTURES", 3)
-    people = np.array([5, 1, 5, 2, 1, 9, 2])
-    rows = np.array([0, 1, 3, 4, 5, 6])
-    assert list(table_10_dlib.whole_people(people, rows)) == [1, 4, 3, 6]
-
-
-def test_a_chip_has_the_eyes_where_the_network_expects_them():
+    numbers, rows = np.array([5, 1, 5, 2, 1, 9, 2]), np.array([0, 1, 3, 4, 5, 6])
+    assert list(table_10_dlib.whole_people(numbers, rows)) == [1, 4, 3, 6]
     picture = np.zeros((128, 128, 3), dtype=np.float32)
     picture[63:68, 48:53] = picture[63:68, 75:80] = [2.0, 0.5, -1.0]
     found = chip(picture.ravel())
@@ -186,8 +197,7 @@ def test_a_chip_has_the_eyes_where_the_network_expects_them():
     left = columns < 75
     for eye, place in ((left, (47.7, 47.1)), (~left, (100.3, 47.1))):
         assert (columns[eye].mean(), rows[eye].mean()) == pytest.approx(place, abs=1)
-    assert found[:, :, 0].max() == 255
-    assert found[:, :, 2].max() == 0
+    assert (found[:, :, 0].max(), found[:, :, 2].max()) == (255, 0)
     picture[0, 0] = 1.0  # where a vector begins
     assert chip(picture.ravel())[:40].max() == 0
     assert chip(picture.ravel(), box=WHOLE)[0, 0].min() > 200
@@ -203,24 +213,14 @@ def test_pictures_are_decoded_in_the_order_of_the_labels_and_nothing_is_written(
             one = io.BytesIO()
             image.new("RGB", (8, 8), (grey, grey, grey)).save(one, "WEBP", lossless=True)
             pack.writestr(name, one.getvalue())
-    table = b"image,identity,Male\nb.webp,7,1\na.webp,9,0\n"
-    contents = {faces.CELEBA: packed.getvalue(), faces.CELEBA_LABELS: table}
-    monkeypatch.setattr(faces, "read_verified", contents.__getitem__)
+    labels = [
+        {"image": "b.webp", "identity": "7", "Male": "1"},
+        {"image": "a.webp", "identity": "9", "Male": "0"},
+    ]
+    monkeypatch.setattr(faces, "read_verified", {faces.CELEBA: packed.getvalue()}.__getitem__)
+    monkeypatch.setattr(faces, "table", {faces.CELEBA_LABELS: labels}.__getitem__)
     monkeypatch.setattr(sources, "CACHE", tmp_path / "cache")
     found = faces.celeba.__wrapped__()
-    assert found.pixels.shape == (2, 192)
-    assert found.pixels[:, 0].tolist() == [200, 10]
-    assert found.people.tolist() == [7, 9]
-    assert found.male.tolist() == [1, 0]
+    told = [found.pixels[:, 0].tolist(), found.people.tolist(), found.male.tolist()]
+    assert (found.pixels.shape, told) == ((2, 192), [[200, 10], [7, 9], [1, 0]])
     assert not (tmp_path / "cache").exists()
-
-
-def test_gopp_has_cells_of_its_own_in_table_9(people, monkeypatch):
-    drawn = split_faces(people, repeat=0, n_train=48, n_tests=16, n_parties=4)
-    halves = {"train_labels": drawn.train_labels % 2, "test_labels": drawn.test_labels % 2}
-    monkeypatch.setattr(table_09, "split", lambda *_, **__: replace(drawn, **halves))
-    monkeypatch.setattr(table_09, "ANCHOR", 30)
-    monkeypatch.setitem(table_09.SETUPS, "toy", table_09.Setup(n_parties=4, n_components=3))
-    found = table_09.run({"open": "toy", "system": "one round", "method": "gopp"}, repeat=0)
-    assert {name.partition("/")[0] for name in found} == set(CONDITIONS)
-    assert 0 <= found["samespan_orth"] <= 100

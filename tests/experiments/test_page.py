@@ -1,5 +1,6 @@
 """The pages say what differs, why, and what nobody measured; charts need no colour."""
 
+import inspect
 import re
 import runpy
 from dataclasses import replace
@@ -42,19 +43,14 @@ def test_numbers_differ_only_beyond_both_intervals_together():
     assert [rounding(each) for each in (10.4, 20.0, 0.463)] == pytest.approx([0.05, 0.5, 0.0005])
 
 
-def test_ours_stands_beside_the_papers_in_the_papers_layout(told):
-    section, _ = told()
-    assert "**mnist**" in section
+def test_ours_stands_beside_the_papers_and_what_differs_is_counted_with_its_reason(told):
+    section, summarised = told()
     assert "| %; condition | any | samespan | diffspan |" in section
     assert "| central | 96.00 ± 0.12 (3)<br>paper 96 ± 0.1 |  |  |" in section
     row = next(line for line in section.splitlines() if line.startswith("| odc |"))
     assert row.count("differs, open") == 1
     assert "95.00 ± 0.12 (3)<br>paper 90 ± 0.1<br>**differs, open**" in row
     assert "Printed in the paper and not measured here: `adult/diffspan/gopp`." in section
-
-
-def test_differences_are_counted_first_those_without_a_reason_listed_and_one_repeat_unjudged(told):
-    _, summarised = told()
     assert "to judge: 4. 2 differ by no more" in summarised
     assert "**2 by more for a reason that we do not know**" in summarised
     assert "  - mnist/diffspan/odc: 95.00 ± 0.12 (3), the paper 90 ± 0.1" in summarised
@@ -68,48 +64,32 @@ def test_differences_are_counted_first_those_without_a_reason_listed_and_one_rep
     assert "to judge: 4. 2 differ" in told(measured=1, exact=True)[1]
 
 
-def test_a_method_with_cells_of_its_own_is_a_row_and_cells_that_are_no_more_are_none(
-    toys, toy_results
-):
-    cell = {"data": "mnist", "condition": "samespan"}
-    shown = numbers(toys(cells=[cell]), toy_results(toys()))
-    assert {each.place.rpartition("/")[0] for each in shown} == {"mnist/samespan"}
-    study = toys(cells=[cell, {**cell, "system": "gopp"}])
-    rows = numbers(study, toy_results(study))
-    own = [each for each in rows if each.name.startswith("gopp/")]
-    assert own
-    assert len(own) < len(rows)
-    assert all(each.settings == cell for each in rows)
-    assert all(each.place == f"mnist/samespan/{each.name}" for each in rows)
-
-
 def test_an_analysis_stands_below_the_table_and_may_need_more_repeats(told):
-    section, _ = told(analysis=lambda values: [f"{len(values)} numbers."])
-    assert "\n14 numbers.\n" in section
-
-    def impatient(values):
-        return [str(values["absent"])]
-
-    assert "Too little is measured" in told(analysis=impatient)[0]
+    assert "\n14 numbers.\n" in told(analysis=lambda values: [f"{len(values)} numbers."])[0]
+    assert "Too little is measured" in told(analysis=lambda values: [str(values["absent"])])[0]
 
 
 def test_the_last_setting_of_few_levels_goes_across_and_levels_of_others_are_tables(told):
     assert layout([{"data": d, "l": n} for d in "ab" for n in range(3)]).across == "l"
     laid = layout([{"l": n, "data": d} for d in "ab" for n in range(20)])
     assert (laid.across, laid.apart) == ("data", ("l",))
-    section, _ = told(cells=[{"l": n} for n in range(20)], published={})
-    assert "**l = 19**\n\n| % | ours | the paper's |  |\n" in section
-    cells = [{"data": f"d{n}", "basis": b} for n in range(20) for b in ("svd", "haar")]
-    assert "**d3**\n\n| %; basis | svd | haar |" in told(cells=cells, published={})[0]
-    barred = [{"data": "a|b"}, {"data": "c"}]
-    assert r"| %; data | a\|b | c |" in told(cells=barred, published={})[0]
+    for cells, said in (
+        ([{"l": n} for n in range(20)], "**l = 19**\n\n| % | ours | the paper's |  |\n"),
+        (
+            [{"data": f"d{n}", "basis": b} for n in range(20) for b in ("svd", "haar")],
+            "**d3**\n\n| %; basis | svd | haar |",
+        ),
+        ([{"data": "a|b"}, {"data": "c"}], r"| %; data | a\|b | c |"),
+    ):
+        assert said in told(cells=cells, published={})[0]
 
 
-def test_a_span_condition_in_a_name_is_laid_out_like_one_in_the_settings(toys, tmp_path):
+def test_a_span_condition_in_a_name_and_a_method_with_cells_of_its_own_are_laid_out_alike(
+    toys, toy_results
+):
     cells = [{"system": "round"}, {"system": "central"}, {"system": "round", "method": "gopp"}]
     measured = [{"samespan/odc": 1.0, "diffspan/odc": 2.0}, {"mlp": 3.0}, {"diffspan": 4.0}]
-    study = toys(cells=cells, published={})
-    results = Results("toy", folder=tmp_path)
+    study, results = toys(cells=cells, published={}), Results("toy")
     for settings, values in zip(study.cells, measured, strict=True):
         cell = Cell(settings=settings, repeat=0, values=values, seconds=1.0, commit="abc")
         results.cells[cell.place] = cell
@@ -123,40 +103,31 @@ def test_a_span_condition_in_a_name_is_laid_out_like_one_in_the_settings(toys, t
     [panel] = panels_of(found)
     assert [level for level, _ in panel.series["odc"]] == ["samespan", "diffspan"]
     assert set(panel.lines) == {"central/mlp"}
+    cell = {"data": "mnist", "condition": "samespan"}
+    shown = numbers(toys(cells=[cell]), toy_results(toys()))  # cells that are no more are none
+    assert {each.place.rpartition("/")[0] for each in shown} == {"mnist/samespan"}
 
 
 def test_a_chart_has_ours_filled_the_papers_hollow_and_shapes_besides_colours(toys, toy_results):
     study = toys()
     found = numbers(study, toy_results(study))
     figure = draw(study, found)
-    axes = figure.axes[0]
-    marks = [line for line in axes.lines if line.get_marker() not in {"", "None"}]
-    faces = {line.get_markerfacecolor() for line in marks}
-    assert "none" in faces
-    assert len(faces) > 1
+    marks = [each for each in figure.axes[0].lines if each.get_marker() not in {"", "None"}]
+    faces = [each.get_markerfacecolor() for each in marks]
+    assert (faces.count("none"), len({*faces})) == (2, 3)  # of ODC and of pooled rows
     panels = panels_of(found)
     assert [panel.title for panel in panels] == ["mnist", "adult"]
-    assert set(panels[0].series) == {"odc", "whitened"}
-    assert set(panels[0].lines) == {"central"}
+    assert (set(panels[0].series), set(panels[0].lines)) == ({"odc", "whitened"}, {"central"})
     styles = styles_for(panels).values()
     assert len({style.marker for style in styles}) == len({s.colour for s in styles}) == 3
-
-
-def test_a_setting_with_numbers_becomes_a_curve(toys, toy_results):
+    one, other = (svg(each, title='a "toy" & <more>') for each in (figure, draw(study, found)))
+    assert one == other  # the same every time, and refers to nothing outside
+    assert 'aria-label="a &quot;toy&quot; &amp; &lt;more>"' in one
+    assert not re.search(r'href="(?!#)', one)
     cells = [{"l": n, "data": "mnist"} for n in (10, 100, 1000)]
     study = toys(cells=[{"l": 0, "data": "any"}, *cells], published={})
     axes = draw(study, numbers(study, toy_results(study))).axes[0]
-    assert axes.get_xlabel() == "l"
-    assert axes.get_xscale() == "log"
-
-
-def test_a_chart_is_the_same_every_time_and_refers_to_nothing_outside(toys, toy_results):
-    study = toys()
-    found = numbers(study, toy_results(study))
-    one, other = (svg(draw(study, found), title='a "toy" & <more>') for _ in range(2))
-    assert one == other
-    assert 'aria-label="a &quot;toy&quot; &amp; &lt;more>"' in one
-    assert not re.search(r'href="(?!#)', one)
+    assert (axes.get_xlabel(), axes.get_xscale()) == ("l", "log")  # numbers make a curve
 
 
 def test_a_chart_shows_what_its_study_names_and_nothing_else_stretches_it(toys, toy_results):
@@ -170,19 +141,15 @@ def test_a_chart_shows_what_its_study_names_and_nothing_else_stretches_it(toys, 
     shown = {text.get_text() for text in figure.legends[0].get_texts()}
     assert {"odc", "odc, 0", "hollow: the paper's"} <= shown
     assert not {"ratio", "odc, tiny", "central"} & shown
-    assert [{each.get_yscale() for each in one.axes} for one in (figure, wide)] == [
-        {"linear"},
-        {"log"},
-    ]
+    scales = [{each.get_yscale() for each in one.axes} for one in (figure, wide)]
+    assert scales == [{"linear"}, {"log"}]
     assert draw(replace(study, charted=()), found) is None
     study = toys(cells=[{"data": str(i), "condition": c} for i in range(14) for c in "abc"])
     assert len(draw(study, numbers(study, toy_results(study))).axes) == MOST_PANELS
 
 
 def test_the_documentation_shows_every_study_and_says_what_is_not_measured(tmp_path, toy_results):
-    study = load("traffic")
-    results = toy_results(study, name="traffic", repeats=1)
-    results.write(study)
+    toy_results(load("traffic"), name="traffic", repeats=1).write(load("traffic"))
     pages = runpy.run_path(str(DOCS / "evidence_pages.py"))
     text = (DOCS / "explanation" / "evidence.md").read_text(encoding="utf-8")
     filled = pages["filled"](text, folder=tmp_path)
@@ -194,26 +161,19 @@ def test_the_documentation_shows_every_study_and_says_what_is_not_measured(tmp_p
     chart = (DOCS / "explanation" / "gallery.md").read_text(encoding="utf-8")
     pages["PARTS"]["pictures"] = str  # they take seconds, and test_pictures looks at them
     assert "Not measured yet" in pages["filled"](chart, folder=tmp_path)
-
-
-def test_the_contents_say_how_many_repeats_every_cell_has(toy_results):
-    contents = runpy.run_path(str(DOCS / "evidence_pages.py"))["contents"]
-    kept = toy_results(load("v2_table_3"), name="v2_table_3", repeats=2)
-    assert "| 3 | 2 | 0.1 |" in contents({"v2_table_3": kept})
+    contents, name = pages["contents"], "v2_table_3"
+    kept = toy_results(load(name), name=name, repeats=2)
+    assert "| 3 | 2 | 0.1 |" in contents({name: kept})
     kept.cells.popitem()
-    assert "| 3 | 1 to 2 | 0.1 |" in contents({"v2_table_3": kept})
-    kept.cells.clear()
-    assert "| 3 | 0 | 0.0 |" in contents({"v2_table_3": kept})
-    assert "| 6 | computed |  |" in contents({"traffic": toy_results(load("traffic"), repeats=1)})
+    assert "| 3 | 1 to 2 | 0.1 |" in contents({name: kept})
+    assert "| 6 | computed |  |" in contents({"traffic": Results("traffic", folder=tmp_path)})
 
 
-def test_what_is_recorded_has_a_study():
-    others = {"bench", "ames"}
-    assert {path.stem for path in RECORDED.glob("*.json")} - others <= set(names())
-
-
-def test_every_printed_number_and_every_reason_belongs_to_a_cell_of_its_study():
+def test_what_is_recorded_printed_and_explained_belongs_to_a_cell_of_its_study():
+    assert {path.stem for path in RECORDED.glob("*.json")} - {"bench"} <= set(names())
     for study in map(load, names()):
+        for cell in study.cells:
+            inspect.signature(study.run).bind(**cell, repeat=0)
         shared = [field for field in study.cells[0] if all(field in cell for cell in study.cells)]
         levels = [dict.fromkeys(str(cell[field]) for cell in study.cells) for field in shared]
         starts = tuple("/".join(each) + "/" for each in product(*levels))

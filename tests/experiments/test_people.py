@@ -21,45 +21,23 @@ PERSON += " Male, 2174, 0, 40, Cuba, <=50K"
 OTHER = "59, ?, 7516, HS-grad, 9, Divorced, Sales, Unmarried, Black, Female, 0, 0, 20, ?, >50K."
 
 
-def some_persons(count=120, *, seed=0):
-    rng = np.random.default_rng(seed)
-    words = [
-        ["a", "b", "c"][:2] if name in {"sex", "race"} else ["a", "b", "c"] for name in COLUMNS
-    ]
-    rows = [
-        [
-            str(rng.integers(1, 90)) if name in adult_file.NUMBERS else str(rng.choice(known))
-            for name, known in zip(COLUMNS, words, strict=True)
-        ]
-        for _ in range(count)
-    ]
-    return as_numbers([[*row, ">50K" if float(row[0]) > 45 else "<=50K"] for row in rows])
-
-
-def some_patients(count=150, *, seed=0):
-    rng = np.random.default_rng(seed)
-    rows = rng.normal(size=(count, 6)) * 10
-    labels = rows[:, 0] / 5 + rng.normal(size=count) + 5
-    rows[rng.random(rows.shape) < 0.1] = np.nan
-    sites = rng.choice(["a", "b", "c"], size=count, p=[0.5, 0.3, 0.2])
-    return Patients(rows=rows, labels=labels, sites=sites, features=tuple("uvwxyz"))
-
-
-def test_adults_words_become_zeros_and_ones_and_its_numbers_lie_between():
-    persons = as_numbers([PERSON.split(", "), OTHER.split(", ")])
-    assert persons.columns.count("age") == 1
-    assert persons.columns.count("workclass") == 2
-    assert persons.rows[:, persons.held(["age"])].tolist() == [[0.0], [1.0]]
-    assert persons.rows[:, persons.held(["workclass"])].tolist() == [[0.0, 1.0], [1.0, 0.0]]
-    assert persons.rows[:, persons.held(["capital_loss"])].tolist() == [[0.0], [0.0]]
-    assert persons.labels.tolist() == [0, 1]
-
-
-def test_adult_merges_both_files_and_skips_lines_without_a_person(placed, tmp_path):
-    first = f"{PERSON}\n{PERSON}\n\n".encode()
-    second = f"|1x3 Cross validator\n{OTHER}\n".encode()
-    placed(adult_file, "SOURCES", first, second)
-    assert adult_file.adult.__wrapped__().labels.tolist() == [0, 0, 1]
+def test_adult_merges_both_files_words_become_zeros_and_ones_and_numbers_lie_between(
+    placed, tmp_path
+):
+    placed(
+        adult_file,
+        "SOURCES",
+        f"{PERSON}\n{PERSON}\n\n".encode(),
+        f"|1x3 Cross validator\n{OTHER}\n".encode(),
+    )
+    persons = adult_file.adult.__wrapped__()
+    assert persons.labels.tolist() == [0, 0, 1]
+    for column, told in {
+        "age": [[0.0], [0.0], [1.0]],
+        "workclass": [[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]],
+        "capital_loss": [[0.0]] * 3,
+    }.items():
+        assert persons.rows[:, persons.held([column])].tolist() == told
     (tmp_path / adult_file.SOURCES[0].path).write_bytes(b"another version")
     with pytest.raises(MissingDataError, match=r"adult\.data\.gz has SHA-256"):
         adult_file.adult.__wrapped__()
@@ -71,8 +49,7 @@ def test_eicu_has_age_and_what_follows_intubated_by_hospital_or_region(placed):
     placed(hospitals, "EICU", stays, where)
     found = hospitals.eicu_demo.__wrapped__("hospital")
     assert found.features == ("age", "intubated", "fio2")
-    assert found.sites.tolist() == ["7", "8"]
-    assert found.labels.tolist() == [1.5, 2.0]
+    assert (found.sites.tolist(), found.labels.tolist()) == (["7", "8"], [1.5, 2.0])
     assert np.isnan(found.rows).tolist() == [[False, False, True], [False] * 3]
     assert hospitals.eicu_demo.__wrapped__("region").sites.tolist() == ["West"]
     assert hospitals.eicu_demo.__wrapped__("no region").labels.tolist() == [2.0]
@@ -88,27 +65,22 @@ def stay(**changes):
 
 def test_diabetes_keeps_the_first_stay_of_who_has_a_site(placed):
     nobody = {"patient_nbr": "3", "payer_code": "?", "medical_specialty": "?"}
-    stays = [
-        stay(),
-        stay(time_in_hospital="9"),
-        stay(patient_nbr="2", payer_code="?", metformin="Steady", insulin="No"),
-        stay(**nobody),
-    ]
+    other = {"patient_nbr": "2", "payer_code": "?", "metformin": "Steady", "insulin": "No"}
+    stays = [stay(), stay(time_in_hospital="9"), stay(**other), stay(**nobody)]
     lines = [",".join(stays[0]), *(",".join(each.values()) for each in stays)]
     placed(hospitals, "DIABETES", "\n".join(lines).encode())
     found = hospitals.diabetes130.__wrapped__()
-    assert len(found.features) == 25
-    at = {
-        site: dict(zip(found.features, row, strict=True))
-        for site, row in zip(found.sites, found.rows, strict=True)
-    }
-    assert set(at) == {"MC/Surgery", "?/Surgery"}
-    assert at["MC/Surgery"]["age"] == 65
-    assert at["MC/Surgery"]["A1Cresult"] == 2
-    assert at["MC/Surgery"]["urgent"] == 1
-    assert (at["MC/Surgery"]["metformin"], at["?/Surgery"]["metformin"]) == (0, 1)
-    assert (at["MC/Surgery"]["insulin changed"], at["?/Surgery"]["insulin changed"]) == (1, 0)
+    assert (len(found.features), sorted(found.sites)) == (25, ["?/Surgery", "MC/Surgery"])
     assert found.labels[found.sites == "MC/Surgery"].tolist() == [3]
+    for feature, told in {
+        "age": [65, 65],
+        "A1Cresult": [2, 2],
+        "urgent": [1, 1],
+        "metformin": [1, 0],
+        "insulin changed": [0, 1],
+    }.items():
+        column = found.rows[np.argsort(found.sites), found.features.index(feature)]
+        assert column.tolist() == told
 
 
 def test_heart_disease_names_four_hospitals_and_takes_no_cholesterol_of_zero(placed):
@@ -125,39 +97,45 @@ def test_heart_disease_names_four_hospitals_and_takes_no_cholesterol_of_zero(pla
 def partitioned(monkeypatch):
     monkeypatch.setattr(table_08, "ANCHOR_ROWS", 60)
     rng = np.random.default_rng(0)
-    return partition(some_persons(), rng=rng, n_blocks=4, n_tests=20)
+    rows = [
+        [
+            str(rng.integers(1, 90) if name in adult_file.NUMBERS else rng.choice([*"abc"]))
+            for name in COLUMNS
+        ]
+        for _ in range(120)
+    ]
+    persons = as_numbers([[*row, ">50K" if float(row[0]) > 45 else "<=50K"] for row in rows])
+    return partition(persons, rng=np.random.default_rng(0), n_blocks=4, n_tests=20)
 
 
-@pytest.mark.parametrize("anchor", ["uniform", "isometric"])
-def test_under_one_span_all_blocks_of_adult_see_the_test_alike(partitioned, anchor):
-    how = {"anchor": anchor, "size": 3, "repeat": 0}
-    given = table_08.joined(partitioned, condition="samespan_orth", **how)
-    shared, left_out = table_08.aligned(given, aligner=ODC())
-    assert not left_out
-    assert [count for _, count in shared.tests] == [4]
-    assert shared.rows.shape == (4 * 25, 6)
-    assert np.mean(shared.labels) == np.mean(partitioned.dealt.pooled()[1])
-    apart = table_08.joined(partitioned, condition="diffspan_orth", **how)
-    assert len(table_08.aligned(apart, aligner=ODC())[0].tests) == 4
+def test_halves_in_turn_have_every_other_feature_and_nobody_is_dealt_twice(partitioned):
+    first, second = table_08.in_turn(partitioned).halves
+    assert (first[:4].tolist(), second.tolist()) == ([True, False] * 2, (~first).tolist())
+    everybody = np.vstack([partitioned.dealt.pooled()[0], partitioned.dealt.test_rows])
+    assert len(np.unique(everybody, axis=0)) == len(everybody) == 120
 
 
 def test_aligned_rows_of_adult_are_projections_of_the_blocks_own_rows(partitioned):
     """Distances stay what they are in the span of both halves' leading directions."""
-    everybody = np.vstack([partitioned.dealt.pooled()[0], partitioned.dealt.test_rows])
-    assert len(np.unique(everybody, axis=0)) == len(everybody) == 120
-    given = table_08.joined(partitioned, condition="diffspan_orth", size=3, repeat=0)
-    rows = table_08.aligned(given, aligner=ODC())[0].rows[:25]
+    for anchor in ("isometric", "uniform"):  # of one span all blocks see the test alike
+        how = {"anchor": anchor, "size": 3, "repeat": 0}
+        given = table_08.joined(partitioned, condition="samespan_orth", **how)
+        shared, left_out = table_08.aligned(given, aligner=ODC())
+        assert ([count for _, count in shared.tests], left_out) == ([4], set())
+    given = table_08.joined(partitioned, condition="diffspan_orth", **how)
+    shared, _ = table_08.aligned(given, aligner=ODC())
+    assert (len(shared.tests), shared.rows.shape) == (4, (4 * 25, 6))
+    assert np.mean(shared.labels) == np.mean(partitioned.dealt.pooled()[1])
     whole, labels = next(iter(partitioned.dealt.parties.values()))
-    spans = []
+    seen = []
     for held in partitioned.halves:
-        span = np.zeros((whole.shape[1], 3))
-        span[held] = np.linalg.svd(whole[:, held], full_matrices=False)[2][:3].T
-        spans.append(span)
-    expected = np.linalg.norm(whole @ np.hstack(spans), axis=1)
-    assert np.sort(np.linalg.norm(rows, axis=1)) == pytest.approx(np.sort(expected))
-    joined_labels = given.uploads["block-000"][0].labels
-    order, other = np.argsort(np.linalg.norm(rows, axis=1)), np.argsort(expected)
-    assert joined_labels[order].tolist() == labels[other].tolist()
+        span = np.linalg.svd(whole[:, held], full_matrices=False)[2][:3].T
+        seen.append(whole[:, held] @ span)
+    expected = np.linalg.norm(np.hstack(seen), axis=1)
+    lengths = np.linalg.norm(shared.rows[:25], axis=1)
+    order, other = np.argsort(lengths), np.argsort(expected)
+    assert lengths[order] == pytest.approx(expected[other])
+    assert given.uploads["block-000"][0].labels[order].tolist() == labels[other].tolist()
 
 
 def test_a_block_whose_fit_rounding_would_decide_is_left_out(partitioned):
@@ -174,14 +152,26 @@ def test_a_block_whose_fit_rounding_would_decide_is_left_out(partitioned):
     assert sum(count for _, count in shared.tests) == 3
 
 
-def setup_of(**changes):
-    fields = {"load": some_patients, "parties": 3, "n_components": 4}
-    return table_11.Setup(**fields | {"model": {"max_iter": 3, "early_stopping": False}} | changes)
+def some_patients():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(150, 6)) * 10
+    labels = rows[:, 0] / 5 + rng.normal(size=150) + 5
+    rows[rng.random(rows.shape) < 0.1] = np.nan
+    sites = rng.choice(["a", "b", "c"], size=150, p=[0.5, 0.3, 0.2])
+    return Patients(rows=rows, labels=labels, sites=sites, features=tuple("uvwxyz"))
 
 
-def test_wards_give_a_fifth_of_every_site_to_the_test_and_fill_up_what_is_missing():
+@pytest.fixture
+def setup(monkeypatch):
+    model = {"max_iter": 3, "early_stopping": False}
+    made = table_11.Setup(load=some_patients, parties=3, n_components=4, model=model, most=40)
+    monkeypatch.setitem(table_11.SETUPS, "toy", made)
+    return made
+
+
+def test_wards_give_a_fifth_of_every_site_to_the_test_and_fill_up_what_is_missing(setup):
     patients = some_patients()
-    split = table_11.wards(patients, setup=setup_of(most=40), repeat=0)
+    split = table_11.wards(patients, setup=setup, repeat=0)
     for site, (rows, labels) in split.parties.items():
         have = min(40, int(np.sum(patients.sites == site)))
         mine = int(np.sum(split.test_sites == site))
@@ -191,7 +181,7 @@ def test_wards_give_a_fifth_of_every_site_to_the_test_and_fill_up_what_is_missin
     whose = next(iter(split.parties))
     rescaled = split.scale(patients.rows[patients.sites == whose])
     assert {*map(bytes, split.parties[whose][0])} <= {*map(bytes, rescaled)}
-    again = table_11.wards(patients, setup=setup_of(most=40), repeat=1)
+    again = table_11.wards(patients, setup=setup, repeat=1)
     assert not np.array_equal(again.test_labels, split.test_labels)
 
 
@@ -203,36 +193,33 @@ def test_errors_are_means_over_parties_of_all_rows_and_of_their_own():
         test_sites=np.array(["a", "a", "b"]),
     )
     found = table_11.by_party(split, lambda party: np.full(3, 1.0 if party == "a" else 4.0))
-    assert found[""] == pytest.approx((np.sqrt(3) + np.sqrt(6)) / 2)
-    assert found[table_11.OWN] == 0
+    assert found == {"": pytest.approx((np.sqrt(3) + np.sqrt(6)) / 2), table_11.OWN: 0}
 
 
-def test_every_cell_of_table_11_measures_what_it_says(monkeypatch):
-    monkeypatch.setitem(table_11.SETUPS, "toy", setup_of())
-    outside = table_11.run({"data": "toy", "condition": "any"}, repeat=0)
+@pytest.mark.usefixtures("setup")
+def test_every_cell_of_table_11_measures_what_it_says_and_leaves_out_who_is_refused(monkeypatch):
+    def run(condition):
+        found = table_11.run(data="toy", condition=condition, repeat=0)
+        assert np.isfinite([*found.values()]).all()
+        return found
+
+    outside = run("any")
     assert {"central", "alone", "fedavg", "fedavg, own test rows"} <= set(outside)
     assert outside["central"] <= outside["central, raw"]
-    conditions = ("diffspan_orth", table_11.OTHER_ANCHOR)
-    inside = [table_11.run({"data": "toy", "condition": c}, repeat=0) for c in conditions]
-    assert {"imakura", "kawakami", "odc", "gopp", "whitened"} <= set(inside[0])
-    assert {"odc", "odc, consensus basis"} <= set(inside[1])
-    assert np.isfinite([*outside.values(), *inside[0].values(), *inside[1].values()]).all()
-
-
-@pytest.mark.parametrize(("refused", "count"), [("a", 1), ("abc", 2)])
-def test_parties_of_table_11_whose_fit_is_refused_are_left_out(monkeypatch, refused, count):
-    def refusing(parties, *, exclude, **options):
-        for name in set(refused) - set(exclude):
-            msg = f"1 of the 4 directions of party '{name}' are undetermined"
-            raise UndeterminedFitError(msg, (name,))
-        return real(parties, exclude=exclude, **options)
-
+    assert {"odc", "odc, consensus basis"} <= set(run(table_11.OTHER_ANCHOR))
+    assert {"imakura", "kawakami", "odc", "gopp", "whitened"} <= set(run("diffspan_orth"))
     real = systems.a_round
-    monkeypatch.setattr(systems, "a_round", refusing)
-    monkeypatch.setitem(table_11.SETUPS, "toy", setup_of())
-    found = table_11.run({"data": "toy", "condition": "diffspan"}, repeat=0)
-    assert found["odc, parties left out"] == count
-    assert ("odc" in found) == (count == 1)
+    for refused, count in (("a", 1), ("abc", 2)):
+
+        def refusing(parties, *, exclude, refused=refused, **options):
+            for name in set(refused) - set(exclude):
+                raise UndeterminedFitError(f"party '{name}' is undetermined", (name,))
+            return real(parties, exclude=exclude, **options)
+
+        monkeypatch.setattr(systems, "a_round", refusing)
+        found = run("diffspan")
+        assert found["odc, parties left out"] == count
+        assert ("odc" in found) == (count == 1)
 
 
 def test_small_faces_have_the_mean_of_each_square_in_its_place(monkeypatch):
@@ -242,8 +229,6 @@ def test_small_faces_have_the_mean_of_each_square_in_its_place(monkeypatch):
     made = Faces(pixels=pixels.reshape(2, -1), people=np.arange(2), male=np.array([1, 0]))
     monkeypatch.setattr(faces, "celeba", lambda: made)
     rows, male = faces.small_faces.__wrapped__()
-    assert rows.shape == (2, 3072)
     found = rows.reshape(2, 32, 32, 3)
-    assert (found[1, 1, 2, 2], found[0, 31, 31, 0]) == (7.5, 10.0)
-    assert np.count_nonzero(rows) == 2
+    assert (found[1, 1, 2, 2], found[0, 31, 31, 0], np.count_nonzero(rows)) == (7.5, 10.0, 2)
     assert male.tolist() == [1, 0]

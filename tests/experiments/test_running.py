@@ -4,10 +4,12 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from experiments.harness import store
+from experiments.harness import runner, store
 from experiments.harness.runner import Run, Task, ordered, waiting
 from experiments.harness.store import Cell, DamagedResultsError, Results
 from rich.console import Console
@@ -20,83 +22,93 @@ def until(claim, *, patience=60):
         time.sleep(0.05)
 
 
-def alive(pid):
+def told_by(pid, what):
     try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as file:  # noqa: PTH123
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+        with open(f"/proc/{pid}/{what}", encoding="ascii") as file:  # noqa: PTH123
+            return file.read()
     except FileNotFoundError:
-        return False
-
-
-def children(pid):
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:  # noqa: PTH123
-        return [int(each) for each in file.read().split()]
+        return ") Z"
 
 
 def task(name, repeat, expected):
     return Task(study=name, settings={}, repeat=repeat, expected=expected)
 
 
-def test_a_run_measures_what_it_can_and_says_what_is_missing_or_failed(copy):
-    copy.add("quick", "needing", "broken")
-    said = copy.run("all", "--workers", "1", status=1)
-    assert len(copy.cells("quick")) == 6
+def test_a_run_measures_what_it_can_and_says_what_is_missing_or_failed(command_here, tmp_path):
+    run = command_here("quick", "needing", "broken")
+    said = run("all", "--workers", "1", status=1)
     for file in ("a.csv", "b.csv"):
         assert said.count(f"{file} is not in the folder that COBASIS_DATA names") == 1
     assert "Get the toy shop's file" in said
     assert "Needed by needing" in said
     assert said.count("failed: broken raises/0: ZeroDivisionError: by no means") == 1
-    assert "failed: broken dies/0: its process ended with 9" in said
     assert "raises/1" not in said
-    kept = json.loads((copy.work / "quick.json").read_text())
+    kept = json.loads((tmp_path / "work" / "quick.json").read_text())
     assert {"seed", "versions", "settings", "source", "title", "unit"} <= set(kept)
     assert {"commits", "seconds", "wall", "repeats", "settings", "values"} == set(kept["cells"][0])
-    assert "odc/mlp" in (copy.work / "evidence.md").read_text()
-    assert "3 of 3 cells measured" in copy.run("quick", "--repeats", "3")
+    assert [each["repeats"] for each in kept["cells"]] == [[0, 1]] * 3
+    assert "odc/mlp" in (tmp_path / "work" / "evidence.md").read_text()
+    assert "3 of 3 cells measured" in run("quick", "--repeats", "3")
 
 
-def test_a_killed_run_leaves_whole_results_and_no_process_and_the_next_goes_on(copy):
-    copy.add("slow")
-    process = copy.start("slow")
+def test_a_check_finds_a_digit_that_differs_and_leaves_times_out(command_here, tmp_path):
+    run = command_here("quick")
+    assert "Nothing is recorded" in run("quick", "--check", status=2)
+    run("quick", "--record", "--repeats", "1")
+    assert "3 of 3 numbers have the same digits" in run("quick", "--check")
+    path = tmp_path / "recorded" / "quick.json"
+    whole = json.loads(path.read_text())
+    whole["cells"][0]["values"]["odc/mlp"][0] += 0.01
+    whole["versions"]["numpy"] = "0.1"
+    path.write_text(json.dumps(whole))
+    said = run("quick", "--check", status=1)
+    assert "2 of 3 numbers have the same digits; 3 times are not compared" in said
+    assert "numpy 0.1 then" in said
+    assert "evidence" not in said
+
+
+def test_a_killed_run_leaves_whole_results_and_no_process_and_the_next_goes_on_until_ctrl_c(
+    started,
+):
+    def children():
+        return told_by(process.pid, f"task/{process.pid}/children").split()
+
+    copy = started("slow")
+    process = copy.start("slow", "--workers", "1")
     until((copy.work / "slow.json").exists)
-    workers = children(process.pid)
+    workers = children()
     assert workers
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    before = copy.cells("slow")
-    assert before
-    until(lambda: not any(alive(pid) for pid in workers))
-    said = copy.run("slow", "--budget", "4s")
-    assert before <= copy.cells("slow")
-    assert all(place.startswith("0.0/") for place in copy.cells("slow"))
-    assert "dropped, the time was up: slow 60.0/0" in said
-
-
-def test_ctrl_c_ends_with_a_sentence_and_status_130(copy):
-    copy.add("slow")
-    process = copy.start("slow", start_new_session=True)
-    until((copy.work / "slow.json").exists)
+    assert copy.cells("slow") == {"0.0/0"}
+    until(lambda: all(told_by(p, "stat").rsplit(")", 1)[1].split()[0] == "Z" for p in workers))
+    process = copy.start("slow", "--workers", "1", start_new_session=True)
+    until(children)
+    time.sleep(0.3)  # it is deaf while its worker starts
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "the same command goes on" in said
     assert "Traceback" not in said
-    assert copy.cells("slow")
+    assert copy.cells("slow") == {"0.0/0"}
 
 
-def test_a_check_finds_a_digit_that_differs_and_leaves_times_out(copy):
-    copy.add("quick")
-    assert "Nothing is recorded" in copy.run("quick", "--check", status=2)
-    copy.run("quick", "--record", "--repeats", "1")
-    path = copy.recorded / "quick.json"
-    whole = json.loads(path.read_text())
-    whole["cells"][0]["values"]["odc/mlp"][0] += 0.01
-    whole["versions"]["numpy"] = "0.1"
-    path.write_text(json.dumps(whole))
-    said = copy.run("quick", "--check", status=1)
-    assert "2 of 3 numbers have the same digits; 3 times are not compared" in said
-    assert "numpy 0.1 then" in said
-    assert "evidence" not in said
+def test_a_process_that_dies_is_the_trouble_of_its_cell_alone(capsys):
+    left = Run(rest=[], kept={}, until=0.0, console=Console(width=200))
+    assert not left.keep(task("short", 0, 0.0), runner.worker().submit(os._exit, 9))
+    assert left.failed == ["short 0"]
+    assert "failed: short 0: its process ended; was it short of memory?" in capsys.readouterr().out
+
+
+def test_what_is_late_by_the_grace_is_dropped_and_what_would_be_late_is_not_begun(monkeypatch):
+    ended = threading.Event()
+    monkeypatch.setattr(runner, "worker", lambda: ThreadPoolExecutor(1))
+    monkeypatch.setattr(runner, "answer", lambda _: ended.wait(60))
+    rest = [task("long", 0, 100.0), task("short", 0, 0.0)]
+    left = Run(rest=rest, kept={}, until=time.monotonic() + 0.5, console=Console())
+    left.finish(workers=2, grace=0.1)
+    ended.set()
+    assert left.dropped == ["short 0"]
 
 
 def test_first_repeats_come_first_and_of_each_every_studys_cheapest_cell():
@@ -105,17 +117,10 @@ def test_first_repeats_come_first_and_of_each_every_studys_cheapest_cell():
     assert begun == [("a", 1.0), ("b", 9.0), ("a", 2.0), ("c", 3.0)]
 
 
-def test_what_would_not_be_done_in_time_is_not_begun():
-    rest = [task("long", 0, 100.0), task("short", 0, 50.0)]
-    left = Run(rest=rest, kept={}, until=time.monotonic() + 60, console=Console())
-    assert left.next([]).study == "short"
-    assert left.next([]) is None
-
-
 def test_a_cell_that_was_never_measured_is_guessed_from_its_study_or_from_all(
     monkeypatch, tmp_path, toys
 ):
-    monkeypatch.setattr("experiments.harness.runner.load", lambda _: toys())
+    monkeypatch.setattr(runner, "load", lambda _: toys())
     monkeypatch.setattr(store, "RECORDED", tmp_path)
     kept = Results("toy", folder=tmp_path)
     settings = {"data": "mnist", "condition": "any"}
@@ -126,7 +131,7 @@ def test_a_cell_that_was_never_measured_is_guessed_from_its_study_or_from_all(
     assert {each.expected for each in tasks} == {7.0}
     assert [each.repeat for each in tasks] == sorted(each.repeat for each in tasks)
     assert [len(waiting(["toy"], count, known)) for count in (None, 5)] == [17, 29]
-    monkeypatch.setattr("experiments.harness.runner.load", lambda _: toys(exact=True))
+    monkeypatch.setattr(runner, "load", lambda _: toys(exact=True))
     assert len(waiting(["toy"], 5, known)) == 5
 
 
@@ -152,21 +157,17 @@ def test_a_file_has_a_line_for_all_repeats_of_a_cell_and_gives_the_same_cells_ba
     assert [cell.repeat for cell in again.cells.values()] == [0] * 6 + [1] * 6 + [2] * 6
     written = (tmp_path / "toy.json").read_text().splitlines()
     assert sum(line.startswith('{"settings"') for line in written) == len(study.cells)
-    Results("toy", folder=tmp_path).write(study)
-    assert Results("toy", folder=tmp_path).read().cells == {}
 
 
 def test_repeats_come_in_their_order_and_incomplete_ones_can_be_left_out(toys, toy_results):
-    study = toys()
-    results = toy_results(study)
+    results = toy_results(toys())
     place = next(place for place in results.cells if place.endswith("/1"))
     backwards = dict(reversed(results.cells.items()))
     del backwards[place]
     results.cells = backwards
     values = results.values()["adult/samespan/odc"]
-    assert values == sorted(values)
-    assert len(values) == 3
-    assert {len(each) for each in results.complete(study).values()} == {2}
+    assert (values, len(values)) == (sorted(values), 3)
+    assert {len(each) for each in results.complete(toys()).values()} == {2}
 
 
 def test_a_commit_is_marked_where_code_was_changed_and_not_where_a_result_was(
@@ -180,9 +181,8 @@ def test_a_commit_is_marked_where_code_was_changed_and_not_where_a_result_was(
     result.parent.mkdir(parents=True)
     for path in (result, code):
         path.write_text("1")
-    git("init")
-    git("add", ".")
-    git("commit", "-m", "all")
+    for words in (["init"], ["add", "."], ["commit", "-m", "all"]):
+        git(*words)
     monkeypatch.delenv("COBASIS_COMMIT", raising=False)
     monkeypatch.setattr(store, "HERE", tmp_path / "experiments")
     clean = store.commit()
