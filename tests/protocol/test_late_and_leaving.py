@@ -9,7 +9,7 @@ from cobasis import Analyst
 from cobasis.algorithms import AlignerName
 from cobasis.errors import StepError, UnknownPartyError
 from cobasis.models.chain_file import encode_chain
-from protocol.consortium import NAMES, consortium, tables, trained
+from protocol.consortium import NAMES, WIDTH, consortium, tables, trained
 
 
 def frozen(analyst):
@@ -21,7 +21,8 @@ def frozen(analyst):
 
 @pytest.mark.parametrize("aligner", get_args(AlignerName))
 def test_who_comes_late_or_leaves_changes_no_other_change_of_basis_bitwise(aligner):
-    made = consortium(aligner=aligner)
+    """And who comes late through the common span sees a person as the others do."""
+    made = consortium(aligner=aligner, basis="haar")
     analyst = made.received(without=["west"])
     analyst.run()
     changes, target = frozen(analyst)
@@ -30,12 +31,20 @@ def test_who_comes_late_or_leaves_changes_no_other_change_of_basis_bitwise(align
     assert target_after == target
     assert {name: whole[name] for name in changes} == changes
     assert set(whole) == set(NAMES)
-    assert "west" not in analyst.alignment.target.shaped_by
+    shaped_by = NAMES[:1] if aligner in {"odc", "whitened"} else NAMES[:3]
+    assert analyst.alignment.target.shaped_by == shaped_by
+    first, *others = (
+        made.parties[name].basis.project(np.eye(WIDTH)) @ change
+        for name, change in analyst.alignment.changes_of_basis.items()
+    )
+    for product in others:
+        np.testing.assert_allclose(product, first, atol=1e-10)
     for leaver in ("north", "east"):  # also who was the reference
         analyst.remove(leaver)
         del whole[leaver]
         assert frozen(analyst) == (whole, target)
         assert tuple(analyst.uploads) == tuple(whole)
+    assert analyst.alignment.departed == tuple(each for each in shaped_by if each not in whole)
 
 
 def test_a_late_party_is_trained_with_after_a_new_certificate():
