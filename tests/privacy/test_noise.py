@@ -85,17 +85,6 @@ def test_a_replaced_record_moves_twice_the_radius_and_a_removed_one_once():
     assert sensitivity_of(radius=1.5, rows_per_person=4) == 6
 
 
-def test_where_rows_shape_their_basis_one_record_moves_them_all():
-    """The one that decides which of two directions leads: by r sqrt(n - 1)."""
-    rows, releases = np.zeros((101, 2)), []
-    rows[:50, 0] = rows[50:100, 1] = 1
-    for axis in (0, 1):
-        table = rows.copy()
-        table[-1, axis] = 1
-        releases.append(table @ np.abs(np.linalg.svd(table)[2][:1].T))
-    assert np.linalg.norm(releases[0] - releases[1]) == pytest.approx(np.sqrt(100))
-
-
 @pytest.mark.parametrize(
     "bad",
     [

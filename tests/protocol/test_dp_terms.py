@@ -53,15 +53,9 @@ REFUSED = {
         {"dp": terms(centre=(0.0,) * (WIDTH - 1))},
         f"dp.centre has {WIDTH - 1} numbers for {WIDTH} encoded features",
     ),
-    "a radius lost in its centre": (
-        {"dp": terms(centre=(1e8,) * WIDTH)},
-        "dp.radius=1 is lost in the rounding",
-    ),
-    "a lifetime of less than once": (
-        {"dp": terms(lifetime_epsilon=1.9)},
-        "dp.lifetime_epsilon=1.9 is below the 2 of one upload",
-    ),
-    "a lifetime without the labels": (
+    "a radius lost in its centre": ({"dp": terms(centre=(1e8,) * WIDTH)}, "radius=1 is lost in"),
+    "a short lifetime": ({"dp": terms(lifetime_epsilon=1.9)}, "epsilon=1.9 is below the 2 of one"),
+    "and no labels": (
         {"dp": terms(**RANDOMISED, lifetime_epsilon=2.9)},
         "is below the 3 of one upload",
     ),
@@ -71,10 +65,7 @@ REFUSED = {
         {"task": "regression", "classes": (), "dp": terms(**RANDOMISED)},
         "a regression's can only be 'public'",
     ),
-    "randomised by how much": (
-        {"dp": terms(labels="randomised_response")},
-        "dp.label_epsilon goes",
-    ),
+    "randomised, how much": ({"dp": terms(labels="randomised_response")}, "dp.label_epsilon goes"),
     "public, and randomised": ({"dp": terms(label_epsilon=1)}, "dp.label_epsilon goes with"),
     "steps too few for the noise": (
         {"precision": "int8", "int8_range": 70.0},

@@ -109,6 +109,8 @@ def test_who_left_may_come_back_is_not_removed_twice_and_when_all_have_left_noth
         assert len(analyst.uploads) == 3
     for name in tuple(analyst.uploads):
         analyst.remove(name)
+    with pytest.raises(StepError, match="no upload is in, so there is nothing to align"):
+        analyst.run()
     for step in (analyst.certify, analyst.train, analyst.align):
         with pytest.raises(StepError):
             step()
