@@ -91,11 +91,10 @@ def unfitted(name, task):
 
 
 @cache
-def trained(name, task, n_classes, positions=None):
-    """scikit-learn's model of a family, on the first 200 rows; classes at other positions."""
+def trained(name, task, n_classes):
+    """scikit-learn's model of a family, on the first 200 rows."""
     rows = rows_of()[:200]
     labels = labels_of(rows, task, n_classes)
-    labels = labels if positions is None else np.array(positions)[labels]
     axes = principal_axes(rows)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
