@@ -1,7 +1,7 @@
 """Rows in blocks of any size, and small models of every family that travels."""
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifierCV, RidgeCV
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 
+from cobasis.models import out_of_core
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.families import FAMILIES
 from cobasis.models.passes import Block, Threads, WholeRows, axes_of, look
@@ -56,6 +57,16 @@ def principal_axes(rows):
     source = WholeRows(rows, np.zeros(len(rows)))
     seen = look(source, Threads(), task="regression", n_classes=None)
     return axes_of(source, seen, over=Threads())
+
+
+def quicken(name, monkeypatch):
+    """Leave a family one setting to try, and few rounds."""
+    monkeypatch.setattr(out_of_core, "MAX_ROUNDS", 30)
+    row, few = FAMILIES[name], {"mlp": {"tol": 1e-3}, "boosted_trees": {"max_iter": 10}}
+    if name in few:
+        build = lambda *told: row.build(*told).set_params(**few[name])  # noqa: E731
+        grid = {key: values[-1:] for key, values in row.grid.items()}
+        monkeypatch.setitem(FAMILIES, name, replace(row, build=build, grid=grid))
 
 
 def rows_of(n_rows=400, seed=0):

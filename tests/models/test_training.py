@@ -12,10 +12,10 @@ from sklearn.metrics import log_loss
 
 from aligned import digits
 from cobasis.errors import LabelError, NotFiniteError, OptionError, RowCarryingError, StepError
-from cobasis.models import ModelName, out_of_core
+from cobasis.models import ModelName
 from cobasis.models.families import EARLY_STOPPING_ROWS, FAMILIES, TABULAR, family, tuned
 from cobasis.models.trainer import refuse_model, train
-from models.chains import principal_axes
+from models.chains import principal_axes, quicken
 
 CLASSES = {"task": "classification", "seed": 0}
 TASKS = ("classification", "regression")
@@ -87,16 +87,6 @@ def test_the_grid_is_searched_and_its_best_value_kept():
     assert strength_of(noise, labels) <= 0.1001
     rows = rng.normal(size=(60, 4))
     assert strength_of(rows, (rows[:, 0] > 0).astype(int)) >= 9.999
-
-
-def quicken(name, monkeypatch):
-    """Leave a family one setting to try, and few rounds."""
-    monkeypatch.setattr(out_of_core, "MAX_ROUNDS", 30)
-    row, few = FAMILIES[name], {"mlp": {"tol": 1e-3}, "boosted_trees": {"max_iter": 10}}
-    if name in few:
-        build = lambda *told: row.build(*told).set_params(**few[name])  # noqa: E731
-        grid = {key: values[-1:] for key, values in row.grid.items()}
-        monkeypatch.setitem(FAMILIES, name, replace(row, build=build, grid=grid))
 
 
 @pytest.mark.parametrize("model", ["ridge", "rff", "logistic", "mlp", "boosted_trees", "xgboost"])

@@ -13,6 +13,7 @@ from cobasis.features.contract import Interaction
 from cobasis.features.encoder import encode
 from cobasis.protocol.explanations import explain
 from cobasis.statistics.attributions import attributions
+from models.chains import quicken
 
 WARD = CategoryFeature(name="ward", values=("icu", "surgery", "other"), base="icu")
 FEATURES = (NumericFeature(name="age", centre=60.0, scale=15.0), WARD, NumericFeature(name="crp"))
@@ -35,7 +36,9 @@ def played(model, labels=classes, **options):
     rows = {name: people(at) for at, name in enumerate(("north", "south", "east"))}
     rows = {name: (table, labels(hidden)) for name, (table, hidden) in rows.items()}
     given = {"features": FEATURES, "model": model} | options
-    return simulate(rows, rng=np.random.default_rng(0), **given).parties
+    with pytest.MonkeyPatch.context() as patched:
+        quicken(model, patched)
+        return simulate(rows, rng=np.random.default_rng(0), **given).parties
 
 
 @pytest.mark.parametrize("model", ["logistic", "ridge", "mlp", "boosted_trees", "rff"])
