@@ -5,14 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cobasis.privacy.audit.attackers import (
-    acquainted,
-    colluded,
-    curious,
-    guessed,
-    linkage,
-    linked,
-)
+from cobasis.privacy.audit.attackers import acquainted, colluded, curious, guessed, linkage, linked
 from cobasis.privacy.sensitivity import clip_rows
 from privacy.attacks.constructions import cancer, digits, subject
 
