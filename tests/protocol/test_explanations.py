@@ -108,25 +108,20 @@ def test_a_line_tells_splines_and_interactions_as_the_table_of_coefficients_does
     rows = pl.DataFrame({"age": rng.uniform(40, 80, 300), "crp": rng.normal(8, 3, 300)})
     age, crp = rows["age"].to_numpy(), rows["crp"].to_numpy()
     y = np.sin(age / 9) + 0.3 * crp + 0.02 * age * crp + rng.normal(size=300)
-    done = simulate(
-        {name: (rows[at::3], y[at::3]) for at, name in enumerate(("north", "south", "east"))},
-        rng=rng,
-        task="regression",
-        model="ols",
-        features=[
-            NumericFeature(name="age", centre=60.0, scale=12.0, knots=(40.0, 55.0, 80.0)),
-            NumericFeature(name="crp", centre=8.0, scale=3.0),
-            Interaction(of=("age", "crp")),
-        ],
-    )
+    features = [
+        NumericFeature(name="age", centre=60.0, scale=12.0, knots=(40.0, 55.0, 80.0)),
+        NumericFeature(name="crp", centre=8.0, scale=3.0),
+        Interaction(of=("age", "crp")),
+    ]
+    parts = {name: (rows[at::3], y[at::3]) for at, name in enumerate(("north", "south", "east"))}
+    done = simulate(parts, rng=rng, task="regression", model="ols", features=features)
     party = done.parties["south"]
     beta = {each.name: each.estimate for each in party.coefficients().lines}
     found = party.surrogate(rows)
     assert found.form == "line"
-    assert dict(found.lines) == pytest.approx(
-        {name: beta[name] for name, _ in found.lines}, rel=1e-4
-    )
-    assert len(found.lines) == 5
+    told = {name: beta[name] for name, _ in found.lines}
+    assert dict(found.lines) == pytest.approx(told, rel=1e-4)
+    assert len(told) == 5
 
 
 def test_a_tree_stands_for_what_no_line_is_near_to_as_well_as_on_new_rows():

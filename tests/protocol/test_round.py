@@ -1,4 +1,4 @@
-"""The round: by hand, through Round, through simulate; one result."""
+"""The round: what it is made of, what it marks, and what follows from its keys."""
 
 import inspect
 
@@ -8,26 +8,7 @@ import pytest
 from cobasis import ConsortiumSecret, Party, PartyKey, simulate
 from cobasis.linalg.arrays import principal_cosines
 from cobasis.protocol import round as round_module
-from protocol.consortium import COMPONENTS, NAMES, agree, consortium, tables, trained
-
-
-def by_hand(**changes):
-    """Algorithm 1 without Round: upload, align, certify, train, return."""
-    made = consortium(**changes)
-    made.received().align()
-    made.analyst.certify()
-    for name, returned in trained(made.analyst).items():
-        made.parties[name].accept(returned)
-    return made
-
-
-def test_parties_with_one_span_agree_on_every_prediction():
-    """Concordance: F_i G_i is one matrix for all where the spans are one (basis='haar')."""
-    made = by_hand(basis="haar")
-    rows = tables(99)["north"][0]
-    first = made.parties["north"].transform(rows)
-    for name in NAMES[1:]:
-        np.testing.assert_allclose(made.parties[name].transform(rows), first, atol=1e-10)
+from protocol.consortium import COMPONENTS, NAMES, agree, consortium, tables
 
 
 def test_every_line_of_algorithm_1_is_named_in_the_round():
@@ -131,7 +112,8 @@ def test_real_parties_differ_and_a_later_round_shows_the_kept_span_in_another_or
 
 def test_a_new_upload_forgets_the_return_that_belonged_to_the_old_one():
     """G_i of the old basis and F_i of the new one would predict nonsense silently."""
-    made = by_hand()
+    made = consortium()
+    made.parties["north"].accept(made.received().run()["north"])
     made.parties["north"].prepare(*tables(7)["north"])
     with pytest.raises(Exception, match=r"no return yet.*\[CB305\]$"):
         made.parties["north"].predict(tables()["north"][0])

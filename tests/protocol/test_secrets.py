@@ -200,6 +200,12 @@ def test_public_rows_must_be_the_agreed_ones_in_both_directions():
             join(other)
     with pytest.raises(AgreementError, match="the agreement says none"):
         join(rows, agree(SECRET))
+    frame = mixed(12)  # with categories they are known by their encoding
+    digest = public_rows_digest(encode(frame, MIXED, party="public"))
+    by = {"features": MIXED, "n_anchor_rows": ENCODED, "basis": "public"}
+    join(frame, agree(SECRET, **by, public_rows_sha256=digest))
+    with pytest.raises(AgreementError, match="party 'north' has public rows with digest"):
+        join(frame[::-1], agree(SECRET, **by, public_rows_sha256=digest))
 
 
 def test_the_digest_of_public_rows_covers_shape_order_and_values():
@@ -209,14 +215,3 @@ def test_the_digest_of_public_rows_covers_shape_order_and_values():
     assert public_rows_digest(rows) == public_rows_digest(np.asfortranarray(rows.astype(int)))
     with pytest.raises(LocalError):
         public_rows_digest([[np.nan]])
-
-
-def test_public_rows_with_categories_are_known_by_their_encoding():
-    frame = mixed(12)
-    digest = public_rows_digest(encode(frame, MIXED, party="public"))
-    agreement = agree(
-        SECRET, features=MIXED, n_anchor_rows=ENCODED, basis="public", public_rows_sha256=digest
-    )
-    Party("north", agreement=agreement, secret=SECRET, public_rows=frame)
-    with pytest.raises(AgreementError, match="party 'north' has public rows with digest"):
-        Party("north", agreement=agreement, secret=SECRET, public_rows=frame[::-1])
