@@ -19,8 +19,7 @@ from aligners import (
     on_every_scaled,
     spread,
 )
-from cobasis.algorithms.base import align
-from cobasis.algorithms.odc import ODC
+from cobasis import ODC, align
 
 
 @on_every_anchor

@@ -16,12 +16,7 @@ from aligners import (
     on_every_anchor,
     spread,
 )
-from cobasis.algorithms.base import align
-from cobasis.algorithms.gopp import GOPP
-from cobasis.algorithms.imakura import Imakura
-from cobasis.algorithms.kawakami import Kawakami
-from cobasis.algorithms.odc import ODC
-from cobasis.algorithms.whitened import Whitened
+from cobasis import GOPP, ODC, Imakura, Kawakami, Whitened, align
 from cobasis.errors import (
     AnchorImageError,
     CobasisError,

@@ -16,16 +16,12 @@ from aligners import (
     on_every_anchor,
     on_every_condition,
 )
+from cobasis import GOPP, ODC, Imakura, Whitened, align
 from cobasis.algorithms import images as reading
 from cobasis.algorithms import stacked
 from cobasis.algorithms.anchors import anchor_gain
-from cobasis.algorithms.base import align
-from cobasis.algorithms.gopp import GOPP
-from cobasis.algorithms.imakura import Imakura
 from cobasis.algorithms.kawakami import Kawakami, eigen_weights
-from cobasis.algorithms.odc import ODC
 from cobasis.algorithms.stacked import leading_directions, sketch
-from cobasis.algorithms.whitened import Whitened
 from cobasis.errors import DimensionError, OptionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.rng import KeyStream

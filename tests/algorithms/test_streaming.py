@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from aligners import EPS, make_toy, on_every_aligner
-from cobasis.algorithms.base import align
+from cobasis import ODC, align
 from cobasis.algorithms.images import BATCH_BYTES, View, batches
-from cobasis.algorithms.odc import ODC
 from cobasis.errors import FileChangedError
 
 

@@ -13,13 +13,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
+from cobasis import Agreement, ConsortiumSecret, DPTerms, Party, PartyKey, numeric_features
 from cobasis.algorithms.bases import BASES
 from cobasis.privacy.gaussian import delta_of
 from cobasis.privacy.mechanism import keep_probability
 from cobasis.progress import silent
 from cobasis.protocol import dp_terms
-from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.projection import InMemory, RowsInMemory
 
 EPSILON, DELTA, RADIUS, WIDTH = 2.0, 1e-3, 1.0, 5

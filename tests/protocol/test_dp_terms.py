@@ -5,9 +5,8 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from cobasis import Agreement, ConsortiumSecret, numeric_features
+from cobasis import Agreement, ConsortiumSecret, DPTerms, numeric_features
 from cobasis.errors import AgreementError
-from cobasis.protocol.dp_terms import DPTerms
 from protocol.consortium import NONE, WIDTH, agree
 
 SECRET = ConsortiumSecret(bytes(32))

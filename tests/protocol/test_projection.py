@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cobasis import Party, PartyKey, simulate
+from cobasis import Party, PartyKey, SecretBasis, simulate
 from cobasis.errors import (
     AgreementError,
     DiskError,
@@ -24,7 +24,6 @@ from cobasis.linalg.rng import haar_columns
 from cobasis.progress import silent
 from cobasis.protocol import projection
 from cobasis.protocol.projection import InMemory, LabelledRows, RowsInMemory
-from cobasis.protocol.secrets import SecretBasis
 from protocol.consortium import COMPONENTS, WIDTH, consortium, tables
 from protocol.test_dp_terms import RANDOMISED, terms
 

@@ -6,8 +6,14 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 
-from cobasis import Columns, RandomFourier, numeric_features, simulate
-from cobasis.features.contract import CategoryFeature, NumericFeature
+from cobasis import (
+    CategoryFeature,
+    Columns,
+    NumericFeature,
+    RandomFourier,
+    numeric_features,
+    simulate,
+)
 from cobasis.features.maps import turn_of
 from cobasis.privacy.aggregate import GREEN, RED
 from cobasis.protocol.totals import cut, gram, ones_and
