@@ -227,9 +227,9 @@ def test_a_party_makes_no_sums_but_under_one_key_of_every_other_party(kind):
 )
 def test_labels_that_are_no_numbers_are_refused_in_the_words_of_labels(labels, words):
     rows = dealt(*some())
-    rows["south"] = rows["south"][0], labels
+    rows["north"] = rows["north"][0], labels
     with pytest.raises(LabelError, match=words):
-        played(rows, task="regression", maps=list(TERMS.maps))
+        played(rows, task="regression")
 
 
 def test_a_target_that_is_one_number_is_learned():
