@@ -26,8 +26,6 @@ from cobasis.errors import DimensionError, OptionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.rng import KeyStream
 
-on_every_span = pytest.mark.parametrize("condition", ["samespan_orth", "samespan"])
-
 
 def published_kawakami(images: Mapping[str, Matrix]) -> dict[str, Matrix]:
     """Algorithm 3: G_i = R_i^-1 times block i of the leading right singular vectors."""

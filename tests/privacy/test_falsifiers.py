@@ -146,7 +146,7 @@ def scores_of_tables(tables, few, *, basis, trials):
 def test_a_basis_that_rows_shape_is_falsified_with_the_right_noise(monkeypatch, tie):
     rule = BASES["svd"]
     monkeypatch.setitem(BASES, "svd", type(rule)(**{**vars(rule), "under_dp": True}))
-    found = epsilon_at_least(*scores_of_tables(*tie, basis="svd", trials=80), delta=DELTA, cut=0)
+    found = epsilon_at_least(*scores_of_tables(*tie, basis="svd", trials=120), delta=DELTA, cut=0)
     assert found > EPSILON
 
 

@@ -90,7 +90,7 @@ def test_more_parties_do_reveal_more_about_each():
     assert found[1].named.value > 0.9
 
 
-@pytest.mark.parametrize(("n_public", "n_released"), [(50, 800), (60, 40)])
+@pytest.mark.parametrize(("n_public", "n_released"), [(50, 400), (60, 40)])
 def test_samples_of_any_size_are_matched(n_public, n_released):
     rows, labels, public, public_labels = split("digits")
     found, _ = attacked(

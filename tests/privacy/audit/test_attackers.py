@@ -50,7 +50,7 @@ def test_p3_is_every_person_without_noise_and_few_with_much():
 
 
 def test_p2_and_p3_move_a_list_of_people_into_the_agreed_ball():
-    rows, _ = digits(300)
+    rows, _ = digits(200)
     rows = rows - 0.3
     inside = clip_rows(rows, radius=0.5)
     clipped = subject(inside, n_components=30)
