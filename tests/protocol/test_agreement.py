@@ -10,23 +10,15 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import cobasis
-from cobasis import (
-    Agreement,
-    CategoryFeature,
-    Columns,
-    ConsortiumSecret,
-    DPTerms,
-    Holding,
-    NumericFeature,
-    Outcome,
-    RandomFourier,
-    SumsTerms,
-    numeric_features,
-)
+from cobasis import Agreement, ConsortiumSecret, Holding, NumericFeature, Outcome, numeric_features
 from cobasis.algorithms import AlignerName
 from cobasis.errors import AgreementError, OptionError
+from cobasis.features.contract import CategoryFeature
+from cobasis.features.maps import Columns, RandomFourier
 from cobasis.protocol.agreement import missing_fields
 from cobasis.protocol.approval import Approver, Record
+from cobasis.protocol.dp_terms import DPTerms
+from cobasis.protocol.sums_terms import SumsTerms
 from protocol.consortium import NAMES, NONE, WIDTH, agree
 from protocol.people import ANALYST, PEOPLE, REAL, identity
 
