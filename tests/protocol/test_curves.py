@@ -39,7 +39,6 @@ def frame(data, time, event, group):
 LUNG = frame(load_lung(), "time", "status", "sex")
 ROSSI = frame(load_rossi(), "week", "arrest", "race")
 CASES = {  # rows, grid, floor
-    "lung, monthly": (LUNG, times_of("grid", "30/60/../1050"), 1),
     "lung, monthly, with a floor": (LUNG, times_of("grid", "30/60/../1050"), 5),
     "lung, each day of its own": (LUNG, tuple(np.unique(LUNG["time"]).tolist()), 1),
     "rossi, weekly": (ROSSI, times_of("grid", "1/2/../52"), 1),

@@ -76,22 +76,6 @@ def test_what_a_seed_has_touched_is_marked_and_nothing_else(seeded):
         made.keys["west"].simulated = False
 
 
-def test_equal_generators_give_equal_rounds_and_others_do_not():
-    rows = tables(99)["north"][0]
-
-    def coordinates(seed):
-        rng = np.random.default_rng(seed)
-        done = simulate(tables(), rng=rng, n_components=COMPONENTS, model="rff")
-        party = done.parties["south"]
-        return party.transform(rows), party.predict(rows), done.agreement.digest()
-
-    one, again, other = map(coordinates, (5, 5, 6))
-    for first, second in zip(one, again, strict=True):
-        np.testing.assert_array_equal(first, second)
-    assert one[2] != other[2]
-    assert np.abs(one[0] - other[0]).max() > 0.1
-
-
 def test_real_parties_differ_and_a_later_round_shows_the_kept_span_in_another_order():
     """Party has no seed: the same rows give another upload with every new key."""
     secret, rows = ConsortiumSecret(), tables()["north"]

@@ -176,8 +176,10 @@ def test_a_kept_basis_of_other_sizes_is_refused_before_it_is_used(shape):
 
 def test_an_oblique_basis_is_for_simulated_parties_only():
     secret = ConsortiumSecret()
-    with pytest.raises(OrthonormalityError, match=r"'north' is not orthonormal.*\[CB202\]$"):
-        SecretBasis(2 * BASIS, party="north")
+    assert SecretBasis(BASIS + 1e-12, party="north").shape == (WIDTH, COMPONENTS)
+    for wrong in (2 * BASIS, BASIS + 1e-9, np.zeros((8, 2))):
+        with pytest.raises(OrthonormalityError, match=r"'north' is not orthonormal.*1e-10.*CB202"):
+            SecretBasis(wrong, party="north")
     oblique = SecretBasis(2 * BASIS, party="north", oblique=True)
     real = Party("north", agreement=agree(secret), secret=secret)
     with pytest.raises(OrthonormalityError, match=r"'north' kept is not orthonormal.*\[CB202\]$"):

@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from cobasis import ODC, PrivacyWarning, numeric_features, simulate
+from cobasis import ODC, PrivacyWarning, simulate
 from cobasis.algorithms import AlignerName
 from cobasis.errors import AgreementError, DimensionError, OptionError, ShapeError, StepError
 from protocol.consortium import COMPONENTS, NAMES, WIDTH, tables, trained
@@ -119,27 +119,6 @@ def test_a_representation_round_sends_no_labels_trains_no_model_and_transforms()
     assert all(each.model is None for each in trained(done.analyst).values())
     with pytest.raises(StepError, match="trained no model"):
         done.parties["north"].predict(rows["north"][0])
-
-
-def test_text_labels_come_back_as_text():
-    words = np.array(["healthy", "ill"])
-    rows = {name: (X, words[y]) for name, (X, y) in tables().items()}
-    done = run(rows)
-    assert done.agreement.classes == ("healthy", "ill")
-    assert set(done.parties["west"].predict(rows["west"][0])) == {"healthy", "ill"}
-    assert done.analyst.uploads["west"].labels.dtype == np.int64
-
-
-def test_centre_and_scale_are_the_agreements_constants():
-    """A shifted, stretched table with its constants gives the plain table's round."""
-    shifted = {name: (5.0 + X * 2.0, y) for name, (X, y) in tables().items()}
-    named = numeric_features([f"x{column}" for column in range(WIDTH)], centre=5.0, scale=2.0)
-    plain, other = run(), run(shifted, features=named)
-    np.testing.assert_allclose(
-        other.parties["east"].transform(shifted["east"][0]),
-        plain.parties["east"].transform(tables()["east"][0]),
-        atol=1e-10,
-    )
 
 
 def test_an_aligner_with_other_options_is_used():
