@@ -6,10 +6,9 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from bundle.payloads import put
-from cobasis.algorithms.base import Alignment
+from cobasis import ODC, Alignment
 from cobasis.algorithms.fits import Fit, Target
 from cobasis.algorithms.images import View
-from cobasis.algorithms.odc import ODC
 from cobasis.bundle.uploads import open_payload
 from cobasis.protocol.aligned import AlignedRows
 from cobasis.protocol.messages import Upload

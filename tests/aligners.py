@@ -13,15 +13,11 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from cobasis import GOPP, ODC, Imakura, Kawakami, Whitened
 from cobasis.algorithms import AnchorKind, SpanCondition
 from cobasis.algorithms.anchors import Anchor, draw_anchor
 from cobasis.algorithms.base import Aligner, Alignment, align
 from cobasis.algorithms.bases import bases_under
-from cobasis.algorithms.gopp import GOPP
-from cobasis.algorithms.imakura import Imakura
-from cobasis.algorithms.kawakami import Kawakami
-from cobasis.algorithms.odc import ODC
-from cobasis.algorithms.whitened import Whitened
 from cobasis.errors import PrivacyWarning
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.rng import KeyStream, haar_columns

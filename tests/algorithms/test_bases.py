@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh
 
-from aligners import CONDITIONS, GOLDEN, haar, key_of, normal
+from aligners import CONDITIONS, GOLDEN, key_of, normal
 from cobasis.algorithms import AnchorKind, bases
 from cobasis.algorithms.bases import (
     BASES,
@@ -16,11 +16,10 @@ from cobasis.algorithms.bases import (
     local_directions,
     require_components,
 )
-from cobasis.errors import AgreementError, DimensionError, OptionError, OrthonormalityError
+from cobasis.errors import AgreementError, DimensionError, OptionError
 from cobasis.linalg.arrays import Blocks, orthonormality_defect, principal_cosines
 from cobasis.linalg.directions import leading_directions
 from cobasis.linalg.rng import KeyStream
-from cobasis.protocol.secrets import SecretBasis
 
 ANCHORS = get_args(AnchorKind)
 
@@ -64,15 +63,6 @@ def test_a_party_with_too_few_directions_is_refused_without_its_rank(n_rows, ran
     assert set(re.findall(r"\d+", str(raised.value))) <= {"3", "4", "106"}
     enough = directions(normal(9, 4, 8), 4)
     assert require_components(enough, n_components=4, n_rows=4, party="north") is None
-
-
-def test_a_secret_basis_is_orthonormal_to_1e_10_or_refused():
-    basis = haar(2, 8)[:, :3]
-    np.testing.assert_array_equal(SecretBasis(basis, party="north").project(np.eye(8)), basis)
-    assert SecretBasis(basis + 1e-12, party="north").shape == (8, 3)
-    for wrong in (2 * np.eye(8), basis + 1e-9, np.zeros((8, 2))):
-        with pytest.raises(OrthonormalityError, match=r"basis of party 'north'.*1e-10.*CB202"):
-            SecretBasis(wrong, party="north")
 
 
 def under(condition: str, *, n_rows: int = 20) -> tuple[dict, dict]:

@@ -16,7 +16,7 @@ from aligners import (
     on_every_aligner,
     on_every_condition,
 )
-from cobasis.algorithms.base import align
+from cobasis import ODC, align
 from cobasis.algorithms.certificate import (
     CAVEAT,
     FIT_TOLERANCE,
@@ -28,7 +28,6 @@ from cobasis.algorithms.certificate import (
     refuse_wrong_fit,
     row_moments,
 )
-from cobasis.algorithms.odc import ODC
 from cobasis.errors import FitCheckError, NotFiniteError
 
 M, SIZE = 12, 4

@@ -1,6 +1,5 @@
 """Honest rounds of unlike parties are never stopped; what evidence says of them was measured."""
 
-from collections.abc import Mapping
 from functools import cache, partial
 
 import numpy as np
@@ -8,14 +7,12 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 
 from cobasis import simulate
-from cobasis.linalg.arrays import Matrix
 
-Rows = Mapping[str, tuple[Matrix, np.ndarray]]
 RNG = np.random.default_rng
 
 
 @cache
-def table(name: str) -> tuple[Matrix, np.ndarray]:
+def table(name):
     """Rows on an agreed scale, and labels to train on and to deal by."""
     if name == "digits":
         rows, labels = load_digits(return_X_y=True)
@@ -25,7 +22,7 @@ def table(name: str) -> tuple[Matrix, np.ndarray]:
     return (rows - rows.mean(axis=0)) / rows.std(axis=0), labels
 
 
-def alike(name: str, *, n_parties: int, seed: int, by_label: bool = False, **cut) -> Rows:
+def alike(name, *, n_parties, seed, by_label=False, **cut):
     """Rows as they are drawn, or in the order of their labels: most parties hold one or two."""
     rows, labels = table(name)
     order = RNG(seed).permutation(len(rows))
@@ -38,7 +35,7 @@ def alike(name: str, *, n_parties: int, seed: int, by_label: bool = False, **cut
 by_label = partial(alike, by_label=True)
 
 
-def by_site(name: str, *, seed: int, **options) -> Rows:
+def by_site(name, *, seed, **options):
     """Sites whose patients lie elsewhere and spread otherwise."""
     rng = RNG(seed + 100)
     return {
@@ -70,7 +67,7 @@ def test_honest_parties_are_never_stopped(name, n_parties, sizes, basis, deal):
             assert done.analyst.certificate.chance is None
 
 
-def medians(deal, name, *, shuffled: bool, **options) -> list[float]:
+def medians(deal, name, *, shuffled, **options):
     """The correlations of three rounds: of everybody's median, or of one party's, shuffled."""
     found = []
     for seed in range(3):

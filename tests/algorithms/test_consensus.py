@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from aligners import EPS, GOLDEN, STEADY, VISIBLE, haar, make_anchor, normal
 from cobasis.algorithms.consensus import consensus_span, weighted_directions
-from cobasis.errors import AgreementError, AnchorImageError, ConsensusError, NotFiniteError
+from cobasis.errors import AnchorImageError, ConsensusError, NotFiniteError
 from cobasis.linalg.arrays import orthonormality_defect, principal_cosines
 from cobasis.linalg.directions import leading_directions
 
@@ -64,14 +64,6 @@ def test_the_consensus_is_the_leading_span_of_the_mean_projector_or_energy(n_row
     span = consensus_span(images(sent, n_rows), n_components=3, weighted=weighted)
     assert orthonormality_defect(span) < GOLDEN
     assert principal_cosines(leading, basis_of(span, np.eye(3))).min() > 1 - 1e-12
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n_parties", [1, 2])
-def test_fewer_than_three_parties_are_refused(n_parties, weighted):
-    sent = images(near(7, n_parties=n_parties))
-    with pytest.raises(AgreementError, match=rf"consensus' with {n_parties} of .*\[CB303\]"):
-        consensus_span(sent, n_components=3, weighted=weighted)
 
 
 SAME, WHOLE = haar(3, FEATURES)[:, :3], {f"p{i}": haar(i, FEATURES) for i in range(3)}

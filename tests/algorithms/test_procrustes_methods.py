@@ -18,11 +18,8 @@ from aligners import (
     on_every_anchor,
     on_every_condition,
 )
+from cobasis import GOPP, ODC, Alignment, Whitened, align
 from cobasis.algorithms import gopp
-from cobasis.algorithms.base import Alignment, align
-from cobasis.algorithms.gopp import GOPP
-from cobasis.algorithms.odc import ODC
-from cobasis.algorithms.whitened import Whitened
 from cobasis.errors import OptionError, OrthonormalityError, ShapeError, UnknownPartyError
 from cobasis.linalg.arrays import Matrix
 

@@ -1,7 +1,7 @@
 """Rows in blocks of any size, and small models of every family that travels."""
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifierCV, RidgeCV
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 
+from cobasis.models import out_of_core
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.families import FAMILIES
 from cobasis.models.passes import Block, Threads, WholeRows, axes_of, look
@@ -58,6 +59,15 @@ def principal_axes(rows):
     return axes_of(source, seen, over=Threads())
 
 
+def quicken(name, monkeypatch):
+    """Leave a family one setting to try, and few rounds."""
+    monkeypatch.setattr(out_of_core, "MAX_ROUNDS", 30)
+    row, few = FAMILIES[name], {"mlp": {"tol": [1e-3]}, "boosted_trees": {"max_iter": [10]}}
+    if name in few:
+        grid = {key: values[-1:] for key, values in row.grid.items()} | few[name]
+        monkeypatch.setitem(FAMILIES, name, replace(row, grid=grid))
+
+
 def rows_of(n_rows=400, seed=0):
     """Rows as alignment leaves them: no axis means anything, and scales differ."""
     rng = np.random.default_rng(seed)
@@ -91,11 +101,10 @@ def unfitted(name, task):
 
 
 @cache
-def trained(name, task, n_classes, positions=None):
-    """scikit-learn's model of a family, on the first 200 rows; classes at other positions."""
+def trained(name, task, n_classes):
+    """scikit-learn's model of a family, on the first 200 rows."""
     rows = rows_of()[:200]
     labels = labels_of(rows, task, n_classes)
-    labels = labels if positions is None else np.array(positions)[labels]
     axes = principal_axes(rows)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

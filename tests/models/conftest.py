@@ -4,7 +4,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _one_thread():
     with threadpool_limits(1):
         yield

@@ -198,9 +198,7 @@ _BOOSTED_TREES = {
     "trees of a true number of sums": (NOT_AS_WRITTEN, _kind(n_out=True)),
     "trees of many sums": ("100000 columns, and 65536", _kind(n_out=100_000)),
 }
-_RIDGE = {
-    "a function in a ridge": ("has no layer 'Relu'", wider(2, ["Relu"])),
-}
+_RIDGE = {"a function in a ridge": ("has no layer 'Relu'", wider(2, ["Relu"]))}
 MALFORMED = {
     name: (family, change, words)
     for family, cases in {"mlp": _MLP, "boosted_trees": _BOOSTED_TREES, "ridge": _RIDGE}.items()

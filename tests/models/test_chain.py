@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import is_classifier
-from sklearn.ensemble import (
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-)
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.neural_network import MLPClassifier, MLPRegressor
@@ -78,20 +75,6 @@ def test_pipelines_with_scalers_and_other_networks_are_read_as_well(name):
     assert (read.family == "rff") == ("features" in name)
     agree_with(model, read, n_classes=n_classes)
     assert encode_chain(read)
-
-
-@pytest.mark.parametrize("name", ["mlp", "boosted_trees"])
-@pytest.mark.parametrize("present", [(1, 3), (0, 2, 4)])
-def test_a_class_without_training_rows_has_a_column_and_is_never_predicted(name, present):
-    model = trained(name, "classification", len(present), present)
-    read = read_chain(model, task="classification", n_classes=5)
-    rows = rows_of(seed=1)
-    found = read.predict(rows)
-    assert set(found) == set(present)
-    np.testing.assert_array_equal(found, model.predict(rows))
-    scores = read.scores(rows, method=read.method)
-    absent = np.setdiff1d(np.arange(5), present)
-    np.testing.assert_array_equal(scores[:, absent], 0.0)
 
 
 @pytest.mark.parametrize(

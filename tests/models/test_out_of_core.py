@@ -100,6 +100,7 @@ def test_a_first_round_that_scores_no_number_is_an_error_that_says_so():
 def test_a_perceptron_of_many_blocks_tells_digits_as_that_of_one_does():
     """With fixed settings on both sides; within one point."""
     fit, (rows, labels) = digits()
+    fit = [each[:600] for each in fit]
     mine = MLPClassifier((32,), learning_rate_init=5e-3, max_iter=30, random_state=0)
     found = train(thirds(*fit), model=mine, **CLASSES)
     with warnings.catch_warnings():
@@ -200,11 +201,12 @@ def curved(n_rows=600, seed=0):
 
 def test_trees_tell_even_digits_from_odd_as_scikit_learns_do(monkeypatch):
     """Within two points of accuracy, from one block and from several, one of them empty."""
-    monkeypatch.setattr(out_of_core, "MAX_ROUNDS", 40)
+    monkeypatch.setattr(out_of_core, "MAX_ROUNDS", 20)
     (rows, labels), (test, told) = digits()
-    in_memory = HistGradientBoostingClassifier(max_iter=40, min_samples_leaf=10, random_state=0)
+    rows, labels = rows[:600], labels[:600]
+    in_memory = HistGradientBoostingClassifier(max_iter=20, min_samples_leaf=10, random_state=0)
     known = train(rows, labels % 2, **{**BOOSTED, "model": in_memory})
-    for cuts in ((), (400, 400, 900)):
+    for cuts in ((), (200, 200, 450)):
         found = train(Cut(rows, 3 * (labels % 2), cuts), **BOOSTED)  # classes may be any positions
         accuracy = np.mean(found.predict(test) == 3 * (told % 2))
         assert accuracy > np.mean(known.predict(test) == told % 2) - 0.02

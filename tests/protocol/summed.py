@@ -1,10 +1,11 @@
-"""Three parties with masked sums, and an analyst who has them."""
+"""Three parties with masked sums, for the tests."""
 
 import json
 from pathlib import Path
 
 import numpy as np
 
+from cobasis import Agreement
 from cobasis.protocol.masks import MaskKey, Occasion
 from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.sums_party import SumsParty
@@ -12,30 +13,34 @@ from cobasis.protocol.totals import Layout, gram, ones_and
 
 NAMES = ("north", "south", "east")
 VECTORS = Path(__file__).parents[2] / "docs" / "reference" / "sums-vectors.json"
-ON_SUMS = {
-    "round_id": "icu-2026",
-    "parties": NAMES,
-    "release": "sums",
-    "minimum_parties": 3,
-}
-"""Fields of an agreement of theirs."""
-
 LAYOUT = Layout(n_features=(2,), n_targets=1, one_hot=False, most_rows=1000)
 KEYS = {name: MaskKey(bytes([number]) * 32) for number, name in enumerate(NAMES, 1)}
 PUBLIC = {name: key.public for name, key in KEYS.items()}
 OCCASION = Occasion(salt=LAYOUT.digest(), round_id="icu-2026", exchange=1, attempt=1)
+FIELDS = {"round_id": "icu-2026", "parties": NAMES, "release": "sums", "minimum_parties": 3}
+"""What every agreement on their sums says."""
 
 
-def party_of(name, agreement):
-    return SumsParty(name, agreement=agreement, key=KEYS[name], keys=PUBLIC)
+def agree(**fields):
+    return Agreement(**FIELDS | fields)
 
 
-def received(agreement, send, **options):
-    """An analyst who has what every party sends, which is `send(party, name)`."""
-    made = SumsAnalyst(agreement, keys=PUBLIC, **options)
+def party(name, agreement, keys=KEYS):
+    public = {each: key.public for each, key in keys.items()}
+    return SumsParty(name, agreement=agreement, key=keys[name], keys=public)
+
+
+def summing(agreement, rows, *, send=SumsParty.prepare, **options):
+    """The analyst who has what each party sends of its own rows, by default its masked sums."""
+    analyst = SumsAnalyst(agreement, keys=PUBLIC, **options)
     for name in NAMES:
-        made.receive(send(party_of(name, agreement), name))
-    return made
+        analyst.receive(send(party(name, agreement), *rows[name]))
+    return analyst
+
+
+def dealt(*tables):
+    """Every third row of each table, by party."""
+    return {name: tuple(each[at::3] for each in tables) for at, name in enumerate(NAMES)}
 
 
 def rows_of(name, *, n_rows=4):

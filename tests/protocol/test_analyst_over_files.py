@@ -6,6 +6,7 @@ Its memory does not grow with the parties.
 import io
 import itertools
 import os
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -18,11 +19,7 @@ from cobasis.algorithms import gopp, images
 from cobasis.bundle.folders import FitFolder, StateFolder, UploadFolder
 from cobasis.cli.bar import shown
 from cobasis.errors import AnotherRunError
-from protocol.upload_folders import (
-    align_folder,
-    measured,
-    write_folder,
-)
+from protocol.upload_folders import align_folder, measured, write_folder
 
 N_PARTIES = 60
 
@@ -54,6 +51,7 @@ def assert_same(found, expected):
     for name, each in expected.fits.items():
         change = found.fits[name].change_of_basis
         np.testing.assert_allclose(change, each.change_of_basis, rtol=0, atol=1e-12)
+        assert change.dtype == np.float64
 
 
 class Stopper:
@@ -90,16 +88,16 @@ def test_iterations_are_counted_as_passes_and_share_one_bar(tmp_path, uploads):
     assert bars[1].startswith("fitting")
 
 
-STOPS = [("making the target", 1), ("fitting", 1), ("fitting", 41)]
+STOPS = [("making the target", 1), ("fitting", 1), ("", 0), ("fitting", 41)]  # and not at all
 STOPPED = [(ODC(), stop) for stop in STOPS] + [(each, STOPS[-1]) for each in OTHERS]
 
 
 @pytest.mark.parametrize(("aligner", "stop"), STOPPED, ids=repr)
 def test_after_ctrl_c_the_same_call_goes_on_and_ends_as_arrays_do(tmp_path, uploads, aligner, stop):
-    stopper = Stopper(*stop)
-    with pytest.raises(KeyboardInterrupt):
-        align_folder(uploads, aligner=aligner, to=tmp_path / "fits", report=stopper)
+    with pytest.raises(KeyboardInterrupt) if stop[1] else nullcontext():
+        align_folder(uploads, aligner=aligner, to=tmp_path / "fits", report=Stopper(*stop))
     fitted = len(FitFolder(tmp_path / "fits"))
+    assert fitted >= stop[1] - 2  # all but a batch, where fits had begun
     again = Stopper()
     found = align_folder(uploads, aligner=aligner, to=tmp_path / "fits", report=again)
     assert_same(found, in_memory(uploads, aligner))
@@ -107,16 +105,8 @@ def test_after_ctrl_c_the_same_call_goes_on_and_ends_as_arrays_do(tmp_path, uplo
     assert read[0] == ("fitting", fitted, N_PARTIES)
     assert read[-1] == ("fitting", N_PARTIES, N_PARTIES)
     assert len(read) == 1 + N_PARTIES - fitted
-    if stop[0] == "fitting":
-        assert "making the target" not in {step for step, _, _ in again.told}
-
-
-def test_a_finished_run_is_read_back_without_reading_an_image(tmp_path, uploads):
-    first = align_folder(uploads, aligner=ODC(), to=tmp_path / "fits")
-    again = Stopper()
-    second = align_folder(uploads, aligner=ODC(), to=tmp_path / "fits", report=again)
-    assert again.told == [("fitting", N_PARTIES, N_PARTIES)]
-    assert_same(second, first)
+    if stop[0] != "making the target":
+        assert {step for step, _, _ in again.told} == {"fitting"}
 
 
 @pytest.mark.parametrize("spoil", [Path.unlink, partial(os.truncate, length=100)])
@@ -261,7 +251,7 @@ def test_two_thousand_parties_of_400_megabytes_align_in_300(tmp_path):
 
 def test_ten_times_the_parties_take_hardly_more_memory():
     """Simulated, without files, into a sink that only counts; 100,000 at full size do the same."""
-    few, peak_of_few = measured(WITHOUT_FILES, 1_000)
-    many, peak_of_many = measured(WITHOUT_FILES, 10_000)
-    assert (few, many) == (1_000, 10_000)
+    few, peak_of_few = measured(WITHOUT_FILES, 500)
+    many, peak_of_many = measured(WITHOUT_FILES, 5_000)
+    assert (few, many) == (500, 5_000)
     assert peak_of_many - peak_of_few < 20

@@ -6,7 +6,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from cobasis import Analyst, ConsortiumSecret, PartyKey, simulate
+from cobasis import Analyst, simulate
 from cobasis.algorithms import AlignerName
 from cobasis.errors import (
     AgreementError,
@@ -19,7 +19,6 @@ from cobasis.errors import (
     MessageError,
     RemoteError,
     ScaleError,
-    StepError,
     UndeterminedFitError,
     UnknownPartyError,
 )
@@ -53,11 +52,7 @@ def labels(change):
 
 FORGERIES = {
     "NaN in the rows": (lambda u: {"rows": nan_in(u.rows)}, MessageError, "used: "),
-    "NaN in the image": (
-        lambda u: {"anchor_image": nan_in(u.anchor_image)},
-        MessageError,
-        "used: ",
-    ),
+    "a NaN image": (lambda u: {"anchor_image": nan_in(u.anchor_image)}, MessageError, "used: "),
     "no rows": (lambda u: {"rows": u.rows[:0], "labels": u.labels[:0]}, MessageError, "used: "),
     "rows of text": (lambda u: {"rows": u.rows.astype(str)}, MessageError, "used: "),
     "rows missing": (lambda _: {"rows": None}, MessageError, "used: "),
@@ -169,20 +164,6 @@ def test_the_scale_band_is_a_field_of_the_agreement():
     assert set(holding(wide, sent).run()) == set(NAMES)
 
 
-def test_a_wrong_anchor_under_the_right_tag_stops_nothing_and_reads_cannot_tell():
-    """Only a party that lies makes one: a wrong secret shows in the tag.
-
-    The image comes from another secret, never a random one: 1 in 400 is near enough.
-    """
-    keys = dict.fromkeys(NAMES, PartyKey(bytes(32)))
-    made, other = (consortium(keys=keys, secret=ConsortiumSecret(bytes([i] * 32))) for i in (1, 2))
-    sent = made.uploads()
-    sent["east"] = replace(sent["east"], anchor_image=other.uploads()["east"].anchor_image)
-    returns = holding(made, sent).run()
-    assert set(returns) == set(NAMES)
-    assert returns["east"].evidence == "cannot tell"
-
-
 def test_a_change_of_basis_that_is_not_the_fit_is_refused_by_name(made, uploads):
     analyst = holding(made, uploads)
     fits = analyst.align().fits
@@ -194,17 +175,13 @@ def test_a_change_of_basis_that_is_not_the_fit_is_refused_by_name(made, uploads)
         analyst.train()
 
 
-def test_who_stops_a_run_can_be_left_out_and_with_nobody_left_nothing_is_aligned(made, uploads):
+def test_who_stops_a_run_can_be_left_out(made, uploads):
     analyst = holding(made, {**uploads, "west": replace(uploads["west"], anchor_tag=bytes(32))})
     with pytest.raises(AnchorTagError):
         analyst.run()
     assert set(analyst.uploads) == set(NAMES)
     analyst.remove("west")
     assert set(analyst.run()) == {"north", "south", "east"}
-    for name in ("north", "south", "east"):
-        analyst.remove(name)
-    with pytest.raises(StepError, match=r"left out \(4 are\), so there is .* leave out fewer"):
-        analyst.run()
 
 
 @pytest.mark.parametrize("aligner", get_args(AlignerName))

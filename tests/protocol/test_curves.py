@@ -8,17 +8,15 @@ from lifelines.datasets import load_lung, load_rossi
 from lifelines.statistics import multivariate_logrank_test
 from lifelines.utils import median_survival_times, restricted_mean_survival_time
 
-from cobasis import Agreement, NumericFeature, SumsTerms
+from cobasis import NumericFeature, SumsTerms
 from cobasis.errors import AgreementError, LabelError, MessageError
 from cobasis.features.outcome import Outcome, times_of
 from cobasis.protocol.baseline import BaselineTable, TableLayout, table_of
 from cobasis.protocol.sums_terms import table_layout
-from protocol.summed import NAMES, ON_SUMS, party_of, received
+from protocol.summed import agree, dealt, party, summing
 
-AGE = NumericFeature(name="age", low=0.0, high=100.0)
 FIELDS = {
-    **ON_SUMS,
-    "features": (AGE,),
+    "features": (NumericFeature(name="age", low=0.0, high=100.0),),
     "task": "table",
     "sums": SumsTerms(n_bins=4, most_rows=900, most_rows_in_all=2000),
 }
@@ -41,7 +39,6 @@ def frame(data, time, event, group):
 LUNG = frame(load_lung(), "time", "status", "sex")
 ROSSI = frame(load_rossi(), "week", "arrest", "race")
 CASES = {  # rows, grid, floor
-    "lung, monthly": (LUNG, times_of("grid", "30/60/../1050"), 1),
     "lung, monthly, with a floor": (LUNG, times_of("grid", "30/60/../1050"), 5),
     "lung, each day of its own": (LUNG, tuple(np.unique(LUNG["time"]).tolist()), 1),
     "rossi, weekly": (ROSSI, times_of("grid", "1/2/../52"), 1),
@@ -52,16 +49,12 @@ CASES = {  # rows, grid, floor
 
 def agreed(rows, grid, floor=5, **changes):
     outcome = Outcome(time="time", event="event", grid=grid, fewest_leavers=floor, **changes)
-    classes = tuple(sorted({*rows["group"].to_list()}))
-    return Agreement(**{**FIELDS, "outcome": outcome, "label": "group", "classes": classes})
+    return agree(**FIELDS, outcome=outcome, label="group", classes=tuple(sorted({*rows["group"]})))
 
 
 def counted(agreement, rows):
     """The table of everybody's masked sums, of rows that are dealt to three parties."""
-    parts = {name: rows[at::3] for at, name in enumerate(NAMES)}
-    made = received(
-        agreement, lambda one, name: one.prepare(parts[name].select("age"), parts[name])
-    )
+    made = summing(agreement, dealt(rows.select("age"), rows))
     found = made.count()
     assert BaselineTable.read(found.model_dump_json().encode()) == found
     return found, made
@@ -158,8 +151,7 @@ def test_a_group_of_too_few_has_no_curve_and_the_table_stands():
 
 
 def test_all_rows_make_one_curve_without_a_label():
-    agreement = Agreement(**FIELDS, outcome=agreed(LUNG, (365.0, 730.0)).outcome)
-    found, _ = counted(agreement, LUNG)
+    found, _ = counted(agree(**FIELDS, outcome=agreed(LUNG, (365.0, 730.0)).outcome), LUNG)
     assert found.groups == ("all",)
     assert found.survival.log_rank is None
     assert found.survival.groups[0].at_risk == (228, (LUNG["time"] > 365).sum())
@@ -177,17 +169,16 @@ CONTRADICTIONS = {
 @pytest.mark.parametrize("kind", CONTRADICTIONS)
 def test_what_makes_no_curves_is_refused_in_the_agreement(kind):
     changes, words = CONTRADICTIONS[kind]
-    outcome = Outcome(**{"time": "time", "event": "event", "grid": (30.0,), **changes})
+    outcome = Outcome(**{"time": "time", "event": "event", "grid": (30.0,)} | changes)
     with pytest.raises(AgreementError, match=words):
-        Agreement(**{**FIELDS, "label": "group", "classes": (0, 1), "outcome": outcome})
+        agree(**FIELDS, label="group", classes=(0, 1), outcome=outcome)
 
 
 def test_rows_without_a_time_or_with_half_an_event_are_refused():
-    agreement = agreed(LUNG, (365.0,))
-    party = party_of("north", agreement)
+    north = party("north", agreed(LUNG, (365.0,)))
     for column, cell in (("time", 0.0), ("time", np.nan), ("event", 0.5)):
         with pytest.raises(LabelError, match=r"party 'north' have rows with"):
-            party.prepare(LUNG.select("age"), LUNG.with_columns(pl.lit(cell).alias(column)))
+            north.prepare(LUNG.select("age"), LUNG.with_columns(pl.lit(cell).alias(column)))
 
 
 @pytest.mark.parametrize("change", [-(1 << 52), 1 << 39, 500 << 40])

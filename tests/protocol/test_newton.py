@@ -11,8 +11,8 @@ from scipy.special import expit
 from statsmodels.api import GLM, OLS, add_constant
 from statsmodels.genmod.families import Binomial, Poisson
 
-from cobasis import Agreement, CategoryFeature, NumericFeature, SumsTerms, simulate
-from cobasis.errors import EstimateError, LabelError, MessageError, StepError
+from cobasis import CategoryFeature, DPTerms, NumericFeature, SumsTerms, simulate
+from cobasis.errors import AgreementError, EstimateError, LabelError, MessageError, StepError
 from cobasis.features.contract import Interaction
 from cobasis.features.encoder import encode
 from cobasis.features.maps import Columns, turn_of
@@ -22,7 +22,7 @@ from cobasis.protocol import newton
 from cobasis.protocol.newton import NewtonLayout, newton_chain
 from cobasis.protocol.sums import SumsAnalyst
 from cobasis.statistics.newton import Slopes, ascend
-from protocol.summed import NAMES, ON_SUMS, PUBLIC, party_of, received
+from protocol.summed import NAMES, PUBLIC, agree, party, summing
 
 N_ROWS = 900
 FEATURES = (
@@ -47,6 +47,12 @@ def people(seed=0, n_rows=N_ROWS):
     )
     along = 0.04 * table["age"] + 0.3 * table["creatinine"] - 0.7 * (table["ward"] == "b") - 2.7
     return table, along.to_numpy(), rng
+
+
+def sick(**sizes):
+    """Columns of people and, by their linear predictor, two classes."""
+    table, along, rng = people(**sizes)
+    return table, (rng.random(len(table)) < expit(along)).astype(int)
 
 
 def design(table):
@@ -84,7 +90,8 @@ def table_of(done):
     return done.parties["north"].coefficients()
 
 
-def agrees(found, fit, *, errors, likelihoods):
+def agrees(done, fit, *, errors, likelihoods):
+    found = table_of(done)
     told = [(each.estimate, each.standard_error) for each in found.lines]
     np.testing.assert_allclose(told, np.column_stack([fit, errors]), **EXACT)
     seen = found.log_likelihood, found.null_log_likelihood
@@ -97,27 +104,26 @@ def test_least_squares_are_the_pooled_ones_in_one_step():
     done = summed("regression", table, target, model="ols")
     right = OLS(target, add_constant(design(table))).fit()
     null = OLS(target, np.ones(N_ROWS)).fit().llf
+    agrees(done, right.params, errors=right.bse, likelihoods=(right.llf, null))
     found = table_of(done)
-    agrees(found, right.params, errors=right.bse, likelihoods=(right.llf, null))
     assert found.dispersion == pytest.approx(right.scale, rel=1e-6)
     assert (found.free, (len(done.analyst.before) + 1)) == (N_ROWS - 5, 1)
     np.testing.assert_allclose(done.predict(table)["east"], right.fittedvalues, rtol=1e-6)
 
 
 def test_a_logistic_table_is_the_pooled_one():
-    table, along, rng = people()
-    labels = (rng.random(N_ROWS) < expit(along)).astype(int)
+    table, labels = sick()
     done = summed("classification", table, labels, model="logit")
     right = GLM(labels, add_constant(design(table)), family=Binomial())
     right = right.fit(tol=1e-12, tol_criterion="params")
-    agrees(table_of(done), right.params, errors=right.bse, likelihoods=(right.llf, right.llnull))
+    agrees(done, right.params, errors=right.bse, likelihoods=(right.llf, right.llnull))
     assert (len(done.analyst.before) + 1) <= 6
     fit = done.parties["north"].model.fit
     assert (fit.finished, fit.n_events, fit.n_rows) == (True, labels.sum(), N_ROWS)
     south = done.parties["south"].coefficients()
     np.testing.assert_array_equal(south.covariance, table_of(done).covariance)
-    likely = done.parties["north"].model.scores(encode(table, FEATURES, party="all"),
-                                                method="predict_proba")  # fmt: skip
+    rows = encode(table, FEATURES, party="all")
+    likely = done.parties["north"].model.scores(rows, method="predict_proba")
     np.testing.assert_allclose(likely[:, 1], right.fittedvalues, rtol=1e-6)
     assert "Model logit" in repr(done) or "Model logit" in str(done)
     assert "of all steps: green." in done.result.aggregate
@@ -132,8 +138,7 @@ def test_a_poisson_table_with_exposures_is_the_pooled_one():
         labels["value"], add_constant(design(table)), family=Poisson(), offset=np.log(years)
     )
     right = model.fit(tol=1e-12, tol_criterion="params")
-    likelihoods = right.llf, right.llnull
-    agrees(table_of(done), right.params, errors=right.bse, likelihoods=likelihoods)
+    agrees(done, right.params, errors=right.bse, likelihoods=(right.llf, right.llnull))
 
 
 def test_a_cox_table_on_a_grid_is_the_pooled_one_of_the_rounded_times():
@@ -144,10 +149,9 @@ def test_a_cox_table_on_a_grid_is_the_pooled_one_of_the_rounded_times():
     how = {"precision": 1e-20, "r_precision": 0.0}
     fitter.fit(design(table).join(rounded), "value", "died", fit_options=how)
     value, ratio = fitter.log_likelihood_, fitter.log_likelihood_ratio_test().test_statistic
-    found = table_of(done)
-    agrees(found, fitter.params_, errors=fitter.standard_errors_,
-           likelihoods=(value, value - ratio / 2))  # fmt: skip
-    assert found.n_events == rounded["died"].sum()
+    likelihoods = value, value - ratio / 2
+    agrees(done, fitter.params_, errors=fitter.standard_errors_, likelihoods=likelihoods)
+    assert table_of(done).n_events == rounded["died"].sum()
     model, rows = done.parties["north"].model, encode(table, FEATURES, party="all")
     curves = fitter.predict_survival_function(design(table), times=[30.0, 90.0]).to_numpy().T
     np.testing.assert_allclose(model.survival(rows), curves, atol=1e-6)
@@ -171,8 +175,8 @@ def test_too_long_a_step_is_halved_until_the_likelihood_grows():
     def at(_, weights):  # -log cosh: from 2 Newton's step goes to -12, where it is worse
         [x] = weights
         asked.append(x)
-        return Slopes(value=-np.log(np.cosh(x)), slope=-np.tanh(weights),
-                      curvature=np.array([[1 / np.cosh(x) ** 2]]), beyond=abs(x) > 20)  # fmt: skip
+        told = {"value": -np.log(np.cosh(x)), "curvature": np.array([[1 / np.cosh(x) ** 2]])}
+        return Slopes(slope=-np.tanh(weights), beyond=abs(x) > 20, **told)
 
     start = np.array([2.0])
     found = ascend(at(None, start), start, later=range(12), at=at)
@@ -196,149 +200,131 @@ def test_rates_beyond_the_bound_are_stepped_back_from(monkeypatch):
     np.testing.assert_allclose(found, right.params, **EXACT)
 
 
-def test_rows_that_are_told_apart_end_without_a_table():
-    table, _, _ = people()
-    labels = (table["age"] > 60).astype(int).to_numpy()
-    with pytest.raises(EstimateError, match="separation"):
-        summed("classification", table, labels, model="logit")
+def by_age(table, _):
+    return (table["age"] > 60).astype(int)
 
 
-def test_columns_that_follow_from_others_are_named():
-    table, along, rng = people()
+def of_columns_alike(table, _):
     table["creatinine"] = (table["age"] / 6).clip(0, 20)
-    labels = (rng.random(N_ROWS) < expit(along)).astype(int)
-    with pytest.raises(EstimateError, match="of the columns 'age', 'creatinine', 1 follow"):
-        summed("classification", table, labels, model="logit")
+    return sick()[1]
 
 
-def test_intervals_that_few_leave_end_without_a_table():
-    table, seen, _ = times()
-    outcome = Outcome(event="died", grid=tuple(np.arange(0.25, 130, 0.65).tolist()))
-    with pytest.raises(EstimateError, match=r"fewer than \d+ rows have their event.*wider"):
-        summed("survival", table, seen, outcome=outcome)
+NARROW = Outcome(event="died", grid=tuple(np.arange(0.25, 130, 0.65).tolist()))
+NO_TABLE = {
+    "separation": (by_age, {"model": "logit"}, "separation"),
+    "columns alike": (of_columns_alike, {"model": "logit"}, "'age', 'creatinine', 1 follow"),
+    "few leave": (
+        lambda _, seen: seen,
+        {"task": "survival", "outcome": NARROW},
+        r"fewer than \d+ rows have their event.*wider",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NO_TABLE)
+def test_rows_that_determine_nothing_end_without_a_table(kind):
+    labels, how, words = NO_TABLE[kind]
+    table, seen, _ = times(n_rows=N_ROWS)
+    with pytest.raises(EstimateError, match=words):
+        summed(**{"task": "classification", "table": table, "labels": labels(table, seen)} | how)
 
 
 CLASSES = {
-    **ON_SUMS,
     "features": FEATURES,
     "task": "classification",
     "classes": (0, 1),
     "model": "logit",
     "sums": SumsTerms(most_rows=900, most_rows_in_all=2000, steps=8),
 }
-COUNTS = {
-    **CLASSES,
-    "task": "count",
-    "classes": (),
-    "model": "poisson",
-    "sums": CLASSES["sums"].model_copy(update={"target_range": (0.0, 20.0)}),
-}
-SURVIVAL = {
-    **CLASSES,
-    "task": "survival",
-    "classes": (),
-    "model": "cox",
-    "outcome": Outcome(event="died", grid=TIMES),
-}
 
 
-def stepped(agreement, rows, *, model=None, before=()):
-    """One exchange by hand."""
-
-    def send(party, name):
-        if model is not None:
-            party.accept(model)
-        return party.prepare(*rows[name], exchange=1 + len(before))
-
-    return received(agreement, send, before=before)
+def terms(**changes):
+    return {"sums": CLASSES["sums"].model_copy(update=changes)}
 
 
-def test_a_return_between_steps_has_weights_and_no_errors_yet():
-    agreement = Agreement(**CLASSES)
-    table, along, rng = people()
-    rows = dealt(table, (rng.random(N_ROWS) < expit(along)).astype(int))
-    first = stepped(agreement, rows)
-    model = first.run().model
+COUNTS = CLASSES | {"task": "count", "classes": (), "model": "poisson"}
+COUNTS |= terms(target_range=(0.0, 20.0))
+SURVIVAL = CLASSES | {"task": "survival", "classes": (), "model": "cox"}
+SURVIVAL |= {"outcome": Outcome(event="died", grid=TIMES)}
+
+
+def stepped(rows, *, model=None, before=(), south=None, **changes):
+    """The analyst after one exchange, for which party south may have been sent another model."""
+
+    def sent(one, *table):
+        own = south if south and one.name == "south" else model
+        if own is not None:
+            one.accept(own)
+        return one.prepare(*table, exchange=1 + len(before))
+
+    return summing(agree(**CLASSES | changes), rows, send=sent, before=before)
+
+
+@pytest.fixture
+def first():
+    """Rows by party, and the analyst after their first step."""
+    rows = dealt(*sick())
+    return rows, stepped(rows)
+
+
+def test_a_return_between_steps_has_weights_and_no_errors_yet(first):
+    rows, analyst = first
+    model = analyst.run().model
     assert not model.fit.finished
     assert not model.fit.covariance.any()
     data = encode_chain(model)
     again = decode_chain(data, n_components=4, task="classification", n_classes=2)
     assert encode_chain(again) == data
     assert not again.fit.finished
-    one = party_of("north", agreement)
+    one = party("north", agree(**CLASSES))
     one.accept(model)
     with pytest.raises(StepError, match="has not taken its last step"):
         one.coefficients()
-    second = stepped(agreement, rows, model=model, before=(first.total,))
+    second = stepped(rows, model=model, before=(analyst.total,))
     assert second.run().model.fit.log_likelihood > model.fit.log_likelihood
 
 
-def test_masks_of_parties_that_were_sent_two_models_do_not_cancel():
-    agreement = Agreement(**CLASSES)
-    table, along, rng = people()
-    rows = dealt(table, (rng.random(N_ROWS) < expit(along)).astype(int))
-    first = stepped(agreement, rows)
-    model = first.run().model
-    [layer] = model.layers
+def test_a_step_of_other_rows_models_or_exchanges_is_refused(first):
+    """Masks of parties that were sent two models do not cancel."""
+    rows, analyst = first
+    model = analyst.run().model
+    told, [layer] = {"model": model, "before": (analyst.total,)}, model.layers
     other = replace(model, layers=(replace(layer, weights=layer.weights * 1.000001),))
-
-    def send(party, name):
-        party.accept(other if name == "south" else model)
-        return party.prepare(*rows[name], exchange=2)
-
     with pytest.raises(MessageError, match="what no rows have"):
-        received(agreement, send, before=(first.total,)).run()
-
-
-def test_a_step_of_other_rows_is_refused():
-    agreement = Agreement(**CLASSES)
-    table, along, rng = people()
-    labels = (rng.random(N_ROWS) < expit(along)).astype(int)
-    first = stepped(agreement, dealt(table, labels))
-    model = first.run().model
-    fewer = {**dealt(table, labels), "east": tuple(x[1:] for x in dealt(table, labels)["east"])}
+        stepped(rows, **told, south=other).run()
+    fewer = rows | {"east": tuple(each[1:] for each in rows["east"])}
     with pytest.raises(MessageError, match="of other rows than in the step before"):
-        stepped(agreement, fewer, model=model, before=(first.total,)).run()
-
-
-def test_sums_of_another_step_are_refused():
-    agreement = Agreement(**CLASSES)
-    table, along, rng = people()
-    rows = dealt(table, (rng.random(N_ROWS) < expit(along)).astype(int))
-    first = stepped(agreement, rows)
-    late = party_of("north", agreement).prepare(*rows["north"])
+        stepped(fewer, **told).run()
+    late = party("north", analyst.agreement).prepare(*rows["north"])
     with pytest.raises(MessageError, match="another step or attempt"):
-        SumsAnalyst(agreement, keys=PUBLIC, before=(first.total,)).receive(late)
+        SumsAnalyst(analyst.agreement, keys=PUBLIC, before=told["before"]).receive(late)
 
 
 @pytest.mark.parametrize("word", range(3))
-def test_a_total_of_steps_that_no_rows_have_is_void(word):
-    agreement = Agreement(**CLASSES)
-    table, along, rng = people()
-    first = stepped(agreement, dealt(table, (rng.random(N_ROWS) < expit(along)).astype(int)))
-    first.total[word] = -1
+def test_a_total_of_steps_that_no_rows_have_is_void(first, word):
+    first[1].total[word] = -1
     with pytest.raises(MessageError, match="what no rows have"):
-        first.run()
+        first[1].run()
 
 
 def test_labels_and_exposures_beyond_what_is_agreed_stay_at_the_party():
     table, _, _ = people(n_rows=30)
     with pytest.raises(LabelError, match="outside the agreed range from 0 to 20"):
-        party_of("north", Agreement(**COUNTS)).prepare(table, np.full(30, 21))
-    terms = COUNTS["sums"].model_copy(update={"most_exposure": 5.0})
-    agreement = Agreement(**{**COUNTS, "sums": terms, "outcome": Outcome(exposure="years")})
+        party("north", agree(**COUNTS)).prepare(table, np.full(30, 21))
+    most = {"sums": COUNTS["sums"].model_copy(update={"most_exposure": 5.0})}
+    agreement = agree(**COUNTS | most, outcome=Outcome(exposure="years"))
     labels = pd.DataFrame({"value": np.ones(30), "years": np.full(30, 6.0)})
     with pytest.raises(LabelError, match="an exposure above 5"):
-        party_of("north", agreement).prepare(table, labels)
+        party("north", agreement).prepare(table, labels)
 
 
 def test_small_cells_of_words_and_of_intervals_are_counted():
     table, seen, _ = times(n_rows=60)
     table["ward"] = ["b"] * 3 + ["c"] * 20 + ["a"] * 37
-    one = party_of("north", Agreement(**CLASSES))
+    one = party("north", agree(**CLASSES))
     one.prepare(table, (seen["died"] > 0).astype(int))
     assert one.small_cells == 1
-    one = party_of("north", Agreement(**SURVIVAL))
+    one = party("north", agree(**SURVIVAL))
     one.prepare(table, seen)
     assert one.small_cells > 7
 
@@ -349,23 +335,17 @@ def test_a_small_cell_of_three_words_is_counted_where_products_of_two_are_summed
     table = pd.DataFrame(cells.repeat([10] * 7 + [2], axis=0), columns=[*"abc"])
     pairs = [Interaction(of=tuple(pair)) for pair in ("ab", "ac", "bc")]
     for more, small in (([], 0), (pairs, 6)):  # each pair with the third, and with another pair
-        one = party_of("north", Agreement(**{**CLASSES, "features": (*words, *more)}))
+        one = party("north", agree(**CLASSES | {"features": (*words, *more)}))
         one.prepare(table, np.arange(len(table)) % 2)
         assert one.small_cells == small
 
 
-def terms(**changes):
-    return {"sums": CLASSES["sums"].model_copy(update=changes)}
-
-
 def test_a_chain_of_no_settled_step_is_refused_at_the_last():
-    agreement = Agreement(**{**CLASSES, **terms(steps=1)})
-    table, along, rng = people()
-    first = stepped(agreement, dealt(table, (rng.random(N_ROWS) < expit(along)).astype(int)))
+    only = stepped(dealt(*sick()), **terms(steps=1))
     with pytest.raises(EstimateError, match="did not come to rest in 1 steps"):
-        first.run()
+        only.run()
     layout = NewtonLayout(model="logit", n_columns=4, most_rows=2000, steps=2)
-    assert not newton_chain(layout, [first.total], features=FEATURES, n_classes=2).fit.finished
+    assert not newton_chain(layout, [only.total], features=FEATURES, n_classes=2).fit.finished
 
 
 def test_of_fewer_rows_than_an_interval_takes_the_steps_give_every_column_back():
@@ -387,3 +367,41 @@ def test_of_fewer_rows_than_an_interval_takes_the_steps_give_every_column_back()
     assert max(far) < 1e-6
     layout = NewtonLayout(model="cox", n_columns=4, most_rows=900, steps=steps, grid=(1.0, 2.0))
     assert layout.fewest_leavers == 19  # 5 steps of 15 sums, and 19 rows of 4 numbers
+
+
+NOISE = DPTerms(epsilon=1.0, delta=1e-7, radius=1.0, most_rows=900, lifetime_epsilon=1.0)
+
+
+def survival(**changes):
+    return {"outcome": SURVIVAL["outcome"].model_copy(update=changes)}
+
+
+def counts(high, low=0.0):
+    return {"sums": COUNTS["sums"].model_copy(update={"target_range": (low, high)})}
+
+
+NO_RANGE = {"features": (NumericFeature(name="age"), *FEATURES[1:])}
+REFUSED = {
+    "no range": (CLASSES, NO_RANGE, "no range from low to high"),
+    "no steps": (CLASSES, terms(steps=None), "steps goes with a model"),
+    "maps": (CLASSES, terms(maps=(Columns(),)), "maps with all that is no table"),
+    "scores": (CLASSES, {**terms(scores=True), "holdout": 0.2}, "nor coefficients"),
+    "another model": (CLASSES, {"model": "firth"}, "model='firth' takes release='rows'"),
+    "three classes": (CLASSES, {"classes": (0, 1, 2)}, "takes two classes"),
+    "weights": (CLASSES, {"outcome": Outcome(weight="w")}, "sums take event, exposure"),
+    "robust errors": (SURVIVAL, survival(errors="robust"), "sums take event, exposure"),
+    "no grid": (SURVIVAL, survival(grid=()), "takes outcome.grid"),
+    "a falling grid": (SURVIVAL, survival(grid=(2.0, 1.0)), "do not rise"),
+    "a horizon beyond": (SURVIVAL, survival(horizons=(999.0,)), "beyond the grid"),
+    "counts from one": (COUNTS, counts(9.0, low=1.0), "of counts from 0"),
+    "large counts": (COUNTS, counts(1e12), "too large for 64 bits"),
+    "no largest exposure": (COUNTS, {"outcome": Outcome(exposure="t")}, "most_exposure goes with"),
+    "noise": (CLASSES, {"dp": NOISE}, "takes no .dp."),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_an_agreement_says_what_sums_cannot_make(kind):
+    fields, changes, match = REFUSED[kind]
+    with pytest.raises(AgreementError, match=match):
+        agree(**fields | changes)

@@ -10,30 +10,28 @@ import pytest
 
 from cobasis import DPTerms, RandomFourier, SumsTerms, numeric_features, simulate
 from cobasis.errors import CobasisError
-from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.masks import MaskKey
-from cobasis.protocol.sums_party import SumsParty
 from cobasis.protocol.sums_terms import layout_of, noise_of
 from privacy.test_falsifiers import epsilon_at_least
-from protocol.summed import NAMES, ON_SUMS
+from protocol import summed
 
 DP = DPTerms(epsilon=2.0, delta=1e-3, radius=1.0, most_rows=30, lifetime_epsilon=2.0, colluders=1)
 N_WAVES, N_CLASSES, DRAWS = 60, 100, 150
 
 
+WAVES = RandomFourier(n_waves=N_WAVES, bandwidth=1.0)
+
+
 def agree(**changes):
     fields = {
-        **ON_SUMS,
         "features": numeric_features("ab"),
         "task": "classification",
         "classes": tuple(range(N_CLASSES)),
         "model": "ridge",
         "dp": DP,
-        "sums": SumsTerms(
-            maps=(RandomFourier(n_waves=N_WAVES, bandwidth=1.0),), most_rows=30, most_rows_in_all=90
-        ),
+        "sums": SumsTerms(maps=(WAVES,), most_rows=30, most_rows_in_all=90),
     }
-    return Agreement(**{**fields, **changes})
+    return summed.agree(**fields | changes)
 
 
 @pytest.fixture(scope="module")
@@ -41,17 +39,13 @@ def noise():
     """Each honest party's noise, in units of Z'Z: of products that count twice, and of others."""
     agreement = agree()
     layout, rng = layout_of(agreement), np.random.default_rng(0)
-    keys = {name: MaskKey(rng.bytes(32)) for name in NAMES}
-    public = {name: key.public for name, key in keys.items()}
+    keys = {name: MaskKey(rng.bytes(32)) for name in summed.NAMES}
     [width], found = layout.widths, []
     rows, columns = layout.places(width)
     twice = (rows != columns) & (columns < layout.n_features[0])
-    for name in NAMES[:2]:
-        party = SumsParty(name, agreement=agreement, key=keys[name], keys=public)
-        drawn = [
-            party._noise(np.zeros(layout.n_words, dtype=np.int64), at.to_bytes(32))
-            for at in range(DRAWS)
-        ]
+    for name in summed.NAMES[:2]:
+        party, nothing = summed.party(name, agreement, keys), np.zeros(layout.n_words, np.int64)
+        drawn = [party._noise(nothing, at.to_bytes(32)) for at in range(DRAWS)]
         table = np.array(drawn) / 4.0**layout.bits
         found.append((table[:, twice].ravel(), table[:, ~twice].ravel()))
     return found
@@ -153,13 +147,8 @@ def test_nothing_is_summed_that_counts_people():
     assert width == n_features + N_CLASSES
     assert rows.max() < n_features  # no product of classes
     assert len(rows) == layout.n_words
-    numbers = layout_of(
-        agree(
-            task="regression",
-            classes=(),
-            sums=agree().sums.model_copy(update={"target_range": (0.0, 1.0)}),
-        )
-    )
+    ranged = agree().sums.model_copy(update={"target_range": (0.0, 1.0)})
+    numbers = layout_of(agree(task="regression", classes=(), sums=ranged))
     assert numbers.n_words == (n_features + 1) * (n_features + 2) // 2
 
 
@@ -185,10 +174,18 @@ def test_terms_under_which_nothing_is_proven_are_refused(kind):
 
 
 def dealt(n_rows=90):
-    rng = np.random.default_rng(3)
-    table = rng.normal(size=(n_rows, 2))
-    labels = (table.sum(axis=1) > 0).astype(int)
-    return {name: (table[i::3], labels[i::3]) for i, name in enumerate(NAMES)}
+    table = np.random.default_rng(3).normal(size=(n_rows, 2))
+    return summed.dealt(table, (table.sum(axis=1) > 0).astype(int))
+
+
+def played(rows, *, seed=0, n_waves=10, bandwidth=2.0, **dp):
+    """A simulated round under the terms with some of them changed."""
+    dp["lifetime_epsilon"] = dp.get("epsilon", DP.epsilon)
+    given = {"release": "sums", "dp": DP.model_copy(update=dp)}
+    if np.issubdtype(rows["north"][1].dtype, np.floating):
+        given["task"] = "regression"
+    maps = [RandomFourier(n_waves=n_waves, bandwidth=bandwidth)]
+    return simulate(rows, rng=np.random.default_rng(seed), maps=maps, **given)
 
 
 def test_a_bandwidth_that_would_be_taken_from_rows_is_refused():
@@ -196,42 +193,20 @@ def test_a_bandwidth_that_would_be_taken_from_rows_is_refused():
         simulate(dealt(), rng=np.random.default_rng(0), release="sums", dp=DP)
 
 
-def test_noise_that_is_small_beside_the_rows_leaves_a_model():
+def test_noise_that_is_small_beside_the_rows_leaves_a_model_that_follows_from_the_keys():
     rows = dealt(3000)
-    dp = DP.model_copy(update={"most_rows": 1000, "delta": 1e-5, "epsilon": 4.0})
-    dp = dp.model_copy(update={"lifetime_epsilon": 4.0})
-    maps = [RandomFourier(n_waves=10, bandwidth=2.0)]
-    done = simulate(rows, rng=np.random.default_rng(0), release="sums", dp=dp, maps=maps)
+    done, again = (played(rows, most_rows=1000, delta=1e-5, epsilon=4.0) for _ in range(2))
     assert done.result.total.n_rows == 0
     assert done.score(*rows["north"])["south"] > 0.9
-    again = simulate(rows, rng=np.random.default_rng(0), release="sums", dp=dp, maps=maps)
     for one, two in zip(done.result.model.layers, again.result.model.layers, strict=True):
         assert isinstance(one, str) or np.array_equal(one.weights, two.weights)
+    # the score of two classes is above zero where the second is predicted
+    table, model = rows["north"][0], done.result.model
+    scores = model.scores(table, method="decision_function")
+    assert np.array_equal(scores > 0, model.predict(table) == 1)
 
 
 def test_a_regression_under_noise_is_in_the_targets_own_units():
     rows = {name: (table, 50 + 10 * table[:, 0]) for name, (table, _) in dealt(6000).items()}
-    dp = DP.model_copy(update={"most_rows": 2000, "delta": 1e-6, "epsilon": 8.0})
-    done = simulate(
-        rows,
-        rng=np.random.default_rng(0),
-        release="sums",
-        task="regression",
-        dp=replace_lifetime(dp, 8.0),
-        maps=[RandomFourier(n_waves=10, bandwidth=3.0)],
-    )
+    done = played(rows, bandwidth=3.0, most_rows=2000, delta=1e-6, epsilon=8.0)
     assert done.score(*rows["north"])["east"] > 0.8
-
-
-def replace_lifetime(dp, lifetime):
-    return dp.model_copy(update={"lifetime_epsilon": lifetime})
-
-
-def test_the_score_of_two_classes_is_above_zero_where_the_second_is_predicted():
-    rows = dealt(3000)
-    dp = DP.model_copy(update={"most_rows": 1000, "delta": 1e-5})
-    maps = [RandomFourier(n_waves=10, bandwidth=2.0)]
-    done = simulate(rows, rng=np.random.default_rng(0), release="sums", dp=dp, maps=maps)
-    table, model = rows["north"][0], done.result.model
-    scores = model.scores(table, method="decision_function")
-    assert np.array_equal(scores > 0, model.predict(table) == 1)

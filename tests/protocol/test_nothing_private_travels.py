@@ -9,6 +9,7 @@ import pytest
 from cobasis import ConsortiumSecret, Party, PartyKey, SecretBasis
 from cobasis.linalg.arrays import principal_cosines
 from cobasis.models.chain_file import encode_chain
+from cobasis.protocol.projection import RowsInMemory
 from protocol.consortium import COMPONENTS, NAMES, ROUND, WIDTH, agree, consortium, tables
 
 ORDER = f"order/{ROUND}"
@@ -129,26 +130,6 @@ def test_the_search_finds_each_kind_of_planted_value():
         }
 
 
-def undone(upload, projected):
-    """For each row that was sent, where it stood in the party's own table."""
-    distances = np.abs(upload.rows[:, np.newaxis] - projected[np.newaxis]).sum(axis=2)
-    assert distances.min(axis=1).max() < 1e-9
-    return distances.argmin(axis=1)
-
-
-def test_rows_leave_in_another_order_and_their_labels_move_with_them():
-    made = consortium()
-    X, _ = made.rows["south"]
-    marks, before = np.arange(len(X)) % 2, X.copy()
-    party = made.parties["south"]
-    upload = party.prepare(X, marks)
-    np.testing.assert_array_equal(X, before)
-    order = undone(upload, party._basis.project(X))
-    assert sorted(order) == list(range(len(X)))
-    assert not np.array_equal(order, np.arange(len(X)))
-    np.testing.assert_array_equal(upload.labels, marks[order])
-
-
 def test_the_order_comes_from_the_partys_own_key_and_from_nothing_that_is_sent():
     """Equal rows, labels, agreement and secret: the order still differs from key to key."""
     secret = ConsortiumSecret()
@@ -156,8 +137,7 @@ def test_the_order_comes_from_the_partys_own_key_and_from_nothing_that_is_sent()
 
     def order(key):
         party = Party("north", agreement=agreement, secret=secret, key=PartyKey(key))
-        upload = party.prepare(X, y)
-        return tuple(undone(upload, party._basis.project(X)))
+        return tuple(party.project(RowsInMemory(X, y)).order)
 
     orders = {order(bytes([index]) * 32) for index in range(8)}
     assert len(orders) == 8

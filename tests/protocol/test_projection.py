@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cobasis import Party, PartyKey, simulate
+from cobasis import Party, PartyKey, SecretBasis, simulate
 from cobasis.errors import (
     AgreementError,
     DiskError,
@@ -24,7 +24,6 @@ from cobasis.linalg.rng import haar_columns
 from cobasis.progress import silent
 from cobasis.protocol import projection
 from cobasis.protocol.projection import InMemory, LabelledRows, RowsInMemory
-from cobasis.protocol.secrets import SecretBasis
 from protocol.consortium import COMPONENTS, WIDTH, consortium, tables
 from protocol.test_dp_terms import RANDOMISED, terms
 
@@ -218,9 +217,10 @@ def test_a_whole_round_runs_with_noise_and_predicts_better_than_chance(basis):
 @pytest.mark.parametrize("bin_bytes", [1, 8 * COMPONENTS * 7, 2**24])
 def test_rows_stand_in_the_order_that_only_the_party_knows(bin_bytes, monkeypatch):
     monkeypatch.setattr(projection, "BIN_BYTES", bin_bytes)
-    party = plain()
+    party, before = plain(), ROWS.copy()
     made = party.project(RowsInMemory(ROWS, LABELS))
     upload = party.prepare(ROWS, LABELS)
+    np.testing.assert_array_equal(ROWS, before)
     assert sorted(made.order) == list(range(30))
     assert (np.diff(made.order) < 0).sum() > 5
     np.testing.assert_array_equal(upload.rows, made.basis.project(ROWS)[made.order])

@@ -7,36 +7,32 @@ import pytest
 from scipy.special import softmax
 from sklearn.metrics import accuracy_score, log_loss, mean_absolute_error, r2_score, roc_auc_score
 
-from cobasis import Agreement, RandomFourier, SumsTerms, numeric_features
+from cobasis import RandomFourier, SumsTerms, numeric_features
 from cobasis.errors import AgreementError, MessageError
 from cobasis.features.contract import Interaction
 from cobasis.linalg.rng import KeyStream
 from cobasis.models.chain import Affine, Chain
+from cobasis.protocol import scores
 from cobasis.protocol.projection import RowsInMemory
 from cobasis.protocol.scores import N_BINS, TEMPERATURES, ScoreLayout, worth_of
 from cobasis.protocol.sums_terms import score_layout
-from protocol.summed import NAMES, ON_SUMS, received
+from protocol.summed import NAMES, agree, summing
 
 MAPS = (RandomFourier(n_waves=2, bandwidth=1.0),)
 TERMS = SumsTerms(maps=MAPS, scores=True, most_rows=900, most_rows_in_all=2000)
-FIELDS = {
-    **ON_SUMS,
-    "features": numeric_features(["x", "y"]),
-    "model": "ridge",
-    "holdout": 0.2,
-}
-CLASSES = Agreement(**FIELDS, task="classification", classes=("a", "b", "c"), sums=TERMS)
-NUMBERS = Agreement(
-    **FIELDS,
-    task="regression",
-    sums=TERMS.model_copy(update={"target_range": (-40.0, 40.0)}),
+ABOUT = {"features": numeric_features(["x", "y"]), "model": "ridge", "holdout": 0.2}
+OF_CLASSES = ABOUT | {"task": "classification", "classes": ("a", "b", "c"), "sums": TERMS}
+CLASSES = agree(**OF_CLASSES)
+NUMBERS = agree(
+    **ABOUT, task="regression", sums=TERMS.model_copy(update={"target_range": (-40.0, 40.0)})
 )
 WEIGHTS = np.array([[0.4, -0.1, -0.3], [0.0, 0.5, -0.5]])
+on_both = pytest.mark.parametrize("agreement", [CLASSES, NUMBERS], ids=["classes", "numbers"])
 
 
-def model_of(agreement):
+def model_of(agreement, *, times=1):
     head, columns = ("decision", 3) if agreement.classes else ("prediction", 1)
-    affine = Affine(weights=WEIGHTS[:, :columns], offset=np.zeros(columns))
+    affine = Affine(weights=times * WEIGHTS[:, :columns], offset=np.zeros(columns))
     return Chain(family="linear", layers=(affine,), head=head)
 
 
@@ -50,18 +46,28 @@ def held(name, agreement, *, n_rows=200):
     return rows, np.array([rng.choice(3, p=each) for each in chances])
 
 
-def judged(agreement, tables):
-    def send(party, name):
-        return party.score(RowsInMemory(*tables[name]), model_of(agreement))
+def everybody(agreement, **sizes):
+    """The parties' rows that were held back, and all of them together."""
+    tables = {name: held(name, agreement, **sizes) for name in NAMES}
+    return tables, *(np.concatenate(each) for each in zip(*tables.values(), strict=True))
 
-    return received(agreement, send, scoring=True).judge()
+
+def judged(agreement, tables, *, south=None):
+    """What the model is worth; party south may have been sent another one."""
+    model = model_of(agreement)
+
+    def scored(party, *table):
+        return party.score(
+            RowsInMemory(*table), south if south and party.name == "south" else model
+        )
+
+    return summing(agreement, tables, send=scored, scoring=True).judge()
 
 
-def test_a_score_of_classes_is_that_of_all_held_back_rows():
-    tables = {name: held(name, CLASSES) for name in NAMES}
-    found = judged(CLASSES, tables)
-    rows, labels = (np.concatenate(each) for each in zip(*tables.values(), strict=True))
-    outputs = model_of(CLASSES).outputs(rows)
+def test_a_score_of_classes_is_that_of_all_held_back_rows_and_gives_the_model_probabilities():
+    tables, rows, labels = everybody(CLASSES)
+    found, before = judged(CLASSES, tables), model_of(CLASSES)
+    outputs = before.outputs(rows)
     assert found.n_rows == 600
     assert found.figures["accuracy"] == accuracy_score(labels, outputs.argmax(axis=1))
     losses = [log_loss(labels, softmax(each * outputs, axis=1)) for each in TEMPERATURES]
@@ -70,43 +76,36 @@ def test_a_score_of_classes_is_that_of_all_held_back_rows():
     assert found.figures["log_loss"] == pytest.approx(min(losses), abs=1e-6)
     area = np.mean([roc_auc_score(labels == place, outputs[:, place]) for place in range(3)])
     assert found.figures["auc"] == pytest.approx(area, abs=0.01)  # ties within a bin
-
-
-def test_the_model_gets_probabilities_and_keeps_its_predictions():
-    found = judged(CLASSES, {name: held(name, CLASSES) for name in NAMES})
-    before = model_of(CLASSES)
     after = found.calibrated(before)
-    rows = np.random.default_rng(9).normal(size=(50, 2))
     assert (before.likely, after.likely) == (False, True)
     np.testing.assert_array_equal(after.predict(rows), before.predict(rows))
-    right = softmax(found.temperature * before.outputs(rows), axis=1)
+    right = softmax(found.temperature * outputs, axis=1)
     np.testing.assert_allclose(after.scores(rows, method="predict_proba"), right, rtol=1e-12)
 
 
 def test_a_score_of_numbers_is_that_of_all_held_back_rows():
-    tables = {name: held(name, NUMBERS) for name in NAMES}
-    found = judged(NUMBERS, tables)
-    rows, labels = (np.concatenate(each) for each in zip(*tables.values(), strict=True))
-    predicted = model_of(NUMBERS).predict(rows)
+    tables, rows, labels = everybody(NUMBERS)
+    found, predicted = judged(NUMBERS, tables), model_of(NUMBERS).predict(rows)
     assert found.figures["r2"] == pytest.approx(r2_score(labels, predicted), abs=1e-6)
     assert found.figures["mae"] == pytest.approx(mean_absolute_error(labels, predicted), rel=1e-6)
     assert found.calibrated(model_of(NUMBERS)).head == "prediction"
 
 
-@pytest.mark.parametrize("few", ["rows", "a class"])
-def test_a_party_with_few_rows_or_few_of_a_class_sends_zeros(few):
-    tables = {name: held(name, CLASSES) for name in NAMES}
+def test_a_party_with_few_rows_or_few_of_a_class_sends_zeros_and_of_nobodys_there_is_no_score():
+    tables, *_ = everybody(CLASSES)
     rows, labels = tables["south"]
-    kept = np.arange(29) if few == "rows" else np.sort(
-        np.concatenate([np.flatnonzero(labels != 0), np.flatnonzero(labels == 0)[:9]])
-    )  # fmt: skip
-    found = judged(CLASSES, {**tables, "south": (rows[kept], labels[kept])})
-    assert found.n_rows == 400
-    of_others = judged(CLASSES, {**tables, "south": (rows[:0], labels[:0])})
-    assert found == of_others
+    nothing = rows[:0], labels[:0]
+    of_others = judged(CLASSES, tables | {"south": nothing})
+    assert of_others.n_rows == 400
+    rare = np.flatnonzero(labels == 0)[9:]
+    for kept in (np.flatnonzero(labels)[:29], np.delete(np.arange(200), rare)):
+        assert judged(CLASSES, tables | {"south": (rows[kept], labels[kept])}) == of_others
+    found = judged(CLASSES, dict.fromkeys(NAMES, nothing))
+    assert (found.n_rows, found.told()) == (0, {"rows": 0.0})
+    assert not found.calibrated(model_of(CLASSES)).likely
 
 
-@pytest.mark.parametrize("agreement", [CLASSES, NUMBERS], ids=["classes", "numbers"])
+@on_both
 def test_blocks_of_rows_add_up_to_the_very_words_of_all(agreement):
     rows, labels = held("north", agreement)
     outputs, layout = model_of(agreement).outputs(rows), score_layout(agreement)
@@ -114,35 +113,24 @@ def test_blocks_of_rows_add_up_to_the_very_words_of_all(agreement):
     np.testing.assert_array_equal(sum(parts), layout.added(outputs, labels))
 
 
-def test_of_nobodys_rows_there_is_no_score_and_no_probability():
-    found = judged(CLASSES, {name: (np.zeros((0, 2)), np.zeros(0, dtype=int)) for name in NAMES})
-    assert (found.n_rows, found.told()) == (0, {"rows": 0.0})
-    assert not found.calibrated(model_of(CLASSES)).likely
-
-
 def test_of_a_rare_class_no_area_is_told():
     rng = np.random.default_rng(0)
-    labels = (rng.random(20_000) < 0.01).astype(int)
-    near = 0.02 * rng.normal(size=20_000) + 0.03 * labels - 0.98
+    labels = (rng.random(5_000) < 0.01).astype(int)
+    near = 0.02 * rng.normal(size=5_000) + 0.03 * labels - 0.98
+    even = rng.normal(size=5_000)
+    truth = (even + rng.normal(size=5_000) > 0).astype(int)
     layout = ScoreLayout(n_classes=2, most_rows=30_000)
-    found = worth_of(layout.added(np.column_stack([-near, near]), labels), layout)
-    assert "auc" not in found.figures
-    even = rng.normal(size=20_000)
-    truth = (even + rng.normal(size=20_000) > 0).astype(int)
-    told = worth_of(layout.added(np.column_stack([-even, even]) / 3, truth), layout)
-    assert told.figures["auc"] == pytest.approx(roc_auc_score(truth, even), abs=0.002)
+    rare, common = (
+        worth_of(layout.added(np.column_stack([-each, each]), told), layout).figures
+        for each, told in ((near, labels), (even / 3, truth))
+    )
+    assert "auc" not in rare
+    assert common["auc"] == pytest.approx(roc_auc_score(truth, even), abs=0.002)
 
 
 def test_masks_of_parties_that_were_sent_two_models_do_not_cancel():
-    other = Affine(weights=0 * WEIGHTS, offset=np.zeros(3))
-    models = dict.fromkeys(NAMES, model_of(CLASSES))
-    models["south"] = Chain(family="linear", layers=(other,), head="decision")
-
-    def send(party, name):
-        return party.score(RowsInMemory(*held(name, CLASSES)), models[name])
-
     with pytest.raises(MessageError, match="what no rows have"):
-        received(CLASSES, send, scoring=True).judge()
+        judged(CLASSES, everybody(CLASSES)[0], south=model_of(CLASSES, times=0))
 
 
 def shuffled_once(model, rows, labels, place, *, lost):
@@ -155,17 +143,16 @@ def shuffled_once(model, rows, labels, place, *, lost):
     return np.mean(found)
 
 
-@pytest.mark.parametrize("agreement", [CLASSES, NUMBERS], ids=["classes", "numbers"])
+@on_both
 def test_importance_is_what_shuffling_costs_on_all_held_back_rows(agreement):
     terms = agreement.sums.model_copy(update={"importance": True})
     asked = agreement.model_copy(update={"sums": terms})
-    tables = {name: held(name, agreement, n_rows=800) for name in NAMES}
+    tables, *_ = everybody(agreement, n_rows=800)
     tables |= {"south": held("south", agreement, n_rows=40)}
     few = {**tables, "east": held("east", agreement, n_rows=20)}  # who send zeros
     found, of_two = judged(asked, tables), judged(asked, few)
     assert judged(agreement, tables) == dataclasses.replace(found, importance=())
     rows, labels = (np.concatenate(each) for each in zip(*tables.values(), strict=True))
-    model = model_of(agreement)
 
     def lost(outputs, truth):
         if agreement.classes:
@@ -173,25 +160,25 @@ def test_importance_is_what_shuffling_costs_on_all_held_back_rows(agreement):
         return np.mean((outputs[:, 0] - truth) ** 2) / truth.var()
 
     for place, (falls, error) in enumerate(found.importance):
-        right = shuffled_once(model, rows, labels, place, lost=lost)
+        right = shuffled_once(model_of(agreement), rows, labels, place, lost=lost)
         assert abs(falls - right) <= 4 * error < 0.1
     assert found.importance[0][0] > 0.05
     assert of_two.importance[0][1] > 1.2 * found.importance[0][1]
     assert len(found.importance) == 2
 
 
-@pytest.mark.parametrize("agreement", [pytest.param(CLASSES, marks=pytest.mark.soak), NUMBERS])
-def test_an_error_of_importance_is_how_far_it_spreads_over_rows_drawn_anew(agreement):
-    layout, model = dataclasses.replace(score_layout(agreement), n_shuffled=2), model_of(agreement)
+@on_both
+def test_an_error_of_importance_is_how_far_it_spreads_over_rows_drawn_anew(agreement, monkeypatch):
+    monkeypatch.setattr(scores, "TEMPERATURES", TEMPERATURES[:1])  # no loss matters here
+    layout, model = dataclasses.replace(score_layout(agreement), n_shuffled=1), model_of(agreement)
     found = []
-    for at in range(400):
+    for at in range(150):
         rng, stream = np.random.default_rng(at), KeyStream(at.to_bytes(32, "big"), "x")
         rows = rng.normal(size=(200, 2))
         labels = 4 * rows @ WEIGHTS[:, 0]  # of numbers the column is all that tells
         if agreement.classes:
-            labels = (
-                softmax(3 * rows @ WEIGHTS, axis=1).cumsum(axis=1) < rng.random((200, 1))
-            ).sum(1)
+            likely = softmax(3 * rows @ WEIGHTS, axis=1).cumsum(axis=1)
+            labels = (likely < rng.random((200, 1))).sum(axis=1)
         told = {"groups": np.arange(2), "stream": stream}
         shuffled = layout.shuffled(model.outputs, rows, labels=labels, **told)
         words = np.concatenate([layout.added(model.outputs(rows), labels), shuffled])
@@ -214,65 +201,55 @@ def test_a_shuffle_takes_all_of_a_words_columns_together():
     assert layout.shuffled(outputs, rows, labels=rows[:, 0], **told)[1] > 0
 
 
-WRONG = {
-    "more right than rows": (1, 10**6),
-    "a class of more than its rows": (2, 1),
-    "a loss below zero": (5, -(2**62)),
-    "a bin of nobody": (5 + len(TEMPERATURES), -(10**6)),
-    "a row in two bins": (5 + len(TEMPERATURES) + 2 * N_BINS, 1),
+OF_THREE = ScoreLayout(n_classes=3, most_rows=2000, n_shuffled=2)
+OF_NUMBERS = ScoreLayout(n_classes=0, between=(-40.0, 40.0), most_rows=2000)
+NO_ROWS_HAVE = {
+    "more right than rows": (CLASSES, 1, 10**6),
+    "a class of more than its rows": (CLASSES, 2, 1),
+    "a loss below zero": (CLASSES, 5, -(2**62)),
+    "a bin of nobody": (CLASSES, 5 + len(TEMPERATURES), -(10**6)),
+    "a row in two bins": (CLASSES, 5 + len(TEMPERATURES) + 2 * N_BINS, 1),
+    **{
+        f"word {at} of shuffles": (CLASSES, OF_THREE.n_words_of_scores + at, 1 << 60)
+        for at in range(5)
+    },
+    **{f"word {at} of errors": (NUMBERS, at, 1 << 60) for at in range(5)},
 }
 
 
-@pytest.mark.parametrize("kind", WRONG)
+@pytest.mark.parametrize("kind", NO_ROWS_HAVE)
 def test_a_total_of_scores_that_no_rows_have_is_void(kind):
-    layout = ScoreLayout(n_classes=3, most_rows=2000)
-    rows, labels = held("north", CLASSES)
-    words = layout.added(model_of(CLASSES).outputs(rows), labels)
+    agreement, place, change = NO_ROWS_HAVE[kind]
+    layout, outputs = OF_THREE if agreement.classes else OF_NUMBERS, model_of(agreement).outputs
+    rows, labels = held("north", agreement)
+    words = layout.added(outputs(rows), labels)
+    if layout.n_shuffled:
+        told = {"groups": np.arange(2), "stream": KeyStream(bytes(32), "x")}
+        shuffled = layout.shuffled(outputs, rows, labels=labels, **told)
+        words = np.concatenate([words, shuffled])
     assert worth_of(words, layout).n_rows == 200
-    place, change = WRONG[kind]
     words[place] += change
     with pytest.raises(MessageError, match="what no rows have"):
         worth_of(words, layout)
 
 
-@pytest.mark.parametrize("place", range(5))
-def test_a_total_of_shuffles_that_no_rows_have_is_void(place):
-    layout = ScoreLayout(n_classes=3, most_rows=2000, n_shuffled=2)
-    rows, labels = held("north", CLASSES)
-    outputs = model_of(CLASSES).outputs
-    told = {"groups": np.arange(2), "stream": KeyStream(bytes(32), "x")}
-    words = np.concatenate(
-        [layout.added(outputs(rows), labels), layout.shuffled(outputs, rows, labels=labels, **told)]
-    )
-    assert len(worth_of(words, layout).importance) == 2
-    words[layout.n_words_of_scores + place] += 1 << 60
-    with pytest.raises(MessageError, match="what no rows have"):
-        worth_of(words, layout)
+SUMS_WITHOUT_SCORES = TERMS.model_copy(update={"scores": False, "importance": True})
+REFUSED = {
+    "no rows held back": ({"holdout": 0.0}, "scores take holdout above 0"),
+    "a table": ({"task": "table", "classes": ()}, "scores take holdout above 0"),
+    "importance alone": ({"sums": SUMS_WITHOUT_SCORES}, "importance goes with scores"),
+    "an interaction": (
+        {
+            "sums": TERMS.model_copy(update={"importance": True}),
+            "features": (*ABOUT["features"], Interaction(of=("x", "y"))),
+        },
+        "interactions would not follow",
+    ),
+}
 
 
-@pytest.mark.parametrize("place", range(5))
-def test_a_total_of_errors_that_no_rows_have_is_void(place):
-    layout = ScoreLayout(n_classes=0, between=(-40.0, 40.0), most_rows=2000)
-    rows, labels = held("north", NUMBERS)
-    words = layout.added(model_of(NUMBERS).outputs(rows), labels)
-    words[place] += 1 << 60
-    with pytest.raises(MessageError, match="what no rows have"):
-        worth_of(words, layout)
-
-
-@pytest.mark.parametrize("changes", [{"holdout": 0.0}, {"task": "table", "classes": ()}])
-def test_scores_take_rows_that_are_held_back(changes):
-    fields = {**FIELDS, "task": "classification", "classes": ("a", "b"), "sums": TERMS, **changes}
-    with pytest.raises(AgreementError, match="scores take holdout above 0"):
-        Agreement(**fields)
-
-
-def test_importance_takes_the_exchange_of_scores():
-    fields = {**FIELDS, "task": "classification", "classes": ("a", "b")}
-    terms = TERMS.model_copy(update={"scores": False, "importance": True})
-    with pytest.raises(AgreementError, match="importance goes with scores"):
-        Agreement(**fields, sums=terms)
-    fields["features"] = (*FIELDS["features"], Interaction(of=("x", "y")))
-    terms = TERMS.model_copy(update={"scores": True, "importance": True})
-    with pytest.raises(AgreementError, match="interactions would not follow"):
-        Agreement(**fields, sums=terms)
+@pytest.mark.parametrize("kind", REFUSED)
+def test_scores_that_cannot_be_made_are_refused_in_the_agreement(kind):
+    changes, words = REFUSED[kind]
+    with pytest.raises(AgreementError, match=words):
+        agree(**OF_CLASSES | changes)

@@ -15,7 +15,6 @@ from cobasis.errors import (
     UnknownPartyError,
 )
 from cobasis.models.chain import Chain
-from cobasis.models.sources import read_chain
 from protocol.consortium import COMPONENTS, NAMES, consortium, tables, trained
 
 
@@ -135,10 +134,7 @@ def test_a_consensus_that_no_anchor_hides_is_the_analysts_mistake(asked):
 PROPOSALS = {
     "two parties only": (lambda p: [p["north"], p["south"]], AgreementError),
     "one party twice": (lambda p: [p["north"], *p.values()], DuplicatePartyError),
-    "a stranger": (
-        lambda p: [*p.values(), replace(p["north"], party="ghost")],
-        UnknownPartyError,
-    ),
+    "a stranger": (lambda p: [*p.values(), replace(p["north"], party="ghost")], UnknownPartyError),
     "another agreement": (
         lambda p: [*list(p.values())[1:], replace(p["north"], agreement_digest=b"x")],
         MessageError,
@@ -168,49 +164,18 @@ def test_a_proposal_shows_only_directions_that_the_rows_have():
         party.propose(np.zeros((5, 6)))
 
 
-TASKS = {"classification": ((0, 1), "ridge"), "regression": ((), "rff")}
-
-
-def finished(task="classification"):
-    """A round, its returns, and the same returns with the model as a chain."""
-    classes, model = TASKS[task]
-    rows = tables()
-    if task == "regression":
-        rows = {name: (table, table[:, 0] - table[:, 1] ** 2) for name, (table, _) in rows.items()}
-    made = consortium(rows=rows, task=task, classes=classes, model=model)
-    returns = made.received().run()
-    chains = {
-        name: replace(each, model=read_chain(each.model, task=task, n_classes=len(classes)))
-        for name, each in returns.items()
-    }
-    return made, returns, chains
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_a_chain_predicts_what_the_model_does(task):
-    made, returns, chains = finished(task)
-    for name, party in made.parties.items():
-        rows = made.rows[name][0]
-        party.accept(returns[name])
-        wanted = party.predict(rows)
-        assert len(np.unique(wanted)) > 1
-        party.accept(chains[name])
-        assert party.predict(rows).dtype == wanted.dtype
-        close = 1e-12 * np.abs(wanted).max()
-        np.testing.assert_allclose(party.predict(rows), wanted, rtol=0, atol=close)
-
-
-def test_a_chain_for_another_task_or_other_classes_is_not_accepted_and_a_return_weighs_its_model():
-    made, returns, chains = finished()
-    for each in (returns["north"], chains["north"]):
-        assert each.n_bytes == 8 * COMPONENTS * COMPONENTS + each.model.n_bytes
-    party = made.parties["north"]
-    party.accept(chains["north"])
-    kept, model = party.returned, chains["north"].model
+def test_a_model_for_another_task_or_other_classes_is_not_accepted_and_a_return_weighs_its_model():
+    made, rows = consortium(), tables()
+    party, returned = made.parties["north"], made.received().run()["north"]
+    assert returned.n_bytes == 8 * COMPONENTS * COMPONENTS + returned.model.n_bytes
+    party.accept(returned)
+    kept, model = party.returned, returned.model
     last = model.layers[-1]
     wide = replace(last, weights=np.hstack([last.weights] * 2), offset=np.tile(last.offset, 2))
     more = Chain(family=model.family, layers=(*model.layers[:-1], wide), head=model.head)
-    for other in (more, finished("regression")[2]["north"].model):
+    numbers = {name: (table, table[:, 0]) for name, (table, _) in rows.items()}
+    other = consortium(rows=numbers, task="regression", classes=()).received().run()
+    for each in (more, other["north"].model):
         with pytest.raises(MessageError, match="does not go with task='classification'"):
-            party.accept(replace(chains["north"], model=other))
+            party.accept(replace(returned, model=each))
     assert party.returned is kept

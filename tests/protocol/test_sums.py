@@ -21,22 +21,22 @@ from cobasis.errors import (
 from cobasis.features.encoder import encode
 from cobasis.features.maps import Mixed, turn_of
 from cobasis.models.chain_file import decode_chain, encode_chain
-from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.sums_party import SumsParty
 from cobasis.protocol.totals import cut
-from protocol.summed import NAMES, ON_SUMS
+from protocol.summed import KEYS, NAMES, PUBLIC, agree, dealt, party
 
 TERMS = SumsTerms(
     maps=(RandomFourier(n_waves=20, bandwidth=3.0),), most_rows=60, most_rows_in_all=150
 )
-
-
-def dealt(table, labels, names=NAMES):
-    return {
-        name: (table[at :: len(names)], labels[at :: len(names)]) for at, name in enumerate(names)
-    }
+FIELDS = {
+    "features": numeric_features("abcd"),
+    "task": "classification",
+    "classes": (0, 1),
+    "model": "ridge",
+    "sums": TERMS,
+}
 
 
 def some(n_rows=90):
@@ -45,33 +45,22 @@ def some(n_rows=90):
     return table, (table.sum(axis=1) > 0).astype(int)
 
 
-def agree(**changes):
-    fields = {
-        **ON_SUMS,
-        "features": numeric_features("abcd"),
-        "task": "classification",
-        "classes": (0, 1),
-        "model": "ridge",
-        "sums": TERMS,
-    }
-    return Agreement(**{**fields, **changes})
+def played(rows, *, seed=0, **options):
+    """A round of sums, simulated."""
+    return simulate(rows, rng=np.random.default_rng(seed), **{"release": "sums"} | options)
 
 
-def sides(agreement=None):
+def sides(keys=KEYS, **changes):
     """Three parties and an analyst."""
-    agreed = agreement or agree()
-    keys = {name: MaskKey() for name in NAMES}
-    public = {name: key.public for name, key in keys.items()}
-    made = {n: SumsParty(n, agreement=agreed, key=keys[n], keys=public) for n in NAMES}
-    return made, SumsAnalyst(agreed)
+    agreed = agree(**FIELDS | changes)
+    return {name: party(name, agreed, keys) for name in NAMES}, SumsAnalyst(agreed)
 
 
 def test_three_parties_get_the_ridge_of_the_pooled_cut_map_to_a_millionth():
     table, labels = load_breast_cancer(return_X_y=True)
     features = numeric_features(map(str, range(30)), centre=table.mean(0), scale=table.std(0))
     waves = RandomFourier(n_waves=100, bandwidth=8.0, seed=3)
-    rng = np.random.default_rng(0)
-    done = simulate(dealt(table, labels), rng=rng, release="sums", features=features, maps=[waves])
+    done = played(dealt(table, labels), features=features, maps=[waves])
     encoded = encode(table, features, party="all")
     mapped = cut(turn_of(waves, features).apply(encoded), bits=20) / 2**20
     made = done.result.found[0]
@@ -94,14 +83,7 @@ def test_columns_give_the_pooled_regression_in_the_targets_own_units():
         for at, column in enumerate(table.T)
     ]
     rows = dealt(table, target)
-    done = simulate(
-        rows,
-        rng=np.random.default_rng(0),
-        release="sums",
-        task="regression",
-        features=features,
-        maps=[Columns()],
-    )
+    done = played(rows, task="regression", features=features, maps=[Columns()])
     low, high = table.min(axis=0), table.max(axis=0)
     whole, span = (2 * table - low - high) / (high - low), np.ptp(target)
     right = Ridge(alpha=done.result.found[0].penalty, solver="svd").fit(whole, target)
@@ -114,7 +96,7 @@ def test_the_model_of_the_mixed_map_is_a_chain_that_predicts_as_its_features_do(
     table, labels = some()
     each = Mixed.from_public_rows(table, pieces=6, n_waves=20)
     features = numeric_features("abcd")
-    done = simulate(dealt(table, labels), rng=np.random.default_rng(0), release="sums", maps=[each])
+    done = played(dealt(table, labels), maps=[each])
     outer = table * 1.5  # beyond the last knots as well
     right = done.result.found[0].fitted.apply(turn_of(each, features).apply(outer))[:, 1]
     scores = done.result.model.scores(outer, method="decision_function")
@@ -129,7 +111,7 @@ def test_how_rows_are_dealt_changes_no_bit_of_the_model():
     order = np.argsort(labels, kind="stable")
     maps = [RandomFourier(n_waves=20, bandwidth=2.0)]
     models = [
-        simulate(rows, rng=np.random.default_rng(seed), release="sums", maps=maps).result.model
+        played(rows, seed=seed, maps=maps).result.model
         for seed, rows in enumerate([dealt(table, labels), dealt(table[order], labels[order])])
     ]
     for one, two in zip(*(model.layers for model in models), strict=True):
@@ -143,31 +125,23 @@ def test_evidence_takes_the_map_that_fits():
     features = [NumericFeature(name=name, low=-3.0, high=3.0) for name in "ab"]
     straight, curved = table @ [1.0, 2.0], np.sin(2 * table[:, 0]) * table[:, 1]
     maps = [Columns(), RandomFourier(n_waves=50, bandwidth=1.0)]
-    chosen = [
-        simulate(
-            dealt(table, target + 0.1 * rng.normal(size=300)),
-            rng=rng,
-            release="sums",
-            task="regression",
-            features=features,
-            maps=maps,
-        ).result.chosen
-        for target in (straight, curved)
-    ]
-    assert chosen == [0, 1]
+    for place, target in enumerate((straight, curved)):
+        rows = dealt(table, target + 0.1 * rng.normal(size=300))
+        done = played(rows, task="regression", features=features, maps=maps)
+        assert done.result.chosen == place
 
 
 def test_a_class_that_nobody_has_is_never_predicted():
     table, labels = some()
-    parties, analyst = sides(agree(classes=(0, 1, 2)))
+    parties, analyst = sides(classes=(0, 1, 2))
     for name, (own, told) in dealt(table, labels).items():
         analyst.receive(parties[name].prepare(own, told))
     model = analyst.run().model
     assert model.widths[-1] == 3
     assert {*model.predict(100 * table)} == {0, 1}
     parties, analyst = sides()
-    for party in parties.values():
-        analyst.receive(party.prepare(table[:20], np.ones(20, dtype=int)))
+    for each in parties.values():
+        analyst.receive(each.prepare(table[:20], np.ones(20, dtype=int)))
     with pytest.raises(StepError, match="of one class"):
         analyst.run()
 
@@ -191,48 +165,32 @@ def test_all_or_nothing_and_each_once():
     assert np.mean(parties["north"].predict(table) == labels) > 0.9
 
 
-REFUSED = {
-    "too many rows": (AgreementError, "has 61 rows, and the agreement takes 0 to 60", 61, None),
-    "a class that is not agreed": (LabelError, "none of the 2 agreed classes", 20, 7),
-}
-
-
-@pytest.mark.parametrize("kind", REFUSED)
-def test_a_party_sends_no_sums_of_rows_that_were_not_agreed(kind):
-    error, words, n_rows, label = REFUSED[kind]
-    table, labels = some()
-    labels[0] = labels[0] if label is None else label
-    parties, _ = sides()
-    with pytest.raises(error, match=words):
-        parties["north"].prepare(table[:n_rows], labels[:n_rows])
-
-
-def test_a_target_outside_its_range_and_too_few_rows_are_refused():
+def test_a_party_sends_no_sums_of_rows_that_were_not_agreed():
+    north, (table, labels) = sides()[0]["north"], some()
+    with pytest.raises(AgreementError, match="has 61 rows, and the agreement takes 0 to 60"):
+        north.prepare(table[:61], labels[:61])
+    with pytest.raises(LabelError, match="none of the 2 agreed classes"):
+        north.prepare(table[:20], np.r_[7, labels[1:20]])
     terms = TERMS.model_copy(update={"target_range": (0.0, 1.0), "least_rows": 10})
-    parties, _ = sides(agree(task="regression", classes=(), sums=terms))
-    table, _ = some()
+    north = sides(task="regression", classes=(), sums=terms)[0]["north"]
     with pytest.raises(LabelError, match=r"1 label\(s\) outside the agreed range from 0 to 1"):
-        parties["north"].prepare(table[:20], np.linspace(0, 1.01, 20))
+        north.prepare(table[:20], np.linspace(0, 1.01, 20))
     with pytest.raises(AgreementError, match="has 9 rows, and the agreement takes 10 to 60"):
-        parties["north"].prepare(table[:9], np.zeros(9))
+        north.prepare(table[:9], np.zeros(9))
 
 
 def test_a_party_with_another_map_voids_the_total_or_has_another_agreement():
-    table, labels = some()
-    rows = dealt(table, labels)
-    parties, analyst = sides()
-    other = TERMS.model_copy(update={"maps": (RandomFourier(n_waves=20, bandwidth=3.0, seed=1),)})
-    strangers, _ = sides(agree(sums=other))
+    rows, (parties, analyst) = dealt(*some()), sides()
+    other = TERMS.model_copy(update={"maps": (RandomFourier(n_waves=2, bandwidth=3.0),)})
+    message = sides(sums=other)[0]["north"].prepare(*rows["north"])
     with pytest.raises(MessageError, match="belongs to another agreement"):
-        analyst.receive(strangers["north"].prepare(*rows["north"]))
-    small = TERMS.model_copy(update={"maps": (RandomFourier(n_waves=2, bandwidth=3.0),)})
-    strangers, _ = sides(agree(sums=small))
-    message = strangers["north"].prepare(*rows["north"])
+        analyst.receive(message)
     vars(message)["agreement_digest"] = analyst.agreement.digest()
     with pytest.raises(MessageError, match="are 28 numbers, and this exchange has 946"):
         analyst.receive(message)
-    made, _ = sides()  # other keys, so nothing cancels
-    messages = {n: p.prepare(*rows[n]) for n, p in {**parties, "east": made["east"]}.items()}
+    strangers, _ = sides({name: MaskKey() for name in NAMES})  # so that nothing cancels
+    parties["east"] = strangers["east"]
+    messages = {name: each.prepare(*rows[name]) for name, each in parties.items()}
     analyst.receive(messages["north"])
     with pytest.raises(MessageError, match=r"'east' are masked for other participants"):
         analyst.receive(messages["east"])
@@ -244,51 +202,48 @@ def test_a_party_with_another_map_voids_the_total_or_has_another_agreement():
 
 
 ROSTERS = {
-    "nobody else": lambda keys: {"north": keys["north"]},
-    "one less": lambda keys: {name: keys[name] for name in ("north", "south")},
-    "another order": lambda keys: dict(reversed(keys.items())),
-    "a stranger": lambda keys: {**keys, "west": MaskKey().public},
-    "one for two": lambda keys: {**keys, "east": keys["south"]},
+    "nobody else": {"north": PUBLIC["north"]},
+    "one less": {name: PUBLIC[name] for name in NAMES[:2]},
+    "another order": dict(reversed(PUBLIC.items())),
+    "a stranger": {**PUBLIC, "west": MaskKey().public},
+    "one for two": {**PUBLIC, "east": PUBLIC["south"]},
 }
 
 
 @pytest.mark.parametrize("kind", ROSTERS)
 def test_a_party_makes_no_sums_but_under_one_key_of_every_other_party(kind):
     """Under those of nobody else they would leave in the clear."""
-    made = {name: MaskKey() for name in NAMES}
-    keys = ROSTERS[kind]({name: key.public for name, key in made.items()})
     with pytest.raises(StepError, match=r"one key of each of north, south, east.*\[CB305\]"):
-        SumsParty("north", agreement=agree(), key=made["north"], keys=keys)
+        SumsParty("north", agreement=agree(**FIELDS), key=KEYS["north"], keys=ROSTERS[kind])
 
 
-LABELS = {
-    "none": (None, "are missing"),
-    "words": (np.array(["a", "b", "c"] * 10), "need to be finite real numbers"),
-    "not finite": (np.full(30, np.nan), "need to be finite real numbers"),
-}
-
-
-@pytest.mark.parametrize("kind", LABELS)
-def test_labels_that_are_no_numbers_are_refused_in_the_words_of_labels(kind):
-    labels, words = LABELS[kind]
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (None, "are missing"),
+        (np.array(["a", "b", "c"] * 10), "need to be finite real numbers"),
+        (np.full(30, np.nan), "need to be finite real numbers"),
+    ],
+)
+def test_labels_that_are_no_numbers_are_refused_in_the_words_of_labels(labels, words):
     rows = dealt(*some())
-    rows["south"] = rows["south"][0], labels
+    rows["north"] = rows["north"][0], labels
     with pytest.raises(LabelError, match=words):
-        simulate(rows, rng=np.random.default_rng(0), release="sums", task="regression")
+        played(rows, task="regression")
 
 
 def test_a_target_that_is_one_number_is_learned():
     rows = dealt(some()[0], np.full(90, 7.0))
-    done = simulate(rows, rng=np.random.default_rng(0), release="sums", task="regression")
+    done = played(rows, task="regression", maps=list(TERMS.maps))
     np.testing.assert_allclose(done.predict(np.zeros((2, 4)))["north"], 7.0, atol=1e-5)
 
 
 def test_a_round_of_rows_has_no_sums_and_a_stranger_no_part():
     with pytest.raises(UnknownPartyError):
-        SumsParty("west", agreement=agree(), key=MaskKey(), keys={})
-    rows = agree(release="rows", sums=None, n_components=2, n_anchor_rows=4, commitment="1" * 64)
+        SumsParty("west", agreement=agree(**FIELDS), key=MaskKey(), keys={})
+    rows = {"release": "rows", "sums": None, "n_components": 2, "n_anchor_rows": 4}
     with pytest.raises(StepError, match="has release='rows'"):
-        SumsAnalyst(rows)
+        SumsAnalyst(agree(**FIELDS | rows, commitment="1" * 64))
 
 
 OPTIONS = {
@@ -306,10 +261,10 @@ OPTIONS = {
 def test_simulate_says_which_options_sums_have_no_place_for(kind):
     changes, words = OPTIONS[kind]
     with pytest.raises(CobasisError, match=words):
-        simulate(dealt(*some()), rng=np.random.default_rng(0), **{"release": "sums", **changes})
+        played(dealt(*some()), **changes)
 
 
 def test_rows_take_no_maps_and_need_components():
     for options in ({"n_components": 2, "maps": [Columns()]}, {}):
         with pytest.raises(OptionError, match=r"maps go with|n_components=None is no"):
-            simulate(dealt(*some()), rng=np.random.default_rng(0), **options)
+            played(dealt(*some()), release="rows", **options)

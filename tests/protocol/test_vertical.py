@@ -115,12 +115,8 @@ def test_an_analyst_sees_a_block_as_one_upload_person_by_person(made):
     assert np.allclose(image.T @ image, np.eye(4), atol=1e-12)  # the joined basis is orthonormal
     assert (joined.rows_shape, joined.image_shape) == ((40, 4), (6, 4))
     table, labels, _ = made.people["second"]
-    seen = np.hstack(
-        [
-            made.parties["second-ward"].basis.project(table[:, :3]),
-            made.parties["second-lab"].basis.project(table[:, 3:]),
-        ]
-    )
+    parts = {"second-ward": table[:, :3], "second-lab": table[:, 3:]}
+    seen = np.hstack([made.parties[name].basis.project(own) for name, own in parts.items()])
     rows = joined.row_block(0, 40)
     order = [int(np.argmin(np.linalg.norm(seen - row, axis=1))) for row in rows]
     assert sorted(order) == list(range(40))
@@ -159,19 +155,13 @@ def test_blocks_whose_parts_share_spans_see_a_person_alike():
             basis = SecretBasis(span @ turn, party=f"{block}-{part}")
             given = labels if part == "ward" else None
             made.add(f"{block}-{part}", table[:, at], given, people=who, basis=basis)
-    returns = made.analyst(without=["whole"]).run()
-    tests, seen = rng.normal(size=(10, 6)), []
-    for block in BLOCKS:
-        halves = zip(("ward", "lab"), (tests[:, :3], tests[:, 3:]), strict=True)
-        both = [
-            made.parties[f"{block}-{part}"].basis.project(rows)
-            @ returns[f"{block}-{part}"].change_of_basis
-            for part, rows in halves
-        ]
-        seen.append(sum(both))
-    assert np.allclose(seen[0], seen[1])
-    assert np.allclose(seen[0], seen[2])
-    assert np.linalg.norm(seen[0]) > 1
+    tests, seen = rng.normal(size=(10, 6)), dict.fromkeys(BLOCKS, 0)
+    for name, returned in made.analyst(without=["whole"]).run().items():
+        block, part = name.split("-")
+        own = tests[:, :3] if part == "ward" else tests[:, 3:]
+        seen[block] += made.parties[name].basis.project(own) @ returned.change_of_basis
+    assert np.allclose(seen["first"], [seen["second"], seen["third"]])
+    assert np.linalg.norm(seen["first"]) > 1
 
 
 def test_a_block_that_lacks_a_party_takes_no_part_and_others_stay_as_they_are(made):
@@ -187,32 +177,28 @@ def test_a_block_that_lacks_a_party_takes_no_part_and_others_stay_as_they_are(ma
     assert np.array_equal(analyst.alignment.fits["first"].change_of_basis, before)
 
 
+WARD_1, LAB_1 = of_block("first", "ward", WARD), of_block("first", "lab", LAB)
 UNLINKED = {
-    "a person less": (lambda who: who[1:], "40 of 'first-ward', 39 of 'first-lab'"),
-    "another person": (lambda who: [*who[1:], "somebody"], "not of the same people"),
+    "a person less": (lambda y, who: (y[1:], who[1:]), "40 of 'first-ward', 39 of 'first-lab'"),
+    "another": (lambda y, who: (y, [*who[1:], "somebody"]), "not of the same people"),
+    "other labels": (lambda y, who: (1 - y, who), "not the same person by person"),
 }
 
 
 @pytest.mark.parametrize("case", UNLINKED)
-def test_parts_of_other_people_are_refused(case):
+def test_parts_of_other_people_or_with_other_labels_are_refused(case):
     change, words = UNLINKED[case]
-    made = Consortium(blocks())
-    table, _, who = made.people["first"]
-    kept = change(who)
-    made.add("first-lab", table[: len(kept), 3:], people=kept)
-    with pytest.raises(MessageError, match=rf"{words}.*\[CB306\]$"):
-        made.analyst().align()
-
-
-def test_labels_that_differ_between_a_blocks_parties_are_refused():
-    holdings = [of_block("first", "ward", WARD), of_block("first", "lab", LAB)]
-    agreed = agreement(holdings)
+    agreed = agreement([WARD_1, LAB_1])
     rows, labels, who = people(np.random.default_rng(0))
+    told, kept = change(labels, who)
     analyst = Analyst(agreed)
-    for part, at, told in (("ward", slice(3), labels), ("lab", slice(3, 6), 1 - labels)):
+    for part, own, y, ids in (
+        ("ward", rows[:, :3], labels, who),
+        ("lab", rows[: len(kept), 3:], told, kept),
+    ):
         party = Party(f"first-{part}", agreement=agreed, secret=SECRET)
-        analyst.receive(party.prepare(rows[:, at], told, people=who))
-    with pytest.raises(MessageError, match="not the same person by person"):
+        analyst.receive(party.prepare(own, y, people=ids))
+    with pytest.raises(MessageError, match=rf"{words}.*\[CB306\]$"):
         analyst.align()
 
 
@@ -240,81 +226,72 @@ def test_orders_and_tags_follow_from_secret_round_block_and_people_alone():
     assert len({tag, *others}) == 5
 
 
-def test_columns_that_are_partly_shared_are_aligned_by_those_that_are():
-    held = {"north": NAMES[:5], "south": NAMES[1:]}
-    agreed = agreement(
-        [Holding(party=name, columns=columns) for name, columns in held.items()],
-        n_components=3,
-    )
-    rng, sides, analyst = np.random.default_rng(0), {}, Analyst(agreed)
-    span = np.linalg.qr(rng.normal(size=(4, 3)))[0]  # of the four columns that all three hold
-    for name, columns in {**held, "whole": NAMES}.items():
-        at = [NAMES.index(column) for column in columns]
-        rows, labels, _ = people(rng, 60)
-        inside = np.zeros((6, 3))
-        inside[1:5] = span @ np.linalg.qr(rng.normal(size=(3, 3)))[0]
-        party = Party(name, agreement=agreed, secret=SECRET)
-        basis = SecretBasis(inside[at], party=name)
+def partly(held, *, others=(), n_components=3, **changes):
+    """An agreement of parties that hold some columns each."""
+    holdings = [Holding(party=name, columns=columns) for name, columns in held.items()]
+    return agreement(holdings, others=others, n_components=n_components, **changes)
+
+
+def uploaded(agreed, held, *, draw=lambda rng: rng.normal(size=(60, 6)), bases=None, **options):
+    """The analyst who has everybody's upload, and by party itself and where its columns stand."""
+    rng, analyst, sides = np.random.default_rng(0), Analyst(agreed), {}
+    for name, columns in held.items():
+        at, rows = [NAMES.index(column) for column in columns], draw(rng)
+        party = Party(name, agreement=agreed, secret=SECRET, **options)
+        basis = bases and SecretBasis(bases(rng)[at], party=name)
+        labels = (rows[:, 0] > 0).astype(int)
         analyst.receive(party.prepare(rows[:, at], labels, basis=basis))
         sides[name] = party, at
-    returns, tests, seen = analyst.run(), rng.normal(size=(20, 6)), []
-    for name, (party, at) in sides.items():
-        party.accept(returns[name])
-        seen.append(party.transform(tests[:, at]))
-    assert np.allclose(seen[0], seen[1])
-    assert np.allclose(seen[0], seen[2])
+    return analyst, sides
+
+
+def seen_by(analyst, sides, tests):
+    """What each party sees of people of whom it knows its own columns."""
+    for name, returned in analyst.run().items():
+        party, at = sides[name]
+        party.accept(returned)
+        yield party.transform(tests[:, at])
+
+
+def test_columns_that_are_partly_shared_are_aligned_by_those_that_are():
+    held = {"north": NAMES[:5], "south": NAMES[1:]}
+    span = np.linalg.qr(np.random.default_rng(1).normal(size=(4, 3)))[0]  # of the shared four
+
+    def inside(rng):
+        return np.vstack(
+            [np.zeros(3), span @ np.linalg.qr(rng.normal(size=(3, 3)))[0], np.zeros(3)]
+        )
+
+    analyst, sides = uploaded(
+        partly(held, others=("whole",)), {**held, "whole": NAMES}, bases=inside
+    )
+    first, *others = seen_by(analyst, sides, np.random.default_rng(2).normal(size=(20, 6)))
+    assert np.allclose(first, others)
 
 
 @pytest.mark.filterwarnings("ignore:anchor='public'")
 def test_public_rows_align_parties_that_share_no_column():
-    rng = np.random.default_rng(0)
-    mixing = rng.normal(size=(2, 6))
+    mixing = np.random.default_rng(0).normal(size=(2, 6))
 
-    def drawn(n_rows):
+    def drawn(rng, n_rows=100):
         return rng.normal(size=(n_rows, 2)) @ mixing + 0.05 * rng.normal(size=(n_rows, 6))
 
-    public = drawn(60)
-    agreed = agreement(
-        [Holding(party="n", columns=WARD), Holding(party="s", columns=LAB)],
-        others=(),
-        n_components=2,
-        anchor="public",
-        aligner="imakura",
-        n_anchor_rows=60,
-        public_rows_sha256=public_rows_digest(public),
-    )
-    new, seen, parties, analyst = drawn(200), [], {}, Analyst(agreed)
-    for name, at in (("n", slice(3)), ("s", slice(3, 6))):
-        party = Party(name, agreement=agreed, secret=SECRET, public_rows=public)
-        rows = drawn(100)
-        analyst.receive(party.prepare(rows[:, at], (rows[:, 0] > 0).astype(int)))
-        parties[name] = party, at
-    for name, returned in analyst.run().items():
-        party, at = parties[name]
-        party.accept(returned)
-        seen.append(party.transform(new[:, at]))
+    rng, held = np.random.default_rng(1), {"n": WARD, "s": LAB}
+    public, new = drawn(rng, 60), drawn(rng, 200)
+    by = {"anchor": "public", "aligner": "imakura", "n_anchor_rows": 60}
+    agreed = partly(held, n_components=2, **by, public_rows_sha256=public_rows_digest(public))
+    analyst, sides = uploaded(agreed, held, draw=drawn, public_rows=public)
+    one, two = seen_by(analyst, sides, new)
+    assert np.linalg.norm(one - two) < 0.2 * np.linalg.norm(one)
+    for party, at in sides.values():
         assert party.attributions(new[:5, at]).values.shape == (5, 3)
-    assert np.linalg.norm(seen[0] - seen[1]) < 0.2 * np.linalg.norm(seen[0])
 
 
 def test_too_few_shared_columns_leave_directions_undetermined():
     held = {"north": NAMES[:4], "south": NAMES[3:]}  # lactate alone, for three components
-    agreed = agreement(
-        [Holding(party=name, columns=columns) for name, columns in held.items()],
-        others=(),
-        n_components=3,
-    )
-    analyst, rng = Analyst(agreed), np.random.default_rng(0)
-    for name, columns in held.items():
-        rows, labels, _ = people(rng, 60)
-        party = Party(name, agreement=agreed, secret=SECRET)
-        at = [NAMES.index(column) for column in columns]
-        analyst.receive(party.prepare(rows[:, at], labels))
+    analyst, _ = uploaded(partly(held), held)
     with pytest.raises(UndeterminedFitError, match="undetermined"):
         analyst.run()
-
-
-WARD_1, LAB_1 = of_block("first", "ward", WARD), of_block("first", "lab", LAB)
 
 
 def changed(holding, **fields):
@@ -341,11 +318,7 @@ REFUSED = {
         {},
         "of 'first-ward': n_components=2 is above the 1 features",
     ),
-    "a column of nobody": (
-        [WARD_1, changed(LAB_1, columns=LAB[:2])],
-        {"others": ()},
-        "nobody holds urea",
-    ),
+    "a column of nobody": ([WARD_1, changed(LAB_1, columns=LAB[:2])], {"others": ()}, "holds urea"),
     "nothing in common": (
         [Holding(party="n", columns=WARD), Holding(party="s", columns=LAB)],
         {"n_components": 2, "others": ()},

@@ -7,13 +7,12 @@ import sys
 
 import numpy as np
 
+from bundle.payloads import announced, put
 from cobasis import Analyst, ConsortiumSecret, numeric_features
 from cobasis.bundle.folders import FitFolder, StateFolder, UploadFolder
 from cobasis.progress import silent
-from cobasis.tensor_header import make_header
 from protocol.consortium import NONE, agree
 
-FLOAT = np.dtype("<f4")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
@@ -40,31 +39,19 @@ def align_folder(uploads, *, aligner, to, report=silent):
 
 
 def write_folder(folder, *, n_parties, n_anchor_rows=40, n_components=4, seed=0, own=0.01):
-    """Write uploads that see one span, and a little of their `own`, through turned bases.
-
-    Quickly: the disk is not waited for.
-    """
+    """Write uploads that see one span, and a little of their `own`, through turned bases."""
     agreement = agreement_of(
         n_parties=n_parties, n_anchor_rows=n_anchor_rows, n_components=n_components
     )
     rng = np.random.default_rng(seed)
-    seen = rng.normal(size=(n_anchor_rows, n_components)).astype(FLOAT)
-    rows = np.zeros((1, n_components), FLOAT)
+    seen = rng.normal(size=(n_anchor_rows, n_components))
     folder.mkdir()
-    for number in range(n_parties):
+    for number, party in enumerate(agreement.parties):
         turned = seen[:, rng.permutation(n_components)] * rng.choice([-1, 1], size=n_components)
-        image = turned + FLOAT.type(own) * seen[rng.permutation(n_anchor_rows)]
-        told = {
-            "format": "cobasis/upload/1",
-            "party": f"party-{number:06d}",
-            "agreement_digest": agreement.digest().hex(),
-            "anchor_tag": "11" * 32,
-            "simulated": "true",
-        }
-        tables = [("anchor_image", FLOAT, image.shape), ("rows", FLOAT, rows.shape)]
-        start, _ = make_header(tables, metadata=told)
-        data = start + np.ascontiguousarray(image, FLOAT).tobytes() + rows.tobytes()
-        (folder / f"{number:06d}.safetensors").write_bytes(data)
+        image = turned + own * seen[rng.permutation(n_anchor_rows)]
+        told = {"image": image, "agreement_digest": agreement.digest(), "simulated": True}
+        upload = announced(party, n_rows=1, **told)
+        put(upload, folder / f"{number:06d}.safetensors", precision="fp32")
 
 
 def measured(script, *arguments):

@@ -9,9 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.datasets import load_breast_cancer, load_digits
 
 from aligners import haar, key_of
-from cobasis.algorithms.anchors import draw_anchor
-from cobasis.algorithms.base import align
-from cobasis.algorithms.odc import ODC
+from cobasis import ODC, align, draw_anchor
 from cobasis.errors import PrivacyWarning
 from cobasis.linalg.arrays import principal_cosines
 from cobasis.linalg.rng import KeyStream, haar_columns

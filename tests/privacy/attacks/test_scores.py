@@ -12,13 +12,7 @@ from cobasis.privacy.attacks.scores import (
     standing_alone,
     told_apart,
 )
-from privacy.attacks.constructions import (
-    cancer,
-    digits,
-    members_told,
-    own_basis,
-    released,
-)
+from privacy.attacks.constructions import cancer, digits, members_told, own_basis, released
 
 ROWS = np.random.default_rng(0).normal(2, 1, size=(200, 6))
 

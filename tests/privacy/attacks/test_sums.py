@@ -6,28 +6,31 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 
-from cobasis import Columns, RandomFourier, numeric_features, simulate
-from cobasis.features.contract import CategoryFeature, NumericFeature
+from cobasis import Columns, NumericFeature, RandomFourier, numeric_features, simulate
+from cobasis.features.contract import CategoryFeature
 from cobasis.features.maps import turn_of
 from cobasis.privacy.aggregate import GREEN, RED
 from cobasis.protocol.totals import cut, gram, ones_and
 
+ROWS, LABELS = load_digits(return_X_y=True)
+ROWS, RNG = ROWS / 16, np.random.default_rng
+WAVES = RandomFourier(n_waves=50, bandwidth=2.0)
 
-def mapped(rows, *, n_waves, seed=0):
+
+def mapped(rows, waves=WAVES):
     """Rows as a public map has them, which the analyst can make as well."""
-    turn = turn_of(
-        RandomFourier(n_waves=n_waves, bandwidth=2.0, seed=seed),
-        numeric_features(map(str, range(rows.shape[1]))),
-    )
-    return turn.apply(rows)
+    return turn_of(waves, numeric_features(map(str, range(64)))).apply(rows)
+
+
+def played(parts):
+    """A round of sums of digits."""
+    return simulate(parts, rng=RNG(0), release="sums", maps=[WAVES])
 
 
 def told_apart(rate, *, seed):
     """Area under the curve of who is in a total, by leverage, at so many rows a feature."""
-    rows, _ = load_digits(return_X_y=True)
-    order, n_waves = np.random.default_rng(seed).permutation(len(rows)), 20
-    phi = mapped(rows[order] / 16, n_waves=n_waves, seed=seed)
-    n_rows = int(rate * 2 * n_waves)
+    waves = RandomFourier(n_waves=20, bandwidth=2.0, seed=seed)
+    phi, n_rows = mapped(ROWS[RNG(seed).permutation(len(ROWS))], waves), int(rate * 40)
     inside, outside = phi[:n_rows], phi[n_rows : 2 * n_rows]
     second = inside.T @ inside
     inverse = np.linalg.inv(second + 1e-9 * np.trace(second) * np.eye(len(second)))
@@ -48,36 +51,27 @@ def test_who_is_in_a_total_shows_by_rows_a_feature():
 
 def test_a_row_that_left_between_two_totals_is_read_exactly():
     """The difference rule: no second total over other rows but where sums are aggregates."""
-    rows, labels = load_digits(return_X_y=True)
-    phi, targets = mapped(rows[:200] / 16, n_waves=50), np.eye(10)[labels[:200]]
-    table = ones_and(phi, targets, bits=20)
+    table = ones_and(mapped(ROWS[:200]), np.eye(10)[LABELS[:200]], bits=20)
     upper = np.triu_indices(111)
     both = (table, np.delete(table, 7, 0))
     first, second = (gram([each], width=111, bits=20)[upper] for each in both)
     left = np.zeros((111, 111), dtype=np.int64)
     left[np.triu_indices(111)] = first - second
     assert np.array_equal(left[0], (table[7] * 2**20).astype(np.int64))
-    candidates = cut(mapped(rows / 16, n_waves=50), bits=20)
+    candidates = cut(mapped(ROWS), bits=20)
     assert np.argmin(np.abs(candidates - left[0, 1:101] / 2**20).sum(axis=1)) == 7
 
 
 def test_all_parties_but_one_read_that_ones_sums_whose_rank_is_its_rows():
-    rows, labels = load_digits(return_X_y=True)
-    shares = {"north": 30, "south": 60, "east": 90}
-    dealt, at = {}, 0
-    for name, n_rows in shares.items():
-        dealt[name] = rows[at : at + n_rows] / 16, labels[at : at + n_rows]
-        at += n_rows
-    waves = RandomFourier(n_waves=50, bandwidth=2.0)
-    done = simulate(dealt, rng=np.random.default_rng(0), release="sums", maps=[waves])
-    total, known = done.result.total, np.zeros(())
+    ends = {"north": (0, 30), "south": (30, 90), "east": (90, 180)}
+    dealt = {name: (ROWS[slice(*at)], LABELS[slice(*at)]) for name, at in ends.items()}
+    rest = played(dealt).result.total.grams[0]
     for name in ("south", "east"):
         own, told = dealt[name]
-        table = ones_and(mapped(own, n_waves=50), np.eye(10)[told], bits=20) / 2**20
-        known = known + table.T @ table
-    rest = total.grams[0] - known
-    assert rest[0, 0] == shares["north"]
-    assert np.linalg.matrix_rank(rest[:101, :101], tol=1e-6) == shares["north"]
+        table = ones_and(mapped(own), np.eye(10)[told], bits=20) / 2**20
+        rest = rest - table.T @ table
+    assert rest[0, 0] == 30
+    assert np.linalg.matrix_rank(rest[:101, :101], tol=1e-6) == 30
 
 
 def test_columns_with_categories_publish_every_two_way_table():
@@ -99,12 +93,9 @@ def test_columns_with_categories_publish_every_two_way_table():
 
 @pytest.mark.parametrize("flipped", [0.0, 1.0])
 def test_a_party_that_lies_shifts_the_model_and_is_not_found(flipped):
-    rows, labels = load_digits(return_X_y=True)
-    rows, labels = rows / 16, (labels % 2).astype(int)
-    parts = {name: (rows[at:900:3], labels[at:900:3]) for at, name in enumerate("abc")}
+    even = (LABELS % 2).astype(int)
+    parts = {name: (ROWS[at:900:3], even[at:900:3]) for at, name in enumerate("abc")}
     own, told = parts["c"]
     parts["c"] = own, np.where(np.arange(len(told)) < flipped * len(told), 1 - told, told)
-    waves = RandomFourier(n_waves=50, bandwidth=2.0)
-    done = simulate(parts, rng=np.random.default_rng(0), release="sums", maps=[waves])
-    score = done.score(rows[900:], labels[900:])["a"]
+    score = played(parts).score(ROWS[900:], even[900:])["a"]
     assert score > 0.9 if not flipped else score < 0.86

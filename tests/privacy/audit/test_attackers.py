@@ -5,14 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cobasis.privacy.audit.attackers import (
-    acquainted,
-    colluded,
-    curious,
-    guessed,
-    linkage,
-    linked,
-)
+from cobasis.privacy.audit.attackers import acquainted, colluded, curious, guessed, linkage, linked
 from cobasis.privacy.sensitivity import clip_rows
 from privacy.attacks.constructions import cancer, digits, subject
 
@@ -57,7 +50,7 @@ def test_p3_is_every_person_without_noise_and_few_with_much():
 
 
 def test_p2_and_p3_move_a_list_of_people_into_the_agreed_ball():
-    rows, _ = digits(300)
+    rows, _ = digits(200)
     rows = rows - 0.3
     inside = clip_rows(rows, radius=0.5)
     clipped = subject(inside, n_components=30)
@@ -69,7 +62,7 @@ def test_p2_and_p3_move_a_list_of_people_into_the_agreed_ball():
 
 
 def test_p2_links_people_with_nobodys_help_and_nobody_in_rows_that_have_nothing_in_common():
-    finding = curious(subject(*digits(200), n_components=16), seed=1)
+    finding = curious(subject(*digits(130), n_components=16), seed=1)
     assert finding.figures["linked"] > 0.9
     assert finding.figures["explained"] > 0.4
     assert finding.grade == "red"
