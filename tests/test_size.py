@@ -40,8 +40,8 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 42_030,
-    "experiments and benchmarks": 11_570,
+    "tests": 40_580,
+    "experiments and benchmarks": 11_060,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first
