@@ -12,8 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from cobasis.disk.whole import file_digest
-
 CACHE = Path(__file__).parents[2] / "build" / "data"
 """What takes minutes to make from the files, such as fingerprints."""
 
@@ -63,7 +61,8 @@ def path_verified(source: Source) -> Path:
             f"Get {source.origin}, and put it there under that name."
         )
         raise MissingDataError(msg)
-    found = file_digest(path)
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != source.sha256:
         msg = (
             f"{path} has SHA-256 {found}, expected {source.sha256}: it is another version, and "

@@ -13,7 +13,6 @@ from statsmodels.genmod.families import Binomial, Poisson
 
 from cobasis import CategoryFeature, DPTerms, NumericFeature, SumsTerms, simulate
 from cobasis.errors import AgreementError, EstimateError, LabelError, MessageError, StepError
-from cobasis.features.contract import Interaction
 from cobasis.features.encoder import encode
 from cobasis.features.maps import Columns, turn_of
 from cobasis.features.outcome import Outcome, record_type
@@ -327,17 +326,6 @@ def test_small_cells_of_words_and_of_intervals_are_counted():
     one = party("north", agree(**SURVIVAL))
     one.prepare(table, seen)
     assert one.small_cells > 7
-
-
-def test_a_small_cell_of_three_words_is_counted_where_products_of_two_are_summed():
-    words = [CategoryFeature(name=name, values=("no", "yes"), base="no") for name in "abc"]
-    cells = np.array(np.meshgrid(*[["no", "yes"]] * 3)).reshape(3, 8).T
-    table = pd.DataFrame(cells.repeat([10] * 7 + [2], axis=0), columns=[*"abc"])
-    pairs = [Interaction(of=tuple(pair)) for pair in ("ab", "ac", "bc")]
-    for more, small in (([], 0), (pairs, 6)):  # each pair with the third, and with another pair
-        one = party("north", agree(**CLASSES | {"features": (*words, *more)}))
-        one.prepare(table, np.arange(len(table)) % 2)
-        assert one.small_cells == small
 
 
 def test_a_chain_of_no_settled_step_is_refused_at_the_last():

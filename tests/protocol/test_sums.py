@@ -3,11 +3,20 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import Ridge
 
-from cobasis import Columns, NumericFeature, RandomFourier, SumsTerms, numeric_features, simulate
+from cobasis import (
+    CategoryFeature,
+    Columns,
+    NumericFeature,
+    RandomFourier,
+    SumsTerms,
+    numeric_features,
+    simulate,
+)
 from cobasis.errors import (
     AgreementError,
     CobasisError,
@@ -18,6 +27,7 @@ from cobasis.errors import (
     StepError,
     UnknownPartyError,
 )
+from cobasis.features.contract import Interaction
 from cobasis.features.encoder import encode
 from cobasis.features.maps import Mixed, turn_of
 from cobasis.models.chain_file import decode_chain, encode_chain
@@ -268,3 +278,15 @@ def test_rows_take_no_maps_and_need_components():
     for options in ({"n_components": 2, "maps": [Columns()]}, {}):
         with pytest.raises(OptionError, match=r"maps go with|n_components=None is no"):
             played(dealt(*some()), release="rows", **options)
+
+
+def test_a_small_cell_of_three_words_is_counted_where_products_of_two_are_summed():
+    words = [CategoryFeature(name=name, values=("no", "yes"), base="no") for name in "abc"]
+    cells = np.array(np.meshgrid(*[["no", "yes"]] * 3)).reshape(3, 8).T
+    table = pd.DataFrame(cells.repeat([10] * 7 + [2], axis=0), columns=[*"abc"])
+    fitted = {"model": "logit", "sums": SumsTerms(most_rows=90, most_rows_in_all=200, steps=8)}
+    pairs = [Interaction(of=tuple(pair)) for pair in ("ab", "ac", "bc")]
+    for more, small in (([], 0), (pairs, 6)):  # each pair with the third, and with another pair
+        one = party("north", agree(**FIELDS | fitted | {"features": (*words, *more)}))
+        one.prepare(table, np.arange(len(table)) % 2)
+        assert one.small_cells == small
