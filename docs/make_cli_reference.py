@@ -36,19 +36,16 @@ first.
 
 ASK = """
 import json, sys
-import typer
 from typer.testing import CliRunner
-from cobasis.cli.main import app
+from cobasis.cli.main import COMMANDS, app, command
 
-def names(command, name=()):
-    yield name
-    for word, inner in getattr(command, "commands", {}).items():
-        yield from names(inner, (*name, word))
-
+names = [[]]
+for name in COMMANDS:
+    names += [[name], *([name, word] for word in getattr(command(name), "commands", ()))]
 ask = CliRunner()
 said = {
     " ".join(("cobasis", *name)): ask.invoke(app, [*name, "--help"], prog_name="cobasis").stdout
-    for name in names(typer.main.get_command(app))
+    for name in names
 }
 json.dump(said, sys.stdout)
 """

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pyrage
 from typer.testing import CliRunner
 
-from cobasis.cli.main import app
+from cobasis.cli.main import COMMANDS, app, command
 from cobasis.keys import identity
 from cobasis.party_side import session
 from keys.quick import under_passphrase
@@ -26,6 +26,16 @@ class Library:
 
     passphrase = SimpleNamespace(encrypt=under_passphrase, decrypt=pyrage.passphrase.decrypt)
     x25519, DecryptError, IdentityError = pyrage.x25519, pyrage.DecryptError, pyrage.IdentityError
+
+
+def commands():
+    """Every command, with its words."""
+    for name in COMMANDS:
+        built = command(name)
+        inner = getattr(built, "commands", {})
+        yield from {f"{name} {word}": each for word, each in inner.items()}.items()
+        if not inner:
+            yield name, built
 
 
 def write_table(path, *, seed, n_rows=40):

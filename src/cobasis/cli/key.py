@@ -1,19 +1,24 @@
 """``cobasis key new``: make a key, and write its public half."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Argument, Option
 
 from cobasis.cli.options import Owner, grouped
 from cobasis.cli.words import PERSON, picked
+from cobasis.disk.whole import write_whole
 from cobasis.errors import DiskError, IdentityError, OptionError
+from cobasis.keys.identity import Identity, save_identity
+from cobasis.protocol.enrolment import Role
 
-if TYPE_CHECKING:
-    from cobasis.protocol.enrolment import Role
+app = typer.Typer(no_args_is_help=True, add_completion=False)
 
-app = typer.Typer(help="Keys: who somebody is.", no_args_is_help=True)
+
+@app.callback()
+def key() -> None:
+    """Make the key that says who somebody is."""
 
 
 @app.command()
@@ -33,13 +38,8 @@ def new(
 
     Example: cobasis key new north
     """
-    from cobasis.disk.whole import write_whole
-    from cobasis.keys.identity import Identity, save_identity
-
     path, to = owner.key(name), Path(f"{name}.pub")
-    if analyst and approver:
-        raise OptionError("a key has one role: give --analyst or --approver, not both.")
-    role: Role = "analyst" if analyst else "approver" if approver else "party"
+    role = _role(analyst=analyst, approver=approver)
     identity = owner.identity(name) if path.exists() else None
     if identity is not None and identity.public.role != role:
         raise IdentityError(
@@ -70,3 +70,10 @@ def new(
         ],
         **told,
     )
+
+
+def _role(*, analyst: bool, approver: bool) -> Role:
+    """Return the one role that a key has."""
+    if analyst and approver:
+        raise OptionError("a key has one role: give --analyst or --approver, not both.")
+    return "analyst" if analyst else "approver" if approver else "party"

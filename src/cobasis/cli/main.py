@@ -2,31 +2,44 @@
 
 import resource
 import warnings
+from importlib import import_module
+from importlib.util import find_spec
+from types import CodeType, FunctionType
 from typing import Annotated, Any
 
 import typer
 from typer import Option
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from cobasis.cli import agreement, key, options
-from cobasis.cli.accept import accept
-from cobasis.cli.approve import approve
-from cobasis.cli.audit import audit, plan
-from cobasis.cli.demo import demo
-from cobasis.cli.forget import forget
-from cobasis.cli.go import go
-from cobasis.cli.page import page
-from cobasis.cli.predict import export, predict, score
-from cobasis.cli.receive import receive
-from cobasis.cli.run import remove
-from cobasis.cli.run import run as run_round
-from cobasis.cli.send import send
-from cobasis.cli.serve import serve
-from cobasis.cli.sign import sign
-from cobasis.cli.status import status
-from cobasis.cli.verify import inspect, verify
-from cobasis.cli.words import wrapped
+from cobasis import __version__
+from cobasis.cli import words
 from cobasis.errors import CobasisError, OptionError, PrivacyWarning
+
+COMMANDS = {
+    "demo": "demo",
+    "sign": "sign",
+    "receive": "receive",
+    "send": "send",
+    "run": "run",
+    "accept": "accept",
+    "predict": "predict",
+    "status": "status",
+    "audit": "audit",
+    "approve": "approve",
+    "score": "predict",
+    "export": "predict",
+    "plan": "audit",
+    "remove": "run",
+    "forget": "forget",
+    "verify": "verify",
+    "inspect": "verify",
+    "go": "go",
+    "serve": "serve",
+    "page": "page",
+    "key": "key",
+    "agreement": "agreement",
+}
+"""The module that each command stands in, which is imported when the command is typed."""
 
 INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
 
@@ -37,14 +50,49 @@ _UsageError: type[Any] = typer.BadParameter.__mro__[1]
 def _say(error: CobasisError) -> None:
     """Print an error, whole where a program reads it."""
     said = f"{type(error).__name__}: {error}"
-    for line in wrapped(said) if options.on_screen() else [said]:
+    for line in words.wrapped(said) if words.on_screen() else [said]:
         typer.echo(line, err=True)
 
 
-class _Coded(TyperGroup):
-    """Turns an error into one message, and an exit code that says whose it is."""
+def command(name: str) -> Any:  # noqa: ANN401 -- typer exports no name for it
+    """Import a command, or a group of them, and build it."""
+    module = import_module(f"cobasis.cli.{COMMANDS[name]}")
+    app = getattr(module, "app", None)
+    if app is None:
+        app = typer.Typer(add_completion=False)
+        app.command()(getattr(module, name))
+    return typer.main.get_command(app)
 
-    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 -- typer's own signature
+
+def _sentence(name: str) -> str:
+    """Return what a command says first of itself, from its module's code, none of which is run."""
+    module = f"cobasis.cli.{COMMANDS[name]}"
+    spec: Any = find_spec(module)
+    parts = spec.loader.get_code(module).co_consts
+    [code] = (each for each in parts if isinstance(each, CodeType) and each.co_name == name)
+    return (FunctionType(code, {}).__doc__ or "").partition("\n")[0]
+
+
+class _Commands(TyperGroup):
+    """Imports the one command that is called, and turns an error into a message and exit code."""
+
+    def __init__(self, **told: Any) -> None:  # noqa: ANN401 -- typer's own signature
+        super().__init__(**told)
+        for name in COMMANDS:
+            self.add_command(TyperCommand(name))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 -- same
+        """Say of every command what it does."""
+        for name, each in self.commands.items():
+            each.help = _sentence(name)
+        super().format_help(ctx, formatter)
+
+    def resolve_command(self, ctx: Any, args: Any) -> Any:  # noqa: ANN401 -- same
+        """Find the command that is called."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, command(str(name)), rest
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 -- same
         """Run a command."""
         _, most = resource.getrlimit(resource.RLIMIT_CORE)
         resource.setrlimit(resource.RLIMIT_CORE, (0, most))  # a core would hold opened secrets
@@ -65,25 +113,16 @@ class _Coded(TyperGroup):
 
 app = typer.Typer(
     name="cobasis",
-    cls=_Coded,
+    cls=_Commands,
     help="Train one model together without pooling rows.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-app.add_typer(key.app, name="key")
-app.add_typer(agreement.app, name="agreement")
-for _command in (
-    *(demo, sign, receive, send, run_round, accept, predict, status, audit, approve, score, export),
-    *(plan, remove, forget, verify, inspect, go, serve, page),
-):
-    app.command()(_command)
 
 
 def _print_version(asked: bool) -> None:
     if asked:
-        from cobasis import __version__
-
         typer.echo(__version__)
         raise typer.Exit
 

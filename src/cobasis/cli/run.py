@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from cobasis.cli.accept import (
-    coefficients_in_words,
-    importance_in_words,
-    table_in_words,
-    worth_in_words,
-)
+from cobasis.analyst_side.membership import remove as take_out
+from cobasis.analyst_side.plan import Plan, planned
+from cobasis.analyst_side.returns import Concluded
+from cobasis.analyst_side.run import RunResult
+from cobasis.analyst_side.run import run as end
+from cobasis.analyst_side.session import AnalystSession
+from cobasis.bundle.agreement_file import stem_of
+from cobasis.cli import results
 from cobasis.cli.options import (
     AgreementFile,
     Owner,
@@ -24,16 +26,13 @@ from cobasis.cli.options import (
     the_one,
 )
 from cobasis.cli.words import listed, picked, row, wrapped
+from cobasis.disk.whole import write_whole
 from cobasis.errors import WaitingError
 from cobasis.models import ModelName
-
-if TYPE_CHECKING:
-    from cobasis.analyst_side.plan import Plan
-    from cobasis.analyst_side.returns import Concluded
-    from cobasis.analyst_side.run import RunResult
-    from cobasis.analyst_side.session import AnalystSession
-    from cobasis.models.worth import Figure
-    from cobasis.protocol.sums import SumsResult
+from cobasis.models.worth import Figure
+from cobasis.protocol.sums import SumsResult
+from cobasis.report.pages import render_card
+from cobasis.report.table import write_table
 
 Outbox = Annotated[Path | None, Option("-o", "--out", help="Folder to write to; else outbox/.")]
 Cluster = Annotated[str | None, Option(help="Address of a Dask scheduler to train on.")]
@@ -58,9 +57,6 @@ def run(
 
     Example: cobasis run icu.toml
     """
-    from cobasis.analyst_side.plan import planned
-    from cobasis.analyst_side.run import run as end
-
     session = owner.analyst(alone(agreement), outbox=out)
     session.require_kept()
     told: dict[str, Any] = {"without": without or [], "again": again or []}
@@ -81,7 +77,7 @@ def run(
     _say(owner, session, found)
 
 
-def _first(session: "AnalystSession", plan: "Plan") -> Iterator[str]:
+def _first(session: AnalystSession, plan: Plan) -> Iterator[str]:
     """Yield which exchange is ended, and with whom."""
     exchange = plan.exchange
     what = f"exchange {exchange.number} of {len(session.exchanges)}"
@@ -102,7 +98,7 @@ def _first(session: "AnalystSession", plan: "Plan") -> Iterator[str]:
         yield from wrapped(f"The upload of {listed(waiting)} is in. To take it: {options}")
 
 
-def _scores(scores: "Mapping[ModelName, Mapping[str, Figure | None]]") -> Iterator[str]:
+def _scores(scores: Mapping[ModelName, Mapping[str, Figure | None]]) -> Iterator[str]:
     """Yield the table of families."""
     if scores:
         yield "Right answers (R2 of numbers), cross-validated, with intervals of 95 %:"
@@ -115,7 +111,7 @@ def _scores(scores: "Mapping[ModelName, Mapping[str, Figure | None]]") -> Iterat
         yield f"  {family:16}{cells[0]:26}{cells[1]}"
 
 
-def _told(concluded: "Concluded", *, card: Path) -> dict[str, Any]:
+def _told(concluded: Concluded, *, card: Path) -> dict[str, Any]:
     """Return what programs get of a run's end."""
     outcome, certificate, sums = concluded.outcome, concluded.certificate, concluded.sums
     told = picked(outcome, "model_sha256", "n_rows", "target_carries")
@@ -128,22 +124,20 @@ def _told(concluded: "Concluded", *, card: Path) -> dict[str, Any]:
     return told
 
 
-def _lines(concluded: "Concluded", *, card: Path, table: Path) -> Iterator[str]:
+def _lines(concluded: Concluded, *, card: Path, table: Path) -> Iterator[str]:
     """Yield what people read of a run's end; write a baseline table."""
-    from cobasis.report.table import write_table
-
     outcome = concluded.outcome
     if concluded.certificate is not None:
         yield from concluded.certificate.summary().splitlines()
     if concluded.sums is not None:
         yield from _sums(concluded.sums)
     if concluded.worth is not None:
-        yield from wrapped(worth_in_words(concluded.worth.told()))
-        yield from importance_in_words(concluded.card)
+        yield from wrapped(results.worth_in_words(concluded.worth.told()))
+        yield from results.importance_in_words(concluded.card)
     if concluded.table is not None:
-        yield from table_in_words(concluded.table, write_table(concluded.table, table))
+        yield from results.table_in_words(concluded.table, write_table(concluded.table, table))
     if concluded.coefficients is not None:
-        yield from coefficients_in_words(concluded.coefficients, to=table)
+        yield from results.coefficients_in_words(concluded.coefficients, to=table)
     if outcome.family is not None:
         rows = f"{outcome.n_rows:,} rows" if outcome.n_rows else "rows"
         who = f"{rows} of {listed(outcome.uploads)}"
@@ -157,7 +151,7 @@ def _lines(concluded: "Concluded", *, card: Path, table: Path) -> Iterator[str]:
     yield f"Who and what made the {thing}: {card}"
 
 
-def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
+def _say(owner: Owner, session: AnalystSession, found: RunResult) -> None:
     """Print what was certified, trained and written."""
     plan, concluded = found.plan, found.concluded
     told = {**_NOTHING, **picked(plan, "missing", "without", "waits")}
@@ -195,7 +189,7 @@ _NOTHING: dict[str, Any] = {
 """What programs get of a run that concluded nothing."""
 
 
-def _sums(sums: "SumsResult") -> Iterator[str]:
+def _sums(sums: SumsResult) -> Iterator[str]:
     """Yield what the total is."""
     if not sums.total.n_rows:
         yield "The total has noise, under which no rows are counted."
@@ -207,12 +201,8 @@ def _sums(sums: "SumsResult") -> Iterator[str]:
     )
 
 
-def _draw_card(session: "AnalystSession", concluded: "Concluded") -> Path:
+def _draw_card(session: AnalystSession, concluded: Concluded) -> Path:
     """Write the model card beside the agreement; say where."""
-    from cobasis.bundle.agreement_file import stem_of
-    from cobasis.disk.whole import write_whole
-    from cobasis.report.pages import render_card
-
     path = session.path.with_name(f"{stem_of(session.path)}.card.html")
     write_whole(path, render_card(concluded.card).encode())
     return path
@@ -232,8 +222,6 @@ def remove(
 
     Example: cobasis remove icu.toml south
     """
-    from cobasis.analyst_side.membership import remove as take_out
-
     path, rest = agreed(words)
     party = str(the_one(rest, what="the name of one party"))
     session = owner.analyst(path, outbox=out)
