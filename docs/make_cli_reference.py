@@ -36,12 +36,14 @@ first.
 
 ASK = """
 import json, sys
+import typer
 from typer.testing import CliRunner
-from cobasis.cli.main import COMMANDS, app, command
+from cobasis.cli.main import COMMANDS, app
 
-names = [[]]
+whole, names = typer.main.get_command(app), [[]]
 for name in COMMANDS:
-    names += [[name], *([name, word] for word in getattr(command(name), "commands", ()))]
+    _, command, _ = whole.resolve_command(None, [name])
+    names += [[name], *([name, word] for word in getattr(command, "commands", ()))]
 ask = CliRunner()
 said = {
     " ".join(("cobasis", *name)): ask.invoke(app, [*name, "--help"], prog_name="cobasis").stdout

@@ -9,9 +9,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pyrage
+from typer.main import get_command
 from typer.testing import CliRunner
 
-from cobasis.cli.main import COMMANDS, app, command
+from cobasis.cli.main import COMMANDS, app
 from cobasis.keys import identity
 from cobasis.party_side import session
 from keys.quick import under_passphrase
@@ -31,11 +32,11 @@ class Library:
 def commands():
     """Every command, with its words."""
     for name in COMMANDS:
-        built = command(name)
-        inner = getattr(built, "commands", {})
+        _, command, _ = get_command(app).resolve_command(None, [name])
+        inner = getattr(command, "commands", {})
         yield from {f"{name} {word}": each for word, each in inner.items()}.items()
         if not inner:
-            yield name, built
+            yield name, command
 
 
 def write_table(path, *, seed, n_rows=40):

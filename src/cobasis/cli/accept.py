@@ -8,11 +8,9 @@ import typer
 
 from cobasis.algorithms.certificate import CAVEAT
 from cobasis.bundle.agreement_file import stem_of
-from cobasis.cli import results
 from cobasis.cli.options import Files, Owner, about, agreed, grouped, progress
 from cobasis.cli.predict import scores_in_words
 from cobasis.cli.words import listed, picked, wrapped
-from cobasis.disk.whole import write_whole
 from cobasis.errors import CobasisError, EstimateError, WaitingError
 from cobasis.party_side import accept as accepting
 from cobasis.party_side.session import PartySession, upcoming
@@ -20,9 +18,6 @@ from cobasis.party_side.worth import fit_local, score_quietly
 from cobasis.protocol.card import ModelCard
 from cobasis.protocol.enrolment import words_of
 from cobasis.protocol.rows_terms import others_of
-from cobasis.report.estimates import write_effects
-from cobasis.report.pages import render_card
-from cobasis.report.table import write_table
 from cobasis.vault.vault import Accepted
 
 
@@ -148,12 +143,14 @@ def _take_span(session: PartySession, path: Path) -> tuple[object, list[str]]:
 
 
 def _take_return(session: PartySession, path: Path) -> tuple[object, list[str]]:
+    from cobasis.cli import results  # noqa: PLC0415 -- loads matplotlib, for a return alone
+
     taken = accepting.accept(session, path)
     with progress() as report:
         fit_local(session, report=report)
         scores = score_quietly(session, report=report)
     card, page = ModelCard.read(taken.card), session.beside("card.html")
-    write_whole(page, render_card(card, party=session.name).encode())
+    results.write_card(card, page, party=session.name)
     folder, thing = session.beside("table"), "model" if taken.total is None else "table"
     tables = [*_tables(session, taken, to=folder)]
     lines = [f"Accepted {path.name}."]
@@ -203,13 +200,13 @@ def _tables(session: PartySession, taken: Accepted, *, to: Path) -> Iterator[str
 
 
 def _written(session: PartySession, taken: Accepted, *, to: Path) -> Iterator[str]:
+    from cobasis.cli import results  # noqa: PLC0415 -- same
+
     if (table := accepting.table_in(session, taken)) is not None:
-        yield from results.table_in_words(table, write_table(table, to))
+        yield from results.table_in_words(table, to=to)
     elif session.agreement.task == "clustering":
         yield from results.clusters_in_words(accepting.clusters_in(session, taken), to=to)
     elif taken.model_sha256 and (effects := accepting.effects_in(session)) is not None:
-        page = write_effects(effects, to)
-        yield from effects.summary().splitlines()
-        yield from wrapped(f"Effects, balance and love plot: {page}, with CSV and LaTeX beside it.")
+        yield from results.effects_in_words(effects, to=to)
     elif taken.model_sha256 and (coefficients := accepting.coefficients_in(session)) is not None:
         yield from results.coefficients_in_words(coefficients, to=to)

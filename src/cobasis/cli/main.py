@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 from typer import Option
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from cobasis import __version__
 from cobasis.cli import words
@@ -54,16 +54,6 @@ def _say(error: CobasisError) -> None:
         typer.echo(line, err=True)
 
 
-def command(name: str) -> Any:  # noqa: ANN401 -- typer exports no name for it
-    """Import a command, or a group of them, and build it."""
-    module = import_module(f"cobasis.cli.{COMMANDS[name]}")
-    app = getattr(module, "app", None)
-    if app is None:
-        app = typer.Typer(add_completion=False)
-        app.command()(getattr(module, name))
-    return typer.main.get_command(app)
-
-
 def _sentence(name: str) -> str:
     """Return what a command says first of itself, from its module's code, none of which is run."""
     module = f"cobasis.cli.{COMMANDS[name]}"
@@ -76,21 +66,21 @@ def _sentence(name: str) -> str:
 class _Commands(TyperGroup):
     """Imports the one command that is called, and turns an error into a message and exit code."""
 
-    def __init__(self, **told: Any) -> None:  # noqa: ANN401 -- typer's own signature
-        super().__init__(**told)
-        for name in COMMANDS:
-            self.add_command(TyperCommand(name))
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 -- same
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 -- typer's own signature
         """Say of every command what it does."""
         for name, each in self.commands.items():
             each.help = _sentence(name)
         super().format_help(ctx, formatter)
 
     def resolve_command(self, ctx: Any, args: Any) -> Any:  # noqa: ANN401 -- same
-        """Find the command that is called."""
+        """Import and build the command that is typed, or a group of them."""
         name, _, rest = super().resolve_command(ctx, args)
-        return name, command(str(name)), rest
+        module = import_module(f"cobasis.cli.{COMMANDS[str(name)]}")
+        group = getattr(module, "app", None)
+        if group is None:
+            group = typer.Typer(add_completion=False)
+            group.command()(getattr(module, str(name)))
+        return name, typer.main.get_command(group), rest
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 -- same
         """Run a command."""
@@ -119,21 +109,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+for _name in COMMANDS:
+    app.command(_name)(lambda: None)  # until it is typed, a name alone
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
-        typer.echo(__version__)
-        raise typer.Exit
-
-
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _root(
-    version: Annotated[
-        bool, Option("--version", callback=_print_version, is_eager=True, help="Print it.")
-    ] = False,
+    ctx: typer.Context, version: Annotated[bool, Option("--version", help="Print it.")] = False
 ) -> None:
     """Train one model together without pooling rows."""
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+    if ctx.invoked_subcommand is None:  # as after -- alone
+        ctx.fail("Missing command.")
 
 
 _show_as_python_does = warnings.showwarning

@@ -4,12 +4,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cobasis.cli.words import listed, wrapped
+from cobasis.disk.whole import write_whole
 from cobasis.protocol.baseline import BaselineTable
 from cobasis.protocol.card import ModelCard
-from cobasis.report.estimates import write_coefficients
-from cobasis.report.pages import as_csv, write_files
-from cobasis.report.table import median_of, rows_of, small_cells
+from cobasis.report.estimates import write_coefficients, write_effects
+from cobasis.report.pages import as_csv, render_card, write_files
+from cobasis.report.table import median_of, rows_of, small_cells, write_table
 from cobasis.statistics.coefficients import CoefficientTable
+from cobasis.statistics.effect_table import EffectTable
+
+
+def write_card(card: ModelCard, page: Path, *, party: str = "") -> None:
+    """Write a model card as a page, as all see it or as a party got it."""
+    write_whole(page, render_card(card, party=party).encode())
 
 
 def clusters_in_words(lines: Sequence[Sequence[str | float]], *, to: Path) -> Iterator[str]:
@@ -28,6 +35,13 @@ def coefficients_in_words(coefficients: CoefficientTable, *, to: Path) -> Iterat
     page = write_coefficients(coefficients, to)
     yield from coefficients.summary().splitlines()
     yield from wrapped(f"The table and its forest plot: {page}, with CSV and LaTeX beside it.")
+
+
+def effects_in_words(effects: EffectTable, *, to: Path) -> Iterator[str]:
+    """Write effects into a folder, and yield them as lines."""
+    page = write_effects(effects, to)
+    yield from effects.summary().splitlines()
+    yield from wrapped(f"Effects, balance and love plot: {page}, with CSV and LaTeX beside it.")
 
 
 def worth_in_words(scores: Mapping[str, float]) -> str:
@@ -59,8 +73,9 @@ _CALLED = {"accuracy": "accuracy", "auc": "AUC", "log_loss": "log loss", "r2": "
 """What is said of scores; R2 and MAE are of predictions cut at the agreed range."""
 
 
-def table_in_words(table: BaselineTable, page: Path) -> Iterator[str]:
-    """Yield a baseline table's column of all rows; groups stand in the files."""
+def table_in_words(table: BaselineTable, *, to: Path) -> Iterator[str]:
+    """Write a baseline table into a folder; yield its column of all rows as lines."""
+    page = write_table(table, to)
     for name, told, *_ in rows_of(table):
         yield f"  {name:40.40}{told:>36}"
     if few := small_cells(table):

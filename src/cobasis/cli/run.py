@@ -26,13 +26,10 @@ from cobasis.cli.options import (
     the_one,
 )
 from cobasis.cli.words import listed, picked, row, wrapped
-from cobasis.disk.whole import write_whole
 from cobasis.errors import WaitingError
 from cobasis.models import ModelName
 from cobasis.models.worth import Figure
 from cobasis.protocol.sums import SumsResult
-from cobasis.report.pages import render_card
-from cobasis.report.table import write_table
 
 Outbox = Annotated[Path | None, Option("-o", "--out", help="Folder to write to; else outbox/.")]
 Cluster = Annotated[str | None, Option(help="Address of a Dask scheduler to train on.")]
@@ -135,7 +132,7 @@ def _lines(concluded: Concluded, *, card: Path, table: Path) -> Iterator[str]:
         yield from wrapped(results.worth_in_words(concluded.worth.told()))
         yield from results.importance_in_words(concluded.card)
     if concluded.table is not None:
-        yield from results.table_in_words(concluded.table, write_table(concluded.table, table))
+        yield from results.table_in_words(concluded.table, to=table)
     if concluded.coefficients is not None:
         yield from results.coefficients_in_words(concluded.coefficients, to=table)
     if outcome.family is not None:
@@ -204,7 +201,7 @@ def _sums(sums: SumsResult) -> Iterator[str]:
 def _draw_card(session: AnalystSession, concluded: Concluded) -> Path:
     """Write the model card beside the agreement; say where."""
     path = session.path.with_name(f"{stem_of(session.path)}.card.html")
-    write_whole(path, render_card(concluded.card).encode())
+    results.write_card(concluded.card, path)
     return path
 
 

@@ -20,7 +20,6 @@ from cobasis.protocol.agreement import Agreement, missing_fields, moment_of
 from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.signatures import News, Receipt, analyst_of, signed_by, signers
 from cobasis.protocol.word import WORD, Word
-from cobasis.transport.client import Remote
 
 _WIDTH, _LEAD = 79, 13
 _SOON = timedelta(days=2)
@@ -200,6 +199,8 @@ def _asked(owner: Owner, of: Standing, *, ca: Path | None) -> Standing:
     if owner.passphrase_file is None:
         told = "The server was not asked: a question takes your key. Give --passphrase-file."
         return replace(of, asked=told)
+    from cobasis.transport.client import Remote  # noqa: PLC0415 -- loads httpx, for this alone
+
     sign, news = owner.identity(of.name).sign, of.path.with_name(f"{stem_of(of.path)}.news")
     try:
         with Remote(of.agreement, name=of.name, sign=sign, ca=ca, insist=False) as remote:
