@@ -7,11 +7,9 @@ from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import typer
-
 from benchmarks import goals
 from benchmarks.timing import interleaved, ratio
-from cobasis.cli.main import app
+from cobasis.cli.main import COMMANDS
 
 ROUNDS, ROUNDS_QUICK = 15, 7
 EMPTY = """
@@ -32,7 +30,7 @@ SCRIPTS = {
 
 def measure(*, quick: bool) -> dict[str, Any]:
     """Time imports and help in fresh processes, in turn, with compiled files in place."""
-    names = list(getattr(typer.main.get_command(app), "commands", {}))
+    names = list(COMMANDS)
     with TemporaryDirectory() as compiled:
         calls = {
             name: partial(fresh, script.replace("{names}", str(names)), compiled=compiled)

@@ -38,17 +38,16 @@ ASK = """
 import json, sys
 import typer
 from typer.testing import CliRunner
-from cobasis.cli.main import app
+from cobasis.cli.main import COMMANDS, app
 
-def names(command, name=()):
-    yield name
-    for word, inner in getattr(command, "commands", {}).items():
-        yield from names(inner, (*name, word))
-
+whole, names = typer.main.get_command(app), [[]]
+for name in COMMANDS:
+    _, command, _ = whole.resolve_command(None, [name])
+    names += [[name], *([name, word] for word in getattr(command, "commands", ()))]
 ask = CliRunner()
 said = {
     " ".join(("cobasis", *name)): ask.invoke(app, [*name, "--help"], prog_name="cobasis").stdout
-    for name in names(typer.main.get_command(app))
+    for name in names
 }
 json.dump(said, sys.stdout)
 """

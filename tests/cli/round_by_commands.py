@@ -12,9 +12,10 @@ from types import SimpleNamespace
 
 import pyrage
 from matplotlib.figure import Figure
+from typer.main import get_command
 from typer.testing import CliRunner
 
-from cobasis.cli.main import app
+from cobasis.cli.main import COMMANDS, app
 from cobasis.keys import identity
 from cobasis.models.families import FAMILIES
 from cobasis.party_side import session
@@ -49,6 +50,16 @@ def quicken(patch, *, printed=False, tuned=False):
         patch.setattr(hashlib, "scrypt", quick_scrypt)
         chart = {"svg": "<svg/>", "png": b""}
         patch.setattr(Figure, "savefig", lambda _, to, **how: to.write(chart[how["format"]]))
+
+
+def commands():
+    """Every command, with its words."""
+    for name in COMMANDS:
+        _, command, _ = get_command(app).resolve_command(None, [name])
+        inner = getattr(command, "commands", {})
+        yield from {f"{name} {word}": each for word, each in inner.items()}.items()
+        if not inner:
+            yield name, command
 
 
 def write_table(path, *, seed, n_rows=40):

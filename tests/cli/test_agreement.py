@@ -190,8 +190,8 @@ def test_every_fingerprint_but_ones_own_is_confirmed(cobasis, monkeypatch):
     assert [each in told for each in (*prints.values(), own)] == [True] * 3 + [False]
     given = " ".join(f"--fingerprint ' {prints[name].upper()}'" for name in ("east", "south"))
     assert prints["lab"] in cobasis(f"{line} {given}", code=2).stderr
-    wrong = cobasis(f"{line} --fingerprint '{own[:-1]}x' --yes", code=2).stderr
-    assert f"{own[:-1]}x is of no file" in wrong
+    wrong = cobasis(f"{line} --fingerprint '{own}x' --yes", code=2).stderr
+    assert f"{own}x is of no file" in wrong
     monkeypatch.setattr(options, "on_terminal", lambda: True)
     cobasis(f"{line} {given}", typed="n\n", code=2)
     assert not Path("icu.toml").exists()

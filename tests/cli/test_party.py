@@ -105,16 +105,19 @@ def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(sealed):
 
 
 ASKS = """
+import sys
 import polars as pl
-from cobasis.cli.main import app
+from cobasis.cli import main
 from cobasis.cli.options import consent
 
-@app.command()
+@main.app.command()
 def ask(table: str):
     pl.scan_csv(table).collect(engine="streaming")
     consent("Well?", yes=False, what="it")
 
-app(["ask", {table!r}])
+main.COMMANDS["ask"] = "ask"
+sys.modules["cobasis.cli.ask"] = sys.modules["__main__"]
+main.app(["ask", {table!r}])
 """
 
 

@@ -8,13 +8,12 @@ from typing import get_args
 
 import pytest
 import yaml
-from typer.main import get_command
 
 import cobasis
 import cobasis.estimators
+from cli.round_by_commands import commands
 from cobasis import errors
 from cobasis.algorithms.bases import BASES
-from cobasis.cli.main import app
 from cobasis.features.problems import Doubt, Problem
 from cobasis.protocol.agreement import Agreement
 from cobasis.transport.server import Server
@@ -60,14 +59,13 @@ def test_the_page_of_commands_is_what_their_help_says():
 
 def test_every_command_with_json_is_on_its_page():
     page = (REFERENCE / "json.md").read_text(encoding="utf-8")
-    commands = {
-        (f"{group} " if group else "") + name
-        for group, found in {"": get_command(app), **get_command(app).commands}.items()
-        for name, each in getattr(found, "commands", {}).items()
-        if any("--json" in option.opts for option in each.params)
+    found = {
+        words
+        for words, command in commands()
+        if any("--json" in option.opts for option in command.params)
     } - {"demo"}
-    assert len(commands) >= 15
-    assert {name for name in commands if f"`{name}" not in page} == set()
+    assert len(found) >= 15
+    assert {words for words in found if f"`{words}" not in page} == set()
 
 
 def test_the_table_of_bases_is_the_codes():

@@ -1,22 +1,24 @@
 """``cobasis accept``: whatever came to a party, each by what is in it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import typer
 
-from cobasis.cli.options import Files, Owner, agreed, grouped, progress
-from cobasis.cli.words import about, listed, picked, wrapped
+from cobasis.algorithms.certificate import CAVEAT
+from cobasis.bundle.agreement_file import stem_of
+from cobasis.cli.options import Files, Owner, about, agreed, grouped, progress
+from cobasis.cli.predict import scores_in_words
+from cobasis.cli.words import listed, picked, wrapped
 from cobasis.errors import CobasisError, EstimateError, WaitingError
-
-if TYPE_CHECKING:
-    from cobasis.party_side.session import PartySession
-    from cobasis.party_side.worth import Scores
-    from cobasis.protocol.baseline import BaselineTable
-    from cobasis.protocol.card import ModelCard
-    from cobasis.statistics.coefficients import CoefficientTable
-    from cobasis.vault.vault import Accepted
+from cobasis.party_side import accept as accepting
+from cobasis.party_side.session import PartySession
+from cobasis.party_side.worth import fit_local, score_quietly
+from cobasis.protocol.card import ModelCard
+from cobasis.protocol.enrolment import words_of
+from cobasis.protocol.rows_terms import others_of
+from cobasis.vault.vault import Accepted
 
 
 @grouped
@@ -61,22 +63,18 @@ def accept(
         raise typer.Exit(why.exit_code)
 
 
-def _places(session: "PartySession") -> list[Path]:
+def _places(session: PartySession) -> list[Path]:
     """Return where what comes for this party lies by default."""
-    from cobasis.bundle.agreement_file import stem_of
-
     replies = [f"{each.number}-{each.reply}" for each in session.exchanges]
     news = session.path.with_name(f"{stem_of(session.path)}.news")
     return [news, *map(session.beside, replies)]
 
 
-def _beside(session: "PartySession") -> list[Path]:
+def _beside(session: PartySession) -> list[Path]:
     """Return what lies beside the agreement for this party; WaitingError where nothing is new."""
-    from cobasis.party_side.accept import accepted_before
-
     places = _places(session)
     found = [path for path in places if path.exists()]
-    new = [path for path in found if not accepted_before(session, path)]
+    new = [path for path in found if not accepting.accepted_before(session, path)]
     if not new:
         had = f" ({', '.join(path.name for path in found)} were accepted before)" if found else ""
         raise WaitingError(
@@ -87,22 +85,20 @@ def _beside(session: "PartySession") -> list[Path]:
 
 
 def _looked_at(
-    session: "PartySession", paths: list[Path]
+    session: PartySession, paths: list[Path]
 ) -> tuple[dict[Path, str], list[Path], dict[Path, CobasisError]]:
     """Return what files are, what of a folder is not for this party or new, and what is refused."""
-    from cobasis.party_side.accept import accepted_before, look_at
-
     found: dict[Path, str] = {}
     passed, refused = [], {}
     ours = {path.name for path in _places(session)}
     for path in paths:
         folder = path.is_dir()
         for each in sorted(filter(Path.is_file, path.iterdir())) if folder else [path]:
-            if folder and accepted_before(session, each):
+            if folder and accepting.accepted_before(session, each):
                 passed.append(each)
                 continue
             try:
-                found[each] = look_at(session, each)
+                found[each] = accepting.look_at(session, each)
             except CobasisError as error:
                 if folder and each.name not in ours:
                     passed.append(each)
@@ -117,10 +113,8 @@ def _looked_at(
     return found, passed, refused
 
 
-def _take_news(session: "PartySession", path: Path) -> tuple[object, list[str]]:
-    from cobasis.party_side.accept import accept_news
-
-    news, signed = accept_news(session, path)
+def _take_news(session: PartySession, path: Path) -> tuple[object, list[str]]:
+    news, signed = accepting.accept_news(session, path)
     lines = [f"Accepted the news of {news.time}, signed by '{news.analyst}'."]
     for each in (one.receipt for one in signed):
         lines += [
@@ -139,11 +133,8 @@ def _take_news(session: "PartySession", path: Path) -> tuple[object, list[str]]:
     return {**picked(news, "time", "without", "removed"), "receipts": receipts}, lines
 
 
-def _take_span(session: "PartySession", path: Path) -> tuple[object, list[str]]:
-    from cobasis.party_side.accept import adopt
-    from cobasis.protocol.enrolment import words_of
-
-    span = adopt(session, path)
+def _take_span(session: PartySession, path: Path) -> tuple[object, list[str]]:
+    span = accepting.adopt(session, path)
     digest, contributors = span.digest(), span.contributors
     lines = wrapped(
         f"Accepted {path.name}: the common span of {listed(contributors)}. It is of this round's "
@@ -155,20 +146,15 @@ def _take_span(session: "PartySession", path: Path) -> tuple[object, list[str]]:
     return {"contributors": contributors, "sha256": digest.hex()}, lines
 
 
-def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]]:
-    from cobasis.algorithms.certificate import CAVEAT
-    from cobasis.disk.whole import write_whole
-    from cobasis.party_side import accept as accepting
-    from cobasis.party_side.worth import fit_local, score_quietly
-    from cobasis.protocol.card import ModelCard
-    from cobasis.report.pages import render_card
+def _take_return(session: PartySession, path: Path) -> tuple[object, list[str]]:
+    from cobasis.cli import run  # noqa: PLC0415 -- loads matplotlib, for a return alone
 
     taken = accepting.accept(session, path)
     with progress() as report:
         fit_local(session, report=report)
         scores = score_quietly(session, report=report)
     card, page = ModelCard.read(taken.card), session.beside("card.html")
-    write_whole(page, render_card(card, party=session.name).encode())
+    run.write_card(card, page, party=session.name)
     folder, thing = session.beside("table"), "model" if taken.total is None else "table"
     tables = [*_tables(session, taken, to=folder)]
     lines = [f"Accepted {path.name}."]
@@ -184,8 +170,8 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
         model = "The model, the same at every party, has the SHA-256"
         lines += [model, f"  {taken.model_sha256}"]
     if card.scores:
-        lines += wrapped(worth_in_words(card.scores))
-        lines += importance_in_words(card)
+        lines += wrapped(run.worth_in_words(card.scores))
+        lines += run.importance_in_words(card)
     lines += [*scores_in_words(scores), f"Who and what made the {thing}: {page}"]
     name, predicting = session.path.name, "Next:"
     follows, [*_, line] = session.upcoming, session.history("accepted")
@@ -201,10 +187,8 @@ def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]
     return told, lines
 
 
-def _predicting(session: "PartySession") -> Iterator[str]:
+def _predicting(session: PartySession) -> Iterator[str]:
     """Yield the commands that predict."""
-    from cobasis.protocol.rows_terms import others_of
-
     predict, others = f"  cobasis predict {session.path.name} NEW.csv", others_of(session.agreement)
     if others:
         yield f"{predict} --part -o PART.csv"
@@ -212,7 +196,7 @@ def _predicting(session: "PartySession") -> Iterator[str]:
     yield predict + "".join(f" --with {each}.csv" for each in others) + " -o OUT.csv"
 
 
-def _tables(session: "PartySession", taken: "Accepted", *, to: Path) -> Iterator[str]:
+def _tables(session: PartySession, taken: Accepted, *, to: Path) -> Iterator[str]:
     """Write what a return has of tables into a folder, and yield them as lines, or why none is."""
     try:
         yield from _written(session, taken, to=to)
@@ -220,113 +204,14 @@ def _tables(session: "PartySession", taken: "Accepted", *, to: Path) -> Iterator
         yield from wrapped(f"No table: {why.args[0]} [{why.code}]")
 
 
-def _written(session: "PartySession", taken: "Accepted", *, to: Path) -> Iterator[str]:
-    from cobasis.party_side.accept import clusters_in, coefficients_in, effects_in, table_in
-    from cobasis.report.estimates import write_effects
-    from cobasis.report.table import write_table
+def _written(session: PartySession, taken: Accepted, *, to: Path) -> Iterator[str]:
+    from cobasis.cli import run  # noqa: PLC0415 -- same
 
-    if (table := table_in(session, taken)) is not None:
-        yield from table_in_words(table, write_table(table, to))
+    if (table := accepting.table_in(session, taken)) is not None:
+        yield from run.table_in_words(table, to=to)
     elif session.agreement.task == "clustering":
-        yield from clusters_in_words(clusters_in(session, taken), to=to)
-    elif taken.model_sha256 and (effects := effects_in(session)) is not None:
-        page = write_effects(effects, to)
-        yield from effects.summary().splitlines()
-        yield from wrapped(f"Effects, balance and love plot: {page}, with CSV and LaTeX beside it.")
-    elif taken.model_sha256 and (coefficients := coefficients_in(session)) is not None:
-        yield from coefficients_in_words(coefficients, to=to)
-
-
-def clusters_in_words(lines: Sequence[Sequence[str | float]], *, to: Path) -> Iterator[str]:
-    """Write clusters into a folder, and yield them as lines."""
-    from cobasis.report.pages import as_csv, write_files
-
-    place = write_files(to, {"clusters.csv": as_csv(lines)})
-    for name, *cells in lines:
-        told = (f"{each:>10.10}" if isinstance(each, str) else f"{each:>10.4g}" for each in cells)
-        yield f"  {name:24.24}{''.join(told)}"
-    if not lines[2:]:
-        yield from wrapped("Fewer components than encoded columns tell no centre by raw columns.")
-    yield from wrapped(f"The clusters: {place}.")
-
-
-def coefficients_in_words(coefficients: "CoefficientTable", *, to: Path) -> Iterator[str]:
-    """Write a regression's table into a folder, and yield it as lines."""
-    from cobasis.report.estimates import write_coefficients
-
-    page = write_coefficients(coefficients, to)
-    yield from coefficients.summary().splitlines()
-    yield from wrapped(f"The table and its forest plot: {page}, with CSV and LaTeX beside it.")
-
-
-def worth_in_words(scores: "Mapping[str, float]") -> str:
-    """Say what the common model is worth on all parties' held-back rows."""
-    if not scores["rows"]:
-        return "No party held back enough rows, so nothing is known of the model's worth."
-    told = [f"{word} {scores[name]:.3g}" for name, word in _CALLED.items() if name in scores]
-    if "accuracy" in scores:
-        told[0] += f" ({scores['accuracy_low']:.3f} to {scores['accuracy_high']:.3f})"
-    return f"On {scores['rows']:,.0f} rows that all parties held back: {', '.join(told)}."
-
-
-def importance_in_words(card: "ModelCard") -> Iterator[str]:
-    """Yield what each column is to the common model, the largest first; nothing where not asked."""
-    if card.importance:
-        figure = "accuracy" if card.classes else "R2"
-        yield f"By how much {figure} falls where a column is shuffled, and the standard error:"
-    told = sorted(card.importance.items(), key=lambda each: -each[1][0])
-    for name, (falls, error) in told[:_MOST_COLUMNS]:
-        yield f"  {name:40.40}{falls:>10.4f}{error:>10.4f}"
-    if len(told) > _MOST_COLUMNS:
-        yield f"  and {len(told) - _MOST_COLUMNS} columns more, on the card's page"
-
-
-_MOST_COLUMNS = 20
-"""Columns whose importance is shown on a terminal."""
-
-_CALLED = {"accuracy": "accuracy", "auc": "AUC", "log_loss": "log loss", "r2": "R2", "mae": "MAE"}
-"""What is said of scores; R2 and MAE are of predictions cut at the agreed range."""
-
-
-def table_in_words(table: "BaselineTable", page: Path) -> Iterator[str]:
-    """Yield a baseline table's column of all rows; groups stand in the files."""
-    from cobasis.report.table import median_of, rows_of, small_cells
-
-    for name, told, *_ in rows_of(table):
-        yield f"  {name:40.40}{told:>36}"
-    if few := small_cells(table):
-        yield from wrapped(f"{few:,} cells or bins have fewer than five people.")
-    if (found := table.survival) is not None and found.times:
-        for group, curve in zip(table.groups[1:], found.groups[1:], strict=True):
-            yield f"  {f'median {found.time} of {group}':40.40}{median_of(curve):>36}"
-    groups = f", by {listed(table.groups[1:])}" if table.groups[1:] else ""
-    yield from wrapped(f"The table{groups}: {page}, with CSV and JSON beside it.")
-
-
-_CHOSEN = {
-    "common": "the common model as it is",
-    "intercept": "the common model with an intercept of your own",
-    "slope": "the common model with an intercept and a slope of your own",
-    "mix": "a mix of the common model and one of your own",
-    "alone": "a model of your own alone",
-}
-
-
-def scores_in_words(scores: "Scores") -> Iterator[str]:
-    """Yield what the model is worth, for people."""
-    if scores.together:
-        yield f"On {scores.n_rows:,} rows that never left, with intervals of 95 %:"
-        yield f"  {'':24}{'together':26}{'local':>8}{'alone':>8}{'constant':>10}"
-        for name, (value, low, high) in scores.together.items():
-            within = f" ({low:.3f} to {high:.3f})" if low < high else ""
-            beside = [each.get(name) for each in (scores.local, scores.alone, scores.constant)]
-            local, alone, constant = ("-" if e is None else f"{e.value:.3f}" for e in beside)
-            yield f"  {name:24}{f'{value:.3f}{within}':26}{local:>8}{alone:>8}{constant:>10}"
-    if scores.verdict is not None:
-        shown = f"no difference that {scores.n_rows:,} rows can show"
-        told = {"no difference": shown}.get(scores.verdict, f"{scores.verdict} than alone")
-        yield from wrapped(f"The model of all beside one of your own rows alone: {told}.")
-    if scores.chosen is not None:
-        yield from wrapped(f"For your rows, by those that you uploaded: {_CHOSEN[scores.chosen]}.")
-    for remark in scores.remarks:
-        yield from wrapped(f"Note: {remark}.")
+        yield from run.clusters_in_words(accepting.clusters_in(session, taken), to=to)
+    elif taken.model_sha256 and (effects := accepting.effects_in(session)) is not None:
+        yield from run.effects_in_words(effects, to=to)
+    elif taken.model_sha256 and (coefficients := accepting.coefficients_in(session)) is not None:
+        yield from run.coefficients_in_words(coefficients, to=to)

@@ -3,22 +3,43 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from typer import Argument, Option
 
 from cobasis.algorithms import AlignerName, AnchorKind, BasisName
+from cobasis.bundle.agreement_file import (
+    complete,
+    read_agreement,
+    read_draft,
+    read_terms,
+    stem_of,
+    text_of,
+    write_agreement,
+)
+from cobasis.bundle.agreement_text import new_text
 from cobasis.cli import options
 from cobasis.cli.options import Owner, consent, grouped
+from cobasis.cli.questions import asked
 from cobasis.cli.words import PERSON, aside, listed, picked, wrapped
 from cobasis.errors import OptionError
+from cobasis.keys.identity import Identity
 from cobasis.models import ModelName, Task
-
-if TYPE_CHECKING:
-    from cobasis.keys.identity import Identity
-    from cobasis.party_side.author import Authorship, People
-    from cobasis.transport.invites import Invitations
+from cobasis.party_side.author import (
+    Authorship,
+    People,
+    digest_of,
+    issue,
+    maker_of,
+    read_people,
+    vouched,
+)
+from cobasis.party_side.draft import draft_fields
+from cobasis.protocol.agreement import missing_fields
+from cobasis.protocol.enrolment import words_of
+from cobasis.transport.invites import Invitations
+from cobasis.transport.mailbox import INVITES
 
 _PEOPLE = ("parties", "approvers", "analyst")
 _BY_COMMAND = {"parties", "enrolled", "analyst", "commitment"}
@@ -47,10 +68,8 @@ class Enrolment:
     ] = None
     yes: Annotated[bool, Option("--yes", help="All fingerprints are compared; ask none.")] = False
 
-    def compare(self, people: "People", *, own: "Identity | None", known: "People") -> None:
+    def compare(self, people: People, *, own: Identity | None, known: People) -> None:
         """Have every fingerprint confirmed that is neither one's own nor confirmed before."""
-        from cobasis.party_side.author import vouched
-
         told = {" ".join(each.lower().split()) for each in self.fingerprint or ()}
         prints = {each: f"{each.name} {each.fingerprint}" for each in people.everybody}
         officers = (Path(each.partition("=")[2]) for each in self.approver or ())
@@ -148,7 +167,12 @@ class Terms:
         }
 
 
-app = typer.Typer(help="The agreement that everybody signs.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, add_completion=False)
+
+
+@app.callback()
+def agreement() -> None:
+    """Make the agreement that everybody signs."""
 
 
 @app.command()
@@ -167,11 +191,6 @@ def new(
 
     Example: cobasis agreement new icu.toml *.pub --analyst lab.pub --columns codebook.csv
     """
-    from cobasis.bundle.agreement_file import read_draft, read_terms, write_agreement
-    from cobasis.party_side.author import Authorship, digest_of, issue, read_people
-    from cobasis.protocol.agreement import missing_fields
-    from cobasis.transport.invites import Invitations
-
     people = read_people(
         enrolment.pubs or [], analyst=enrolment.analyst, approvers=enrolment.approver or ()
     )
@@ -208,19 +227,16 @@ def new(
 
 
 def _gathered(
-    people: "People",
-    invited: "Invitations",
+    people: People,
+    invited: Invitations,
     enrolment: Enrolment,
     terms: Terms,
     edited: bool,
-) -> "tuple[People, People]":
+) -> tuple[People, People]:
     """Return who takes part, and whose key needs no comparing: it was there, or came by a code.
 
     While somebody is only invited, no party stands in the draft.
     """
-    from cobasis.bundle.agreement_file import read_draft
-    from cobasis.party_side.author import People
-
     author = invited.author
     known = People.of(read_draft(author.path, text=author.last().text))
     if edited:
@@ -242,30 +258,22 @@ def _gathered(
     return replace(people, parties=()), known
 
 
-def _author(owner: Owner, people: "People") -> "Identity | None":
+def _author(owner: Owner, people: People) -> Identity | None:
     """Open the key of the party that makes the secret; None while somebody is not enrolled."""
-    from cobasis.party_side.author import maker_of
-
     if not people.parties or people.analyst is None:
         return None
     maker = maker_of(people, home=owner.folder(), name=owner.name)
     return owner.enrolled(maker)
 
 
-def _edited(author: "Authorship", people: "People") -> Callable[[str], str]:
+def _edited(author: Authorship, people: People) -> Callable[[str], str]:
     """Return the file's text with who takes part, for a commitment."""
-    from cobasis.bundle.agreement_file import complete, text_of
-
     text, told = text_of(author.path), {name: getattr(people, name) for name in _PEOPLE}
     return lambda commitment: complete(text, path=author.path, commitment=commitment, **told)
 
 
-def _drawn_up(author: "Authorship", people: "People", terms: Terms) -> Callable[[str], str]:
+def _drawn_up(author: Authorship, people: People, terms: Terms) -> Callable[[str], str]:
     """Return a new agreement's text from options, questions and defaults, for a commitment."""
-    from cobasis.bundle.agreement_text import new_text
-    from cobasis.cli.questions import asked
-    from cobasis.party_side.draft import draft_fields
-
     fields = draft_fields(asked(terms.told, len(people.parties)), stem=author.path.stem)
     fields |= {"enrolled": people.parties, "approvers": people.approvers}
     fields |= {"analyst": people.analyst}
@@ -274,19 +282,14 @@ def _drawn_up(author: "Authorship", people: "People", terms: Terms) -> Callable[
 
 def _show(
     owner: Owner,
-    author: "Authorship",
-    own: "Identity | None",
+    author: Authorship,
+    own: Identity | None,
     *,
     changed: Iterable[str] = (),
     lead: str = "",
     more: str = "",
 ) -> None:
     """Say how the agreement stands, and what is to be done with which file."""
-    from cobasis.bundle.agreement_file import read_agreement, read_draft
-    from cobasis.party_side.author import People
-    from cobasis.protocol.agreement import missing_fields
-    from cobasis.transport.invites import Invitations
-
     path, fields = author.path, read_draft(author.path)
     people, missing = People.of(fields), missing_fields(fields)
     digest = None if missing else read_agreement(path).agreement.digest().hex()
@@ -315,8 +318,6 @@ def _show(
 
 def _lines(told: dict[str, Any], *, own: str | None, more: str) -> Iterator[str]:
     """Yield who takes part, and what is left to do or to send."""
-    from cobasis.protocol.enrolment import words_of
-
     for each in told["people"]:
         you = "  (you)" if each["fingerprint"] == own else ""
         yield f"  {each['role']:<8} {each['name']}{you}"
@@ -346,9 +347,6 @@ def _lines(told: dict[str, Any], *, own: str | None, more: str) -> Iterator[str]
 
 def _invited(told: dict[str, Any]) -> Iterator[str]:
     """Yield the codes, and what is to be done with them."""
-    from cobasis.bundle.agreement_file import stem_of
-    from cobasis.transport.mailbox import INVITES
-
     yield "Give each party its code, over a channel of your own. It is good once, for 14 days:"
     for name, code in told["invited"].items():
         yield f"  {name}: cobasis go {code} DATA"

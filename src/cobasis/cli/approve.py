@@ -2,18 +2,22 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from cobasis.cli.audit import draw, in_words
+from cobasis.bundle.agreement_file import sealed_agreement, stem_of
 from cobasis.cli.options import Owner, Yes, agreed, consent, grouped, the_one
-from cobasis.cli.words import PERSON, picked, wrapped
-
-if TYPE_CHECKING:
-    from cobasis.keys.identity import Identity
-    from cobasis.protocol.agreement import Agreement
-    from cobasis.protocol.signatures import Approval
+from cobasis.cli.words import PERSON, audit_in_words, picked, wrapped
+from cobasis.disk.whole import write_whole
+from cobasis.keys.identity import Identity, enrolled_here
+from cobasis.party_side.approval import approvals, approve_audit, newest, read_audit
+from cobasis.party_side.draft import field_of_words
+from cobasis.privacy.audit.report import from_json
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.approval import officers_of
+from cobasis.protocol.signatures import Approval
+from cobasis.report.audit_page import render_audit
 
 
 @grouped
@@ -39,11 +43,6 @@ def approve(
 
     Example: cobasis approve icu.toml audit.json --key officer
     """
-    from cobasis.bundle.agreement_file import sealed_agreement, stem_of
-    from cobasis.disk.whole import write_whole
-    from cobasis.party_side.approval import approve_audit, read_audit
-    from cobasis.party_side.draft import field_of_words
-
     path, rest = agreed(words)
     agreement, audit = sealed_agreement(path), the_one(rest, what="what audit wrote, a .json file")
     found = read_audit(audit, agreement)
@@ -68,23 +67,29 @@ def approve(
     owner.say(lines, **told)
 
 
-def _officer(owner: Owner, agreement: "Agreement", *, party: str, name: str | None) -> "Identity":
-    """Open the key of an officer who approves a party's files."""
-    from cobasis.keys.identity import enrolled_here
-    from cobasis.protocol.approval import officers_of
+def draw(audit: Path, agreement: Agreement, *, beside: Path, approve: str = "") -> str:
+    """Draw the page of an audit that is kept, with its approvals that lie beside an agreement."""
+    kept = read_audit(audit, agreement)
+    report, party = from_json(kept.report), kept.report["about"]["party"]
+    last = newest(approvals(beside, party), agreement).values()
+    told: Any = {**kept.page, "approvals": [each for each in last if each.report == kept.seal]}
+    return render_audit(report, agreement, **told, seal=kept.seal, approve=approve)
 
+
+def _officer(owner: Owner, agreement: Agreement, *, party: str, name: str | None) -> Identity:
+    """Open the key of an officer who approves a party's files."""
     officers = {name: each.public for name, each in officers_of(agreement, party).items()}
     where = f"the approvals of party '{party}'"
     who = enrolled_here(officers, where=where, home=owner.folder(), name=name)
     return owner.enrolled(who)
 
 
-def _screen(report: dict[str, Any], made: "Approval") -> Iterator[str]:
+def _screen(report: dict[str, Any], made: Approval) -> Iterator[str]:
     """Yield what is approved, in lines that fit 80 columns."""
     yield from wrapped(
         f"The {made.exchange} of {made.party}, as it was audited on {report['about']['time']}."
     )
-    yield from in_words(report)
+    yield from audit_in_words(report)
     if made.word:
         yield from wrapped(
             f"{made.party} may say back once whether the model is better there, on how many rows "

@@ -1,25 +1,49 @@
 """``cobasis audit`` and ``plan``: measured at a party, before anything is made or agreed."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+from rich.console import Console
+from rich.table import Table
 from typer import Argument, Option
 
+from cobasis.bundle.agreement_file import read_terms, sealed_agreement
+from cobasis.cli.approve import approve, draw
 from cobasis.cli.mapping import Mapped
-from cobasis.cli.options import Owner, Screen, agreed, grouped, numbers, progress, the_one
-from cobasis.cli.words import about, picked, wrapped
+from cobasis.cli.options import (
+    Action,
+    Ask,
+    Owner,
+    Public,
+    Screen,
+    Sensitive,
+    Topic,
+    about,
+    agreed,
+    grouped,
+    numbers,
+    progress,
+    the_one,
+)
+from cobasis.cli.words import audit_in_words, picked, wrapped
+from cobasis.disk.whole import copy_whole, write_whole
 from cobasis.errors import OptionError
-
-if TYPE_CHECKING:
-    from cobasis.party_side.plan import Priced, Released
-    from cobasis.protocol.agreement import Agreement
+from cobasis.models import needing
+from cobasis.party_side.approval import keep, read_audit
+from cobasis.party_side.audit import Question, audited, own_record
+from cobasis.party_side.plan import Priced, Released, priced
+from cobasis.party_side.preview import make_ready
+from cobasis.party_side.rows import answered
+from cobasis.party_side.send import projected, require_secret
+from cobasis.party_side.session import refuse_target
+from cobasis.privacy.audit.prices import EPSILON, NOISE, Offer
+from cobasis.protocol.agreement import Agreement
+from cobasis.report.audit_page import render_plan, table_of
 
 WithTable = Annotated[
     list[Path], Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet.")
 ]
-Public = Annotated[Path | None, Option(help="Table of the public rows that are agreed.")]
-Sensitive = Annotated[list[str] | None, Option("--sensitive", help="A sensitive column; repeat.")]
 Own = Annotated[
     Path | None, Option(help="What the party files itself, by default record.toml of its home.")
 ]
@@ -46,12 +70,6 @@ def audit(
 
     Example: cobasis audit icu.toml data.csv -o audit.html
     """
-    from cobasis.party_side.approval import keep
-    from cobasis.party_side.audit import Question, audited, own_record
-    from cobasis.party_side.preview import make_ready
-    from cobasis.party_side.rows import answered
-    from cobasis.party_side.send import projected, require_secret
-
     agreement, rest = agreed(words)
     data = the_one(rest, what="a table, CSV or Parquet")
     if opens and data.suffix == ".json":
@@ -75,42 +93,22 @@ def audit(
     told: dict[str, Any] = {word: found.told[word] for word in _AUDIT}
     told["effects"] = [picked(each, *_EFFECT) for each in found.report.effects]
     told |= {"report_sha256": found.record["report"], "report_path": kept, "pages": pages}
-    lines = [*in_words(found.told), *wrote, f"Kept as {kept}"]
+    lines = [*audit_in_words(found.told), *wrote, f"Kept as {kept}"]
     owner.say(lines, **about(session, command="audit"), **told)
     if opens:
         _show(owner, agreement, pages[1] if pages else kept)
 
 
-def _write(pages: list[Path], kept: Path, agreement: "Agreement", *, beside: Path) -> None:
-    from cobasis.disk.whole import copy_whole, write_whole
-
+def _write(pages: list[Path], kept: Path, agreement: Agreement, *, beside: Path) -> None:
     if pages:
         copy_whole(kept, pages[1])
         write_whole(pages[0], draw(kept, agreement, beside=beside).encode())
 
 
-def draw(audit: Path, agreement: "Agreement", *, beside: Path, approve: str = "") -> str:
-    """Draw the page of an audit that is kept, with its approvals that lie beside an agreement."""
-    from cobasis.party_side.approval import approvals, newest, read_audit
-    from cobasis.privacy.audit.report import from_json
-    from cobasis.report.audit_page import render_audit
-
-    kept = read_audit(audit, agreement)
-    report, party = from_json(kept.report), kept.report["about"]["party"]
-    last = newest(approvals(beside, party), agreement).values()
-    told: Any = {**kept.page, "approvals": [each for each in last if each.report == kept.seal]}
-    return render_audit(report, agreement, **told, seal=kept.seal, approve=approve)
-
-
 def _show(owner: Owner, path: Path, audit: Path) -> None:
     """Show an audit that is kept in a browser, until Ctrl-C, with a button for an officer."""
-    from cobasis.bundle.agreement_file import sealed_agreement
-    from cobasis.cli.approve import approve
-    from cobasis.models import needing
-    from cobasis.party_side.approval import read_audit
-
     with needing("starlette and uvicorn", extra="serve", what="--open"):
-        from cobasis.cli.desk import Action, Ask, Desk, Topic
+        from cobasis.cli.desk import Desk  # noqa: PLC0415 -- an extra
     agreement = sealed_agreement(path)
     asks = (
         Ask("--key", "Officer, else the one whose key is here"),
@@ -139,25 +137,8 @@ def _show(owner: Owner, path: Path, audit: Path) -> None:
     Desk(lambda: {"audit": topic}, start="audit").open()
 
 
-def in_words(report: Mapping[str, Any]) -> Iterator[str]:
-    """Yield an audit's summary for people, from its JSON."""
-    yield from wrapped(f"Audit: {report['verdict_words']}")
-    for at, each in enumerate(report["sentences"], start=1):
-        yield from wrapped(each, lead=f"  {at}. ")
-    for each in report["findings"]:
-        if each["action"] == "block":
-            yield from wrapped(f"Blocked: {each['title']} ({each['id']}). {each['words']}")
-    signed = (each for each in report["findings"] if each["action"] == "sign")
-    if told := "; ".join(f"{each['title']} ({each['id']})" for each in signed):
-        yield from wrapped(f"To be signed for: {told}.")
-    if report["first"]:
-        yield from wrapped(f"What we would change first: {report['first']}")
-
-
 def _pages(out: Path | None, data: Path) -> list[Path]:
     """Return where the page and its figures go; refuse a place that would do harm."""
-    from cobasis.party_side.session import refuse_target
-
     if out is None:
         return []
     beside = out.with_suffix(".json")
@@ -187,13 +168,6 @@ def plan(
 
     Example: cobasis plan icu.toml data.csv --public public.csv -o plan.html
     """
-    from cobasis.bundle.agreement_file import read_terms
-    from cobasis.disk.whole import write_whole
-    from cobasis.party_side.plan import priced
-    from cobasis.party_side.session import refuse_target
-    from cobasis.privacy.audit.prices import EPSILON, NOISE, Offer
-    from cobasis.report.audit_page import render_plan
-
     agreement, rest = agreed(words)
     data = the_one(rest, what="a table, CSV or Parquet")
     offer = Offer(
@@ -235,7 +209,7 @@ _EFFECT = (
 """What programs get of an audit, and of a setting."""
 
 
-def _beside(found: "Iterable[Released]", *, metric: str) -> Iterator[str]:
+def _beside(found: Iterable[Released], *, metric: str) -> Iterator[str]:
     yield "Rows beside sums, on your own table:"
     for each in found:
         worth = "" if each.score is None else f"; {each.score:.3f} {_WORTH[metric]}, you alone"
@@ -247,12 +221,7 @@ def _beside(found: "Iterable[Released]", *, metric: str) -> Iterator[str]:
 _WORTH = {"accuracy": "right answers", "r2": "R2"}
 
 
-def _print(found: "Priced", *, task: str) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from cobasis.report.audit_page import table_of
-
+def _print(found: Priced, *, task: str) -> None:
     titles, rows, about = table_of(found.effects, task=task)
     table = Table(title=f"What each defence would come to, on {found.n_sampled:,} of your rows")
     for at, title in enumerate(titles):

@@ -2,19 +2,22 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
 from typer import Option
 
 from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.cli.options import Screen, grouped
+from cobasis.disk.whole import write_whole
 from cobasis.errors import OptionError
 from cobasis.models import ModelName
+from cobasis.models.families import DEFAULT_MODELS
 from cobasis.report import DataName, Split
-
-if TYPE_CHECKING:
-    from cobasis.report.comparison import Comparison
+from cobasis.report.comparison import Comparison, Settings, compare, deal, load
+from cobasis.report.pages import about_sums, as_json, conclusion, means, render_comparison
 
 
 @grouped
@@ -42,13 +45,6 @@ def demo(
 
     Example: cobasis demo --split by-label --json
     """
-    from rich.console import Console
-
-    from cobasis.disk.whole import write_whole
-    from cobasis.models.families import DEFAULT_MODELS
-    from cobasis.report.comparison import Settings, compare, deal, load
-    from cobasis.report.pages import as_json, render_comparison
-
     if report.is_dir() or not report.parent.is_dir():
         raise OptionError(
             f"--report {report} is a folder, or in one that does not exist. Name a file."
@@ -73,12 +69,7 @@ def demo(
         _print(found, report)
 
 
-def _print(found: "Comparison", report: Path) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from cobasis.report.pages import about_sums, conclusion, means
-
+def _print(found: Comparison, report: Path) -> None:
     def shown(value: float | None) -> str:
         if value is None:
             return "-"

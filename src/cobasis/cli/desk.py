@@ -13,12 +13,11 @@ import webbrowser
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from hmac import compare_digest
 from pathlib import Path
 from subprocess import PIPE, STDOUT, Popen
 from threading import Lock, Thread
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 from urllib.parse import parse_qs, quote
 
 import typer
@@ -27,7 +26,7 @@ from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from cobasis.cli.options import PROGRESS
+from cobasis.cli.options import PROGRESS, Form, Topic
 from cobasis.errors import CobasisError
 from cobasis.report.pages import template
 from cobasis.transport.web import PLAIN
@@ -50,54 +49,6 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
 }
 _ASSETS = {"desk.css": "text/css", "desk.js": "text/javascript"}
-
-Form = Mapping[str, list[str]]
-
-
-class Ask(NamedTuple):
-    """A field of a form, which becomes an option, or without a dash a word."""
-
-    option: str
-    text: str
-    kind: str = "text"  # check, text, or with values: choice, several, and typed, which is no field
-    values: tuple[str, ...] = ()
-    value: str = ""
-
-    def words(self, form: Form) -> list[str]:
-        """Return what the form says, as the command line has it."""
-        given = [x for x in form.get(self.option, ()) if not self.values or x in self.values]
-        if self.kind == "check":
-            return [self.option] * bool(given)
-        return [f"{self.option}={x}" if self.option[0] == "-" else x for x in given]
-
-
-class Action(NamedTuple):
-    """A command as a button."""
-
-    command: Callable[..., None]
-    words: tuple[str, ...]  # of the command, before those that are asked for
-    asks: tuple[Ask, ...] = ()
-    typed: tuple[str, ...] = ()  # names, of which one has to be typed; none: nothing is changed
-    options: tuple[str, ...] = ()
-    terms: tuple[tuple[str, str], ...] = ()  # what is agreed to by it, under titles
-
-    def line(self, form: Form) -> list[str]:
-        """Return the words of the command; what stands behind -- is no option."""
-        options = [x for ask in self.asks if ask.option[0] == "-" for x in ask.words(form)]
-        rest = [x for ask in self.asks if ask.option[0] != "-" for x in ask.words(form)]
-        return [self.command.__name__, *self.options, *options, "--", *self.words, *rest]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Topic:
-    """What one page is about, and what can be done."""
-
-    title: str
-    line: str  # all of it in one
-    stands: str  # another text where anything has changed
-    folder: Path  # where commands run
-    actions: Mapping[str, Action]
-    pages: Mapping[str, Callable[..., str]]  # by what stands behind the topic in the address
 
 
 class Job:

@@ -4,8 +4,10 @@ from typing import Annotated
 
 from typer import Option
 
+from cobasis.analyst_side.forget import forget as forget_uploads
 from cobasis.cli.options import AgreementFile, Owner, Yes, alone, consent, grouped
 from cobasis.errors import OptionError
+from cobasis.party_side.session import forget as forget_secret
 
 
 @grouped
@@ -24,9 +26,6 @@ def forget(
 
     Example: cobasis forget icu.toml
     """
-    from cobasis.analyst_side.forget import forget as forget_uploads
-    from cobasis.party_side.session import forget as forget_secret
-
     path = alone(agreement)
     if owner.is_analyst(path):
         lab = owner.analyst(path)

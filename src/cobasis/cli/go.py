@@ -1,22 +1,25 @@
 """``cobasis go``: a party's whole round by one command, over HTTPS."""
 
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from inspect import unwrap
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
+from cobasis.bundle.agreement_file import read_agreement, sealed_path, stem_of
 from cobasis.cli import options
 from cobasis.cli.accept import accept
-from cobasis.cli.audit import Public
-from cobasis.cli.options import Owner, ProxyCA, agreed, grouped, progress, the_one
+from cobasis.cli.options import Owner, ProxyCA, Public, agreed, grouped, progress, the_one
 from cobasis.cli.send import Asked, send
 from cobasis.cli.sign import sign
-from cobasis.cli.status import next_step, standing
+from cobasis.cli.status import Standing, next_step, standing
 from cobasis.cli.words import aside, listed
+from cobasis.disk.lock import Lock
+from cobasis.disk.whole import file_digest, make_folder, remove_tree
 from cobasis.errors import (
     CommitmentError,
     IdentityError,
@@ -27,18 +30,35 @@ from cobasis.errors import (
     UnreachableError,
     WaitingError,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from cobasis.cli.status import Standing
-    from cobasis.disk.lock import Lock
-    from cobasis.protocol.agreement import Agreement
-    from cobasis.protocol.exchanges import Exchange
-    from cobasis.transport.client import Remote
-    from cobasis.transport.invites import Code
+from cobasis.keys.identity import Identity, save_identity
+from cobasis.party_side.send import finish, send_again
+from cobasis.party_side.session import NEWS, transcript_path
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.exchanges import Exchange
+from cobasis.transport.client import Post, Remote
+from cobasis.transport.invites import PREFIX, Code, take_agreement
 
 _FOR_EVER, _TURN = 10 * 365 * 24 * 3600, 25
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Inner(Owner):
+    """Whoever types `go`, for the commands inside: asked once, and answered in words."""
+
+    known: str = field(repr=False)
+
+    def passphrase(self, *, new: bool = False) -> str:  # noqa: ARG002 -- no key is made
+        return self.known
+
+    def alone(self, agreement: Agreement) -> Lock:
+        """Keep a second `go` of this party in this round out, as one by cron beside one by hand."""
+        folder = transcript_path(agreement, str(self.name), home=self.folder()).parent
+        make_folder(folder)
+        return Lock(folder, what=f"the round's transcript of '{self.name}'")
+
+    def say(self, lines: Iterable[str], **_: object) -> None:
+        """Tell what a command inside would print, but not what to type next."""
+        self.tell(takewhile(lambda line: not line.startswith("Next"), lines))
 
 
 @grouped
@@ -64,9 +84,6 @@ def go(
 
     Example: cobasis go icu.toml data.csv
     """
-    from cobasis.transport.client import Remote
-    from cobasis.transport.invites import PREFIX, Code
-
     [first, *rest] = words or [Path()]
     code = Code.of_words(str(first)) if str(first).startswith(PREFIX) else None
     if code is None:
@@ -94,12 +111,8 @@ def go(
     owner.say(lines, command="go", round=agreement.round_id, party=name, card=card)
 
 
-def _invited(owner: "_Inner", code: "Code", *, seconds: float, ca: Path | None) -> Path:
+def _invited(owner: _Inner, code: Code, *, seconds: float, ca: Path | None) -> Path:
     """Answer an invitation with a key, made where there is none; return the agreement's file."""
-    from cobasis.keys.identity import Identity, save_identity
-    from cobasis.transport.client import Post
-    from cobasis.transport.invites import take_agreement
-
     key, path, until = owner.key(code.party), Path(f"{code.stem}.toml"), time.monotonic() + seconds
     if path.exists() and key.exists():
         return path
@@ -124,10 +137,8 @@ def _left(until: float) -> float:
     return max(0, min(_TURN, until - time.monotonic()))
 
 
-def _served(owner: Owner, path: Path) -> "tuple[Agreement, str]":
+def _served(owner: Owner, path: Path) -> tuple[Agreement, str]:
     """Return an agreement that names a server, and which of its parties types this."""
-    from cobasis.bundle.agreement_file import read_agreement
-
     agreement = read_agreement(path).agreement
     if not agreement.server:
         raise OptionError(
@@ -143,30 +154,6 @@ def _served(owner: Owner, path: Path) -> "tuple[Agreement, str]":
     return agreement, who.name
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Inner(Owner):
-    """Whoever types `go`, for the commands inside: asked once, and answered in words."""
-
-    known: str = field(repr=False)
-
-    def passphrase(self, *, new: bool = False) -> str:  # noqa: ARG002 -- no key is made
-        return self.known
-
-    def alone(self, agreement: "Agreement") -> "Lock":
-        """Keep a second `go` of this party in this round out, as one by cron beside one by hand."""
-        from cobasis.disk.lock import Lock
-        from cobasis.disk.whole import make_folder
-        from cobasis.party_side.session import transcript_path
-
-        folder = transcript_path(agreement, str(self.name), home=self.folder()).parent
-        make_folder(folder)
-        return Lock(folder, what=f"the round's transcript of '{self.name}'")
-
-    def say(self, lines: "Iterable[str]", **_: object) -> None:
-        """Tell what a command inside would print, but not what to type next."""
-        self.tell(takewhile(lambda line: not line.startswith("Next"), lines))
-
-
 @dataclass(kw_only=True)
 class Trip:
     """The way through a round: again and again what `status` would say to type next."""
@@ -175,7 +162,7 @@ class Trip:
     asked: Asked
     path: Path
     data: Path
-    remote: "Remote"
+    remote: Remote
     seconds: float
     public_rows: Path | None
     _told: str = ""
@@ -209,7 +196,7 @@ class Trip:
             return self._taken(found, found.exchanges[-1], seconds=0)
         return True
 
-    def _join(self, found: "Standing") -> None:
+    def _join(self, found: Standing) -> None:
         """Sign with the consortium secret, which its maker left at the server, or beside."""
         own = self.path.with_name(f"{found.name}.secret")
         if own.exists():
@@ -223,8 +210,6 @@ class Trip:
 
     def _secret(self, own: Path, makers: list[str], *, seconds: float) -> bool:
         """Sign with the first secret that is the agreement's; anybody may have left another."""
-        from cobasis.disk.whole import remove_tree
-
         came = own.with_name(f"{own.name}.came")
         # one question for all; each maker is asked for only where somebody left a false one
         for maker in ("", *makers):
@@ -246,10 +231,8 @@ class Trip:
                 remove_tree(came)
         return False
 
-    def _signed(self, found: "Standing") -> None:
+    def _signed(self, found: Standing) -> None:
         """Bring the signature, and secrets that lie here for others; wait for everybody's."""
-        from cobasis.bundle.agreement_file import sealed_path
-
         for name in found.agreement.parties:
             secret = self.path.with_name(f"{name}.secret")
             if found.agreement.sums is None and name != found.name and secret.exists():
@@ -261,10 +244,8 @@ class Trip:
             brought=(self.path.with_name(f"{found.name}.sig"), "signature"),
         )
 
-    def _answered(self, found: "Standing") -> None:
+    def _answered(self, found: Standing) -> None:
         """Bring the file that was made last, and wait for its answer, or other news."""
-        from cobasis.party_side.send import finish, send_again
-
         exchange = [each for each in found.exchanges if found.sent(each)][-1]
         word = f"{exchange.number}-{exchange.message}"
         file = self.beside(f"{found.name}.{word}")
@@ -276,10 +257,8 @@ class Trip:
             brought=(file, word),
         )
 
-    def _taken(self, found: "Standing", exchange: "Exchange", *, seconds: float) -> bool:
+    def _taken(self, found: Standing, exchange: Exchange, *, seconds: float) -> bool:
         """Take an exchange's answer, and the news that go with it; whether it is new."""
-        from cobasis.disk.whole import file_digest
-
         word = f"{exchange.number}-{exchange.reply}"
         reply = self.beside(f"{found.name}.{word}")
         self.remote.fetch(word, reply, seconds=seconds)
@@ -287,11 +266,8 @@ class Trip:
             return False  # fetched is not taken: a command may have died in between
         return self._news(found, reply)
 
-    def _news(self, found: "Standing", *more: Path) -> bool:
+    def _news(self, found: Standing, *more: Path) -> bool:
         """Take the analyst's news, and what came with them; whether anything is new."""
-        from cobasis.disk.whole import file_digest
-        from cobasis.party_side.session import NEWS, transcript_path
-
         news = self.beside("news")
         self.remote.fetch("news", news)
         kept = transcript_path(found.agreement, found.name, home=self.owner.folder())
@@ -303,7 +279,7 @@ class Trip:
 
     def _wait(
         self,
-        arrived: "Callable[[float], bool]",
+        arrived: Callable[[float], bool],
         *,
         what: str = "",
         brought: tuple[Path, str] | None = None,
@@ -331,7 +307,7 @@ class Trip:
                 aside(f"The round {told}. Ctrl-C ends; the same command goes on.")
                 self._told = told
 
-    def _arrived(self, arrived: "Callable[[float], bool]", *, until: float) -> bool:
+    def _arrived(self, arrived: Callable[[float], bool], *, until: float) -> bool:
         """Ask once; a line that is gone meanwhile is waited for, too, while there is time."""
         try:
             return arrived(_left(until))
@@ -340,11 +316,9 @@ class Trip:
                 raise
             return False
 
-    def _type(self, command: "Callable[..., None]", **told: object) -> None:
+    def _type(self, command: Callable[..., None], **told: object) -> None:
         unwrap(command)(owner=self.owner, **told)
 
     def beside(self, word: str) -> Path:
         """Return where a file of the round lies."""
-        from cobasis.bundle.agreement_file import stem_of
-
         return self.path.with_name(f"{stem_of(self.path)}.{word}")

@@ -1,27 +1,36 @@
 """``cobasis key``: make a key and write its public half, or have one that was stolen revoked."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Argument, Option
 
+from cobasis.bundle.agreement_file import REVOKED, line_in, sealed_agreement, stem_of
+from cobasis.bundle.transcript import now
 from cobasis.cli.options import Owner, Yes, agreed, consent, grouped, the_one
 from cobasis.cli.words import PERSON, picked, wrapped
+from cobasis.disk.whole import write_whole
 from cobasis.errors import DiskError, IdentityError, OptionError
-
-if TYPE_CHECKING:
-    from cobasis.keys.identity import Identity
-    from cobasis.protocol.agreement import Agreement
-    from cobasis.protocol.enrolment import Role
-    from cobasis.protocol.news import Revocation
+from cobasis.keys.identity import Identity, save_identity
+from cobasis.protocol.agreement import Agreement, moment_text
+from cobasis.protocol.enrolment import Role
+from cobasis.protocol.news import Revocation
+from cobasis.protocol.refusals import require_known
+from cobasis.protocol.signatures import analyst_of, signers
+from cobasis.vault.records import seal_anew
 
 _STOPS = (
     "Once the analyst and a party have signed, nothing more is sent, taken or made in this round, "
     "and nobody can take that back. What was accepted stays in use."
 )
 
-app = typer.Typer(help="Keys: who somebody is.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, add_completion=False)
+
+
+@app.callback()
+def key() -> None:
+    """Make the key that says who somebody is, or have a stolen one revoked."""
 
 
 @app.command()
@@ -45,9 +54,6 @@ def new(
 
     Example: cobasis key new north
     """
-    from cobasis.disk.whole import write_whole
-    from cobasis.keys.identity import Identity, save_identity
-
     path, to = owner.key(name), Path(f"{name}.pub")
     if analyst and approver:
         raise OptionError("a key has one role: give --analyst or --approver, not both.")
@@ -74,7 +80,7 @@ def new(
     )
 
 
-def _own(owner: Owner, name: str, *, role: "Role", to: Path) -> "tuple[Identity, ...]":
+def _own(owner: Owner, name: str, *, role: Role, to: Path) -> tuple[Identity, ...]:
     """Return the key that is there, and those before it; raise where something is in the way."""
     path = owner.key(name)
     newest = owner.identity(name) if path.exists() else None
@@ -94,11 +100,8 @@ def _own(owner: Owner, name: str, *, role: "Role", to: Path) -> "tuple[Identity,
     return own
 
 
-def _succeeded(owner: Owner, identity: "Identity", to: Path) -> list[str]:
+def _succeeded(owner: Owner, identity: Identity, to: Path) -> list[str]:
     """Write the word of the keys before for a newer one, and seal the vault with that."""
-    from cobasis.disk.whole import write_whole
-    from cobasis.vault.records import seal_anew
-
     if not identity.before:
         return []
     write_whole(to, identity.succession.text().encode(), mode=0o644)
@@ -123,11 +126,6 @@ def revoke(
 
     Example: cobasis key revoke icu.toml north
     """
-    from cobasis.bundle.agreement_file import REVOKED, sealed_agreement, stem_of
-    from cobasis.disk.whole import write_whole
-    from cobasis.protocol.refusals import require_known
-    from cobasis.protocol.signatures import analyst_of, signers
-
     path, rest = agreed(words)
     agreement, name = sealed_agreement(path), str(the_one(rest, what="a name, whose key it is"))
     people = signers(agreement)
@@ -162,13 +160,8 @@ def revoke(
     )
 
 
-def _begun(to: Path, agreement: "Agreement", name: str) -> "Revocation":
+def _begun(to: Path, agreement: Agreement, name: str) -> Revocation:
     """Return what somebody has begun, if it is of this round, or a statement without signatures."""
-    from cobasis.bundle.agreement_file import line_in
-    from cobasis.bundle.transcript import now
-    from cobasis.protocol.agreement import moment_text
-    from cobasis.protocol.news import Revocation
-
     digest, time = agreement.digest().hex(), moment_text(now())
     made = Revocation(agreement=digest, name=name, time=time, signatures={})
     made = line_in(to, Revocation) if to.exists() else made

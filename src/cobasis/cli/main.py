@@ -2,31 +2,44 @@
 
 import resource
 import warnings
+from importlib import import_module
+from importlib.util import find_spec
+from types import CodeType, FunctionType
 from typing import Annotated, Any
 
 import typer
 from typer import Option
 from typer.core import TyperGroup
 
-from cobasis.cli import agreement, key, options
-from cobasis.cli.accept import accept
-from cobasis.cli.approve import approve
-from cobasis.cli.audit import audit, plan
-from cobasis.cli.demo import demo
-from cobasis.cli.forget import forget
-from cobasis.cli.go import go
-from cobasis.cli.page import page
-from cobasis.cli.predict import export, predict, score
-from cobasis.cli.receive import receive
-from cobasis.cli.run import remove
-from cobasis.cli.run import run as run_round
-from cobasis.cli.send import send
-from cobasis.cli.serve import serve
-from cobasis.cli.sign import sign
-from cobasis.cli.status import status
-from cobasis.cli.verify import inspect, verify
-from cobasis.cli.words import wrapped
+from cobasis import __version__
+from cobasis.cli import words
 from cobasis.errors import CobasisError, OptionError, PrivacyWarning
+
+COMMANDS = {
+    "demo": "demo",
+    "sign": "sign",
+    "receive": "receive",
+    "send": "send",
+    "run": "run",
+    "accept": "accept",
+    "predict": "predict",
+    "status": "status",
+    "audit": "audit",
+    "approve": "approve",
+    "score": "predict",
+    "export": "predict",
+    "plan": "audit",
+    "remove": "run",
+    "forget": "forget",
+    "verify": "verify",
+    "inspect": "verify",
+    "go": "go",
+    "serve": "serve",
+    "page": "page",
+    "key": "key",
+    "agreement": "agreement",
+}
+"""The module that each command stands in, which is imported when the command is typed."""
 
 INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
 
@@ -37,14 +50,39 @@ _UsageError: type[Any] = typer.BadParameter.__mro__[1]
 def _say(error: CobasisError) -> None:
     """Print an error, whole where a program reads it."""
     said = f"{type(error).__name__}: {error}"
-    for line in wrapped(said) if options.on_screen() else [said]:
+    for line in words.wrapped(said) if words.on_screen() else [said]:
         typer.echo(line, err=True)
 
 
-class _Coded(TyperGroup):
-    """Turns an error into one message, and an exit code that says whose it is."""
+def _sentence(name: str) -> str:
+    """Return what a command says first of itself, from its module's code, none of which is run."""
+    module = f"cobasis.cli.{COMMANDS[name]}"
+    spec: Any = find_spec(module)
+    parts = spec.loader.get_code(module).co_consts
+    [code] = (each for each in parts if isinstance(each, CodeType) and each.co_name == name)
+    return (FunctionType(code, {}).__doc__ or "").partition("\n")[0]
 
-    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 -- typer's own signature
+
+class _Commands(TyperGroup):
+    """Imports the one command that is called, and turns an error into a message and exit code."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 -- typer's own signature
+        """Say of every command what it does."""
+        for name, each in self.commands.items():
+            each.help = _sentence(name)
+        super().format_help(ctx, formatter)
+
+    def resolve_command(self, ctx: Any, args: Any) -> Any:  # noqa: ANN401 -- same
+        """Import and build the command that is typed, or a group of them."""
+        name, _, rest = super().resolve_command(ctx, args)
+        module = import_module(f"cobasis.cli.{COMMANDS[str(name)]}")
+        group = getattr(module, "app", None)
+        if group is None:
+            group = typer.Typer(add_completion=False)
+            group.command()(getattr(module, str(name)))
+        return name, typer.main.get_command(group), rest
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 -- same
         """Run a command."""
         _, most = resource.getrlimit(resource.RLIMIT_CORE)
         resource.setrlimit(resource.RLIMIT_CORE, (0, most))  # a core would hold opened secrets
@@ -65,36 +103,26 @@ class _Coded(TyperGroup):
 
 app = typer.Typer(
     name="cobasis",
-    cls=_Coded,
+    cls=_Commands,
     help="Train one model together without pooling rows.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-app.add_typer(key.app, name="key")
-app.add_typer(agreement.app, name="agreement")
-for _command in (
-    *(demo, sign, receive, send, run_round, accept, predict, status, audit, approve, score, export),
-    *(plan, remove, forget, verify, inspect, go, serve, page),
-):
-    app.command()(_command)
+for _name in COMMANDS:
+    app.command(_name)(lambda: None)  # until it is typed, a name alone
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
-        from cobasis import __version__
-
-        typer.echo(__version__)
-        raise typer.Exit
-
-
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _root(
-    version: Annotated[
-        bool, Option("--version", callback=_print_version, is_eager=True, help="Print it.")
-    ] = False,
+    ctx: typer.Context, version: Annotated[bool, Option("--version", help="Print it.")] = False
 ) -> None:
     """Train one model together without pooling rows."""
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+    if ctx.invoked_subcommand is None:  # as after -- alone
+        ctx.fail("Missing command.")
 
 
 _show_as_python_does = warnings.showwarning

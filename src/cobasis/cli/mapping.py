@@ -3,20 +3,19 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Option
 
+from cobasis.bundle.agreement_file import text_of
 from cobasis.cli import options
 from cobasis.cli.options import Owner, progress
 from cobasis.cli.words import aside, listed, wrapped
-
-if TYPE_CHECKING:
-    from cobasis.features.mapping import Mapping as TableMapping
-    from cobasis.features.problems import ColumnFinding
-    from cobasis.party_side.rows import Findings
-    from cobasis.party_side.session import PartySession
+from cobasis.features.mapping import Mapping as TableMapping
+from cobasis.features.problems import ColumnFinding
+from cobasis.party_side.rows import Findings, check, use_mapping
+from cobasis.party_side.session import PartySession
 
 NOTHING = "-"  # the answer that a word stands for no value
 
@@ -29,12 +28,8 @@ class Mapped:
         Path | None, Option(help="TOML that says what your columns are, by the agreed names.")
     ] = None
 
-    def check(self, owner: Owner, session: "PartySession", data: Path) -> "Findings":
+    def check(self, owner: Owner, session: PartySession, data: Path) -> Findings:
         """Hold a table against the agreement; on a terminal, ask what does not fit as it is."""
-        from cobasis.bundle.agreement_file import text_of
-        from cobasis.features.mapping import Mapping as TableMapping
-        from cobasis.party_side.rows import check, use_mapping
-
         if self.mapping is not None:
             told = TableMapping.of_toml(text_of(self.mapping), what=f"'{self.mapping}'")
             use_mapping(session, told)
@@ -52,10 +47,8 @@ class Mapped:
                 return found
             use_mapping(session, mapping)
 
-    def converted(self, session: "PartySession", doubts: Iterable["ColumnFinding"]) -> bool:
+    def converted(self, session: PartySession, doubts: Iterable[ColumnFinding]) -> bool:
         """Ask for factors to the agreed units; whether there are any."""
-        from cobasis.party_side.rows import use_mapping
-
         before = mapping = session.round.mapping()
         for name in {each.column: each for each in doubts if each.problem in {"centre", "spread"}}:
             factor = _said(f"By what are your numbers of '{name}' to be multiplied?")
@@ -64,7 +57,7 @@ class Mapped:
         return mapping != before
 
 
-def _asked(mapping: "TableMapping", each: "ColumnFinding", *, unused: list[str]) -> "TableMapping":
+def _asked(mapping: TableMapping, each: ColumnFinding, *, unused: list[str]) -> TableMapping:
     """Ask about one column that does not fit; an empty answer leaves it as it is."""
     name = each.column
     if each.problem == "absent" and unused:

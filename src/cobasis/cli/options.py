@@ -1,30 +1,42 @@
-"""What all commands share: who is meant, the passphrase, and how answers are printed."""
+"""What all commands share: who is meant, the passphrase, how to answer, and how to be a button."""
 
 import inspect
 import os
 import signal
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import typer
+from pydantic_core import to_json
 from typer import Argument, Option
 
-from cobasis.cli.words import aside
-from cobasis.errors import CobasisError, DiskError, IdentityError, OptionError, PassphraseError
-
-if TYPE_CHECKING:
-    from cobasis.analyst_side.session import AnalystSession
-    from cobasis.keys.identity import Identity
-    from cobasis.party_side.session import PartySession
-    from cobasis.progress import Report
-    from cobasis.protocol.agreement import Agreement
-    from cobasis.protocol.enrolment import PublicIdentity
+from cobasis.analyst_side.session import AnalystSession
+from cobasis.analyst_side.session import open_session as open_analyst
+from cobasis.bundle.agreement_file import read_agreement
+from cobasis.bundle.envelope import plain_kind
+from cobasis.cli.bar import shown
+from cobasis.cli.words import on_screen
+from cobasis.errors import DiskError, IdentityError, OptionError, PassphraseError
+from cobasis.keys.identity import (
+    Identity,
+    enrolled_here,
+    enrolled_key,
+    home,
+    key_path,
+    load_identity,
+)
+from cobasis.party_side.session import PartySession
+from cobasis.party_side.session import open_session as open_party
+from cobasis.progress import Report, silent
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.enrolment import PublicIdentity
+from cobasis.protocol.signatures import signers
 
 AgreementFile = Annotated[
     Path | None, Argument(metavar="[AGREEMENT]", help="By default the one that is here.")
@@ -36,8 +48,11 @@ Files = Annotated[
     list[Path] | None,
     Argument(metavar="[AGREEMENT] [FILES]...", help="Files, or folders; else those here."),
 ]
+Public = Annotated[Path | None, Option(help="Table of the public rows that are agreed.")]
+Sensitive = Annotated[list[str] | None, Option("--sensitive", help="A sensitive column; repeat.")]
 Yes = Annotated[bool, Option("--yes", help="Do not ask before something leaves.")]
 
+Form = Mapping[str, list[str]]
 Number = TypeVar("Number", int, float)
 
 PROGRESS = "COBASIS_PROGRESS"
@@ -59,8 +74,6 @@ class Screen:
 
     def say(self, lines: Iterable[str], **told: object) -> None:
         """Print an answer: lines for people, or the object that docs/reference/json.md has."""
-        from pydantic_core import to_json
-
         for line in [to_json(told, inf_nan_mode="null")] if self.as_json else lines:
             typer.echo(line)
 
@@ -76,15 +89,10 @@ class Home:
 
     def folder(self) -> Path:
         """Return the home folder."""
-        from cobasis.keys.identity import home
-
         return home(self.home)
 
-    def who(self, agreement: "Agreement") -> "PublicIdentity":
+    def who(self, agreement: Agreement) -> PublicIdentity:
         """Return who of a round types this: whose key is in the home folder."""
-        from cobasis.keys.identity import enrolled_here
-        from cobasis.protocol.signatures import signers
-
         where = f"round '{agreement.round_id}'"
         return enrolled_here(signers(agreement), where=where, home=self.folder(), name=self.name)
 
@@ -113,26 +121,22 @@ class Holder(Home):
             )
         return str(typer.prompt("Passphrase", hide_input=True, err=True, confirmation_prompt=new))
 
-    def party(self, agreement: Path, *, sealed: bool = True) -> "PartySession":
+    def party(self, agreement: Path, *, sealed: bool = True) -> PartySession:
         """Open the party's session of a round."""
-        from cobasis.party_side.session import open_session
-
-        return open_session(
+        return open_party(
             agreement, home=self.home, name=self.name, passphrase=self.passphrase, sealed=sealed
         )
 
     def analyst(
         self, agreement: Path, *, sealed: bool = True, outbox: Path | None = None
-    ) -> "AnalystSession":
+    ) -> AnalystSession:
         """Open the analyst's session of a round; IdentityError for a party's key."""
-        from cobasis.analyst_side.session import open_session
-
         if not self.is_analyst(agreement):
             raise IdentityError(
                 "you are a party of this round (your key says so), and this is the analyst's "
                 "command. A party's are sign, send, accept, predict, score, export and forget."
             )
-        return open_session(
+        return open_analyst(
             agreement,
             home=self.home,
             name=self.name,
@@ -143,33 +147,30 @@ class Holder(Home):
 
     def is_analyst(self, agreement: Path) -> bool:
         """Whether the key in the home folder is that of the round's analyst."""
-        from cobasis.bundle.agreement_file import read_agreement
-
         found = read_agreement(agreement).agreement
         return self.who(found) == found.analyst
 
     def key(self, name: str) -> Path:
         """Return the path of a key."""
-        from cobasis.keys.identity import key_path
-
         return key_path(self.folder(), name)
 
-    def identity(self, name: str) -> "Identity":
+    def identity(self, name: str) -> Identity:
         """Open a key."""
-        from cobasis.keys.identity import load_identity
-
         return load_identity(self.key(name), passphrase=self.passphrase())
 
-    def enrolled(self, who: "PublicIdentity") -> "Identity":
+    def enrolled(self, who: PublicIdentity) -> Identity:
         """Open the key that is enrolled: the newest of its owner, or one before."""
-        from cobasis.keys.identity import enrolled_key
-
         return enrolled_key(self.identity(who.name), who)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Owner(Holder, Screen):
     """Whose key and vault a command uses, and how it answers."""
+
+
+def about(session: PartySession, *, command: str) -> dict[str, Any]:
+    """Return what programs get of every command of a party in a round."""
+    return {"command": command, "round": session.agreement.round_id, "party": session.name}
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -225,11 +226,6 @@ def _first_line(file: Path) -> str:
     return found
 
 
-def on_screen() -> bool:
-    """Whether somebody looks at standard error."""
-    return sys.stderr.isatty()
-
-
 def on_terminal() -> bool:
     """Whether somebody can be asked; if so, Ctrl-C ends the question."""
     if not sys.stdin.isatty():
@@ -238,28 +234,6 @@ def on_terminal() -> bool:
     # the system would go on reading the keyboard, and Python hear of Ctrl-C after the next line.
     signal.siginterrupt(signal.SIGINT, True)
     return True
-
-
-def ask(
-    fields: dict[str, Any],
-    word: str,
-    question: str,
-    *,
-    default: str = "",
-    read: Callable[[str], object] | None = None,
-) -> None:
-    """Ask on a terminal for a field that was not told, until the answer can stand; or leave it."""
-    from cobasis.party_side.draft import field_of_words
-
-    read = read or partial(field_of_words, word)
-    while fields.get(word) is None and on_terminal():
-        said = typer.prompt(question, default=default, show_default=bool(default), err=True)
-        if not said.strip():
-            return
-        try:
-            fields[word] = read(said.strip())
-        except CobasisError as error:
-            aside(f"{error}", lead="  ")
 
 
 def consent(question: str, *, yes: bool, what: str, word: str = "") -> None:
@@ -278,11 +252,8 @@ def consent(question: str, *, yes: bool, what: str, word: str = "") -> None:
 
 
 @contextmanager
-def progress() -> Iterator["Report"]:
+def progress() -> Iterator[Report]:
     """Show progress on standard error, where somebody looks at it."""
-    from cobasis.cli.bar import shown
-    from cobasis.progress import silent
-
     if os.environ.get(PROGRESS):
         yield lambda step, done, total: typer.echo(f"{step}\t{done}\t{total}", err=True)
         return
@@ -333,8 +304,6 @@ def the_one(words: list[Path], *, what: str) -> Path:
 
 def _is_agreement(path: Path) -> bool:
     """Whether a TOML file is an agreement; one that cannot be read is none."""
-    from cobasis.bundle.envelope import plain_kind
-
     with suppress(DiskError):
         return plain_kind(path) == "agreement"
     return False
@@ -348,3 +317,49 @@ def numbers(text: str, kind: type[Number], *, option: str) -> tuple[Number, ...]
         raise OptionError(
             f"{option} {text} is no list of numbers. Give some like 4,8,16."
         ) from None
+
+
+class Ask(NamedTuple):
+    """A field of a form, which becomes an option, or without a dash a word."""
+
+    option: str
+    text: str
+    kind: str = "text"  # check, text, or with values: choice, several, and typed, which is no field
+    values: tuple[str, ...] = ()
+    value: str = ""
+
+    def words(self, form: Form) -> list[str]:
+        """Return what the form says, as the command line has it."""
+        given = [x for x in form.get(self.option, ()) if not self.values or x in self.values]
+        if self.kind == "check":
+            return [self.option] * bool(given)
+        return [f"{self.option}={x}" if self.option[0] == "-" else x for x in given]
+
+
+class Action(NamedTuple):
+    """A command as a button."""
+
+    command: Callable[..., None]
+    words: tuple[str, ...]  # of the command, before those that are asked for
+    asks: tuple[Ask, ...] = ()
+    typed: tuple[str, ...] = ()  # names, of which one has to be typed; none: nothing is changed
+    options: tuple[str, ...] = ()
+    terms: tuple[tuple[str, str], ...] = ()  # what is agreed to by it, under titles
+
+    def line(self, form: Form) -> list[str]:
+        """Return the words of the command; what stands behind -- is no option."""
+        options = [x for ask in self.asks if ask.option[0] == "-" for x in ask.words(form)]
+        rest = [x for ask in self.asks if ask.option[0] != "-" for x in ask.words(form)]
+        return [self.command.__name__, *self.options, *options, "--", *self.words, *rest]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topic:
+    """What one page is about, and what can be done."""
+
+    title: str
+    line: str  # all of it in one
+    stands: str  # another text where anything has changed
+    folder: Path  # where commands run
+    actions: Mapping[str, Action]
+    pages: Mapping[str, Callable[..., str]]  # by what stands behind the topic in the address

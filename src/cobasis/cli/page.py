@@ -4,12 +4,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+from pydantic_core import to_json
 from typer import Argument
 
+from cobasis.algorithms.certificate import CAVEAT, SPREADS
+from cobasis.analyst_side.history import History, history_of
+from cobasis.analyst_side.returns import findings_of
+from cobasis.analyst_side.session import work_folder
 from cobasis.cli.forget import forget
-from cobasis.cli.options import Home, grouped
+from cobasis.cli.options import Action, Ask, Home, Topic, grouped
 from cobasis.cli.receive import receive
 from cobasis.cli.run import remove, run
 from cobasis.cli.sign import sign, terms_of
@@ -18,10 +23,9 @@ from cobasis.cli.verify import verify
 from cobasis.cli.words import listed
 from cobasis.errors import OptionError
 from cobasis.models import needing
-
-if TYPE_CHECKING:
-    from cobasis.analyst_side.history import History
-    from cobasis.cli.desk import Action, Topic
+from cobasis.protocol.card import ModelCard
+from cobasis.report.pages import render_card, template
+from cobasis.transport.inbox import agreements
 
 
 @grouped
@@ -39,31 +43,19 @@ def page(
     Example: cobasis page rounds
     """
     with needing("starlette and uvicorn", extra="serve", what="cobasis page"):
-        from cobasis.cli.desk import Desk
-    from cobasis.transport.inbox import agreements
-
+        from cobasis.cli.desk import Desk  # noqa: PLC0415 -- an extra
     if not folder.is_dir():
         raise OptionError(f"'{folder}' is no folder. Give the one where the agreements lie.")
     here = replace(keys, home=keys.folder().resolve())
 
-    def topics() -> "Mapping[str, Callable[[], Topic]]":
+    def topics() -> Mapping[str, Callable[[], Topic]]:
         return {path.stem: partial(_topic, here, path) for path in agreements(folder)}
 
     Desk(topics).open()
 
 
-def _topic(keys: Home, path: Path) -> "Topic":
+def _topic(keys: Home, path: Path) -> Topic:
     """Read all that is shown of a round; no key is opened."""
-    from pydantic_core import to_json
-
-    from cobasis.algorithms.certificate import CAVEAT, SPREADS
-    from cobasis.analyst_side.history import History, history_of
-    from cobasis.analyst_side.returns import findings_of
-    from cobasis.analyst_side.session import work_folder
-    from cobasis.cli.desk import Topic
-    from cobasis.protocol.card import ModelCard
-    from cobasis.report.pages import render_card, template
-
     found = standing(keys, path)
     history = history_of(found.own) if found.role == "analyst" else History()
     last = found.own[-1].hash if found.own else ""
@@ -97,9 +89,7 @@ def _line(found: Standing) -> str:
     return f"{how}. Waits for {listed(found.waits_for)}."
 
 
-def _rows(found: Standing, history: "History") -> Iterator[dict[str, Any]]:
-    from cobasis.analyst_side.session import work_folder
-
+def _rows(found: Standing, history: History) -> Iterator[dict[str, Any]]:
     work, model = work_folder(found.path), history.outcome and history.outcome.model_sha256
     for party in found.agreement.parties:
         row: dict[str, Any] = {"name": party, "files": [], "audits": []}
@@ -113,9 +103,7 @@ def _rows(found: Standing, history: "History") -> Iterator[dict[str, Any]]:
         yield {**row, "word": word.said() if word else "none"}
 
 
-def _actions(keys: Home, found: Standing, history: "History") -> "Iterator[Action]":
-    from cobasis.cli.desk import Action, Ask
-
+def _actions(keys: Home, found: Standing, history: History) -> Iterator[Action]:
     if found.role != "analyst":
         return
     agreement, file, away = found.agreement, (f"./{found.path.name}",), history.without

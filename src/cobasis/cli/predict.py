@@ -1,16 +1,17 @@
 """``cobasis predict``, ``score`` and ``export``: what a party does with the common model."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
 from typer import Argument, Exit, Option
 
-from cobasis.cli.accept import scores_in_words
-from cobasis.cli.audit import Public
 from cobasis.cli.options import (
     AgreementFile,
     Owner,
+    Public,
     Yes,
+    about,
     agreed,
     alone,
     consent,
@@ -18,8 +19,10 @@ from cobasis.cli.options import (
     progress,
     the_one,
 )
-from cobasis.cli.words import about, wrapped
+from cobasis.cli.words import wrapped
 from cobasis.errors import OptionError
+from cobasis.party_side import predict as predicting
+from cobasis.party_side import worth as scoring
 
 Part = Annotated[
     bool, Option("--part", help="Write your part of these people, for your block's others.")
@@ -59,8 +62,6 @@ def predict(
 
     Example: cobasis predict icu.toml new.csv -o out.csv
     """
-    from cobasis.party_side import predict as predicting
-
     agreement, rest = agreed(words)
     data = the_one(rest, what="a table of new rows, CSV or Parquet")
     session = owner.party(agreement)
@@ -110,8 +111,6 @@ def score(
 
     Example: cobasis score icu.toml later.csv
     """
-    from cobasis.party_side import worth as scoring
-
     agreement, rest = agreed(words)
     table = the_one(rest, what="one table, CSV or Parquet") if rest else None
     if send and table is not None:
@@ -154,9 +153,6 @@ def export(
 
     Example: cobasis export icu.toml -o north.onnx
     """
-    from cobasis.party_side.predict import export_onnx
-    from cobasis.party_side.worth import write_surrogate
-
     if (of is not None and surrogate is None) or (surrogate and precision != "float64"):
         raise OptionError(
             "--of is of a surrogate, and --precision of an ONNX file. Leave one out, or name your "
@@ -165,7 +161,7 @@ def export(
     session, found = owner.party(alone(agreement)), None
     to = out or Path("model.onnx" if surrogate is None else "model.txt")
     if surrogate is None:
-        size = f"{export_onnx(session, to, precision=precision):,} bytes"
+        size = f"{predicting.export_onnx(session, to, precision=precision):,} bytes"
         lines = [f"Wrote {to} ({size}). It holds no secret."]
         if session.agreement.sums is None:
             lines = [
@@ -174,8 +170,37 @@ def export(
             ]
     else:
         with progress() as report:
-            found = write_surrogate(session, surrogate, to=to, of=of, report=report)
+            found = scoring.write_surrogate(session, surrogate, to=to, of=of, report=report)
         whom = "Its numbers are made of your rows: show it to whom you would show them."
         lines = [*found.summary().splitlines(), *wrapped(f"Wrote {to}. {whom}")]
     told = {"path": to, "n_bytes": to.stat().st_size, "surrogate": found}
     owner.say(lines, **about(session, command="export"), **told)
+
+
+_CHOSEN = {
+    "common": "the common model as it is",
+    "intercept": "the common model with an intercept of your own",
+    "slope": "the common model with an intercept and a slope of your own",
+    "mix": "a mix of the common model and one of your own",
+    "alone": "a model of your own alone",
+}
+
+
+def scores_in_words(scores: scoring.Scores) -> Iterator[str]:
+    """Yield what the model is worth, for people."""
+    if scores.together:
+        yield f"On {scores.n_rows:,} rows that never left, with intervals of 95 %:"
+        yield f"  {'':24}{'together':26}{'local':>8}{'alone':>8}{'constant':>10}"
+        for name, (value, low, high) in scores.together.items():
+            within = f" ({low:.3f} to {high:.3f})" if low < high else ""
+            beside = [each.get(name) for each in (scores.local, scores.alone, scores.constant)]
+            local, alone, constant = ("-" if e is None else f"{e.value:.3f}" for e in beside)
+            yield f"  {name:24}{f'{value:.3f}{within}':26}{local:>8}{alone:>8}{constant:>10}"
+    if scores.verdict is not None:
+        shown = f"no difference that {scores.n_rows:,} rows can show"
+        told = {"no difference": shown}.get(scores.verdict, f"{scores.verdict} than alone")
+        yield from wrapped(f"The model of all beside one of your own rows alone: {told}.")
+    if scores.chosen is not None:
+        yield from wrapped(f"For your rows, by those that you uploaded: {_CHOSEN[scores.chosen]}.")
+    for remark in scores.remarks:
+        yield from wrapped(f"Note: {remark}.")

@@ -1,19 +1,20 @@
 """What ``cobasis agreement new`` asks on a terminal, of all that was not told."""
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import typer
 
 from cobasis.cli import options
-from cobasis.cli.options import ask, consent
+from cobasis.cli.options import consent
 from cobasis.cli.words import aside, listed
-from cobasis.errors import OptionError
+from cobasis.errors import CobasisError, OptionError
+from cobasis.features.contract import Feature, width_of
 from cobasis.models import MODELLESS, UNLABELLED
-
-if TYPE_CHECKING:
-    from cobasis.features.contract import Feature
-    from cobasis.party_side.draft import Example, Features
-    from cobasis.party_side.sums_draft import Public
+from cobasis.party_side import draft, sums_draft
+from cobasis.statistics.formula import with_formula
 
 _WORDS = {"columns", "leave_out", "i_may_publish", "numbers", "categories", "missing", "classes"}
 _WORDS |= {"models", "dp", "sums", "from_sums", "outcome", "formula"}
@@ -22,7 +23,6 @@ _WORDS |= {"models", "dp", "sums", "from_sums", "outcome", "formula"}
 
 def asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     """Return the fields that were told, and on a terminal those that were asked for."""
-    from cobasis.party_side import draft, sums_draft
 
     def column(word: str, said: str) -> str:
         if example is not None:
@@ -40,18 +40,18 @@ def asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     fields["outcome"] = outcome = sums_draft.outcome_of_words(told.get("outcome"))
     out = [fields.get("label"), fields.get("id"), *draft.words_of(told.get("leave_out", ""))]
     found += sums_draft.features_of_table(before, leave_out=out, missing=missing)
-    ask(fields, "purpose", "What is the model for, and who may use it")
+    _ask(fields, "purpose", "What is the model for, and who may use it")
     if not found and example is None:
         question = "Public table with all columns (CSV, Parquet)"
-        ask(fields, "example", question, read=lambda said: draft.Example(Path(said)))
+        _ask(fields, "example", question, read=lambda said: draft.Example(Path(said)))
         example = fields.pop("example", None)
     for word in {"label", "id"} & {*fields}:
         column(word, fields[word])
-    ask(fields, "task", "classification, regression, survival, ...", default="classification")
+    _ask(fields, "task", "classification, regression, survival, ...", default="classification")
     if fields.get("task") not in MODELLESS | UNLABELLED:
-        ask(fields, "label", "Column of labels", read=partial(column, "label"))
+        _ask(fields, "label", "Column of labels", read=partial(column, "label"))
     question = "Column of identifiers, to know people again; it never leaves"
-    ask(fields, "id", question, read=partial(column, "id"))
+    _ask(fields, "id", question, read=partial(column, "id"))
     if example is not None:
         known = [fields.get("label", ""), fields.get("id", ""), *(each.name for each in found)]
         known += outcome.columns.values() if outcome else ()
@@ -67,13 +67,13 @@ def asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
 
 
 def _released(
-    fields: dict[str, Any], found: "Features", *, told: dict[str, Any], public: "Public"
+    fields: dict[str, Any],
+    found: draft.Features,
+    *,
+    told: dict[str, Any],
+    public: sums_draft.Public,
 ) -> dict[str, Any]:
     """Return what follows from the columns: their levels, and what is summed under which noise."""
-    from cobasis.features.contract import width_of
-    from cobasis.party_side import draft, sums_draft
-    from cobasis.statistics.formula import with_formula
-
     found = with_formula(found, told["formula"]) if "formula" in told else found
     found = draft.with_levels(found, fields)
     kind: dict[str, Any] = {"task": fields.get("task", ""), "tabular": draft.is_table(fields)}
@@ -88,11 +88,9 @@ def _released(
 
 
 def _described(
-    example: "Example", known: list[str], *, id_column: str, told: dict[str, Any]
-) -> "tuple[Feature, ...]":
+    example: draft.Example, known: list[str], *, id_column: str, told: dict[str, Any]
+) -> tuple[Feature, ...]:
     """Describe the other columns of a table, and ask whether what tells of rows may be public."""
-    from cobasis.party_side import draft
-
     people, missing = example.looks_like_people(id_column), told.get("missing", "")
     if people and "i_may_publish" not in told and not options.on_terminal():
         example.refuse_people()
@@ -101,7 +99,7 @@ def _described(
     if not found and options.on_terminal():
         left = [each for each in example.names if each not in known]
         aside(f"{example.path.name} has {listed(left)}.")
-    ask(found, "these", "Which of them shall be no features", default="none", read=describe)
+    _ask(found, "these", "Which of them shall be no features", default="none", read=describe)
     features, rare = found.get("these") or describe()
     aside(f"Features, of {example.path.name}: {listed(each.name for each in features)}.")
     if rare:
@@ -115,18 +113,16 @@ def _described(
 
 
 def _classes(
-    told: tuple[str, ...], fields: dict[str, Any], example: "Example | None"
+    told: tuple[str, ...], fields: dict[str, Any], example: draft.Example | None
 ) -> tuple[str, ...] | tuple[int, ...] | None:
     """Return the classes that were told, or that the public table has, or that were asked for."""
-    from cobasis.party_side.draft import words_of
-
     if not told and fields.get("task") == "classification" and fields.get("label"):
         if example is not None:
             return example.labels(fields["label"])
-        ask(fields, "classes", "Labels that may occur, like no,yes", read=words_of)
+        _ask(fields, "classes", "Labels that may occur, like no,yes", read=draft.words_of)
         told = fields.get("classes") or ()
     if not told and fields.get("task") == "clustering":
-        ask(fields, "classes", "Clusters, by name, like 1,2,3", read=words_of)
+        _ask(fields, "classes", "Clusters, by name, like 1,2,3", read=draft.words_of)
         told = fields.get("classes") or ()
     if told and all(each.lstrip("-").isdigit() for each in told):
         return tuple(map(int, told))
@@ -135,11 +131,11 @@ def _classes(
 
 def _ask_numbers(fields: dict[str, Any], n_parties: int, *, auto: bool) -> None:
     """Ask for sizes and times; take the smaller number of components where nobody chooses."""
-    from cobasis.party_side.draft import components_for
-
     of_rows, features = {"n_components", "fewest_rows"}, fields["features"] or ()
     skipped = of_rows if "sums" in fields else set()
-    sizes = components_for(() if skipped else features, precision=fields.get("precision", "fp64"))
+    sizes = draft.components_for(
+        () if skipped else features, precision=fields.get("precision", "fp64")
+    )
     if auto or (options.on_terminal() and "n_components" not in fields):
         for line in sizes.values():
             aside(line)
@@ -156,4 +152,24 @@ def _ask_numbers(fields: dict[str, Any], n_parties: int, *, auto: bool) -> None:
         ("holdout", "Share of rows that stays at a party, to score on", "0.2"),
     ):
         if word not in skipped:
-            ask(fields, word, question, default=default)
+            _ask(fields, word, question, default=default)
+
+
+def _ask(
+    fields: dict[str, Any],
+    word: str,
+    question: str,
+    *,
+    default: str = "",
+    read: Callable[[str], object] | None = None,
+) -> None:
+    """Ask on a terminal for a field that was not told, until the answer can stand; or leave it."""
+    read = read or partial(draft.field_of_words, word)
+    while fields.get(word) is None and options.on_terminal():
+        said = typer.prompt(question, default=default, show_default=bool(default), err=True)
+        if not said.strip():
+            return
+        try:
+            fields[word] = read(said.strip())
+        except CobasisError as error:
+            aside(f"{error}", lead="  ")

@@ -1,17 +1,18 @@
 """``cobasis receive``: whatever came, checked, acknowledged, and told to everybody."""
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 import typer
 
+from cobasis.analyst_side.plan import fewest
+from cobasis.analyst_side.receive import FileVerdict, Reception, seal_only
+from cobasis.analyst_side.receive import receive as take
+from cobasis.bundle.agreement_file import read_agreement
 from cobasis.cli.options import Files, Owner, agreed, grouped, progress
 from cobasis.cli.words import listed, picked, row, wrapped
 from cobasis.errors import RemoteError
-
-if TYPE_CHECKING:
-    from cobasis.analyst_side.receive import FileVerdict, Reception
-    from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.exchanges import exchanges
 
 
 @grouped
@@ -23,10 +24,6 @@ def receive(owner: Owner, words: Files = None) -> None:
 
     Example: cobasis receive icu.toml inbox/
     """
-    from cobasis.analyst_side.receive import receive as take
-    from cobasis.analyst_side.receive import seal_only
-    from cobasis.bundle.agreement_file import read_agreement
-
     path, files = agreed(words)
     agreement = read_agreement(path).agreement
     if owner.is_analyst(path):
@@ -50,7 +47,7 @@ def receive(owner: Owner, words: Files = None) -> None:
         raise typer.Exit(RemoteError.exit_code)
 
 
-def said_of_files(files: "Iterable[FileVerdict]") -> Iterator[str]:
+def said_of_files(files: Iterable[FileVerdict]) -> Iterator[str]:
     """Yield what became of files, and what parties say of their audits."""
     before = []
     for each in files:
@@ -69,7 +66,7 @@ def said_of_files(files: "Iterable[FileVerdict]") -> Iterator[str]:
         yield from wrapped(f"received before: {', '.join(before)}")
 
 
-def _stands(found: "Reception", agreement: "Agreement") -> Iterator[str]:
+def _stands(found: Reception, agreement: Agreement) -> Iterator[str]:
     everybody = len(found.agreed) + len(found.unsigned)
     if found.unsigned:
         yield "Agreement"
@@ -93,10 +90,7 @@ def _stands(found: "Reception", agreement: "Agreement") -> Iterator[str]:
     yield f"Send {' and '.join(map(str, wrote))} to everybody{receipts}."
 
 
-def _collected(found: "Reception", agreement: "Agreement") -> Iterator[str]:
-    from cobasis.analyst_side.plan import fewest
-    from cobasis.protocol.exchanges import exchanges
-
+def _collected(found: Reception, agreement: Agreement) -> Iterator[str]:
     exchange = found.exchange
     least = fewest(agreement, exchange)
     count = f"{len(found.received)} of {len(agreement.parties)}, {least} needed"

@@ -1,17 +1,18 @@
-"""``cobasis run`` and ``remove``: what writes one sealed file for each party."""
+"""``cobasis run`` and ``remove``: one sealed file for each party, and what came of a round."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from cobasis.cli.accept import (
-    coefficients_in_words,
-    importance_in_words,
-    table_in_words,
-    worth_in_words,
-)
+from cobasis.analyst_side.membership import remove as take_out
+from cobasis.analyst_side.plan import Plan, planned
+from cobasis.analyst_side.returns import Concluded
+from cobasis.analyst_side.run import RunResult
+from cobasis.analyst_side.run import run as end
+from cobasis.analyst_side.session import AnalystSession
+from cobasis.bundle.agreement_file import stem_of
 from cobasis.cli.options import (
     AgreementFile,
     Owner,
@@ -23,16 +24,18 @@ from cobasis.cli.options import (
     progress,
 )
 from cobasis.cli.words import listed, picked, row, wrapped
+from cobasis.disk.whole import write_whole
 from cobasis.errors import OptionError, WaitingError
 from cobasis.models import ModelName
-
-if TYPE_CHECKING:
-    from cobasis.analyst_side.plan import Plan
-    from cobasis.analyst_side.returns import Concluded
-    from cobasis.analyst_side.run import RunResult
-    from cobasis.analyst_side.session import AnalystSession
-    from cobasis.models.worth import Figure
-    from cobasis.protocol.sums import SumsResult
+from cobasis.models.worth import Figure
+from cobasis.protocol.baseline import BaselineTable
+from cobasis.protocol.card import ModelCard
+from cobasis.protocol.sums import SumsResult
+from cobasis.report.estimates import write_coefficients, write_effects
+from cobasis.report.pages import as_csv, render_card, write_files
+from cobasis.report.table import median_of, rows_of, small_cells, write_table
+from cobasis.statistics.coefficients import CoefficientTable
+from cobasis.statistics.effect_table import EffectTable
 
 Outbox = Annotated[Path | None, Option("-o", "--out", help="Folder to write to; else outbox/.")]
 Cluster = Annotated[str | None, Option(help="Address of a Dask scheduler to train on.")]
@@ -57,9 +60,6 @@ def run(
 
     Example: cobasis run icu.toml
     """
-    from cobasis.analyst_side.plan import planned
-    from cobasis.analyst_side.run import run as end
-
     session = owner.analyst(alone(agreement), outbox=out)
     session.require_kept()
     told: dict[str, Any] = {"without": without or [], "again": again or []}
@@ -80,7 +80,7 @@ def run(
     _say(owner, session, found)
 
 
-def _first(session: "AnalystSession", plan: "Plan") -> Iterator[str]:
+def _first(session: AnalystSession, plan: Plan) -> Iterator[str]:
     """Yield which exchange is ended, and with whom."""
     exchange = plan.exchange
     what = f"exchange {exchange.number} of {len(session.exchanges)}"
@@ -101,7 +101,7 @@ def _first(session: "AnalystSession", plan: "Plan") -> Iterator[str]:
         yield from wrapped(f"The upload of {listed(waiting)} is in. To take it: {options}")
 
 
-def _scores(scores: "Mapping[ModelName, Mapping[str, Figure | None]]") -> Iterator[str]:
+def _scores(scores: Mapping[ModelName, Mapping[str, Figure | None]]) -> Iterator[str]:
     """Yield the table of families."""
     if scores:
         yield "Right answers (R2 of numbers), cross-validated, with intervals of 95 %:"
@@ -114,7 +114,7 @@ def _scores(scores: "Mapping[ModelName, Mapping[str, Figure | None]]") -> Iterat
         yield f"  {family:16}{cells[0]:26}{cells[1]}"
 
 
-def _told(concluded: "Concluded", *, card: Path) -> dict[str, Any]:
+def _told(concluded: Concluded, *, card: Path) -> dict[str, Any]:
     """Return what programs get of a run's end."""
     outcome, certificate, sums = concluded.outcome, concluded.certificate, concluded.sums
     told = picked(outcome, "model_sha256", "n_rows", "target_carries")
@@ -128,10 +128,8 @@ def _told(concluded: "Concluded", *, card: Path) -> dict[str, Any]:
     return told
 
 
-def _lines(concluded: "Concluded", *, card: Path, table: Path) -> Iterator[str]:
+def _lines(concluded: Concluded, *, card: Path, table: Path) -> Iterator[str]:
     """Yield what people read of a run's end; write a baseline table."""
-    from cobasis.report.table import write_table
-
     outcome = concluded.outcome
     if concluded.certificate is not None:
         yield from concluded.certificate.summary().splitlines()
@@ -141,7 +139,7 @@ def _lines(concluded: "Concluded", *, card: Path, table: Path) -> Iterator[str]:
         yield from wrapped(worth_in_words(concluded.worth.told()))
         yield from importance_in_words(concluded.card)
     if concluded.table is not None:
-        yield from table_in_words(concluded.table, write_table(concluded.table, table))
+        yield from table_in_words(concluded.table, to=table)
     if concluded.coefficients is not None:
         yield from coefficients_in_words(concluded.coefficients, to=table)
     if outcome.family is not None:
@@ -157,7 +155,7 @@ def _lines(concluded: "Concluded", *, card: Path, table: Path) -> Iterator[str]:
     yield f"Who and what made the {thing}: {card}"
 
 
-def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
+def _say(owner: Owner, session: AnalystSession, found: RunResult) -> None:
     """Print what was certified, trained and written."""
     plan, concluded = found.plan, found.concluded
     told = {**_NOTHING, **picked(plan, "missing", "without", "waits")}
@@ -195,7 +193,7 @@ _NOTHING: dict[str, Any] = {
 """What programs get of a run that concluded nothing."""
 
 
-def _sums(sums: "SumsResult") -> Iterator[str]:
+def _sums(sums: SumsResult) -> Iterator[str]:
     """Yield what the total is."""
     if not sums.total.n_rows:
         yield "The total has noise, under which no rows are counted."
@@ -203,14 +201,10 @@ def _sums(sums: "SumsResult") -> Iterator[str]:
     yield from wrapped(f"The total: {sums.aggregate}")
 
 
-def _draw_card(session: "AnalystSession", concluded: "Concluded") -> Path:
+def _draw_card(session: AnalystSession, concluded: Concluded) -> Path:
     """Write the model card beside the agreement; say where."""
-    from cobasis.bundle.agreement_file import stem_of
-    from cobasis.disk.whole import write_whole
-    from cobasis.report.pages import render_card
-
     path = session.path.with_name(f"{stem_of(session.path)}.card.html")
-    write_whole(path, render_card(concluded.card).encode())
+    write_card(concluded.card, path)
     return path
 
 
@@ -228,8 +222,6 @@ def remove(
 
     Example: cobasis remove icu.toml south
     """
-    from cobasis.analyst_side.membership import remove as take_out
-
     path, rest = agreed(words)
     parties = [str(each) for each in rest]
     if not parties:
@@ -255,3 +247,76 @@ def remove(
         written=written,
         **told,
     )
+
+
+def write_card(card: ModelCard, page: Path, *, party: str = "") -> None:
+    """Write a model card as a page, as all see it or as a party got it."""
+    write_whole(page, render_card(card, party=party).encode())
+
+
+def clusters_in_words(lines: Sequence[Sequence[str | float]], *, to: Path) -> Iterator[str]:
+    """Write clusters into a folder, and yield them as lines."""
+    place = write_files(to, {"clusters.csv": as_csv(lines)})
+    for name, *cells in lines:
+        told = (f"{each:>10.10}" if isinstance(each, str) else f"{each:>10.4g}" for each in cells)
+        yield f"  {name:24.24}{''.join(told)}"
+    if not lines[2:]:
+        yield from wrapped("Fewer components than encoded columns tell no centre by raw columns.")
+    yield from wrapped(f"The clusters: {place}.")
+
+
+def coefficients_in_words(coefficients: CoefficientTable, *, to: Path) -> Iterator[str]:
+    """Write a regression's table into a folder, and yield it as lines."""
+    page = write_coefficients(coefficients, to)
+    yield from coefficients.summary().splitlines()
+    yield from wrapped(f"The table and its forest plot: {page}, with CSV and LaTeX beside it.")
+
+
+def effects_in_words(effects: EffectTable, *, to: Path) -> Iterator[str]:
+    """Write effects into a folder, and yield them as lines."""
+    page = write_effects(effects, to)
+    yield from effects.summary().splitlines()
+    yield from wrapped(f"Effects, balance and love plot: {page}, with CSV and LaTeX beside it.")
+
+
+def worth_in_words(scores: Mapping[str, float]) -> str:
+    """Say what the common model is worth on all parties' held-back rows."""
+    if not scores["rows"]:
+        return "No party held back enough rows, so nothing is known of the model's worth."
+    told = [f"{word} {scores[name]:.3g}" for name, word in _CALLED.items() if name in scores]
+    if "accuracy" in scores:
+        told[0] += f" ({scores['accuracy_low']:.3f} to {scores['accuracy_high']:.3f})"
+    return f"On {scores['rows']:,.0f} rows that all parties held back: {', '.join(told)}."
+
+
+def importance_in_words(card: ModelCard) -> Iterator[str]:
+    """Yield what each column is to the common model, the largest first; nothing where not asked."""
+    if card.importance:
+        figure = "accuracy" if card.classes else "R2"
+        yield f"By how much {figure} falls where a column is shuffled, and the standard error:"
+    told = sorted(card.importance.items(), key=lambda each: -each[1][0])
+    for name, (falls, error) in told[:_MOST_COLUMNS]:
+        yield f"  {name:40.40}{falls:>10.4f}{error:>10.4f}"
+    if len(told) > _MOST_COLUMNS:
+        yield f"  and {len(told) - _MOST_COLUMNS} columns more, on the card's page"
+
+
+_MOST_COLUMNS = 20
+"""Columns whose importance is shown on a terminal."""
+
+_CALLED = {"accuracy": "accuracy", "auc": "AUC", "log_loss": "log loss", "r2": "R2", "mae": "MAE"}
+"""What is said of scores; R2 and MAE are of predictions cut at the agreed range."""
+
+
+def table_in_words(table: BaselineTable, *, to: Path) -> Iterator[str]:
+    """Write a baseline table into a folder; yield its column of all rows as lines."""
+    page = write_table(table, to)
+    for name, told, *_ in rows_of(table):
+        yield f"  {name:40.40}{told:>36}"
+    if few := small_cells(table):
+        yield from wrapped(f"{few:,} cells or bins have fewer than five people.")
+    if (found := table.survival) is not None and found.times:
+        for group, curve in zip(table.groups[1:], found.groups[1:], strict=True):
+            yield f"  {f'median {found.time} of {group}':40.40}{median_of(curve):>36}"
+    groups = f", by {listed(table.groups[1:])}" if table.groups[1:] else ""
+    yield from wrapped(f"The table{groups}: {page}, with CSV and JSON beside it.")

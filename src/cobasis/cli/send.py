@@ -4,24 +4,37 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Argument, Option
 
+from cobasis.bundle.agreement_file import stem_of
 from cobasis.cli import options
-from cobasis.cli.audit import Public, Sensitive, in_words
 from cobasis.cli.mapping import Mapped
-from cobasis.cli.options import Owner, Yes, agreed, consent, grouped, progress, the_one
-from cobasis.cli.words import about, listed, picked, wrapped
+from cobasis.cli.options import (
+    Owner,
+    Public,
+    Sensitive,
+    Yes,
+    about,
+    agreed,
+    consent,
+    grouped,
+    progress,
+    the_one,
+)
+from cobasis.cli.words import audit_in_words, listed, picked, wrapped
 from cobasis.errors import OptionError
-
-if TYPE_CHECKING:
-    from cobasis.party_side.preview import Ready
-    from cobasis.party_side.rows import Findings
-    from cobasis.party_side.send import Allow, Projected, Proposed, Sent, Summed
-    from cobasis.party_side.session import PartySession
-    from cobasis.vault.datasets import Forced
+from cobasis.party_side import send as sending
+from cobasis.party_side.approval import approvals
+from cobasis.party_side.audit import Question, approve, audited, typed_by
+from cobasis.party_side.preview import Ready, make_ready
+from cobasis.party_side.rows import Findings, unlike
+from cobasis.party_side.send import Allow, Projected, Proposed, Sent, Summed, require_turn
+from cobasis.party_side.session import PartySession
+from cobasis.protocol.approval import officers_of
+from cobasis.vault.datasets import Forced
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,10 +55,8 @@ class Asked(Mapped):
     ] = None
     yes: Yes = False
 
-    def override(self) -> "Forced | None":
+    def override(self) -> Forced | None:
         """Return who answers for what is blocked, and why."""
-        from cobasis.vault.datasets import Forced
-
         if not self.override_by and not self.override_reason:
             return None
         return Forced(reason=self.override_reason, by=tuple(self.override_by or ()))
@@ -55,10 +66,8 @@ class Asked(Mapped):
         answered = self.yes or (approved and not options.on_terminal())
         consent("Make the sealed file?", yes=answered, what="the sealed file")
 
-    def about_columns(self, owner: Owner, session: "PartySession", found: "Findings") -> bool:
+    def about_columns(self, owner: Owner, session: PartySession, found: Findings) -> bool:
         """Ask whether columns that look unlike the agreement are right; whether some are mapped."""
-        from cobasis.party_side.rows import unlike
-
         named = set(self.checked or ())
         if unknown := named - set(session.agreement.columns):
             raise OptionError(
@@ -89,17 +98,14 @@ class Asked(Mapped):
         session.round.call_right(told)
         return False
 
-    def about_audit(self, owner: Owner, before: Callable[[], None]) -> "Allow":
+    def about_audit(self, owner: Owner, before: Callable[[], None]) -> Allow:
         """Return what happens between making a file and sealing it; `before` ends the bars."""
-        from cobasis.party_side.approval import approvals
-        from cobasis.party_side.audit import Question, approve, audited, typed_by
-        from cobasis.protocol.approval import officers_of
 
-        def allow(made: "Projected | Proposed | Summed") -> dict[str, object]:
+        def allow(made: Projected | Proposed | Summed) -> dict[str, object]:
             question = Question(sensitive=tuple(self.sensitive or ()), compared=False)
             found = audited(made, question=question)
             before()
-            owner.tell(in_words(found.told))
+            owner.tell(audit_in_words(found.told))
             names, override = tuple(self.signed_by or ()), self.override()
             session = made.ready.session
             given = approvals(session.path, session.name, given=self.approval)
@@ -135,8 +141,6 @@ def send(
 
     Example: cobasis send icu.toml data.csv --signed-by "Dr N. Officer"
     """
-    from cobasis.party_side import send as sending
-
     agreement, rest = agreed(words)
     data = None if again else the_one(rest, what="a table, CSV or Parquet")
     asked.override()  # refused before a key is opened
@@ -157,12 +161,9 @@ def send(
 
 
 def _ready(
-    owner: Owner, asked: Asked, session: "PartySession", data: Path, public_rows: Path | None
-) -> "Ready":
+    owner: Owner, asked: Asked, session: PartySession, data: Path, public_rows: Path | None
+) -> Ready:
     """Make a table ready for the next file, and say what would leave."""
-    from cobasis.party_side.preview import make_ready
-    from cobasis.party_side.send import require_turn
-
     require_turn(session)
     found = asked.check(owner, session, data)
     while found.fits and asked.about_columns(owner, session, found):
@@ -172,10 +173,8 @@ def _ready(
     return ready
 
 
-def _say_dry(owner: Owner, session: "PartySession", found: "Findings") -> None:
+def _say_dry(owner: Owner, session: PartySession, found: Findings) -> None:
     """Say what would leave, or all that does not fit."""
-    from cobasis.party_side.preview import make_ready
-
     ready = make_ready(session, found, looking=True) if found.fits else None
     problems = [str(each.args[0]) for each in found.problems]
     words = ("column", "problem", "refused", "asked", "text")
@@ -205,10 +204,8 @@ def _say_dry(owner: Owner, session: "PartySession", found: "Findings") -> None:
 
 
 def _say_sent(
-    owner: Owner, session: "PartySession", sent: "Sent", *, warnings: tuple[str, ...] = ()
+    owner: Owner, session: PartySession, sent: Sent, *, warnings: tuple[str, ...] = ()
 ) -> None:
-    from cobasis.bundle.agreement_file import stem_of
-
     exchange, analyst = sent.exchange, session.analyst.name
     reply = session.beside(f"{exchange.number}-{exchange.reply}").name
     same = " The same file as before, to the last byte." if sent.again else ""
@@ -229,7 +226,7 @@ def _say_sent(
     )
 
 
-def _in_words(ready: "Ready") -> Iterator[str]:
+def _in_words(ready: Ready) -> Iterator[str]:
     preview, exchange, reader = ready.preview, ready.exchange, ready.session.analyst
     n_exchanges = len(ready.session.exchanges)
     yield f"Exchange {exchange.number} of {n_exchanges}: {exchange.message}. Nothing has left yet."

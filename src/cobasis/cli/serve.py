@@ -11,17 +11,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from typer import Argument, Option
 
+from cobasis.bundle.agreement_file import read_agreement
 from cobasis.cli.options import Holder, grouped
 from cobasis.cli.words import listed
+from cobasis.disk.whole import stamp_of
 from cobasis.errors import CobasisError, DiskError, IdentityError, OptionError
-
-if TYPE_CHECKING:
-    from cobasis.keys.identity import Identity
-    from cobasis.transport.worker import Worker
+from cobasis.keys.identity import Identity, names
+from cobasis.models import needing
+from cobasis.transport.certificate import make_certificate
+from cobasis.transport.inbox import STATEMENTS, agreements
+from cobasis.transport.worker import Worker
 
 _EVERY = 1.0  # seconds between the worker's looks into the folder
 
@@ -52,9 +55,6 @@ def serve(
 
     Example: cobasis serve rounds --listen 0.0.0.0:8443
     """
-    from cobasis.transport.certificate import make_certificate
-    from cobasis.transport.inbox import STATEMENTS
-
     if (certificate is None) != (certificate_key is None):
         raise OptionError("--certificate and --certificate-key go together. Give both, or neither.")
     if not folder.is_dir():
@@ -67,8 +67,6 @@ def serve(
     if only == "web":
         _web(folder, listen, certificate, certificate_key, beside=beside)
         return
-    from cobasis.transport.worker import Worker
-
     identity, runs = _analyst(holder, folder), run == "when-complete"
     worker = Worker(folder=folder, identity=identity, certificate=certificate, runs=runs)
     if only == "worker":
@@ -79,9 +77,8 @@ def serve(
     raise OptionError(f"nothing serves '{listen}' any more; the reason stands above. Mend it.")
 
 
-def _beside_web(worker: "Worker", listen: str, key: Path) -> bool:
+def _beside_web(worker: Worker, listen: str, key: Path) -> bool:
     """Work beside a web half until that has ended, or has to begin again: whether so."""
-    from cobasis.disk.whole import stamp_of
 
     def unchanged() -> bool:
         with suppress(DiskError):  # away for a moment, while it is renewed
@@ -96,7 +93,7 @@ def _beside_web(worker: "Worker", listen: str, key: Path) -> bool:
 
 
 @contextmanager
-def _apart(*words: Path | str) -> Iterator["subprocess.Popen[bytes]"]:
+def _apart(*words: Path | str) -> Iterator[subprocess.Popen[bytes]]:
     """Answer requests in a process of its own, without this one's memory and surroundings.
 
     Whoever gets into what the world can reach finds no key there, and no passphrase's file.
@@ -120,16 +117,14 @@ def _end_with_worker() -> None:
 
 def _web(folder: Path, listen: str, certificate: Path, key: Path, *, beside: bool) -> None:
     """Answer requests until the process is ended; beside a worker, also when that one is."""
-    from cobasis.models import needing
-
     host, _, port = listen.rpartition(":")
     if not (host and port.isdigit()):
         raise OptionError(f"--listen {listen} is no address like 0.0.0.0:8443. Give one.")
     with needing("starlette and uvicorn", extra="serve", what="cobasis serve"):
-        import uvicorn
+        import uvicorn  # noqa: PLC0415 -- an extra
 
-        from cobasis.transport.server import Server
-        from cobasis.transport.web import PLAIN, WebServer
+        from cobasis.transport.server import Server  # noqa: PLC0415 -- an extra
+        from cobasis.transport.web import PLAIN, WebServer  # noqa: PLC0415 -- an extra
     # asyncio's buffers for TLS would else hold more than half a megabyte for each line
     sslproto.SSLProtocol.max_size = 2**15
     constants.FLOW_CONTROL_HIGH_WATER_SSL_READ = 32  # type: ignore[misc]  # KiB
@@ -147,12 +142,8 @@ def _web(folder: Path, listen: str, certificate: Path, key: Path, *, beside: boo
     WebServer(config).answer()
 
 
-def _analyst(holder: Holder, folder: Path) -> "Identity":
+def _analyst(holder: Holder, folder: Path) -> Identity:
     """Open the key that serves: of who is named, or of the one analyst with a key here."""
-    from cobasis.bundle.agreement_file import read_agreement
-    from cobasis.keys.identity import names
-    from cobasis.transport.inbox import agreements
-
     here, found = set(names(holder.folder())), set()
     for path in agreements(folder):
         with suppress(CobasisError):

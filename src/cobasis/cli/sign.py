@@ -3,18 +3,24 @@
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Option
 
+from cobasis.bundle.agreement_file import line_in, read_agreement
 from cobasis.cli.options import AgreementFile, Owner, Yes, alone, consent, grouped
 from cobasis.cli.words import PERSON, picked, wrapped
+from cobasis.disk.whole import write_whole
 from cobasis.errors import AgreementError, DiskError, OptionError, StepError
-
-if TYPE_CHECKING:
-    from cobasis.party_side.session import PartySession, SentSecret
-    from cobasis.protocol.agreement import Agreement
-    from cobasis.protocol.enrolment import PublicIdentity
+from cobasis.features.contract import formula_of
+from cobasis.party_side.session import SUFFIX, PartySession, SentSecret, keep_secret, read_secret
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.approval import Record
+from cobasis.protocol.enrolment import PublicIdentity, words_of
+from cobasis.protocol.exchanges import exchanges
+from cobasis.protocol.rows_terms import others_of
+from cobasis.protocol.signatures import Signature, analyst_of, refuse_gaps, sign_agreement
+from cobasis.protocol.sums_terms import guarantee_of, layout_of
 
 _TITLE, _MOST = 12, 240
 """Columns of the titles, and letters of a list before it is cut."""
@@ -40,11 +46,6 @@ def sign(
 
     Example: cobasis sign icu.toml
     """
-    from cobasis.bundle.agreement_file import read_agreement
-    from cobasis.disk.whole import write_whole
-    from cobasis.party_side.session import keep_secret
-    from cobasis.protocol.signatures import refuse_gaps, sign_agreement
-
     path = alone(agreement)
     found = read_agreement(path).agreement
     refuse_gaps(found)
@@ -71,16 +72,14 @@ def sign(
 
 def _say(
     owner: Owner,
-    agreement: "Agreement",
-    who: "PublicIdentity",
+    agreement: Agreement,
+    who: PublicIdentity,
     *,
     to: Path,
     again: bool,
     maker: str,
 ) -> None:
     """Say what was signed, and what comes next."""
-    from cobasis.protocol.signatures import analyst_of
-
     then = f"Next: send {to.name} to {analyst_of(agreement).name}, the analyst"
     if who.role == "analyst":
         then = "Next, when signatures have come: cobasis receive, with their folder"
@@ -97,11 +96,8 @@ def _say(
     )
 
 
-def _stands(to: Path, agreement: "Agreement", *, name: str) -> bool:
+def _stands(to: Path, agreement: Agreement, *, name: str) -> bool:
     """Whether this very signature stands there; DiskError where another file is in the way."""
-    from cobasis.bundle.agreement_file import line_in
-    from cobasis.protocol.signatures import Signature
-
     if not to.exists():
         return False
     with suppress(AgreementError):
@@ -115,11 +111,9 @@ def _stands(to: Path, agreement: "Agreement", *, name: str) -> bool:
 
 
 def _checked(
-    session: "PartySession | None", *, secret: Path | None, later: bool
-) -> "SentSecret | None":
+    session: PartySession | None, *, secret: Path | None, later: bool
+) -> SentSecret | None:
     """Return the secret that was sent, if it is the agreement's; None where it is kept already."""
-    from cobasis.party_side.session import SUFFIX, read_secret
-
     if session is not None and session.agreement.sums is not None:
         return None
     if session is None:
@@ -143,7 +137,7 @@ def _checked(
     )
 
 
-def _of_secret(session: "PartySession | None", sent: "SentSecret | None", *, summed: bool) -> str:
+def _of_secret(session: PartySession | None, sent: SentSecret | None, *, summed: bool) -> str:
     """Say what is known of the secret."""
     if sent is not None:
         return f"made by {sent.maker}; it is the one that this agreement is committed to"
@@ -155,9 +149,7 @@ def _of_secret(session: "PartySession | None", sent: "SentSecret | None", *, sum
     return "checked and kept before" if session.round.joined else "not here, and not checked"
 
 
-def _screen(
-    agreement: "Agreement", who: "PublicIdentity", *, secret: str, path: Path
-) -> Iterator[str]:
+def _screen(agreement: Agreement, who: PublicIdentity, *, secret: str, path: Path) -> Iterator[str]:
     """Yield what is signed, in lines that fit 80 columns."""
     yield from wrapped(f"Sign for {who.name}?   round {agreement.round_id}")
     for title, text in terms_of(agreement, who):
@@ -167,14 +159,8 @@ def _screen(
     yield ""
 
 
-def terms_of(agreement: "Agreement", who: "PublicIdentity") -> Iterator[tuple[str, str]]:
+def terms_of(agreement: Agreement, who: PublicIdentity) -> Iterator[tuple[str, str]]:
     """Yield what is agreed, by titles."""
-    from cobasis.features.contract import formula_of
-    from cobasis.protocol.approval import Record
-    from cobasis.protocol.enrolment import words_of
-    from cobasis.protocol.signatures import analyst_of
-    from cobasis.protocol.sums_terms import guarantee_of
-
     agreement = agreement.held_by(who.name)
     lab, closes = analyst_of(agreement), agreement.closes
     record, labels = agreement.record or Record(), _labels(agreement)
@@ -210,7 +196,7 @@ def terms_of(agreement: "Agreement", who: "PublicIdentity") -> Iterator[tuple[st
     yield "Method", _method(agreement)
 
 
-def _sight(agreement: "Agreement", lab: str, labels: str) -> Iterator[tuple[str, str]]:
+def _sight(agreement: Agreement, lab: str, labels: str) -> Iterator[tuple[str, str]]:
     """Yield what the analyst sees, alone and with help."""
     seen, helped = "who resembles whom, duplicates, outliers", "A PARTY HELPS"
     what = "most of a record; your audit will say how much"
@@ -230,7 +216,7 @@ def _sight(agreement: "Agreement", lab: str, labels: str) -> Iterator[tuple[str,
     yield f"IF {helped} {lab.upper()}:", what
 
 
-def _method(agreement: "Agreement") -> str:
+def _method(agreement: Agreement) -> str:
     """Say how rows are projected and aligned, or of how many rows sums may be."""
     if (terms := agreement.sums) is not None:
         rows = f"{terms.least_rows:,} to {terms.most_rows:,} rows a party"
@@ -246,7 +232,7 @@ def _cut(words: Iterable[object]) -> str:
     return text if len(text) <= _MOST else text[:_MOST].rpartition(", ")[0] + " and more"
 
 
-def _columns(agreement: "Agreement") -> str:
+def _columns(agreement: Agreement) -> str:
     """Say what is encoded, what is learned, and what identifies."""
     words = sum(hasattr(each, "values") for each in agreement.features)
     kinds = {"numbers": len(agreement.columns) - words, "words": words}
@@ -258,10 +244,8 @@ def _columns(agreement: "Agreement") -> str:
     return f"{told}: {_cut(agreement.columns)}; {label}; '{agreement.id}' never leaves"
 
 
-def _held(agreement: "Agreement", lab: str) -> Iterator[tuple[str, str]]:
+def _held(agreement: Agreement, lab: str) -> Iterator[tuple[str, str]]:
     """Yield who holds which columns, where not everybody holds all, and whose are joined."""
-    from cobasis.protocol.rows_terms import others_of
-
     if agreement.holdings:
         told = (f"{each.party}: {_cut(each.columns)}" for each in agreement.holdings)
         yield "Who holds", f"{'; '.join(told)}; others all"
@@ -271,7 +255,7 @@ def _held(agreement: "Agreement", lab: str) -> Iterator[tuple[str, str]]:
         yield "JOINED", f"{text}. '{agreement.id}' stays"
 
 
-def _labels(agreement: "Agreement") -> str:
+def _labels(agreement: Agreement) -> str:
     """Say how labels leave; nothing where none do."""
     if not agreement.label:
         return ""
@@ -279,10 +263,8 @@ def _labels(agreement: "Agreement") -> str:
     return "changed at random" if randomised else "IN THE CLEAR"
 
 
-def _leaves(agreement: "Agreement", labels: str) -> Iterator[str]:
+def _leaves(agreement: Agreement, labels: str) -> Iterator[str]:
     """Yield what every party sends, exchange by exchange."""
-    from cobasis.protocol.exchanges import exchanges
-
     size, steps = agreement.n_components, exchanges(agreement)
     noise = "" if agreement.dp is None else " with noise"
     asked = agreement.sums is not None and agreement.sums.importance
@@ -309,10 +291,8 @@ def _leaves(agreement: "Agreement", labels: str) -> Iterator[str]:
         yield "pseudonymised personal data, not anonymous data"
 
 
-def _sums(agreement: "Agreement") -> str:
+def _sums(agreement: Agreement) -> str:
     """Say what sums are of; nothing where none are sent."""
-    from cobasis.protocol.sums_terms import layout_of
-
     if agreement.sums is None:
         return ""
     if agreement.sums.n_bins is not None:
@@ -336,7 +316,7 @@ def _sums(agreement: "Agreement") -> str:
     return f"sums over all your rows and labels, under masks; of {sizes}"
 
 
-def _model(agreement: "Agreement") -> str:
+def _model(agreement: Agreement) -> str:
     """Say what comes back."""
     if agreement.model is None:
         rows = "no model, only how their rows are aligned"

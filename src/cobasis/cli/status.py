@@ -5,18 +5,22 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from cobasis.analyst_side.plan import fewest
+from cobasis.analyst_side.session import work_folder
+from cobasis.bundle.agreement_file import read_draft, signed_agreement, stem_of
+from cobasis.bundle.transcript import Entry, verify_transcript
 from cobasis.cli.options import AgreementFile, Home, Owner, ProxyCA, alone, grouped
 from cobasis.cli.words import picked, wrapped
+from cobasis.disk.whole import file_digest
 from cobasis.errors import CobasisError, IdentityError, UnknownPartyError
-
-if TYPE_CHECKING:
-    from cobasis.bundle.transcript import Entry
-    from cobasis.protocol.agreement import Agreement
-    from cobasis.protocol.exchanges import Exchange
-    from cobasis.protocol.news import News
-    from cobasis.protocol.signatures import Receipt
+from cobasis.party_side.session import NEWS, SENT_AS, transcript_path
+from cobasis.protocol.agreement import Agreement, missing_fields
+from cobasis.protocol.exchanges import Exchange, exchanges
+from cobasis.protocol.news import News
+from cobasis.protocol.signatures import Receipt, analyst_of, signed_by, signers
+from cobasis.protocol.word import WORD, Word
 
 _WIDTH, _LEAD = 79, 13
 _SOON = timedelta(days=2)
@@ -29,27 +33,27 @@ class Standing:
     """What a home, and the analyst's newest news, show of a round."""
 
     path: Path
-    agreement: "Agreement"
-    exchanges: "tuple[Exchange, ...]"
+    agreement: Agreement
+    exchanges: tuple[Exchange, ...]
     analyst: str
     signed: tuple[str, ...]
     unsigned: tuple[str, ...]  # as far as is known
     name: str
     role: str  # empty for nobody's key
-    own: "tuple[Entry, ...]"
-    news: "News | None"
+    own: tuple[Entry, ...]
+    news: News | None
     asked: str = ""  # what became of asking the analyst's server
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @cached_property
-    def open(self) -> "Exchange | None":
+    def open(self) -> Exchange | None:
         """The exchange that has not ended, as far as is known."""
         taken = sum(bool(self.taken(each)) for each in self.exchanges)
         ended = max(taken, len(self.news.ended) if self.news else 0)
         return self.exchanges[ended] if ended < len(self.exchanges) else None
 
     @property
-    def shown(self) -> "tuple[Exchange, ...]":
+    def shown(self) -> tuple[Exchange, ...]:
         """The exchanges that are open or have ended, the last of each kind."""
         every = self.exchanges if self.open is None else self.exchanges[: self.open.number]
         return tuple({each.message: each for each in every}.values())
@@ -97,8 +101,6 @@ class Standing:
     @cached_property
     def needed(self) -> int:
         """How many messages the open exchange needs."""
-        from cobasis.analyst_side.plan import fewest
-
         return 0 if self.open is None else fewest(self.agreement, self.open)
 
     @cached_property
@@ -120,21 +122,19 @@ class Standing:
         """Whether the transcript of whoever asks says so."""
         return any(each.event == event for each in self.own)
 
-    def sent(self, exchange: "Exchange") -> bool:
+    def sent(self, exchange: Exchange) -> bool:
         """Whether whoever asks has made its file of an exchange, of sums that of this attempt."""
-        from cobasis.party_side.session import SENT_AS
-
         made = (each.told for each in self.own if each.event == SENT_AS[exchange.message])
         told = [(each.get("attempt", 1), each["exchange"]) for each in made]
         return (self.news.attempt if self.news else 1, exchange.number) in told
 
-    def taken(self, exchange: "Exchange") -> tuple[str, ...]:
+    def taken(self, exchange: Exchange) -> tuple[str, ...]:
         """Return the digests of what whoever asks has accepted as an exchange's reply."""
         event, word = _TAKEN[exchange.reply]
         own = (each.told for each in self.own if each.event == event)
         return tuple(str(each[word]) for each in own if each["exchange"] == exchange.number)
 
-    def receipts(self, exchange: "Exchange") -> "dict[str, Receipt]":
+    def receipts(self, exchange: Exchange) -> dict[str, Receipt]:
         """Return what the analyst has received of an exchange, by party."""
         found = self.news.receipts_of(exchange.number) if self.news else {}
         return {party: signed.receipt for party, signed in found.items()}
@@ -157,9 +157,6 @@ def status(owner: Owner, agreement: AgreementFile = None, tls_ca: ProxyCA = None
 
     Example: cobasis status icu.toml
     """
-    from cobasis.bundle.agreement_file import read_draft
-    from cobasis.protocol.agreement import missing_fields
-
     path = alone(agreement)
     fields = read_draft(path)
     if missing := missing_fields(fields):
@@ -202,14 +199,12 @@ def status(owner: Owner, agreement: AgreementFile = None, tls_ca: ProxyCA = None
 
 def _asked(owner: Owner, of: Standing, *, ca: Path | None) -> Standing:
     """Look again with what the analyst's server has for a party; say so where it tells nothing."""
-    from cobasis.bundle.agreement_file import stem_of
-
     if of.role != "party" or not of.agreement.server:
         return of
     if owner.passphrase_file is None:
         told = "The server was not asked: a question takes your key. Give --passphrase-file."
         return replace(of, asked=told)
-    from cobasis.transport.client import Remote
+    from cobasis.transport.client import Remote  # noqa: PLC0415 -- loads httpx, for this alone
 
     sign = owner.enrolled(owner.who(of.agreement)).sign
     try:
@@ -222,14 +217,6 @@ def _asked(owner: Owner, of: Standing, *, ca: Path | None) -> Standing:
 
 def standing(keys: Home, path: Path) -> Standing:
     """Read all that lies here about a round; no key is opened."""
-    from cobasis.analyst_side.session import work_folder
-    from cobasis.bundle.agreement_file import signed_agreement, stem_of
-    from cobasis.bundle.transcript import verify_transcript
-    from cobasis.party_side.session import NEWS, transcript_path
-    from cobasis.protocol.exchanges import exchanges
-    from cobasis.protocol.news import News
-    from cobasis.protocol.signatures import analyst_of, signed_by, signers
-
     file = signed_agreement(path)
     agreement, who = file.agreement, None
     try:
@@ -265,8 +252,6 @@ def standing(keys: Home, path: Path) -> Standing:
 
 def _lines(of: Standing, command: str, *, now: bool) -> Iterator[str]:
     """Yield the screen, which fits 80 columns."""
-    from cobasis.protocol.word import WORD, Word
-
     you = f"you: {of.name}, {of.role}" if of.role else "you: no key of this round"
     head = f"Round {of.agreement.round_id}   {of.agreement.purpose}"
     yield f"{wrapped(head)[0][: _WIDTH - len(you) - 2]:<{_WIDTH - len(you)}}{you}"
@@ -333,7 +318,7 @@ def _messages(of: Standing) -> Iterator[str]:
     yield f"  {'deadline':<11}{when}; {of.needed} needed{came}"
 
 
-def message_in_words(of: Standing, exchange: "Exchange", party: str) -> str:
+def message_in_words(of: Standing, exchange: Exchange, party: str) -> str:
     """Return what is known of one party's message."""
     receipt, mine = of.receipts(exchange).get(party), party == of.name
     if of.out.get(party) == "removed":
@@ -368,9 +353,6 @@ def next_step(of: Standing) -> tuple[str, bool]:
 
 
 def _next_of_party(of: Standing) -> tuple[str, bool]:
-    from cobasis.bundle.agreement_file import stem_of
-    from cobasis.disk.whole import file_digest
-
     agreement, stem = of.path.name, stem_of(of.path)
     if of.name in of.outside and of.has("proposed"):
         return "", False  # its accept takes no span that was made without it

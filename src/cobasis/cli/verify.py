@@ -8,9 +8,13 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
+from cobasis.analyst_side.verify import verify as check
+from cobasis.bundle.agreement_file import read_agreement, text_of
+from cobasis.bundle.envelope import PLAIN, inspect_bundle, plain_kind
 from cobasis.cli.options import Owner, Screen, agreed, grouped, progress, the_one
 from cobasis.cli.words import picked, wrapped
 from cobasis.errors import RemoteError
+from cobasis.protocol.signatures import signers
 
 
 @grouped
@@ -27,8 +31,6 @@ def verify(
 
     Example: cobasis verify icu.toml transcript/
     """
-    from cobasis.analyst_side.verify import verify as check
-
     agreement, more = agreed(words)
     folder = the_one(more, what="one folder") if more else agreement.parent
     with progress() as report:
@@ -67,10 +69,6 @@ def inspect(
 
     Example: cobasis inspect icu.north.2-upload --as lab --agreement icu.toml
     """
-    from cobasis.bundle.agreement_file import read_agreement, text_of
-    from cobasis.bundle.envelope import PLAIN, inspect_bundle, plain_kind
-    from cobasis.protocol.signatures import signers
-
     told: dict[str, Any] = {"round": None, "manifest": None}
     if (plain := plain_kind(file)) is not None:
         kind, n_bytes = PLAIN[plain], file.stat().st_size

@@ -1,18 +1,21 @@
 """How answers are written: lines that fit a terminal, and fields for programs."""
 
+import sys
 import textwrap
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import typer
-
-if TYPE_CHECKING:
-    from cobasis.party_side.session import PartySession
 
 _WIDE = 79
 
 PERSON = ("name", "role", "fingerprint")
 """What programs get of somebody."""
+
+
+def on_screen() -> bool:
+    """Whether somebody looks at standard error."""
+    return sys.stderr.isatty()
 
 
 def wrapped(text: str, *, lead: str = "") -> list[str]:
@@ -36,14 +39,24 @@ def row(title: str, text: object) -> list[str]:
     return wrapped(str(text), lead=f"  {title:<9} ") if text else []
 
 
+def audit_in_words(report: Mapping[str, Any]) -> Iterator[str]:
+    """Yield an audit's summary for people, from its JSON."""
+    yield from wrapped(f"Audit: {report['verdict_words']}")
+    for at, each in enumerate(report["sentences"], start=1):
+        yield from wrapped(each, lead=f"  {at}. ")
+    for each in report["findings"]:
+        if each["action"] == "block":
+            yield from wrapped(f"Blocked: {each['title']} ({each['id']}). {each['words']}")
+    signed = (each for each in report["findings"] if each["action"] == "sign")
+    if told := "; ".join(f"{each['title']} ({each['id']})" for each in signed):
+        yield from wrapped(f"To be signed for: {told}.")
+    if report["first"]:
+        yield from wrapped(f"What we would change first: {report['first']}")
+
+
 def listed(names: Iterable[object]) -> str:
     """Return names with commas."""
     return ", ".join(map(str, names)) or "nobody"
-
-
-def about(session: "PartySession", *, command: str) -> dict[str, Any]:
-    """Return what programs get of every command of a party in a round."""
-    return {"command": command, "round": session.agreement.round_id, "party": session.name}
 
 
 def picked(source: object, *names: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from cobasis.bundle.messages import sums_in
-from cobasis.cli.accept import importance_in_words
+from cobasis.cli.run import importance_in_words
 from cobasis.errors import (
     DifferenceError,
     ForeignBundleError,

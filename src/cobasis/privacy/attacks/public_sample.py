@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
+import scipy
 
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.polar import polar
@@ -87,7 +87,7 @@ def _paired(clouds: Clouds, basis: Matrix) -> tuple[Places, Places]:
         left, right = np.repeat(mine, often[0]), np.repeat(yours, often[1])
         targets = projected[right]
         costs = np.einsum("ij,ij->i", targets, targets) - 2 * points[left] @ targets.T
-        rows, columns = linear_sum_assignment(costs)
+        rows, columns = scipy.optimize.linear_sum_assignment(costs)
         ours.append(left[rows])
         theirs.append(right[columns])
     return np.concatenate(ours), np.concatenate(theirs)
