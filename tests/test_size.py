@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (2_190, 1_330, 15),
     "analyst_side": (2_500, 1_970, 11),
     "bundle": (2_480, 1_880, 11),
-    "cli": (4_800, 3_730, 25),
+    "cli": (4_650, 3_690, 25),
     "cobasis": (610, 270, 6),
     "disk": (610, 400, 5),
     "estimators": (910, 480, 5),
