@@ -94,7 +94,8 @@ class _Commands(TyperGroup):
         except _UsageError as error:
             told = error.format_message().rstrip(".").replace("Value error, ", "")
             if told:  # of a group alone it was its help
-                _say(OptionError(f"{told}. See '{error.ctx.command_path} --help'."))
+                end = "" if told.endswith("?") else "."
+                _say(OptionError(f"{told}{end} See '{error.ctx.command_path} --help'."))
             raise typer.Exit(OptionError.exit_code) from None
         except (KeyboardInterrupt, typer.Abort):  # a prompt turns the one into the other
             typer.echo("\nInterrupted. Nothing is lost: the same command goes on.", err=True)

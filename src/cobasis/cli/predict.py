@@ -149,7 +149,7 @@ def export(
     With --surrogate it writes and prints a few lines that people read in its place: a line or a
     shallow tree in your own columns, and how near that is to the model.
 
-    Needs the extra onnx: pip install 'cobasis[onnx]'; --surrogate needs none.
+    Needs the extra onnx of cobasis; --surrogate needs none.
 
     Example: cobasis export icu.toml -o north.onnx
     """
