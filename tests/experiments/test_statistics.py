@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from experiments.harness.models import svm
 from experiments.harness.statistics import first_of_two, one_way, paired, summary
-from experiments.harness.systems import told_apart, without_refused
+from experiments.harness.systems import Shared, judged, told_apart, without_refused
 from scipy import stats
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
@@ -58,12 +58,16 @@ def test_analyses_of_variance_are_what_scipy_and_paper_and_pencil_give():
     assert np.isnan(first_of_two([[[1.0], [2.0]], [[3.0], [4.0]]]).p)
 
 
-def test_test_rows_that_agree_are_kept_once_and_counted():
+def test_test_rows_that_agree_are_kept_once_and_counted_in_the_mean_over_parties():
     first, other = np.eye(3), np.ones((3, 3))
     found = told_apart([first, other, first * (1 + 1e-12), other, other])
     assert [count for _, count in found] == [2, 3]
     assert found[0][0] is first
     assert [count for _, count in told_apart([first, first * (1 + 1e-6)])] == [1, 1]
+    rows, labels = np.eye(2), np.arange(2)
+    tests = [(rows, 3), (rows[::-1], 1)]
+    shared = Shared(rows=rows, labels=labels, tests=tests, test_labels=labels)
+    assert judged(shared, repeat=0, make=svm)[""] == 75
 
 
 def test_refused_parties_are_left_out_one_after_the_other_unless_they_are_most():
