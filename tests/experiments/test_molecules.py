@@ -10,7 +10,7 @@ from experiments.harness.models import mlp
 from experiments.harness.statistics import first_of_two, one_way
 from experiments.harness.study import key, load, printed
 from experiments.harness.systems import Dealt, prefixed
-from experiments.harness.uploads import UNDETERMINED, AsPrinted, by_each, by_gopp, uploads
+from experiments.harness.uploads import UNDETERMINED, AsPrinted, Uploads, by_each, by_gopp, uploads
 from experiments.studies import (
     ames,
     ours_spans,
@@ -273,6 +273,20 @@ def test_whitened_odc_has_the_rows_and_bases_of_table_7_under_an_isometric_ancho
     assert {"whitened/roc", "whitened/pr"} <= set(found)
     own = {"anchor": "isometric", "span_condition": "samespan", "repeat": 1}
     assert made == [{**ROUND, **own}]
+
+
+@pytest.mark.usefixtures("asked")
+def test_seconds_of_the_middle_versions_table_are_those_of_the_alignment(monkeypatch):
+    now, real = [0], Uploads.changes
+
+    def changes(*which):
+        now.append(now[-1] + 7)
+        return real(*which)
+
+    monkeypatch.setattr(Uploads, "changes", changes)
+    monkeypatch.setattr(v2_table_2, "time", Mock(process_time=lambda: now[-1]))
+    found = v2_table_2.run(rows="dealt", data="ames", repeat=0)
+    assert {value for name, value in found.items() if name.endswith("/seconds")} == {7}
 
 
 def test_standard_deviations_over_ten_runs_become_intervals():
