@@ -141,12 +141,14 @@ def test_the_verdict_names_the_settings_that_are_near_everywhere_the_nearest_fir
     assert none_sure == "With every interval: none."
 
 
-def test_days_take_the_largest_l_that_the_basis_has_and_pooled_rows_the_same():
+def test_gaps_are_to_the_better_ceiling_and_days_take_the_largest_l_that_the_basis_has():
     values = bases(lambda _: 1.0)["ours_bases"].complete(load("ours_bases"))
     values["diabetes130/by site/pooled/linear, l=24"] = [91.0, 91.0, 91.0]
+    values["ames/alike/pooled/linear, raw"] = [92.0, 92.0, 92.0]
     for basis, below in (("consensus", [2.1, 2.0, 1.9]), ("svd", [1.0] * 3)):
         found = ours_bases.gaps(values, basis=basis, model="linear", size=200)
         assert found["diabetes130/by site"] == pytest.approx(below)
+        assert found["ames/alike"] == pytest.approx([3.1, 3.0, 2.9])
     networks = ["mlp" in ours_bases._models("diabetes130", "pooled", n) for n in (10, 20, 24)]
     assert networks == [False, True, True]
     assert "mlp" not in ours_bases._models("mnist", "pooled", 100)

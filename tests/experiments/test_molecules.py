@@ -9,8 +9,8 @@ from experiments.data.adult import COLUMNS, Persons, partition
 from experiments.harness.models import mlp
 from experiments.harness.statistics import first_of_two, one_way
 from experiments.harness.study import key, load, printed
-from experiments.harness.systems import Dealt
-from experiments.harness.uploads import UNDETERMINED, AsPrinted, by_each, by_gopp, uploads
+from experiments.harness.systems import Dealt, prefixed
+from experiments.harness.uploads import UNDETERMINED, AsPrinted, Uploads, by_each, by_gopp, uploads
 from experiments.studies import (
     ames,
     ours_spans,
@@ -226,9 +226,10 @@ def test_table_7_has_the_split_that_came_nearest_for_each_task(asked):
 
 
 @pytest.mark.usefixtures("asked")
-def test_gopp_has_cells_of_its_own_and_says_where_it_is_refused():
-    own = table_07_tdc.run(data="ames", condition="samespan", system="gopp", repeat=0)
-    assert {"roc", "pr"} <= set(own)
+def test_gopp_has_cells_of_its_own_with_the_numbers_of_the_others_cells_or_is_refused():
+    cell = {"data": "ames", "condition": "diffspan_orth", "repeat": 1}
+    beside, own = table_07_tdc.run(**cell), table_07_tdc.run(**cell, system="gopp")
+    assert prefixed(own, "gopp") == {n: v for n, v in beside.items() if n.startswith("gopp/")}
     refusing = Mock(side_effect=UndeterminedFitError("2 of 6 directions", ("party-0",)))
     assert by_gopp(Mock(aligned=refusing), repeat=0) == {"refused": 1.0}
     for study in (table_15, table_16):  # beside the others for every anchor
@@ -272,6 +273,20 @@ def test_whitened_odc_has_the_rows_and_bases_of_table_7_under_an_isometric_ancho
     assert {"whitened/roc", "whitened/pr"} <= set(found)
     own = {"anchor": "isometric", "span_condition": "samespan", "repeat": 1}
     assert made == [{**ROUND, **own}]
+
+
+@pytest.mark.usefixtures("asked")
+def test_seconds_of_the_middle_versions_table_are_those_of_the_alignment(monkeypatch):
+    now, real = [0], Uploads.changes
+
+    def changes(*which):
+        now.append(now[-1] + 7)
+        return real(*which)
+
+    monkeypatch.setattr(Uploads, "changes", changes)
+    monkeypatch.setattr(v2_table_2, "time", Mock(process_time=lambda: now[-1]))
+    found = v2_table_2.run(rows="dealt", data="ames", repeat=0)
+    assert {value for name, value in found.items() if name.endswith("/seconds")} == {7}
 
 
 def test_standard_deviations_over_ten_runs_become_intervals():

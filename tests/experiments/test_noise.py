@@ -86,21 +86,27 @@ def test_the_papers_sigma_is_for_a_sensitivity_of_one_and_the_honest_for_twice_t
 
 
 def test_one_rounds_rows_get_the_papers_noise_at_every_point_rescaled_or_not(dealt, monkeypatch):
+    asked, widths, sizes = [], [], {}
     for name, value in {
         "ANCHOR": 40,
         "COMPONENTS": 4,
-        "deal_images": lambda *_, **__: dealt,
+        "deal_images": lambda *_, n_parties, **__: asked.append(n_parties) or dealt,
     }.items():
         monkeypatch.setattr(v1_figs, name, value)
-    sizes = {}
 
     def judged(shared, **_):
+        widths.append(shared.rows.shape[1])
         sizes.setdefault((sweep, at), []).append(np.sqrt(np.mean(shared.rows**2)))
         return {"": 50.0}
 
     monkeypatch.setattr(systems, "judged", judged)
     for sweep, at in [("l", 4), ("l, rescaled", 4), ("epsilon", 2), ("epsilon", 64)]:
         v1_figs.run(data="mnist", sweep=sweep, at=at, repeat=0)
+    assert {*widths} == {4}
+    for sweep, at in [("c", 70), ("l", 3)]:
+        v1_figs.run(data="mnist", sweep=sweep, at=at, repeat=0)
+    assert asked == [*[v1_figs.PARTIES] * 4, 70, v1_figs.PARTIES]
+    assert widths[-6:] == [3] * 6
     noisy, clean = np.reshape(sizes["l", 4] + sizes["l, rescaled", 4], (-1, 2)).T
     assert np.all(noisy > clean)  # imakura, kawakami and odc, then the first two rescaled
     assert (noisy / clean)[3:] == pytest.approx((noisy / clean)[:2])

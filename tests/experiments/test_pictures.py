@@ -46,4 +46,7 @@ def test_the_page_draws_each_strip_under_its_title_and_says_what_it_cannot_draw(
     assert text.count("<svg") == 1
     assert text.count("<image ") == 3 * len(digits)
     assert [title for title in digits if f">{title}</text>" not in text] == []
+    for drawn, (title, shown) in zip(pictures.figure(DIGITS).subfigs, digits.items(), strict=True):
+        assert drawn.get_suptitle() == title
+        np.testing.assert_array_equal(drawn.axes[-1].images[0].get_array(), shown[-1])
     assert "*Not drawn in this build: fashion-mnist/train-images" in text

@@ -1,12 +1,23 @@
 """Means, intervals, tests and what all studies share are those of scipy and of paper and pencil."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from experiments.harness.models import svm
 from experiments.harness.statistics import first_of_two, one_way, paired, summary
-from experiments.harness.systems import told_apart, without_refused
+from experiments.harness.systems import (
+    Dealt,
+    Shared,
+    alone,
+    central,
+    judged,
+    told_apart,
+    without_refused,
+)
 from scipy import stats
 from sklearn.datasets import load_digits
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 from cobasis.errors import UndeterminedFitError
@@ -58,12 +69,26 @@ def test_analyses_of_variance_are_what_scipy_and_paper_and_pencil_give():
     assert np.isnan(first_of_two([[[1.0], [2.0]], [[3.0], [4.0]]]).p)
 
 
-def test_test_rows_that_agree_are_kept_once_and_counted():
+def test_test_rows_that_agree_are_kept_once_and_counted_in_the_mean_over_parties():
     first, other = np.eye(3), np.ones((3, 3))
     found = told_apart([first, other, first * (1 + 1e-12), other, other])
     assert [count for _, count in found] == [2, 3]
     assert found[0][0] is first
     assert [count for _, count in told_apart([first, first * (1 + 1e-6)])] == [1, 1]
+    rows, labels = np.eye(2), np.arange(2)
+    tests = [(rows, 3), (rows[::-1], 1)]
+    shared = Shared(rows=rows, labels=labels, tests=tests, test_labels=labels)
+    assert judged(shared, repeat=0, make=svm)[""] == 75
+
+
+def test_the_ceiling_is_the_better_of_raw_and_turned_rows_and_parties_alone_have_their_own():
+    rows, labels = np.array([[9.0, 1], [9, -1], [-9, 1], [-9, -1]]), np.array([1, 0, 1, 0])
+    dealt = Dealt(parties={"a": (rows, labels)}, test_rows=rows, test_labels=labels)
+    how = {"repeat": 0, "make": lambda _: KNeighborsClassifier(1)}
+    assert central(dealt, n_components=1, **how) == {"": 100, ", raw": 100}
+    assert judged(dealt.shared(np.eye(2)[:, :1]), **how)[""] == 50
+    two = replace(dealt, parties={"a": (rows, labels), "b": (rows, 1 - labels)})
+    assert alone(two, **how)[""] == 50
 
 
 def test_refused_parties_are_left_out_one_after_the_other_unless_they_are_most():

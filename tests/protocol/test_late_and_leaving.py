@@ -1,5 +1,6 @@
 """A late party is fitted to the frozen target; a party that leaves changes nobody else."""
 
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -91,8 +92,14 @@ def test_who_left_may_come_back_is_not_removed_twice_and_when_all_have_left_noth
     analyst.run()
     (changes, _), upload = frozen(analyst), analyst.uploads["south"]
     analyst.remove("south")
+    with pytest.raises(StepError, match="nothing is certified"):
+        analyst.train()
     analyst.receive(upload)
     assert frozen(analyst)[0] == changes
+    before = analyst.alignment.changes_of_basis["south"]
+    analyst.remove("south")
+    analyst.receive(replace(upload, anchor_image=-upload.anchor_image))  # by another basis
+    np.testing.assert_allclose(analyst.alignment.changes_of_basis["south"], -before, atol=1e-12)
     analyst.remove("south")
     for name in ("south", "ghost"):
         with pytest.raises(UnknownPartyError, match=rf"'{name}' is not known here.*\[CB304\]$"):

@@ -299,9 +299,9 @@ def test_a_step_of_other_rows_models_or_exchanges_is_refused(first):
         SumsAnalyst(analyst.agreement, keys=PUBLIC, before=told["before"]).receive(late)
 
 
-@pytest.mark.parametrize("word", range(3))
-def test_a_total_of_steps_that_no_rows_have_is_void(first, word):
-    first[1].total[word] = -1
+@pytest.mark.parametrize(("word", "wrong"), [(0, -1), (1, -1), (2, -1), (-1, -(2**60))])
+def test_a_total_of_steps_that_no_rows_have_is_void(first, word, wrong):
+    first[1].total[word] = wrong
     with pytest.raises(MessageError, match="what no rows have"):
         first[1].run()
 

@@ -172,7 +172,7 @@ def test_an_error_of_importance_is_how_far_it_spreads_over_rows_drawn_anew(agree
     monkeypatch.setattr(scores, "TEMPERATURES", TEMPERATURES[:1])  # no loss matters here
     layout, model = dataclasses.replace(score_layout(agreement), n_shuffled=1), model_of(agreement)
     found = []
-    for at in range(150):
+    for at in range(400):
         rng, stream = np.random.default_rng(at), KeyStream(at.to_bytes(32, "big"), "x")
         rows = rng.normal(size=(200, 2))
         labels = 4 * rows @ WEIGHTS[:, 0]  # of numbers the column is all that tells
@@ -186,7 +186,8 @@ def test_an_error_of_importance_is_how_far_it_spreads_over_rows_drawn_anew(agree
         unit = 1 if agreement.classes else labels.var()
         found.append(unit * np.array(worth_of(words, layout).importance[0]))
     falls, errors = np.array(found).T
-    assert 0.95 < errors.mean() / falls.std() < 1.15
+    # over 1,600 draws it is 1.14 of classes and 1.05 of numbers; a spread of 400 is known to 3.5 %
+    assert 0.92 < errors.mean() / falls.std() < 1.27
 
 
 def test_a_shuffle_takes_all_of_a_words_columns_together():

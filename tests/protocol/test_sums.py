@@ -223,8 +223,11 @@ ROSTERS = {
 @pytest.mark.parametrize("kind", ROSTERS)
 def test_a_party_makes_no_sums_but_under_one_key_of_every_other_party(kind):
     """Under those of nobody else they would leave in the clear."""
+    given = {"agreement": agree(**FIELDS), "key": KEYS["north"], "keys": ROSTERS[kind]}
     with pytest.raises(StepError, match=r"one key of each of north, south, east.*\[CB305\]"):
-        SumsParty("north", agreement=agree(**FIELDS), key=KEYS["north"], keys=ROSTERS[kind])
+        SumsParty("north", **given)
+    with pytest.raises(StepError, match="of 3 at least"):  # nor where some were left out
+        SumsParty("north", **given, attempt=2)
 
 
 @pytest.mark.parametrize(
