@@ -1,7 +1,6 @@
 """A round as people type it: keys and agreement by commands, in one process."""
 
 import csv
-import hashlib
 import json
 import random
 import shlex
@@ -34,11 +33,6 @@ class Library:
     x25519, DecryptError, IdentityError = pyrage.x25519, pyrage.DecryptError, pyrage.IdentityError
 
 
-def quick_scrypt(password, *, n, scrypt=hashlib.scrypt, **options):  # noqa: ARG001 -- the point
-    """Fewer tries than the words of a fingerprint take."""
-    return scrypt(password, n=2, **options)
-
-
 def quicken(patch, *, printed=False, tuned=False):
     """Spare what others look at: slow keys, tuned models, audits' best guess, printed charts."""
     patch.setattr(identity, "pyrage", Library)
@@ -47,7 +41,6 @@ def quicken(patch, *, printed=False, tuned=False):
         patch.setitem(FAMILIES, name, replace(row, grid=middle))
     if not printed:
         patch.setattr(attackers, "_SPLITS", 1)
-        patch.setattr(hashlib, "scrypt", quick_scrypt)
         chart = {"svg": "<svg/>", "png": b""}
         patch.setattr(Figure, "savefig", lambda _, to, **how: to.write(chart[how["format"]]))
 
