@@ -158,6 +158,7 @@ class Run:
         """Measure cells and keep each as it comes; drop those that are late by the grace."""
         total = len(self.rest)
         idle = [worker() for _ in range(min(workers, total))]
+        started = [*idle]
         busy: dict[Future[Cell | Trouble], tuple[Task, ProcessPoolExecutor]] = {}
         said = TextColumn("{task.description}")
         columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), said)
@@ -180,13 +181,17 @@ class Run:
                     ready, _ = wait(busy, None if endless else patience, FIRST_COMPLETED)
                     for each in ready:
                         task, one = busy.pop(each)
-                        idle.append(one if self.keep(task, each) else worker())
+                        if not self.keep(task, each):
+                            started.append(one := worker())
+                        idle.append(one)
                     if not ready:
                         self.dropped += [str(task) for task, _ in busy.values()]
                         return
             finally:
                 for child in active_children():
                     child.kill()
+                for pool in started:  # or at the end Python wakes threads that are ending
+                    pool.shutdown(cancel_futures=True)
 
     def next(self) -> Task | None:
         """Return the next task that is done in time."""
