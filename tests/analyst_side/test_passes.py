@@ -147,9 +147,9 @@ def wide(folder, n_rows):
 
 
 def test_training_takes_a_few_blocks_of_memory_however_many_there_are(in_memory):
-    """Of 60 MB in 40 blocks; 30 MB more than before are allowed."""
+    """Of 60 MB in 40 blocks; 40 MB more than before are allowed, 20 of which are libraries."""
     wide(in_memory, 150_000)
-    assert int(trained(in_memory, "ridge logistic")[-1]) < 30e6
+    assert int(trained(in_memory, "ridge logistic")[-1]) < 40e6
 
 
 def test_after_a_kill_the_next_training_clears_what_was_left(tmp_path):
