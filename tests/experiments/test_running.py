@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -104,8 +105,10 @@ def test_what_is_late_by_the_grace_is_dropped_and_what_would_be_late_is_not_begu
     monkeypatch.setattr(runner, "answer", lambda _: time.sleep(1))
     rest = [task("long", 0, 100.0), task("short", 0, 0.0)]
     left = Run(rest=rest, kept={}, until=time.monotonic() + 0.5, console=Console())
+    before = {*threading.enumerate()}
     left.finish(workers=2, grace=0.1)
     assert left.dropped == ["short 0"]
+    assert {*threading.enumerate()} <= before  # at the end Python wakes no thread of theirs
 
 
 def test_first_repeats_come_first_and_of_each_every_studys_cheapest_cell():

@@ -11,6 +11,7 @@ import sys
 import time
 from asyncio.selector_events import BaseSelectorEventLoop
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 
 import httpx
@@ -52,6 +53,8 @@ def test_the_web_half_ends_with_its_worker_and_shows_a_certificate_that_is_renew
     served = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
     try:
         assert healthy(fresh, fresh.certificate)
+        [web] = Path(f"/proc/{served.pid}/task/{served.pid}/children").read_text().split()
+        assert "pyrage" not in Path(f"/proc/{web}/maps").read_text()  # nothing there opens a seal
         other, key = make_certificate(fresh.root / "other", ["localhost"])
         shutil.copy(key, fresh.key)
         shutil.copy(other, fresh.certificate)

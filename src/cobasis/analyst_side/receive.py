@@ -7,13 +7,12 @@ blocks no other; what is received again changes nothing.
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from glob import escape
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from cobasis.analyst_side.history import AGREED, LATE, RECEIVED, AuditRecord, Received, audit_words
 from cobasis.analyst_side.session import AnalystSession
-from cobasis.bundle.agreement_file import line_in, read_agreement, seal, sealed_path, stem_of
+from cobasis.bundle.agreement_file import beside, line_in, read_agreement, seal, sealed_path
 from cobasis.bundle.envelope import PLAIN, Bundle, plain_kind
 from cobasis.bundle.manifest import refuse_replay
 from cobasis.bundle.messages import proposal_in, sums_in, upload_in
@@ -158,9 +157,8 @@ def _files(paths: Iterable[Path], agreement: Path) -> list[Path]:
     """Return the files given, folders' own (none hidden), or without any what lies beside."""
     given = list(paths)
     if not given:
-        stem, beside = escape(stem_of(agreement)), agreement.parent
         ends = ("[0-9]-proposal", "[0-9]-upload", "[0-9]*-sums", "[0-9]-scores", WORD)
-        return sorted(each for end in ends for each in beside.glob(f"{stem}.*.{end}"))
+        return sorted(each for end in ends for each in beside(agreement, f"*.{end}"))
     found: dict[Path, None] = {}
     for path in given:
         with explained(f"'{path}' cannot be read", advice=READABLE):

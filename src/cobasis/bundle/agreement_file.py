@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
+from glob import escape
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -236,6 +237,11 @@ def write_agreement(path: Path, text: str) -> None:
 def sealed_path(path: Path) -> Path:
     """Return where the sealed form of an agreement stands: ``icu.sealed.toml``."""
     return path.with_name(f"{stem_of(path)}{SEALED}")
+
+
+def beside(path: Path, end: str) -> list[Path]:
+    """Return the files beside an agreement that have its name, a dot and an end like *.sig."""
+    return sorted(path.parent.glob(f"{escape(stem_of(path))}.{end}"))
 
 
 def stem_of(path: Path) -> str:

@@ -1,16 +1,12 @@
 """``cobasis serve``: the analyst's server, and the worker behind it."""
 
-import logging
 import os
-import signal
 import socket
 import subprocess
 import sys
-from asyncio import constants, sslproto
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Thread
 from typing import Annotated, Literal
 
 from typer import Argument, Option
@@ -23,7 +19,7 @@ from cobasis.errors import CobasisError, DiskError, IdentityError, OptionError
 from cobasis.keys.identity import Identity, names
 from cobasis.models import needing
 from cobasis.transport.certificate import make_certificate
-from cobasis.transport.inbox import STATEMENTS, agreements
+from cobasis.transport.inbox import STATEMENTS, agreements, log_to_stderr
 from cobasis.transport.worker import Worker
 
 _EVERY = 1.0  # seconds between the worker's looks into the folder
@@ -46,7 +42,6 @@ def serve(
     only: Annotated[
         Literal["web", "worker"] | None, Option(help="One half, where they run apart.")
     ] = None,
-    beside: Annotated[bool, Option("--beside", hidden=True)] = False,
 ) -> None:
     """Serve all rounds in a folder whose agreement names a server, until Ctrl-C.
 
@@ -59,14 +54,12 @@ def serve(
         raise OptionError("--certificate and --certificate-key go together. Give both, or neither.")
     if not folder.is_dir():
         raise OptionError(f"'{folder}' is no folder. Give the one where the agreements lie.")
-    logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
-    logging.getLogger("cobasis").setLevel(logging.INFO)
+    log_to_stderr()
     if certificate is None or certificate_key is None:
         hosts = ["localhost", socket.gethostname()]
         certificate, certificate_key = make_certificate(folder / STATEMENTS, hosts)
     if only == "web":
-        _web(folder, listen, certificate, certificate_key, beside=beside)
-        return
+        os.execv(sys.executable, _web(folder, listen, certificate, certificate_key))  # noqa: S606
     identity, runs = _analyst(holder, folder), run == "when-complete"
     worker = Worker(folder=folder, identity=identity, certificate=certificate, runs=runs)
     if only == "worker":
@@ -86,60 +79,38 @@ def _beside_web(worker: Worker, listen: str, key: Path) -> bool:
         return web.poll() is None
 
     shown = stamp_of(worker.certificate)
-    ends = ("--certificate", worker.certificate, "--certificate-key", key)
-    with _apart(worker.folder, "--listen", listen, *ends) as web:
+    with _apart(_web(worker.folder, listen, worker.certificate, key)) as web:
         worker.work(every=_EVERY, goes_on=unchanged)
         return web.poll() is None
 
 
 @contextmanager
-def _apart(*words: Path | str) -> Iterator[subprocess.Popen[bytes]]:
+def _apart(line: list[str]) -> Iterator[subprocess.Popen[bytes]]:
     """Answer requests in a process of its own, without this one's memory and surroundings.
 
     Whoever gets into what the world can reach finds no key there, and no passphrase's file.
     """
     known = {name: os.environ.get(name) for name in ("PATH", "PYTHONPATH", "LANG", "TMPDIR")}
     bare = {name: each for name, each in known.items() if each is not None}
-    line = [sys.executable, "-P", "-m", "cobasis", "serve", "--only", "web", "--beside"]
-    line += map(str, words)
-    with subprocess.Popen(line, env=bare, stdin=subprocess.PIPE) as web:  # noqa: S603 -- ours
+    with subprocess.Popen(  # noqa: S603 -- ours
+        [*line, "beside"], env=bare, stdin=subprocess.PIPE
+    ) as web:
         try:
             yield web
         finally:
             web.terminate()
 
 
-def _end_with_worker() -> None:
-    """End this process once the worker's has, however that ended: the pipe between them closes."""
-    sys.stdin.buffer.read()
-    signal.raise_signal(signal.SIGTERM)
-
-
-def _web(folder: Path, listen: str, certificate: Path, key: Path, *, beside: bool) -> None:
-    """Answer requests until the process is ended; beside a worker, also when that one is."""
+def _web(folder: Path, listen: str, certificate: Path, key: Path) -> list[str]:
+    """Return the line that answers the world, in a process that imports nothing of a seal."""
     host, _, port = listen.rpartition(":")
     if not (host and port.isdigit()):
         raise OptionError(f"--listen {listen} is no address like 0.0.0.0:8443. Give one.")
     with needing("starlette and uvicorn", extra="serve", what="cobasis serve"):
-        import uvicorn  # noqa: PLC0415 -- an extra
-
-        from cobasis.transport.server import Server  # noqa: PLC0415 -- an extra
-        from cobasis.transport.web import PLAIN, WebServer  # noqa: PLC0415 -- an extra
-    # asyncio's buffers for TLS would else hold more than half a megabyte for each line
-    sslproto.SSLProtocol.max_size = 2**15
-    constants.FLOW_CONTROL_HIGH_WATER_SSL_READ = 32  # type: ignore[misc]  # KiB
-    if beside:
-        Thread(target=_end_with_worker, daemon=True).start()
-    config = uvicorn.Config(
-        Server(folder).app(),
-        host=host.strip("[]"),
-        port=int(port),
-        ssl_certfile=certificate,
-        ssl_keyfile=key,
-        timeout_graceful_shutdown=5,
-        **PLAIN,
-    )
-    WebServer(config).answer()
+        import starlette  # noqa: F401, PLC0415 -- an extra
+        import uvicorn  # noqa: F401, PLC0415 -- same
+    words = map(str, (folder, host.strip("[]"), port, certificate, key))
+    return [sys.executable, "-P", "-m", "cobasis.transport.web", *words]
 
 
 def _analyst(holder: Holder, folder: Path) -> Identity:

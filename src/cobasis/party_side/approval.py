@@ -8,11 +8,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
-from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cobasis.bundle.agreement_file import line_in, stem_of
+from cobasis.bundle.agreement_file import beside, line_in
 from cobasis.bundle.transcript import now
 from cobasis.disk.whole import make_folder, opened, write_whole
 from cobasis.errors import ApprovalError, AuditUnsignedError, CobasisError
@@ -121,8 +120,8 @@ def approvals(
     agreement: Path, party: str, *, given: Iterable[Path] | None = None
 ) -> tuple[Approval, ...]:
     """Read a party's approvals that are given, or else lie beside the agreement."""
-    beside = agreement.parent.glob(f"{escape(stem_of(agreement))}.{party}.*.approval")
-    return tuple(line_in(each, Approval) for each in sorted(given or beside))
+    paths = given or beside(agreement, f"{party}.*.approval")
+    return tuple(line_in(each, Approval) for each in sorted(paths))
 
 
 def newest(

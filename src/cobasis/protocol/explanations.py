@@ -237,10 +237,10 @@ class Explaining(ABC):
         **Who sees what.** It stays here: it is made of rows, and a tree's splits are values of
         them. **Cost.** One prediction a row, and twelve small fits. arXiv:2011.04437.
         """
-        agreement, told = self.agreement, self._aligned
-        table = encode(rows, agreement.features, party=self.name)
+        agreed = self.agreement
+        table = encode(rows, agreed.features, party=self.name)
         with one_blas_thread():
-            return stand_in(self.model, table, agreement=agreement, aligned=told, of=of)
+            return stand_in(self.model, table, agreement=agreed, aligned=self._aligned, of=of)
 
     @abstractmethod
     def _aligned(self, table: Matrix) -> Matrix:

@@ -71,17 +71,18 @@ def refuse_revoked(
     revoked: Iterable[Revocation], agreement: Agreement, *, out: Collection[str]
 ) -> None:
     """Raise RevokedError where a key was revoked, unless its owner is out of the round."""
-    within = [each for each in revoked if each.name not in out]
-    names = [each.name for each in within]
-    for each in within:
-        who, by = signers(agreement)[each.name], " and ".join(sorted(each.signatures))
+    within = {each.name: each for each in revoked if each.name not in out}
+    told = [
+        f"the key of '{name}' ({signers(agreement)[name].fingerprint}) was revoked in round "
+        f"'{agreement.round_id}', as of {each.time}, by {' and '.join(sorted(each.signatures))}"
+        for name, each in within.items()
+    ]
+    if told:
         raise RevokedError(
-            f"the key of '{each.name}' ({who.fingerprint}) was revoked in round "
-            f"'{agreement.round_id}', as of {each.time}, by {by}: somebody else "
-            "may have it. So nothing more is sent, taken or made. People decide: agree on a "
-            f"new round with a new key; or the analyst goes on without '{each.name}' where all "
-            f"others have sent, by cobasis run --without {' --without '.join(names)}, and behind "
-            f"a run by cobasis remove {' '.join(names)}."
+            f"{'; '.join(told)}: somebody else may have it. So nothing more is sent, taken or "
+            "made. People decide: agree on a new round with a new key; or the analyst goes on "
+            f"without {', '.join(within)} where all others have sent, by cobasis run --without "
+            f"{' --without '.join(within)}, and behind a run by cobasis remove {' '.join(within)}."
         )
 
 

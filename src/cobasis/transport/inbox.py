@@ -11,12 +11,18 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from glob import escape
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from cobasis.bundle.agreement_file import REVOKED, inbox_of, read_agreement, sealed_path, stem_of
+from cobasis.bundle.agreement_file import (
+    REVOKED,
+    beside,
+    inbox_of,
+    read_agreement,
+    sealed_path,
+    stem_of,
+)
 from cobasis.disk.whole import (
     PART,
     GrowingFile,
@@ -39,7 +45,6 @@ from cobasis.strict_json import canonical_json
 from cobasis.transport.wire import MOST_BYTES, SMALL_BYTES, nobody
 
 LOG = logging.getLogger("cobasis.server")
-
 SECRET = "secret."  # noqa: S105 -- a name's beginning
 """Begins what a consortium secret is called: brought, by whom it is for; fetched, by its maker,
 or without a name, the newest of anybody's."""
@@ -221,7 +226,7 @@ class Served:
         """Raise RevokedError for who has a revoked key, or brings something, by the news."""
         path = self.path.with_name(f"{stem_of(self.path)}.news")
         # a thousand at once read no news, but where a revocation lies beside them
-        if any(path.parent.glob(f"{escape(path.stem)}.*{REVOKED}")) and path.exists():
+        if beside(self.path, f"*{REVOKED}") and path.exists():
             news = News.from_text(path.read_bytes(), self.agreement)
             if brings or any(each.name == party for each in news.revoked):
                 news.refuse_revoked(self.agreement, asking=party)
@@ -285,3 +290,9 @@ def agreements(folder: Path) -> list[Path]:
     """Return the agreements of a folder: neither sealed copies nor an editor's hidden files."""
     found = sorted(each for each in folder.glob("*.toml") if each.name[0] != ".")
     return [each for each in found if each.stem == stem_of(each)]
+
+
+def log_to_stderr() -> None:
+    """Write what a half does as lines of JSON, and of libraries what is wrong."""
+    logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    logging.getLogger("cobasis").setLevel(logging.INFO)

@@ -1,16 +1,25 @@
-"""How the half that the world reaches takes lines in: of a crowd, most wait outside.
+"""The half that the world reaches, as a process: it imports nothing that opens a seal.
 
+Of a crowd, most wait outside.
 A line that is open costs a tenth of a megabyte, and up to three while a file comes over it; in the
 system's queue it costs next to nothing.
 """
 
 import asyncio
+import signal
 import socket
+import sys
+from asyncio import constants, sslproto
 from contextlib import suppress
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from cobasis.transport.inbox import log_to_stderr
+from cobasis.transport.server import Server
 
 _PLACES, _SECOND, _SECONDS, _LEAST, _QUEUE = 64, 1.0, 5, 2**16, 2048
 """So many lines are new at a time: until they end, bring less than so many bytes in a second, or
@@ -101,3 +110,33 @@ async def _hold(line: _Line, task: asyncio.Task[None]) -> None:
         await asyncio.wait([task], timeout=_SECOND)
         if task.done() or line.n_bytes - before < _LEAST:
             return
+
+
+def _end_with_worker() -> None:
+    """End this process once the worker's has, however that ended: the pipe between them closes."""
+    sys.stdin.buffer.read()
+    signal.raise_signal(signal.SIGTERM)
+
+
+def _answer(folder: str, host: str, port: str, certificate: str, key: str, *beside: str) -> None:
+    """Answer requests until the process is ended; beside a worker, also when that one is."""
+    log_to_stderr()
+    # asyncio's buffers for TLS would else hold more than half a megabyte for each line
+    sslproto.SSLProtocol.max_size = 2**15
+    constants.FLOW_CONTROL_HIGH_WATER_SSL_READ = 32  # type: ignore[misc]  # KiB
+    if beside:
+        Thread(target=_end_with_worker, daemon=True).start()
+    config = uvicorn.Config(
+        Server(Path(folder)).app(),
+        host=host,
+        port=int(port),
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+        timeout_graceful_shutdown=5,
+        **PLAIN,
+    )
+    WebServer(config).answer()
+
+
+if __name__ == "__main__":
+    _answer(*sys.argv[1:])
