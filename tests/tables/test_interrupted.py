@@ -18,6 +18,7 @@ from cobasis.protocol import projection
 from cobasis.tables import table
 from tables.parties import site, uploaded
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a job in the background ignores
 table.BLOCK_CELLS, projection.BIN_BYTES = 1, 2400
 folder, stop_at, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
 north = site(secret=ConsortiumSecret(b"s" * 32), key=PartyKey(b"k" * 32))
