@@ -1,8 +1,7 @@
-"""The half that the world reaches, as a process: it imports nothing that opens a seal.
+"""The half that the world reaches, as a process of its own: it imports nothing that opens a seal.
 
-Of a crowd, most wait outside.
-A line that is open costs a tenth of a megabyte, and up to three while a file comes over it; in the
-system's queue it costs next to nothing.
+Of a crowd, most wait outside: a line that is open costs a tenth of a megabyte, and up to three
+while a file comes over it; in the system's queue it costs next to nothing.
 """
 
 import asyncio
