@@ -64,6 +64,13 @@ def test_f11_a_mapping_is_a_file_too_and_answers_hold_for_it_alone(sealed, termi
     line, ill = "send icu.toml north.csv --signed-by Officer --yes", '[sick]\ncolumn = "ill"\n'
     Path("map.toml").write_text(f"{ill}[c]\nfactor = -1\n")
     assert "is no mapping: c.factor" in sealed(f"{line} --mapping map.toml", code=2).stderr
+    for bad, why in {
+        "[ill]": "[ill] is no agreed column",
+        "[c.words]\nx = '1'": "[c] has words, and numbers are agreed",
+        "[sick]\nfactor = 2": "[sick] has factor, and words are agreed",
+    }.items():
+        Path("map.toml").write_text(bad)
+        assert why in sealed(f"{line} --mapping map.toml", code=2).stderr
     Path("map.toml").write_text(ill)
     assert "[CB108]" in sealed(f"{line} --mapping map.toml", code=2).stderr
     sealed("audit icu.toml north.csv")  # whoever looks only is told

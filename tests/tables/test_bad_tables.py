@@ -116,6 +116,8 @@ def test_integers_that_a_csv_file_would_lose_are_refused(cell, tmp_path):
         lambda text: text.encode("utf-16"),
         lambda text: text.replace("east", "\xf6st").encode("latin-1"),
         lambda text: text.replace("x1", "X1 "),
+        lambda text: "sep=;\r\n" + text.replace(",", ";").replace("\n", "\r\n"),
+        lambda text: ("\ufeffsep=;\n" + text.replace(",", ";")).encode(),
         lambda text: re.sub(r",(-?[0-9]+)\.([0-9]+)", r',"\1,\2"', text),
     ],
 )
@@ -139,6 +141,11 @@ UNCLEAR = {
     "names twice": (lambda text: text.partition("\n")[0] + "\n" + text, "names its columns twice"),
     "two separators": (lambda text: text.replace("x2,x1", "x2;x1"), "several separators in its"),
     "mixed separators": (lambda text: text.replace(",", ";").replace("0;e", "0,e"), "line [0-9]+"),
+    "thousands": (
+        lambda text: re.sub(r"-?[0-9]+\.[0-9]+", "7.250", text.replace(",", ";")),
+        "numbers like 1.234 alone",
+    ),
+    "a name twice": (lambda text: text.replace("x2", "x1"), "several columns 'x1'"),
     "mixed marks": (lambda text: re.sub(r"\d+\.\d+", '"1,5"', text, count=1), "comma, and"),
     "empty": (lambda _: "", "not even a line of column names"),
 }
@@ -216,7 +223,8 @@ RAGGED = "'icu.csv'.*line 1235 has another number"
 LINES = {
     "a cell too many": (lambda line: f"{line},7", RAGGED),
     "a cell too few": (lambda line: line.rpartition(",")[0], RAGGED),
-    "no cell": (lambda _: "", RAGGED),
+    "no cell": (lambda _: "", "line 1235 is empty"),
+    "separators alone": (lambda line: "," * line.count(","), "line 1235 is empty"),
     "a word": (
         lambda line: ",".join([line.partition(",")[0], "secretword", *line.split(",")[2:]]),
         "in row 1,234 below the names, column 'ward' has text",

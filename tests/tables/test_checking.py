@@ -1,10 +1,15 @@
 """`check_table`: a party's file held against the agreement, all findings at once."""
 
+from datetime import date
+
 import polars as pl
 import pytest
 
 from cobasis.errors import TableError
-from cobasis.tables import check_table
+from cobasis.features.contract import CategoryFeature, NumericFeature
+from cobasis.features.mapping import Mapping
+from cobasis.tables import check_table, open_table
+from cobasis.tables.sources import source_of
 from tables.parties import kept, ward_frame, ward_site
 
 KINDS = ["parquet", "csv", "frame", "lazy"]
@@ -62,6 +67,56 @@ def test_all_that_is_wrong_is_told_at_once(kind, tmp_path):
         ("lactate", "absent"): None,
         ("patient", "absent"): None,
     }
+
+
+MAPPED = """
+age = { blanks = ["-9", "999,50", "not done"], factor = 2 }
+ward = { blanks = ["-9"] }
+seen = { blanks = ["1900-01-01"], days_since = 2026-01-01 }
+"""
+
+
+@pytest.mark.parametrize(("kind", "text"), [("parquet", False), ("csv", False), ("csv", True)])
+def test_a_number_that_stands_for_no_value_is_none_however_its_column_is_read(kind, text, tmp_path):
+    table = pl.DataFrame(
+        {
+            "age": [20.0, -9.0, 999.5, 40.0],
+            "ward": [7.0, -9.0, 7.0, -9.0],
+            "seen": [date(2026, 1, 3), date(1900, 1, 1)] * 2,
+        }
+    )
+    if text:
+        table = table.with_columns(age=pl.Series(["20", "-9.0", "999.50", "not done"]))
+    features = (
+        NumericFeature(name="age"),
+        CategoryFeature(name="ward", values=("7",), unknown="other", missing="level"),
+        NumericFeature(name="seen"),
+    )
+    path, mapping = kept(kind, table, tmp_path), Mapping.of_toml(MAPPED, what="map")
+    found = source_of(path, party="north", features=features, mapping=mapping).frame.collect()
+    last = None if text else 80.0
+    assert found["age"].to_list() == [40.0, None, None, last]
+    assert found["ward"].to_list() == ["7", None, "7", None]
+    assert found["seen"].to_list() == [2.0, None, 2.0, None]
+
+
+def test_a_mapping_to_a_column_that_is_not_there_stops(tmp_path):
+    """The table's own column of the agreed name may be in another unit."""
+    path, mapping = kept("csv", ward_frame(20), tmp_path), Mapping().adding("age", column="years")
+    with pytest.raises(TableError, match="no column 'years', which your mapping takes for 'age'"):
+        check_table(path, agreement=ward_site().agreement, party="north", mapping=mapping)
+
+
+@pytest.mark.parametrize("died", [True, 1, 1.0, "1"])
+def test_labels_that_fit_are_read(died, tmp_path):
+    classes = ("true", "no") if died is True else ("1", "0")
+    table, agreement = (
+        ward_frame(20).with_columns(died=pl.lit(died)),
+        ward_site(classes=classes).agreement,
+    )
+    path = kept("parquet", table, tmp_path)
+    assert check_table(path, agreement=agreement, party="north").fits
+    assert not open_table(path, agreement=agreement, party="north").labels().any()
 
 
 def test_labels_are_held_against_the_classes_type_and_a_table_may_lack_everything(tmp_path):

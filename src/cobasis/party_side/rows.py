@@ -18,12 +18,14 @@ from cobasis.errors import (
     FeatureError,
     LabelError,
     NotFiniteError,
+    OptionError,
     ShapeError,
     StepError,
     UnlikeColumnError,
 )
 from cobasis.features.contract import CategoryFeature, NumericFeature, columns_in
 from cobasis.features.encoder import SHOWN
+from cobasis.features.mapping import AS_AGREED
 from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.features.problems import ColumnFinding
 from cobasis.linalg.arrays import Hidden
@@ -31,7 +33,13 @@ from cobasis.party_side.session import SENT_AS, PartySession
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.tables.sources import Source, refuse_schema, source_of
-from cobasis.tables.table import Checked, StreamedTable, check_table, open_table
+from cobasis.tables.table import (
+    Checked,
+    StreamedTable,
+    agreed_columns,
+    check_table,
+    open_table,
+)
 from cobasis.vault.datasets import Fingerprints
 
 _ALL = 2.0**64
@@ -212,6 +220,17 @@ def use_mapping(session: PartySession, mapping: TableMapping) -> None:
             "its columns stay mapped as they were then. Leave --mapping out, or agree on a new "
             "round."
         )
+    columns = agreed_columns(session.agreement, session.agreement.label or None)
+    agreed = {each.name: isinstance(each, CategoryFeature) for each in columns}
+    for name, step in mapping.root.items():
+        has = "" if name in agreed else "is no agreed column"
+        for each in ("factor", "days_since") if agreed.get(name) else ("words",):
+            if getattr(step, each) != getattr(AS_AGREED, each):
+                has = has or f"has {each}, and {'words' if agreed[name] else 'numbers'} are agreed"
+        if has:
+            raise OptionError(
+                f"the mapping's [{name}] {has}. Correct it; the mapping was not taken."
+            )
     session.round.map_columns(mapping)
 
 

@@ -9,6 +9,7 @@ from datetime import date
 from functools import lru_cache
 from math import inf
 from pathlib import Path
+from unicodedata import normalize
 
 import polars as pl
 
@@ -27,7 +28,7 @@ INFERRED_ROWS = 10_000  # rows of a CSV file from which its columns' types are g
 _SAMPLE = 2**16  # bytes that separators and decimal marks are told by
 _EXPONENT = r"([eE][-+]?\d+)?$"
 _COMMA, _POINT = r"^[-+]?\d*,\d+" + _EXPONENT, r"^[-+]?\d*\.\d+" + _EXPONENT
-_GROUPS = r"^[-+]?[1-9]\d{0,2}(,\d{3})+$"
+_GROUPS, _POINT_GROUPS = (rf"^[-+]?[1-9]\d{{0,2}}({mark}\d{{3}})+$" for mark in (",", r"\."))
 _DAY = r"\d{4}-\d\d-\d\d"
 
 
@@ -37,14 +38,15 @@ class Dialect:
 
     separator: str = ","
     encoding: str = "utf-8"
-    comma: bool = False  # whether numbers with a decimal comma were seen among the first
+    comma: bool = False  # whether commas, or points in groups of three, were seen in numbers
+    before: int = 0  # lines before the names: Excel's sep=;
 
     def scan(self, path: Path, **options: object) -> pl.LazyFrame:
         """Return the file's cells; what is not in UTF-8 is held in memory in it."""
         source: Path | bytes = path
         if self.encoding != "utf-8":
             source = path.read_bytes().decode(self.encoding).encode()
-        options = {"infer_schema_length": INFERRED_ROWS, **options}
+        options = {"infer_schema_length": INFERRED_ROWS, "skip_lines": self.before, **options}
         return pl.scan_csv(source, separator=self.separator, **options)  # type: ignore[arg-type]
 
 
@@ -64,7 +66,9 @@ def dialect_of(path: Path, stamp: Stamp, *, what: str) -> Dialect:  # noqa: ARG0
     if "\0" in text:
         raise TableError(f"{what} is in no letters that are read. Save it as CSV in UTF-8.")
     lines = text.splitlines()[: None if len(head) < _SAMPLE else -1]
-    by = {each: [row for row in csv.reader(lines, delimiter=each) if row] for each in SEPARATORS}
+    told = re.fullmatch(rf"sep=([{SEPARATORS}])", "".join(lines[:1]))
+    lines, kinds = (lines[1:], told[1]) if told else (lines, SEPARATORS)
+    by = {each: [row for row in csv.reader(lines, delimiter=each) if row] for each in kinds}
     found = [each for each, rows in by.items() if rows and len(rows[0]) > 1]
     if len(found) > 1:
         found = [each for each in found if len({len(row) for row in by[each]}) == 1]
@@ -78,8 +82,13 @@ def dialect_of(path: Path, stamp: Stamp, *, what: str) -> Dialect:  # noqa: ARG0
     names, *rows = by[separator] or [[]]
     if rows and rows[0] == names and len(names) > 1:
         raise TableError(f"{what} names its columns twice, in the first two lines. Leave one out.")
-    comma = any(re.match(_COMMA, cell.strip()) for row in rows for cell in row)
-    return Dialect(separator, encoding, comma)
+    marks = f"{_COMMA}|{_POINT_GROUPS}" if separator == ";" else _COMMA
+    comma = any(re.match(marks, cell.strip()) for row in rows for cell in row)
+    return Dialect(separator, encoding, comma, before=int(told is not None))
+
+
+def _plain(name: str) -> str:
+    return normalize("NFC", name).strip().casefold()
 
 
 def _day(feature: Column, step: ColumnMapping) -> date | None:
@@ -94,14 +103,23 @@ def _days(day: pl.Expr, since: date) -> pl.Expr:
 
 def _words(column: pl.Expr, feature: CategoryFeature, step: ColumnMapping) -> pl.Expr:
     blanks = (BLANKS | {*step.blanks}) - {*feature.values, *step.words}
-    words = {f"{x}.0": x for x in feature.values if x.lstrip("-").isdigit()} | step.words
-    said = column.cast(pl.String)
+    known = {*feature.values, *step.words, *step.blanks}
+    whole = {f"{each}.0": each for each in known if each.lstrip("-").isdigit()}
+    alike = {own: each for own, each in whole.items() if own not in known}
+    said = column.cast(pl.String).replace(list(alike), list(alike.values()))
     said = pl.when(~said.is_in(sorted(blanks))).then(said)
-    return said.replace(list(words), list(words.values())) if words else said
+    return said.replace(list(step.words), list(step.words.values()))
 
 
-Texts = dict[str, tuple[pl.Expr, date | None, float]]
-"""Columns of text that are to be numbers: their cells, the day that is counted from, the factor."""
+def _scaled(number: pl.Expr, step: ColumnMapping) -> pl.Expr:
+    """Return numbers in the agreed unit; nothing for those that stand for no value."""
+    said = pl.Series([each.replace(",", ".") for each in step.blanks], dtype=pl.String)
+    blanks = said.cast(pl.Float64, strict=False).drop_nulls().to_list()
+    return pl.when(~number.cast(pl.Float64).is_in(blanks)).then(number * step.factor)
+
+
+Texts = dict[str, tuple[pl.Expr, date | None, ColumnMapping]]
+"""Columns of text that are to be numbers: their cells, the day that is counted from, the steps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,18 +135,27 @@ class AgreedColumns:
         """Return the file's name of each column: as mapped, the same, or but for its case."""
         by_case: dict[str, list[str]] = {}
         for name in found:
-            by_case.setdefault(name.strip().casefold(), []).append(name)
+            by_case.setdefault(_plain(name), []).append(name)
         own = {}
         for name in (each.name for each in self.features):
-            alike = by_case.get(name.strip().casefold(), [])
+            alike = by_case.get(_plain(name), [])
             same = name if name in found or len(alike) != 1 else alike[0]
-            own[name] = self.mapping.root.get(name, AS_AGREED).column or same
+            mapped = self.mapping.root.get(name, AS_AGREED).column
+            own[name] = mapped or same
+            problem = f"no column '{mapped}', which your mapping takes for '{name}'"
+            if f"{own[name]}_duplicated_0" in found:  # as polars calls the second
+                problem = f"several columns '{own[name]}', and it cannot be told which is meant"
+            elif not mapped or mapped in found:
+                continue
+            raise TableError(f"{self.what} has {problem}. Rename one; nothing of it was used.")
         return {name: each for name, each in own.items() if each in found}
 
-    def of(self, frame: pl.LazyFrame, *, own: Mapping[str, str], written: bool) -> pl.LazyFrame:
+    def of(
+        self, frame: pl.LazyFrame, *, own: Mapping[str, str], dialect: Dialect | None
+    ) -> pl.LazyFrame:
         """Return a file's columns as what is agreed, under these names; others as they are.
 
-        Numbers that are `written`, as text, become numbers where every cell is one. Of a column
+        Numbers that a CSV file has as text become numbers where every cell is one. Of a column
         that has other cells these are kept, and nothing else.
         """
         schema = frame.collect_schema()
@@ -141,16 +168,19 @@ class AgreedColumns:
                 kind == pl.String or step.words or step.blanks
             ):
                 made[name] = _words(column, each, step)
-            elif kind == pl.String and written:
+            elif kind == pl.String and dialect is not None:
                 text, none = column.str.strip_chars(), sorted({*BLANKS, *step.blanks, ""})
-                texts[name] = pl.when(~text.is_in(none)).then(text), _day(each, step), step.factor
-            elif kind.is_temporal() and (since := _day(each, step)) is not None:
-                made[name] = _days(column, since)
+                texts[name] = pl.when(~text.is_in(none)).then(text), _day(each, step), step
+            elif kind in (pl.Date, pl.Datetime) and (since := _day(each, step)) is not None:
+                blank = column.dt.to_string("%Y-%m-%d").is_in(step.blanks)
+                made[name] = _days(pl.when(~blank).then(column), since)
             else:
-                scaled = kind.is_numeric() and step.factor != 1
-                made[name] = column * step.factor if scaled else column
-        if texts:
-            made |= self._numbers(frame, texts, points=any(schema[x].is_float() for x in made))
+                scaled = kind.is_numeric() and (step.factor != 1 or step.blanks)
+                made[name] = _scaled(column, step) if scaled else column
+        if texts and dialect is not None:
+            points = any(schema[x].is_float() for x in made)
+            comma = self._decimal_comma(frame, texts, points=points, dialect=dialect)
+            made |= self._numbers(frame, texts, comma=comma)
         agreed = {name: each for each, name in own.items()}
         return frame.select(
             made.get(name, pl.col(name)).alias(agreed.get(name, name))
@@ -158,19 +188,19 @@ class AgreedColumns:
             if name in agreed or name not in own
         )
 
-    def _numbers(self, frame: pl.LazyFrame, texts: Texts, *, points: bool) -> dict[str, pl.Expr]:
+    def _numbers(self, frame: pl.LazyFrame, texts: Texts, *, comma: bool) -> dict[str, pl.Expr]:
         """Return columns of text as numbers, or days, where every cell is one."""
-        comma = self._decimal_comma(frame, texts, points=points)
         made, bad = {}, {}
-        for name, (text, since, factor) in texts.items():
+        for name, (text, since, step) in texts.items():
             plain = text.str.replace(",", ".", literal=True) if comma else text
             number = plain.cast(pl.Float64, strict=False)
             if since is not None:
                 days = [text.str.to_date(form, strict=False) for form in ("%Y-%m-%d", "%d.%m.%Y")]
                 days.append(text.str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False))
-                number = pl.coalesce(number, _days(pl.coalesce(days), since))
+                day = pl.when(text.str.contains(r"\d{4}")).then(pl.coalesce(days))  # not 31.12.26
+                number = pl.coalesce(number, _days(day, since))
             wrong = text.is_not_null() & number.is_null()
-            made[name] = pl.when(wrong).then(inf).otherwise(number * factor)
+            made[name] = pl.when(wrong).then(inf).otherwise(_scaled(number, step))
             bad[name] = pl.when(wrong).then(plain)
         if self.lenient:
             return made
@@ -178,27 +208,39 @@ class AgreedColumns:
         n_bad = found.collect(engine="streaming").row(0, named=True)
         return {name: bad[name] if n_bad[name] else each for name, each in made.items()}
 
-    def _decimal_comma(self, frame: pl.LazyFrame, texts: Texts, *, points: bool) -> bool:
+    def _decimal_comma(
+        self, frame: pl.LazyFrame, texts: Texts, *, points: bool, dialect: Dialect
+    ) -> bool:
         """Whether numbers in columns of text have a decimal comma; TableError where it is unclear.
 
         Other columns have decimal `points`, or have not.
         """
-        kinds = {"comma": _COMMA, "point": _POINT, "groups": _GROUPS}
+        kinds = {"comma": _COMMA, "point": _POINT, "1,234": _GROUPS, "1.234": _POINT_GROUPS}
         counts = frame.select(
             each.str.contains(kind).sum().alias(f"{word} {name}")
             for name, (each, _, _) in texts.items()
             for word, kind in kinds.items()
         )
         seen = counts.collect(engine="streaming").row(0, named=True)
-        commas = [name for name in texts if seen[f"comma {name}"]]
+        commas, pointed = (
+            [name for name in texts if seen[f"{mark} {name}"]] for mark in ("comma", "point")
+        )
         reason = ""
-        if commas and (points or any(seen[f"point {name}"] for name in texts)):
+        if commas and (points or pointed):
             reason = "numbers with a decimal comma, and others with a decimal point"
-        elif commas and all(seen[f"comma {name}"] == seen[f"groups {name}"] for name in commas):
+        elif commas and all(seen[f"comma {name}"] == seen[f"1,234 {name}"] for name in commas):
             reason = "numbers like 1,234 alone, whose comma may be decimal or part thousands"
-        if reason and not self.lenient:
+        elif (
+            dialect.separator == ";"
+            and not points
+            and pointed
+            and all(seen[f"point {name}"] == seen[f"1.234 {name}"] for name in pointed)
+        ):
+            reason = "numbers like 1.234 alone, whose point may be decimal or part thousands"
+        if reason:
             raise TableError(
-                f"{self.what} has {reason} (column '{commas[0]}'), so they cannot be told apart. "
-                "Write all in one way, without marks between thousands; nothing of it was used."
+                f"{self.what} has {reason} (column '{[*commas, *pointed][0]}'), so they cannot be "
+                "told apart. Write all in one way, without marks between thousands, and decimals "
+                "with other than three digits (1.2340); nothing of it was used."
             )
-        return bool(commas) and not reason
+        return bool(commas)

@@ -220,7 +220,7 @@ def _as_agreed(source: Source, agreed: AgreedColumns, *, labels: str | None) -> 
                 integers |= {each.name} if kind.is_integer() else set()
         frame = dialect.scan(path, schema_overrides=types)
     with source.reading():
-        made = agreed.of(frame, own=own, written=dialect is not None)
+        made = agreed.of(frame, own=own, dialect=dialect)
     return replace(source, frame=made, integers=frozenset(integers))
 
 
@@ -267,13 +267,16 @@ def _ragged(path: Path, stamp: Stamp, dialect: Dialect) -> str:  # noqa: ARG001 
     A table is asked several things, and its lines are counted through once.
     """
     with path.open(newline="", encoding=dialect.encoding, errors="replace") as file:
+        for _ in range(dialect.before):
+            next(file)
         rows = csv.reader(file, delimiter=dialect.separator)
         width = len(next(filter(None, rows), []))
         for row in rows:
-            if len(row) != width and (row or width > 1):
+            if (len(row) != width or not any(row)) and (any(row) or width > 1):
+                problem = "has another number of fields than the first" if any(row) else "is empty"
                 return (
-                    f"cannot be read: line {rows.line_num} has another number of fields than the "
-                    "first. Correct the file; nothing of it was used."
+                    f"cannot be read: line {rows.line_num + dialect.before} {problem}. Correct the "
+                    "file; nothing of it was used."
                 )
     return ""
 

@@ -21,7 +21,7 @@ from safetensors.numpy import load, save
 from cobasis.disk.whole import PART, make_folder, remove_tree, write_whole
 from cobasis.errors import LabelError, OptionError, SealError, ShapeError, TableError
 from cobasis.features.contract import CategoryFeature, Column, NumericFeature, columns_in, word_of
-from cobasis.features.encoder import SHOWN, Array, Encoder, rounded
+from cobasis.features.encoder import SHOWN, Array, Encoder, rounded, words_of
 from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.features.problems import ColumnFinding, check
 from cobasis.linalg.arrays import EXACT_INTEGER, Matrix
@@ -187,15 +187,12 @@ class StreamedTable(LabelledRows):
 
     def _codes(self, found: pl.Series) -> npt.NDArray[np.int64]:
         """Return where each label stands among the agreed classes."""
-        classes = self._agreement.classes
         kinds = found.unique()  # a handful, where the column has millions
-        written = kinds
-        if isinstance(classes[0], int) and not kinds.dtype.is_integer():  # 1.0, or text
-            numbers = kinds.cast(pl.Float64, strict=False)
-            if numbers.is_finite().all() and (numbers == numbers.round()).all():
-                written = numbers.cast(pl.Int64)
-        of: Any = {"n_rows": len(kinds), "party": self.party, "alone": True}
-        codes = encode_labels(written.to_numpy(), self._agreement, **of)
+        agreed: Any = label_columns(self._agreement, found.name)[0]
+        codes: Any = words_of(nw.from_native(kinds, series_only=True), agreed)
+        if (codes < 0).any():
+            of: Any = {"n_rows": len(kinds), "party": self.party, "alone": True}
+            codes = encode_labels(kinds.to_numpy(), self._agreement, **of)
         return found.replace_strict(kinds, pl.Series(codes), return_dtype=pl.Int64).to_numpy()
 
     def memory(
@@ -247,15 +244,15 @@ def open_table(
             "every party has to upload the same. Leave labels= out."
         )
     labels = labels or agreement.label or None
-    columns = columns_in(agreement.features)
-    source = source_of(
-        table,
-        party=party,
-        features=(*columns, *label_columns(agreement, labels), *as_text(agreement.id)),
-        labels=labels,
-        mapping=mapping,
-    )
+    features = agreed_columns(agreement, labels)
+    source = source_of(table, party=party, features=features, labels=labels, mapping=mapping)
     return StreamedTable(source, agreement=agreement, party=party, labels=labels, report=report)
+
+
+def agreed_columns(agreement: Agreement, labels: str | None) -> tuple[Column, ...]:
+    """Return all that a party's table has to have, as features."""
+    others = (*label_columns(agreement, labels), *as_text(agreement.id))
+    return (*columns_in(agreement.features), *others)
 
 
 def label_columns(agreement: Agreement, labels: str | None) -> tuple[Column, ...]:
@@ -301,7 +298,7 @@ def check_table(
     label = agreement.label or None
     beside = label_columns(agreement, label)
     held, labelled = [*columns_in(agreement.features), *beside], [each.name for each in beside]
-    read = (*held, *as_text(agreement.id))
+    read = agreed_columns(agreement, label)
     source = source_of(table, party=party, features=read, labels=label, mapping=mapping)
     schema = source.schema
     n_rows = int(source.collect(pl.len()).item())
