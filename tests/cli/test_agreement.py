@@ -1,5 +1,6 @@
 """``cobasis agreement new`` as people type it."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -48,14 +49,31 @@ def test_a_draft_describes_the_columns_of_a_public_example_and_has_a_round_of_it
 def test_columns_and_their_constants_can_be_typed_and_what_is_not_said_stays_open(cobasis):
     found = cobasis.json(
         "agreement new icu.toml --missing fill --numbers 'age:centre=60,scale=20,unit=years' "
-        "--numbers a,b:low=0,high=2.5,fill=1 --category sex=f,m"
+        "--numbers 'a,b (mg/l):low=0,high=2.5,fill=1' --category sex=f,m"
     )
     assert found["state"] == "draft"
     assert {"purpose", "retention_days", "task", "n_components"} <= set(found["missing"])
     age, a, b, sex = loaded()["features"]
     assert (age["centre"], age["scale"], age["unit"], age["fill"]) == (60, 20, "years", 60)
     assert [(each["low"], each["high"], each["fill"]) for each in (a, b)] == [(0, 2.5, 1)] * 2
+    assert (a["name"], b["name"]) == ("a", "b (mg/l)")
     assert (sex["missing"], loaded()["n_anchor_rows"]) == ("level", 6)  # f, m, empty
+
+
+def test_an_example_is_read_as_a_partys_table_is(cobasis):
+    """With decimal commas, `NA` and Excel's first line numbers are numbers, and no words."""
+    write_table(cobasis.folder / "public.csv", seed=0)
+    head, *rows = Path("public.csv").read_text().splitlines()
+    rows[0] = re.sub(r"[0-9]+\.[0-9]+", "NA", rows[0], count=1)
+    german = [row.replace(",", ";").replace(".", ",") for row in [head, *rows]]
+    found = []
+    for name, lines in (("plain", [head, *rows]), ("german", ["sep=;", *german])):
+        Path("public.csv").write_text("\n".join(lines))
+        line = f"agreement new {name}.toml --columns public.csv --i-may-publish --label sick"
+        cobasis(f"{line} --task classification --purpose study --id patient --missing fill")
+        found.append(loaded(f"{name}.toml")["features"])
+    assert (found[0], loaded("plain.toml")["classes"]) == (found[1], ["no", "yes"])
+    assert [each["name"] for each in found[0] if "centre" in each] == ["a", "b", "c", "d"]
 
 
 def test_a_constant_that_is_none_is_refused(cobasis):

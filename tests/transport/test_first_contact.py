@@ -151,7 +151,7 @@ def test_codes_that_ran_out_are_made_anew(meeting):
         (meeting.root / "icu.invites").rename(listed)
         for name in INVITED:
             assert "the agreement is not there yet" in meeting.come(name, code=4).output
-        assert "Next, everybody: cobasis sign icu.toml" in meeting.author().output
+        assert "Next: cobasis go icu.toml data.csv" in meeting.author().output
 
 
 def test_an_agreement_without_invitations_needs_no_client():
@@ -169,3 +169,7 @@ def test_a_code_that_is_cut_is_refused_with_words(meeting):
 def test_an_invitation_needs_a_server_and_the_analyst(meeting):
     found = meeting.typed(f"agreement new x.toml --invite west --yes {TERMS}", code=2)
     assert "--invite needs" in found.output
+    for bad in ("s\u00fcd", "west wing"):
+        server = f"--analyst lab.pub --server https://localhost:1 --invite '{bad}' --yes"
+        found = meeting.typed(f"agreement new x.toml {server} {TERMS}", code=2)
+        assert "none with an accent" in " ".join(found.output.split())

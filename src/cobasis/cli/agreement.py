@@ -295,7 +295,7 @@ def _show(
     digest = None if missing else read_agreement(path).agreement.digest().hex()
     features = fields.get("features", ())
     sealed = people.parties if digest and "sums" not in fields else ()
-    codes = () if digest else Invitations(author).codes()
+    codes = Invitations(author).codes()
     told = {
         "round": str(fields.get("round_id", "")),
         "path": path,
@@ -306,17 +306,18 @@ def _show(
         "features": [each["name"] for each in features if "name" in each],
         "people": [picked(each, *PERSON) for each in people.everybody],
         "secrets": {each.name: author.secret(each.name) for each in sealed},
-        "invited": {each.party: each.words() for each in codes},
+        "invited": {} if digest else {each.party: each.words() for each in codes},
     }
     lead = lead or f"Wrote {path}, of round '{told['round']}'."
     bases = [f"{each['name']}={each['base']}" for each in features if "base" in each]
     if bases:
         lead += f" No column of its own has what follows from others: {', '.join(bases)}."
-    lines = _lines(told, own=own.public.fingerprint if own else None, more=more)
+    fingerprint = own.public.fingerprint if own else None
+    lines = _lines(told, own=fingerprint, more=more, brought=bool(codes))
     owner.say([*wrapped(lead), *lines], command="agreement new", **told)
 
 
-def _lines(told: dict[str, Any], *, own: str | None, more: str) -> Iterator[str]:
+def _lines(told: dict[str, Any], *, own: str | None, more: str, brought: bool) -> Iterator[str]:
     """Yield who takes part, and what is left to do or to send."""
     for each in told["people"]:
         you = "  (you)" if each["fingerprint"] == own else ""
@@ -336,6 +337,13 @@ def _lines(told: dict[str, Any], *, own: str | None, more: str) -> Iterator[str]
     yield "Digest, which everybody signs:"
     yield f"  {told['digest']}"
     yield f"  {words_of(bytes.fromhex(told['digest']))}"
+    if brought:
+        yield from wrapped(
+            f"{more}Send {name} to the analyst; those who were invited get it from the server, and "
+            "the secret once you type the next command."
+        )
+        yield f"Next: cobasis go {name} data.csv"
+        return
     send = f"{more}Send {name} to everybody"
     if told["secrets"]:
         yield "One file for each party, with the secret sealed to it; none for the analyst:"

@@ -164,7 +164,7 @@ def key_path(home: Path, name: str) -> Path:
     if not is_identity_name(name):
         raise IdentityError(
             f"{name[:100]!r} is no identity's name. Names have 1 to 100 letters, digits, '.', '_' "
-            "and '-', and do not begin with a '.'."
+            "and '-', none with an accent, and do not begin with a '.'."
         )
     folder = home / "keys"
     make_folder(folder)

@@ -22,6 +22,7 @@ from cobasis.features.contract import (
     columns_in,
     width_of,
     with_bases,
+    word_of,
 )
 from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Matrix
@@ -29,6 +30,7 @@ from cobasis.models.families import DEFAULT_MODELS, TABULAR
 from cobasis.privacy.audit.counted import BITS, bits_agreed
 from cobasis.protocol.agreement import MOMENT, Agreement
 from cobasis.protocol.sums_terms import FEWEST_PARTIES, FOR_ROWS
+from cobasis.tables.cells import BLANKS
 from cobasis.tables.sources import source_of
 from cobasis.tables.table import DAY
 
@@ -58,9 +60,16 @@ class Example:
     def __init__(self, path: Path) -> None:
         self.path, self._source = path, source_of(path, party="example")
         self.names = self._source.schema.names()
+        numbers = [NumericFeature.model_construct(name=each) for each in self.names]
+        self._numbers = source_of(path, party="example", features=numbers)
 
     def _column(self, name: str) -> pl.Series:
-        return self._source.collect(pl.col(name))[name].drop_nulls()
+        """Return a column's values: as numbers where every text is one, as 61,5 and NA are."""
+        found = self._source.collect(pl.col(name))[name]
+        if found.dtype == pl.String:
+            read = self._numbers.collect(pl.col(name))[name]
+            found = read if read.dtype.is_numeric() else found.filter(~found.is_in(BLANKS))
+        return found.drop_nulls()
 
     def require(self, **columns: str | None) -> None:
         """Raise FeatureError where the column of labels, or of identifiers, is none of its own."""
@@ -129,7 +138,7 @@ class Example:
         found = self._column(label).unique().to_list()
         if all(isinstance(each, int) for each in found):
             return tuple(sorted(int(each) for each in found))
-        return tuple(sorted(str(each) for each in found))
+        return tuple(sorted(str(word_of(each)) for each in found))
 
     def rows(self, features: Features) -> Matrix:
         """Return its rows, encoded."""
@@ -159,7 +168,7 @@ def words_of(said: str) -> tuple[str, ...]:
 
 def may_be_empty(name: str, missing: str) -> bool:
     """Whether a column may have empty cells, by what was said of all or by name."""
-    return missing == "fill" or name in missing.replace(",", " ").split()
+    return missing == "fill" or name in words_of(missing)
 
 
 def constants(mean: float | None, spread: float | None) -> dict[str, float]:
@@ -349,7 +358,7 @@ def terms_of_words(
 
 def _numbers(words: str, missing: str) -> list[NumericFeature]:
     before, _, constants = words.partition(":")
-    names, given = before.replace(",", " ").split(), dict[str, Any](pairs_of(constants))
+    names, given = words_of(before), dict[str, Any](pairs_of(constants))
     if given and not (names and all(given.values())):
         raise ValueError(
             f"'{words}' has no {'constant after a =' if names else 'column before the colon'}"

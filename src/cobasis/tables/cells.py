@@ -238,8 +238,9 @@ class AgreedColumns:
         ):
             reason = "numbers like 1.234 alone, whose point may be decimal or part thousands"
         if reason:
+            where = " and ".join(f"'{name}'" for name in [*commas[:1], *pointed[:1]])
             raise TableError(
-                f"{self.what} has {reason} (column '{[*commas, *pointed][0]}'), so they cannot be "
+                f"{self.what} has {reason} (in {where}), so they cannot be "
                 "told apart. Write all in one way, without marks between thousands, and decimals "
                 "with other than three digits (1.2340); nothing of it was used."
             )

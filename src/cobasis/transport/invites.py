@@ -79,7 +79,8 @@ class Invitations:
         for name in dict.fromkeys(names):
             if not is_identity_name(name):
                 raise IdentityError(
-                    f"--invite {name[:100]!r} is no party's name. Give a short one."
+                    f"--invite {name[:100]!r} is no party's name. Names have 1 to 100 letters, "
+                    "digits, '.', '_' and '-', none with an accent, and do not begin with a '.'."
                 )
             token = secrets.token_hex(_TOKEN_BYTES)
             told = {"party": name, "stem": stem, "server": server, "token": token}
