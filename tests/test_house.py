@@ -150,7 +150,6 @@ APART = {  # modules that one sibling alone imports, and why they are not part o
     "protocol.simulated": "loaded on the first use of simulate",
     "protocol.task_terms": "with the agreement over 400 lines",
     "statistics.sample": "with regression, which imports it, over 400 lines",
-    "tables.cells": "with sources, which imports it, over 400 lines",
     "transport.server": "with web, which takes lines in and imports it, over 400 lines",
     "vault.ledger": "with the vault over 400 lines",
 }
