@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import StandardScaler
@@ -58,6 +59,9 @@ def test_other_columns_than_in_fit_are_refused(small, frame, fitted):
     ):
         with pytest.raises(FeatureError, match=rf"{reason}.*\[CB105\]"):
             model.transform(frame(small.X, columns), parties=small.parties)
+    twice = pd.DataFrame(small.X, columns=[*NAMES[:5], "e"])
+    with pytest.raises(FeatureError, match=r"several columns of one name.*\[CB105\]"):
+        model.transform(twice, parties=small.parties)
     with pytest.raises(ShapeError, match=r"5 features, but .* is expecting 6"):
         fitted.predict(small.X[:, :5], parties=small.parties)
 

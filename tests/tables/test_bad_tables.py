@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from cobasis import numeric_features
 from cobasis.errors import (
     DimensionError,
     DiskError,
@@ -149,6 +150,12 @@ UNCLEAR = {
     "mixed marks": (lambda text: re.sub(r"\d+\.\d+", '"1,5"', text, count=1), "comma, and"),
     "empty": (lambda _: "", "not even a line of column names"),
 }
+
+
+def test_points_that_may_part_thousands_are_seen_however_far_down(tmp_path):
+    (tmp_path / "icu.csv").write_text("x;died\n" + "999;0\n" * 20_000 + "1.234;1\n")
+    small = site(features=numeric_features(["x"]), n_components=1, n_anchor_rows=2)
+    attempt(tmp_path / "icu.csv", tmp_path, expected=TableError, match="like 1.234", where=small)
 
 
 @pytest.mark.parametrize("what", UNCLEAR)

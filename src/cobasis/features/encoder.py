@@ -41,7 +41,13 @@ def as_frame(table: object) -> "nw.DataFrame[Any] | None":
     """Return a data frame in memory in narwhals' clothes, or None for whatever else."""
     import narwhals as nw  # noqa: PLC0415 -- 0.1 s that `import cobasis` does not take
 
-    found = nw.from_native(table, eager_only=True, pass_through=True)
+    try:
+        found = nw.from_native(table, eager_only=True, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        raise FeatureError(
+            "a data frame has several columns of one name, and it cannot be told which is meant. "
+            "Rename or drop them."
+        ) from None
     return found if isinstance(found, nw.DataFrame) else None
 
 
@@ -305,7 +311,7 @@ class Encoder:
 
 def encode(rows: npt.ArrayLike, features: Sequence[Feature], *, party: str) -> Matrix:
     """Check a party's rows against the features and encode them."""
-    what = f"the rows of party '{party}'"
+    what = f"the table of party '{party}'"
     # what another library calls columns may be the cells themselves, as pyarrow does
     frame = as_frame(rows) if hasattr(rows, "columns") else None
     names = getattr(rows if frame is None else frame, "columns", None)
@@ -317,7 +323,7 @@ def encode(rows: npt.ArrayLike, features: Sequence[Feature], *, party: str) -> M
         raw = encoder.read(frame, what=what)
     elif words := [each.name for each in features if isinstance(each, CategoryFeature)]:
         raise FeatureError(
-            f"{what} are no data frame, and the agreement has categories ('{words[0]}'), which an "
+            f"{what} is no data frame, and the agreement has categories ('{words[0]}'), which an "
             "array has no place for. Give a data frame, with the agreement's columns by name."
         )
     else:
@@ -325,7 +331,7 @@ def encode(rows: npt.ArrayLike, features: Sequence[Feature], *, party: str) -> M
         raw = [*table] if any(getattr(each, "knots", ()) for each in features) else [table]
     n_rows = raw[0].shape[-1]
     if not n_rows:
-        raise ShapeError(f"{what} are empty: 0 rows. Leave the party out, or give it rows.")
+        raise ShapeError(f"{what} is empty: 0 rows. Leave the party out, or give it rows.")
     shape = (encoder.width, n_rows)
     out = np.empty(shape, order="C" if frame is not None else "F")  # as the rows lie
     if not encoder.put(raw, out):

@@ -267,7 +267,7 @@ def _features(rows: Rows, features: Iterable[Feature] | None) -> tuple[Feature, 
         return listed_features(features)
     party, (table, _) = next(iter(rows.items()))
     if not hasattr(table, "columns"):
-        n_columns = as_table(table, name=f"the rows of party '{party}'").shape[1]
+        n_columns = as_table(table, name=f"the table of party '{party}'").shape[1]
         return numeric_features(f"x{column}" for column in range(n_columns))
     names = column_names(table)
     if names is None:

@@ -38,7 +38,7 @@ class Dialect:
 
     separator: str = ","
     encoding: str = "utf-8"
-    comma: bool = False  # whether commas, or points in groups of three, were seen in numbers
+    comma: bool = False  # whether numbers may have a decimal comma, and points between thousands
     before: int = 0  # lines before the names: Excel's sep=;
 
     def scan(self, path: Path, **options: object) -> pl.LazyFrame:
@@ -82,8 +82,8 @@ def dialect_of(path: Path, stamp: Stamp, *, what: str) -> Dialect:  # noqa: ARG0
     names, *rows = by[separator] or [[]]
     if rows and rows[0] == names and len(names) > 1:
         raise TableError(f"{what} names its columns twice, in the first two lines. Leave one out.")
-    marks = f"{_COMMA}|{_POINT_GROUPS}" if separator == ";" else _COMMA
-    comma = any(re.match(marks, cell.strip()) for row in rows for cell in row)
+    cells = (cell.strip() for row in rows for cell in row)
+    comma = separator == ";" or any(re.match(_COMMA, cell) for cell in cells)
     return Dialect(separator, encoding, comma, before=int(told is not None))
 
 
