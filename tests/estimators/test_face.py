@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -106,6 +107,13 @@ def test_a_fitted_model_offers_the_scores_that_it_has(small):
     model.set_params(estimator="svm")
     assert hasattr(model, "predict_proba")
     assert not hasattr(model, "decision_function")
+
+
+def test_a_forest_that_has_no_tree_yet_is_a_model(small):
+    """One is falsy, and asking whether it is raises."""
+    model = CollaborativeClassifier(estimator=RandomForestClassifier(random_state=0))
+    model = model.fit(small.X, small.y, parties=small.parties)
+    assert model.score(small.X, small.y, parties=small.parties) > 0.9
 
 
 @pytest.mark.parametrize("estimator", ["svm", SVC(), KNeighborsClassifier()])

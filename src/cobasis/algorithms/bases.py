@@ -68,8 +68,8 @@ def require_components(directions: Matrix, *, n_components: int, n_rows: int, pa
         reason = f"{n_rows} rows" if n_rows < n_components else "too few independent rows"
         raise DimensionError(
             f"party '{party}' has {reason} for n_components={n_components}: the rest of its basis "
-            "would be arbitrary directions. Agree on fewer components, or on a basis that all "
-            "share (basis='public', 'haar' or 'consensus')."
+            "would be arbitrary directions. Agree on fewer components, on no column that never "
+            "varies, or on a basis that all share (basis='public', 'haar' or 'consensus')."
         )
 
 

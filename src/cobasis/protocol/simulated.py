@@ -82,7 +82,7 @@ def round_of(*, rows: Rows, **given: Any) -> tuple[Round, dict[str, SecretBasis]
 def _refuse_options(rows: object, given: dict[str, Any], wrong: Iterable[str] = ()) -> None:
     """Raise OptionError for what `simulate` does not take; note whether it is to give a table."""
     aligner, model, dp = given["aligner"], given["model"], given["dp"]
-    named = model or DEFAULT_MODELS.get(given["task"])
+    named = DEFAULT_MODELS.get(given["task"]) if model is None else model  # a forest is falsy
     given["tabular"] = isinstance(named, str) and named in TABULAR
     public = given["anchor"] in FROM_PUBLIC_ROWS or given["basis"] == "public"
     made = hasattr(aligner, "fit_kind") and not isinstance(aligner, type)
@@ -290,7 +290,7 @@ def _classes(rows: Rows) -> tuple[Any, ...]:
         listed = ", ".join(sorted(kind.__name__ for kind in kinds)) or "none"
         raise LabelError(
             f"the parties' labels are of type {listed}; classes are either all integers or all "
-            "text. Convert them, or use task='regression'."
+            "text. Convert them and drop rows without one, or use task='regression'."
         )
     if len(found) == 1:
         raise LabelError(
