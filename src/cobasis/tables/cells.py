@@ -28,7 +28,10 @@ INFERRED_ROWS = 10_000  # rows of a CSV file from which its columns' types are g
 _SAMPLE = 2**16  # bytes that separators and decimal marks are told by
 _EXPONENT = r"([eE][-+]?\d+)?$"
 _COMMA, _POINT = r"^[-+]?\d*,\d+" + _EXPONENT, r"^[-+]?\d*\.\d+" + _EXPONENT
-_GROUPS, _POINT_GROUPS = (rf"^[-+]?[1-9]\d{{0,2}}({mark}\d{{3}})+$" for mark in (",", r"\."))
+_MARKS = (
+    ("comma", _COMMA, r"^[-+]?[1-9]\d{0,2}(,\d{3})+$"),
+    ("point", _POINT, r"^[-+]?[1-9]\d{0,2}(\.\d{3})+$"),
+)  # a number with one, and one that may have it between thousands
 _DAY = r"\d{4}-\d\d-\d\d"
 
 
@@ -178,9 +181,9 @@ class AgreedColumns:
                 scaled = kind.is_numeric() and (step.factor != 1 or step.blanks)
                 made[name] = _scaled(column, step) if scaled else column
         if texts and dialect is not None:
-            points = any(schema[x].is_float() for x in made)
-            comma = self._decimal_comma(frame, texts, points=points, dialect=dialect)
-            made |= self._numbers(frame, texts, comma=comma)
+            told = {"points": any(schema[x].is_float() for x in made)}
+            told["semicolons"] = dialect.separator == ";"
+            made |= self._numbers(frame, texts, comma=self._decimal_comma(frame, texts, **told))
         agreed = {name: each for each, name in own.items()}
         return frame.select(
             made.get(name, pl.col(name)).alias(agreed.get(name, name))
@@ -209,39 +212,32 @@ class AgreedColumns:
         return {name: bad[name] if n_bad[name] else each for name, each in made.items()}
 
     def _decimal_comma(
-        self, frame: pl.LazyFrame, texts: Texts, *, points: bool, dialect: Dialect
+        self, frame: pl.LazyFrame, texts: Texts, *, points: bool, semicolons: bool
     ) -> bool:
         """Whether numbers in columns of text have a decimal comma; TableError where it is unclear.
 
-        Other columns have decimal `points`, or have not.
+        Other columns have decimal `points`, or have not; beside `semicolons` points may part, too.
         """
-        kinds = {"comma": _COMMA, "point": _POINT, "1,234": _GROUPS, "1.234": _POINT_GROUPS}
-        counts = frame.select(
-            each.str.contains(kind).sum().alias(f"{word} {name}")
-            for name, (each, _, _) in texts.items()
-            for word, kind in kinds.items()
-        )
-        seen = counts.collect(engine="streaming").row(0, named=True)
-        commas, pointed = (
-            [name for name in texts if seen[f"{mark} {name}"]] for mark in ("comma", "point")
-        )
+        counts: list[pl.Expr] = []
+        for name, (text, _, _) in texts.items():
+            for mark, kind, thousands in _MARKS:
+                number, groups = text.str.contains(kind), text.str.contains(thousands)
+                counts.append((number | groups).sum().alias(f"{mark} {name}"))
+                counts.append((number & ~groups).sum().alias(f"only {mark} {name}"))
+        seen = frame.select(counts).collect(engine="streaming").row(0, named=True)
+        commas, pointed = ([x for x in texts if seen[f"{mark} {x}"]] for mark in ("comma", "point"))
         reason = ""
         if commas and (points or pointed):
             reason = "numbers with a decimal comma, and others with a decimal point"
-        elif commas and all(seen[f"comma {name}"] == seen[f"1,234 {name}"] for name in commas):
+        elif commas and not any(seen[f"only comma {name}"] for name in commas):
             reason = "numbers like 1,234 alone, whose comma may be decimal or part thousands"
-        elif (
-            dialect.separator == ";"
-            and not points
-            and pointed
-            and all(seen[f"point {name}"] == seen[f"1.234 {name}"] for name in pointed)
-        ):
+        elif semicolons and pointed and not any(seen[f"only point {name}"] for name in pointed):
             reason = "numbers like 1.234 alone, whose point may be decimal or part thousands"
         if reason:
             where = " and ".join(f"'{name}'" for name in [*commas[:1], *pointed[:1]])
             raise TableError(
-                f"{self.what} has {reason} (in {where}), so they cannot be "
-                "told apart. Write all in one way, without marks between thousands, and decimals "
-                "with other than three digits (1.2340); nothing of it was used."
+                f"{self.what} has {reason} (in {where}), so they cannot be told apart. Write all "
+                "in one way, without marks between thousands, and decimals with other than three "
+                "digits (1.2340); nothing of it was used."
             )
         return bool(commas)
