@@ -1,6 +1,6 @@
 """`check_table`: a party's file held against the agreement, all findings at once."""
 
-from datetime import date
+from datetime import date, datetime
 
 import polars as pl
 import pytest
@@ -98,6 +98,15 @@ def test_a_number_that_stands_for_no_value_is_none_however_its_column_is_read(ki
     assert found["age"].to_list() == [40.0, None, None, last]
     assert found["ward"].to_list() == ["7", None, "7", None]
     assert found["seen"].to_list() == [2.0, None, 2.0, None]
+
+
+def test_the_day_of_a_time_is_that_of_its_zone(tmp_path):
+    """Half past midnight in Berlin is the day before in UTC, by which a file keeps times."""
+    seen = pl.Series([datetime(2026, 1, 3, 0, 30)]).dt.replace_time_zone("Europe/Berlin")  # noqa: DTZ001 -- it gets one
+    path = kept("parquet", pl.DataFrame({"seen": seen}), tmp_path)
+    features = (NumericFeature(name="seen", unit="days since 2026-01-01"),)
+    source = source_of(path, party="north", features=features)
+    assert source.frame.collect()["seen"].to_list() == [2.0]
 
 
 def test_a_mapping_to_a_column_that_is_not_there_stops(tmp_path):

@@ -101,7 +101,9 @@ def _day(feature: Column, step: ColumnMapping) -> date | None:
 
 
 def _days(day: pl.Expr, since: date) -> pl.Expr:
-    return (day.cast(pl.Date) - pl.lit(since)).dt.total_days().cast(pl.Float64)
+    return (
+        (day.dt.date() - pl.lit(since)).dt.total_days().cast(pl.Float64)
+    )  # a cast takes UTC's day
 
 
 def _words(column: pl.Expr, feature: CategoryFeature, step: ColumnMapping) -> pl.Expr:
