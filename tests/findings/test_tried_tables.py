@@ -67,7 +67,7 @@ def test_f11_a_mapping_is_a_file_too_and_answers_hold_for_it_alone(sealed, termi
     for bad, why in {
         "[ill]": "[ill] is no agreed column",
         "[c.words]\nx = '1'": "[c] has words, and numbers are agreed",
-        "[sick]\nfactor = 2": "[sick] has factor, and words are agreed",
+        "[sick]\nfactor = 2": "[sick] has a factor or days, and words are agreed",
     }.items():
         Path("map.toml").write_text(bad)
         assert why in sealed(f"{line} --mapping map.toml", code=2).stderr

@@ -337,20 +337,16 @@ def _lines(told: dict[str, Any], *, own: str | None, more: str, brought: bool) -
     yield "Digest, which everybody signs:"
     yield f"  {told['digest']}"
     yield f"  {words_of(bytes.fromhex(told['digest']))}"
+    send, then = f"Send {name} to everybody", f"Next, everybody: cobasis sign {name}"
     if brought:
-        yield from wrapped(
-            f"{more}Send {name} to the analyst; those who were invited get it from the server, and "
-            "the secret once you type the next command."
-        )
-        yield f"Next: cobasis go {name} data.csv"
-        return
-    send = f"{more}Send {name} to everybody"
-    if told["secrets"]:
+        send = f"Send {name} to the analyst; the server brings it to those who were invited"
+        then = f"Next: cobasis go {name} data.csv"
+    elif told["secrets"]:
         yield "One file for each party, with the secret sealed to it; none for the analyst:"
         yield from wrapped(listed(each.name for each in told["secrets"].values()), lead="  ")
         send += ", and to each party its own .secret file"
-    yield from wrapped(f"{send}.")
-    yield f"Next, everybody: cobasis sign {name}"
+    yield from wrapped(f"{more}{send}.")
+    yield then
 
 
 def _invited(told: dict[str, Any]) -> Iterator[str]:

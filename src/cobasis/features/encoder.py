@@ -44,10 +44,7 @@ def as_frame(table: object) -> "nw.DataFrame[Any] | None":
     try:
         found = nw.from_native(table, eager_only=True, pass_through=True)
     except nw.exceptions.DuplicateError:
-        raise FeatureError(
-            "a data frame has several columns of one name, and it cannot be told which is meant. "
-            "Rename or drop them."
-        ) from None
+        raise FeatureError("X has several columns of one name. Rename or drop them.") from None
     return found if isinstance(found, nw.DataFrame) else None
 
 

@@ -25,7 +25,6 @@ from cobasis.errors import (
 )
 from cobasis.features.contract import CategoryFeature, NumericFeature, columns_in
 from cobasis.features.encoder import SHOWN
-from cobasis.features.mapping import AS_AGREED
 from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.features.problems import ColumnFinding
 from cobasis.linalg.arrays import Hidden
@@ -33,13 +32,7 @@ from cobasis.party_side.session import SENT_AS, PartySession
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.tables.sources import Source, refuse_schema, source_of
-from cobasis.tables.table import (
-    Checked,
-    StreamedTable,
-    agreed_columns,
-    check_table,
-    open_table,
-)
+from cobasis.tables.table import Checked, StreamedTable, agreed_columns, check_table, open_table
 from cobasis.vault.datasets import Fingerprints
 
 _ALL = 2.0**64
@@ -221,16 +214,17 @@ def use_mapping(session: PartySession, mapping: TableMapping) -> None:
             "round."
         )
     columns = agreed_columns(session.agreement, session.agreement.label or None)
-    agreed = {each.name: isinstance(each, CategoryFeature) for each in columns}
+    of_words = {each.name: isinstance(each, CategoryFeature) for each in columns}
     for name, step in mapping.root.items():
-        has = "" if name in agreed else "is no agreed column"
-        for each in ("factor", "days_since") if agreed.get(name) else ("words",):
-            if getattr(step, each) != getattr(AS_AGREED, each):
-                has = has or f"has {each}, and {'words' if agreed[name] else 'numbers'} are agreed"
-        if has:
-            raise OptionError(
-                f"the mapping's [{name}] {has}. Correct it; the mapping was not taken."
-            )
+        if name not in of_words:
+            problem = "is no agreed column"
+        elif of_words[name] and (step.factor != 1 or step.days_since):
+            problem = "has a factor or days, and words are agreed"
+        elif step.words and not of_words[name]:
+            problem = "has words, and numbers are agreed"
+        else:
+            continue
+        raise OptionError(f"the mapping's [{name}] {problem}. Correct it, and say it again.")
     session.round.map_columns(mapping)
 
 

@@ -135,6 +135,7 @@ class AgreedColumns:
     mapping: TableMapping
     lenient: bool  # a bad cell is infinite, and stops nothing
     what: str
+    dialect: Dialect | None  # None for Parquet, whose text is no number
 
     def own(self, found: Sequence[str]) -> dict[str, str]:
         """Return the file's name of each column: as mapped, the same, or but for its case."""
@@ -155,9 +156,7 @@ class AgreedColumns:
             raise TableError(f"{self.what} has {problem}. Rename one; nothing of it was used.")
         return {name: each for name, each in own.items() if each in found}
 
-    def of(
-        self, frame: pl.LazyFrame, *, own: Mapping[str, str], dialect: Dialect | None
-    ) -> pl.LazyFrame:
+    def of(self, frame: pl.LazyFrame, *, own: Mapping[str, str]) -> pl.LazyFrame:
         """Return a file's columns as what is agreed, under these names; others as they are.
 
         Numbers that a CSV file has as text become numbers where every cell is one. Of a column
@@ -173,7 +172,7 @@ class AgreedColumns:
                 kind == pl.String or step.words or step.blanks
             ):
                 made[name] = _words(column, each, step)
-            elif kind == pl.String and dialect is not None:
+            elif kind == pl.String and self.dialect:
                 text, none = column.str.strip_chars(), sorted({*BLANKS, *step.blanks, ""})
                 texts[name] = pl.when(~text.is_in(none)).then(text), _day(each, step), step
             elif kind in (pl.Date, pl.Datetime) and (since := _day(each, step)) is not None:
@@ -182,10 +181,8 @@ class AgreedColumns:
             else:
                 scaled = kind.is_numeric() and (step.factor != 1 or step.blanks)
                 made[name] = _scaled(column, step) if scaled else column
-        if texts and dialect is not None:
-            told = {"points": any(schema[x].is_float() for x in made)}
-            told["semicolons"] = dialect.separator == ";"
-            made |= self._numbers(frame, texts, comma=self._decimal_comma(frame, texts, **told))
+        if texts:
+            made |= self._numbers(frame, texts, points=any(schema[x].is_float() for x in made))
         agreed = {name: each for each, name in own.items()}
         return frame.select(
             made.get(name, pl.col(name)).alias(agreed.get(name, name))
@@ -193,8 +190,9 @@ class AgreedColumns:
             if name in agreed or name not in own
         )
 
-    def _numbers(self, frame: pl.LazyFrame, texts: Texts, *, comma: bool) -> dict[str, pl.Expr]:
+    def _numbers(self, frame: pl.LazyFrame, texts: Texts, *, points: bool) -> dict[str, pl.Expr]:
         """Return columns of text as numbers, or days, where every cell is one."""
+        comma = self._decimal_comma(frame, texts, points=points)
         made, bad = {}, {}
         for name, (text, since, step) in texts.items():
             plain = text.str.replace(",", ".", literal=True) if comma else text
@@ -213,12 +211,10 @@ class AgreedColumns:
         n_bad = found.collect(engine="streaming").row(0, named=True)
         return {name: bad[name] if n_bad[name] else each for name, each in made.items()}
 
-    def _decimal_comma(
-        self, frame: pl.LazyFrame, texts: Texts, *, points: bool, semicolons: bool
-    ) -> bool:
+    def _decimal_comma(self, frame: pl.LazyFrame, texts: Texts, *, points: bool) -> bool:
         """Whether numbers in columns of text have a decimal comma; TableError where it is unclear.
 
-        Other columns have decimal `points`, or have not; beside `semicolons` points may part, too.
+        Other columns have decimal `points`, or have not. Beside semicolons points may part, too.
         """
         counts: list[pl.Expr] = []
         for name, (text, _, _) in texts.items():
@@ -228,12 +224,12 @@ class AgreedColumns:
                 counts.append((number & ~groups).sum().alias(f"only {mark} {name}"))
         seen = frame.select(counts).collect(engine="streaming").row(0, named=True)
         commas, pointed = ([x for x in texts if seen[f"{mark} {x}"]] for mark in ("comma", "point"))
-        reason = ""
+        reason, semicolons = "", self.dialect is not None and self.dialect.separator == ";"
         if commas and (points or pointed):
             reason = "numbers with a decimal comma, and others with a decimal point"
         elif commas and not any(seen[f"only comma {name}"] for name in commas):
             reason = "numbers like 1,234 alone, whose comma may be decimal or part thousands"
-        elif semicolons and pointed and not any(seen[f"only point {name}"] for name in pointed):
+        elif pointed and semicolons and not any(seen[f"only point {name}"] for name in pointed):
             reason = "numbers like 1.234 alone, whose point may be decimal or part thousands"
         if reason:
             where = " and ".join(f"'{name}'" for name in [*commas[:1], *pointed[:1]])

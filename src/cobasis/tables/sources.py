@@ -148,7 +148,8 @@ def source_of(
     if isinstance(table, (str, Path)):
         file = _of_file(Path(table), party=party)
         told: Any = {"features": features, "mapping": mapping, "lenient": lenient}
-        return _as_agreed(file, AgreedColumns(what=file.what, **told), labels=labels)
+        agreed = AgreedColumns(what=file.what, dialect=file.dialect, **told)
+        return _as_agreed(file, agreed, labels=labels)
     what = f"the table of party '{party}'"
     if isinstance(table, (pl.LazyFrame, pl.DataFrame)):
         return Source(frame=table.lazy(), what=what)
@@ -220,7 +221,7 @@ def _as_agreed(source: Source, agreed: AgreedColumns, *, labels: str | None) -> 
                 integers |= {each.name} if kind.is_integer() else set()
         frame = dialect.scan(path, schema_overrides=types)
     with source.reading():
-        made = agreed.of(frame, own=own, dialect=dialect)
+        made = agreed.of(frame, own=own)
     return replace(source, frame=made, integers=frozenset(integers))
 
 
