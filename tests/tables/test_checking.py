@@ -109,6 +109,20 @@ def test_the_day_of_a_time_is_that_of_its_zone(tmp_path):
     assert source.frame.collect()["seen"].to_list() == [2.0]
 
 
+@pytest.mark.parametrize("cell", ["2020", "20200131", "1.2", "31.12.20"])
+def test_what_is_no_day_among_days_is_no_number_of_days(cell, tmp_path):
+    (tmp_path / "icu.csv").write_text(f"seen\n{cell}\n31.12.2020\nNA\n")
+    told = {
+        "party": "north",
+        "features": (NumericFeature(name="seen", unit="days since 2020-12-01"),),
+    }
+    read = [source_of(tmp_path / "icu.csv", **told, lenient=each).frame for each in (False, True)]
+    assert [each.collect()["seen"].to_list() for each in read] == [
+        [cell, None, None],
+        [float("inf"), 30.0, None],
+    ]
+
+
 def test_a_mapping_to_a_column_that_is_not_there_stops(tmp_path):
     """The table's own column of the agreed name may be in another unit."""
     path, mapping = kept("csv", ward_frame(20), tmp_path), Mapping().adding("age", column="years")

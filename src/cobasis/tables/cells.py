@@ -191,22 +191,28 @@ class AgreedColumns:
         )
 
     def _numbers(self, frame: pl.LazyFrame, texts: Texts, *, points: bool) -> dict[str, pl.Expr]:
-        """Return columns of text as numbers, or days, where every cell is one."""
+        """Return columns of text as numbers, or days, where every cell is one.
+
+        Among days a number is none: 2020 would be a day of 2005.
+        """
         comma = self._decimal_comma(frame, texts, points=points)
         made, bad = {}, {}
         for name, (text, since, step) in texts.items():
             plain = text.str.replace(",", ".", literal=True) if comma else text
             number = plain.cast(pl.Float64, strict=False)
+            wrong = text.is_not_null() & number.is_null()
             if since is not None:
                 days = [text.str.to_date(form, strict=False) for form in ("%Y-%m-%d", "%d.%m.%Y")]
                 days.append(text.str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False))
                 day = pl.when(text.str.contains(r"\d{4}")).then(pl.coalesce(days))  # not 31.12.26
+                wrong &= day.is_null()
+                wrong |= number.is_not_null() & (day.count() > 0)
                 number = pl.coalesce(number, _days(day, since))
-            wrong = text.is_not_null() & number.is_null()
-            made[name] = pl.when(wrong).then(inf).otherwise(_scaled(number, step))
+            made[name] = _scaled(number, step)
             bad[name] = pl.when(wrong).then(plain)
         if self.lenient:
-            return made
+            fine = {name: each.is_null() for name, each in bad.items()}
+            return {x: pl.when(fine[x]).then(each).otherwise(inf) for x, each in made.items()}
         found = frame.select(each.count().alias(name) for name, each in bad.items())
         n_bad = found.collect(engine="streaming").row(0, named=True)
         return {name: bad[name] if n_bad[name] else each for name, each in made.items()}
