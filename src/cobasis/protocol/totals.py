@@ -190,8 +190,9 @@ def bounded(table: Matrix) -> Matrix:
     largest = max(table.max(initial=0.0), -table.min(initial=0.0))
     if not largest <= 1 + _ROUNDING:  # NaN is refused as well
         raise OptionError(
-            "some mapped features or targets are no numbers from -1 to 1, so their sums have no "
-            "bound. Agree on a range that holds all values."
+            "some mapped features or targets are no numbers from -1 to 1, as where values lie "
+            "outside their column's low and high, so their sums have no bound. Agree on ranges "
+            "that hold all values."
         )
     if largest > 1:  # the end of a range is 1 but for rounding
         np.clip(table, -1.0, 1.0, out=table)
