@@ -83,6 +83,8 @@ def test_a_constant_that_is_none_is_refused(cobasis):
     ):
         told = cobasis(f"agreement new icu.toml --numbers {words}", code=2).stderr
         assert "age:centre=60,scale=20,unit=years" in told
+    for words, why in {"sex": "'sex' has no word after a =", "sex=f,f": "has a word twice"}.items():
+        assert why in cobasis(f"agreement new icu.toml --category {words}", code=2).stderr
     assert not Path("icu.toml").exists()
 
 

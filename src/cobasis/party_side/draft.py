@@ -381,10 +381,13 @@ def pairs_of(words: str) -> list[tuple[str, str]]:
 
 
 def _category(words: str, missing: str) -> CategoryFeature:
-    name, _, values = words.partition("=")
+    name, _, said = words.partition("=")
+    values = words_of(said)
+    if not values or len({*values}) < len(values):
+        raise ValueError(f"'{words}' has {'a word twice' if values else 'no word after a ='}")
     return CategoryFeature(
         name=name.strip(),
-        values=words_of(values),
+        values=values,
         source=_TOLD,
         missing="level" if may_be_empty(name.strip(), missing) else "refuse",
     )
