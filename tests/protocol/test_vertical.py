@@ -335,6 +335,25 @@ def test_public_rows_align_parties_that_share_no_column():
         assert party.attributions(new[:5, at]).values.shape == (5, 3)
 
 
+def test_evidence_is_of_parties_with_every_column_by_each_other_alone():
+    """A laboratory's own turn is none of all columns, so nothing is compared with a block."""
+    spread = np.array([5, 4, 3, 0.3, 0.2, 0.1])
+    agreed, rng = agreement([WARD_1, LAB_1], others=("n", "s")), np.random.default_rng(0)
+    analyst, places = Analyst(agreed), {"first-ward": slice(3), "first-lab": slice(3, 6)}
+    for name in agreed.parties:
+        rows = (rng.normal(size=(300, 6)) * spread)[:, places.get(name, slice(6))]
+        given = {"people": [f"p{each}" for each in range(300)]} if name in places else {}
+        party = Party(name, agreement=agreed, secret=SECRET)
+        analyst.receive(party.prepare(rows, np.arange(300) % 2, **given))
+    analyst.align()
+    found = analyst.certify().parties
+    told = {name: (each.evidence, each.correlation is None) for name, each in found.items()}
+    seen = dict.fromkeys("ns", ("not a random turn", False))
+    assert told == {"first": ("cannot tell", True), **seen}
+    analyst.remove("s")
+    assert "two parties that hold every column" in analyst.certify().summary()
+
+
 def test_too_few_shared_columns_leave_directions_undetermined():
     held = {"north": NAMES[:4], "south": NAMES[3:]}  # lactate alone, for three components
     analyst, _ = uploaded(partly(held), held)
