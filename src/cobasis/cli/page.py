@@ -19,7 +19,7 @@ from cobasis.cli.options import Action, Ask, Home, Topic, grouped
 from cobasis.cli.receive import receive
 from cobasis.cli.run import remove, run
 from cobasis.cli.sign import sign, terms_of
-from cobasis.cli.status import Standing, as_of, message_in_words, next_step, standing
+from cobasis.cli.status import Standing, as_of, message_in_words, standing
 from cobasis.cli.verify import verify
 from cobasis.cli.words import listed
 from cobasis.errors import OptionError
@@ -61,7 +61,7 @@ def _topic(keys: Home, path: Path) -> Topic:
     found = standing(keys, path)
     history = history_of(found.own) if found.role == "analyst" else History()
     last = found.own[-1].hash if found.own else ""
-    told, next_one = findings_of(work_folder(path), history.outcome), next_step(found)
+    told = findings_of(work_folder(path), history.outcome)
     card = ModelCard.read(to_json(told["card"])) if told else None
     text: dict[str, Any] = {"told": told, "card": card, "caveat": CAVEAT, "far": SPREADS}
     text |= {"found": found, "rows": [*_rows(found, history)], "as_of": as_of(found)}
@@ -72,7 +72,7 @@ def _topic(keys: Home, path: Path) -> Topic:
         folder=path.parent,
         actions={each.name: each for each in _actions(keys, found, history)},
         pages={
-            "": lambda **more: template("desk_round.html").render(**text, next=next_one, **more),
+            "": lambda **more: template("desk_round.html").render(**text, **more),
             **({"card": lambda **_: render_card(card)} if card else {}),
         },
     )
