@@ -73,6 +73,13 @@ def test_a_ward_and_a_laboratory_train_with_a_hospital_and_predict_together(agre
     said = agreed("verify icu.toml", by="lab").output
     assert "fit" in said
     agreed.accept()
+    said = agreed("accept icu.toml icu.north.1-return", by="north").output
+    part = agreed.json("status icu.toml", by="north")["next"]
+    assert part == "cobasis predict icu.toml new.csv --part -o north.part"
+    with_it = "cobasis predict icu.toml new.csv --with east.part -o out.csv"
+    assert said.endswith(
+        f"Next:\n  {part}\nand with what east made of the same people in this way:\n  {with_it}\n"
+    )
     new = whole_rows(agreed.folder, seed=9, n_rows=200)
     parted(new, agreed.folder, end="-new.csv")
     for name in HELD:
