@@ -96,8 +96,8 @@ def _next_attempt(session: AnalystSession, plan: Plan, *, now: datetime) -> Plan
             f"least_rows={terms.least_rows:,} is agreed, and of fewer than {least:,} rows the sums "
             "of a party that comes late would show in the difference of two totals"
         )
-    elif len(stay) < fewest(agreement, plan.exchange):
-        reason = f"{len(stay)} parties would stay, and {fewest(agreement, plan.exchange)} must"
+    elif len(stay) < plan.exchange.fewest:
+        reason = f"{len(stay)} parties would stay, and {plan.exchange.fewest} must"
     if reason:
         raise StepError(
             f"sums cannot begin again with {listed(stay)}: {reason}. Wait for everybody, or agree "
@@ -141,14 +141,12 @@ def _left_out(
 
 def fewest(agreement: Agreement, exchange: Exchange) -> int:
     """Return how many messages an exchange needs at least."""
-    # of two proposals each party computes the other's span; the protocol refuses fewer as well
-    return max(1 if exchange.message == "upload" else 3, agreement.minimum_parties)
+    return max(exchange.fewest, agreement.minimum_parties)
 
 
 def _require_all(session: AnalystSession, plan: Plan, *, now: datetime) -> None:
     """Raise WaitingError while somebody may still send, or too few have."""
-    agreed, closes = session.agreement, session.agreement.closes
-    least = fewest(agreed, plan.exchange)
+    agreed, closes, least = session.agreement, session.agreement.closes, plan.exchange.fewest
     if plan.missing and (closes is None or now < closes or agreed.sums is not None):
         until = f"the deadline is {agreed.deadline}" if closes else "no deadline is agreed"
         options = " ".join(f"--without {name}" for name in plan.missing)
