@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.errors import StepError, WaitingError
-from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.refusals import require_known
 from cobasis.protocol.sums_terms import least_difference, may_leave_out, terms_of
@@ -137,11 +136,6 @@ def _left_out(
     out = {*history.without, *without} - {*again, *history.removed}
     session.refuse_revoked(out={*out, *history.removed})
     return tuple(name for name in session.agreement.parties if name in out)
-
-
-def fewest(agreement: Agreement, exchange: Exchange) -> int:
-    """Return how many messages an exchange needs at least."""
-    return max(exchange.fewest, agreement.minimum_parties)
 
 
 def _require_all(session: AnalystSession, plan: Plan, *, now: datetime) -> None:

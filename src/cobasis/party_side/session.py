@@ -30,7 +30,7 @@ from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
-from cobasis.protocol.exchanges import EXCHANGES, Exchange, exchanges
+from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.news import MAX_BYTES as NEWS_BYTES
 from cobasis.protocol.news import News
@@ -46,8 +46,6 @@ MARKS = "marks"
 NEWS = "news"
 MADE, SENT = ".made", ".sent"
 """And sealed files: those that have no name outside yet, and those that have been given one."""
-
-SENT_AS = {message: each.sent_as for message, each in EXCHANGES.items()}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
