@@ -156,7 +156,7 @@ APART = {  # modules that one sibling alone imports, and why they are not part o
     "cli.bar": "for calls from Python as well: the docs show long work with it",
     "models.linear": "with the trainer over 400 lines",
     "models.sources": "with the trainer over 400 lines",
-    "protocol.simulated": "loaded on the first use of simulate",
+    "protocol.seeded_round": "loaded on the first use of simulate",
     "protocol.task_terms": "with the agreement over 400 lines",
     "statistics.sample": "with regression, which imports it, over 400 lines",
     "tables.cells": "with sources, which imports it, over 400 lines",

@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from cobasis.analyst_side.plan import fewest
 from cobasis.analyst_side.session import work_folder
 from cobasis.bundle.agreement_file import read_draft, signed_agreement, stem_of
 from cobasis.bundle.transcript import Entry, verify_transcript
@@ -15,7 +14,7 @@ from cobasis.cli.options import AgreementFile, Home, Owner, ProxyCA, alone, grou
 from cobasis.cli.words import listed, picked, wrapped
 from cobasis.disk.whole import file_digest
 from cobasis.errors import CobasisError, IdentityError, UnknownPartyError
-from cobasis.party_side.session import NEWS, SENT_AS, transcript_path
+from cobasis.party_side.session import NEWS, transcript_path
 from cobasis.protocol.agreement import Agreement, missing_fields
 from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.news import News
@@ -25,8 +24,6 @@ from cobasis.protocol.word import WORD, Word
 
 _WIDTH, _LEAD = 79, 13
 _SOON = timedelta(days=2)
-_TAKEN = {"span": ("adopted", "consensus"), "return": ("accepted", "return")}
-"""How a party's transcript calls what it took, and the word of its digest."""
 
 
 class Step(NamedTuple):
@@ -110,7 +107,7 @@ class Standing:
     @cached_property
     def needed(self) -> int:
         """How many messages the open exchange needs."""
-        return 0 if self.open is None else fewest(self.agreement, self.open)
+        return 0 if self.open is None else self.open.fewest
 
     @cached_property
     def left(self) -> tuple[str, ...]:
@@ -168,15 +165,14 @@ class Standing:
 
     def sent(self, exchange: Exchange) -> bool:
         """Whether whoever asks has made its file of an exchange, of sums that of this attempt."""
-        made = (each.told for each in self.own if each.event == SENT_AS[exchange.message])
+        made = (each.told for each in self.own if each.event == exchange.sent_as)
         told = [(each.get("attempt", 1), each["exchange"]) for each in made]
         return (self.news.attempt if self.news else 1, exchange.number) in told
 
     def taken(self, exchange: Exchange) -> tuple[str, ...]:
         """Return the digests of what whoever asks has accepted as an exchange's reply."""
-        event, word = _TAKEN[exchange.reply]
-        own = (each.told for each in self.own if each.event == event)
-        return tuple(str(each[word]) for each in own if each["exchange"] == exchange.number)
+        own = (each.told for each in self.own if each.event == exchange.taken_as)
+        return tuple(str(x[exchange.answer]) for x in own if x["exchange"] == exchange.number)
 
     def receipts(self, exchange: Exchange) -> dict[str, Receipt]:
         """Return what the analyst has received of an exchange, by party."""

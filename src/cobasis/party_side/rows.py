@@ -27,9 +27,10 @@ from cobasis.features.encoder import SHOWN
 from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.features.problems import ColumnFinding
 from cobasis.linalg.arrays import Hidden
-from cobasis.party_side.session import SENT_AS, PartySession
+from cobasis.party_side.session import PartySession
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.exchanges import EXCHANGES
 from cobasis.protocol.rows_terms import others_of
 from cobasis.tables.sources import Source, refuse_schema, source_of
 from cobasis.tables.table import Checked, StreamedTable, check_table, open_table
@@ -223,7 +224,7 @@ def use_mapping(session: PartySession, mapping: TableMapping) -> None:
     """Keep what the party says of its columns; StepError once something was sent by other words."""
     if mapping == session.round.mapping():
         return
-    if session.history(*SENT_AS.values()):
+    if session.history(*[each.sent_as for each in EXCHANGES.values()]):
         raise StepError(
             f"party '{session.name}' has sent a file of round '{session.agreement.round_id}', and "
             "its columns stay mapped as they were then. Leave --mapping out, or agree on a new "
