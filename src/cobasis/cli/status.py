@@ -139,6 +139,8 @@ class Standing:
                 return Step("run", f"cobasis run {name}")
             come = "signatures have come" if self.unsigned else "files have come"
             return Step("receive", f"cobasis receive {name} inbox/", when=come)
+        if self.agreement.sums is None and not self.has("joined"):
+            return Step("sign", f"cobasis sign {name}", when=f"{self.name}.secret lies here")
         if self.unsigned:
             here = f"{self.analyst}'s sealed agreement lies here"
             return Step("wait", f"cobasis status {name}", when=here)
