@@ -102,8 +102,8 @@ check_and_test() { # pytest comes last, so that its summary closes the output
     check || exit 1
     wait "$documenting" || { rm -rf "$venv/docs"; exit 1; } # what was read is warned of once
     "$venv/bin/python" -m pytest -n 2 --dist loadscope --no-loadscope-reorder \
-        --cov --cov-report= "$@"
-    for package in linalg algorithms protocol; do
+        $([ $# -eq 0 ] || echo --cov --cov-report=) "$@"
+    for package in $([ $# -eq 0 ] || echo linalg algorithms protocol); do
         printf 'lines and branches of %s that tests reach, in %%: ' "$package"
         "$venv/bin/python" -m coverage report --format=total --precision=1 --fail-under=95 \
             --include="*/cobasis/$package/*"

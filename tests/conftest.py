@@ -1,14 +1,11 @@
-"""What saves minutes: where coverage is counted, and which tests share one process.
+"""What saves minutes: which tests share one process.
 
-Coverage is counted where the packages that it gates are imported and tested. A file's tests go to
-one process, so that what they share is made once; two whole rounds, made by typing the tutorials,
-are made once for all tests of the walk, which begin.
+A file's tests go to one process, so that what they share is made once; two whole rounds, made by
+typing the tutorials, are made once for all tests of the walk, which begin.
 """
 
 import gc
-import importlib
 import os
-import pkgutil
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -27,8 +24,6 @@ def fsync(_):
 
 os.fsync = fsync
 HERE = Path(__file__).parent
-COUNTED = ("algorithms", "linalg", "protocol", "regressions", "analyst_side", "vault")
-COUNTED += ("bundle/test_receipts.py", "findings/test_fitted.py", "findings/test_tried.py")
 HOSPITALS = "test_hospitals.py"
 """Of the walk's tests those that make rounds of their own."""
 
@@ -58,38 +53,10 @@ def pytest_xdist_make_scheduler(config, log):
     return ByFile(config, log)
 
 
-def count(config, *, on):
-    """Let coverage count from here on, or not; say whether it can, in a process that tests."""
-    counter = getattr(config.pluginmanager.getplugin("_cov"), "cov_controller", None)
-    if counter is None or config.pluginmanager.hasplugin("dsession"):
-        return False
-    if counter.started != on:
-        (counter.resume if on else counter.pause)()
-    return True
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection(session):
-    """Import what is counted, and then the rest uncounted, which takes half of the time."""
-    if count(session.config, on=True):
-        for name in ("linalg", "algorithms", "protocol"):
-            package = importlib.import_module(f"cobasis.{name}")
-            for module in pkgutil.iter_modules(package.__path__, f"cobasis.{name}."):
-                importlib.import_module(module.name)
-    count(session.config, on=False)
-    return (yield)
-
-
 def pytest_runtest_setup(item):
     for path in (each.args[0] for each in item.iter_markers("data")):
         if not (Path(os.environ.get("COBASIS_DATA", "nowhere")) / path).exists():
             pytest.skip(f"COBASIS_DATA names no folder with {path}")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item):
-    count(item.config, on=any(item.path.is_relative_to(HERE / each) for each in COUNTED))
-    return (yield)
 
 
 def pytest_collection_modifyitems(items):

@@ -3,7 +3,6 @@
 Lines are what wc counts. Code is what is neither docstring, comment nor empty.
 """
 
-import ast
 import io
 import tokenize
 from collections import Counter
@@ -13,29 +12,22 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "cobasis"
 WORDS = ("lines", "code", "docstrings", "comments", "files")
-
-
-@cache
-def nodes_of(path):
-    """Return all that a file is made of."""
-    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+BETWEEN = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)  # statements
 
 
 @cache
 def size_of(path):
-    """Count a file's lines by kind."""
+    """Count a file's lines by kind; a docstring is any string that is a statement."""
     text = path.read_text(encoding="utf-8")
     lines = text.splitlines()
-    docstrings, comments = set(), set()
-    for node in nodes_of(path):
-        for each in (
-            getattr(node, "body", ()) if not isinstance(node, ast.Lambda | ast.IfExp) else ()
-        ):
-            if isinstance(each, ast.Expr) and isinstance(getattr(each.value, "value", None), str):
-                docstrings.update(range(each.lineno, each.end_lineno + 1))
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
-            comments.add(token.start[0])
+    tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    comments = {each.start[0] for each in tokens if each.type == tokenize.COMMENT}
+    told = [each for each in tokens if each.type not in (tokenize.NL, tokenize.COMMENT)]
+    docstrings = set()
+    for before, token, after in zip([told[-1], *told], told, told[1:], strict=False):
+        alone = before.type in BETWEEN and after.type == tokenize.NEWLINE
+        if token.type == tokenize.STRING and alone:
+            docstrings.update(range(token.start[0], token.end[0] + 1))
     alone = {at for at in comments - docstrings if lines[at - 1].lstrip().startswith("#")}
     empty = {at for at, line in enumerate(lines, 1) if not line.strip()} - docstrings
     code = len(lines) - len(docstrings | alone | empty)

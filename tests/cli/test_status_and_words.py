@@ -38,7 +38,7 @@ def look_on_until_the_first_run(cobasis):
     cobasis.agreed(more="--basis consensus --deadline 2099-12-31")
     screen = cobasis("status icu.toml", by="east").stdout
     assert "No news from lab are here" in screen
-    assert "not known east, north, south and lab" in screen
+    assert "not known east, north, south, lab" in screen
     assert "you: no key of this round" in cobasis("status icu.toml", by="stranger").stdout
     assert told(cobasis) == ("sign", True, [*NAMES, "lab"])
     cobasis("sign icu.toml --yes")
@@ -68,6 +68,8 @@ def test_it_names_the_next_command_and_who_waits_for_whom_from_draft_to_model(co
     assert (list(lost["written"]), lost["contributors"]) == (["east"], list(NAMES))
     shutil.copy("outbox/icu.north.1-span", ".")
     assert told(cobasis)[:2] == ("accept", True)
+    said = cobasis("accept icu.toml icu.north.1-span").stdout
+    assert said.endswith("Next:\n  cobasis send icu.toml data.csv\n")
     cobasis.accept()
 
     cobasis.send()

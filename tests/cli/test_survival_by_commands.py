@@ -56,6 +56,8 @@ def test_three_hospitals_get_the_curves_of_all_patients_by_one_command_each(agre
     agreed.send()
     ran = agreed.run().stdout
     agreed.accept()
+    told = agreed.json("status icu.toml", by="north")
+    assert (told["next"], told["now"]) == ("", False)  # no model was trained
     table = BaselineTable.read((agreed.folder / "icu.north.table" / "table.json").read_bytes())
     rows, found = lung(), table.survival
     assert (

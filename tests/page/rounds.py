@@ -104,7 +104,7 @@ def as_it_is(folder):
     return {path: path.read_bytes() for path in paths}
 
 
-def at_work(words, *lines):
+def at_work(command, *lines):
     """A command that is at work and has come to the third of ten."""
     step = ["training <b>", "3", "10"]
-    return SimpleNamespace(command=words[0], code=None, step=step, lines=lines)
+    return SimpleNamespace(command=command, code=None, step=step, lines=lines)

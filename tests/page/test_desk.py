@@ -164,7 +164,7 @@ def test_code_that_somebody_put_into_the_folder_does_not_run(inside):
 
 
 def test_one_command_works_in_a_round_at_a_time(inside, monkeypatch):
-    monkeypatch.setattr(desk, "Job", lambda words, **_: at_work(words))
+    monkeypatch.setattr(desk, "Job", lambda action, _, **__: at_work(action.name))
     inside.browser.client.follow_redirects = False
     form = inside.form("icu/verify")
     for status in (303, 409):

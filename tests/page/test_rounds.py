@@ -85,8 +85,26 @@ def test_sign_by_button_shows_the_terms_and_no_other_text_is_signed(typed, monke
     assert "Not signed by east, north, south" in words_of(inside.get("icu"))
 
 
+def test_a_key_is_revoked_by_button_once_a_party_has_signed_too(typed, inside):
+    shown = words_of(inside.get("icu/key revoke"))
+    assert f"Key of north {typed.identity('north').public.fingerprint}" in shown
+    assert "Nobody can take it back" in shown
+    assert inside.send("icu/key revoke", typed="icu").status_code == 409
+    assert not inside.desk._jobs
+    assert "stands still" not in words_of(inside.get("icu"))
+    typed("key revoke icu.toml north --yes", by="south")
+    job = inside.do("icu/key revoke", typed="north")
+    assert job.code == 0, job.lines
+    assert [*json.loads(Path("icu.north.revocation").read_text())["signatures"]] == ["lab", "south"]
+    assert "stands still. Send icu.news" in " ".join(job.lines)
+    shown = words_of(inside.get("icu"))
+    assert "The key of north is revoked: all stands still [CB315]" in shown
+    assert "cobasis key revoke: done" in shown
+    assert "Next" not in shown.partition("As of")[0]
+
+
 def test_progress_is_a_bar_and_a_status_and_what_is_said_below(inside):
-    inside.desk._jobs["icu"] = job = at_work(["receive"], "<b>mine")
+    inside.desk._jobs["icu"] = job = at_work("receive", "<b>mine")
     text = inside.get("icu/run").text
     assert '<p role="status">training &lt;b&gt;</p>' in text
     assert 'value="3" max="10"' in text

@@ -89,7 +89,7 @@ class Summing:
         desk = self.desk()
         with desk.at_work():
             bundle = desk.opened(self.root / f"{name}.sums")
-            return sums_in(bundle, agreement=self.agreement)
+            return sums_in(bundle, agreement=self.agreement, exchange=desk.exchanges[0])
 
     def copied(self, to):
         copytree(self.root, to)

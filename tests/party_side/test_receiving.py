@@ -18,9 +18,9 @@ from cobasis.errors import (
 )
 from cobasis.keys.identity import Identity
 from cobasis.party_side.accept import accept, accept_news, adopt, look_at
-from cobasis.party_side.predict import export_onnx, predict, usable
+from cobasis.party_side.predict import predict, usable
 from cobasis.party_side.send import send
-from cobasis.party_side.worth import score
+from cobasis.party_side.worth import export_onnx, score
 from cobasis.protocol.messages import ConsensusSpan, Return
 from cobasis.protocol.news import News
 from cobasis.protocol.signatures import Receipt, check_countersigned, sign_receipt

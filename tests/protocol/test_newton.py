@@ -20,7 +20,7 @@ from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.protocol import newton
 from cobasis.protocol.newton import NewtonLayout, newton_chain
 from cobasis.protocol.sums import SumsAnalyst
-from cobasis.statistics.newton import Slopes, ascend
+from cobasis.statistics.ascent import Slopes, ascend
 from protocol.summed import NAMES, PUBLIC, agree, party, summing
 
 N_ROWS = 900

@@ -20,6 +20,7 @@ from cobasis.errors import (
     UndeterminedFitError,
 )
 from cobasis.protocol.secrets import public_rows_digest
+from models.chains import quicken
 
 NAMES = ("age", "pulse", "pressure", "lactate", "sodium", "urea")
 WARD, LAB = NAMES[:3], NAMES[3:]
@@ -143,6 +144,53 @@ def test_every_party_of_a_block_gets_its_own_part_of_the_change_of_basis(made):
         made.parties["first-ward"].predict(tests[:, :3])
     with pytest.raises(OptionError, match="takes no beside="):
         made.parties["whole"].predict(tests, beside=np.zeros((400, 4)))
+
+
+def finished(**changes):
+    """The consortium, with everybody's return accepted."""
+    made = Consortium(blocks(**changes))
+    for name, each in made.analyst().run().items():
+        made.parties[name].accept(each)
+    return made
+
+
+def at_both(made, tests):
+    """The ward and the laboratory of a block, each with its own columns and the other's part."""
+    given = {"ward": tests[:, :3], "lab": tests[:, 3:]}
+    sides = {part: made.parties[f"first-{part}"] for part in given}
+    parts = {part: party.transform(given[part]) for part, party in sides.items()}
+    for part, other in (("ward", "lab"), ("lab", "ward")):
+        yield sides[part], given[part], parts[other]
+
+
+def test_reasons_at_a_block_are_exact_for_own_columns_and_one_number_for_the_others():
+    made, tests = finished(), people(np.random.default_rng(9), 60)[0]
+    (ward, own, beside), (lab, rest, back) = at_both(made, tests)
+    one, two = ward.attributions(own, beside=beside), lab.attributions(rest, beside=back)
+    assert one.names == (*WARD, "part_of_first-lab")
+    assert two.names == (*LAB, "part_of_first-ward")
+    scores = ward.model.scores(ward.transform(own) + beside, method="predict_proba")
+    told = np.log(scores[:, 1] / scores[:, 0])
+    for each, other in ((one, two), (two, one)):
+        assert np.allclose(each.values.sum(axis=1) + each.base, told)
+        assert np.allclose(each.values[:, 3], other.values[:, :3].sum(axis=1))
+    other = ward.attributions(own, beside=np.zeros_like(beside))
+    assert np.allclose(other.values[:, :3], one.values[:, :3])
+    assert not other.values[:, 3].any()
+    line = ward.surrogate(own, beside=beside)
+    assert 0.1 < line.fidelity < 0.9  # of what the laboratory's columns say, it says nothing
+    for asked in (ward.attributions, ward.surrogate):
+        with pytest.raises(OptionError, match="needs beside="):
+            asked(own)
+
+
+def test_reasons_of_a_bent_model_would_show_the_others_basis_and_are_refused(monkeypatch):
+    quicken("rff", monkeypatch)
+    made, tests = finished(model="rff"), people(np.random.default_rng(9), 30)[0]
+    ward, own, beside = next(at_both(made, tests))
+    assert ward.surrogate(own, beside=beside).n_rows == 30
+    with pytest.raises(OptionError, match=r"could read their basis.*\[CB107\]$"):
+        ward.attributions(own, beside=beside)
 
 
 def test_blocks_whose_parts_share_spans_see_a_person_alike():
@@ -287,6 +335,25 @@ def test_public_rows_align_parties_that_share_no_column():
         assert party.attributions(new[:5, at]).values.shape == (5, 3)
 
 
+def test_evidence_is_of_parties_with_every_column_by_each_other_alone():
+    """A laboratory's own turn is none of all columns, so nothing is compared with a block."""
+    spread = np.array([5, 4, 3, 0.3, 0.2, 0.1])
+    agreed, rng = agreement([WARD_1, LAB_1], others=("n", "s")), np.random.default_rng(0)
+    analyst, places = Analyst(agreed), {"first-ward": slice(3), "first-lab": slice(3, 6)}
+    for name in agreed.parties:
+        rows = (rng.normal(size=(300, 6)) * spread)[:, places.get(name, slice(6))]
+        given = {"people": [f"p{each}" for each in range(300)]} if name in places else {}
+        party = Party(name, agreement=agreed, secret=SECRET)
+        analyst.receive(party.prepare(rows, np.arange(300) % 2, **given))
+    analyst.align()
+    found = analyst.certify().parties
+    told = {name: (each.evidence, each.correlation is None) for name, each in found.items()}
+    seen = dict.fromkeys("ns", ("not a random turn", False))
+    assert told == {"first": ("cannot tell", True), **seen}
+    analyst.remove("s")
+    assert "two parties that hold every column" in analyst.certify().summary()
+
+
 def test_too_few_shared_columns_leave_directions_undetermined():
     held = {"north": NAMES[:4], "south": NAMES[3:]}  # lactate alone, for three components
     analyst, _ = uploaded(partly(held), held)
@@ -308,7 +375,6 @@ REFUSED = {
     "a size without a block": ([changed(WARD_1, block="")], {}, "go with a block"),
     "a block by a party's name": ([changed(WARD_1, block="first-ward"), LAB_1], {}, "party's name"),
     "no identifier": ([WARD_1, LAB_1], {"id": ""}, "by the column id"),
-    "rows held back": ([WARD_1, LAB_1], {"holdout": 0.2}, "would take one person's parts apart"),
     "a block of one": ([WARD_1], {}, "is of one party"),
     "a shared column": ([WARD_1, changed(LAB_1, columns=WARD)], {}, "two of its parties hold"),
     "sizes that do not add up": ([WARD_1, changed(LAB_1, n_components=1)], {}, "2, 1 and have to"),

@@ -167,14 +167,14 @@ def test_status_asks_the_server_too(fresh):
         before = fresh.typed(words)
         worker.step()
         after = fresh.typed(words)
-    for told, who in ((before, "lab"), (after, "north and lab")):
+    for told, who in ((before, "lab"), (after, "north, lab")):
         assert "The server was asked now" in told.output
         assert f"signed by {who}" in told.output
         assert "(signed by lab; less than an hour old)" in told.output
     gone = fresh.typed(words)  # what is known from before still stands there
     assert "The server has told nothing: " in gone.output
     assert "[CB901]" in gone.output
-    assert "signed by north and lab" in gone.output
+    assert "signed by north, lab" in gone.output
     assert fresh.typed.json(words)["asked"].endswith("[CB901]")
 
 

@@ -63,7 +63,7 @@ def made_basis(seed=0, *, shape=(FEATURES, COMPONENTS)):
 
 
 def choose(vault, rows, *, n_components=COMPONENTS, n_features=FEATURES, ids=(), **asked):
-    asked |= {"people": vault.people(ids)} if ids else {}
+    asked = {"message": "upload", **asked} | ({"people": vault.people(ids)} if ids else {})
     marks = vault.fingerprints(row.tobytes() for row in rows)
     return vault.choose_span(Asked(rows=marks, shape=(n_features, n_components), **asked))
 
@@ -81,7 +81,7 @@ def upload(vault, rows, *, agreement=None, seed=0, digest=DIGEST, release="", **
 
 
 def propose(vault, rows, *, agreement=None, **asked):
-    choice = choose(vault, rows, **asked)
+    choice = choose(vault, rows, message="proposal", **asked)
     return vault.begin_upload(choice, None, agreement=agreement or agree(), time=NOW)
 
 

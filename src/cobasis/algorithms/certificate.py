@@ -8,7 +8,7 @@ a party that was turned at random nobody's are, and how far chance goes is known
 Spans cannot tell a wrong column order from unlike patients, so that evidence never says more.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -125,7 +125,7 @@ class Certificate(Readable):
     def _table(self) -> Table:
         note = (
             "No correlation is defined here: that takes an isometric anchor, 5 dimensions, and "
-            "every column at every party."
+            "two parties that hold every column."
         )
         if self.chance is not None:
             note = (
@@ -163,11 +163,13 @@ def certify(
     n_features: int,
     workers: int | None = None,
 ) -> Certificate:
-    """State the facts of an alignment, and the evidence; read each image once, and peers' twice."""
+    """State the facts of an alignment, and the evidence; read each image once, and peers' twice.
+
+    Evidence is of parties in `order`, beside each other: those that hold every column.
+    """
     # Spans of their own lie in all m dimensions. A common span leaves l of them, and of the chance
     # of so few, or of moments through an anchor that is no isometry, nothing is known.
-    own = BASES[basis].span.startswith("own")
-    size = n_features if own else alignment.target.rows.shape[1]
+    size = n_features if BASES[basis].span.startswith("own") else alignment.target.rows.shape[1]
     dimension = size if anchor == "isometric" and size >= _LEAST_DIMENSION else None
     peers: dict[str, _Moments] = {}
     with one_blas_thread():
@@ -183,6 +185,7 @@ def certify(
             axes=np.linalg.qr(alignment.target.rows)[0],
             moments=moments,
             peers=peers,
+            order=frozenset(order),
             dimension=dimension,
             centred=anchor not in {"isometric", "gaussian"},
         )
@@ -249,6 +252,7 @@ def _look(
     axes: Matrix,
     moments: Mapping[str, Matrix],
     peers: Mapping[str, _Moments],
+    order: Container[str],
     dimension: int | None,
     centred: bool,
 ) -> dict[str, PartyFigures]:
@@ -264,7 +268,7 @@ def _look(
         mine, correlation = peers.get(name), None
         rows = moments[name] if mine is None else mine.rows
         evidence: Evidence = "cannot tell"
-        if dimension is not None:
+        if dimension is not None and name in order:
             mine = mine or _Moments.of(image, rows, dimension=dimension)
             correlation = mine.correlation(each for peer, each in peers.items() if peer != name)
             if correlation is not None and correlation > SPREADS * _chance(dimension):

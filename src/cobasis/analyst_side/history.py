@@ -8,7 +8,7 @@ from typing import Any, cast
 from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.transcript import Entry, Fact
 from cobasis.models import ModelName
-from cobasis.protocol.exchanges import MessageName
+from cobasis.protocol.exchanges import EXCHANGES, MessageName
 from cobasis.protocol.news import Revocation
 from cobasis.protocol.signatures import Signature
 from cobasis.protocol.word import WORD, Word
@@ -132,7 +132,7 @@ class History:
         return {
             party: each
             for (number, party), each in self.files.items()
-            if (each.message in {"upload", "sums"} if exchange is None else number == exchange)
+            if (EXCHANGES[each.message].trains if exchange is None else number == exchange)
             and party not in self.removed
         }
 
@@ -154,8 +154,7 @@ class History:
             self.ended = (*self.ended, entry.time)
         elif entry.event == ATTEMPT:
             self.attempt = told["attempt"]
-            kept = {key: each for key, each in self.files.items() if each.message != "sums"}
-            self.files = kept
+            self.files.clear()
         elif entry.event == LATE:
             self.late = (*self.late, told["file"])
         elif entry.event == REMOVED and told["party"] not in self.removed:

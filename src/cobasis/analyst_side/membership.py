@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from cobasis.analyst_side.history import REMOVED, history_of
-from cobasis.analyst_side.plan import fewest, listed
+from cobasis.analyst_side.plan import listed
 from cobasis.analyst_side.returns import Concluded
 from cobasis.analyst_side.run import conclude, delete_targets
 from cobasis.analyst_side.session import AnalystSession
@@ -259,7 +259,7 @@ def _staying(
     """Return who stays; StepError where they are fewer than the agreement asks for."""
     out = {*parties, *session.history.removed}
     stay = complete([name for name in uploads if name not in out], session.agreement)
-    least = fewest(session.agreement, session.exchanges[-1])
+    least = session.exchanges[-1].fewest
     if len(stay) < least:
         raise StepError(
             f"without {listed(parties)} {len(stay)} would stay ({listed(stay)}), and the agreement "

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.errors import StepError, WaitingError
-from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.refusals import require_known
 from cobasis.protocol.sums_terms import least_difference, may_leave_out, terms_of
@@ -96,8 +95,8 @@ def _next_attempt(session: AnalystSession, plan: Plan, *, now: datetime) -> Plan
             f"least_rows={terms.least_rows:,} is agreed, and of fewer than {least:,} rows the sums "
             "of a party that comes late would show in the difference of two totals"
         )
-    elif len(stay) < fewest(agreement, plan.exchange):
-        reason = f"{len(stay)} parties would stay, and {fewest(agreement, plan.exchange)} must"
+    elif len(stay) < plan.exchange.fewest:
+        reason = f"{len(stay)} parties would stay, and {plan.exchange.fewest} must"
     if reason:
         raise StepError(
             f"sums cannot begin again with {listed(stay)}: {reason}. Wait for everybody, or agree "
@@ -139,16 +138,9 @@ def _left_out(
     return tuple(name for name in session.agreement.parties if name in out)
 
 
-def fewest(agreement: Agreement, exchange: Exchange) -> int:
-    """Return how many messages an exchange needs at least."""
-    # of two proposals each party computes the other's span; the protocol refuses fewer as well
-    return max(1 if exchange.message == "upload" else 3, agreement.minimum_parties)
-
-
 def _require_all(session: AnalystSession, plan: Plan, *, now: datetime) -> None:
     """Raise WaitingError while somebody may still send, or too few have."""
-    agreed, closes = session.agreement, session.agreement.closes
-    least = fewest(agreed, plan.exchange)
+    agreed, closes, least = session.agreement, session.agreement.closes, plan.exchange.fewest
     if plan.missing and (closes is None or now < closes or agreed.sums is not None):
         until = f"the deadline is {agreed.deadline}" if closes else "no deadline is agreed"
         options = " ".join(f"--without {name}" for name in plan.missing)

@@ -31,7 +31,7 @@ from cobasis.errors import (
 )
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.exchanges import Exchange, exchanges
+from cobasis.protocol.exchanges import EXCHANGES, Exchange, exchanges
 from cobasis.protocol.refusals import check_proposal, check_upload
 from cobasis.protocol.signatures import Signature, check_approved, check_signature, signers
 from cobasis.protocol.span_lines import check_lines
@@ -157,7 +157,7 @@ def _files(paths: Iterable[Path], agreement: Path) -> list[Path]:
     """Return the files given, folders' own (none hidden), or without any what lies beside."""
     given = list(paths)
     if not given:
-        ends = ("[0-9]-proposal", "[0-9]-upload", "[0-9]*-sums", "[0-9]-scores", WORD)
+        ends = (*(f"[0-9]*-{message}" for message in EXCHANGES), WORD)
         return sorted(each for end in ends for each in beside(agreement, f"*.{end}"))
     found: dict[Path, None] = {}
     for path in given:
@@ -323,7 +323,7 @@ def _exchange_of(session: AnalystSession, bundle: Bundle) -> Exchange:
             session.note(LATE, {"party": party, "exchange": of.number, "file": bundle.digest})
         ended = history.ended[of.number - 1]
         why = f"the total was made, on {ended}, without it. Agree on a new round"
-        if of.masked is None:
+        if not of.masked:
             who = ", ".join(history.contributors)
             why = (
                 f"the common span was made, on {history.ended[0]}, of {who}. '{party}' takes no "
@@ -358,8 +358,8 @@ def _store(session: AnalystSession, bundle: Bundle, exchange: Exchange) -> None:
         at=manifest.created,
     )
     payload = None
-    if exchange.masked is not None:
-        found = sums_in(bundle, agreement=session.agreement, kind=exchange.masked)
+    if exchange.masked:
+        found = sums_in(bundle, agreement=session.agreement, exchange=exchange)
         session.sums_analyst(exchange).receive(found)
     elif exchange.message == "proposal":
         check_proposal(proposal_in(bundle, agreement=session.agreement), session.agreement)

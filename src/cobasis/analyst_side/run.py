@@ -83,7 +83,7 @@ def run(
         concluded, written = None, dict[str, Path]()
         if plan.attempt:
             session.begin_attempt(plan.attempt, without=plan.without)
-        elif plan.exchange.masked is not None:
+        elif plan.exchange.masked:
             concluded = _conclude_sums(session, plan)
         elif plan.exchange.reply == "span":
             written = _send_spans(session, plan)
@@ -191,7 +191,7 @@ def conclude(
 
 
 def _conclude_sums(session: AnalystSession, plan: Plan) -> Concluded:
-    if plan.exchange.masked == "scores":
+    if plan.exchange.held:
         return _judged(session, plan, _added(session, plan, plan.exchange))
     earlier = session.exchanges[: plan.exchange.number - 1]  # each step starts from all before
     totals = [_added(session, plan, each).total for each in earlier]
@@ -210,11 +210,11 @@ def _conclude_sums(session: AnalystSession, plan: Plan) -> Concluded:
 def _added(
     session: AnalystSession, plan: Plan, exchange: Exchange, *, before: Sequence[Integers] = ()
 ) -> SumsAnalyst:
-    analyst, kind = session.sums_analyst(exchange, before=before), exchange.masked or "sums"
+    analyst = session.sums_analyst(exchange, before=before)
     received = session.history.taken(exchange.number)
     for done, party in enumerate(plan.members):
         session.report("adding up", done, len(plan.members))
-        analyst.receive(session.kept(received[party], read=partial(sums_in, kind=kind)))
+        analyst.receive(session.kept(received[party], read=partial(sums_in, exchange=exchange)))
     return analyst
 
 
@@ -240,7 +240,7 @@ def _first_model(session: AnalystSession, plan: Plan, outcome: Outcome) -> bytes
 
 def _summed(session: AnalystSession, plan: Plan) -> dict[str, str]:
     """Return the digests of the sums that a model is of, by party."""
-    scored = plan.exchange.masked == "scores"  # of the model of the exchange before
+    scored = plan.exchange.held  # of the model of the exchange before
     received = session.history.taken(plan.exchange.number - scored)
     return {party: received[party].file for party in plan.members}
 

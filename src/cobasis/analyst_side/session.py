@@ -166,8 +166,7 @@ class AnalystSession(Hidden):
 
     def kept(self, received: Received, *, read: Callable[..., Read]) -> Read:
         """Open a file that was received once more, and read what is in it."""
-        exchange = next(each for each in self.exchanges if each.number == received.exchange)
-        path = self.work.sealed(received.party, exchange)
+        path = self.work.sealed(received.party, self.exchanges[received.exchange - 1])
         try:
             bundle = self.opened(path)
             if bundle.digest == received.file:
@@ -182,7 +181,7 @@ class AnalystSession(Hidden):
     def begin_attempt(self, attempt: int, *, without: Iterable[str]) -> None:
         """Begin sums anew with other parties; what was sent for the attempt before is deleted."""
         self.note(ATTEMPT, {"attempt": attempt, "without": list(without)})
-        for path in self.work.received.glob("*-sums"):
+        for path in self.work.received.iterdir():
             remove_tree(path)  # with a late file they would show what the attempt leaves out
 
     def sums_analyst(self, exchange: Exchange, *, before: Sequence[Integers] = ()) -> SumsAnalyst:
@@ -191,10 +190,8 @@ class AnalystSession(Hidden):
         keys = mask_keys(self.agreement, history.agreed.values())
         out = history.without if history.attempt > 1 else ()
         keys = {name: key for name, key in keys.items() if name not in out}
-        told: Any = {"number": exchange.number, "scoring": exchange.message == "scores"}
-        return SumsAnalyst(
-            self.agreement, keys=keys, attempt=history.attempt, before=before, **told
-        )
+        told: Any = {"number": exchange.number, "scoring": exchange.held, "before": before}
+        return SumsAnalyst(self.agreement, keys=keys, attempt=history.attempt, **told)
 
     def kept_span(self) -> ConsensusSpan:
         """Return the common span that was made."""

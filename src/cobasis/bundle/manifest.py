@@ -11,13 +11,11 @@ from pydantic import AfterValidator, Field, ValidationError
 from cobasis.errors import BundleError, ClockError, ForeignBundleError, OptionError, ReplayError
 from cobasis.protocol.agreement import Digest, Moment, moment_of, moment_text
 from cobasis.protocol.enrolment import IdentityName, field_findings
+from cobasis.protocol.exchanges import Answer, MessageName
 from cobasis.protocol.span_lines import SpanLine
 from cobasis.strict_json import Strict, canonical_json
 
-Kind = Literal[
-    "upload", "sums", "scores", "return", "proposal", "consensus", "receipt", "secret", "part"
-]
-
+Kind = Literal[MessageName, Answer, "receipt", "secret", "part"]
 
 _TABLE = 2**30 + 2**16
 

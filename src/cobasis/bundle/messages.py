@@ -22,7 +22,7 @@ from cobasis.models.chain import Chain
 from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.card import ModelCard
-from cobasis.protocol.exchanges import SumsKind
+from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.messages import ConsensusSpan, MaskedSums, Return, SpanProposal
 from cobasis.protocol.span_lines import SpanLine
 
@@ -51,20 +51,20 @@ def proposal_in(bundle: Bundle, *, agreement: Agreement) -> SpanProposal:
         return SpanProposal(party=bundle.manifest.sender, image=image, **_anchored(bundle))
 
 
-def sums_in(bundle: Bundle, *, agreement: Agreement, kind: SumsKind = "sums") -> MaskedSums:
+def sums_in(bundle: Bundle, *, agreement: Agreement, exchange: Exchange) -> MaskedSums:
     """Return the masked sums of an opened bundle; whom they were masked for, the analyst checks."""
-    with _opened(bundle, kind, agreement):
+    with _opened(bundle, exchange.message, agreement):
         told = bundle.manifest.told
         roster, attempt = told.get("roster"), told.get("attempt")
-        exchange = told.get("exchange", 1 + (kind == "scores"))
+        number = told.get("exchange", exchange.number)
         good = isinstance(roster, str) and re.fullmatch("[0-9a-f]{64}", roster)
-        if not good or not isinstance(attempt, int) or not isinstance(exchange, int):
+        if not good or not isinstance(attempt, int) or not isinstance(number, int):
             refuse(bundle.what, "it is not for an attempt and a roster")
         return MaskedSums(
             party=bundle.manifest.sender,
             roster=bytes.fromhex(str(roster)),
             attempt=attempt,
-            exchange=exchange,
+            exchange=number,
             words=_table(bundle, "sums.safetensors", "words", kind=None),
             **_of(bundle),
         )
@@ -259,16 +259,16 @@ def enclose_sums(
     sums: MaskedSums,
     *,
     agreement: Agreement,
-    kind: SumsKind = "sums",
+    exchange: Exchange,
     audit: Mapping[str, object] | None = None,
 ) -> Enclosed:
     """Return draft and part for a party's masked sums or scores, for `write_bundle`."""
     told: dict[str, Any] = {"roster": sums.roster.hex(), "attempt": sums.attempt}
-    if kind == "sums" and sums.exchange > 1:  # told where nothing else does
+    if agreement.tabular and exchange.number > 1:  # of steps, which are all of one kind
         told["exchange"] = sums.exchange
     parts: Any = {"sums.safetensors": _table_file("words", sums.words)}
     more: Any = {"told": told, "audit": audit}
-    return _enclosed(kind, sums, agreement, sender=sums.party, parts=parts, **more)
+    return _enclosed(exchange.message, sums, agreement, sender=sums.party, parts=parts, **more)
 
 
 def enclose_consensus(span: ConsensusSpan, *, agreement: Agreement, sender: str) -> Enclosed:

@@ -1,8 +1,8 @@
 """``cobasis accept``: whatever came to a party, each by what is in it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import typer
 
@@ -10,6 +10,7 @@ from cobasis.algorithms.certificate import CAVEAT
 from cobasis.bundle.agreement_file import stem_of
 from cobasis.cli.options import Files, Owner, about, agreed, grouped, progress
 from cobasis.cli.predict import scores_in_words
+from cobasis.cli.status import Step, standing
 from cobasis.cli.words import listed, picked, wrapped
 from cobasis.errors import CobasisError, EstimateError, WaitingError
 from cobasis.party_side import accept as accepting
@@ -46,6 +47,8 @@ def accept(
                 lines += said
             except CobasisError as error:
                 refused[path] = error
+    if told:
+        lines += _next(session, standing(owner, agreement).step, taken=told.get("return"))
     owner.say(
         lines,
         **about(session, command="accept"),
@@ -126,8 +129,7 @@ def _take_news(session: PartySession, path: Path) -> tuple[object, list[str]]:
         if names:
             lines += wrapped(f"'{news.analyst}' {word} {listed(names)}.", lead="  ")
     if news.attempt > 1 and session.name not in news.without:
-        again = f"Sums begin again, attempt {news.attempt}: cobasis send {session.path.name} DATA"
-        lines += wrapped(again, lead="  ")
+        lines.append(f"  Sums begin again, attempt {news.attempt}.")
     lines.append(f"  Where the round stands: cobasis status {session.path.name}")
     receipts = [each.receipt.file for each in signed]
     return {**picked(news, "time", "without", "removed"), "receipts": receipts}, lines
@@ -141,8 +143,6 @@ def _take_span(session: PartySession, path: Path) -> tuple[object, list[str]]:
         "anchor, and is kept for the upload. All parties have to read these eight words:"
     )
     lines += [f"  {words_of(digest)}"]
-    if not session.history("prepared"):
-        lines += ["Next:", f"  cobasis send {session.path.name} DATA"]
     return {"contributors": contributors, "sha256": digest.hex()}, lines
 
 
@@ -173,13 +173,6 @@ def _take_return(session: PartySession, path: Path) -> tuple[object, list[str]]:
         lines += wrapped(run.worth_in_words(card.scores))
         lines += run.importance_in_words(card)
     lines += [*scores_in_words(scores), f"Who and what made the {thing}: {page}"]
-    name, predicting = session.path.name, "Next:"
-    follows, [*_, line] = session.upcoming, session.history("accepted")
-    if follows.number > cast("int", line.told["exchange"]):
-        lines += ["Next:", f"  cobasis send {name} DATA"]
-        predicting = "Or, before everybody's scores are in:"
-    if taken.model_sha256 and not (session.agreement.tabular and predicting != "Next:"):
-        lines += [predicting, *_predicting(session)]
     there = folder if folder.is_dir() else None
     told = picked(taken, "evidence", "trained_on", "target_carries", "model_sha256")
     told |= {"return_sha256": taken.bundle, "score": scores, "card": page, "table": there}
@@ -187,13 +180,16 @@ def _take_return(session: PartySession, path: Path) -> tuple[object, list[str]]:
     return told, lines
 
 
-def _predicting(session: PartySession) -> Iterator[str]:
-    """Yield the commands that predict."""
-    predict, others = f"  cobasis predict {session.path.name} NEW.csv", others_of(session.agreement)
-    if others:
-        yield f"{predict} --part -o PART.csv"
+def _next(session: PartySession, step: Step, *, taken: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield what to type next."""
+    predict = f"  cobasis predict {session.path.name} new.csv"
+    if step.command and not step.when:
+        yield from ("Next:", f"  {step.command}")
+    if step.what == "end" and (others := others_of(session.agreement)):
         yield f"and with what {listed(others)} made of the same people in this way:"
-    yield predict + "".join(f" --with {each}.csv" for each in others) + " -o OUT.csv"
+        yield predict + "".join(f" --with {each}.part" for each in others) + " -o out.csv"
+    if step.what == "send" and taken and taken["model_sha256"] and not session.agreement.tabular:
+        yield from ("Or, before everybody's scores are in:", f"{predict} -o out.csv")
 
 
 def _tables(session: PartySession, taken: Accepted, *, to: Path) -> Iterator[str]:

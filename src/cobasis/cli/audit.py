@@ -32,7 +32,7 @@ from cobasis.errors import OptionError
 from cobasis.models import needing
 from cobasis.party_side.approval import keep, read_audit
 from cobasis.party_side.audit import Question, audited, own_record
-from cobasis.party_side.plan import Priced, Released, priced
+from cobasis.party_side.defences import Priced, Released, priced
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import answered
 from cobasis.party_side.send import projected, require_secret

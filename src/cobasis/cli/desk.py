@@ -26,7 +26,7 @@ from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from cobasis.cli.options import PROGRESS, Form, Topic
+from cobasis.cli.options import PROGRESS, Action, Form, Topic
 from cobasis.errors import CobasisError
 from cobasis.report.pages import template
 from cobasis.transport.web import PLAIN
@@ -54,11 +54,12 @@ _ASSETS = {"desk.css": "text/css", "desk.js": "text/javascript"}
 class Job:
     """A command at work, or that was."""
 
-    def __init__(self, words: list[str], *, folder: Path, passphrase: str) -> None:
-        self.command, self.code = words[0], cast("int | None", None)
+    def __init__(self, action: Action, form: Form, *, folder: Path, passphrase: str) -> None:
+        self.command, self.code = action.name, cast("int | None", None)
         self.step, self.lines = list[str](), deque[str](maxlen=_MOST_LINES)
         told = {"COBASIS_PASSPHRASE_FILE": "/dev/stdin", PROGRESS: "lines", "PYTHONUTF8": "1"}
-        line = [sys.executable, "-P", "-m", "cobasis", *words]  # -P: no code out of the folder
+        ours = [sys.executable, "-P", "-m", "cobasis"]  # -P: no code out of the folder
+        line = [*ours, *action.line(form)]
         pipes: Any = {"stdin": PIPE, "stdout": PIPE, "stderr": STDOUT}
         self.child = Popen(line, cwd=folder, env={**os.environ, **told}, **pipes)  # noqa: S603
         Thread(target=self._follow, args=(passphrase,)).start()
@@ -194,8 +195,7 @@ class Desk:
         with self._turn:
             if name in self._jobs and self._jobs[name].code is None:
                 return "A command is at work here. Wait for its end."
-            job = Job(action.line(form), folder=topic.folder, passphrase=passphrase)
-            self._jobs[name] = job
+            self._jobs[name] = Job(action, form, folder=topic.folder, passphrase=passphrase)
         return ""
 
 

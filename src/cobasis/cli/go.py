@@ -16,7 +16,7 @@ from cobasis.cli.accept import accept
 from cobasis.cli.options import Owner, ProxyCA, Public, agreed, grouped, progress, the_one
 from cobasis.cli.send import Asked, send
 from cobasis.cli.sign import sign
-from cobasis.cli.status import Standing, next_step, standing
+from cobasis.cli.status import Standing, standing
 from cobasis.cli.words import aside, listed
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import file_digest, make_folder, remove_tree
@@ -106,8 +106,9 @@ def go(
         trip = Trip(owner=inner, asked=asked, remote=remote, **told)
         while trip.step():
             pass
-    card, (command, _) = trip.beside(f"{name}.card.html"), next_step(standing(inner, path))
-    lines = ["Everything has come back.", f"Who and what made it: {card}", f"Next: {command}"]
+    card, step = trip.beside(f"{name}.card.html"), standing(inner, path).step
+    lines = ["Everything has come back.", f"Who and what made it: {card}"]
+    lines += [f"Next: {step.command}"] if step.command else []
     owner.say(lines, command="go", round=agreement.round_id, party=name, card=card)
 
 
@@ -170,27 +171,25 @@ class Trip:
     def step(self) -> bool:
         """Do what is next; whether there is more."""
         found = standing(self.owner, self.path)
-        command, _ = next_step(found)
-        word = command.split()[1] if command else ""
         if found.revoked and found.news is not None:
             found.news.refuse_revoked(found.agreement, asking=found.name)
-        if not word:
+        if not (what := found.step.what):
             raise StepError(
                 f"for '{found.name}' nothing is left to do in this round, which goes on without "
                 f"it. 'cobasis status {self.path}' says how it stands."
             )
         if found.agreement.sums is None and not found.has("joined"):
             self._join(found)
-        elif word == "sign":
+        elif what == "sign":
             self._type(sign, agreement=self.path, yes=self.asked.yes)
-        elif word == "status":
+        elif what == "wait":
             self._signed(found)
-        elif self._news(found) and next_step(standing(self.owner, self.path))[0] != command:
+        elif self._news(found) and standing(self.owner, self.path).step != found.step:
             return True  # as where sums begin again; what others send must not hold this one up
-        elif word == "send":
+        elif what == "send":
             words = [self.path, self.data]
             self._type(send, words=words, asked=self.asked, public_rows=self.public_rows)
-        elif word == "accept":
+        elif what == "accept":
             self._answered(found)
         else:  # all is here; unless somebody came late, or left
             return self._taken(found, found.exchanges[-1], seconds=0)

@@ -123,6 +123,7 @@ def revoke(
 
     It takes the analyst and a party. One types this, and the other, with the file that it writes
     beside the agreement, types the same; last is the analyst, who tells everybody by icu.news.
+    Nobody can take it back.
 
     Example: cobasis key revoke icu.toml north
     """

@@ -345,12 +345,18 @@ class Action(NamedTuple):
     typed: tuple[str, ...] = ()  # names, of which one has to be typed; none: nothing is changed
     options: tuple[str, ...] = ()
     terms: tuple[tuple[str, str], ...] = ()  # what is agreed to by it, under titles
+    group: str = ""  # of commands, where it stands in one
+
+    @property
+    def name(self) -> str:
+        """Return the command as it is typed."""
+        return f"{self.group} {self.command.__name__}".lstrip()
 
     def line(self, form: Form) -> list[str]:
         """Return the words of the command; what stands behind -- is no option."""
         options = [x for ask in self.asks if ask.option[0] == "-" for x in ask.words(form)]
         rest = [x for ask in self.asks if ask.option[0] != "-" for x in ask.words(form)]
-        return [self.command.__name__, *self.options, *options, "--", *self.words, *rest]
+        return [*self.name.split(), *self.options, *options, "--", *self.words, *rest]
 
 
 @dataclass(frozen=True, kw_only=True)

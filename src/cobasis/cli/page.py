@@ -14,16 +14,18 @@ from cobasis.analyst_side.history import History, history_of
 from cobasis.analyst_side.returns import findings_of
 from cobasis.analyst_side.session import work_folder
 from cobasis.cli.forget import forget
+from cobasis.cli.key import revoke
 from cobasis.cli.options import Action, Ask, Home, Topic, grouped
 from cobasis.cli.receive import receive
 from cobasis.cli.run import remove, run
 from cobasis.cli.sign import sign, terms_of
-from cobasis.cli.status import Standing, as_of, message_in_words, next_step, standing
+from cobasis.cli.status import Standing, as_of, message_in_words, standing
 from cobasis.cli.verify import verify
 from cobasis.cli.words import listed
 from cobasis.errors import OptionError
 from cobasis.models import needing
 from cobasis.protocol.card import ModelCard
+from cobasis.protocol.signatures import signers
 from cobasis.report.pages import render_card, template
 from cobasis.transport.inbox import agreements
 
@@ -59,7 +61,7 @@ def _topic(keys: Home, path: Path) -> Topic:
     found = standing(keys, path)
     history = history_of(found.own) if found.role == "analyst" else History()
     last = found.own[-1].hash if found.own else ""
-    told, next_one = findings_of(work_folder(path), history.outcome), next_step(found)
+    told = findings_of(work_folder(path), history.outcome)
     card = ModelCard.read(to_json(told["card"])) if told else None
     text: dict[str, Any] = {"told": told, "card": card, "caveat": CAVEAT, "far": SPREADS}
     text |= {"found": found, "rows": [*_rows(found, history)], "as_of": as_of(found)}
@@ -68,9 +70,9 @@ def _topic(keys: Home, path: Path) -> Topic:
         line=_line(found),
         stands=f"{found.agreement.digest().hex()} {len(found.signed)} {last}",
         folder=path.parent,
-        actions={each.command.__name__: each for each in _actions(keys, found, history)},
+        actions={each.name: each for each in _actions(keys, found, history)},
         pages={
-            "": lambda **more: template("desk_round.html").render(**text, next=next_one, **more),
+            "": lambda **more: template("desk_round.html").render(**text, **more),
             **({"card": lambda **_: render_card(card)} if card else {}),
         },
     )
@@ -86,6 +88,8 @@ def _line(found: Standing) -> str:
         came = listed(each for each in found.receipts(here) if each not in found.out)
         how = f"Exchange {here.number} of {len(found.exchanges)}: {here.message} of {came} in"
         how += f", {found.needed} needed; missing: {listed(found.left)}"
+    if found.revoked:
+        how = f"The key of {listed(found.revoked)} is revoked: all stands still [CB315]. {how}"
     return f"{how}. Waits for {listed(found.waits_for)}."
 
 
@@ -134,4 +138,8 @@ def _actions(keys: Home, found: Standing, history: History) -> Iterator[Action]:
         early = Ask("--early", "Before the agreed time", "check")
         key = Ask("--with-key", "The analyst's key, too: nothing can be opened then", "check")
         yield Action(forget, file, (early, key), named, (*who, "--yes"))
+        people = signers(agreement)
+        whose = Ask("typed", "Whose key somebody else may have", "typed", tuple(people))
+        known = tuple((f"Key of {each}", people[each].fingerprint) for each in people)
+        yield Action(revoke, file, (whose,), whose.values, (*who, "--yes"), known, group="key")
     yield Action(verify, file)

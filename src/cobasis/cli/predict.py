@@ -37,8 +37,10 @@ _SHOWN = 20
 def predict(
     owner: Owner,
     words: Annotated[
-        list[Path], Argument(metavar="[AGREEMENT] DATA", help="New rows, CSV or Parquet.")
-    ],
+        list[Path] | None,
+        Argument(metavar="[AGREEMENT] DATA", help="New rows, CSV or Parquet; see --part."),
+    ] = None,
+    *,
     out: Annotated[Path, Option("-o", "--out", help="Predictions, CSV or Parquet.")],
     model: Annotated[
         Literal["local", "common"], Option(help="As fitted to your rows, or as all have it.")
@@ -58,12 +60,14 @@ def predict(
     log-odds of a class. They say what each column adds beside a reference that all parties share.
 
     Where parties of a block hold columns of the same people, each writes a file with --part for
-    the others, sealed for them alone, and predicts with theirs: --with lab.part.
+    the others, sealed for them alone, and predicts with theirs: --with lab.part. With --part and
+    no table it is of the people who were held back, for the others' cobasis score.
 
     Example: cobasis predict icu.toml new.csv -o out.csv
     """
     agreement, rest = agreed(words)
-    data = the_one(rest, what="a table of new rows, CSV or Parquet")
+    whole = rest or not part
+    data = the_one(rest, what="a table of new rows, CSV or Parquet") if whole else None
     session = owner.party(agreement)
     with progress() as report:
         found = predicting.predict(
@@ -101,6 +105,7 @@ def score(
     send: Annotated[
         bool, Option("--send", help="Write a coarse word for the analyst, once a model.")
     ] = False,
+    beside: Beside = None,
     yes: Yes = False,
 ) -> None:
     """Score the common model on rows that never left, beside a model of the party's own.
@@ -117,7 +122,7 @@ def score(
         raise OptionError("a word is of the rows that were held back. Leave out the table.")
     session = owner.party(agreement)
     with progress() as report:
-        scores = scoring.score(session, table=table, report=report)
+        scores = scoring.score(session, table=table, beside=beside or (), report=report)
     lines, place = [*scores_in_words(scores)], None
     if send:
         word = scoring.word_of(session, scores)
@@ -141,6 +146,7 @@ def export(
         Path | None, Option(metavar="TABLE", help="Rows of yours: write what stands for the model.")
     ] = None,
     of: Annotated[str | None, Option(help="The class that it tells, by default the last.")] = None,
+    beside: Beside = None,
 ) -> None:
     """Write one ONNX file that takes raw columns and predicts.
 
@@ -149,19 +155,22 @@ def export(
     With --surrogate it writes and prints a few lines that people read in its place: a line or a
     shallow tree in your own columns, and how near that is to the model.
 
+    A block's party has an input beside, for the sum of the others' parts, and an output part, which
+    is its own.
+
     Needs the extra onnx of cobasis; --surrogate needs none.
 
     Example: cobasis export icu.toml -o north.onnx
     """
-    if (of is not None and surrogate is None) or (surrogate and precision != "float64"):
+    if ((of is not None or beside) and not surrogate) or (surrogate and precision != "float64"):
         raise OptionError(
-            "--of is of a surrogate, and --precision of an ONNX file. Leave one out, or name your "
-            "rows: --surrogate TABLE."
+            "--of and --with are of a surrogate, and --precision of an ONNX file. Leave one out, "
+            "or name your rows: --surrogate TABLE."
         )
     session, found = owner.party(alone(agreement)), None
     to = out or Path("model.onnx" if surrogate is None else "model.txt")
     if surrogate is None:
-        size = f"{predicting.export_onnx(session, to, precision=precision):,} bytes"
+        size = f"{scoring.export_onnx(session, to, precision=precision):,} bytes"
         lines = [f"Wrote {to} ({size}). It holds no secret."]
         if session.agreement.sums is None:
             lines = [
@@ -170,7 +179,9 @@ def export(
             ]
     else:
         with progress() as report:
-            found = scoring.write_surrogate(session, surrogate, to=to, of=of, report=report)
+            found = scoring.write_surrogate(
+                session, surrogate, to=to, of=of, beside=beside or (), report=report
+            )
         whom = "Its numbers are made of your rows: show it to whom you would show them."
         lines = [*found.summary().splitlines(), *wrapped(f"Wrote {to}. {whom}")]
     told = {"path": to, "n_bytes": to.stat().st_size, "surrogate": found}

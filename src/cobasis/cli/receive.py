@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 
 import typer
 
-from cobasis.analyst_side.plan import fewest
 from cobasis.analyst_side.receive import FileVerdict, Reception, seal_only
 from cobasis.analyst_side.receive import receive as take
 from cobasis.bundle.agreement_file import read_agreement
@@ -12,7 +11,7 @@ from cobasis.cli.options import Files, Owner, agreed, grouped, progress
 from cobasis.cli.words import listed, picked, row, wrapped
 from cobasis.errors import RemoteError
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.exchanges import exchanges
+from cobasis.protocol.exchanges import EXCHANGES, exchanges
 
 
 @grouped
@@ -51,13 +50,14 @@ def said_of_files(files: Iterable[FileVerdict]) -> Iterator[str]:
     """Yield what became of files, and what parties say of their audits."""
     before = []
     for each in files:
-        if each.verdict == "received before" and each.message != "upload":
+        exchange = EXCHANGES.get(each.message)
+        if each.verdict == "received before" and not (exchange and exchange.rows):
             before.append(each.file)
             continue
         told = [f"{each.message} of {each.party}"] if each.party else [each.reason]
         told += [f"{each.n_rows:,} rows"] if each.n_rows else []
         told += [each.reason] if each.message == "word" else []
-        if each.message in {"proposal", "upload"}:
+        if exchange and not exchange.masked:
             audit = f"{each.audit.verdict} by {each.audit.policy}" if each.audit else None
             told.append(f"audit: {audit or 'none is named'}")
         code = f" [{each.code}]" if each.code else ""
@@ -92,8 +92,7 @@ def _stands(found: Reception, agreement: Agreement) -> Iterator[str]:
 
 def _collected(found: Reception, agreement: Agreement) -> Iterator[str]:
     exchange = found.exchange
-    least = fewest(agreement, exchange)
-    count = f"{len(found.received)} of {len(agreement.parties)}, {least} needed"
+    count = f"{len(found.received)} of {len(agreement.parties)}, {exchange.fewest} needed"
     yield f"Exchange {exchange.number} of {len(exchanges(agreement))}: {exchange.message}"
     yield from row("in", f"{listed(found.received)} ({count})")
     yield from row("missing", listed(found.missing))

@@ -241,9 +241,9 @@ def _in_words(ready: Ready) -> Iterator[str]:
     mapping = ready.session.round.mapping()
     for each in mapping.in_words() if mapping.root else ():
         yield from wrapped(f"Your column {each}")
-    if exchange.message == "upload":  # a proposal comes before the basis
+    if exchange.rows:  # which go through the basis
         yield f"The basis: {_SPANS[ready.choice.span]}"
-    if exchange.message != "proposal":
+    if exchange.rows or exchange.masked:
         yield from wrapped(f"The guarantee: {preview.guarantee}")
     for each in preview.warnings:
         yield from wrapped(f"Note: {each}.")

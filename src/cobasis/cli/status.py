@@ -1,31 +1,37 @@
 """``cobasis status``: how a round stands, who waits for whom, and the next command to type."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from cobasis.analyst_side.plan import fewest
 from cobasis.analyst_side.session import work_folder
 from cobasis.bundle.agreement_file import read_draft, signed_agreement, stem_of
 from cobasis.bundle.transcript import Entry, verify_transcript
 from cobasis.cli.options import AgreementFile, Home, Owner, ProxyCA, alone, grouped
-from cobasis.cli.words import picked, wrapped
+from cobasis.cli.words import listed, picked, wrapped
 from cobasis.disk.whole import file_digest
 from cobasis.errors import CobasisError, IdentityError, UnknownPartyError
-from cobasis.party_side.session import NEWS, SENT_AS, transcript_path
+from cobasis.party_side.session import NEWS, transcript_path
 from cobasis.protocol.agreement import Agreement, missing_fields
 from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.news import News
+from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.signatures import Receipt, analyst_of, signed_by, signers
 from cobasis.protocol.word import WORD, Word
 
 _WIDTH, _LEAD = 79, 13
 _SOON = timedelta(days=2)
-_TAKEN = {"span": ("adopted", "consensus"), "return": ("accepted", "return")}
-"""How a party's transcript calls what it took, and the word of its digest."""
+
+
+class Step(NamedTuple):
+    """What whoever asks does next."""
+
+    what: str = ""  # sign, wait, receive, run, send, accept or end; empty for who takes no part
+    command: str = ""  # as it is typed; empty where nothing is
+    when: str = ""  # what has to have come before
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +107,7 @@ class Standing:
     @cached_property
     def needed(self) -> int:
         """How many messages the open exchange needs."""
-        return 0 if self.open is None else fewest(self.agreement, self.open)
+        return 0 if self.open is None else self.open.fewest
 
     @cached_property
     def left(self) -> tuple[str, ...]:
@@ -118,21 +124,57 @@ class Standing:
             return (self.analyst,) if self.late else ()
         return (*(() if self.news is None or self.complete else self.left), self.analyst)
 
+    @cached_property
+    def step(self) -> Step:
+        """What whoever asks does next."""
+        name, late = self.path.name, self.name in self.outside and self.has("proposed")
+        out = self.name in self.out and (self.agreement.sums or self.out[self.name] == "removed")
+        # who proposed too late accepts no span that was made without it
+        if not self.role or self.has("forgotten") or out or late or self.revoked:
+            return Step()
+        if self.name in self.unsigned:
+            return Step("sign", f"cobasis sign {name}")
+        if self.role == "analyst":
+            if not self.unsigned and (self.complete or (self.open is None and self.late)):
+                return Step("run", f"cobasis run {name}")
+            come = "signatures have come" if self.unsigned else "files have come"
+            return Step("receive", f"cobasis receive {name} inbox/", when=come)
+        if self.agreement.sums is None and not self.has("joined"):
+            return Step("sign", f"cobasis sign {name}", when=f"{self.name}.secret lies here")
+        if self.unsigned:
+            here = f"{self.analyst}'s sealed agreement lies here"
+            return Step("wait", f"cobasis status {name}", when=here)
+        return self._step_of_party()
+
+    def _step_of_party(self) -> Step:
+        name, stem = self.path.name, stem_of(self.path)
+        for each in self.exchanges:
+            if not self.sent(each):
+                return Step("send", f"cobasis send {name} data.csv")
+            file = self.path.with_name(f"{stem}.{self.name}.{each.number}-{each.reply}")
+            came = file.exists() and file_digest(file) not in self.taken(each)
+            later = any(map(self.sent, self.exchanges[each.number :]))  # its answer is what counts
+            if not self.taken(each) or (came and not later):
+                when = "" if came else f"{self.analyst}'s files have come"
+                return Step("accept", f"cobasis accept {stem}.news {file.name}", when=when)
+        others = others_of(self.agreement.held_by(self.name))
+        made = f"--part -o {self.name}.part" if others else "-o out.csv"
+        return Step("end", f"cobasis predict {name} new.csv {made}" if self.agreement.model else "")
+
     def has(self, event: str) -> bool:
         """Whether the transcript of whoever asks says so."""
         return any(each.event == event for each in self.own)
 
     def sent(self, exchange: Exchange) -> bool:
         """Whether whoever asks has made its file of an exchange, of sums that of this attempt."""
-        made = (each.told for each in self.own if each.event == SENT_AS[exchange.message])
+        made = (each.told for each in self.own if each.event == exchange.sent_as)
         told = [(each.get("attempt", 1), each["exchange"]) for each in made]
         return (self.news.attempt if self.news else 1, exchange.number) in told
 
     def taken(self, exchange: Exchange) -> tuple[str, ...]:
         """Return the digests of what whoever asks has accepted as an exchange's reply."""
-        event, word = _TAKEN[exchange.reply]
-        own = (each.told for each in self.own if each.event == event)
-        return tuple(str(each[word]) for each in own if each["exchange"] == exchange.number)
+        own = (each.told for each in self.own if each.event == exchange.taken_as)
+        return tuple(str(x[exchange.answer]) for x in own if x["exchange"] == exchange.number)
 
     def receipts(self, exchange: Exchange) -> dict[str, Receipt]:
         """Return what the analyst has received of an exchange, by party."""
@@ -179,9 +221,8 @@ def status(owner: Owner, agreement: AgreementFile = None, tls_ca: ProxyCA = None
         )
         return
     found = _asked(owner, standing(owner, path), ca=tls_ca)
-    command, now = next_step(found)
     owner.say(
-        _lines(found, command, now=now),
+        _lines(found),
         command="status",
         round=found.agreement.round_id,
         state="unsigned" if found.unsigned else "sealed",
@@ -190,8 +231,8 @@ def status(owner: Owner, agreement: AgreementFile = None, tls_ca: ProxyCA = None
         exchange=found.open and found.open.number,
         n_exchanges=len(found.exchanges),
         parties=[found.party(name) for name in found.agreement.parties],
-        next=command,
-        now=now,
+        next=found.step.command,
+        now=bool(found.step.command) and not found.step.when,
         **picked(found, "path", "name", "role", "asked", "waits_for", "revoked"),
         **picked(found.agreement, "deadline", "minimum_parties"),
     )
@@ -250,7 +291,7 @@ def standing(keys: Home, path: Path) -> Standing:
     )
 
 
-def _lines(of: Standing, command: str, *, now: bool) -> Iterator[str]:
+def _lines(of: Standing) -> Iterator[str]:
     """Yield the screen, which fits 80 columns."""
     you = f"you: {of.name}, {of.role}" if of.role else "you: no key of this round"
     head = f"Round {of.agreement.round_id}   {of.agreement.purpose}"
@@ -264,9 +305,9 @@ def _lines(of: Standing, command: str, *, now: bool) -> Iterator[str]:
     yield from wrapped(as_of(of))
     yield from wrapped(of.asked)
     if of.unsigned:
-        yield from wrapped(_listed(of.signed) or "nobody", lead=f"  {'agreement':<11}signed by ")
+        yield from wrapped(listed(of.signed), lead=f"  {'agreement':<11}signed by ")
         known = "missing" if of.news or of.role == "analyst" else "not known"
-        yield from wrapped(_listed(of.unsigned), lead=f"  {'':<11}{known} ")
+        yield from wrapped(listed(of.unsigned), lead=f"  {'':<11}{known} ")
     else:
         when = f" {_day(of.news.sealed)}" if of.news and of.news.sealed else ""
         yield f"  {'agreement':<11}sealed{when} by all {len(of.signed)}"
@@ -276,15 +317,12 @@ def _lines(of: Standing, command: str, *, now: bool) -> Iterator[str]:
     for each in (Word.model_validate(dict(x.told)) for x in of.own if x.event == WORD):
         yield from wrapped(f"{each.party}: {each.said()}", lead=f"  {'word':<11}")
     *first_ones, last = of.waits_for or ("nobody",)
-    yield from _row("Waits for", ", then ".join(filter(None, (_listed(first_ones), last))))
-    if now or not command:
-        yield from _row("You", command or "nothing to do now")
-        return
-    files = "signatures have come" if of.unsigned else "files have come"
-    if of.role != "analyst":
-        files = f"{of.analyst}'s {'sealed agreement lies here' if of.unsigned else files}"
-    yield from _row("You", f"nothing to do now; when {files}:")
-    yield f"{'':<{_LEAD}}{command}"
+    yield from _row("Waits for", ", then ".join(filter(None, (", ".join(first_ones), last))))
+    if of.step.when:
+        yield from _row("You", f"nothing to do now; when {of.step.when}:")
+        yield f"{'':<{_LEAD}}{of.step.command}"
+    else:
+        yield from _row("You", of.step.command or "nothing to do now")
 
 
 def as_of(of: Standing) -> str:
@@ -338,43 +376,8 @@ def message_in_words(of: Standing, exchange: Exchange, party: str) -> str:
     return "missing" if of.news or mine else "not known"
 
 
-def next_step(of: Standing) -> tuple[str, bool]:
-    """Return what whoever asks types next, and whether now or when others' files have come."""
-    gone = of.out.get(of.name) == "removed" or (of.name in of.out and of.agreement.sums)
-    if not of.role or of.has("forgotten") or gone or of.revoked:
-        return "", False
-    if of.name in of.unsigned:
-        return f"cobasis sign {of.path.name}", True
-    if of.role == "analyst":
-        if not of.unsigned and (of.complete or (of.open is None and of.late)):
-            return f"cobasis run {of.path.name}", True
-        return f"cobasis receive {of.path.name} inbox/", False
-    return (f"cobasis status {of.path.name}", False) if of.unsigned else _next_of_party(of)
-
-
-def _next_of_party(of: Standing) -> tuple[str, bool]:
-    agreement, stem = of.path.name, stem_of(of.path)
-    if of.name in of.outside and of.has("proposed"):
-        return "", False  # its accept takes no span that was made without it
-    for each in of.exchanges:
-        if not of.sent(each):
-            return f"cobasis send {agreement} data.csv", True
-        file = of.path.with_name(f"{stem}.{of.name}.{each.number}-{each.reply}")
-        later = of.exchanges[each.number :]  # where one was sent in, its answer is what counts
-        if any(of.sent(one) for one in later) and of.taken(each):
-            continue
-        came = file.exists() and file_digest(file) not in of.taken(each)
-        if came or not of.taken(each):
-            return f"cobasis accept {stem}.news {file.name}", came
-    return f"cobasis predict {agreement} new.csv -o out.csv", True
-
-
 def _row(word: str, text: str) -> list[str]:
     return wrapped(text, lead=f"{word:<{_LEAD}}")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def _day(text: str) -> str:

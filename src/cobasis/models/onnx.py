@@ -6,7 +6,7 @@ an extra, and nothing here reads such a graph.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial, reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
@@ -37,6 +37,7 @@ _TREES_DOMAIN = "ai.onnx.ml"
 _OPSETS = {"": 19, _TREES_DOMAIN: 5}
 _SCORES, _LABEL, _PREDICTION = "scores", "label", "prediction"
 _OUTPUTS = (_SCORES, _LABEL, _PREDICTION)
+_BESIDE, _PART = "beside", "part"
 _LARGEST_FLOAT32 = 1e30
 
 
@@ -93,8 +94,13 @@ def raw_graph(
     map_in: Matrix,
     classes: Sequence[str] | Sequence[int],
     precision: Precision = "float64",
+    parted: bool = False,
 ) -> bytes:
-    """Write one ONNX graph of raw columns, encoding, ``F_i G_i`` and model."""
+    """Write one ONNX graph of raw columns, encoding, ``F_i G_i`` and model.
+
+    A `parted` one is of a block's party: it also gives its part of the aligned rows, and takes the
+    sum of the others' parts beside.
+    """
     with needing("onnx", extra="onnx", what="this"):
         import onnx
     table = as_matrix(map_in, name="the map into the aligned rows")
@@ -112,15 +118,15 @@ def raw_graph(
     place = np.argsort(order).tolist()
     products = [[place[each] for each in columns[at].of] for at in order if columns[at].of]
     sheet, plain = _Sheet(precision), columns_in(features)
-    names = _input_names(plain)
+    names = _input_names(plain, needed=(*_OUTPUTS, _BESIDE, _PART) if parted else _OUTPUTS)
     given = list(zip(plain, names, strict=True))
     encoded, refused = _write_encoding(sheet, given, products=products)
     rows = sheet.put("MatMul", encoded, sheet.weight(table[order]))
-    outputs = _write_outputs(sheet, model, last=_write_layers(sheet, model, rows), refused=refused)
+    beside, outputs = _write_model(sheet, model, rows, refused=refused, parted=parted)
     kinds = [sheet.element if isinstance(each, NumericFeature) else _STRING for each in plain]
     inputs = [sheet.end(name, kind, 1) for name, kind in zip(names, kinds, strict=True)]
     made = onnx.helper.make_model(
-        onnx.helper.make_graph(sheet.nodes, "raw-model", inputs, outputs, sheet.weights),
+        onnx.helper.make_graph(sheet.nodes, "raw-model", inputs + beside, outputs, sheet.weights),
         opset_imports=[onnx.helper.make_opsetid(*each) for each in _OPSETS.items()],
         ir_version=_IR_VERSION,
         producer_name="cobasis",
@@ -132,13 +138,13 @@ def raw_graph(
     return written
 
 
-def _input_names(features: Iterable[Feature]) -> list[str]:
+def _input_names(features: Iterable[Feature], *, needed: Collection[str]) -> list[str]:
     """Return the columns' names, with ``column.`` before one that the graph needs itself."""
     taken = {feature.name for feature in features}
     names = [feature.name for feature in features]
     for place, name in enumerate(names):
-        if name in _OUTPUTS or name.startswith("cobasis."):
-            while name in taken or name in _OUTPUTS:
+        if name in needed or name.startswith("cobasis."):
+            while name in taken or name in needed:
                 name = f"column.{name}"  # noqa: PLW2901 -- until it is free
             taken.add(name)
             names[place] = name
@@ -281,18 +287,42 @@ def _write_trees(sheet: _Sheet, trees: Trees, name: str) -> str:
     )
 
 
+def _write_model(
+    sheet: _Sheet, model: Chain, rows: str, *, refused: str, parted: bool
+) -> tuple[list["onnx.ValueInfoProto"], list["onnx.ValueInfoProto"]]:
+    """Write what becomes of aligned rows, or parts of them; return inputs more, and outputs."""
+    beside, part, size = [], [], model.widths[0]
+    if parted:
+        bad = sheet.put("Cast", refused, to=_BOOL)
+        part = [_write_good(sheet, rows, bad=bad, gives=_PART, size=size)]
+        beside, rows = [sheet.end(_BESIDE, sheet.element, size)], sheet.put("Add", rows, _BESIDE)
+        lacking = sheet.put("Cast", sheet.put("IsNaN", _BESIDE), to=_FLOAT64)
+        refused = sheet.put("Sum", refused, sheet.row_sum(lacking))
+    last = _write_layers(sheet, model, rows)
+    return beside, [*_write_outputs(sheet, model, last=last, refused=refused), *part]
+
+
+def _write_good(
+    sheet: _Sheet, table: str, *, bad: str, gives: str, size: int
+) -> "onnx.ValueInfoProto":
+    """Write a table as an output, with NaN in bad rows."""
+    rows = sheet.put("Unsqueeze", bad, sheet.weight([1]))
+    sheet.put("Where", rows, sheet.weight(np.nan), table, gives=gives)
+    return sheet.end(gives, sheet.element, size)
+
+
 def _write_outputs(
     sheet: _Sheet, model: Chain, *, last: str, refused: str
 ) -> list["onnx.ValueInfoProto"]:
     """Write the outputs, with NaN and -1 in rows that the agreement refuses."""
     bad = sheet.put("Cast", refused, to=_BOOL)
-    nan, along = sheet.weight(np.nan), sheet.weight([1])
     if model.task == "regression":
         last = sheet.put(model.link, last) if model.link else last
-        sheet.put("Where", bad, nan, sheet.put("Squeeze", last, along), gives=_PREDICTION)
+        number = sheet.put("Squeeze", last, sheet.weight([1]))
+        sheet.put("Where", bad, sheet.weight(np.nan), number, gives=_PREDICTION)
         return [sheet.end(_PREDICTION, sheet.element)]
     scores = sheet.put("Softmax", last, axis=1) if model.likely else last
-    sheet.put("Where", sheet.put("Unsqueeze", bad, along), nan, scores, gives=_SCORES)
+    told = _write_good(sheet, scores, bad=bad, gives=_SCORES, size=model.widths[-1])
     label = sheet.put("ArgMax", last, axis=1, keepdims=0)
     sheet.put("Where", bad, sheet.weight(-1), label, gives=_LABEL)
-    return [sheet.end(_SCORES, sheet.element, model.widths[-1]), sheet.end(_LABEL, _INT64)]
+    return [told, sheet.end(_LABEL, _INT64)]

@@ -22,7 +22,7 @@ from cobasis.models.chain_file import encode_chain
 from cobasis.models.mixtures import raw_centres
 from cobasis.models.regressions import RegressionFit
 from cobasis.party_side.predict import usable
-from cobasis.party_side.session import SENT, SENT_AS, PartySession
+from cobasis.party_side.session import SENT, PartySession
 from cobasis.protocol.agreement import moment_of
 from cobasis.protocol.baseline import BaselineTable, table_of
 from cobasis.protocol.card import ModelCard, check_card
@@ -41,13 +41,12 @@ from cobasis.vault.datasets import UploadEntry
 from cobasis.vault.vault import Accepted
 
 _SEALED = b"age-encryption.org/"
-_REPLIES: dict[str, Reply] = {"consensus": "span", "return": "return"}
 
 ORTHOGONAL = 1e-8
 """By how much G'G may miss the identity where the method makes rotations."""
 
 
-def look_at(session: PartySession, path: Path) -> Literal["news", "span", "return"]:
+def look_at(session: PartySession, path: Path) -> Literal["news"] | Reply:
     """Say what a file is that came, or refuse it; its signature is yet to be checked."""
     plain = plain_kind(path)
     if plain == "news":
@@ -66,21 +65,21 @@ def look_at(session: PartySession, path: Path) -> Literal["news", "span", "retur
     if manifest is None:
         raise RuntimeError  # a bundle that was opened has one
     session.expected.check(manifest, what=f"'{path.name}'")
-    kind = _REPLIES.get(manifest.kind)
-    answers = [*{each.reply: None for each in exchanges(session.agreement)}]
-    if kind is None or kind not in answers:
+    answers: dict[str, Reply] = {each.answer: each.reply for each in session.exchanges}
+    if manifest.kind not in answers:
+        listed = ", ".join(answers.values())
         raise ForeignBundleError(
             f"'{path.name}' is a {manifest.kind} from '{manifest.sender}', and no answer of this "
-            f"round to a party: those are {', '.join(answers)}. Look whether files were mixed up."
+            f"round to a party: those are {listed}. Look whether files were mixed up."
         )
-    return kind
+    return answers[manifest.kind]
 
 
 def accepted_before(session: PartySession, path: Path) -> bool:
     """Whether a file, to the last byte, is the newest of its kind that was accepted."""
     digest = file_digest(path)
-    told = [each.told for each in session.history("adopted", "accepted")]
-    known = {each.get("consensus", each.get("return")) for each in told}
+    taken = {each.taken_as: each.answer for each in session.exchanges}
+    known = {each.told[taken[each.event]] for each in session.history(*taken)}
     return digest in known or (session.news.exists() and digest == file_digest(session.news))
 
 
@@ -221,34 +220,25 @@ def _exchange_of(
     session: PartySession, returned: Return, card: ModelCard, *, sent: UploadEntry
 ) -> tuple[int, bool]:
     """Return which exchange a return ends, and whether no step follows; raise out of its turn."""
+    every, finished = exchanges(session.agreement), False
     fit = returned.model.fit if isinstance(returned.model, Chain) else None
-    if fit is None or sent.sums is None:
-        return _with_scores(session, card), False
-    sums = [cast("int", each.told["exchange"]) for each in session.history(SENT_AS["sums"])]
-    if sent.sums.step < max(sums):
-        raise ReplayError(
-            f"this return to party '{session.name}' is of step {sent.sums.step}, and the party has "
-            f"made its sums of step {max(sums)} with the one behind it. That stays."
-        )
-    return sent.sums.step, fit.finished
-
-
-def _with_scores(session: PartySession, card: ModelCard) -> int:
-    """Return which exchange a return ends: with scores the last; raise where it is not its turn."""
-    last, scored = exchanges(session.agreement)[-1], session.history(SENT_AS["scores"])
-    if last.message != "scores" or (card.scores and scored):
-        return last.number
-    if card.scores:
+    number = len(every) - (every[-1].held and not card.scores)
+    if fit is not None and sent.sums is not None:
+        number, finished = sent.sums.step, fit.finished
+    lines = session.history(*[each.sent_as for each in every])
+    made = max((cast("int", each.told["exchange"]) for each in lines), default=number)
+    if every[-1].held and number > made:
         raise MessageError(
             f"this return to party '{session.name}' says what the model is worth by scores, and "
             "the party has sent none. Ask the analyst which model that is."
         )
-    if scored:
+    if number < made:
         raise ReplayError(
-            f"party '{session.name}' has made its scores with the model that it keeps, on "
-            f"{scored[-1].time}, so the first return is not taken again. Wait for the second."
+            f"this return to party '{session.name}' is of exchange {number}, and the party has "
+            f"made its {every[made - 1].message} of exchange {made} with the model that it keeps. "
+            f"That stays. Wait for the return of exchange {made}."
         )
-    return 1
+    return number, finished
 
 
 def table_in(session: PartySession, accepted: Accepted) -> BaselineTable | None:

@@ -16,13 +16,13 @@ from cobasis.bundle.transcript import now
 from cobasis.disk.whole import make_folder, opened, write_whole
 from cobasis.errors import ApprovalError, AuditUnsignedError, CobasisError
 from cobasis.keys.identity import Identity
-from cobasis.party_side.session import SENT_AS, PartySession
+from cobasis.party_side.session import PartySession
 from cobasis.privacy.audit.policy import worst
 from cobasis.privacy.audit.report import seal_of
 from cobasis.protocol.agreement import Agreement, moment_text
 from cobasis.protocol.approval import Approver, officers_of
 from cobasis.protocol.enrolment import verify
-from cobasis.protocol.exchanges import MessageName
+from cobasis.protocol.exchanges import EXCHANGES, MessageName
 from cobasis.protocol.signatures import Approval, signers
 from cobasis.protocol.word import WORD
 from cobasis.strict_json import canonical_json, json_object
@@ -180,7 +180,7 @@ def _flaw(session: PartySession, told: Mapping[str, Any], approval: Approval) ->
     exchange, at = about["exchange"], moment_text(now())
     if flaw := approval.flaw(agreement, party=session.name, exchange=exchange, at=at):
         return flaw
-    if len(session.history(SENT_AS[exchange])) >= approval.times:
+    if len(session.history(EXCHANGES[exchange].sent_as)) >= approval.times:
         return "one was used up"
     with suppress(CobasisError):
         kept = read_audit(session.audits / f"{approval.report[:16]}.json", agreement)

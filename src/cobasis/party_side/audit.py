@@ -138,7 +138,7 @@ def _sums_facts(made: Summed) -> SumsFacts:
     terms, others = terms_of(agreement), len(made.party.participants) - 1
     counted, n_rows, widths = _counted(made), rows.n_sent, layout_of(agreement).n_features
     least, most = terms.least_rows, terms.most_rows
-    if counted == "scores":  # the others' may be zeros
+    if made.ready.exchange.held:  # the others' may be zeros
         n_rows, widths, least = rows.n_held, (score_layout(agreement).n_words,), 0
         most = int(most * agreement.holdout / (1 - agreement.holdout))
     return SumsFacts(
@@ -156,7 +156,7 @@ def _sums_facts(made: Summed) -> SumsFacts:
 def _counted(made: Summed) -> Counted:
     """Return of what sums show counts of people."""
     agreement = made.ready.session.agreement
-    if made.ready.exchange.message == "scores":
+    if made.ready.exchange.held:
         return "scores"
     if agreement.task == "table":
         return "table"

@@ -1,6 +1,5 @@
-"""What a party does with the model: it predicts, and exports it."""
+"""What a party does with the model: it predicts, with its block's others where there are some."""
 
-import hashlib
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ import polars as pl
 
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.messages import model_in
-from cobasis.disk.whole import WholeFile, remove_tree, write_whole
+from cobasis.disk.whole import WholeFile, remove_tree
 from cobasis.errors import (
     DtypeError,
     FeatureError,
@@ -34,8 +33,7 @@ from cobasis.features.contract import (
 from cobasis.features.encoder import words_of
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.models.chain import Chain
-from cobasis.models.onnx import Precision, raw_graph
-from cobasis.party_side.rows import public_rows_in, require_id
+from cobasis.party_side.rows import public_rows_in, require_id, unseen
 from cobasis.party_side.session import PartySession, refuse_target
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
@@ -63,20 +61,21 @@ class Usable(Hidden):
     change_of_basis: Matrix | None  # G_i; neither where sums were sent
     model: Chain
     local: bool  # whether the model is over the party's own columns
-    why: Callable[[Matrix], Attributions] | None = None  # explains predictions, where asked
+    why: Callable[..., Attributions] | None = None  # explains predictions, where asked
     of: str = ""  # the model's mark, by which parts that are of it are told from others
     part: bool = False  # whether aligned rows are asked for, and no prediction
     beside: Sequence[Path] = ()  # the others' parts, of a party of a block
 
-    def aligned(self, rows: Matrix) -> Matrix:
+    def aligned(self, rows: Matrix, others: Matrix | None = None) -> Matrix:
         """Return what the model takes: ``Y F_i G_i`` for rows on the agreed scale, or the rows.
 
-        Of a block's party it is its part of that; a person's parts add up.
+        Of a block's party it is its part of that; a person's parts add up, with those of others.
         """
         basis = self.dataset.basis
         if self.local or basis is None or self.change_of_basis is None:
             return rows
-        return basis.project(rows) @ self.change_of_basis
+        own = basis.project(rows) @ self.change_of_basis
+        return own if others is None else own + others
 
 
 def usable(session: PartySession, *, model: Which = "local") -> Usable:
@@ -129,7 +128,7 @@ class Predicted:
 
 def predict(
     session: PartySession,
-    table: Path,
+    table: Path | None,
     *,
     to: Path,
     model: Which = "local",
@@ -142,7 +141,8 @@ def predict(
 ) -> Predicted:
     """Predict for every row of a table, in its order; a row with a bad cell has no prediction.
 
-    A party of a block seals its `part` of aligned rows for the others, whose stand `beside`.
+    A party of a block seals its `part` of aligned rows for the others, whose stand `beside`:
+    without a table, of the people of the uploaded one who were held back.
     """
     for own in (table, session.round.noted_table()):
         refuse_target(to, table=own)
@@ -157,8 +157,9 @@ def predict(
         common = _reference(session, public)
         asked = partial(explain, use.model, agreement=agreement, aligned=use.aligned)
         use = replace(use, why=partial(asked, background=common, of=of, report=report))
+    given = table or held_back(session, use.dataset, report=report)
     if not part:
-        return _predicted(session, use, table, to=to, report=report)
+        return _predicted(session, use, given, to=to, report=report)
     session.require_open()  # others' parts are opened behind the same question
     with session.alone():
         plain = session.work / _PART
@@ -166,7 +167,7 @@ def predict(
         draft |= {"round_id": agreement.round_id, "agreement": agreement.digest().hex()}
         sign, block, parts = session.identity.sign, _block(session), {_PART: plain}
         try:
-            found = _predicted(session, use, table, to=plain, report=report)
+            found = _predicted(session, use, given, to=plain, report=report)
             write_bundle(to, draft=draft, parts=parts, sign=sign, recipients=block)
         finally:
             remove_tree(plain)
@@ -174,7 +175,7 @@ def predict(
 
 
 def _predicted(
-    session: PartySession, use: Usable, table: Path, *, to: Path, report: Report
+    session: PartySession, use: Usable, table: Path | pl.LazyFrame, *, to: Path, report: Report
 ) -> Predicted:
     """Write what is asked for of every row without a bad cell."""
     features, mapping = columns_in(session.agreement.features), session.round.mapping()
@@ -238,7 +239,7 @@ def _written(
     rows = StreamedTable(good, agreement=agreement, party=session.name, report=report)
     require_id(good, session)
     ids = good.collect(pl.col(name))[name] if name else None
-    others = None if ids is None else _parts(session, use, ids)
+    others = parts_of(session, ids, beside=use.beside, of=use.of)
 
     def answered(first: int, blocks: Iterator[Matrix]) -> pl.DataFrame:
         # blocks share one buffer
@@ -299,29 +300,46 @@ def refuse_halves(
             f"party '{session.name}' holds no part of other parties' people, so there is none to "
             "write or to take. Leave out --part and --with."
         )
-    if others and (why or len({*beside}) != (0 if part else len(others))):
+    if others and ((part and why) or len({*beside}) != (0 if part else len(others))):
         raise OptionError(
             f"party '{session.name}' holds some columns of its people, and the model takes all: "
             f"those of {', '.join(others)} are needed as well. Each types 'cobasis predict --part' "
-            "for the same people; give each file with --with, and then no --part. Reasons, scores "
-            "and an exported model take all columns at one place, which is nowhere here."
+            "for the same people, without a table for those who were held back; give each file "
+            "with --with, and then no --part. Of a part alone there are no reasons."
         )
 
 
-def _parts(session: PartySession, use: Usable, ids: pl.Series) -> Matrix | None:
-    """Return the sum of the others' parts of these people, in their order."""
-    if not use.beside:
+def held_back(session: PartySession, dataset: Dataset, *, report: Report) -> pl.LazyFrame:
+    """Return the rows of the uploaded table, of a block's people, that were not uploaded."""
+    noted = session.round.noted_table()
+    if noted is not None and noted.is_file():
+        rows = unseen(session, noted, dataset=dataset, report=report)
+        if people := rows.kept.people():
+            named = pl.col(session.agreement.id).cast(pl.String)
+            return rows.table.source.frame.filter(named.is_in(people))
+    raise OptionError(
+        f"the table that party '{session.name}' uploaded is not there any more, or all of its "
+        "people were uploaded, so there is nobody who was held back. Name a table of people."
+    )
+
+
+def parts_of(
+    session: PartySession, ids: Iterable[object] | None, *, beside: Sequence[Path], of: str
+) -> Matrix | None:
+    """Return the sum of the others' parts of these people, in their order, made by a model."""
+    if not beside:
         return None
     agreement, missing = session.agreement, {each.name: each for each in _block(session)}
     senders, names = [*missing.values()], _part_names(agreement)
+    known = pl.Series(agreement.id, ids)
     columns: list[Column] = [*numeric_features(names), *as_text(agreement.id)]
-    people, found = ids.cast(pl.String).to_frame(), np.zeros((len(ids), len(names)))
-    for path in use.beside:
+    people, found = known.cast(pl.String).to_frame(), np.zeros((len(known), len(names)))
+    for path in beside:
         with session.alone(), session.opened(path, kind="part", senders=senders) as bundle:
             sender, told = bundle.manifest.sender, bundle.manifest.told
             source = source_of(bundle.parts[_PART], party=sender, features=columns)
             part = source.collect(pl.col([agreement.id, *names])).cast({agreement.id: pl.String})
-        if missing.pop(sender, None) is None or told != {"model": use.of}:
+        if missing.pop(sender, None) is None or told != {"model": of}:
             raise TableError(
                 f"'{path.name}' of {sender} was given twice, or is of another model than the one "
                 "that you accepted last. Have it made anew with 'cobasis predict --part'."
@@ -332,7 +350,7 @@ def _parts(session: PartySession, use: Usable, ids: pl.Series) -> Matrix | None:
         lacking = int((~np.isfinite(table)).any(axis=1).sum())
         if lacking or once.height < part.height:
             raise TableError(
-                f"'{path.name}' lacks {lacking:,} of {len(ids):,} people of your table, known by "
+                f"'{path.name}' lacks {lacking:,} of {len(known):,} people of your table, known by "
                 f"'{agreement.id}', and has {part.height - once.height:,} more than once. Ask for "
                 "one part of each of these people, or leave those that lack out of your table."
             )
@@ -354,10 +372,9 @@ def _answers(
     rows: Matrix, use: Usable, agreement: Agreement, *, beside: Matrix | None = None
 ) -> pl.DataFrame:
     """Return predictions and scores of encoded rows, under names that the identifier has not."""
-    model, aligned = use.model, use.aligned(rows)
+    model, aligned = use.model, use.aligned(rows, beside)
     if use.part:
         return pl.DataFrame(dict(zip(_part_names(agreement), aligned.T, strict=True)))
-    aligned = aligned if beside is None else aligned + beside
     found = {"prediction": decode_labels(model.predict(aligned), agreement)}
     if agreement.classes:
         scores = model.scores(aligned, method=model.method)
@@ -372,7 +389,7 @@ def _answers(
         found |= {f"survival_{horizon:g}": each for horizon, each in told}
     found["model"] = np.full(len(aligned), "local" if use.local else "common")
     if use.why is not None:
-        why = use.why(rows)
+        why = use.why(rows, beside=beside)
         whole = {"explained": why.explained, "base": why.base}
         found |= {name: np.full(len(rows), each) for name, each in whole.items()}
         found |= {f"why_{name}": why.values[:, at] for at, name in enumerate(why.names)}
@@ -380,20 +397,3 @@ def _answers(
     return pl.DataFrame(
         {f"model_{name}" if name == taken else name: each for name, each in found.items()}
     )
-
-
-def export_onnx(session: PartySession, to: Path, *, precision: Precision = "float64") -> int:
-    """Write encoding, ``F_i G_i`` and model as one graph that takes raw columns."""
-    refuse_target(to, table=session.round.noted_table())
-    found, agreement = usable(session), session.agreement
-    refuse_halves(session, part=False, beside=())
-    data = raw_graph(
-        agreement.features,
-        found.model,
-        map_in=found.aligned(np.eye(agreement.n_features)),  # F_i G_i
-        classes=agreement.classes,
-        precision=precision,
-    )
-    write_whole(to, data)
-    session.transcript.append("exported", {"sha256": hashlib.sha256(data).hexdigest()})
-    return len(data)

@@ -17,7 +17,7 @@ from cobasis.party_side.session import PartySession
 from cobasis.privacy.aggregate import GREEN
 from cobasis.privacy.audit.subject import Budget, Setting
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.exchanges import Exchange, MessageName
+from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.scores import FEWEST_OF_CLASS, FEWEST_ROWS
 from cobasis.protocol.sums_terms import (
@@ -46,8 +46,8 @@ class Preview:
     precision: str
     leaves: tuple[str, ...]
     stays: tuple[str, ...]
-    guarantee: str
-    warnings: tuple[str, ...]
+    guarantee: str = NONE
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -78,14 +78,14 @@ def make_ready(
     session.refuse_rollback()
     rows = found.opened(agreement, doubts=() if looking else unlike(session, found))
     columns = [each.model_dump(exclude=_ABOUT_CELLS) for each in agreement.features]
-    side = rows.held if exchange.message == "scores" else ~rows.held
+    side = rows.held if exchange.held else ~rows.held
     asked = Asked(
         rows=rows.marks[side],
         shape=(agreement.n_features, agreement.n_components),
         people=rows.marks[:0] if rows.ids is None else rows.ids[side],
         columns=hashlib.sha256(json.dumps(columns, sort_keys=True).encode()).hexdigest(),
         names=agreement.columns,
-        sums=None if agreement.sums is None else _sums_entry(session, rows, exchange=exchange),
+        sums=_sums_entry(session, rows, exchange=exchange) if exchange.masked else None,
         message=exchange.message,
     )
     try:
@@ -102,7 +102,7 @@ def make_ready(
         rows=rows,
         choice=choice,
         exchange=exchange,
-        preview=_preview(session, rows, choice, message=exchange.message),
+        preview=_preview(session, rows, choice, exchange=exchange),
         public_rows=shown,
     )
 
@@ -110,20 +110,18 @@ def make_ready(
 def _sums_entry(session: PartySession, rows: PartyRows, *, exchange: Exchange) -> SumsEntry:
     """Return of what the party's sums are, and with whose they are to be added up."""
     (keys, attempt), agreement, kept = session.roster(), session.agreement, session.round.accepted()
-    message, step = exchange.message, exchange.number if session.agreement.tabular else 1
-    least, side = least_difference(agreement), ~rows.held
-    data = rows.version(side, labels=False)
-    if message == "scores":  # of rows that no least_rows counts, and of one model
-        least, side = GREEN * score_layout(agreement).n_words, rows.held
-        model = "" if kept is None else kept.model_sha256
-        data = hashlib.sha256(f"{rows.version(side, labels=False)}{model}".encode()).hexdigest()
+    side = rows.held if exchange.held else ~rows.held
+    least, data = least_difference(agreement), rows.version(side, labels=False)
+    if exchange.held:  # of rows that no least_rows counts, and of one model
+        least, model = GREEN * score_layout(agreement).n_words, kept.model_sha256 if kept else ""
+        data = hashlib.sha256(f"{data}{model}".encode()).hexdigest()
     return SumsEntry(
         participants=tuple(keys),
         attempt=attempt,
         data=f"{data}:{_labels_of(rows, agreement, side=side)}",
         least=0 if agreement.dp else least,  # noise hides the difference, and is paid for
-        aggregate=message == "sums" and may_leave_out(agreement),
-        step=step,
+        aggregate=not exchange.held and may_leave_out(agreement),
+        step=exchange.number if agreement.tabular else 1,
     )
 
 
@@ -148,7 +146,7 @@ def _labels_of(rows: PartyRows, agreement: Agreement, *, side: npt.NDArray[np.bo
 
 
 def _preview(
-    session: PartySession, rows: PartyRows, choice: Choice, *, message: MessageName
+    session: PartySession, rows: PartyRows, choice: Choice, *, exchange: Exchange
 ) -> Preview:
     """Say what would leave; BudgetError where its noise cannot be afforded any more."""
     agreement, guarantee = session.agreement, NONE
@@ -160,101 +158,112 @@ def _preview(
             f"{guarantee_of(agreement)}; releases so far {len(spent.charges)}, "
             f"epsilon spent on these rows {spent.epsilon(terms.delta):.4g} of {min(promised):g}"
         )
-    proposing = message == "proposal"
-    precision: str = "fp64" if proposing else agreement.precision
-    row, image = BYTES[precision]
-    n_bytes = agreement.n_anchor_rows * agreement.n_components * image
-    if agreement.sums is not None:
-        layout = score_layout(agreement) if message == "scores" else layout_of(agreement)
-        precision, n_bytes = "int64", 8 * layout.n_words
-    elif not proposing:
-        beside = 0 if agreement.outcome is None else len(agreement.outcome.columns)
-        label = 8 * (1 + beside) if agreement.label else 0
-        n_bytes += rows.n_sent * (agreement.n_components * row + label)
-    leaves, stays = _in_words(agreement, rows, message=message)
-    return Preview(
-        n_bytes=n_bytes,
-        precision=precision,
-        leaves=leaves,
-        stays=stays,
-        guarantee=guarantee,
-        warnings=_warnings(agreement, choice, message=message),
-    )
-
-
-def _warnings(agreement: Agreement, choice: Choice, *, message: MessageName) -> tuple[str, ...]:
-    """Return what a person should think about before this leaves."""
-    told = (
-        []
-        if message == "proposal"
-        else ["an upload is pseudonymised personal data, not anonymous data"]
-    )
-    if (sums := choice.asked.sums) is not None:
-        few = "sums of few rows for each feature still tell who is among them"
-        if message == "scores":
-            few = (
-                "a bin of few rows shows what the model gives to them; of fewer than "
-                f"{FEWEST_ROWS} rows, or {FEWEST_OF_CLASS} of a class, only zeros leave"
-            )
-        elif agreement.task == "table":
-            few = "a level, a bin or a group of few people shows them in the table"
-            few += ", and so does a time at which few left" if agreement.outcome else ""
-        told = [few] if sums.least else []
+    shown = _SHOWN[exchange.message](agreement, rows)
+    stays, warnings = [*shown.stays], [*shown.warnings]
+    if rows.n_held and not exchange.held:
+        stays.append(f"{rows.n_held:,} rows that are held back, to score the model on")
+    if agreement.id:
+        stays.append(f"the id column '{agreement.id}', and every column that is not agreed on")
+    if choice.asked.sums is not None and not choice.asked.sums.least:
+        warnings.clear()
     if choice.changes is not None and choice.changes.few:
-        told.append(
+        warnings.append(
             f"{choice.changes.added} rows came and {choice.changes.gone} went since an earlier "
             "file: who has both can tell whose they are. Wait for more, or leave these rows out"
         )
     if choice.span == "forced":
-        told.append(
+        warnings.append(
             "some rows were uploaded before through another basis: whoever has both uploads can "
             "rebuild more of them than one shows"
         )
-    return tuple(told)
+    return replace(
+        shown,
+        leaves=(*shown.leaves, "the names of party, round and agreement"),
+        stays=tuple(stays),
+        guarantee=guarantee,
+        warnings=tuple(warnings),
+    )
 
 
-def _in_words(
-    agreement: Agreement, rows: PartyRows, *, message: MessageName
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Say what leaves, and what does not."""
-    size, labels = agreement.n_components, ""
-    stays = ["the raw rows, the secret basis, the anchor and the consortium secret"]
-    named = [agreement.label] if agreement.label else []
-    named += agreement.outcome.columns.values() if agreement.outcome else ()
+_PRIVATE = "the raw rows, the secret basis, the anchor and the consortium secret"
+
+
+def _proposal(agreement: Agreement, rows: PartyRows) -> Preview:
+    size = agreement.n_components
+    return Preview(
+        n_bytes=8 * agreement.n_anchor_rows * size,
+        precision="fp64",
+        leaves=(
+            f"up to {size:,} directions of {rows.n_sent:,} rows, as the secret anchor sees them",
+        ),
+        stays=(_PRIVATE, "every projected row and every label"),
+    )
+
+
+def _upload(agreement: Agreement, rows: PartyRows) -> Preview:
+    size, (row, image) = agreement.n_components, BYTES[agreement.precision]
+    n_bytes = size * (agreement.n_anchor_rows * image + rows.n_sent * row)
+    noise, labels, order = "" if agreement.dp is None else " with noise", "", "random order"
     if agreement.label:
+        named = _labels(agreement)
+        n_bytes += 8 * len(named) * rows.n_sent
         randomised = agreement.dp is not None and agreement.dp.label_epsilon is not None
         how = "with some labels changed at random" if randomised else "in the clear"
-        columns = f"column{'s' * (len(named) > 1)} " + ", ".join(f"'{each}'" for each in named)
-        labels = f", and their {columns} {how}"
-    if agreement.sums is not None:
-        parties = len(agreement.parties)
-        by = "".join(f" and '{each}'" for each in named)
-        what = f"{layout_of(agreement).n_words:,} sums over {rows.n_sent:,} rows{by}"
-        if message == "scores":
-            what = f"counts, losses and a histogram of scores over {rows.n_held:,} held-back rows"
-            asked = agreement.sums.importance
-            what += ", and what shuffling each column costs there" if asked else ""
-        what += "" if agreement.dp is None else ", with noise"
-        leaves = [f"{what}, under masks that cancel in the total of {parties} parties"]
-        stays = ["the raw rows and every label, your sums without masks, the key of the masks"]
-    elif message == "proposal":
-        leaves = [
-            f"up to {size:,} directions of {rows.n_sent:,} rows, as the secret anchor sees them"
-        ]
-        stays.append("every projected row and every label")
-    else:
-        noise, order = "" if agreement.dp is None else " with noise", "random order"
-        if agreement.holdings and (others := others_of(agreement)):
-            order = f"the order of {', '.join(others)}, with a tag of whose they are"
-        leaves = [
+        labels = f", and their column{'s' * (len(named) > 1)} {', '.join(named)} {how}"
+    if agreement.holdings and (others := others_of(agreement)):
+        order = f"the order of {', '.join(others)}, with a tag of whose they are"
+    return Preview(
+        n_bytes=n_bytes,
+        precision=agreement.precision,
+        leaves=(
             f"{rows.n_sent:,} rows in {order}, as {size:,} numbers each{noise}{labels}",
             f"the image of the secret anchor, {agreement.n_anchor_rows:,} x {size:,} numbers",
-        ]
-    if rows.n_held and message != "scores":
-        stays.append(f"{rows.n_held:,} rows that are held back, to score the model on")
-    if agreement.id:
-        stays.append(f"the id column '{agreement.id}', and every column that is not agreed on")
-    return (*leaves, "the names of party, round and agreement"), tuple(stays)
+        ),
+        stays=(_PRIVATE,),
+        warnings=("an upload is pseudonymised personal data, not anonymous data",),
+    )
+
+
+def _sums(agreement: Agreement, rows: PartyRows) -> Preview:
+    n_words = layout_of(agreement).n_words
+    few = "sums of few rows for each feature still tell who is among them"
+    if agreement.task == "table":
+        few = "a level, a bin or a group of few people shows them in the table"
+        few += ", and so does a time at which few left" if agreement.outcome else ""
+    by = " and ".join(["", *_labels(agreement)])
+    what = f"{n_words:,} sums over {rows.n_sent:,} rows{by}"
+    return _masked(agreement, what, few=few, n_words=n_words)
+
+
+def _scores(agreement: Agreement, rows: PartyRows) -> Preview:
+    what = f"counts, losses and a histogram of scores over {rows.n_held:,} held-back rows"
+    if agreement.sums and agreement.sums.importance:
+        what += ", and what shuffling each column costs there"
+    few = (
+        "a bin of few rows shows what the model gives to them; of fewer than "
+        f"{FEWEST_ROWS} rows, or {FEWEST_OF_CLASS} of a class, only zeros leave"
+    )
+    return _masked(agreement, what, few=few, n_words=score_layout(agreement).n_words)
+
+
+def _masked(agreement: Agreement, what: str, *, few: str, n_words: int) -> Preview:
+    noise, parties = "" if agreement.dp is None else ", with noise", len(agreement.parties)
+    return Preview(
+        n_bytes=8 * n_words,
+        precision="int64",
+        leaves=(f"{what}{noise}, under masks that cancel in the total of {parties} parties",),
+        stays=("the raw rows and every label, your sums without masks, the key of the masks",),
+        warnings=(few,),
+    )
+
+
+_SHOWN = {"proposal": _proposal, "upload": _upload, "sums": _sums, "scores": _scores}
+
+
+def _labels(agreement: Agreement) -> list[str]:
+    """Return the names of the columns of labels, quoted."""
+    beside = () if agreement.outcome is None else agreement.outcome.columns.values()
+    return [f"'{name}'" for name in (agreement.label, *beside) if name]
 
 
 def own_setting(agreement: Agreement) -> Setting:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,14 +28,16 @@ from cobasis.features.encoder import SHOWN
 from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.features.problems import ColumnFinding
 from cobasis.linalg.arrays import Hidden
-from cobasis.party_side.session import SENT_AS, PartySession
+from cobasis.party_side.session import PartySession
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.exchanges import EXCHANGES
+from cobasis.protocol.rows_terms import others_of
 from cobasis.tables.sources import Source, refuse_schema, source_of
 from cobasis.tables.table import Checked, StreamedTable, agreed_columns, check_table, open_table
-from cobasis.vault.datasets import Fingerprints
+from cobasis.vault.datasets import Dataset, Fingerprints
 
-_ALL = 2.0**64
+_ALL, _SIDE = 2.0**64, "cobasis/1/side\0"
 
 OWN_SPANS = {"svd": 0, "pca": 1, "lpp": 1}
 """Bases whose span is of the party's own rows, and how many rows they need above n_components."""
@@ -86,7 +88,8 @@ def open_rows(session: PartySession, table: Path, *, report: Report = silent) ->
     """Open a party's table and split it: the agreed share of rows is held back.
 
     The sides follow from the vault's keyed marks, so that a row, or a person, stays on its own in
-    every later round and whatever stands around it.
+    every later round and whatever stands around it. A block's parties share no key that outlives
+    a round: there they follow from the identifier alone, a person's at all of them.
     """
     agreement, ids = session.agreement, None
     rows = open_table(
@@ -96,15 +99,30 @@ def open_rows(session: PartySession, table: Path, *, report: Report = silent) ->
         mapping=session.round.mapping(),
         report=report,
     )
-    marks = session.vault.fingerprints(rows.plain_rows())
+    marks = sides = session.vault.fingerprints(rows.plain_rows())
     if agreement.id:
         require_id(rows.source, session)
         column = rows.source.collect(pl.col(agreement.id).cast(pl.String))[agreement.id]
         if column.null_count():
             raise _empty_ids(session)
-        ids = session.vault.people(column.to_list())
-    held = (marks if ids is None else ids) < np.uint64(agreement.holdout * _ALL)
+        people: list[str] = column.to_list()
+        ids = sides = session.vault.people(people)
+        if agreement.holdings and others_of(agreement):
+            hashed = [hashlib.sha256(f"{_SIDE}{each}".encode()).digest()[:8] for each in people]
+            sides = np.frombuffer(b"".join(hashed), dtype="<u8").astype(np.uint64)
+    held = sides < np.uint64(agreement.holdout * _ALL)
     return PartyRows(table=rows, marks=marks, ids=ids, held=held)
+
+
+def unseen(
+    session: PartySession, table: Path, *, dataset: Dataset, report: Report = silent
+) -> PartyRows:
+    """Open a table, and hold back every row that was not uploaded."""
+    rows = open_rows(session, table, report=report)
+    seen = dataset.knows(rows.marks, rows.marks[:0])
+    if rows.ids is not None:
+        seen = seen | dataset.knows(rows.ids[:0], rows.ids)
+    return replace(rows, held=~seen)
 
 
 def require_id(source: Source, session: PartySession) -> None:
@@ -207,7 +225,7 @@ def use_mapping(session: PartySession, mapping: TableMapping) -> None:
     """Keep what the party says of its columns; StepError once something was sent by other words."""
     if mapping == session.round.mapping():
         return
-    if session.history(*SENT_AS.values()):
+    if session.history(*[each.sent_as for each in EXCHANGES.values()]):
         raise StepError(
             f"party '{session.name}' has sent a file of round '{session.agreement.round_id}', and "
             "its columns stay mapped as they were then. Leave --mapping out, or agree on a new "

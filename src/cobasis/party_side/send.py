@@ -22,7 +22,7 @@ from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.party_side.predict import usable
 from cobasis.party_side.preview import Ready
-from cobasis.party_side.session import MADE, MARKS, SENT, SENT_AS, PartySession, refuse_target
+from cobasis.party_side.session import MADE, MARKS, SENT, PartySession, refuse_target
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.exchanges import Exchange
@@ -91,8 +91,8 @@ def require_secret(session: PartySession) -> None:
 def require_turn(session: PartySession) -> None:
     """Raise StepError where the upload was made; nothing of a table is needed."""
     require_secret(session)
-    made = session.history(SENT_AS["upload"])
-    if made:
+    exchange = session.upcoming
+    if exchange.rows and (made := session.history(exchange.sent_as)):
         raise StepError(
             f"party '{session.name}' made its upload on {made[-1].time}, and a round takes one. "
             "'cobasis send --again' writes it once more; other rows take a new round."
@@ -109,15 +109,14 @@ def send(
     same rows are the same file, and those of others are refused.
     """
     session, exchange, source = ready.session, ready.exchange, ready.rows.table.source.path
-    once = exchange.message != "upload"
-    before = once and session.vault.made_before(session.agreement, ready.choice.asked)
+    before = not exchange.rows and session.vault.made_before(session.agreement, ready.choice.asked)
     if before and before.upload in session.digests_sent(exchange):
         return finish(session, to) or send_again(session, to)
     with session.alone():
         place = _place(session, exchange, to, table=source)
         if source is not None:
             session.round.note_table(source)
-        if exchange.message == "upload":
+        if exchange.rows:
             enclosed, number = _upload(ready, _projection(ready), allow=allow, report=report)
         else:
             enclosed, number = _begun(_without_rows(ready, report=report), allow=allow)
@@ -138,7 +137,7 @@ def send(
         told: dict[str, Fact] = {exchange.message: digest, "exchange": exchange.number}
         told |= {"analyst": session.analyst.name, "history": head}
         told |= {"attempt": session.roster()[1]} if session.agreement.sums else {}
-        session.transcript.append(SENT_AS[exchange.message], told)
+        session.transcript.append(exchange.sent_as, told)
         return _delivered(session, exchange, place, digest=digest)
 
 
@@ -212,7 +211,7 @@ def _delivered(
 def _without_rows(ready: Ready, *, report: Report) -> Proposed | Summed:
     """Find a proposal's directions; or add up, masked, what rows are mapped to, or scores."""
     session = ready.session
-    if ready.exchange.message == "proposal":
+    if not ready.exchange.masked:
         report("finding directions", 0, 1)
         proposer, memory = _party(ready)
         with one_blas_thread():
@@ -224,7 +223,7 @@ def _without_rows(ready: Ready, *, report: Report) -> Proposed | Summed:
     party = SumsParty(session.name, agreement=agreement, key=key, keys=keys, attempt=attempt)
     number = ready.exchange.number
     model = None if number == 1 else usable(session, model="common").model
-    if model is None or ready.exchange.message == "sums":
+    if model is None or not ready.exchange.held:
         made = party.sum_up(ready.rows.sent, model=model, exchange=number)
         return Summed(ready=ready, party=party, sums=made)
     return Summed(ready=ready, party=party, sums=party.score(ready.rows.kept, model))
@@ -233,7 +232,7 @@ def _without_rows(ready: Ready, *, report: Report) -> Proposed | Summed:
 def _begun(made: Proposed | Summed, *, allow: Allow | None) -> tuple[Enclosed, int]:
     """Ask whether directions, or sums, may leave, and begin them in the vault."""
     ready, content = made.ready, ""
-    agreement, kind = ready.session.agreement, ready.exchange.masked or "sums"
+    agreement, exchange = ready.session.agreement, ready.exchange
     audit = None if allow is None else allow(made)
     if isinstance(made, Summed):
         # Before a byte is on the disk: whatever leaves, no other content gets the same masks.
@@ -243,7 +242,7 @@ def _begun(made: Proposed | Summed, *, allow: Allow | None) -> tuple[Enclosed, i
         ready.choice, None, agreement=agreement, time=time, release=release, content=content
     )
     if isinstance(made, Summed):
-        return enclose_sums(made.sums, agreement=agreement, kind=kind, audit=audit), number
+        return enclose_sums(made.sums, agreement=agreement, exchange=exchange, audit=audit), number
     return enclose_proposal(made.proposal, agreement=agreement, audit=audit), number
 
 
@@ -278,7 +277,7 @@ def _upload(
 def projected(ready: Ready, *, report: Report = silent) -> Iterator[Projected | Proposed | Summed]:
     """Make a file to look at it; it is gone when the block ends, unknown to the vault."""
     with ready.session.alone():
-        if ready.exchange.message != "upload":
+        if not ready.exchange.rows:
             yield _without_rows(ready, report=report)
             return
         made = _projection(ready).rehearsed()

@@ -1,6 +1,6 @@
 """A party's session: who it is, what was agreed, its vault and its transcript, opened together."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,7 +30,7 @@ from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
-from cobasis.protocol.exchanges import Exchange, MessageName, exchanges
+from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.news import MAX_BYTES as NEWS_BYTES
 from cobasis.protocol.news import News
@@ -46,14 +46,6 @@ MARKS = "marks"
 NEWS = "news"
 MADE, SENT = ".made", ".sent"
 """And sealed files: those that have no name outside yet, and those that have been given one."""
-
-SENT_AS: Mapping[MessageName, str] = {
-    "proposal": "proposed",
-    "upload": "prepared",
-    "sums": "summed",
-    "scores": "scored",
-}
-"""The transcript's events for what was sent; a line of one holds its digest under the message."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -93,11 +85,10 @@ class PartySession(Hidden):
     @property
     def upcoming(self) -> Exchange:
         """The exchange that the party sends in: the first until its answer was accepted."""
-        first, *later = self.exchanges
-        if first.reply == "span":
-            return first if self.round.consensus() is None else later[0]
+        every = self.exchanges
         ended = [cast("int", each.told["exchange"]) for each in self.history("accepted")]
-        return self.exchanges[min(max(ended, default=0), len(later))]
+        ended += [1] * (self.round.consensus() is not None)  # known before a line tells of it
+        return every[min(max(ended, default=0), len(every) - 1)]
 
     @property
     def expected(self) -> Expected:
@@ -113,7 +104,7 @@ class PartySession(Hidden):
 
     def digests_sent(self, exchange: Exchange) -> tuple[str, ...]:
         """Return the digests of the files that were made in an exchange, oldest first."""
-        lines = [each.told for each in self.history(SENT_AS[exchange.message])]
+        lines = [each.told for each in self.history(exchange.sent_as)]
         return tuple(str(x[exchange.message]) for x in lines if x["exchange"] == exchange.number)
 
     def kept_file(self, exchange: Exchange, *, end: str) -> Path:

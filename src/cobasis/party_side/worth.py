@@ -1,7 +1,8 @@
 """What the model is worth to a party, and what it becomes for the party's own rows."""
 
+import hashlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -20,11 +21,12 @@ from cobasis.models import MODELLESS, UNLABELLED, ModelName
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.local import FAMILIES, Kind, Train, fit_locally, over_columns
+from cobasis.models.onnx import Precision, raw_graph
 from cobasis.models.trainer import train
 from cobasis.models.worth import Figure, Verdict, compared, figures
 from cobasis.party_side.approval import word_approved
-from cobasis.party_side.predict import Usable, refuse_halves, usable
-from cobasis.party_side.rows import PartyRows, open_rows
+from cobasis.party_side.predict import Usable, parts_of, refuse_halves, usable
+from cobasis.party_side.rows import PartyRows, require_id, unseen
 from cobasis.party_side.session import PartySession, refuse_target
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement, moment_text
@@ -35,7 +37,7 @@ from cobasis.protocol.word import POINTS, ROWS, WORD, Word
 from cobasis.statistics.surrogates import Surrogate
 from cobasis.statistics.survival import survival_figures
 from cobasis.tables.sources import source_of
-from cobasis.tables.table import StreamedTable
+from cobasis.tables.table import StreamedTable, as_text
 
 MOST_CELLS = 2**25
 """Cells of the rows that the party's own model is trained on, 256 MB; of more, a random part."""
@@ -63,31 +65,39 @@ class Scores:
     remarks: tuple[str, ...] = ()
 
 
-def score(session: PartySession, *, table: Path | None = None, report: Report = silent) -> Scores:
+def score(
+    session: PartySession,
+    *,
+    table: Path | None = None,
+    beside: Sequence[Path] = (),
+    report: Report = silent,
+) -> Scores:
     """Score what was accepted on rows that the party never uploaded.
 
     Without a table these are the held-back rows of the one that it uploaded. Rows of another
-    table are left out where they were uploaded, in this round or in an earlier one.
+    table are left out where they were uploaded, in this round or in an earlier one. A party of a
+    block needs the others' parts of these people `beside`.
     """
     found, noted = session.round.accepted(), session.round.noted_table()
     nothing = Scores(n_rows=0, chosen=None if found is None else found.chosen)
     if reason := _unscorable(session.agreement, table):
         return replace(nothing, remarks=(reason,))
+    refuse_halves(session, part=False, beside=beside)
     if (place := table or noted) is None:  # the note is forgotten with the round
         return nothing
     if not place.is_file() and table is None:
         gone = f"the table '{place}' is not there any more; give it: cobasis score TABLE"
         return replace(nothing, remarks=(gone,))
-    use = usable(session, model="common")
+    use = replace(usable(session, model="common"), beside=beside)
     if use.model.fit is not None and not use.model.fit.finished:
         return nothing
-    rows = _unseen(session, place, use=use, report=report)
+    rows = unseen(session, place, dataset=use.dataset, report=report)
     if not rows.n_held:
         all_sent = f"every row of '{place.name}' was uploaded, so none is left to score on"
         return replace(nothing, remarks=(all_sent,))
     own = rows
     if not rows.n_sent and noted is not None and noted.is_file():
-        own = _unseen(session, noted, use=use, report=report)
+        own = unseen(session, noted, dataset=use.dataset, report=report)
     return replace(_scored(session, rows, own=own, use=use), chosen=nothing.chosen)
 
 
@@ -95,8 +105,11 @@ def _unscorable(agreement: Agreement, table: Path | None) -> str:
     """Say why there is nothing to score, or nothing to score on."""
     if agreement.task in MODELLESS | UNLABELLED:
         return f"the round was for {agreement.task}: no label says what a model is worth"
-    if others_of(agreement):
-        return "the model takes columns that other parties hold of your people"
+    if agreement.unlabelled:
+        return (
+            f"{' or '.join(others_of(agreement))} has your people's labels, and scores with your "
+            "part of those who were held back: cobasis predict --part -o PART"
+        )
     if not agreement.holdout and table is None:
         return "the agreement holds no rows back; give a table: cobasis score TABLE"
     return ""
@@ -111,22 +124,14 @@ def score_quietly(session: PartySession, *, report: Report = silent) -> Scores:
         return Scores(n_rows=0, remarks=(remark.rstrip("."),))
 
 
-def _unseen(session: PartySession, table: Path, *, use: Usable, report: Report) -> PartyRows:
-    """Open a table, and hold back every row that was not uploaded."""
-    rows = open_rows(session, table, report=report)
-    seen = use.dataset.knows(rows.marks, rows.marks[:0])
-    if rows.ids is not None:
-        seen = seen | use.dataset.knows(rows.ids[:0], rows.ids)
-    return replace(rows, held=~seen)
-
-
 def _scored(session: PartySession, rows: PartyRows, *, own: PartyRows, use: Usable) -> Scores:
     """Predict the rows that were never uploaded, three ways."""
     agreement, truth = session.agreement, rows.kept.labels()
     held, task = gathered(rows.kept), agreement.task
     if truth is None:
         return Scores(n_rows=0)
-    aligned, measured = use.aligned(held), partial(_measured, agreement, truth=truth)
+    others = parts_of(session, rows.kept.people(), beside=use.beside, of=use.of)
+    aligned, measured = use.aligned(held, others), partial(_measured, agreement, truth=truth)
     found = Scores(n_rows=len(truth), together=measured(use.model, aligned))
     if agreement.tabular:  # a model of one's own is the same fit to few rows
         return found
@@ -227,7 +232,7 @@ def fit_local(session: PartySession, *, report: Report = silent) -> Kind | None:
         use = usable(session, model="common")
         if (family := FAMILIES.get(use.model.family)) is None:
             return None
-        own = _unseen(session, place, use=use, report=report)
+        own = unseen(session, place, dataset=use.dataset, report=report)
         rows, labels = _own_rows(own)
         map_in = use.aligned(np.eye(agreement.n_features))  # F_i G_i
         with warnings.catch_warnings():
@@ -247,21 +252,49 @@ def fit_local(session: PartySession, *, report: Report = silent) -> Kind | None:
     return fit.kind
 
 
+def export_onnx(session: PartySession, to: Path, *, precision: Precision = "float64") -> int:
+    """Write encoding, ``F_i G_i`` and model as one graph that takes raw columns."""
+    refuse_target(to, table=session.round.noted_table())
+    found, agreement = usable(session), session.agreement
+    data = raw_graph(
+        agreement.features,
+        found.model,
+        map_in=found.aligned(np.eye(agreement.n_features)),  # F_i G_i
+        classes=agreement.classes,
+        precision=precision,
+        parted=bool(others_of(agreement)),
+    )
+    write_whole(to, data)
+    session.transcript.append("exported", {"sha256": hashlib.sha256(data).hexdigest()})
+    return len(data)
+
+
 def write_surrogate(
-    session: PartySession, table: Path, *, to: Path, of: str | None = None, report: Report = silent
+    session: PartySession,
+    table: Path,
+    *,
+    to: Path,
+    of: str | None = None,
+    beside: Sequence[Path] = (),
+    report: Report = silent,
 ) -> Surrogate:
     """Write the line or tree in raw columns that stands for the model on rows of a table."""
     for own in (table, session.round.noted_table()):
         refuse_target(to, table=own)
     use, agreement = usable(session), session.agreement
-    refuse_halves(session, part=False, beside=())
-    columns, mapping = columns_in(agreement.features), session.round.mapping()
+    refuse_halves(session, part=False, beside=beside)
+    columns = (*columns_in(agreement.features), *as_text(agreement.id if beside else ""))
+    mapping = session.round.mapping()
     source = source_of(table, party=session.name, features=columns, mapping=mapping)
     rows = StreamedTable(source, agreement=agreement, party=session.name, report=report)
     n_rows, width = rows.shape
-    some = np.sort(np.random.default_rng(0).permutation(n_rows)[: max(1, MOST_CELLS // width)])
-    given = gathered(rows, some)
-    found = stand_in(use.model, given, agreement=agreement, aligned=use.aligned, of=of)
+    most = max(1, MOST_CELLS // width)
+    some = rows.only(np.random.default_rng(0).permutation(n_rows) < most)
+    if beside:
+        require_id(source, session)
+    others = parts_of(session, some.people(), beside=beside, of=use.of)
+    told: Any = {"aligned": lambda each: use.aligned(each, others), "of": of}
+    found = stand_in(use.model, gathered(some), agreement=agreement, **told)
     whose = f"{'Local' if use.local else 'Common'} model of round '{agreement.round_id}', by rows "
     write_whole(to, f"{whose}of party '{session.name}'.\n\n{found.summary()}\n".encode())
     return found

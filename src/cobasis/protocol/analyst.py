@@ -239,6 +239,10 @@ class Analyst:
             Also kept as `certificate`; StepError where nothing is aligned yet.
         """
         uploads, agreed = self.uploads, self.agreement
+        order = agreed.parties
+        if agreed.holdings:  # a turn of some columns is none of all
+            whole = {*agreed.parties} - {each.party for each in agreed.holdings}
+            order = tuple(each for each in uploads if each in whole)
         self._certificate = certify(
             self._images("certifying"),
             self.alignment,
@@ -246,10 +250,10 @@ class Analyst:
                 uploads,
                 read=lambda name: row_moments(refusals.row_blocks(uploads[name]), party=name),
             ),
-            order=[*uploads] if agreed.holdings else agreed.parties,
+            order=order,
             anchor=agreed.anchor,
             basis=agreed.basis,
-            n_features=0 if agreed.holdings else agreed.n_features,  # a turn of some is none of all
+            n_features=agreed.n_features if len(order) > 1 else 0,
         )
         return self._certificate
 

@@ -1,39 +1,61 @@
-"""Exchanges: of which messages a round consists, in their order."""
+"""Exchanges: what holds of each message, and of which messages a round consists, in their order."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from cobasis.algorithms.bases import BASES
 from cobasis.protocol.agreement import Agreement
 
 MessageName = Literal["proposal", "upload", "sums", "scores"]
-SumsKind = Literal["sums", "scores"]
 Reply = Literal["span", "return"]
+Answer = Literal["consensus", "return"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange:
     """One message from every party to the analyst, and one back to each."""
 
-    number: int
-    message: MessageName
-    reply: Reply
-    masked: SumsKind | None = None  # which of the two kinds of masked sums it takes
+    number: int = 1  # in its round
+    message: MessageName  # how its file's name ends; the kind of its bundle
+    sent_as: str  # the event of a party's transcript; its line has the digest under the message
+    fewest: int = 3  # how many are needed: of two proposals each party computes the other's span
+    rows: bool = False  # whether projected rows leave, which are made once in a round
+    masked: bool = False  # whether only everybody's total can be read
+    held: bool = False  # whether it is of the rows that are held back alone
+    trains: bool = True  # whether a model is made of it
+    reply: Reply = "return"  # how its file's name ends
+    answer: Answer = "return"  # the kind of its bundle
+    taken_as: str = "accepted"  # the event of a party's transcript; the digest is under the answer
+
+
+EXCHANGES: Mapping[str, Exchange] = {
+    each.message: each
+    for each in (
+        Exchange(
+            message="proposal",
+            sent_as="proposed",
+            trains=False,
+            reply="span",
+            answer="consensus",
+            taken_as="adopted",
+        ),
+        Exchange(message="upload", sent_as="prepared", fewest=1, rows=True),
+        Exchange(message="sums", sent_as="summed", masked=True),
+        Exchange(message="scores", sent_as="scored", masked=True, held=True, trains=False),
+    )
+}
+"""Rows by message: what holds of it in every round."""
 
 
 def exchanges(agreement: Agreement, *, last: int | None = None) -> tuple[Exchange, ...]:
     """Return a round's exchanges in their order, up to one that was found to be the last."""
     if agreement.sums is not None:
-        kinds: list[SumsKind] = ["sums"] * (agreement.sums.steps or 1)
-        kinds += ["scores"] if agreement.sums.scores else []
-        return tuple(
-            Exchange(number=number, message=kind, reply="return", masked=kind)
-            for number, kind in enumerate(kinds[:last], start=1)
-        )
-    words: list[tuple[MessageName, Reply]] = [("upload", "return")]
-    if BASES[agreement.basis].exchanges > 1:
-        words.insert(0, ("proposal", "span"))
+        names = ["sums"] * (agreement.sums.steps or 1) + ["scores"] * agreement.sums.scores
+    else:
+        names = ["proposal"] * (BASES[agreement.basis].exchanges > 1) + ["upload"]
+    found = [EXCHANGES[name] for name in names[:last]]
     return tuple(
-        Exchange(number=number, message=message, reply=reply)
-        for number, (message, reply) in enumerate(words, start=1)
+        replace(each, number=number, fewest=max(each.fewest, agreement.minimum_parties))
+        for number, each in enumerate(found, start=1)
     )

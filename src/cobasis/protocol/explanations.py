@@ -15,7 +15,7 @@ from cobasis.algorithms.anchors import Anchor, draw_anchor
 from cobasis.errors import OptionError, StepError
 from cobasis.features.contract import CategoryFeature, Feature
 from cobasis.features.encoder import encode, encoded_columns
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import LOGARITHMIC
 from cobasis.models.chain import ABSENT, Affine, Chain
@@ -23,7 +23,7 @@ from cobasis.models.regressions import RegressionFit
 from cobasis.models.trainer import TrainedModel
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.rows_terms import places_of
+from cobasis.protocol.rows_terms import others_of, places_of
 from cobasis.statistics.attributions import Attributions, attributions
 from cobasis.statistics.coefficients import CoefficientTable, table_of
 from cobasis.statistics.effect_table import EffectTable, effects_of
@@ -101,14 +101,25 @@ def explain(
     aligned: Map,  # encoded rows, as the model takes them
     background: Matrix,
     of: str | int | None = None,
+    beside: Matrix | None = None,
     report: Report = silent,
 ) -> Attributions:
-    """Explain what a model gives of encoded rows by raw columns."""
+    """Explain what a model gives of encoded rows by raw columns.
+
+    Of a block's party the others' parts, which stand `beside`, count as one column more.
+    """
     number, explained, place = _asked(model, agreement, aligned, of=of)
     layers, likely = cast("Chain", model).layers, cast("Chain", model).likely
     last, features = cast("Affine", layers[-1]), agreement.features
     groups = _owners(features)
+    names, others = tuple(each.name for each in features), others_of(agreement)
     if len(layers) > 1 or (likely and len(last.offset) > 2):  # noqa: PLR2004 -- one of two
+        if others:
+            raise OptionError(
+                f"what columns add to what this model gives takes the reference's columns of "
+                f"{', '.join(others)} as well, and with those you could read their basis, so they "
+                "do not travel. Agree on a linear model, of two classes or of numbers."
+            )
         seed = agreement.digest()
         values, base = attributions(
             number, rows, background=background, groups=groups, seed=seed, report=report
@@ -118,7 +129,9 @@ def explain(
         beta = aligned(np.eye(len(groups))) @ weights
         values = (rows - background.mean(axis=0)) * beta @ np.eye(len(features))[groups]
         base = float(number(background).mean())
-    names = tuple(each.name for each in features)
+        if beside is not None:
+            values = np.column_stack([values, beside @ weights])
+            names = (*names, f"part_of_{'_'.join(others)}")
     return Attributions(explained=explained, names=names, values=values, base=base)
 
 
@@ -188,7 +201,13 @@ class Explaining(ABC):
             )
         return fit, self._aligned(np.eye(self.agreement.n_features))
 
-    def attributions(self, rows: npt.ArrayLike, *, of: str | int | None = None) -> Attributions:
+    def attributions(
+        self,
+        rows: npt.ArrayLike,
+        *,
+        of: str | int | None = None,
+        beside: npt.ArrayLike | None = None,
+    ) -> Attributions:
         """Say what each raw column adds to predictions, beside the same reference at all parties.
 
         Parameters
@@ -197,6 +216,9 @@ class Explaining(ABC):
             Columns as agreed.
         of : str or int, optional
             The class whose log-odds, or score, are explained; by default the last agreed one.
+        beside : array-like of shape (n_rows, n_components), optional
+            As of `Party.predict`. It counts as one column more, beside the agreed centres; of a
+            linear model alone.
 
         Returns
         -------
@@ -210,13 +232,19 @@ class Explaining(ABC):
         linear model one product, else some 200,000 predictions a row. DC-SHAP, arXiv:2212.03373.
         """
         agreement, common = self.agreement, self._reference()
-        table, told = encode(rows, agreement.features, party=self.name), self._aligned
+        table = encode(rows, agreement.features, party=self.name)
+        told: Any = {"aligned": self._aligned, "background": common, "of": of}
+        told["beside"] = self._others(beside)
         with one_blas_thread():
-            return explain(
-                self.model, table, agreement=agreement, aligned=told, background=common, of=of
-            )
+            return explain(self.model, table, agreement=agreement, **told)
 
-    def surrogate(self, rows: npt.ArrayLike, *, of: str | int | None = None) -> Surrogate:
+    def surrogate(
+        self,
+        rows: npt.ArrayLike,
+        *,
+        of: str | int | None = None,
+        beside: npt.ArrayLike | None = None,
+    ) -> Surrogate:
         """Fit a line or a shallow tree in raw columns that gives nearly what the model gives.
 
         Parameters
@@ -225,6 +253,8 @@ class Explaining(ABC):
             Columns as agreed: the people for whom it is to hold.
         of : str or int, optional
             As of `attributions`.
+        beside : array-like of shape (n_rows, n_components), optional
+            As of `Party.predict`; what it adds is not said.
 
         Returns
         -------
@@ -237,10 +267,25 @@ class Explaining(ABC):
         **Who sees what.** It stays here: it is made of rows, and a tree's splits are values of
         them. **Cost.** One prediction a row, and twelve small fits. arXiv:2011.04437.
         """
-        agreed = self.agreement
+        agreed, others = self.agreement, self._others(beside)
         table = encode(rows, agreed.features, party=self.name)
+        told: Any = {"agreement": agreed, "aligned": self._aligned, "of": of}
+        if others is not None:
+            told["aligned"] = lambda some: self._aligned(some) + others
         with one_blas_thread():
-            return stand_in(self.model, table, agreement=agreed, aligned=self._aligned, of=of)
+            return stand_in(self.model, table, **told)
+
+    def _others(self, beside: npt.ArrayLike | None) -> Matrix | None:
+        """Return the others' parts of a block's people; OptionError where they are lacking."""
+        others = others_of(self.agreement)
+        if (beside is None) == bool(others):
+            raise OptionError(
+                f"party '{self.name}' {'needs' if others else 'takes no'} beside=, aligned rows of "
+                "its block's other parties: with their columns left out, a prediction is of "
+                "another person. Ask them for transform(rows) of these people."
+            )
+        n_columns = self.agreement.n_inputs
+        return None if beside is None else as_matrix(beside, name="beside", columns=n_columns)
 
     @abstractmethod
     def _aligned(self, table: Matrix) -> Matrix:

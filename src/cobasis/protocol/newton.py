@@ -21,8 +21,7 @@ from cobasis.models import RegressionName
 from cobasis.models.chain import Chain, regression_chain
 from cobasis.models.regressions import RegressionFit
 from cobasis.protocol.totals import SIGNED_BITS, Integers, bounded, void
-from cobasis.statistics.coefficients import table_of
-from cobasis.statistics.newton import (
+from cobasis.statistics.ascent import (
     Slopes,
     ascend,
     efron,
@@ -31,6 +30,7 @@ from cobasis.statistics.newton import (
     of_residuals,
     rate_of_all,
 )
+from cobasis.statistics.coefficients import table_of
 from cobasis.strict_json import canonical_json
 
 FORMAT = "cobasis/newton/1"

@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.bases import BASES, require_components
-from cobasis.errors import OptionError, StepError, UnknownPartyError
+from cobasis.errors import StepError, UnknownPartyError
 from cobasis.features.encoder import encode
-from cobasis.linalg.arrays import Blocks, Matrix, WholeTable, as_matrix
+from cobasis.linalg.arrays import Blocks, Matrix, WholeTable
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import Chain
 from cobasis.models.trainer import TrainedModel
@@ -366,18 +366,10 @@ class Party(Explaining):
         ndarray of shape (n_rows,)
             Classes of the agreement, or numbers; LocalError where the round trained no model.
         """
-        others, aligned = (
-            self.agreement.holdings and others_of(self.agreement),
-            self.transform(rows),
-        )
-        if (beside is None) == bool(others):
-            raise OptionError(
-                f"party '{self.name}' {'needs' if others else 'takes no'} beside=, aligned rows of "
-                "its block's other parties: with their columns left out, a prediction is of "
-                "another person. Ask them for transform(rows) of these people."
-            )
-        if beside is not None:
-            aligned = aligned + as_matrix(beside, name="beside", columns=aligned.shape[1])
+        aligned = self.transform(rows)
+        if beside is not None or self.agreement.holdings:
+            others = self._others(beside)
+            aligned = aligned if others is None else aligned + others
         return decode_labels(self.model.predict(aligned), self.agreement)
 
     def _aligned(self, table: Matrix) -> Matrix:

@@ -127,8 +127,6 @@ def _block_problems(agreement: "Agreement") -> Iterator[str]:
     blocks = blocks_of(agreement)
     if blocks and not agreement.id:
         yield "parties of a block know their people by the column id, and none is named"
-    if blocks and agreement.holdout:
-        yield f"holdout={agreement.holdout:g} would take one person's parts apart: 0 with blocks"
     for name, parts in blocks.items():
         columns, sizes = _columns(parts), [each.n_components or 0 for each in parts]
         if len(parts) < 2 or len({*columns}) < len(columns):  # noqa: PLR2004 -- a join takes two

@@ -168,7 +168,7 @@ def simulate(
     True
     """
     given = dict(locals())
-    from cobasis.protocol.simulated import (  # noqa: PLC0415 -- all of it, on its first use
+    from cobasis.protocol.seeded_round import (  # noqa: PLC0415 -- all of it, on its first use
         round_of,
         round_of_sums,
     )

@@ -15,7 +15,7 @@ from cobasis.protocol.signatures import Approval
 from cobasis.report.pages import GREY, INK, as_svg, template
 
 if TYPE_CHECKING:
-    from cobasis.party_side.plan import Priced
+    from cobasis.party_side.defences import Priced
     from cobasis.privacy.audit.what_if import Distance, Effect
 
 _SMALL, _LISTED = 8, 60

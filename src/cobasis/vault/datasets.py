@@ -202,6 +202,7 @@ class Forced:
 class Asked(Hidden):
     """What a span is chosen for."""
 
+    message: MessageName  # what is made of them
     rows: Fingerprints  # kept sorted: a vault keeps none of a table's order
     shape: tuple[int, int]  # n_features and n_components
     # of the rows' identifiers, in the order of the rows; none where the agreement has none
@@ -210,7 +211,6 @@ class Asked(Hidden):
     names: tuple[str, ...] = ()  # of the columns
     forced: Forced | None = None  # why a fresh span is to be made whatever was uploaded before
     sums: SumsEntry | None = None  # where no row is seen through a span
-    message: MessageName = "proposal"  # what is made of rows without a basis
 
     def __post_init__(self) -> None:
         """Sort the rows, and with them their identifiers."""

@@ -14,6 +14,7 @@ from cobasis.errors import SecretError, SpanReuseError, StepError, VaultError
 from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.exchanges import EXCHANGES
 from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.plaintext import basis_columns, mask_bytes, secret_bytes
@@ -126,7 +127,7 @@ class Vault(Hidden):
                 time=time,
                 round_id=agreement.round_id,
                 agreement=agreement.digest().hex(),
-                message=asked.message if basis is None else "upload",
+                message=asked.message,
                 upload="",
                 n_rows=len(asked.rows),
                 n_components=asked.shape[1],
@@ -212,7 +213,7 @@ class Vault(Hidden):
             Uploaded(dataset=dataset, entry=entry)
             for dataset in self.datasets()
             for entry in dataset.history
-            if entry.message not in {"proposal", "scores"}
+            if EXCHANGES[entry.message].trains
             and entry.agreement == digest
             and entry.upload
             and upload in {None, entry.upload}

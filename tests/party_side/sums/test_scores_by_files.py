@@ -131,13 +131,13 @@ def test_sums_are_no_scores_and_scores_wait_for_their_turn(scoring):
     with late.at_work():
         bundle = late.opened(early.path)
     with pytest.raises(ForeignBundleError):
-        sums_in(bundle, agreement=scoring.agreement, kind="scores")
+        sums_in(bundle, agreement=scoring.agreement, exchange=late.open_exchange())
 
 
 def test_a_first_return_does_not_come_again_behind_scores(scoring):
     asked(scoring)
     scoring.send("north")
-    with pytest.raises(ReplayError, match="has made its scores"):
+    with pytest.raises(ReplayError, match="made its scores"):
         scoring.accept("north")
     assert scoring.send("north").again
 

@@ -140,7 +140,7 @@ def test_the_same_step_is_one_file_and_an_older_return_is_none_behind_it(steppin
     assert made.exchange.number == 2
     again = stepping.send("north")
     assert (again.again, again.digest) == (True, made.digest)
-    with pytest.raises(ReplayError, match="is of step 1"):
+    with pytest.raises(ReplayError, match="is of exchange 1"):
         stepping.accept("north", number=1)
 
 

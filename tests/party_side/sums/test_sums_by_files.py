@@ -180,7 +180,8 @@ def test_an_attempt_without_a_party_begins_anew_under_other_masks(make):
 def stranger(site, name="north", **changes):
     """A file of a party's that says other things of its masks."""
     made = replace(site.words(name), **changes)
-    enclosed = enclose_sums(made, agreement=site.agreement)
+    first = site.desk().exchanges[0]
+    enclosed = enclose_sums(made, agreement=site.agreement, exchange=first)
     write_bundle(
         site.root / f"{name}.sums",
         draft=enclosed.draft,

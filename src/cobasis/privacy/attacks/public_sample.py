@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class Clouds(Hidden):
     theirs: npt.NDArray[Any]
     along: Matrix  # orthonormal directions of released points in which distances are taken
 
-    @property
+    @cached_property
     def groups(self) -> list[tuple[Places, Places]]:
         """Places of both that belong together."""
         return [
