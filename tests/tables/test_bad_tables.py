@@ -99,11 +99,12 @@ def test_what_is_left_out_not_finite_or_no_table_is_refused_by_any_basis(tmp_pat
     attempt(np.zeros((3, 7)), tmp_path, expected=OptionError, match="ndarray.*prepare")
 
 
+@pytest.mark.parametrize("separator", [",", ";"])
 @pytest.mark.parametrize("cell", [2**53 + 1, -(2**60)])
-def test_integers_that_a_csv_file_would_lose_are_refused(cell, tmp_path):
+def test_integers_that_a_csv_file_would_lose_are_refused(cell, separator, tmp_path):
     """2**53 + 1 is read as 2**53, so that cannot be told from it."""
     x1 = pl.when(pl.int_range(pl.len()) == 2_000).then(cell).otherwise(7)
-    frame(N_ROWS).with_columns(x1=x1).write_csv(tmp_path / "icu.csv")
+    frame(N_ROWS).with_columns(x1=x1).write_csv(tmp_path / "icu.csv", separator=separator)
     match = "'x1' of the table 'icu.csv'.*above 2\\*\\*53"
     attempt(tmp_path / "icu.csv", tmp_path, expected=DtypeError, match=match)
 

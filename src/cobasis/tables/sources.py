@@ -55,7 +55,7 @@ class Source:
     path: Path | None = None  # None for a frame in memory
     stamp: Stamp | None = None  # what the file was when it was opened
     dialect: Dialect | None = None  # how a CSV file is written
-    # columns of a CSV file that look like integers, and are read as float64
+    # columns of a CSV file that look like integers, and become float64
     integers: frozenset[str] = frozenset()
 
     @contextmanager
@@ -218,7 +218,8 @@ def _as_agreed(source: Source, agreed: AgreedColumns, *, labels: str | None) -> 
                 types.setdefault(name, pl.String)
             elif kind.is_numeric() and each.name != labels:
                 types[name] = pl.Float64
-                integers |= {each.name} if kind.is_integer() else set()
+            if kind.is_integer() and not category and each.name != labels:
+                integers.add(each.name)
         frame = dialect.scan(path, schema_overrides=types)
     with source.reading():
         made = agreed.of(frame, own=own)
