@@ -36,7 +36,7 @@ PARTIES: dict[str, int] = {"n_parties": 100, "n_rows": 100, "n_tests": 1000}
 DIFFERENCE = "random minus identity"
 DRAW = 13  # tells the generator of R and O from that of the split
 LEVEL = 0.05
-EFFECTS = "Tables 13 and 14, Cohen's d"  # what the papers' numbers have them under
+EFFECTS = "table_13_14_effects"  # where Cohen's d is that the paper prints
 
 
 def run(*, data: str, condition: str, repeat: int) -> study.Values:

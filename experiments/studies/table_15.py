@@ -65,7 +65,7 @@ def analysis(values: Mapping[str, list[float]]) -> list[str]:
         if min(map(len, groups)) > 1:
             found = one_way(groups)
             ours = [f"{found.f:.3g}", f"{found.p:.2g}", f"{found.effect:.2f}"]
-            theirs = study.printed_variance("Table 17", f"{data}/{condition}/{method}", "{:.3g}")
+            theirs = study.printed_variance("table_17", f"{data}/{condition}/{method}", "{:.3g}")
             lines.append([f"{data}, {condition}", method.rstrip("/"), *ours, *theirs])
     head = ["data, condition", "method", "F", "p", "f", "paper's F", "p", "f"]
     return [told, "", *study.table(head, lines)]

@@ -86,9 +86,9 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
                 shortest = min(len(each) for groups in tables.values() for each in groups)
                 cut = [[each[:shortest] for each in groups] for groups in tables.values()]
                 sources[f"{condition}/{name}"] = first_of_two(cut)
-    lines += _side_by_side(sizes, "Table 18")
+    lines += _side_by_side(sizes, "table_18")
     lines += ["", "### Does its source matter? Two-way, source and size (Table 19)", ""]
-    return [*lines, *_side_by_side(sources, "Table 19"), "", CAUTION, ""]
+    return [*lines, *_side_by_side(sources, "table_19"), "", CAUTION, ""]
 
 
 def _side_by_side(found: Mapping[str, Variance], printed_in: str) -> list[str]:
