@@ -9,14 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from experiments.data.sources import Source, cached, source, table
-from experiments.harness.models import Labels, Table
-from experiments.harness.systems import Dealt
+from experiments.harness.models import PR_AUC, ROC_AUC, Labels, Metric, Table
+from experiments.harness.systems import Dealt, generator
 
 Bits = npt.NDArray[np.uint8]
 
 RADIUS, N_BITS = 2, 2048
 SEED = 42
 TRAIN, VALID, TEST = "train", "valid", "test"
+METRICS: Mapping[str, Metric] = {"roc": ROC_AUC, "pr": PR_AUC}
 SHARES = {TRAIN: 0.7, VALID: 0.1}  # PyTDC's defaults
 
 
@@ -128,16 +129,18 @@ def public_rows(count: int, *, rng: np.random.Generator, smaller: bool = False) 
 
 
 def deal_molecules(
-    task: str, *, rng: np.random.Generator, by_scaffold: bool = False, validation: bool = True
+    task: str, *, repeat: int, by_scaffold: bool = False, validation: bool = True
 ) -> Dealt:
     """Deal training and validation part to four parties of one label; test on the test part."""
     found = molecules(task)
     part = scaffold_parts(found.smiles) if by_scaffold else found.part
     held, test = part != TEST if validation else part == TRAIN, part == TEST
     return Dealt(
-        parties=by_label(found.bits[held], found.labels[held], rng=rng),
+        parties=by_label(found.bits[held], found.labels[held], rng=generator(repeat)),
         test_rows=found.bits[test].astype(np.float64),
         test_labels=found.labels[test],
+        repeat=repeat,
+        metrics=METRICS,
     )
 
 

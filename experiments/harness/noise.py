@@ -63,9 +63,9 @@ class Ball:
         return replace(dealt, parties=parties, test_rows=self.clipped(dealt.test_rows))
 
 
-def on_images(sent: Uploads, *, noise: float, repeat: int) -> Uploads:
+def on_images(sent: Uploads, *, noise: float) -> Uploads:
     """Put noise on the anchor's images in place of the rows (seed 001, section 5)."""
-    rng = generator(repeat, IMAGES_STREAM)
+    rng = generator(sent.dealt.repeat, IMAGES_STREAM)
     images = sent.images.items()
     noisy = {name: each + noise * rng.standard_normal(each.shape) for name, each in images}
     return replace(sent, images=noisy)

@@ -14,7 +14,7 @@ from experiments.harness.systems import PAPERS
 from experiments.harness.uploads import AsPrinted, by_each, uploads
 from experiments.studies import table_07_tdc
 from experiments.studies._ours import nearness
-from experiments.studies.table_07_tdc import METRICS, SPLITS, deal
+from experiments.studies.table_07_tdc import SPLITS, deal
 
 TASKS = ("ames", "cyp1a2_veith", "cyp2d6_veith", "cyp3a4_veith")
 CONDITIONS = ("samespan_orth", "diffspan_orth")
@@ -24,8 +24,8 @@ METHODS = {"imakura": PAPERS["imakura"], "kawakami": PAPERS["kawakami"], "odc": 
 def run(*, data: str, split: str, condition: str, repeat: int) -> Values:
     """Measure one task with the molecules of one split."""
     dealt = deal(data, repeat=repeat, split=split)
-    sent = uploads(dealt, repeat=repeat, span_condition=condition, **table_07_tdc.ROUND)
-    return by_each(sent, METHODS, repeat=repeat, metrics=METRICS)
+    sent = uploads(dealt, span_condition=condition, **table_07_tdc.ROUND)
+    return by_each(sent, METHODS)
 
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:

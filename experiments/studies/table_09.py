@@ -90,13 +90,9 @@ def split(repeat: int, *, n_parties: int) -> FaceSplit:
     order = systems.generator(repeat).permutation(len(faces.pixels))
     test, train, public = np.split(order, np.cumsum([TESTS, TRAIN, PUBLIC]))[:3]
     labels = faces.people if faces.male is None else faces.male
-    held = enumerate(np.split(train, n_parties))
-    return FaceSplit(
-        parties={f"party-{number:03d}": (faces.scaled(at), labels[at]) for number, at in held},
-        test_rows=faces.scaled(test),
-        test_labels=labels[test],
-        public=faces.scaled(public),
-    )
+    held = {f"party-{number:03d}": at for number, at in enumerate(np.split(train, n_parties))}
+    how: Any = {"test": test, "repeat": repeat, "public": faces.scaled(public)}
+    return FaceSplit.of(faces.scaled, labels, held=held, **how)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,15 +104,15 @@ class Projected:
     split: FaceSplit  # what was projected
 
 
-def project(split: FaceSplit, *, repeat: int, n_components: int, n_anchor_rows: int) -> Projected:
+def project(split: FaceSplit, *, n_components: int, n_anchor_rows: int) -> Projected:
     """Make every party's span and the two shared ones, and a uniform anchor's image of each."""
     n_features = split.test_rows.shape[1]
     spans = {name: _leading(rows, n_components) for name, (rows, _) in split.parties.items()}
     spans["public"] = _leading(split.public, n_components)
-    drawn = systems.generator(repeat, 5).standard_normal((n_features, n_components))
+    drawn = systems.generator(split.repeat, 5).standard_normal((n_features, n_components))
     spans["haar"] = np.linalg.qr(drawn)[0].astype(np.float32)
     side_by_side = np.hstack(list(spans.values()))
-    rng = systems.generator(repeat, 6)
+    rng = systems.generator(split.repeat, 6)
     counts = [min(BLOCK, n_anchor_rows - at) for at in range(0, n_anchor_rows, BLOCK)]
     blocks = [rng.random((n, n_features), dtype=np.float32) @ side_by_side for n in counts]
     images = np.split(np.vstack(blocks), len(spans), axis=1)
@@ -131,11 +127,9 @@ def _leading(rows: Singles | Table, count: int) -> Singles:
     return systems.top_directions(rows.astype(np.float64), count).astype(np.float32)
 
 
-def under(
-    condition: str, projected: Projected, *, repeat: int, ball: Ball | None = None
-) -> Uploads:
+def under(condition: str, projected: Projected, *, ball: Ball | None = None) -> Uploads:
     """Turn what was projected into uploads under a condition, or a shared basis by its name."""
-    split, rng = projected.split, systems.generator(repeat, 7)
+    split, rng = projected.split, systems.generator(projected.split.repeat, 7)
     sources = {name: name for name in split.parties}
     if condition in SHARED:
         sources = dict.fromkeys(sources, condition)
@@ -157,8 +151,7 @@ def under(
         images={name: projected.images[sources[name]] @ turns[name] for name in sources},
         rows={name: seen(rows, name) for name, (rows, _) in split.parties.items()},
         tests={name: seen(split.test_rows, name) for name in list(sources)[: systems.JUDGES]},
-        labels=np.concatenate([labels for _, labels in split.parties.values()]),
-        test_labels=split.test_labels,
+        dealt=split,
     )
 
 
@@ -176,47 +169,47 @@ def run(*, system: str, method: str = "", repeat: int, **cell: str) -> Values:
     setup = SETUPS.get(cell["open"], FITS)
     drawn, found = split(repeat, n_parties=setup.n_parties), Values()
     if system == "alone":  # the parties that judge, each with its own pixels
-        return systems.prefixed(systems.alone(drawn, repeat=repeat), "mlp")
+        return systems.prefixed(systems.alone(drawn), "mlp")
     if system == "one round":
         size = setup.n_components
-        projected = project(drawn, repeat=repeat, n_components=size, n_anchor_rows=ANCHOR)
+        projected = project(drawn, n_components=size, n_anchor_rows=ANCHOR)
         if not method:
-            return _rounds(projected, repeat, delta=1 / (10 * setup.n_rows))
+            return _rounds(projected, delta=1 / (10 * setup.n_rows))
         for condition in study.CONDITIONS:
-            sent = under(condition, projected, repeat=repeat)
-            found |= systems.prefixed(by_gopp(sent, repeat=repeat), condition)
+            sent = under(condition, projected)
+            found |= systems.prefixed(by_gopp(sent), condition)
         return found
     if system in NOISES:
         rng, pictures = systems.generator(repeat, PIXELS_STREAM), drawn.parties.values()
         for rows, _ in pictures:
             on_pixels(rows, noise=papers_scale(NOISES[system]), rng=rng)
-    found |= systems.prefixed(systems.judged(drawn.shared(), repeat=repeat), "mlp")
+    found |= systems.prefixed(systems.judged(drawn.shared()), "mlp")
     if system == "central":
         size = FITS.n_components
         turn: Any = _leading(drawn.pooled()[0], size)
-        top = systems.judged(drawn.shared(turn), repeat=repeat)
+        top = systems.judged(drawn.shared(turn))
         found |= systems.prefixed(top, f"mlp on its top {size} directions")
     return found
 
 
-def _rounds(projected: Projected, repeat: int, *, delta: float) -> Values:
+def _rounds(projected: Projected, *, delta: float) -> Values:
     drawn = projected.split
     n_features = drawn.test_rows.shape[1]
     refused = isometric_is_refused(n_anchor_rows=ANCHOR, n_features=n_features)
     found: Values = {REFUSED: float(refused)}
     for condition in study.CONDITIONS:
-        sent = under(condition, projected, repeat=repeat)
-        found |= systems.prefixed(by_each(sent, METHODS, repeat=repeat), condition)
+        sent = under(condition, projected)
+        found |= systems.prefixed(by_each(sent, METHODS), condition)
     for basis in SHARED:
-        shared = under(basis, projected, repeat=repeat).aligned(ODC())
-        found |= systems.prefixed(systems.judged(shared, repeat=repeat), f"{basis} basis", "odc")
+        shared = under(basis, projected).aligned(ODC())
+        found |= systems.prefixed(systems.judged(shared), f"{basis} basis", "odc")
     ball = Ball.of(drawn.public.astype(np.float64))
-    sent = under("public", projected, repeat=repeat, ball=ball)
+    sent = under("public", projected, ball=ball)
     changes = sent.changes(ODC())
     for epsilon in EPSILONS:
         noise = ball.noise(epsilon=epsilon, delta=delta)
-        shared = sent.turned(changes, repeat=repeat, noise=noise)
-        values = systems.judged(shared, repeat=repeat)
+        shared = sent.turned(changes, noise=noise)
+        values = systems.judged(shared)
         found |= systems.prefixed(values, f"{HONEST}, epsilon {epsilon:g}", "odc")
     return found
 

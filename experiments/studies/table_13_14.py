@@ -45,7 +45,7 @@ def run(*, data: str, condition: str, repeat: int) -> study.Values:
     for variant, split in zip(VARIANTS, (0, repeat), strict=True):
         identity, sent = _identity(data, condition, split), _sent(data, condition, split)
         if split or not found:  # in the first repeat both variants are the one split
-            random = by_each(sent, draws, repeat=split, models=MODELS)
+            random = by_each(sent, draws, models=MODELS)
         for name, after in random.items():
             before = identity[name]
             method, model, *dealt = name.split("/")
@@ -68,8 +68,8 @@ def _drawn(repeat: int, size: int) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _sent(data: str, condition: str, split: int) -> Uploads:
-    dealt = deal_images(data, rng=generator(split), **PARTIES)
-    return uploads(dealt, repeat=split, span_condition=condition, **ROUND)
+    dealt = deal_images(data, repeat=split, **PARTIES)
+    return uploads(dealt, span_condition=condition, **ROUND)
 
 
 @cache
@@ -77,7 +77,7 @@ def _identity(data: str, condition: str, split: int) -> study.Values:
     """Measure R = I and O = I; the fixed split needs it once a process."""
     aligners = {"imakura": Imakura(scale="paper"), RESCALED: Imakura(), "odc": AsPrinted()}
     sent = _sent(data, condition, split)
-    return by_each(sent, aligners, repeat=split, models=MODELS)
+    return by_each(sent, aligners, models=MODELS)
 
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:

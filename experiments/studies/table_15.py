@@ -19,7 +19,7 @@ from experiments.harness import study
 from experiments.harness.statistics import one_way
 from experiments.harness.store import there
 from experiments.harness.study import Study, Values
-from experiments.harness.systems import OURS, PAPERS, generator
+from experiments.harness.systems import OURS, PAPERS
 from experiments.harness.uploads import AsPrinted, by_each, by_gopp, uploads
 
 DATA = ("mnist", "fashion-mnist")
@@ -36,11 +36,11 @@ ALIGNERS: dict[str, Any] = {
 
 def run(*, data: str, condition: str, a: int, system: str = "", repeat: int) -> Values:
     """Measure all methods with one anchor size; the split is the same for all sizes."""
-    dealt = deal_images(data, rng=generator(repeat), **PARTIES)
-    sent = uploads(dealt, repeat=repeat, span_condition=condition, n_anchor_rows=a, **ROUND)
+    dealt = deal_images(data, repeat=repeat, **PARTIES)
+    sent = uploads(dealt, span_condition=condition, n_anchor_rows=a, **ROUND)
     if system:
-        return by_gopp(sent, repeat=repeat)
-    return by_each(sent, ALIGNERS, repeat=repeat)
+        return by_gopp(sent)
+    return by_each(sent, ALIGNERS)
 
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:

@@ -12,14 +12,14 @@ nearer than 200 (study `table_16_open`). Models of pooled rows are fitted in sin
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.data.molecules import public_rows
+from experiments.data.molecules import METRICS, public_rows
 from experiments.harness import study
 from experiments.harness.statistics import Variance, first_of_two, one_way
 from experiments.harness.store import there
 from experiments.harness.study import Study, Values
 from experiments.harness.systems import OURS, generator
 from experiments.harness.uploads import by_each, by_gopp, uploads
-from experiments.studies.table_07_tdc import METHODS, METRICS, deal, pooled
+from experiments.studies.table_07_tdc import METHODS, deal, pooled
 
 SIZES = (512, 1024, 2048, 4096)
 ANCHORS = ("uniform", "pubchem")
@@ -56,15 +56,15 @@ def run(*, anchor: str, condition: str, a: int, system: str = "", repeat: int) -
     """Measure all methods with one anchor under one condition, or pooled rows."""
     dealt = deal("ames", repeat=repeat)
     if condition == "any":
-        return pooled(dealt, repeat=repeat, n_components=N_COMPONENTS)
+        return pooled(dealt, n_components=N_COMPONENTS)
     how: dict[str, Any] = {"anchor": anchor, "n_anchor_rows": a}
     if anchor == "pubchem":
         how = pubchem(a, repeat=repeat)
     how |= {"span_condition": condition, "n_components": N_COMPONENTS}
-    sent = uploads(dealt, repeat=repeat, **how)
+    sent = uploads(dealt, **how)
     if system:
-        return by_gopp(sent, metrics=METRICS, repeat=repeat)
-    return by_each(sent, {**ALIGNERS, **RESCALED}, repeat=repeat, metrics=METRICS)
+        return by_gopp(sent)
+    return by_each(sent, {**ALIGNERS, **RESCALED})
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:

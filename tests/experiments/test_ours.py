@@ -41,6 +41,7 @@ def small(monkeypatch):
         test_rows=table(50, 2)[0] / 255,
         test_labels=rng.exponential(size=50),
         test_sites=np.repeat("0", 50),
+        repeat=0,
     )
     for name, value in {
         "molecules": lambda _: given,
@@ -148,12 +149,12 @@ def test_a_round_that_is_stopped_says_so_and_its_l_is_none_that_a_rule_chooses(m
     def stopped(*_, n_components, **__):
         if n_components == 4:
             raise UndeterminedFitError("refused", ("north",))
-        shared = Shared(rows=eye, labels=half, tests=[(eye, 1)], test_labels=half)
+        shared = Shared(rows=eye, labels=half, tests=[(eye, 1)], dealt=None)
         return SimpleNamespace(aligned=lambda _: shared)
 
-    for study, name in ((ours_bases, "_scores"), (ours_choosing_l, "judged")):
+    for study in (ours_bases, ours_choosing_l):
         monkeypatch.setattr(study, "uploads", stopped)
-        monkeypatch.setattr(study, name, lambda *_, **__: {"": 50.0, DEALT: 40.0})
+        monkeypatch.setattr(study, "judged", lambda *_, **__: {"": 50.0, DEALT: 40.0})
     cell = {"data": "ames", "parties": "alike", "repeat": 0}
     found = ours_bases.run(**cell, basis="svd")
     assert found.pop("undetermined, l=4") == 1.0
