@@ -14,8 +14,9 @@ FILES = (
     *("train-images-idx3-ubyte.xz", "t10k-images-idx3-ubyte.gz"),
     *("train-labels-idx1-ubyte.gz", "t10k-labels-idx1-ubyte.gz"),
 )
+IMAGES = ("mnist", "fashion-mnist")
 SOURCES: Mapping[str, tuple[Source, ...]] = {
-    data: tuple(source(f"{data}/{file}") for file in FILES) for data in ("mnist", "fashion-mnist")
+    data: tuple(source(f"{data}/{file}") for file in FILES) for data in IMAGES
 }
 
 

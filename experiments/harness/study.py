@@ -18,6 +18,8 @@ Values = dict[str, float]
 CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
 """Of spans, in the order of the papers' tables."""
 
+ORTHONORMAL = ("samespan_orth", "diffspan_orth")  # those whose bases are
+
 SEED = 20261121  # of everything: repeat r of any cell draws from ``[SEED, r]``
 STUDIES = Path(__file__).parents[1] / "studies"
 PAPERS = STUDIES.with_name("papers")

@@ -18,7 +18,7 @@ from cobasis import simulate
 from experiments.data.adult import adult
 from experiments.data.faces import small_faces
 from experiments.data.hospitals import diabetes130, eicu_demo
-from experiments.data.images import images
+from experiments.data.images import IMAGES, images
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.data.molecules import TEST, molecules
 from experiments.data.molecules import public_rows as pubchem
@@ -28,7 +28,6 @@ from experiments.harness.study import Published, table
 from experiments.harness.systems import Dealt, generator
 from experiments.studies.table_11 import SETUPS, Wards, wards
 
-IMAGES = ("mnist", "fashion-mnist")
 FACES = "faces, 32 x 32"
 PIXELS = (*IMAGES, FACES)
 TASKS = (*MOLECULES, *IMAGES, FACES, "adult")
@@ -133,7 +132,7 @@ def sizes(task: str, basis: str = "") -> tuple[int, ...]:
 def deal(task: str, *, repeat: int, skewed: bool, most: int | None = None) -> Dealt:
     """Deal a task's rows, at random or by label."""
     if task in DAYS:
-        return _sites(_stays(task, repeat), mixed=not skewed)
+        return _stays(task, repeat) if skewed else _mixed(_stays(task, repeat))
     rows, labels = tabled(task)
     rng = generator(repeat)
     order = rng.permutation(len(labels))
@@ -194,9 +193,7 @@ def _of_nobody(task: str) -> Table:
     return patients.rows[~np.isin(patients.sites, patients.largest(setup.parties))]
 
 
-def _sites(split: Wards, *, mixed: bool) -> Dealt:
-    if not mixed:
-        return split
+def _mixed(split: Wards) -> Dealt:
     rows, labels = split.pooled()
     groups = np.array_split(generator(split.repeat, 4).permutation(len(labels)), len(split.parties))
     named = {f"party-{n:02d}": (rows[group], labels[group]) for n, group in enumerate(groups)}

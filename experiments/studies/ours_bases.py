@@ -28,6 +28,7 @@ import numpy as np
 
 from cobasis import ODC
 from cobasis.errors import UndeterminedFitError
+from experiments.data.images import IMAGES
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.harness.models import Make, mlp, mlp_regressor
 from experiments.harness.statistics import Summary, summary
@@ -42,7 +43,7 @@ from experiments.studies.table_07_tdc import in_single_precision
 TASKS = (*CLASSES, *_ours.DAYS)
 ALIKE = "alike"
 EVERYWHERE = ("svd", "consensus", "weighted_consensus", "public", "haar")
-CHEAP: Mapping[str, tuple[str, ...]] = dict.fromkeys((*_ours.IMAGES, "adult"), ("pca", "lpp"))
+CHEAP: Mapping[str, tuple[str, ...]] = dict.fromkeys((*IMAGES, "adult"), ("pca", "lpp"))
 """Bases that run on a few tasks only."""
 
 PLAIN = ("linear", "rff")

@@ -15,7 +15,7 @@ change of basis stretches noise in one direction against another.
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.data.images import deal_images, images
+from experiments.data.images import IMAGES, deal_images, images
 from experiments.harness.models import Table
 from experiments.harness.noise import PAPERS_NOISE, Ball, on_images, papers_scale, stretch
 from experiments.harness.study import Study, Values
@@ -74,7 +74,7 @@ STUDY = Study(
     unit="accuracy, %",
     cells=[
         {"data": data, "release": release, "anchor": anchor}
-        for data in ("mnist", "fashion-mnist")
+        for data in IMAGES
         for release, anchor in (
             ("public", "isometric"),
             ("public", "uniform"),

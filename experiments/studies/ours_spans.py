@@ -8,6 +8,7 @@ under this anchor, and whitened ODC is ODC itself; where they are not, it undoes
 from collections.abc import Mapping
 from typing import Any
 
+from experiments.data.images import IMAGES
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.data.molecules import deal_molecules
 from experiments.harness.study import CONDITIONS, Study, Values, crossed
@@ -39,6 +40,6 @@ def as_in_table_7(
 STUDY = Study(
     source="ours",
     unit="accuracy (images), ROC-AUC (roc) and PR-AUC (pr), %",
-    cells=crossed(data=("mnist", "fashion-mnist", *MOLECULES), condition=CONDITIONS),
+    cells=crossed(data=(*IMAGES, *MOLECULES), condition=CONDITIONS),
     repeats=3,
 )

@@ -27,13 +27,14 @@ from sklearn.linear_model import Ridge, RidgeClassifier
 
 from cobasis import ODC, DPTerms, RandomFourier, simulate
 from experiments.data.hospitals import diabetes130, eicu_demo
+from experiments.data.images import IMAGES
 from experiments.harness.models import ACCURACY, Labels, Table
 from experiments.harness.noise import Ball, papers_scale
 from experiments.harness.statistics import summary
 from experiments.harness.study import Study, Values, key, table
 from experiments.harness.systems import Dealt, generator, judged
 from experiments.harness.uploads import Uploads, uploads
-from experiments.studies._ours import IMAGES, R2, rff, tabled
+from experiments.studies._ours import DAYS, R2, rff, tabled
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 NONE, DELTA = "none", 1e-6
@@ -56,7 +57,6 @@ SIZES = {
     "diabetes130": (40_000,),
     "eicu demo": (1_500,),
 }
-DAYS = ("diabetes130", "eicu demo")
 MOST_DAYS, APART = 14.0, 1000
 
 

@@ -20,12 +20,11 @@ from typing import Any
 import numpy as np
 
 import cobasis
-from experiments.data.adult import adult
-from experiments.data.images import images
 from experiments.harness.fedavg import After, FedAvg, federated
 from experiments.harness.models import Table
 from experiments.harness.study import Study, Values
 from experiments.harness.systems import Dealt, generator
+from experiments.studies._ours import tabled
 
 PARTIES, ROWS, TESTS = 20, 300, 5000
 EPOCHS = 20  # of the analyst, on aligned rows
@@ -49,7 +48,7 @@ class Point:
 
 def deal(data: str, *, repeat: int) -> Dealt:
     """Deal rows: images so that each party has two labels, persons at random."""
-    rows, labels = (adult().rows, adult().labels) if data == "adult" else images(data)
+    rows, labels = tabled(data)
     scale = 1.0 if data == "adult" else 1 / 255
     order = generator(repeat).permutation(len(labels))
     test, rest = order[:TESTS], order[TESTS:]

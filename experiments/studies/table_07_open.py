@@ -10,13 +10,14 @@ from functools import partial
 
 import numpy as np
 
+from experiments.data.images import IMAGES
 from experiments.harness.models import mlp
 from experiments.harness.study import CONDITIONS, Study, Values, printed
 from experiments.harness.systems import Dealt, Shared, alone, central, judged, prefixed
 from experiments.harness.uploads import AsPrinted, uploads
 from experiments.studies import table_07_images
 from experiments.studies._ours import nearness
-from experiments.studies.table_07_images import IMAGES, JUDGES, MODELS, ROUND
+from experiments.studies.table_07_images import JUDGES, MODELS, ROUND
 
 OPEN = {"learning rate 5e-4": 5e-4, "learning rate 1e-3": 1e-3, "learning rate 2e-3": 2e-3}
 OWN = "alone on X_i F_i"

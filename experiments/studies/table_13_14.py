@@ -19,19 +19,16 @@ from typing import Any
 from scipy.stats import ortho_group
 
 from cobasis import Imakura
-from experiments.data.images import deal_images
+from experiments.data.images import IMAGES, deal_images
 from experiments.harness import study
-from experiments.harness.models import Make, mlp, svm
 from experiments.harness.systems import generator
 from experiments.harness.uploads import AsPrinted, Uploads, by_each, uploads
 from experiments.studies._ours import random_minus_identity
+from experiments.studies.table_07_images import MODELS, ROUND
 
 VARIANTS = ("one split", "redrawn splits")
-DATA = ("mnist", "fashion-mnist")
 RESCALED = "imakura, rescaled"
 METHODS = ("imakura", RESCALED, "odc")
-MODELS: dict[str, Make] = {"svm": svm, "mlp": mlp}
-ROUND: dict[str, Any] = {"anchor": "uniform", "n_anchor_rows": 1000, "n_components": 100}
 PARTIES: dict[str, int] = {"n_parties": 100, "n_rows": 100, "n_tests": 1000}
 DIFFERENCE = "random minus identity"
 DRAW = 13  # tells the generator of R and O from that of the split
@@ -134,7 +131,7 @@ REASONS = {  # by the rest of a key's beginning
     "odc": {", ": OTHER_SPLIT, "/mlp": ONE_FIT, "/svm": UNCENTRED},
 }
 
-CELLS = study.crossed(data=DATA, condition=study.CONDITIONS)
+CELLS = study.crossed(data=IMAGES, condition=study.CONDITIONS)
 
 STUDY = study.Study(
     source="ODC paper, Tables 13 and 14",
@@ -142,7 +139,7 @@ STUDY = study.Study(
     cells=CELLS,
     explained={
         f"{data}/{condition}/{method}{rest}": why
-        for data, condition, method in product(DATA, study.CONDITIONS, REASONS)
+        for data, condition, method in product(IMAGES, study.CONDITIONS, REASONS)
         for rest, why in REASONS[method].items()
     },
 )

@@ -16,14 +16,13 @@ from experiments.data.molecules import METRICS, public_rows
 from experiments.harness import study
 from experiments.harness.statistics import Variance, first_of_two, one_way
 from experiments.harness.store import there
-from experiments.harness.study import Study, Values
+from experiments.harness.study import ORTHONORMAL, Study, Values
 from experiments.harness.systems import OURS, generator
 from experiments.harness.uploads import by_each, by_gopp, uploads
 from experiments.studies.table_07_tdc import METHODS, deal, pooled
 
 SIZES = (512, 1024, 2048, 4096)
 ANCHORS = ("uniform", "pubchem")
-CONDITIONS = ("samespan_orth", "diffspan_orth")
 N_COMPONENTS = 250
 ALIGNERS = {name: METHODS[name] for name in ("imakura", "kawakami", "odc")}
 RESCALED = {name: METHODS[name] for name in OURS if name.endswith("rescaled")}
@@ -73,7 +72,7 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     methods = (*ALIGNERS, *RESCALED, "gopp")
     names = [f"{method}/{metric}" for method in methods for metric in METRICS]
     sizes, sources = dict[str, Variance](), dict[str, Variance]()
-    for condition in CONDITIONS:
+    for condition in ORTHONORMAL:
         for name in names:
             tables = {}
             for anchor in ANCHORS:
@@ -110,7 +109,7 @@ STUDY = Study(
         *(
             {**cell, **system}
             for system in ({}, {"system": "gopp"})
-            for cell in study.crossed(anchor=ANCHORS, condition=CONDITIONS, a=SIZES)
+            for cell in study.crossed(anchor=ANCHORS, condition=ORTHONORMAL, a=SIZES)
         ),
     ],
     explained={"pubchem/diffspan_orth/512/": LEFT_OPEN, "pubchem/diffspan_orth/": FEWER_ROWS},

@@ -60,7 +60,7 @@ def test_parties_learn_and_bytes_are_the_models_for_each_and_round():
 
 def test_image_parties_have_two_labels_each_and_share_no_row(monkeypatch):
     pixels = np.random.default_rng(0).integers(0, 256, size=(2000, 30)).astype(np.uint8)
-    monkeypatch.setattr(ways, "images", lambda _: (pixels, np.repeat(np.arange(10), 200)))
+    monkeypatch.setattr(ways, "tabled", lambda _: (pixels, np.repeat(np.arange(10), 200)))
     monkeypatch.setattr(ways, "ROWS", 40)
     monkeypatch.setattr(ways, "TESTS", 300)
     dealt = ways.deal("mnist", repeat=0)

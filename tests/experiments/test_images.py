@@ -26,8 +26,9 @@ def digits(monkeypatch):
     grey = (pixels * 15).astype(np.uint8)
     monkeypatch.setattr(images, "images", lambda _: (grey, labels))
     for study, each in ((table_13_14, ROUND), (table_15, {"anchor": "uniform", "n_components": 6})):
-        monkeypatch.setattr(study, "PARTIES", SMALL)
         monkeypatch.setattr(study, "ROUND", each)
+    for study in (table_15.table_07_images, table_13_14):
+        monkeypatch.setattr(study, "PARTIES", SMALL)
     for study in (v2_fig_2, v2_table_3):
         monkeypatch.setattr(study, "SIZES", {"n_rows": 40, "n_tests": 50})
         monkeypatch.setattr(study, "ROUND", study.ROUND | {"n_anchor_rows": 80})

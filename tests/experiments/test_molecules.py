@@ -9,7 +9,7 @@ from experiments.data import molecules
 from experiments.data.adult import COLUMNS, Persons, partition
 from experiments.harness.models import mlp
 from experiments.harness.statistics import first_of_two, one_way
-from experiments.harness.study import key, load, printed
+from experiments.harness.study import ORTHONORMAL, key, load, printed
 from experiments.harness.systems import Dealt, prefixed
 from experiments.harness.uploads import UNDETERMINED, AsPrinted, Uploads, by_each, by_gopp, uploads
 from experiments.studies import (
@@ -247,7 +247,7 @@ def test_odc_that_is_refused_is_measured_as_printed_and_said_and_nothing_else_is
         by_each(sent, {"whitened": Refusing()})
 
 
-@pytest.mark.parametrize("condition", ours_weighting.CONDITIONS)
+@pytest.mark.parametrize("condition", ORTHONORMAL)
 def test_weights_are_1_where_spans_agree_and_change_rows_where_not(condition, asked):  # noqa: ARG001
     found = ours_weighting.run(data="ames", condition=condition, repeat=0)
     assert {f"{method}/roc" for method in ours_weighting.METHODS} <= set(found)

@@ -7,7 +7,7 @@ import pytest
 from experiments.data.hospitals import Patients
 from experiments.data.molecules import Molecules
 from experiments.harness.models import ACCURACY
-from experiments.harness.systems import DEALT, Shared
+from experiments.harness.systems import DEALT
 from experiments.studies import _ours, ours_anchors, ours_bases, ours_choosing_l
 from experiments.studies.table_11 import Wards
 
@@ -144,13 +144,10 @@ def test_every_basis_is_measured_with_every_model_and_l(task, basis):
 
 @pytest.mark.usefixtures("quick")
 def test_a_round_that_is_stopped_says_so_and_its_l_is_none_that_a_rule_chooses(monkeypatch):
-    eye, half = np.eye(4), np.array([0, 1, 0, 1])
-
     def stopped(*_, n_components, **__):
         if n_components == 4:
             raise UndeterminedFitError("refused", ("north",))
-        shared = Shared(rows=eye, labels=half, tests=[(eye, 1)], dealt=None)
-        return SimpleNamespace(aligned=lambda _: shared)
+        return SimpleNamespace(aligned=lambda _: None)
 
     for study in (ours_bases, ours_choosing_l):
         monkeypatch.setattr(study, "uploads", stopped)
