@@ -110,7 +110,11 @@ class Shape(NamedTuple):
     c: int = 50
 
 
-WHOLE = {"l": range(50, 951, 50), "a": range(1000, 20_001, 1000), "c": range(50, 1001, 50)}
+WHOLE: Mapping[str, range] = {
+    "l": range(50, 951, 50),
+    "a": range(1000, 20_001, 1000),
+    "c": range(50, 1001, 50),
+}
 """The three sweeps of the ODC paper's Table 5."""
 
 SHORT: Mapping[str, tuple[int, ...]] = {"l": (50, 100, 400), "a": (1000, 5000), "c": (50, 250)}
@@ -121,14 +125,13 @@ PUBLISHED: Mapping[str, tuple[int, ...]] = {  # where the slow published forms a
 }
 
 
-def sizes(free: str, *, quick: bool) -> list[Shape]:
-    """Return one sweep's sizes; `free` is the letter that is swept."""
-    return [Shape(**{free: value}) for value in (SHORT if quick else WHOLE)[free]]
-
-
-def published_sizes(free: str, *, quick: bool) -> list[Shape]:
-    """Return the sizes of one sweep at which published forms are tried."""
-    return [Shape(**{free: value}) for value in PUBLISHED[free][: 1 if quick else None]]
+def swept(levels: Mapping[str, Iterable[int]]) -> dict[Shape, str]:
+    """Return the sizes of some sweeps, each once, and the letter that is swept there."""
+    found: dict[Shape, str] = {}
+    for free, values in levels.items():
+        for value in values:
+            found.setdefault(Shape(**{free: value}), free)
+    return found
 
 
 def where(found: Mapping[str, Any]) -> str:

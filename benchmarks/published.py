@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks import contenders, goals
 from benchmarks.contenders import FORMS, Form
 from benchmarks.exactness import objective
-from benchmarks.inputs import Images, Shape, different, published_sizes, unrelated, where
+from benchmarks.inputs import PUBLISHED, Images, Shape, different, swept, unrelated, where
 from benchmarks.timing import Call, interleaved, ratio
 from cobasis import GOPP, Imakura, Kawakami, align
 
@@ -25,12 +25,9 @@ SLOW = ("Imakura, full SVD + pinv", "Kawakami, dense eigenproblem")
 
 def measure(*, quick: bool) -> dict[str, Any]:
     """Time what fits, and estimate the rest."""
-    swept: dict[Shape, str] = {}
-    for free in "lac":
-        for size in published_sizes(free, quick=quick):
-            swept.setdefault(size, free)
+    levels = {free: values[: 1 if quick else None] for free, values in PUBLISHED.items()}
     rounds = ROUNDS_QUICK if quick else ROUNDS
-    points = [a_point(size, free, rounds=rounds) for size, free in swept.items()]
+    points = [a_point(size, free, rounds=rounds) for size, free in swept(levels).items()]
     return {
         "points": points,
         "limits": {"bytes": MOST_BYTES, "seconds": MOST_SECONDS, "assumed rate": ASSUMED_RATE},

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from benchmarks import contenders, goals
-from benchmarks.inputs import INPUTS, PAPERS, PUBLISHED, SHARED, Images, Shape, sizes, where
+from benchmarks import contenders, goals, inputs
+from benchmarks.inputs import INPUTS, PAPERS, PUBLISHED, SHARED, Images, Shape, where
 from benchmarks.timing import interleaved, ratio
 from cobasis import ODC, align
 from cobasis.errors import UndeterminedFitError
@@ -26,12 +26,11 @@ MANY_COMPONENTS, ENOUGH_PARTIES = 300, 6
 def measure(*, quick: bool, name: str = PAPERS) -> dict[str, Any]:
     """Time ours, the loops and the floor at every point."""
     rounds = ROUNDS_QUICK if quick else ROUNDS
-    swept: dict[Shape, str] = {}
-    for free in "lac":
-        for size in sizes(free, quick=quick):
-            if wanted(name, free, size=size):
-                swept.setdefault(size, free)
-    points = [a_point(name, free, size=size, rounds=rounds) for size, free in swept.items()]
+    points = [
+        a_point(name, free, size=size, rounds=rounds)
+        for size, free in inputs.swept(inputs.SHORT if quick else inputs.WHOLE).items()
+        if wanted(name, free, size=size)
+    ]
     return {"rounds": rounds, "input": name, "points": points, "goals": judged(points, name)}
 
 

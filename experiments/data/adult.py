@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from experiments.data.sources import read_verified, source
 from experiments.harness.models import Labels, Table
-from experiments.harness.systems import Dealt
+from experiments.harness.systems import Dealt, generator
 
 SOURCES = (source("adult/adult.data.gz"), source("adult/adult.test.gz"))
 COLUMNS = (
@@ -61,26 +62,18 @@ def as_numbers(persons: Sequence[Sequence[str]]) -> Persons:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Partitioned:
-    """Persons in blocks; each block is held by two parties, one a half of the features."""
+class Partitioned(Dealt):
+    """Persons in blocks, with all features; two parties hold a block, half of the features each."""
 
-    dealt: Dealt  # blocks with all features, and the test set
     halves: Sequence[npt.NDArray[np.bool_]]  # which features each party of a block holds
 
 
-def partition(
-    persons: Persons, *, rng: np.random.Generator, n_blocks: int, n_tests: int
-) -> Partitioned:
+def partition(persons: Persons, *, repeat: int, n_blocks: int, n_tests: int) -> Partitioned:
     """Deal persons at random: a test set, and blocks of the same size from the rest."""
-    order = rng.permutation(len(persons.labels))
+    order = generator(repeat).permutation(len(persons.labels))
     test, rest = order[:n_tests], order[n_tests:]
     size = len(rest) // n_blocks
     blocks = {f"block-{n:03d}": rest[n * size : (n + 1) * size] for n in range(n_blocks)}
-    return Partitioned(
-        dealt=Dealt(
-            parties={name: (persons.rows[at], persons.labels[at]) for name, at in blocks.items()},
-            test_rows=persons.rows[test],
-            test_labels=persons.labels[test],
-        ),
-        halves=[persons.held(half) for half in HALVES],
-    )
+    how: Any = {"repeat": repeat, "halves": [persons.held(half) for half in HALVES]}
+    rows, labels = persons.rows, persons.labels
+    return Partitioned.of(rows.__getitem__, labels, held=blocks, test=test, **how)

@@ -7,15 +7,16 @@ import numpy as np
 import numpy.typing as npt
 
 from experiments.data.sources import Source, read_verified, source
-from experiments.harness.models import Labels, Table
-from experiments.harness.systems import Dealt
+from experiments.harness.models import Labels
+from experiments.harness.systems import Dealt, generator
 
 FILES = (
     *("train-images-idx3-ubyte.xz", "t10k-images-idx3-ubyte.gz"),
     *("train-labels-idx1-ubyte.gz", "t10k-labels-idx1-ubyte.gz"),
 )
+IMAGES = ("mnist", "fashion-mnist")
 SOURCES: Mapping[str, tuple[Source, ...]] = {
-    data: tuple(source(f"{data}/{file}") for file in FILES) for data in ("mnist", "fashion-mnist")
+    data: tuple(source(f"{data}/{file}") for file in FILES) for data in IMAGES
 }
 
 
@@ -36,19 +37,11 @@ def _idx(content: bytes) -> npt.NDArray[np.uint8]:
     return np.frombuffer(content[start:], dtype=np.uint8).reshape(shape.astype(int))
 
 
-def deal_images(
-    name: str, *, rng: np.random.Generator, n_parties: int, n_rows: int, n_tests: int
-) -> Dealt:
+def deal_images(name: str, *, repeat: int, n_parties: int, n_rows: int, n_tests: int) -> Dealt:
     """Deal images at random: every party the same number, and a test set."""
     pixels, labels = images(name)
-    order = rng.permutation(len(pixels))[: n_tests + n_parties * n_rows]
+    order = generator(repeat).permutation(len(pixels))[: n_tests + n_parties * n_rows]
     test, rest = order[:n_tests], order[n_tests:]
 
-    def table(chosen: npt.NDArray[np.intp]) -> Table:
-        return pixels[chosen] / 255.0
-
-    parties = {
-        f"party-{number:03d}": (table(chosen), labels[chosen])
-        for number, chosen in enumerate(np.split(rest, n_parties))
-    }
-    return Dealt(parties=parties, test_rows=table(test), test_labels=labels[test])
+    held = {f"party-{number:03d}": at for number, at in enumerate(np.split(rest, n_parties))}
+    return Dealt.of(lambda at: pixels[at] / 255.0, labels, held=held, test=test, repeat=repeat)

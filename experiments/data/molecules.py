@@ -2,21 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from random import Random
 
 import numpy as np
 import numpy.typing as npt
 
-from experiments.data.sources import Source, cached, source, table
-from experiments.harness.models import Labels, Table
-from experiments.harness.systems import Dealt
+from experiments.data.sources import Source, source, table
+from experiments.harness.models import PR_AUC, ROC_AUC, Labels, Metric, Table
+from experiments.harness.systems import Dealt, generator
 
 Bits = npt.NDArray[np.uint8]
 
 RADIUS, N_BITS = 2, 2048
 SEED = 42
 TRAIN, VALID, TEST = "train", "valid", "test"
+METRICS: Mapping[str, Metric] = {"roc": ROC_AUC, "pr": PR_AUC}
 SHARES = {TRAIN: 0.7, VALID: 0.1}  # PyTDC's defaults
 
 
@@ -65,7 +66,7 @@ class Molecules:
 
 @cache
 def molecules(task: str) -> Molecules:
-    """Read one task; the first time, its fingerprints take up to half a minute."""
+    """Read one task; of the largest fingerprints take seven seconds."""
     given = TASKS[task]
     lines = [line for line in table(given.source, given.separator) if line[given.label]]
     labels = np.array([int(float(line[given.label])) for line in lines])
@@ -73,10 +74,9 @@ def molecules(task: str) -> Molecules:
     if [int(line["y"]) for line in split] != labels.tolist():
         msg = f"the rows of {SPLIT.path} are not those of {given.source.path}: labels differ."
         raise ValueError(msg)
-    make = partial(fingerprints, [line[given.smiles] for line in lines])
-    bits, parsed = _unpacked(cached(f"{task}-morgan{RADIUS}-{N_BITS}", make, given.source))
+    bits, parsed = fingerprints([line[given.smiles] for line in lines])
     return Molecules(
-        bits=bits[parsed],
+        bits=bits,
         labels=labels[parsed],
         smiles=tuple(line[given.smiles] for line, kept in zip(lines, parsed, strict=True) if kept),
         part=np.array([line["split"] for line in split])[parsed],
@@ -112,9 +112,8 @@ def scaffold_parts(smiles: tuple[str, ...]) -> npt.NDArray[np.str_]:
 @cache
 def _public_bits() -> Bits:
     lines = table(PUBCHEM)
-    make = partial(fingerprints, [line["smiles"] for line in lines])
-    bits, parsed = _unpacked(cached(f"pubchem-morgan{RADIUS}-{N_BITS}", make, PUBCHEM))
-    found: Bits = bits[parsed & np.array([line["in_task"] == "0" for line in lines])]
+    bits, parsed = fingerprints([line["smiles"] for line in lines])
+    found: Bits = bits[np.array([line["in_task"] == "0" for line in lines])[parsed]]
     return found
 
 
@@ -128,16 +127,18 @@ def public_rows(count: int, *, rng: np.random.Generator, smaller: bool = False) 
 
 
 def deal_molecules(
-    task: str, *, rng: np.random.Generator, by_scaffold: bool = False, validation: bool = True
+    task: str, *, repeat: int, by_scaffold: bool = False, validation: bool = True
 ) -> Dealt:
     """Deal training and validation part to four parties of one label; test on the test part."""
     found = molecules(task)
     part = scaffold_parts(found.smiles) if by_scaffold else found.part
     held, test = part != TEST if validation else part == TRAIN, part == TEST
     return Dealt(
-        parties=by_label(found.bits[held], found.labels[held], rng=rng),
+        parties=by_label(found.bits[held], found.labels[held], rng=generator(repeat)),
         test_rows=found.bits[test].astype(np.float64),
         test_labels=found.labels[test],
+        repeat=repeat,
+        metrics=METRICS,
     )
 
 
@@ -154,22 +155,17 @@ def by_label(
     return parties
 
 
-def fingerprints(smiles: Sequence[str]) -> Bits:
-    """Return Morgan fingerprints, eight bits a byte, and in a last byte whether RDKit parses."""
+def fingerprints(smiles: Sequence[str]) -> tuple[Bits, npt.NDArray[np.bool_]]:
+    """Return Morgan fingerprints of the molecules that RDKit parses, and which of all those are."""
     from rdkit import Chem, rdBase  # noqa: PLC0415 -- an extra, for molecules only
     from rdkit.Chem import rdFingerprintGenerator  # noqa: PLC0415 -- same
 
     generator = rdFingerprintGenerator.GetMorganGenerator(radius=RADIUS, fpSize=N_BITS)
-    found = np.zeros((len(smiles), N_BITS // 8 + 1), dtype=np.uint8)
+    found, parsed = [], []
     with rdBase.BlockLogs():
-        for row, text in zip(found, smiles, strict=True):
+        for text in smiles:
             molecule = Chem.MolFromSmiles(text)
+            parsed.append(molecule is not None)
             if molecule is not None:
-                row[:-1] = np.packbits(generator.GetFingerprintAsNumPy(molecule))
-                row[-1] = 1
-    return found
-
-
-def _unpacked(kept: npt.NDArray[np.generic]) -> tuple[Bits, npt.NDArray[np.bool_]]:
-    numbers = kept.astype(np.uint8)
-    return np.unpackbits(numbers[:, :-1], axis=1), numbers[:, -1].astype(np.bool_)
+                found.append(generator.GetFingerprintAsNumPy(molecule))
+    return np.array(found, dtype=np.uint8), np.array(parsed)

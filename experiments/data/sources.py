@@ -4,16 +4,10 @@ import gzip
 import hashlib
 import lzma
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
-
-CACHE = Path(__file__).parents[2] / "build" / "data"
-"""What takes minutes to make from the files, such as fingerprints."""
 
 KNOWN = pl.read_csv(Path(__file__).with_name("sources.csv"))
 
@@ -70,23 +64,3 @@ def path_verified(source: Source) -> Path:
         )
         raise MissingDataError(msg)
     return path
-
-
-def cached(
-    name: str, make: Callable[[], npt.NDArray[np.generic]], *sources: Source
-) -> npt.NDArray[np.generic]:
-    """Return an array that was made from files before, or make it and keep it."""
-    for source in sources:
-        path_verified(source)
-    digests = "".join(source.sha256 for source in sources).encode()
-    path = CACHE / f"{name}-{hashlib.sha256(digests).hexdigest()[:12]}.npy"
-    if path.exists():
-        kept: npt.NDArray[np.generic] = np.load(path, allow_pickle=False)
-        return kept
-    found = make()
-    CACHE.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(f".{os.getpid()}.part")
-    with part.open("wb") as file:
-        np.save(file, found, allow_pickle=False)
-    part.replace(path)
-    return found

@@ -11,13 +11,13 @@ from itertools import product
 
 import numpy as np
 
+from experiments.data.images import IMAGES
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.harness.noise import PAPERS_NOISE
 from experiments.harness.statistics import Summary, summary
 from experiments.harness.store import Results, there
 from experiments.harness.study import CONDITIONS, key, load, table
 from experiments.studies import ours_bases, table_09, table_11
-from experiments.studies._ours import IMAGES
 
 HIDING, WEIGHTED = "whitened, isometric anchor", "kawakami, weighted"
 """What other studies measure with the rows and bases of Table 7."""

@@ -28,7 +28,7 @@ def papers_scale(epsilon: float) -> float:
     return noise_scale(epsilon=epsilon, delta=PAPERS_DELTA, sensitivity=PAPERS_RANGE)
 
 
-def on_pixels(pixels: Singles, *, noise: float, rng: np.random.Generator) -> None:
+def on_pixels(pixels: Singles | Table, *, noise: float, rng: np.random.Generator) -> None:
     """Add noise to raw rows in place: what the papers' face table calls DP."""
     for number in range(len(pixels)):  # row by row: 3,000 faces take 0.6 GB already
         pixels[number] += np.float32(noise) * rng.standard_normal(pixels.shape[1], np.float32)
@@ -63,9 +63,9 @@ class Ball:
         return replace(dealt, parties=parties, test_rows=self.clipped(dealt.test_rows))
 
 
-def on_images(sent: Uploads, *, noise: float, repeat: int) -> Uploads:
+def on_images(sent: Uploads, *, noise: float) -> Uploads:
     """Put noise on the anchor's images in place of the rows (seed 001, section 5)."""
-    rng = generator(repeat, IMAGES_STREAM)
+    rng = generator(sent.dealt.repeat, IMAGES_STREAM)
     images = sent.images.items()
     noisy = {name: each + noise * rng.standard_normal(each.shape) for name, each in images}
     return replace(sent, images=noisy)

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from cobasis.privacy.attacks.known_records import back_to_records
 from cobasis.privacy.attacks.public_sample import match_sample
-from experiments.attacks.collusion import collude
+from experiments.attacks.anchors import collude
 from experiments.harness.models import Table
 from experiments.harness.noise import PAPERS_NOISE, papers_scale
 from experiments.harness.systems import generator

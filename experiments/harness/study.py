@@ -1,5 +1,6 @@
 """What one experiment is: its cells, what a cell measures, and what the papers print for it."""
 
+import csv
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,8 +8,6 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
-
-import polars as pl
 
 Settings = Mapping[str, str | int | float]
 """What tells one cell of a table from the others: ``{"data": "mnist", "condition": ...}``."""
@@ -19,10 +18,12 @@ Values = dict[str, float]
 CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
 """Of spans, in the order of the papers' tables."""
 
+ORTHONORMAL = ("samespan_orth", "diffspan_orth")  # those whose bases are
+
 SEED = 20261121  # of everything: repeat r of any cell draws from ``[SEED, r]``
 STUDIES = Path(__file__).parents[1] / "studies"
-PAPERS = pl.read_csv(STUDIES.with_name("papers.csv"), schema_overrides={"value": pl.Float64})
-"""Every number that the papers print and that a study has, with half of its 95 % interval."""
+PAPERS = STUDIES.with_name("papers")
+"""Tables as the papers print them: numbers, with half of their 95 % intervals where these stand."""
 
 ORDER = ("table_", "fig_", "traffic", "v2_", "v1_", "")  # beginnings of names, as readers want them
 
@@ -47,7 +48,7 @@ class Study:
     unit: str  # of the values: "accuracy, %"
     cells: Sequence[Settings]  # one repeat of the study
     # `load` takes the next five from the module: of its docstring what it shows, and what is fixed
-    # for all cells and left open by the papers, as Markdown; its functions; what `PAPERS` prints
+    # for all cells and left open by the papers, as Markdown; its functions; what `PAPERS` has
     title: str = ""
     settings: str = ""
     run: Callable[..., Values] = _not_loaded  # ``run(**cell, repeat=r)`` measures with one core
@@ -75,9 +76,19 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 @cache
 def printed(study: str) -> Mapping[str, Published]:
-    """Return the numbers that the papers print for a study, by `key`."""
-    lines = PAPERS.filter(pl.col("study") == study).iter_rows()
-    return {number: Published(value, margin) for _, number, value, margin in lines}
+    """Return the numbers that the papers print for a study, by `key`.
+
+    A column is a level, which stands where a row's key has ``{}``.
+    """
+    path = PAPERS / f"{study}.csv"
+    if not path.exists():
+        return {}
+    (_, *levels), *rows = csv.reader(path.read_text(encoding="utf-8").splitlines())
+    return {
+        number.replace("{}", level): Published(*map(float, text.split(" ± ")))
+        for number, *texts in rows
+        for level, text in zip(levels, texts, strict=False)
+    }
 
 
 def printed_variance(table_of: str, number: str, form: str) -> list[str]:

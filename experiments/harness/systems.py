@@ -6,8 +6,8 @@ parties. Parties whose aligned test rows are the same, as concordance makes them
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -33,7 +33,6 @@ OURS: Mapping[str, Any] = {
 Found = TypeVar("Found")
 
 SAME = 1e-9  # aligned rows that differ by less than this, relative, are the same
-ACCURATE: Mapping[str, Metric] = {"": ACCURACY}
 DEALT = "test rows dealt out"
 """Each test row predicted by one party only, and all predictions judged together."""
 
@@ -47,7 +46,7 @@ class Shared:
     rows: Table  # aligned, of all parties
     labels: Labels
     tests: Sequence[tuple[Table, int]]  # what differs, and how many see it so
-    test_labels: Labels
+    dealt: "Dealt"  # whose test labels and metrics judge a model, and whose repeat is its seed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +56,31 @@ class Dealt:
     parties: Mapping[str, tuple[Table, Labels]]  # of shapes (n_i, m) and (n_i,)
     test_rows: Table  # of shapes (n, m) and (n,)
     test_labels: Labels
+    repeat: int  # which one it is; whatever is made of the rows has its seed
+    metrics: Mapping[str, Metric] = field(default_factory=lambda: {"": ACCURACY})
+
+    @classmethod
+    def of(
+        cls,
+        rows: Callable[[Any], Table],
+        labels: Labels,
+        *,
+        held: Mapping[str, Any],
+        test: Any,
+        **more: Any,
+    ) -> Self:
+        """Deal rows and labels out by the places that each party holds, and those of the test."""
+        parties = {name: (rows(at), labels[at]) for name, at in held.items()}
+        return cls(parties=parties, test_rows=rows(test), test_labels=labels[test], **more)
+
+    @property
+    def labels(self) -> Labels:
+        """Everybody's labels."""
+        return np.concatenate([labels for _, labels in self.parties.values()])
 
     def pooled(self) -> tuple[Table, Labels]:
         """Return everybody's rows in one table."""
-        tables, labels = zip(*self.parties.values(), strict=True)
-        return np.vstack(tables), np.concatenate(labels)
+        return np.vstack([rows for rows, _ in self.parties.values()]), self.labels
 
     def shared(self, turn: Table | None = None) -> Shared:
         """Return pooled rows to train on, raw or turned."""
@@ -69,7 +88,7 @@ class Dealt:
         test = self.test_rows
         if turn is not None:
             rows, test = rows @ turn, test @ turn
-        return Shared(rows=rows, labels=labels, tests=[(test, 1)], test_labels=self.test_labels)
+        return Shared(rows=rows, labels=labels, tests=[(test, 1)], dealt=self)
 
 
 def generator(repeat: int, *also: int) -> np.random.Generator:
@@ -122,39 +141,36 @@ def without_refused(
     return None, left_out
 
 
-def judged(
-    shared: Shared, *, repeat: int, make: Make = mlp, metrics: Mapping[str, Metric] = ACCURATE
-) -> Values:
+def judged(shared: Shared, *, make: Make = mlp) -> Values:
     """Train once on aligned rows and return each metric's mean over parties.
 
     Where parties differ, the figure with test rows dealt out stands beside it: scores of
     several parties in one ranking show how far they are calibrated alike.
     """
-    model = fitted(make(repeat), shared.rows, shared.labels)
+    dealt = shared.dealt
+    model = fitted(make(dealt.repeat), shared.rows, shared.labels)
     counts = [count for _, count in shared.tests]
-    turns = np.arange(len(shared.test_labels)) % len(counts)
+    turns = np.arange(len(dealt.test_labels)) % len(counts)
     found: Values = {}
-    for name, metric in metrics.items():
+    for name, metric in dealt.metrics.items():
         predicted = [metric.predict(model, rows) for rows, _ in shared.tests]
-        each = [metric.judge(shared.test_labels, one) for one in predicted]
+        each = [metric.judge(dealt.test_labels, one) for one in predicted]
         found[name] = float(np.dot(each, counts)) / sum(counts)
         if len(predicted) > 1:
-            dealt = metric.judge(shared.test_labels, np.choose(turns, predicted))
-            found[f"{name}, {DEALT}" if name else DEALT] = dealt
+            mixed = metric.judge(dealt.test_labels, np.choose(turns, predicted))
+            found[f"{name}, {DEALT}" if name else DEALT] = mixed
     return found
 
 
-def central(
-    dealt: Dealt, *, n_components: int | None, metrics: Mapping[str, Metric] = ACCURATE, **how: Any
-) -> Values:
+def central(dealt: Dealt, *, n_components: int | None, **how: Any) -> Values:
     """Return the ceiling: pooled rows, raw or on their own top directions, whichever is better."""
-    raw = judged(dealt.shared(), metrics=metrics, **how)
+    raw = judged(dealt.shared(), **how)
     top = raw
     if n_components is not None:
         turn = top_directions(dealt.pooled()[0], n_components)
-        top = judged(dealt.shared(turn), metrics=metrics, **how)
-    best = {name: max(raw[name], top[name]) for name in metrics}
-    return best | {f"{name}, raw": raw[name] for name in metrics}
+        top = judged(dealt.shared(turn), **how)
+    best = {name: max(raw[name], top[name]) for name in raw}
+    return best | {f"{name}, raw": raw[name] for name in raw}
 
 
 def alone(dealt: Dealt, *, judges: int = JUDGES, **how: Any) -> Values:

@@ -10,7 +10,7 @@ import numpy as np
 from cobasis import ODC, align
 from cobasis.errors import UndeterminedFitError
 from experiments.harness import systems
-from experiments.harness.models import Labels, Make, Table, mlp
+from experiments.harness.models import Make, Table, mlp
 from experiments.harness.study import Values
 
 Models = Mapping[str, Make]
@@ -56,8 +56,7 @@ class Uploads:
     images: Mapping[str, Table]  # ``A F_i`` and ``X_i F_i``, by party name
     rows: Mapping[str, Table]
     tests: Mapping[str, Table]  # the projected test rows of the parties that judge
-    labels: Labels  # of everybody's rows in the same order, and of the test rows
-    test_labels: Labels
+    dealt: systems.Dealt  # what was projected
 
     def changes(self, aligner: Any) -> Mapping[str, Table]:
         """Return every G_i."""
@@ -67,47 +66,42 @@ class Uploads:
         """Align by an aligner, or by what makes it of uploads: what a model is trained on."""
         return aligner(self) if callable(aligner) else self.turned(self.changes(aligner))
 
-    def turned(
-        self, changes: Mapping[str, Table], *, noise: float = 0.0, repeat: int = 0
-    ) -> systems.Shared:
+    def turned(self, changes: Mapping[str, Table], *, noise: float = 0.0) -> systems.Shared:
         """Return what a model is trained on; a repeat's noise is one draw for all methods."""
-        rows, rng = self.rows, systems.generator(repeat, ROWS_STREAM)
+        rows, rng = self.rows, systems.generator(self.dealt.repeat, ROWS_STREAM)
         if noise:
             rows = {n: own + noise * rng.standard_normal(own.shape) for n, own in rows.items()}
         return systems.Shared(
             rows=np.vstack([own @ changes[party] for party, own in rows.items()]),
-            labels=self.labels,
+            labels=self.dealt.labels,
             tests=systems.told_apart(table @ changes[party] for party, table in self.tests.items()),
-            test_labels=self.test_labels,
+            dealt=self.dealt,
         )
 
 
-def uploads(
-    dealt: systems.Dealt, *, repeat: int, judges: int = systems.JUDGES, **options: Any
-) -> Uploads:
+def uploads(dealt: systems.Dealt, *, judges: int = systems.JUDGES, **options: Any) -> Uploads:
     """Run one round for its uploads; options as in `simulate`, but for the aligner."""
-    done = systems.a_round(dealt.parties, repeat=repeat, aligner=AsPrinted(), **options)
+    done = systems.a_round(dealt.parties, repeat=dealt.repeat, aligner=AsPrinted(), **options)
     bases = {name: party.basis for name, party in done.parties.items()}
     return Uploads(
         images={name: done.analyst.uploads[name].read_image() for name in bases},
         rows={name: basis.project(dealt.parties[name][0]) for name, basis in bases.items()},
         tests={name: bases[name].project(dealt.test_rows) for name in list(bases)[:judges]},
-        labels=dealt.pooled()[1],
-        test_labels=dealt.test_labels,
+        dealt=dealt,
     )
 
 
-def by_gopp(sent: Uploads, *, repeat: int, **how: Any) -> Values:
+def by_gopp(sent: Uploads, **how: Any) -> Values:
     """Measure GOPP, in a cell of its own: it takes long, and may find nothing to turn by."""
     try:
         shared = sent.aligned(systems.PAPERS["gopp"])
     except UndeterminedFitError:
         return {"refused": 1.0}
-    return systems.judged(shared, repeat=repeat, **how)
+    return systems.judged(shared, **how)
 
 
 def by_each(
-    sent: Uploads, methods: Mapping[str, Any], *, repeat: int, models: Models = MLP, **how: Any
+    sent: Uploads, methods: Mapping[str, Any], *, models: Models = MLP, **how: Any
 ) -> Values:
     """Align by each method, train and judge; what ODC refuses Algorithm 4 does, and says so."""
     found: Values = {}
@@ -120,6 +114,6 @@ def by_each(
             shared = sent.aligned(AsPrinted())
             found[f"odc {UNDETERMINED}"] = 1.0
         for name, make in models.items():
-            values = systems.judged(shared, repeat=repeat, make=make, **how)
+            values = systems.judged(shared, make=make, **how)
             found |= systems.prefixed(values, method, *([name] if name else []))
     return found

@@ -18,7 +18,7 @@ from cobasis import simulate
 from experiments.data.adult import adult
 from experiments.data.faces import small_faces
 from experiments.data.hospitals import diabetes130, eicu_demo
-from experiments.data.images import images
+from experiments.data.images import IMAGES, images
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.data.molecules import TEST, molecules
 from experiments.data.molecules import public_rows as pubchem
@@ -28,7 +28,6 @@ from experiments.harness.study import Published, table
 from experiments.harness.systems import Dealt, generator
 from experiments.studies.table_11 import SETUPS, Wards, wards
 
-IMAGES = ("mnist", "fashion-mnist")
 FACES = "faces, 32 x 32"
 PIXELS = (*IMAGES, FACES)
 TASKS = (*MOLECULES, *IMAGES, FACES, "adult")
@@ -107,10 +106,10 @@ SUMS = "none: masked sums"
 """In the place of a basis or an anchor."""
 
 
-def added_up(dealt: Dealt, task: str, *, repeat: int) -> dict[str, float]:
+def added_up(dealt: Dealt, task: str) -> dict[str, float]:
     """Score the model of masked sums, by default random Fourier features; say n/D."""
     kind: Any = "regression" if task in DAYS else "classification"
-    rng, judge = generator(repeat, 5), metric(task)
+    rng, judge = generator(dealt.repeat, 5), dealt.metrics[""]
     done = simulate(dealt.parties, rng=rng, release="sums", task=kind).result
     found = judge.predict(Judged(done.model), dealt.test_rows)
     return {"rff": judge.judge(dealt.test_labels, found), "n/D": done.rows_per_feature}
@@ -133,7 +132,7 @@ def sizes(task: str, basis: str = "") -> tuple[int, ...]:
 def deal(task: str, *, repeat: int, skewed: bool, most: int | None = None) -> Dealt:
     """Deal a task's rows, at random or by label."""
     if task in DAYS:
-        return _sites(_stays(task, repeat), repeat=repeat, mixed=not skewed)
+        return _stays(task, repeat) if skewed else _mixed(_stays(task, repeat))
     rows, labels = tabled(task)
     rng = generator(repeat)
     order = rng.permutation(len(labels))
@@ -149,11 +148,9 @@ def deal(task: str, *, repeat: int, skewed: bool, most: int | None = None) -> De
         tests, reserved = _apart(task)
         train, test = order[tests:-reserved], order[:tests]
         groups = _ring(labels, train) if skewed else np.split(train[: PARTIES * ROWS], PARTIES)
-    parties = {
-        f"party-{number:02d}": (_values(task, rows[group]), labels[group])
-        for number, group in enumerate(groups)
-    }
-    return Dealt(parties=parties, test_rows=_values(task, rows[test]), test_labels=labels[test])
+    how: dict[str, Any] = {"test": test, "repeat": repeat, "metrics": {"": metric(task)}}
+    held = {f"party-{number:02d}": group for number, group in enumerate(groups)}
+    return Dealt.of(lambda at: _values(task, rows[at]), labels, held=held, **how)
 
 
 def public(task: str, *, repeat: int, count: int) -> Table:
@@ -184,7 +181,8 @@ def _apart(task: str) -> tuple[int, int]:
 
 def _stays(task: str, repeat: int) -> Wards:
     setup = SETUPS[DAYS[task]]
-    return wards(setup.load(), setup=setup, repeat=repeat)
+    split = wards(setup.load(), setup=setup, repeat=repeat)
+    return replace(split, metrics={"": R2})
 
 
 def _of_nobody(task: str) -> Table:
@@ -195,11 +193,9 @@ def _of_nobody(task: str) -> Table:
     return patients.rows[~np.isin(patients.sites, patients.largest(setup.parties))]
 
 
-def _sites(split: Wards, *, repeat: int, mixed: bool) -> Dealt:
-    if not mixed:
-        return split
+def _mixed(split: Wards) -> Dealt:
     rows, labels = split.pooled()
-    groups = np.array_split(generator(repeat, 4).permutation(len(labels)), len(split.parties))
+    groups = np.array_split(generator(split.repeat, 4).permutation(len(labels)), len(split.parties))
     named = {f"party-{n:02d}": (rows[group], labels[group]) for n, group in enumerate(groups)}
     return replace(split, parties=named)
 

@@ -13,9 +13,9 @@ from typing import Any
 from cobasis import ODC, Imakura, Whitened
 from experiments.data.molecules import deal_molecules
 from experiments.harness.study import Study, Values
-from experiments.harness.systems import generator, judged, top_directions
+from experiments.harness.systems import judged, top_directions
 from experiments.harness.uploads import uploads
-from experiments.studies.table_07_tdc import METRICS, N_COMPONENTS, in_single_precision
+from experiments.studies.table_07_tdc import N_COMPONENTS, in_single_precision
 
 UNIFORM_ROWS = 3000
 FEWER_ROWS = (
@@ -36,16 +36,16 @@ POOLED = ("pooled, raw", "pooled, top 200 directions")
 
 def run(*, system: str, repeat: int) -> Values:
     """Measure one system."""
-    dealt = deal_molecules("ames", rng=generator(repeat))
+    dealt = deal_molecules("ames", repeat=repeat)
     if system in SYSTEMS:
         how = {"aligner": ODC(), "n_components": N_COMPONENTS, **SYSTEMS[system]}
         aligner = how.pop("aligner")
-        shared = uploads(dealt, repeat=repeat, **how).aligned(aligner)
+        shared = uploads(dealt, **how).aligned(aligner)
     else:
         dealt = in_single_precision(dealt)
         turn = top_directions(dealt.pooled()[0], N_COMPONENTS) if system != POOLED[0] else None
         shared = dealt.shared(turn)
-    return judged(shared, metrics=METRICS, repeat=repeat)
+    return judged(shared)
 
 
 STUDY = Study(

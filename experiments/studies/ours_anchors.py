@@ -14,13 +14,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from cobasis import RemoteError
-from experiments.data.images import deal_images
+from experiments.data.images import IMAGES, deal_images
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.harness.models import Make, mlp
 from experiments.harness.study import Study, Values, crossed
-from experiments.harness.systems import OURS, PAPERS, Dealt, central, generator
+from experiments.harness.systems import OURS, PAPERS, Dealt, central
 from experiments.harness.uploads import AsPrinted, by_each, uploads
-from experiments.studies._ours import SUMS, added_up, deal, logistic, metric, public
+from experiments.studies._ours import SUMS, added_up, deal, logistic, public
 
 ANCHORS = ("isometric", "gaussian", "uniform", "smote")
 METHODS: Mapping[str, Any] = {**PAPERS, **OURS, "odc": AsPrinted()}
@@ -30,10 +30,9 @@ POOL = 1000  # public rows that a SMOTE anchor is mixed from
 
 def dealt(task: str, repeat: int) -> Dealt:
     """Deal molecules to four parties of one label, and images to 50 parties of 100."""
-    rng = generator(repeat)
     if task in MOLECULES:
         return deal(task, repeat=repeat, skewed=True)
-    return deal_images(task, rng=rng, n_parties=50, n_rows=100, n_tests=2000)
+    return deal_images(task, repeat=repeat, n_parties=50, n_rows=100, n_tests=2000)
 
 
 def sizes(task: str) -> dict[str, int]:
@@ -46,24 +45,22 @@ def sizes(task: str) -> dict[str, int]:
 def run(*, data: str, anchor: str, repeat: int) -> Values:
     """Measure every aligner under one anchor, or pooled rows."""
     split = dealt(data, repeat)
-    how: dict[str, Any] = {"metrics": {"": metric(data)}, "repeat": repeat}
     if anchor == SUMS:
-        return added_up(split, data, repeat=repeat)
+        return added_up(split, data)
     if anchor == "none: pooled":
         size = sizes(data)["n_components"]
         return {
-            name: central(split, n_components=size, make=make, **how)[""]
-            for name, make in MODELS.items()
+            name: central(split, n_components=size, make=make)[""] for name, make in MODELS.items()
         }
     options: dict[str, Any] = {"span_condition": "diffspan_orth", "anchor": anchor, **sizes(data)}
     if anchor == "smote":
         options["public_rows"] = public(data, repeat=repeat, count=POOL)
-    sent = uploads(split, repeat=repeat, **options)
+    sent = uploads(split, **options)
     found: Values = {}
     for method, aligner in METHODS.items():  # the network with ODC and pooled rows only, for time
         models = MODELS if method == "odc" else {"logistic": logistic}
         try:
-            found |= by_each(sent, {method: aligner}, models=models, **how)
+            found |= by_each(sent, {method: aligner}, models=models)
         except RemoteError:
             continue  # the method is refused, as settings say
     return found
@@ -72,8 +69,6 @@ def run(*, data: str, anchor: str, repeat: int) -> Values:
 STUDY = Study(
     source="ours",
     unit="ROC-AUC (molecules) or accuracy (images), %",
-    cells=crossed(
-        data=(*MOLECULES, "mnist", "fashion-mnist"), anchor=(*ANCHORS, "none: pooled", SUMS)
-    ),
+    cells=crossed(data=(*MOLECULES, *IMAGES), anchor=(*ANCHORS, "none: pooled", SUMS)),
     repeats=3,
 )

@@ -28,12 +28,13 @@ import numpy as np
 
 from cobasis import ODC
 from cobasis.errors import UndeterminedFitError
+from experiments.data.images import IMAGES
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.harness.models import Make, mlp, mlp_regressor
 from experiments.harness.statistics import Summary, summary
 from experiments.harness.store import there
 from experiments.harness.study import Study, Values, table
-from experiments.harness.systems import Dealt, Shared, judged, prefixed, top_directions
+from experiments.harness.systems import Dealt, judged, prefixed, top_directions
 from experiments.harness.uploads import uploads
 from experiments.studies import _ours
 from experiments.studies._ours import TASKS as CLASSES
@@ -42,7 +43,7 @@ from experiments.studies.table_07_tdc import in_single_precision
 TASKS = (*CLASSES, *_ours.DAYS)
 ALIKE = "alike"
 EVERYWHERE = ("svd", "consensus", "weighted_consensus", "public", "haar")
-CHEAP: Mapping[str, tuple[str, ...]] = dict.fromkeys((*_ours.IMAGES, "adult"), ("pca", "lpp"))
+CHEAP: Mapping[str, tuple[str, ...]] = dict.fromkeys((*IMAGES, "adult"), ("pca", "lpp"))
 """Bases that run on a few tasks only."""
 
 PLAIN = ("linear", "rff")
@@ -62,11 +63,11 @@ def run(*, data: str, parties: str, basis: str, repeat: int) -> Values:
     """Measure one basis, or pooled rows, with every model and every l."""
     dealt = _ours.deal(data, repeat=repeat, skewed=parties != ALIKE, most=MOST_ROWS)
     if basis == "pooled":
-        return _pooled(dealt, data, repeat)
+        return _pooled(dealt, data)
     if basis == _ours.SUMS:
-        return _ours.added_up(dealt, data, repeat=repeat)
+        return _ours.added_up(dealt, data)
     found: Values = {}
-    options: dict[str, Any] = {"basis": basis, "judges": _ours.JUDGES, "repeat": repeat}
+    options: dict[str, Any] = {"basis": basis, "judges": _ours.JUDGES}
     if basis == "public":
         options["public_rows"] = _ours.public(data, repeat=repeat, count=PUBLIC_ROWS)
     for size in tried(data, basis):
@@ -76,8 +77,7 @@ def run(*, data: str, parties: str, basis: str, repeat: int) -> Values:
             found[f"undetermined, l={size}"] = 1.0
             continue
         for name, make in _models(data, basis, size).items():
-            scores = _scores(seen, data, make=make, repeat=repeat)
-            found |= prefixed(scores, f"{name}, l={size}")
+            found |= prefixed(judged(seen, make=make), f"{name}, l={size}")
     return found
 
 
@@ -106,11 +106,7 @@ def _models(task: str, basis: str, size: int) -> dict[str, Make]:
     return found | ({"mlp": network} if trained else {})
 
 
-def _scores(seen: Shared, task: str, *, make: Make, repeat: int) -> Values:
-    return judged(seen, make=make, metrics={"": _ours.metric(task)}, repeat=repeat)
-
-
-def _pooled(dealt: Dealt, task: str, repeat: int) -> Values:
+def _pooled(dealt: Dealt, task: str) -> Values:
     """Measure pooled rows: raw, and on their own top directions with the same pipelines.
 
     The ceiling is the better of the two. Raw rows are not whitened: fingerprints and borders of
@@ -119,13 +115,12 @@ def _pooled(dealt: Dealt, task: str, repeat: int) -> Values:
     found: Values = {}
     raw = (in_single_precision(dealt) if task in MOLECULES else dealt).shared()
     for name, make in raw_models(task).items():
-        found |= prefixed(_scores(raw, task, make=make, repeat=repeat), f"{name}, raw")
+        found |= prefixed(judged(raw, make=make), f"{name}, raw")
     turn = top_directions(dealt.pooled()[0], _ours.sizes(task)[-1])
     for size in _ours.sizes(task):
         seen = dealt.shared(turn[:, :size])
         for name, make in _models(task, "pooled", size).items():
-            scores = _scores(seen, task, make=make, repeat=repeat)
-            found |= prefixed(scores, f"{name}, l={size}")
+            found |= prefixed(judged(seen, make=make), f"{name}, l={size}")
     return found
 
 

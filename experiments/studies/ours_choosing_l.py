@@ -20,7 +20,7 @@ from experiments.harness.statistics import summary
 from experiments.harness.study import Study, Values, table
 from experiments.harness.systems import generator, judged, prefixed, top_directions
 from experiments.harness.uploads import uploads
-from experiments.studies._ours import JUDGES, TASKS, deal, metric, rff
+from experiments.studies._ours import JUDGES, TASKS, deal, rff
 
 DEALS = ("alike", "by label")
 ASKED = 4  # parties that compute something alone: the first ones
@@ -41,11 +41,11 @@ def run(*, data: str, parties: str, repeat: int) -> Values:
     told: Values = {}
     for size in grid(data):
         try:
-            sent = uploads(dealt, repeat=repeat, n_components=size, judges=JUDGES)
+            sent = uploads(dealt, n_components=size, judges=JUDGES)
             seen = sent.aligned(ODC())
         except UndeterminedFitError:
             continue  # an l that nobody can take
-        found = judged(seen, make=rff, metrics={"": metric(data)}, repeat=repeat)
+        found = judged(seen, make=rff)
         scores[size] = found[""]
         told |= prefixed(found, f"score, l={size}")
     tables = [rows for rows, _ in list(dealt.parties.values())[:ASKED]]

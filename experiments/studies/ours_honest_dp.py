@@ -15,7 +15,7 @@ change of basis stretches noise in one direction against another.
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.data.images import deal_images, images
+from experiments.data.images import IMAGES, deal_images, images
 from experiments.harness.models import Table
 from experiments.harness.noise import PAPERS_NOISE, Ball, on_images, papers_scale, stretch
 from experiments.harness.study import Study, Values
@@ -36,39 +36,36 @@ def run(*, data: str, release: str, anchor: str, repeat: int) -> Values:
     how: dict[str, Any] = {"anchor": anchor, "n_components": COMPONENTS}
     dealt, public = _drawn(data, repeat)
     if release in {PAPERS_NOISE, ON_IMAGES}:
-        sent = uploads(dealt, repeat=repeat, basis="svd", **how)
+        sent = uploads(dealt, basis="svd", **how)
         scales = {epsilon: papers_scale(epsilon) for epsilon in EPSILONS}
-        return _measured(sent, scales, repeat=repeat, images=release == ON_IMAGES)
+        return _measured(sent, scales, images=release == ON_IMAGES)
     ball = Ball.of(public)
     if release == "public":
         how["public_rows"] = ball.clipped(public)
-    sent = uploads(ball.dealt(dealt), repeat=repeat, basis=release, judges=1, **how)
+    sent = uploads(ball.dealt(dealt), basis=release, judges=1, **how)
     scales = {epsilon: ball.noise(epsilon=epsilon, delta=DELTA) for epsilon in EPSILONS}
-    return _measured(sent, scales, repeat=repeat)
+    return _measured(sent, scales)
 
 
 def _drawn(data: str, repeat: int) -> tuple[Dealt, Table]:
-    rng = generator(repeat)
     n_dealt = TESTS + PARTIES * ROWS
     rest = generator(repeat).permutation(len(images(data)[0]))[n_dealt : n_dealt + PUBLIC]
-    dealt = deal_images(data, rng=rng, n_parties=PARTIES, n_rows=ROWS, n_tests=TESTS)
+    dealt = deal_images(data, repeat=repeat, n_parties=PARTIES, n_rows=ROWS, n_tests=TESTS)
     return dealt, images(data)[0][rest] / 255.0
 
 
-def _measured(
-    sent: Uploads, scales: Mapping[float, float], *, repeat: int, images: bool = False
-) -> Values:
+def _measured(sent: Uploads, scales: Mapping[float, float], *, images: bool = False) -> Values:
     found: Values = {}
     for name, aligner in METHODS.items():
         changes = sent.changes(aligner)
         found[f"{name}, noise in strongest over weakest direction"] = stretch(changes)
-        clean = judged(sent.turned(changes), repeat=repeat)
+        clean = judged(sent.turned(changes))
         found |= prefixed(clean, f"{name}, no noise")
         for epsilon, scale in scales.items():
             if images:
-                changes = on_images(sent, noise=scale, repeat=repeat).changes(aligner)
-            noisy = sent.turned(changes, repeat=repeat, noise=0.0 if images else scale)
-            found |= prefixed(judged(noisy, repeat=repeat), f"{name}, epsilon {epsilon:g}")
+                changes = on_images(sent, noise=scale).changes(aligner)
+            noisy = sent.turned(changes, noise=0.0 if images else scale)
+            found |= prefixed(judged(noisy), f"{name}, epsilon {epsilon:g}")
     return found
 
 
@@ -77,7 +74,7 @@ STUDY = Study(
     unit="accuracy, %",
     cells=[
         {"data": data, "release": release, "anchor": anchor}
-        for data in ("mnist", "fashion-mnist")
+        for data in IMAGES
         for release, anchor in (
             ("public", "isometric"),
             ("public", "uniform"),

@@ -27,7 +27,7 @@ from experiments.data.hospitals import diabetes130, eicu_demo, heart_disease_4si
 from experiments.harness.models import Labels, Table
 from experiments.harness.study import Study, Values, table
 from experiments.harness.systems import a_round, generator, prefixed
-from experiments.studies._ours import deal, sizes
+from experiments.studies._ours import DAYS, JUDGES, deal, sizes
 from experiments.studies.table_11 import Setup, wards
 
 SITES: Mapping[str, Setup] = {
@@ -35,7 +35,6 @@ SITES: Mapping[str, Setup] = {
     "eicu demo": Setup(load=lambda: eicu_demo("region"), parties=4, n_components=20),
     "diabetes130": Setup(load=diabetes130, parties=10, n_components=20, most=400),
 }
-DAYS = ("eicu demo", "diabetes130")
 DESIGNS = {"local": 0.0, "within a half": 0.5, "within one": 1.0}
 FEWEST, WORSE, LOSS = 100, 1.0, 0.02  # of the claims: rows, points, and log loss
 OTHERS = ("together", "alone")
@@ -50,7 +49,6 @@ PLACES = (
     ("mnist", "alike"),
     ("mnist", "by label"),
 )
-JUDGES = 3  # parties that are judged where rows are dealt at random
 MOST_ROWS = 500
 DEARER = {("adult", "rff"), *((task, family) for task in SITES for family in ("logistic", "rff"))}
 SHARE = 0.25  # of held-back to uploaded rows

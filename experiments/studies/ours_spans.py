@@ -8,10 +8,11 @@ under this anchor, and whitened ODC is ODC itself; where they are not, it undoes
 from collections.abc import Mapping
 from typing import Any
 
+from experiments.data.images import IMAGES
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.data.molecules import deal_molecules
 from experiments.harness.study import CONDITIONS, Study, Values, crossed
-from experiments.harness.systems import OURS, generator
+from experiments.harness.systems import OURS
 from experiments.harness.uploads import by_each, uploads
 from experiments.studies import table_07_images, table_07_tdc
 
@@ -26,19 +27,19 @@ def as_in_table_7(
     *, data: str, condition: str, methods: Mapping[str, Any], repeat: int, **options: Any
 ) -> Values:
     """Measure methods with Table 7's rows, bases and models; options change its round."""
-    how: dict[str, Any] = {"span_condition": condition, "repeat": repeat}
+    how: dict[str, Any] = {"span_condition": condition}
     if data in MOLECULES:
-        split = deal_molecules(data, rng=generator(repeat))
+        split = deal_molecules(data, repeat=repeat)
         sent = uploads(split, **how, **{**table_07_tdc.ROUND, **options})
-        return by_each(sent, methods, repeat=repeat, metrics=table_07_tdc.METRICS)
+        return by_each(sent, methods)
     split = table_07_images.dealt(data, repeat)
     how |= {"judges": table_07_images.JUDGES, **table_07_images.ROUND, **options}
-    return by_each(uploads(split, **how), methods, repeat=repeat, models=table_07_images.MODELS)
+    return by_each(uploads(split, **how), methods, models=table_07_images.MODELS)
 
 
 STUDY = Study(
     source="ours",
     unit="accuracy (images), ROC-AUC (roc) and PR-AUC (pr), %",
-    cells=crossed(data=("mnist", "fashion-mnist", *MOLECULES), condition=CONDITIONS),
+    cells=crossed(data=(*IMAGES, *MOLECULES), condition=CONDITIONS),
     repeats=3,
 )

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 
 from cobasis import Columns, Mixed, NumericFeature, RandomFourier, simulate, train
-from experiments.data.hospitals import heart_disease_4site
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.harness.models import Table
 from experiments.harness.statistics import summary
 from experiments.harness.study import Study, Values, table
 from experiments.harness.systems import Dealt, generator
 from experiments.studies._ours import DAYS, Judged, deal, metric
-from experiments.studies.table_11 import Setup, wards
+from experiments.studies.ours_local_fit import SITES
+from experiments.studies.table_11 import wards
 
 HEART = "heart disease"
 TASKS = ("adult", HEART, *DAYS, *MOLECULES)
@@ -82,7 +82,7 @@ def dealt_of(task: str, repeat: int) -> Dealt:
     """Deal a task's rows; sums do not depend on how."""
     if task != HEART:
         return deal(task, repeat=repeat, skewed=False, most=MOST_ROWS)
-    setup = Setup(load=heart_disease_4site, parties=4, n_components=1)
+    setup = SITES[HEART]
     return wards(setup.load(), setup=setup, repeat=repeat)
 
 

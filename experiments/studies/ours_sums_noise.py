@@ -27,13 +27,14 @@ from sklearn.linear_model import Ridge, RidgeClassifier
 
 from cobasis import ODC, DPTerms, RandomFourier, simulate
 from experiments.data.hospitals import diabetes130, eicu_demo
-from experiments.harness.models import ACCURACY, Labels, Metric, Table
+from experiments.data.images import IMAGES
+from experiments.harness.models import ACCURACY, Labels, Table
 from experiments.harness.noise import Ball, papers_scale
 from experiments.harness.statistics import summary
 from experiments.harness.study import Study, Values, key, table
 from experiments.harness.systems import Dealt, generator, judged
 from experiments.harness.uploads import Uploads, uploads
-from experiments.studies._ours import IMAGES, R2, rff, tabled
+from experiments.studies._ours import DAYS, R2, rff, tabled
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 NONE, DELTA = "none", 1e-6
@@ -56,7 +57,6 @@ SIZES = {
     "diabetes130": (40_000,),
     "eicu demo": (1_500,),
 }
-DAYS = ("diabetes130", "eicu demo")
 MOST_DAYS, APART = 14.0, 1000
 
 
@@ -65,10 +65,10 @@ def run(*, data: str, rows: int, epsilon: Any, repeat: int) -> Values:
     features, labels = _loaded(data)
     order = generator(repeat).permutation(len(labels))
     trained, tested = order[:rows], order[rows : rows + TESTS]
-    held = {
-        f"party-{at}": (features[trained[at::PARTIES]], labels[trained[at::PARTIES]])
-        for at in range(PARTIES)
-    }
+    held = {f"party-{at}": trained[at::PARTIES] for at in range(PARTIES)}
+    metrics = {"": R2 if data in DAYS else ACCURACY}
+    tasked: dict[str, Any] = {"test": tested, "repeat": repeat, "metrics": metrics}
+    dealt = Dealt.of(features.__getitem__, labels, held=held, **tasked)
     waves, bandwidth = MANY_ROWS if rows >= MANY else FEW_ROWS
     how: dict[str, Any] = {
         "maps": [RandomFourier(n_waves=waves, bandwidth=bandwidth)],
@@ -83,34 +83,27 @@ def run(*, data: str, rows: int, epsilon: Any, repeat: int) -> Values:
             lifetime_epsilon=epsilon,
             colluders=1,
         )
-    done = simulate(held, release="sums", rng=generator(repeat, 5), **how)
-    found = {"sums": 100 * next(iter(done.score(features[tested], labels[tested]).values()))}
+    done = simulate(dealt.parties, release="sums", rng=generator(repeat, 5), **how)
+    found = {"sums": 100 * next(iter(done.score(dealt.test_rows, dealt.test_labels).values()))}
     if epsilon == NONE:
         return found | {"n/D": rows / (2 * waves)}
-    dealt = Dealt(parties=held, test_rows=features[tested], test_labels=labels[tested])
-    judge = R2 if data in DAYS else ACCURACY
-    return found | _of_rows(dealt, epsilon, repeat=repeat, judge=judge)
+    return found | _of_rows(dealt, epsilon)
 
 
-def _of_rows(dealt: Dealt, epsilon: float, *, repeat: int, judge: Metric) -> Values:
+def _of_rows(dealt: Dealt, epsilon: float) -> Values:
     """Measure noise on rows, honest and as the papers have it; test rows stand for public ones."""
     public = dealt.test_rows
-    ball, last = Ball.of(public), RidgeClassifier if judge is ACCURACY else Ridge
+    ball, last = Ball.of(public), Ridge if dealt.metrics[""] is R2 else RidgeClassifier
     honest, printed = list[Uploads](), list[Uploads]()
     for n_components in {COMPONENTS[0], min(COMPONENTS[1], public.shape[1] - 5)}:
-        how: dict[str, Any] = {"repeat": repeat, "n_components": n_components, "judges": 1}
+        how: dict[str, Any] = {"n_components": n_components, "judges": 1}
         shown = ball.clipped(public)
         honest.append(uploads(ball.dealt(dealt), basis="public", public_rows=shown, **how))
         printed.append(uploads(dealt, basis="svd", **how))
 
     def best(sent: Sequence[Uploads], noise: float) -> float:
         return max(
-            judged(
-                each.turned(each.changes(ODC()), repeat=repeat, noise=noise),
-                repeat=repeat,
-                make=make,
-                metrics={"": judge},
-            )[""]
+            judged(each.turned(each.changes(ODC()), noise=noise), make=make)[""]
             for each in sent
             for make in (lambda _: last(alpha=1.0), partial(rff, last=last))
         )

@@ -20,12 +20,11 @@ from typing import Any
 import numpy as np
 
 import cobasis
-from experiments.data.adult import adult
-from experiments.data.images import images
 from experiments.harness.fedavg import After, FedAvg, federated
-from experiments.harness.models import Labels, Table
+from experiments.harness.models import Table
 from experiments.harness.study import Study, Values
 from experiments.harness.systems import Dealt, generator
+from experiments.studies._ours import tabled
 
 PARTIES, ROWS, TESTS = 20, 300, 5000
 EPOCHS = 20  # of the analyst, on aligned rows
@@ -49,12 +48,8 @@ class Point:
 
 def deal(data: str, *, repeat: int) -> Dealt:
     """Deal rows: images so that each party has two labels, persons at random."""
-    rows, labels = (adult().rows, adult().labels) if data == "adult" else images(data)
+    rows, labels = tabled(data)
     scale = 1.0 if data == "adult" else 1 / 255
-
-    def table(chosen: Labels) -> Table:
-        return np.asarray(rows[chosen] * scale, dtype=np.float64)
-
     order = generator(repeat).permutation(len(labels))
     test, rest = order[:TESTS], order[TESTS:]
     chosen = [rest[number * ROWS : (number + 1) * ROWS] for number in range(PARTIES)]
@@ -64,13 +59,13 @@ def deal(data: str, *, repeat: int) -> Dealt:
             two, turn = (number, number + (1 if number < 10 else 3)), number // 10
             parts = (of[label % 10][(2 * n + turn) * half :][:half] for n, label in enumerate(two))
             chosen[number] = np.concatenate([*parts])
-    parties = {f"party-{n:02d}": (table(each), labels[each]) for n, each in enumerate(chosen)}
-    return Dealt(parties=parties, test_rows=table(test), test_labels=labels[test])
+    held = {f"party-{number:02d}": each for number, each in enumerate(chosen)}
+    return Dealt.of(lambda at: rows[at] * scale, labels, held=held, test=test, repeat=repeat)
 
 
-def once(dealt: Dealt, *, basis: Any, size: int, repeat: int) -> Iterator[Point]:
+def once(dealt: Dealt, *, basis: Any, size: int) -> Iterator[Point]:
     """Run one exchange, and yield where the analyst's model stands after each epoch."""
-    exchange = Exchange(dealt, basis=basis, size=size, repeat=repeat)
+    exchange = Exchange(dealt, basis=basis, size=size)
     exchange.upload()
     started = time.process_time()
     changes = exchange.analyst.align().changes_of_basis
@@ -83,7 +78,7 @@ def once(dealt: Dealt, *, basis: Any, size: int, repeat: int) -> Iterator[Point]
     parties = exchange.parties.items()
     judges = [each.basis.project(dealt.test_rows) @ changes[name] for name, each in parties]
     data = {"analyst": (rows, labels)}
-    for after in federated(data, options=FedAvg(rounds=EPOCHS), rng=generator(repeat, 2)):
+    for after in federated(data, options=FedAvg(rounds=EPOCHS), rng=generator(dealt.repeat, 2)):
         yield Point(
             accuracy=float(np.mean([_accuracy(after, seen, dealt) for seen in judges])),
             n_bytes=exchange.n_bytes + changes[exchange.first].nbytes + after.network.n_bytes,
@@ -95,8 +90,8 @@ def once(dealt: Dealt, *, basis: Any, size: int, repeat: int) -> Iterator[Point]
 class Exchange:
     """All parties' halves and the analyst's, with what each costs."""
 
-    def __init__(self, dealt: Dealt, *, basis: Any, size: int, repeat: int) -> None:
-        rng, width = generator(repeat, 1), dealt.test_rows.shape[1]
+    def __init__(self, dealt: Dealt, *, basis: Any, size: int) -> None:
+        rng, width = generator(dealt.repeat, 1), dealt.test_rows.shape[1]
         secret = cobasis.ConsortiumSecret(rng.bytes(32), simulated=True)
         self.rows = dealt.parties
         self.first = next(iter(self.rows))
@@ -150,10 +145,10 @@ class Exchange:
         self.seconds += time.process_time() - started
 
 
-def again_and_again(dealt: Dealt, *, epochs: int, repeat: int) -> Iterator[Point]:
+def again_and_again(dealt: Dealt, *, epochs: int) -> Iterator[Point]:
     """Average models on raw rows, and yield where they stand after each round."""
     options = FedAvg(local_epochs=epochs)
-    for after in federated(dealt.parties, options=options, rng=generator(repeat, 2)):
+    for after in federated(dealt.parties, options=options, rng=generator(dealt.repeat, 2)):
         yield Point(
             accuracy=_accuracy(after, dealt.test_rows, dealt),
             n_bytes=2 * after.n_bytes / len(dealt.parties),
@@ -162,10 +157,10 @@ def again_and_again(dealt: Dealt, *, epochs: int, repeat: int) -> Iterator[Point
         )
 
 
-def added_up(dealt: Dealt, *, repeat: int) -> tuple[Point, float]:
+def added_up(dealt: Dealt) -> tuple[Point, float]:
     """Send masked sums once, as by default; return where their model stands, and n/D."""
     started = time.process_time()
-    done = cobasis.simulate(dealt.parties, rng=generator(repeat, 1), release="sums")
+    done = cobasis.simulate(dealt.parties, rng=generator(dealt.repeat, 1), release="sums")
     spent, started = time.process_time() - started, time.process_time()
     result = done.analyst.run()  # once more, to know its part of the time
     training = time.process_time() - started
@@ -188,12 +183,12 @@ def run(*, data: str, method: str, repeat: int) -> Values:
     dealt = deal(data, repeat=repeat)
     if method.startswith("fedavg"):
         epochs = 5 if method.endswith("5 local epochs") else 1
-        way = list(again_and_again(dealt, epochs=epochs, repeat=repeat))
+        way = list(again_and_again(dealt, epochs=epochs))
     elif method == "masked sums":
-        point, share = added_up(dealt, repeat=repeat)
+        point, share = added_up(dealt)
         return {**measured([point], targets=TARGETS[data]), "n/D": share}
     else:
-        way = list(once(dealt, basis=METHODS[method], size=COMPONENTS, repeat=repeat))
+        way = list(once(dealt, basis=METHODS[method], size=COMPONENTS))
     return measured(way, targets=TARGETS[data])
 
 

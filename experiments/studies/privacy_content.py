@@ -21,7 +21,7 @@ from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.known_records import back_to_records
 from cobasis.privacy.attacks.public_sample import match_sample
 from cobasis.privacy.attacks.scores import score_content
-from experiments.attacks.collusion import collude
+from experiments.attacks.anchors import collude
 from experiments.data.images import images
 from experiments.harness.models import Labels, Table
 from experiments.harness.study import Study, Values

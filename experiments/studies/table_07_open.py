@@ -7,17 +7,17 @@ at hand for a round. Central here is the network on raw pixels, without the bett
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
+from experiments.data.images import IMAGES
 from experiments.harness.models import mlp
 from experiments.harness.study import CONDITIONS, Study, Values, printed
 from experiments.harness.systems import Dealt, Shared, alone, central, judged, prefixed
 from experiments.harness.uploads import AsPrinted, uploads
 from experiments.studies import table_07_images
 from experiments.studies._ours import nearness
-from experiments.studies.table_07_images import IMAGES, JUDGES, MODELS, ROUND
+from experiments.studies.table_07_images import JUDGES, MODELS, ROUND
 
 OPEN = {"learning rate 5e-4": 5e-4, "learning rate 1e-3": 1e-3, "learning rate 2e-3": 2e-3}
 OWN = "alone on X_i F_i"
@@ -28,32 +28,24 @@ def run(*, data: str, repeat: int, **cell: str) -> Values:
     """Measure networks with another learning rate, or parties alone on what they would send."""
     split, choice = table_07_images.dealt(data, repeat), cell["open"]
     if choice == OWN:
-        return _on_own_directions(split, repeat)
+        return _on_own_directions(split)
     make = partial(mlp, learning_rate_init=OPEN[choice])
-    how: dict[str, Any] = {"make": make, "repeat": repeat}
-    found = prefixed(alone(split, judges=ALONE, **how), "any/alone/mlp")
-    found["any/central/mlp"] = central(split, n_components=None, **how)[""]
+    found = prefixed(alone(split, judges=ALONE, make=make), "any/alone/mlp")
+    found["any/central/mlp"] = central(split, n_components=None, make=make)[""]
     for condition in CONDITIONS:
-        sent = uploads(split, repeat=repeat, judges=JUDGES, span_condition=condition, **ROUND)
-        found |= prefixed(judged(sent.aligned(AsPrinted()), **how), condition, "odc/mlp")
+        sent = uploads(split, judges=JUDGES, span_condition=condition, **ROUND)
+        found |= prefixed(judged(sent.aligned(AsPrinted()), make=make), condition, "odc/mlp")
     return found
 
 
-def _on_own_directions(split: Dealt, repeat: int) -> Values:
-    sent = uploads(split, repeat=repeat, judges=ALONE, span_condition="diffspan_orth", **ROUND)
+def _on_own_directions(split: Dealt) -> Values:
+    sent = uploads(split, judges=ALONE, span_condition="diffspan_orth", **ROUND)
     own = [
-        Shared(
-            rows=sent.rows[party],
-            labels=split.parties[party][1],
-            tests=[(test, 1)],
-            test_labels=split.test_labels,
-        )
-        for party, test in sent.tests.items()
+        Shared(rows=sent.rows[name], labels=split.parties[name][1], tests=[(test, 1)], dealt=split)
+        for name, test in sent.tests.items()
     ]
     return {
-        f"any/alone/{name}": float(
-            np.mean([judged(each, make=make, repeat=repeat)[""] for each in own])
-        )
+        f"any/alone/{name}": float(np.mean([judged(each, make=make)[""] for each in own]))
         for name, make in MODELS.items()
     }
 

@@ -21,12 +21,10 @@ from typing import Any
 import numpy as np
 
 from experiments.data.molecules import TASKS, deal_molecules
-from experiments.harness.models import PR_AUC, ROC_AUC, Metric
 from experiments.harness.study import CONDITIONS, Study, Values, crossed
-from experiments.harness.systems import OURS, PAPERS, Dealt, central, generator, prefixed
+from experiments.harness.systems import OURS, PAPERS, Dealt, central, prefixed
 from experiments.harness.uploads import AsPrinted, by_each, by_gopp, uploads
 
-METRICS: Mapping[str, Metric] = {"roc": ROC_AUC, "pr": PR_AUC}
 METHODS: Mapping[str, Any] = {**PAPERS, **OURS}
 
 N_COMPONENTS = 200
@@ -48,13 +46,13 @@ NEAREST = {
 def deal(task: str, *, repeat: int, split: str = "") -> Dealt:
     """Deal a task's molecules, of the split that is nearest to the paper's or of another."""
     chosen = split or NEAREST.get(task, "random split")
-    return deal_molecules(task, rng=generator(repeat), **SPLITS[chosen])
+    return deal_molecules(task, repeat=repeat, **SPLITS[chosen])
 
 
-def pooled(dealt: Dealt, *, repeat: int, n_components: int = N_COMPONENTS) -> Values:
+def pooled(dealt: Dealt, *, n_components: int = N_COMPONENTS) -> Values:
     """Measure the ceiling."""
     single = in_single_precision(dealt)
-    found = central(single, n_components=n_components, metrics=METRICS, repeat=repeat)
+    found = central(single, n_components=n_components)
     return prefixed(found, "central")
 
 
@@ -78,13 +76,13 @@ def methods_for(condition: str) -> dict[str, Any]:
 
 def run(*, data: str, condition: str, system: str = "", repeat: int) -> Values:
     """Measure all methods under one condition, or pooled rows."""
-    if condition == "any":
-        return pooled(deal(data, repeat=repeat), repeat=repeat)
     dealt = deal(data, repeat=repeat)
-    sent = uploads(dealt, repeat=repeat, span_condition=condition, **ROUND)
+    if condition == "any":
+        return pooled(dealt)
+    sent = uploads(dealt, span_condition=condition, **ROUND)
     if system:
-        return by_gopp(sent, metrics=METRICS, repeat=repeat)
-    return by_each(sent, methods_for(condition), repeat=repeat, metrics=METRICS)
+        return by_gopp(sent)
+    return by_each(sent, methods_for(condition))
 
 
 CEILING = (

@@ -26,7 +26,7 @@ import numpy as np
 import cobasis
 from experiments.data.adult import Partitioned, adult, partition
 from experiments.harness import systems
-from experiments.harness.models import Labels, Table
+from experiments.harness.models import Table
 from experiments.harness.study import CONDITIONS, Study, Values
 
 BLOCKS, TESTS = 100, 10_000
@@ -46,14 +46,14 @@ class Joined:
     agreement: cobasis.Agreement
     uploads: Mapping[str, Sequence[Any]]  # by block, one a party
     seen: Mapping[str, Table]  # by block: ``[Y_1 F_1, Y_2 F_2]``
-    test_labels: Labels
+    dealt: systems.Dealt  # blocks with all features
 
 
 def joined(
-    split: Partitioned, *, condition: str, repeat: int, anchor: Any = "uniform", size: int = PART
+    split: Partitioned, *, condition: str, anchor: Any = "uniform", size: int = PART
 ) -> Joined:
     """Let both parties of every block upload."""
-    rng, blocks = systems.generator(repeat, 1), split.dealt.parties
+    rng, blocks = systems.generator(split.repeat, 1), split.parties
     secret = cobasis.ConsortiumSecret(rng.bytes(32), simulated=True)
     agreement = agreed(split, secret=secret, anchor=anchor, size=size)
     first = next(iter(blocks))
@@ -75,23 +75,22 @@ def joined(
             made = party.prepare(rows[:, held], labels, people=people, basis=kept)
             uploads.setdefault(block, []).append(made)
             if len(seen) < systems.JUDGES:
-                tests.append(kept.project(split.dealt.test_rows[:, held]))
+                tests.append(kept.project(split.test_rows[:, held]))
         if tests:
             seen[block] = np.hstack(tests)
-    labels = split.dealt.test_labels
-    return Joined(agreement=agreement, uploads=uploads, seen=seen, test_labels=labels)
+    return Joined(agreement=agreement, uploads=uploads, seen=seen, dealt=split)
 
 
 def agreed(
     split: Partitioned, *, secret: cobasis.ConsortiumSecret, anchor: Any, size: int
 ) -> cobasis.Agreement:
     """Return what all parties agree on, who hold one half of the columns each."""
-    names = np.array([f"x{column}" for column in range(split.dealt.test_rows.shape[1])])
+    names = np.array([f"x{column}" for column in range(split.test_rows.shape[1])])
     holdings = [
         cobasis.Holding(
             party=f"{block}/{half}", columns=tuple(names[held]), block=block, n_components=size
         )
-        for block in split.dealt.parties
+        for block in split.parties
         for half, held in enumerate(split.halves)
     ]
     return cobasis.Agreement(
@@ -131,41 +130,35 @@ def aligned(given: Joined, *, aligner: Any) -> tuple[systems.Shared | None, froz
         rows=np.vstack([each.row_block(0, n_rows) @ changes[each.party] for each in uploads]),
         labels=np.concatenate([each.label_block(0, n_rows) for each in uploads]),
         tests=systems.told_apart(seen @ changes[block] for block, seen in kept.items()),
-        test_labels=given.test_labels,
+        dealt=given.dealt,
     )
     return shared, left_out
 
 
 def run(*, condition: str, repeat: int) -> Values:
     """Measure all methods under one condition, or what takes part in none."""
-    split = in_turn(
-        partition(adult(), rng=systems.generator(repeat), n_blocks=BLOCKS, n_tests=TESTS)
-    )
+    split = in_turn(partition(adult(), repeat=repeat, n_blocks=BLOCKS, n_tests=TESTS))
     if condition == "any":
-        return _outside(split, repeat)
+        return _outside(split)
     if condition == SMALLER:
-        how: dict[str, Any] = {"condition": "diffspan_orth", "size": SMALL, "repeat": repeat}
-        found = together(joined(split, **how), {"odc": systems.PAPERS["odc"]}, repeat)
+        how: dict[str, Any] = {"condition": "diffspan_orth", "size": SMALL}
+        found = together(joined(split, **how), {"odc": systems.PAPERS["odc"]})
         given = joined(split, anchor="isometric", **how)
         ours = {
             "odc, isometric anchor": systems.PAPERS["odc"],
             "imakura, rescaled, isometric anchor": systems.OURS["imakura, rescaled"],
         }
-        return found | together(given, ours, repeat)
-    return together(
-        joined(split, condition=condition, repeat=repeat),
-        {**systems.PAPERS, **systems.OURS},
-        repeat,
-    )
+        return found | together(given, ours)
+    return together(joined(split, condition=condition), {**systems.PAPERS, **systems.OURS})
 
 
 def in_turn(split: Partitioned) -> Partitioned:
     """Give every other feature to one half, so that no half is of rare words alone."""
-    first = np.arange(split.dealt.test_rows.shape[1]) % 2 == 0
+    first = np.arange(split.test_rows.shape[1]) % 2 == 0
     return replace(split, halves=(first, ~first))
 
 
-def together(given: Joined, methods: Mapping[str, Any], repeat: int) -> Values:
+def together(given: Joined, methods: Mapping[str, Any]) -> Values:
     """Align by each method, train and judge."""
     found: Values = {}
     for method, aligner in methods.items():
@@ -173,17 +166,17 @@ def together(given: Joined, methods: Mapping[str, Any], repeat: int) -> Values:
         if left_out:
             found[f"{method}/blocks left out"] = len(left_out)
         if shared is not None:
-            found |= systems.prefixed(systems.judged(shared, repeat=repeat), method)
+            found |= systems.prefixed(systems.judged(shared), method)
     return found
 
 
-def _outside(split: Partitioned, repeat: int) -> Values:
-    pooled = systems.central(split.dealt, n_components=PART * len(split.halves), repeat=repeat)
+def _outside(split: Partitioned) -> Values:
+    pooled = systems.central(split, n_components=PART * len(split.halves))
     each = []
     for held in split.halves:
-        parties = {name: (rows[:, held], y) for name, (rows, y) in split.dealt.parties.items()}
-        half = replace(split.dealt, parties=parties, test_rows=split.dealt.test_rows[:, held])
-        each.append(systems.alone(half, repeat=repeat))
+        parties = {name: (rows[:, held], y) for name, (rows, y) in split.parties.items()}
+        half = replace(split, parties=parties, test_rows=split.test_rows[:, held])
+        each.append(systems.alone(half))
     return {
         "central": pooled[""],
         "central, raw": pooled[", raw"],

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from experiments.data.adult import adult, partition
 from experiments.harness.store import recorded
 from experiments.harness.study import CONDITIONS, Study, Values, printed
-from experiments.harness.systems import PAPERS, generator
+from experiments.harness.systems import PAPERS
 from experiments.studies._ours import nearness
 from experiments.studies.table_08 import BLOCKS, PART, TESTS, joined, together
 
@@ -20,8 +20,8 @@ METHODS = {name: PAPERS[name] for name in ("imakura", "kawakami", "odc")}
 
 def run(*, condition: str, repeat: int) -> Values:
     """Measure one condition: halves of seven columns, and a smaller l."""
-    split = partition(adult(), rng=generator(repeat), n_blocks=BLOCKS, n_tests=TESTS)
-    return together(joined(split, condition=condition, repeat=repeat, size=SIZE), METHODS, repeat)
+    split = partition(adult(), repeat=repeat, n_blocks=BLOCKS, n_tests=TESTS)
+    return together(joined(split, condition=condition, size=SIZE), METHODS)
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:

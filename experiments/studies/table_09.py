@@ -17,7 +17,7 @@ public by declaration, and the noise is drawn from a seed, as everything in a si
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ import numpy as np
 from cobasis import ODC, LocalError, draw_anchor
 from experiments.data.faces import celeba
 from experiments.harness import study, systems
-from experiments.harness.models import Labels, Table
+from experiments.harness.models import Table
 from experiments.harness.noise import (
     PAPERS_NOISE,
     PIXELS_STREAM,
@@ -78,40 +78,21 @@ SHARED = ("public", "haar")  # bases that no private row has shaped
 # uploads follow block by block: ``A [V_1 ... V_c]`` is one product per block of anchor rows, and
 # every span condition turns what it gave, since ``A F_i = (A V_i) E_i``.
 @dataclass(frozen=True, kw_only=True)
-class FaceSplit:
-    """Pictures of one repeat."""
+class FaceSplit(systems.Dealt):
+    """Pictures of one repeat in single precision, which for one network is as good as double."""
 
-    train: Singles
-    test: Singles
-    public: Singles
-    train_labels: Labels  # the attribute "Male"
-    test_labels: Labels
-    n_parties: int  # who share the training pictures, dealt at random
-
-    @property
-    def names(self) -> list[str]:
-        """The parties' names."""
-        return [f"party-{number:03d}" for number in range(self.n_parties)]
-
-    def parties(self) -> Mapping[str, Singles]:
-        """Return the pictures of each party."""
-        return dict(zip(self.names, np.split(self.train, self.n_parties), strict=True))
+    public: Singles  # that nobody holds
 
 
 def split(repeat: int, *, n_parties: int) -> FaceSplit:
     """Draw one repeat's pictures, the same for all cells, at random as the paper: not by person."""
-    faces = celeba()
+    faces: Any = celeba()
     order = systems.generator(repeat).permutation(len(faces.pixels))
     test, train, public = np.split(order, np.cumsum([TESTS, TRAIN, PUBLIC]))[:3]
     labels = faces.people if faces.male is None else faces.male
-    return FaceSplit(
-        train=faces.scaled(train),
-        test=faces.scaled(test),
-        public=faces.scaled(public),
-        train_labels=labels[train],
-        test_labels=labels[test],
-        n_parties=n_parties,
-    )
+    held = {f"party-{number:03d}": at for number, at in enumerate(np.split(train, n_parties))}
+    how: Any = {"test": test, "repeat": repeat, "public": faces.scaled(public)}
+    return FaceSplit.of(faces.scaled, labels, held=held, **how)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,15 +104,15 @@ class Projected:
     split: FaceSplit  # what was projected
 
 
-def project(split: FaceSplit, *, repeat: int, n_components: int, n_anchor_rows: int) -> Projected:
+def project(split: FaceSplit, *, n_components: int, n_anchor_rows: int) -> Projected:
     """Make every party's span and the two shared ones, and a uniform anchor's image of each."""
-    n_features = split.train.shape[1]
-    spans = {name: _leading(rows, n_components) for name, rows in split.parties().items()}
+    n_features = split.test_rows.shape[1]
+    spans = {name: _leading(rows, n_components) for name, (rows, _) in split.parties.items()}
     spans["public"] = _leading(split.public, n_components)
-    drawn = systems.generator(repeat, 5).standard_normal((n_features, n_components))
+    drawn = systems.generator(split.repeat, 5).standard_normal((n_features, n_components))
     spans["haar"] = np.linalg.qr(drawn)[0].astype(np.float32)
     side_by_side = np.hstack(list(spans.values()))
-    rng = systems.generator(repeat, 6)
+    rng = systems.generator(split.repeat, 6)
     counts = [min(BLOCK, n_anchor_rows - at) for at in range(0, n_anchor_rows, BLOCK)]
     blocks = [rng.random((n, n_features), dtype=np.float32) @ side_by_side for n in counts]
     images = np.split(np.vstack(blocks), len(spans), axis=1)
@@ -142,26 +123,23 @@ def project(split: FaceSplit, *, repeat: int, n_components: int, n_anchor_rows: 
     )
 
 
-def _leading(rows: Singles, count: int) -> Singles:
+def _leading(rows: Singles | Table, count: int) -> Singles:
     return systems.top_directions(rows.astype(np.float64), count).astype(np.float32)
 
 
-def under(
-    condition: str, projected: Projected, *, repeat: int, ball: Ball | None = None
-) -> Uploads:
+def under(condition: str, projected: Projected, *, ball: Ball | None = None) -> Uploads:
     """Turn what was projected into uploads under a condition, or a shared basis by its name."""
-    split, rng = projected.split, systems.generator(repeat, 7)
-    sources = {name: name for name in split.names}
+    split, rng = projected.split, systems.generator(projected.split.repeat, 7)
+    sources = {name: name for name in split.parties}
     if condition in SHARED:
         sources = dict.fromkeys(sources, condition)
     elif condition.startswith("samespan"):
-        sources = dict.fromkeys(sources, split.names[0])
+        sources = dict.fromkeys(sources, next(iter(sources)))
     size = next(iter(projected.images.values())).shape[1]
-    turns = {name: systems.basis_turn(condition, size, rng=rng) for name in split.names}
-    parties = split.parties()
+    turns = {name: systems.basis_turn(condition, size, rng=rng) for name in sources}
 
-    def seen(rows: Singles, name: str) -> Table:
-        kept = rows
+    def seen(rows: Table, name: str) -> Table:
+        kept: Any = rows
         if ball is not None:  # 100 rows at a time, in double precision
             parts = np.array_split(rows, -(-len(rows) // 100))
             clipped = [ball.clipped(part.astype(np.float64)) for part in parts]
@@ -170,11 +148,10 @@ def under(
         return found
 
     return Uploads(
-        images={name: projected.images[sources[name]] @ turns[name] for name in split.names},
-        rows={name: seen(parties[name], name) for name in split.names},
-        tests={name: seen(split.test, name) for name in split.names[: systems.JUDGES]},
-        labels=split.train_labels,
-        test_labels=split.test_labels,
+        images={name: projected.images[sources[name]] @ turns[name] for name in sources},
+        rows={name: seen(rows, name) for name, (rows, _) in split.parties.items()},
+        tests={name: seen(split.test_rows, name) for name in list(sources)[: systems.JUDGES]},
+        dealt=split,
     )
 
 
@@ -190,64 +167,49 @@ def isometric_is_refused(*, n_anchor_rows: int, n_features: int) -> bool:
 def run(*, system: str, method: str = "", repeat: int, **cell: str) -> Values:
     """Measure one kind of system."""
     setup = SETUPS.get(cell["open"], FITS)
-    if system == "one round":
-        drawn, size = split(repeat, n_parties=setup.n_parties), setup.n_components
-        projected = project(drawn, repeat=repeat, n_components=size, n_anchor_rows=ANCHOR)
-        if not method:
-            return _rounds(projected, repeat, delta=1 / (10 * setup.n_rows))
-        found: Values = {}
-        for condition in study.CONDITIONS:
-            sent = under(condition, projected, repeat=repeat)
-            found |= systems.prefixed(by_gopp(sent, repeat=repeat), condition)
-        return found
-    drawn = split(repeat, n_parties=setup.n_parties)
+    drawn, found = split(repeat, n_parties=setup.n_parties), Values()
     if system == "alone":  # the parties that judge, each with its own pixels
-        labels = np.split(drawn.train_labels, drawn.n_parties)
-        own = list(zip(drawn.parties().values(), labels, strict=True))[: systems.JUDGES]
-        each = [systems.judged(_shared(drawn, *mine), repeat=repeat)[""] for mine in own]
-        return {"mlp": float(np.mean(each))}
+        return systems.prefixed(systems.alone(drawn), "mlp")
+    if system == "one round":
+        size = setup.n_components
+        projected = project(drawn, n_components=size, n_anchor_rows=ANCHOR)
+        if not method:
+            return _rounds(projected, delta=1 / (10 * setup.n_rows))
+        for condition in study.CONDITIONS:
+            sent = under(condition, projected)
+            found |= systems.prefixed(by_gopp(sent), condition)
+        return found
     if system in NOISES:
-        noise = papers_scale(NOISES[system])
-        on_pixels(drawn.train, noise=noise, rng=systems.generator(repeat, PIXELS_STREAM))
-    found = systems.prefixed(
-        systems.judged(_shared(drawn, drawn.train, drawn.train_labels), repeat=repeat), "mlp"
-    )
+        rng, pictures = systems.generator(repeat, PIXELS_STREAM), drawn.parties.values()
+        for rows, _ in pictures:
+            on_pixels(rows, noise=papers_scale(NOISES[system]), rng=rng)
+    found |= systems.prefixed(systems.judged(drawn.shared()), "mlp")
     if system == "central":
         size = FITS.n_components
-        turn = systems.top_directions(drawn.train.astype(np.float64), size).astype(np.float32)
-        turned = replace(drawn, test=drawn.test @ turn)
-        top = systems.judged(_shared(turned, drawn.train @ turn, drawn.train_labels), repeat=repeat)
+        turn: Any = _leading(drawn.pooled()[0], size)
+        top = systems.judged(drawn.shared(turn))
         found |= systems.prefixed(top, f"mlp on its top {size} directions")
     return found
 
 
-def _shared(drawn: FaceSplit, rows: Singles, labels: Labels) -> systems.Shared:
-    """Put single precision where the round has double: for one network it is as good."""
-    single: Any = rows
-    test: Any = drawn.test
-    return systems.Shared(
-        rows=single, labels=labels, tests=[(test, 1)], test_labels=drawn.test_labels
-    )
-
-
-def _rounds(projected: Projected, repeat: int, *, delta: float) -> Values:
+def _rounds(projected: Projected, *, delta: float) -> Values:
     drawn = projected.split
-    n_features = drawn.train.shape[1]
+    n_features = drawn.test_rows.shape[1]
     refused = isometric_is_refused(n_anchor_rows=ANCHOR, n_features=n_features)
     found: Values = {REFUSED: float(refused)}
     for condition in study.CONDITIONS:
-        sent = under(condition, projected, repeat=repeat)
-        found |= systems.prefixed(by_each(sent, METHODS, repeat=repeat), condition)
+        sent = under(condition, projected)
+        found |= systems.prefixed(by_each(sent, METHODS), condition)
     for basis in SHARED:
-        shared = under(basis, projected, repeat=repeat).aligned(ODC())
-        found |= systems.prefixed(systems.judged(shared, repeat=repeat), f"{basis} basis", "odc")
+        shared = under(basis, projected).aligned(ODC())
+        found |= systems.prefixed(systems.judged(shared), f"{basis} basis", "odc")
     ball = Ball.of(drawn.public.astype(np.float64))
-    sent = under("public", projected, repeat=repeat, ball=ball)
+    sent = under("public", projected, ball=ball)
     changes = sent.changes(ODC())
     for epsilon in EPSILONS:
         noise = ball.noise(epsilon=epsilon, delta=delta)
-        shared = sent.turned(changes, repeat=repeat, noise=noise)
-        values = systems.judged(shared, repeat=repeat)
+        shared = sent.turned(changes, noise=noise)
+        values = systems.judged(shared)
         found |= systems.prefixed(values, f"{HONEST}, epsilon {epsilon:g}", "odc")
     return found
 

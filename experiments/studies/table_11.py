@@ -77,13 +77,8 @@ def wards(patients: Patients, *, setup: Setup, repeat: int) -> Wards:
     chosen, tests = np.concatenate(list(train.values())), np.concatenate(test)
     scale = scale_of(patients.rows[chosen])
     rows = scale(patients.rows)
-    return Wards(
-        parties={site: (rows[at], patients.labels[at]) for site, at in train.items()},
-        test_rows=rows[tests],
-        test_labels=patients.labels[tests],
-        test_sites=patients.sites[tests],
-        scale=scale,
-    )
+    how = {"repeat": repeat, "test_sites": patients.sites[tests], "scale": scale}
+    return Wards.of(rows.__getitem__, patients.labels, held=train, test=tests, **how)
 
 
 def scale_of(trained_on: Table) -> Callable[[Table], Table]:
@@ -116,7 +111,7 @@ def run(*, data: str, condition: str, repeat: int) -> Values:
     setup = SETUPS[data]
     split = wards(setup.load(), setup=setup, repeat=repeat)
     if condition == "any":
-        return _outside(split, setup, repeat=repeat)
+        return _outside(split, setup)
     size = {"n_components": setup.n_components, "n_anchor_rows": 3000}
     if condition == OTHER_ANCHOR:
         how = {**size, "anchor": "isometric", "aligner": systems.PAPERS["odc"]}
@@ -129,13 +124,13 @@ def run(*, data: str, condition: str, repeat: int) -> Values:
         }
     found: Values = {}
     for method, options in rounds.items():
-        found |= named(_together(split, setup, repeat=repeat, options=options), method)
+        found |= named(_together(split, setup, options=options), method)
     return found
 
 
-def _together(split: Wards, setup: Setup, *, repeat: int, options: Mapping[str, Any]) -> Values:
+def _together(split: Wards, setup: Setup, *, options: Mapping[str, Any]) -> Values:
     done, left_out = systems.without_refused(
-        lambda names: systems.a_round(split.parties, repeat=repeat, exclude=names, **options),
+        lambda names: systems.a_round(split.parties, repeat=split.repeat, exclude=names, **options),
         n_parties=len(split.parties),
     )
     if done is None:
@@ -143,24 +138,24 @@ def _together(split: Wards, setup: Setup, *, repeat: int, options: Mapping[str, 
     parties = {name: each for name, each in done.parties.items() if name not in left_out}
     kept = replace(split, parties={name: split.parties[name] for name in parties})
     rows = np.vstack([each.transform(kept.parties[name][0]) for name, each in parties.items()])
-    model = fitted(mlp_regressor(repeat, **setup.model), rows, kept.pooled()[1])
+    model = fitted(mlp_regressor(split.repeat, **setup.model), rows, kept.pooled()[1])
     found = by_party(kept, lambda party: model.predict(parties[party].transform(kept.test_rows)))
     return found | ({LEFT_OUT: len(left_out)} if left_out else {})
 
 
-def _outside(split: Wards, setup: Setup, *, repeat: int) -> Values:
+def _outside(split: Wards, setup: Setup) -> Values:
     def all_alike(predicted: Labels) -> Values:
         return by_party(split, lambda _: predicted)
 
     def alone(party: str) -> Labels:
         rows, labels = split.parties[party]
-        model = mlp_regressor(repeat, **setup.model, batch_size=min(32, len(rows)))
+        model = mlp_regressor(split.repeat, **setup.model, batch_size=min(32, len(rows)))
         found: Labels = fitted(model, rows, labels).predict(split.test_rows)
         return found
 
     rows, labels = split.pooled()
     turn = systems.top_directions(rows, setup.n_components)
-    make = mlp_regressor(repeat, **setup.model)
+    make = mlp_regressor(split.repeat, **setup.model)
     raw = all_alike(fitted(make, rows, labels).predict(split.test_rows))
     top = all_alike(fitted(make, rows @ turn, labels).predict(split.test_rows @ turn))
     found = {
@@ -170,7 +165,7 @@ def _outside(split: Wards, setup: Setup, *, repeat: int) -> Values:
     }
     for epochs in (1, 5):
         how = FedAvg(local_epochs=epochs)
-        rng = systems.generator(repeat, 2)
+        rng = systems.generator(split.repeat, 2)
         *_, last = federated(split.parties, options=how, rng=rng, regression=True)
         name = "fedavg" if epochs == 1 else f"fedavg, {epochs} local epochs"
         found[name] = all_alike(last.network.predict(split.test_rows))

@@ -19,24 +19,21 @@ from typing import Any
 from scipy.stats import ortho_group
 
 from cobasis import Imakura
-from experiments.data.images import deal_images
+from experiments.data.images import IMAGES, deal_images
 from experiments.harness import study
-from experiments.harness.models import Make, mlp, svm
 from experiments.harness.systems import generator
 from experiments.harness.uploads import AsPrinted, Uploads, by_each, uploads
 from experiments.studies._ours import random_minus_identity
+from experiments.studies.table_07_images import MODELS, ROUND
 
 VARIANTS = ("one split", "redrawn splits")
-DATA = ("mnist", "fashion-mnist")
 RESCALED = "imakura, rescaled"
 METHODS = ("imakura", RESCALED, "odc")
-MODELS: dict[str, Make] = {"svm": svm, "mlp": mlp}
-ROUND: dict[str, Any] = {"anchor": "uniform", "n_anchor_rows": 1000, "n_components": 100}
 PARTIES: dict[str, int] = {"n_parties": 100, "n_rows": 100, "n_tests": 1000}
 DIFFERENCE = "random minus identity"
 DRAW = 13  # tells the generator of R and O from that of the split
 LEVEL = 0.05
-EFFECTS = "Tables 13 and 14, Cohen's d"  # what the papers' numbers have them under
+EFFECTS = "table_13_14_effects"  # where Cohen's d is that the paper prints
 
 
 def run(*, data: str, condition: str, repeat: int) -> study.Values:
@@ -45,7 +42,7 @@ def run(*, data: str, condition: str, repeat: int) -> study.Values:
     for variant, split in zip(VARIANTS, (0, repeat), strict=True):
         identity, sent = _identity(data, condition, split), _sent(data, condition, split)
         if split or not found:  # in the first repeat both variants are the one split
-            random = by_each(sent, draws, repeat=split, models=MODELS)
+            random = by_each(sent, draws, models=MODELS)
         for name, after in random.items():
             before = identity[name]
             method, model, *dealt = name.split("/")
@@ -68,8 +65,8 @@ def _drawn(repeat: int, size: int) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _sent(data: str, condition: str, split: int) -> Uploads:
-    dealt = deal_images(data, rng=generator(split), **PARTIES)
-    return uploads(dealt, repeat=split, span_condition=condition, **ROUND)
+    dealt = deal_images(data, repeat=split, **PARTIES)
+    return uploads(dealt, span_condition=condition, **ROUND)
 
 
 @cache
@@ -77,7 +74,7 @@ def _identity(data: str, condition: str, split: int) -> study.Values:
     """Measure R = I and O = I; the fixed split needs it once a process."""
     aligners = {"imakura": Imakura(scale="paper"), RESCALED: Imakura(), "odc": AsPrinted()}
     sent = _sent(data, condition, split)
-    return by_each(sent, aligners, repeat=split, models=MODELS)
+    return by_each(sent, aligners, models=MODELS)
 
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:
@@ -134,7 +131,7 @@ REASONS = {  # by the rest of a key's beginning
     "odc": {", ": OTHER_SPLIT, "/mlp": ONE_FIT, "/svm": UNCENTRED},
 }
 
-CELLS = study.crossed(data=DATA, condition=study.CONDITIONS)
+CELLS = study.crossed(data=IMAGES, condition=study.CONDITIONS)
 
 STUDY = study.Study(
     source="ODC paper, Tables 13 and 14",
@@ -142,7 +139,7 @@ STUDY = study.Study(
     cells=CELLS,
     explained={
         f"{data}/{condition}/{method}{rest}": why
-        for data, condition, method in product(DATA, study.CONDITIONS, REASONS)
+        for data, condition, method in product(IMAGES, study.CONDITIONS, REASONS)
         for rest, why in REASONS[method].items()
     },
 )

@@ -14,19 +14,17 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
-from experiments.data.images import deal_images
+from experiments.data.images import IMAGES
 from experiments.harness import study
 from experiments.harness.statistics import one_way
 from experiments.harness.store import there
-from experiments.harness.study import Study, Values
-from experiments.harness.systems import OURS, PAPERS, generator
+from experiments.harness.study import ORTHONORMAL, Study, Values
+from experiments.harness.systems import OURS, PAPERS
 from experiments.harness.uploads import AsPrinted, by_each, by_gopp, uploads
+from experiments.studies import table_07_images
 
-DATA = ("mnist", "fashion-mnist")
-CONDITIONS = ("samespan_orth", "diffspan_orth")
 SIZES = (196, 392, 784, 1568)
 ROUND: dict[str, Any] = {"anchor": "uniform", "n_components": 100}
-PARTIES: dict[str, int] = {"n_parties": 100, "n_rows": 100, "n_tests": 10_000}
 ALIGNERS: dict[str, Any] = {
     **{name: PAPERS[name] for name in ("imakura", "kawakami")},
     "odc": AsPrinted(),
@@ -36,11 +34,11 @@ ALIGNERS: dict[str, Any] = {
 
 def run(*, data: str, condition: str, a: int, system: str = "", repeat: int) -> Values:
     """Measure all methods with one anchor size; the split is the same for all sizes."""
-    dealt = deal_images(data, rng=generator(repeat), **PARTIES)
-    sent = uploads(dealt, repeat=repeat, span_condition=condition, n_anchor_rows=a, **ROUND)
+    dealt = table_07_images.dealt(data, repeat)
+    sent = uploads(dealt, span_condition=condition, n_anchor_rows=a, **ROUND)
     if system:
-        return by_gopp(sent, repeat=repeat)
-    return by_each(sent, ALIGNERS, repeat=repeat)
+        return by_gopp(sent)
+    return by_each(sent, ALIGNERS)
 
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:
@@ -59,13 +57,13 @@ def analysis(values: Mapping[str, list[float]]) -> list[str]:
         "the test takes for independent: it errs towards no effect."
     )
     lines = []
-    for data, condition, method in product(DATA, CONDITIONS, (*ALIGNERS, "gopp/")):
+    for data, condition, method in product(IMAGES, ORTHONORMAL, (*ALIGNERS, "gopp/")):
         places = [f"{data}/{condition}/{size}/{method}" for size in SIZES]
         groups = [there(values.get(place, ())) for place in places]
         if min(map(len, groups)) > 1:
             found = one_way(groups)
             ours = [f"{found.f:.3g}", f"{found.p:.2g}", f"{found.effect:.2f}"]
-            theirs = study.printed_variance("Table 17", f"{data}/{condition}/{method}", "{:.3g}")
+            theirs = study.printed_variance("table_17", f"{data}/{condition}/{method}", "{:.3g}")
             lines.append([f"{data}, {condition}", method.rstrip("/"), *ours, *theirs])
     head = ["data, condition", "method", "F", "p", "f", "paper's F", "p", "f"]
     return [told, "", *study.table(head, lines)]
@@ -77,6 +75,6 @@ STUDY = Study(
     cells=[
         {**cell, **system}
         for system in ({}, {"system": "gopp"})
-        for cell in study.crossed(data=DATA, condition=CONDITIONS, a=SIZES)
+        for cell in study.crossed(data=IMAGES, condition=ORTHONORMAL, a=SIZES)
     ],
 )

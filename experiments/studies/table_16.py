@@ -12,18 +12,17 @@ nearer than 200 (study `table_16_open`). Models of pooled rows are fitted in sin
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.data.molecules import public_rows
+from experiments.data.molecules import METRICS, public_rows
 from experiments.harness import study
 from experiments.harness.statistics import Variance, first_of_two, one_way
 from experiments.harness.store import there
-from experiments.harness.study import Study, Values
+from experiments.harness.study import ORTHONORMAL, Study, Values
 from experiments.harness.systems import OURS, generator
 from experiments.harness.uploads import by_each, by_gopp, uploads
-from experiments.studies.table_07_tdc import METHODS, METRICS, deal, pooled
+from experiments.studies.table_07_tdc import METHODS, deal, pooled
 
 SIZES = (512, 1024, 2048, 4096)
 ANCHORS = ("uniform", "pubchem")
-CONDITIONS = ("samespan_orth", "diffspan_orth")
 N_COMPONENTS = 250
 ALIGNERS = {name: METHODS[name] for name in ("imakura", "kawakami", "odc")}
 RESCALED = {name: METHODS[name] for name in OURS if name.endswith("rescaled")}
@@ -56,15 +55,15 @@ def run(*, anchor: str, condition: str, a: int, system: str = "", repeat: int) -
     """Measure all methods with one anchor under one condition, or pooled rows."""
     dealt = deal("ames", repeat=repeat)
     if condition == "any":
-        return pooled(dealt, repeat=repeat, n_components=N_COMPONENTS)
+        return pooled(dealt, n_components=N_COMPONENTS)
     how: dict[str, Any] = {"anchor": anchor, "n_anchor_rows": a}
     if anchor == "pubchem":
         how = pubchem(a, repeat=repeat)
     how |= {"span_condition": condition, "n_components": N_COMPONENTS}
-    sent = uploads(dealt, repeat=repeat, **how)
+    sent = uploads(dealt, **how)
     if system:
-        return by_gopp(sent, metrics=METRICS, repeat=repeat)
-    return by_each(sent, {**ALIGNERS, **RESCALED}, repeat=repeat, metrics=METRICS)
+        return by_gopp(sent)
+    return by_each(sent, {**ALIGNERS, **RESCALED})
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
@@ -73,7 +72,7 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     methods = (*ALIGNERS, *RESCALED, "gopp")
     names = [f"{method}/{metric}" for method in methods for metric in METRICS]
     sizes, sources = dict[str, Variance](), dict[str, Variance]()
-    for condition in CONDITIONS:
+    for condition in ORTHONORMAL:
         for name in names:
             tables = {}
             for anchor in ANCHORS:
@@ -86,9 +85,9 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
                 shortest = min(len(each) for groups in tables.values() for each in groups)
                 cut = [[each[:shortest] for each in groups] for groups in tables.values()]
                 sources[f"{condition}/{name}"] = first_of_two(cut)
-    lines += _side_by_side(sizes, "Table 18")
+    lines += _side_by_side(sizes, "table_18")
     lines += ["", "### Does its source matter? Two-way, source and size (Table 19)", ""]
-    return [*lines, *_side_by_side(sources, "Table 19"), "", CAUTION, ""]
+    return [*lines, *_side_by_side(sources, "table_19"), "", CAUTION, ""]
 
 
 def _side_by_side(found: Mapping[str, Variance], printed_in: str) -> list[str]:
@@ -110,7 +109,7 @@ STUDY = Study(
         *(
             {**cell, **system}
             for system in ({}, {"system": "gopp"})
-            for cell in study.crossed(anchor=ANCHORS, condition=CONDITIONS, a=SIZES)
+            for cell in study.crossed(anchor=ANCHORS, condition=ORTHONORMAL, a=SIZES)
         ),
     ],
     explained={"pubchem/diffspan_orth/512/": LEFT_OPEN, "pubchem/diffspan_orth/": FEWER_ROWS},

@@ -12,7 +12,7 @@ from typing import Any
 from experiments.harness.study import Study, Values, printed
 from experiments.harness.uploads import by_each, uploads
 from experiments.studies._ours import nearness
-from experiments.studies.table_07_tdc import METRICS, deal
+from experiments.studies.table_07_tdc import deal
 from experiments.studies.table_16 import ALIGNERS, SIZES, pubchem
 
 OPEN: Mapping[str, Mapping[str, Any]] = {
@@ -30,12 +30,11 @@ def run(*, a: int, repeat: int, **cell: str) -> Values:
     size = how.pop("n_components", N_COMPONENTS)
     sent = uploads(
         deal("ames", repeat=repeat, split="random split"),
-        repeat=repeat,
         span_condition="diffspan_orth",
         n_components=size,
         **pubchem(a, repeat=repeat, **how),
     )
-    return by_each(sent, ALIGNERS, repeat=repeat, metrics=METRICS)
+    return by_each(sent, ALIGNERS)
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:

@@ -49,30 +49,28 @@ def run(*, data: str, sweep: str, at: Any, repeat: int) -> Values:
     point = {"epsilon": EPSILON, "l": COMPONENTS, "c": PARTIES, sweep.removesuffix(RESCALED): at}
     dealt, sent = _sent(data, repeat, n_parties=int(point["c"]), n_components=int(point["l"]))
     found: Values = {}
-    how: dict[str, Any] = {"make": make, "repeat": repeat}
     noise = papers_scale(point["epsilon"])
     for name, aligner in (FAIR if sweep.endswith(RESCALED) else METHODS).items():
         changes = sent.changes(aligner)
-        noisy = sent.turned(changes, repeat=repeat, noise=noise)
-        found |= systems.prefixed(systems.judged(noisy, **how), name)
+        noisy = sent.turned(changes, noise=noise)
+        found |= systems.prefixed(systems.judged(noisy, make=make), name)
         if sweep.startswith("epsilon"):
             continue  # without noise there is no epsilon
-        clean = systems.judged(sent.turned(changes), **how)
+        clean = systems.judged(sent.turned(changes), make=make)
         found |= systems.prefixed(clean, f"{name}, without noise")
     if sweep == "c":
-        found |= {"central": systems.central(dealt, n_components=None, **how)[""]}
-        found |= systems.prefixed(systems.alone(dealt, **how), "alone")
+        found |= {"central": systems.central(dealt, n_components=None, make=make)[""]}
+        found |= systems.prefixed(systems.alone(dealt, make=make), "alone")
     return found
 
 
 def _sent(
     data: str, repeat: int, *, n_parties: int, n_components: int
 ) -> tuple[systems.Dealt, Uploads]:
-    rng = systems.generator(repeat)
-    dealt = deal_images(data, rng=rng, n_parties=n_parties, n_rows=ROWS, n_tests=TESTS)
+    dealt = deal_images(data, repeat=repeat, n_parties=n_parties, n_rows=ROWS, n_tests=TESTS)
     anchor: dict[str, Any] = {"anchor": "uniform", "n_anchor_rows": ANCHOR}
     anchor |= {"n_components": n_components, "span_condition": "samespan_orth"}
-    return dealt, uploads(dealt, repeat=repeat, judges=1, **anchor)  # of one span all see the same
+    return dealt, uploads(dealt, judges=1, **anchor)  # of one span all see the same
 
 
 def _times(data: str, repeat: int) -> Values:

@@ -31,32 +31,31 @@ DRAW = 2  # tells the generator of O from that of the split
 
 def deal(n_parties: int, *, repeat: int) -> systems.Dealt:
     """Deal MNIST for one point of the figures."""
-    return deal_images("mnist", rng=systems.generator(repeat), n_parties=n_parties, **SIZES)
+    return deal_images("mnist", repeat=repeat, n_parties=n_parties, **SIZES)
 
 
-def methods(dealt: systems.Dealt, *, size: int, repeat: int) -> Values:
+def methods(dealt: systems.Dealt, *, size: int) -> Values:
     """Measure what depends on l: the methods, and pooled rows on their own top directions."""
-    sent = uploads(dealt, repeat=repeat, n_components=size, **ROUND)
-    turn = ortho_group.rvs(size, random_state=systems.generator(repeat, DRAW))
+    sent = uploads(dealt, n_components=size, **ROUND)
+    turn = ortho_group.rvs(size, random_state=systems.generator(dealt.repeat, DRAW))
     plain = {
         **{name: {**systems.PAPERS, **systems.OURS}[name] for name in PLAIN},
         "odc": ODC(rotation=turn),
         "kawakami, feature scaling": feature_scaled,
     }
-    found = by_each(sent, plain, repeat=repeat, models={"": NETWORK})
+    found = by_each(sent, plain, models={"": NETWORK})
     top = dealt.shared(systems.top_directions(dealt.pooled()[0], size))
-    pooled = systems.judged(top, make=NETWORK, repeat=repeat)
+    pooled = systems.judged(top, make=NETWORK)
     return {name: found[name] for name in plain} | systems.prefixed(
         pooled, "central, top directions"
     )
 
 
-def outside(dealt: systems.Dealt, *, repeat: int) -> Values:
+def outside(dealt: systems.Dealt) -> Values:
     """Measure what does not: raw pooled rows, and every party alone."""
-    how: dict[str, Any] = {"make": NETWORK, "repeat": repeat}
-    return systems.prefixed(systems.judged(dealt.shared(), **how), "central") | systems.prefixed(
-        systems.alone(dealt, **how), "alone"
-    )
+    central = systems.judged(dealt.shared(), make=NETWORK)
+    alone = systems.alone(dealt, make=NETWORK)
+    return systems.prefixed(central, "central") | systems.prefixed(alone, "alone")
 
 
 def feature_scaled(sent: Uploads) -> systems.Shared:
@@ -76,7 +75,7 @@ def feature_scaled(sent: Uploads) -> systems.Shared:
 def run(*, c: int, repeat: int) -> Values:
     """Measure one number of parties."""
     dealt = deal(c, repeat=repeat)
-    return methods(dealt, size=L, repeat=repeat) | outside(dealt, repeat=repeat)
+    return methods(dealt, size=L) | outside(dealt)
 
 
 OPEN = (

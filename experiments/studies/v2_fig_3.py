@@ -12,8 +12,8 @@ def run(*, l: int | str, repeat: int) -> Values:
     """Measure one dimension, or what has none."""
     dealt = v2_fig_2.deal(v2_fig_2.C, repeat=repeat)
     if isinstance(l, str):
-        return v2_fig_2.outside(dealt, repeat=repeat)
-    return v2_fig_2.methods(dealt, size=l, repeat=repeat)
+        return v2_fig_2.outside(dealt)
+    return v2_fig_2.methods(dealt, size=l)
 
 
 STUDY = Study(

@@ -19,7 +19,7 @@ from experiments.data.molecules import TASKS, deal_molecules, public_rows
 from experiments.harness import systems
 from experiments.harness.study import Study, Values, crossed
 from experiments.harness.uploads import by_each, uploads
-from experiments.studies.table_07_tdc import METHODS, METRICS, N_COMPONENTS, OTHER_ROWS
+from experiments.studies.table_07_tdc import METHODS, N_COMPONENTS, OTHER_ROWS
 
 N_ANCHOR_ROWS = 3000
 
@@ -31,13 +31,12 @@ CEILING = (
 
 def run(*, rows: str, data: str, repeat: int) -> Values:
     """Measure all methods on one task, or pooled rows."""
-    dealt = deal_molecules(data, rng=systems.generator(repeat))
+    dealt = deal_molecules(data, repeat=repeat)
     if rows == "pooled":
         shared = dealt.shared(systems.top_directions(dealt.pooled()[0], N_COMPONENTS))
-        return systems.prefixed(systems.judged(shared, metrics=METRICS, repeat=repeat), "central")
+        return systems.prefixed(systems.judged(shared), "central")
     sent = uploads(
         dealt,
-        repeat=repeat,
         span_condition="diffspan_orth",
         n_components=N_COMPONENTS,
         anchor="public",
@@ -49,7 +48,7 @@ def run(*, rows: str, data: str, repeat: int) -> Values:
         with suppress(UndeterminedFitError):  # which is measured as printed, and said
             sent.changes(METHODS[name])
         found[f"{name}/seconds"] = time.process_time() - started
-        found |= by_each(sent, {name: METHODS[name]}, repeat=repeat, metrics=METRICS)
+        found |= by_each(sent, {name: METHODS[name]})
     return found
 
 

@@ -6,7 +6,7 @@ from itertools import chain, repeat
 import numpy as np
 import pytest
 from benchmarks import cores, formulas, goals, party_table, published, results, sweeps, timing
-from benchmarks.inputs import INPUTS, Shape, published_sizes, separated, sizes
+from benchmarks.inputs import INPUTS, PUBLISHED, WHOLE, Shape, separated, swept
 
 SMALL = Shape(a=40, l=3, c=4)
 
@@ -63,17 +63,14 @@ def test_goals_differ_by_the_number_of_components_and_slow_forms_alone_have_one(
 
 
 def test_the_sweeps_are_table_5s_and_published_forms_are_tried_at_five_of_their_points():
-    swept = {free: sizes(free, quick=False) for free in "lac"}
-    assert {free: (len(each), each[-1]) for free, each in swept.items()} == {
-        "l": (19, (1000, 950, 50)),
-        "a": (20, (20_000, 50, 50)),
-        "c": (20, (1000, 50, 1000)),
-    }
-    for free, each in swept.items():
-        tried = published_sizes(free, quick=False)
-        assert (len(tried), {*tried} <= {*each}) == (5, True)
+    whole, tried = swept(WHOLE), swept(PUBLISHED)
+    assert {free: [*each][-1] for free, each in WHOLE.items()} == {"l": 950, "a": 20_000, "c": 1000}
+    # 19 and twice 20, and three times 5: the size that all three share counts once
+    assert (len(whole), len(tried), tried.keys() <= whole.keys()) == (57, 13, True)
+    assert whole[Shape(c=1000)] == tried[Shape(c=1000)] == "c"
     wanted = partial(sweeps.wanted, "different, isometric anchor", "l")
-    assert [size.l for size in swept["l"] if wanted(size=size)] == [50, 100, 250, 500, 750, 950]
+    some = [size.l for size in swept({"l": WHOLE["l"]}) if wanted(size=size)]
+    assert some == [50, 100, 250, 500, 750, 950]
 
 
 def test_inputs_have_full_rank_and_the_spans_and_gaps_that_they_are_named_after():

@@ -49,9 +49,9 @@ def agreed(typed, halves, blocks):
 def test_blocks_of_two_parties_predict_better_together_than_half_of_the_columns_can(
     tmp_path, monkeypatch
 ):
-    typed, rng = Typed(tmp_path, monkeypatch), np.random.default_rng(0)
-    split = in_turn(partition(adult(), rng=rng, n_blocks=100, n_tests=2_000))
-    blocks = dict(list(split.dealt.parties.items())[:BLOCKS])
+    typed = Typed(tmp_path, monkeypatch)
+    split = in_turn(partition(adult(), repeat=0, n_blocks=100, n_tests=2_000))
+    blocks = dict(list(split.parties.items())[:BLOCKS])
     halves = dict(zip(("first", "second"), split.halves, strict=True))
     parties = agreed(typed, halves, blocks)
     for block, (rows, labels) in blocks.items():
@@ -62,11 +62,11 @@ def test_blocks_of_two_parties_predict_better_together_than_half_of_the_columns_
     typed.run()
     typed.accept(*parties)
     for part, held in halves.items():
-        table(split.dealt.test_rows, held).write_csv(tmp_path / f"new-{part}.csv")
+        table(split.test_rows, held).write_csv(tmp_path / f"new-{part}.csv")
     first, second = (f"block-000-{part}" for part in halves)
     typed("predict icu.toml new-second.csv --part -o second.part", by=second)
     typed("predict icu.toml new-first.csv --with second.part -o out.csv", by=first)
-    tests, truth = split.dealt.test_rows, split.dealt.test_labels
+    tests, truth = split.test_rows, split.test_labels
     together = np.mean(pl.read_csv(tmp_path / "out.csv")["prediction"].to_numpy() == truth)
     rows, labels = blocks["block-000"]
     alone = [

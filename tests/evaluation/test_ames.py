@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from experiments.data.molecules import deal_molecules
-from experiments.harness.systems import a_round, generator
+from experiments.harness.systems import a_round
 from experiments.studies import ames
 
 from cobasis import Analyst, ConsortiumSecret, PrivacyWarning
@@ -34,7 +34,7 @@ def other_image(done, name):
 
 
 def test_the_evidence_tells_a_wrong_secret_from_honest_parties_and_stops_nothing():
-    rows = deal_molecules("ames", rng=generator(0)).parties
+    rows = deal_molecules("ames", repeat=0).parties
     done = a_round(rows, repeat=0, n_components=ames.N_COMPONENTS)
     certificate = done.analyst.certificate
     assert {each.evidence for each in certificate.parties.values()} == {"not a random turn"}

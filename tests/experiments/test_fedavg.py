@@ -60,7 +60,7 @@ def test_parties_learn_and_bytes_are_the_models_for_each_and_round():
 
 def test_image_parties_have_two_labels_each_and_share_no_row(monkeypatch):
     pixels = np.random.default_rng(0).integers(0, 256, size=(2000, 30)).astype(np.uint8)
-    monkeypatch.setattr(ways, "images", lambda _: (pixels, np.repeat(np.arange(10), 200)))
+    monkeypatch.setattr(ways, "tabled", lambda _: (pixels, np.repeat(np.arange(10), 200)))
     monkeypatch.setattr(ways, "ROWS", 40)
     monkeypatch.setattr(ways, "TESTS", 300)
     dealt = ways.deal("mnist", repeat=0)
@@ -75,15 +75,15 @@ def test_each_way_counts_what_one_party_sends_and_is_sent():
     rows = np.random.default_rng(1).normal(size=(400, 6)) + 1
     labels = (rows[:, 0] > rows[:, 1]).astype(int)
     parties = {f"p{n}": (rows[n:300:4], labels[n:300:4]) for n in range(4)}
-    dealt = Dealt(parties=parties, test_rows=rows[300:], test_labels=labels[300:])
+    dealt = Dealt(parties=parties, test_rows=rows[300:], test_labels=labels[300:], repeat=0)
     network = 6 * 256 + 256 + 256 * 2 + 2
     for basis, messages, images in (("svd", 2, 1), ("consensus", 4, 3)):
-        way = list(ways.once(dealt, basis=basis, size=6, repeat=0))
+        way = list(ways.once(dealt, basis=basis, size=6))
         expected = 8 * (75 * 6 + 75 + images * 6 * 6 + 6 * 6 + network)
         assert {(point.n_bytes, point.messages) for point in way} == {(expected, messages)}
         assert way[-1].accuracy > 80
         assert [p.seconds for p in way] == sorted(p.seconds for p in way)
-    way = list(ways.again_and_again(dealt, epochs=1, repeat=0))
+    way = list(ways.again_and_again(dealt, epochs=1))
     assert [point.n_bytes for point in way] == [8 * 2 * network * n for n in range(1, 41)]
     assert [point.messages for point in way] == list(range(2, 82, 2))
     assert way[-1].accuracy > 80

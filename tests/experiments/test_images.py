@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from experiments.data import images
 from experiments.harness.study import key, load, printed
-from experiments.harness.systems import a_round, generator
+from experiments.harness.systems import a_round
 from experiments.harness.uploads import AsPrinted, uploads
 from experiments.studies import table_13_14, table_15, v2_fig_2, v2_fig_3, v2_fig_4, v2_table_3
 from sklearn.datasets import load_digits
@@ -26,8 +26,9 @@ def digits(monkeypatch):
     grey = (pixels * 15).astype(np.uint8)
     monkeypatch.setattr(images, "images", lambda _: (grey, labels))
     for study, each in ((table_13_14, ROUND), (table_15, {"anchor": "uniform", "n_components": 6})):
-        monkeypatch.setattr(study, "PARTIES", SMALL)
         monkeypatch.setattr(study, "ROUND", each)
+    for study in (table_15.table_07_images, table_13_14):
+        monkeypatch.setattr(study, "PARTIES", SMALL)
     for study in (v2_fig_2, v2_table_3):
         monkeypatch.setattr(study, "SIZES", {"n_rows": 40, "n_tests": 50})
         monkeypatch.setattr(study, "ROUND", study.ROUND | {"n_anchor_rows": 80})
@@ -38,14 +39,14 @@ def digits(monkeypatch):
 
 
 def split(repeat=0):
-    return images.deal_images("mnist", rng=generator(repeat), **SMALL)
+    return images.deal_images("mnist", repeat=repeat, **SMALL)
 
 
 def test_an_idx_file_is_read_by_its_own_dimensions_and_no_image_is_dealt_twice():
     pixels = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
     header = bytes([0, 0, 8, 3]) + np.array(pixels.shape, dtype=">u4").tobytes()
     assert np.array_equal(images._idx(header + pixels.tobytes()), pixels)
-    dealt = images.deal_images("mnist", rng=generator(0), n_parties=7, n_rows=200, n_tests=397)
+    dealt = images.deal_images("mnist", repeat=0, n_parties=7, n_rows=200, n_tests=397)
     everything = np.hstack([np.vstack([dealt.pooled()[0], dealt.test_rows]) * 255, [[0]] * 1797])
     everything[:, -1] = np.concatenate([dealt.pooled()[1], dealt.test_labels])
     known = np.column_stack(images.images("mnist"))
@@ -65,8 +66,8 @@ def test_odc_as_printed_goes_on_where_the_library_refuses():
 @pytest.mark.parametrize("condition", ["samespan", "diffspan_orth"])
 def test_one_rounds_uploads_aligned_later_are_what_a_round_of_that_aligner_gives(condition):
     options = {"span_condition": condition, **ROUND}
-    later = uploads(split(), repeat=3, **options).aligned(Imakura(scale="paper"))
-    dealt = split()
+    later = uploads(split(3), **options).aligned(Imakura(scale="paper"))
+    dealt = split(3)
     done = a_round(dealt.parties, repeat=3, aligner=Imakura(scale="paper"), **options).parties
     rows = [each.transform(dealt.parties[name][0]) for name, each in done.items()]
     np.testing.assert_allclose(later.rows, np.vstack(rows), atol=1e-8)
@@ -74,7 +75,7 @@ def test_one_rounds_uploads_aligned_later_are_what_a_round_of_that_aligner_gives
     assert [count for _, count in later.tests] == ([4] if condition == "samespan" else [1] * 4)
     seen = done["party-000"].transform(dealt.test_rows)
     np.testing.assert_allclose(later.tests[0][0], seen, atol=1e-8)
-    judged = uploads(split(), repeat=3, judges=2, **options).aligned(ODC())
+    judged = uploads(split(3), judges=2, **options).aligned(ODC())
     assert sum(count for _, count in judged.tests) == 2
 
 
@@ -177,9 +178,9 @@ def test_table_17_sees_a_size_that_matters_and_leaves_out_repeats_in_which_gopp_
 
 
 def test_feature_scaling_standardises_and_then_weights():
-    alike = uploads(split(), repeat=0, span_condition="samespan_orth", **ROUND)
+    alike = uploads(split(), span_condition="samespan_orth", **ROUND)
     np.testing.assert_allclose(v2_fig_2.feature_scaled(alike).rows.std(axis=0), 1.0)
-    apart = uploads(split(), repeat=0, span_condition="diffspan_orth", **ROUND)
+    apart = uploads(split(), span_condition="diffspan_orth", **ROUND)
     spread = v2_fig_2.feature_scaled(apart).rows.std(axis=0)
     assert (spread[0], spread[-1]) == pytest.approx((1.0, math.exp(-1)))
     assert np.all(np.diff(spread) < 0)

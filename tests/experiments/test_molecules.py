@@ -1,14 +1,15 @@
 """The molecule studies, on made-up molecules and tables, and what Tables 7, 8 and 16 leave open."""
 
+from dataclasses import replace
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from experiments.data import molecules, sources
+from experiments.data import molecules
 from experiments.data.adult import COLUMNS, Persons, partition
 from experiments.harness.models import mlp
 from experiments.harness.statistics import first_of_two, one_way
-from experiments.harness.study import key, load, printed
+from experiments.harness.study import ORTHONORMAL, key, load, printed
 from experiments.harness.systems import Dealt, prefixed
 from experiments.harness.uploads import UNDETERMINED, AsPrinted, Uploads, by_each, by_gopp, uploads
 from experiments.studies import (
@@ -37,7 +38,7 @@ ROUND = {"anchor": "uniform", "n_anchor_rows": 90, "n_components": 6}
 
 
 @pytest.fixture
-def task(placed, tmp_path, monkeypatch):
+def task(placed, monkeypatch):
     """Put a task of nine molecules, one of them no molecule, where COBASIS_DATA says."""
     pairs = list(zip(SMILES, LABELS, strict=True))
     table = ["smiles,active", *(f"{text},{label}" for text, label in pairs), "CCCCC,"]
@@ -47,15 +48,12 @@ def task(placed, tmp_path, monkeypatch):
     placed(molecules, "TINY", "\n".join(table).encode())
     placed(molecules, "SPLIT", "\n".join(split).encode())
     given = molecules.Task(source=molecules.TINY, smiles="smiles", label="active", separator=",")
-    monkeypatch.setattr(sources, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(molecules, "TASKS", {"tiny": given})
     yield "tiny"
     molecules.molecules.cache_clear()
 
 
-def test_molecules_that_do_not_parse_are_dropped_and_a_split_of_other_rows_is_refused(
-    task, placed, monkeypatch
-):
+def test_molecules_that_do_not_parse_are_dropped_and_a_split_of_other_rows_is_refused(task, placed):
     found = molecules.molecules(task)
     kept = [index for index in range(len(SMILES)) if index != 2]
     assert found.n_dropped == 1
@@ -64,8 +62,6 @@ def test_molecules_that_do_not_parse_are_dropped_and_a_split_of_other_rows_is_re
     assert found.bits.shape == (8, 2048)
     assert found.bits.any(axis=1).all()
     molecules.molecules.cache_clear()
-    monkeypatch.setattr(molecules, "fingerprints", lambda _: pytest.fail("made anew"))
-    np.testing.assert_array_equal(molecules.molecules(task).bits, found.bits)
     other = "dataset,row,y,split\n" + "\n".join(f"tiny,{row},0,train" for row in range(9))
     placed(molecules, "SPLIT", other.encode())
     molecules.molecules.cache_clear()
@@ -79,7 +75,7 @@ def test_molecules_that_do_not_parse_are_dropped_and_a_split_of_other_rows_is_re
 )
 def test_the_given_parts_are_dealt_or_those_of_the_scaffold_split(task, how, held, tests):
     """By scaffold five of eight may be trained on: two rings, for no ring is a group of six."""
-    dealt = molecules.deal_molecules(task, rng=np.random.default_rng(0), **how)
+    dealt = molecules.deal_molecules(task, repeat=0, **how)
     assert sum(len(labels) for _, labels in dealt.parties.values()) == held
     assert sorted(dealt.test_labels) == sorted(tests)
 
@@ -110,13 +106,13 @@ def test_smaller_compounds_are_the_half_with_the_fewest_bits(monkeypatch):
     assert [sorted(each.sum(axis=1)) for each in drawn] == [[*range(1, 10)], [1, 2, 3, 4]]
 
 
-def made_up():
+def made_up(repeat=0):
     """Deal 144 random sets of bits with a label that some of them tell."""
     rng = np.random.default_rng(5)
     bits = (rng.random((180, 40)) < 0.4) * 1.0
     labels = (bits[:, :9].sum(1) > 3).astype(int)
     parties = {f"party-{i}": (bits[i:144:4], labels[i:144:4]) for i in range(4)}
-    return Dealt(parties=parties, test_rows=bits[144:], test_labels=labels[144:])
+    return Dealt(parties=parties, test_rows=bits[144:], test_labels=labels[144:], repeat=repeat)
 
 
 def tiny_adult():
@@ -124,7 +120,7 @@ def tiny_adult():
     rows = np.random.default_rng(7).random((150, 20))
     labels = (rows[:, 0] + rows[:, 1] > 1).astype(int)
     persons = Persons(rows=rows, labels=labels, columns=[COLUMNS[0], COLUMNS[7]] * 10)
-    return partition(persons, rng=np.random.default_rng(0), n_blocks=3, n_tests=30)
+    return partition(persons, repeat=0, n_blocks=3, n_tests=30)
 
 
 @pytest.fixture
@@ -132,9 +128,9 @@ def asked(monkeypatch):
     """Let all studies measure something tiny; return what they asked for."""
     asked = {"deal": {}, "public": [], "rates": set()}
 
-    def deal(task, *, rng, **how):  # noqa: ARG001
+    def deal(task, *, repeat, **how):
         asked["deal"].setdefault(task, []).append(how)
-        return made_up()
+        return replace(made_up(repeat), metrics=molecules.METRICS)
 
     def public(count, *, smaller=False, **_):
         asked["public"].append((count, smaller))
@@ -158,7 +154,7 @@ def asked(monkeypatch):
     monkeypatch.setattr(table_08_open, "partition", lambda *_, **__: tiny_adult())
     monkeypatch.setattr(table_08_open, "SIZE", 4)
     monkeypatch.setattr(table_08, "ANCHOR_ROWS", 60)
-    monkeypatch.setattr(table_07_images, "dealt", lambda *_: made_up())
+    monkeypatch.setattr(table_07_images, "dealt", lambda _, repeat: made_up(repeat))
     monkeypatch.setitem(table_07_open.ROUND, "n_components", 4)
     monkeypatch.setattr(table_07_open, "mlp", network)
     return asked
@@ -231,7 +227,7 @@ def test_gopp_has_cells_of_its_own_with_the_numbers_of_the_others_cells_or_is_re
     beside, own = table_07_tdc.run(**cell), table_07_tdc.run(**cell, system="gopp")
     assert prefixed(own, "gopp") == {n: v for n, v in beside.items() if n.startswith("gopp/")}
     refusing = Mock(side_effect=UndeterminedFitError("2 of 6 directions", ("party-0",)))
-    assert by_gopp(Mock(aligned=refusing), repeat=0) == {"refused": 1.0}
+    assert by_gopp(Mock(aligned=refusing)) == {"refused": 1.0}
     for study in (table_15, table_16):  # beside the others for every anchor
         assert sum(each.get("system") == "gopp" for each in study.STUDY.cells) == 16
 
@@ -243,19 +239,19 @@ class Refusing(ODC):
 
 
 def test_odc_that_is_refused_is_measured_as_printed_and_said_and_nothing_else_is():
-    sent = uploads(made_up(), repeat=3, span_condition="diffspan_orth", **ROUND)
-    refused = by_each(sent, {"odc": Refusing()}, repeat=3)
+    sent = uploads(made_up(3), span_condition="diffspan_orth", **ROUND)
+    refused = by_each(sent, {"odc": Refusing()})
     assert refused.pop(f"odc {UNDETERMINED}") == 1.0
-    assert refused == by_each(sent, {"odc": AsPrinted()}, repeat=3)
+    assert refused == by_each(sent, {"odc": AsPrinted()})
     with pytest.raises(UndeterminedFitError):
-        by_each(sent, {"whitened": Refusing()}, repeat=3)
+        by_each(sent, {"whitened": Refusing()})
 
 
-@pytest.mark.parametrize("condition", ours_weighting.CONDITIONS)
+@pytest.mark.parametrize("condition", ORTHONORMAL)
 def test_weights_are_1_where_spans_agree_and_change_rows_where_not(condition, asked):  # noqa: ARG001
     found = ours_weighting.run(data="ames", condition=condition, repeat=0)
     assert {f"{method}/roc" for method in ours_weighting.METHODS} <= set(found)
-    sent = uploads(made_up(), repeat=0, span_condition=condition, **ROUND)
+    sent = uploads(made_up(), span_condition=condition, **ROUND)
     rows = {method: sent.aligned(way).rows for method, way in ours_weighting.METHODS.items()}
     lengths = {method: np.linalg.norm(each, axis=0) for method, each in rows.items()}
     weights = lengths["kawakami, weighted"] / lengths["kawakami"]
@@ -271,7 +267,7 @@ def test_whitened_odc_has_the_rows_and_bases_of_table_7_under_an_isometric_ancho
     monkeypatch.setattr(ours_spans, "uploads", lambda *a, **k: made.append(k) or real(*a, **k))
     found = ours_spans.run(data="ames", condition="samespan", repeat=1)
     assert {"whitened/roc", "whitened/pr"} <= set(found)
-    own = {"anchor": "isometric", "span_condition": "samespan", "repeat": 1}
+    own = {"anchor": "isometric", "span_condition": "samespan"}
     assert made == [{**ROUND, **own}]
 
 

@@ -7,7 +7,7 @@ import pytest
 from experiments.data.hospitals import Patients
 from experiments.data.molecules import Molecules
 from experiments.harness.models import ACCURACY
-from experiments.harness.systems import DEALT, Shared
+from experiments.harness.systems import DEALT
 from experiments.studies import _ours, ours_anchors, ours_bases, ours_choosing_l
 from experiments.studies.table_11 import Wards
 
@@ -41,6 +41,7 @@ def small(monkeypatch):
         test_rows=table(50, 2)[0] / 255,
         test_labels=rng.exponential(size=50),
         test_sites=np.repeat("0", 50),
+        repeat=0,
     )
     for name, value in {
         "molecules": lambda _: given,
@@ -143,17 +144,14 @@ def test_every_basis_is_measured_with_every_model_and_l(task, basis):
 
 @pytest.mark.usefixtures("quick")
 def test_a_round_that_is_stopped_says_so_and_its_l_is_none_that_a_rule_chooses(monkeypatch):
-    eye, half = np.eye(4), np.array([0, 1, 0, 1])
-
     def stopped(*_, n_components, **__):
         if n_components == 4:
             raise UndeterminedFitError("refused", ("north",))
-        shared = Shared(rows=eye, labels=half, tests=[(eye, 1)], test_labels=half)
-        return SimpleNamespace(aligned=lambda _: shared)
+        return SimpleNamespace(aligned=lambda _: None)
 
-    for study, name in ((ours_bases, "_scores"), (ours_choosing_l, "judged")):
+    for study in (ours_bases, ours_choosing_l):
         monkeypatch.setattr(study, "uploads", stopped)
-        monkeypatch.setattr(study, name, lambda *_, **__: {"": 50.0, DEALT: 40.0})
+        monkeypatch.setattr(study, "judged", lambda *_, **__: {"": 50.0, DEALT: 40.0})
     cell = {"data": "ames", "parties": "alike", "repeat": 0}
     found = ours_bases.run(**cell, basis="svd")
     assert found.pop("undetermined, l=4") == 1.0

@@ -105,28 +105,28 @@ def partitioned(monkeypatch):
         for _ in range(120)
     ]
     persons = as_numbers([[*row, ">50K" if float(row[0]) > 45 else "<=50K"] for row in rows])
-    return partition(persons, rng=np.random.default_rng(0), n_blocks=4, n_tests=20)
+    return partition(persons, repeat=0, n_blocks=4, n_tests=20)
 
 
 def test_halves_in_turn_have_every_other_feature_and_nobody_is_dealt_twice(partitioned):
     first, second = table_08.in_turn(partitioned).halves
     assert (first[:4].tolist(), second.tolist()) == ([True, False] * 2, (~first).tolist())
-    everybody = np.vstack([partitioned.dealt.pooled()[0], partitioned.dealt.test_rows])
+    everybody = np.vstack([partitioned.pooled()[0], partitioned.test_rows])
     assert len(np.unique(everybody, axis=0)) == len(everybody) == 120
 
 
 def test_aligned_rows_of_adult_are_projections_of_the_blocks_own_rows(partitioned):
     """Distances stay what they are in the span of both halves' leading directions."""
     for anchor in ("isometric", "uniform"):  # of one span all blocks see the test alike
-        how = {"anchor": anchor, "size": 3, "repeat": 0}
+        how = {"anchor": anchor, "size": 3}
         given = table_08.joined(partitioned, condition="samespan_orth", **how)
         shared, left_out = table_08.aligned(given, aligner=ODC())
         assert ([count for _, count in shared.tests], left_out) == ([4], set())
     given = table_08.joined(partitioned, condition="diffspan_orth", **how)
     shared, _ = table_08.aligned(given, aligner=ODC())
     assert (len(shared.tests), shared.rows.shape) == (4, (4 * 25, 6))
-    assert np.mean(shared.labels) == np.mean(partitioned.dealt.pooled()[1])
-    whole, labels = next(iter(partitioned.dealt.parties.values()))
+    assert np.mean(shared.labels) == np.mean(partitioned.pooled()[1])
+    whole, labels = next(iter(partitioned.parties.values()))
     seen = []
     for held in partitioned.halves:
         span = np.linalg.svd(whole[:, held], full_matrices=False)[2][:3].T
@@ -139,7 +139,7 @@ def test_aligned_rows_of_adult_are_projections_of_the_blocks_own_rows(partitione
 
 
 def test_a_block_whose_fit_rounding_would_decide_is_left_out(partitioned):
-    how = {"condition": "diffspan_orth", "size": 3, "repeat": 0}
+    how = {"condition": "diffspan_orth", "size": 3}
     given = table_08.joined(partitioned, anchor="isometric", **how)
     images = np.hstack([upload.anchor_image for upload in given.uploads["block-000"]])
     first, second = given.uploads["block-002"]
@@ -191,6 +191,7 @@ def test_errors_are_means_over_parties_of_all_rows_and_of_their_own():
         test_rows=np.zeros((3, 1)),
         test_labels=np.array([1.0, 1.0, 4.0]),
         test_sites=np.array(["a", "a", "b"]),
+        repeat=0,
     )
     found = table_11.by_party(split, lambda party: np.full(3, 1.0 if party == "a" else 4.0))
     assert found == {"": pytest.approx((np.sqrt(3) + np.sqrt(6)) / 2), table_11.OWN: 0}

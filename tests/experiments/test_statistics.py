@@ -77,14 +77,15 @@ def test_test_rows_that_agree_are_kept_once_and_counted_in_the_mean_over_parties
     assert [count for _, count in told_apart([first, first * (1 + 1e-6)])] == [1, 1]
     rows, labels = np.eye(2), np.arange(2)
     tests = [(rows, 3), (rows[::-1], 1)]
-    shared = Shared(rows=rows, labels=labels, tests=tests, test_labels=labels)
-    assert judged(shared, repeat=0, make=svm)[""] == 75
+    dealt = Dealt(parties={"a": (rows, labels)}, test_rows=rows, test_labels=labels, repeat=0)
+    shared = Shared(rows=rows, labels=labels, tests=tests, dealt=dealt)
+    assert judged(shared, make=svm)[""] == 75
 
 
 def test_the_ceiling_is_the_better_of_raw_and_turned_rows_and_parties_alone_have_their_own():
     rows, labels = np.array([[9.0, 1], [9, -1], [-9, 1], [-9, -1]]), np.array([1, 0, 1, 0])
-    dealt = Dealt(parties={"a": (rows, labels)}, test_rows=rows, test_labels=labels)
-    how = {"repeat": 0, "make": lambda _: KNeighborsClassifier(1)}
+    dealt = Dealt(parties={"a": (rows, labels)}, test_rows=rows, test_labels=labels, repeat=0)
+    how = {"make": lambda _: KNeighborsClassifier(1)}
     assert central(dealt, n_components=1, **how) == {"": 100, ", raw": 100}
     assert judged(dealt.shared(np.eye(2)[:, :1]), **how)[""] == 50
     two = replace(dealt, parties={"a": (rows, labels), "b": (rows, 1 - labels)})

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from experiments.attacks.membership import by_span
+from experiments.attacks.models import by_span
 
 from cobasis.algorithms.consensus import consensus_span, weighted_directions
 from cobasis.features.contract import CategoryFeature, NumericFeature, with_bases

@@ -9,10 +9,14 @@ from functools import cache
 
 import numpy as np
 import pytest
-from experiments.attacks.anchor_ica import anchor_ica, row_sums
-from experiments.attacks.bad_haar import read_by, typical_anchor
-from experiments.attacks.collusion import collude
-from experiments.attacks.public_anchor import anchor_rows
+from experiments.attacks.anchors import (
+    anchor_ica,
+    anchor_rows,
+    collude,
+    read_by,
+    row_sums,
+    typical_anchor,
+)
 
 from cobasis.linalg.rng import KeyStream
 from cobasis.privacy.attacks.public_sample import match_sample

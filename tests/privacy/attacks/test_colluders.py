@@ -4,8 +4,8 @@ last one's span, below 45 degrees exactly."""
 
 import numpy as np
 import pytest
-from experiments.attacks.collusion import collude
-from experiments.attacks.inversion import frame_of_another
+from experiments.attacks.anchors import collude
+from experiments.attacks.models import frame_of_another
 from experiments.attacks.reflection import last_span
 
 from aligners import haar

@@ -7,7 +7,7 @@ import hashlib
 
 import numpy as np
 import pytest
-from experiments.attacks.guessed_seed import GuessedSeed
+from experiments.attacks.anchors import GuessedSeed
 
 from cobasis.algorithms.anchors import draw_anchor
 from cobasis.privacy.attacks.scores import score_content

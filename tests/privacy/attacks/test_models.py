@@ -3,8 +3,7 @@ trained on, and who lies in a shared span, simple thresholds tell."""
 
 import numpy as np
 import pytest
-from experiments.attacks.inversion import ModelInversion, stored_rows
-from experiments.attacks.membership import by_fit, by_span, by_stored_rows
+from experiments.attacks.models import ModelInversion, by_fit, by_span, by_stored_rows, stored_rows
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.kernel_approximation import RBFSampler

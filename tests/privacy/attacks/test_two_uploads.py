@@ -10,8 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from experiments.attacks.difference import came, left, outside, same_person
-from experiments.attacks.repeated import Repeated
+from experiments.attacks.two_uploads import Repeated, came, left, outside, same_person
 
 from cobasis.linalg.polar import polar
 from cobasis.linalg.rng import KeyStream

@@ -1,9 +1,15 @@
-"""All parties share one map into the aligned rows: whoever has it reads others' rows and models."""
+"""What a party reads from the model that comes back: others' rows, and who was trained on.
+
+All parties share one map into the aligned rows: whoever has it reads others' rows and models. Each
+score of membership is higher for members; a party knows records, labels and its own map.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.models.chain import Chain
@@ -81,3 +87,56 @@ def _fresh(rows: Matrix, before: Matrix) -> Matrix:
     missed = np.linalg.norm(rows - before[nearest(rows, among=before)], axis=1)
     fresh: Matrix = rows[missed > _SAME * np.linalg.norm(rows) / len(rows) ** 0.5]
     return fresh
+
+
+def by_fit(model: Chain | TrainedModel, aligned: Matrix, labels: npt.NDArray[Any]) -> Matrix:
+    """Score each person: how sure the model is of the true label, or how near it comes."""
+    method, classes = _scores_of(model)
+    if method == "predict":
+        predicted = np.asarray(model.predict(aligned), dtype=np.float64)
+        nearness: Matrix = -np.square(predicted - labels)
+        return nearness
+    scores = model.scores(aligned, method=method)
+    columns = np.flatnonzero(labels[:, np.newaxis] == classes) % len(classes)
+    if method == "decision_function":
+        return _margin(scores, columns)
+    own = scores[np.arange(len(aligned)), columns]
+    sure: Matrix = np.log(np.maximum(own, np.finfo(float).tiny))
+    return sure
+
+
+def by_stored_rows(model: Chain | TrainedModel, aligned: Matrix) -> Matrix:
+    """Score each person: minus the distance to the nearest row that the model stores."""
+    stored = stored_rows(model)
+    apart: Matrix = np.linalg.norm(aligned - stored[nearest(aligned, among=stored)], axis=1)
+    return -apart
+
+
+def by_span(basis: Matrix, records: Matrix) -> Matrix:
+    """Score each person: minus the share of the record that one party's own span misses."""
+    span = np.linalg.qr(basis)[0]
+    missed = np.linalg.norm(records - records @ span @ span.T, axis=1)
+    share: Matrix = missed / np.linalg.norm(records, axis=1)
+    return -share
+
+
+def _scores_of(model: Chain | TrainedModel) -> tuple[str, npt.NDArray[Any]]:
+    """Return what a model calls its scores, and the classes that they are for."""
+    if isinstance(model, Chain):
+        return model.method, np.arange(model.widths[-1])
+    for method in ("predict_proba", "decision_function"):
+        if hasattr(model.estimator, method) and hasattr(model.estimator, "classes_"):
+            return method, model.estimator.classes_
+    return "predict", np.empty(0)
+
+
+def _margin(scores: Matrix, columns: npt.NDArray[np.intp]) -> Matrix:
+    """Return how far the true class is ahead of the best other one."""
+    if scores.ndim == 1:
+        ahead: Matrix = np.where(columns == 1, scores, -scores)
+        return ahead
+    each = np.arange(len(scores))
+    others = scores.copy()
+    others[each, columns] = -np.inf
+    margin: Matrix = scores[each, columns] - others.max(axis=1)
+    return margin
