@@ -1,6 +1,6 @@
 """The one table of aligners, with what each claims, and the toy rounds that test the claims.
 
-A new aligner is one row more: every property test runs on every row.
+Every property test runs on every row.
 """
 
 import warnings

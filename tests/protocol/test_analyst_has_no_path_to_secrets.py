@@ -18,7 +18,10 @@ ROOT = Path(__file__).parents[2]
 TO_SECRETS = "The analyst's side has no path to a secret"
 SERVED = "What the world can reach opens nothing"
 VAULTED = "Only the vault turns a secret into bytes"
-ANALYSTS = {"protocol.analyst", "protocol.messages", "protocol.vertical", "bundle", "analyst_side"}
+ANALYSTS = {
+    *("protocol.analyst", "protocol.sums", "protocol.totals", "protocol.messages"),
+    *("protocol.vertical", "bundle", "analyst_side"),
+}
 SECRETS = {
     *("protocol.secrets", "protocol.party", "protocol.projection", "protocol.plaintext"),
     *("protocol.masks", "protocol.sums_party"),

@@ -70,7 +70,8 @@ def go(
         Argument(metavar="[AGREEMENT|CODE] DATA", help="The party's table, CSV or Parquet."),
     ] = None,
     wait: Annotated[
-        int | None, Option(help="Seconds to wait for others; else on a terminal, and not else.")
+        int | None,
+        Option(help="Seconds to wait for others; by default without end on a terminal, else 0."),
     ] = None,
     tls_ca: ProxyCA = None,
     public_rows: Public = None,

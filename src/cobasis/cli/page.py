@@ -39,8 +39,8 @@ def page(
 ) -> None:
     """Show all rounds in a folder in a browser on this machine, with buttons, until Ctrl-C.
 
-    It listens on 127.0.0.1 alone. Each button runs the command of its name, and asks for the
-    passphrase; the page keeps none.
+    It listens on 127.0.0.1 alone. Each button runs the command of its name; those that change
+    something ask for the passphrase, and the page keeps none.
 
     Example: cobasis page rounds
     """
@@ -87,7 +87,7 @@ def _line(found: Standing) -> str:
     elif here is not None:
         came = listed(each for each in found.receipts(here) if each not in found.out)
         how = f"Exchange {here.number} of {len(found.exchanges)}: {here.message} of {came} in"
-        how += f", {found.needed} needed; missing: {listed(found.left)}"
+        how += f", {found.needed} needed; missing: {listed(found.awaited)}"
     if found.revoked:
         how = f"The key of {listed(found.revoked)} is revoked: all stands still [CB315]. {how}"
     return f"{how}. Waits for {listed(found.waits_for)}."

@@ -82,7 +82,7 @@ class Standing:
         if self.news is None or not self.news.ended or self.exchanges[0].reply != "span":
             return {}
         late = {each.told["party"] for each in self.own if each.event == "late"}
-        late |= {self.name} if self.has("proposed") else set()
+        late |= {self.name} if self.has(self.exchanges[0].sent_as) else set()
         away = {*self.agreement.parties} - {*self.receipts(self.exchanges[0])}
         made = "the span was made without it"
         return {name: f"too late, {made}" if name in late else made for name in away}
@@ -102,7 +102,7 @@ class Standing:
             return False
         closes, came = self.agreement.closes, set(self.receipts(self.open)) - set(self.out)
         closed = closes is not None and closes < self.now
-        return len(came) >= self.needed and (closed or not self.left)
+        return len(came) >= self.needed and (closed or not self.awaited)
 
     @cached_property
     def needed(self) -> int:
@@ -110,7 +110,7 @@ class Standing:
         return 0 if self.open is None else self.open.fewest
 
     @cached_property
-    def left(self) -> tuple[str, ...]:
+    def awaited(self) -> tuple[str, ...]:
         """Whose message the analyst waits for."""
         came = {*self.out, *(() if self.open is None else self.receipts(self.open))}
         return tuple(name for name in self.agreement.parties if name not in came)
@@ -122,15 +122,16 @@ class Standing:
             return (*(name for name in self.unsigned if name != self.analyst), self.analyst)
         if self.open is None:
             return (self.analyst,) if self.late else ()
-        return (*(() if self.news is None or self.complete else self.left), self.analyst)
+        return (*(() if self.news is None or self.complete else self.awaited), self.analyst)
 
     @cached_property
     def step(self) -> Step:
         """What whoever asks does next."""
-        name, late = self.path.name, self.name in self.outside and self.has("proposed")
-        out = self.name in self.out and (self.agreement.sums or self.out[self.name] == "removed")
+        name, out = self.path.name, self.out.get(self.name)
+        gone = out == "removed" or (out and self.agreement.sums)
         # who proposed too late accepts no span that was made without it
-        if not self.role or self.has("forgotten") or out or late or self.revoked:
+        late = self.name in self.outside and self.has(self.exchanges[0].sent_as)
+        if not self.role or self.has("forgotten") or gone or late or self.revoked:
             return Step()
         if self.name in self.unsigned:
             return Step("sign", f"cobasis sign {name}")
@@ -139,15 +140,15 @@ class Standing:
                 return Step("run", f"cobasis run {name}")
             come = "signatures have come" if self.unsigned else "files have come"
             return Step("receive", f"cobasis receive {name} inbox/", when=come)
+        return self._step_of_party()
+
+    def _step_of_party(self) -> Step:
+        name, stem = self.path.name, stem_of(self.path)
         if self.agreement.sums is None and not self.has("joined"):
             return Step("sign", f"cobasis sign {name}", when=f"{self.name}.secret lies here")
         if self.unsigned:
             here = f"{self.analyst}'s sealed agreement lies here"
             return Step("wait", f"cobasis status {name}", when=here)
-        return self._step_of_party()
-
-    def _step_of_party(self) -> Step:
-        name, stem = self.path.name, stem_of(self.path)
         for each in self.exchanges:
             if not self.sent(each):
                 return Step("send", f"cobasis send {name} data.csv")

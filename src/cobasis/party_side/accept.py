@@ -76,7 +76,7 @@ def look_at(session: PartySession, path: Path) -> Literal["news"] | Reply:
 
 
 def accepted_before(session: PartySession, path: Path) -> bool:
-    """Whether a file, to the last byte, is the newest of its kind that was accepted."""
+    """Whether this very file was accepted before; of news, whether they are the newest."""
     digest = file_digest(path)
     taken = {each.taken_as: each.answer for each in session.exchanges}
     known = {each.told[taken[each.event]] for each in session.history(*taken)}

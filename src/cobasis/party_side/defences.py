@@ -150,7 +150,8 @@ def _rows(agreement: Agreement, some: Matrix, *, labels: Labels | None, n_rows: 
         release="rows",
         leaves=f"{n_rows:,} rows of {size:,} numbers" + ", each with its label" * labelled,
         learns=f"{seen}; if one party helps: most of a record",
-        n_bytes=n_rows * (row * size + 8) + agreement.n_features * image * size,
+        n_bytes=n_rows * (row * size + 8 * labelled)
+        + (agreement.n_anchor_rows or agreement.n_features) * image * size,
         seconds=spent * n_rows / len(some),
         scores=_scores(projected, labels, agreement),
     )
@@ -184,7 +185,7 @@ def _sums(agreement: Agreement, some: Matrix, *, labels: Labels | None, n_rows: 
 
 
 def _scores(rows: Matrix, labels: Labels | None, agreement: Agreement) -> tuple[float, ...]:
-    """Train the recommended family on half of the rows, score it on the others: thrice."""
+    """Train ridge on random features of half of the rows, score it on the others: thrice."""
     task, found = agreement.task, []
     if labels is None or task in MODELLESS or len(rows) < _FEWEST:
         return ()

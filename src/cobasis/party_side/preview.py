@@ -40,7 +40,7 @@ BYTES = {"fp64": (8, 8), "fp32": (4, 4), "fp16": (2, 2), "int8": (1, 2)}
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """What an upload would show; for the party's own screen."""
+    """What the next file would show; for the party's own screen."""
 
     n_bytes: int
     precision: str
@@ -52,7 +52,7 @@ class Preview:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Ready(Hidden):
-    """Rows that are split, and the basis that they have to go through; nothing has left."""
+    """Rows that are split, for the next file, of an upload with its basis; nothing has left."""
 
     session: PartySession
     rows: PartyRows
@@ -70,7 +70,7 @@ def make_ready(
     looking: bool = False,
     public_rows: Path | None = None,
 ) -> Ready:
-    """Ask the vault for the span of rows that fit, and say what would leave.
+    """Ask the vault whether these rows may leave, and through which span; say what would.
 
     Somebody who is only looking is told of a second span where it is refused to others.
     """
@@ -108,7 +108,7 @@ def make_ready(
 
 
 def _sums_entry(session: PartySession, rows: PartyRows, *, exchange: Exchange) -> SumsEntry:
-    """Return of what the party's sums are, and with whose they are to be added up."""
+    """Return which rows the party's sums are of, and with whose they are to be added up."""
     (keys, attempt), agreement, kept = session.roster(), session.agreement, session.round.accepted()
     side = rows.held if exchange.held else ~rows.held
     least, data = least_difference(agreement), rows.version(side, labels=False)

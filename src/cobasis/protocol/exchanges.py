@@ -19,11 +19,11 @@ class Exchange:
     number: int = 1  # in its round
     message: MessageName  # how its file's name ends; the kind of its bundle
     sent_as: str  # the event of a party's transcript; its line has the digest under the message
-    fewest: int = 3  # how many are needed: of two proposals each party computes the other's span
+    fewest: int = 3  # needed to end it: of two parties each could compute the other's span, or sums
     rows: bool = False  # whether projected rows leave, which are made once in a round
     masked: bool = False  # whether only everybody's total can be read
-    held: bool = False  # whether it is of the rows that are held back alone
-    trains: bool = True  # whether a model is made of it
+    held: bool = False  # whether it is made of held-back rows only
+    trains: bool = True  # whether a model or a table is made of it
     reply: Reply = "return"  # how its file's name ends
     answer: Answer = "return"  # the kind of its bundle
     taken_as: str = "accepted"  # the event of a party's transcript; the digest is under the answer
@@ -45,7 +45,7 @@ EXCHANGES: Mapping[str, Exchange] = {
         Exchange(message="scores", sent_as="scored", masked=True, held=True, trains=False),
     )
 }
-"""Rows by message: what holds of it in every round."""
+"""By message; `exchanges` gives it its number in a round, and may raise how many are needed."""
 
 
 def exchanges(agreement: Agreement, *, last: int | None = None) -> tuple[Exchange, ...]:

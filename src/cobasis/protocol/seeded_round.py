@@ -53,7 +53,7 @@ WORDS: Final[Mapping[str, Any]] = {
 """The options that are one of some words; an aligner and a model may be objects as well."""
 
 
-_PAIR = 2
+_PAIR = 2  # rows and labels
 NO_OBJECTS = {"task", "anchor", "basis", "release"}
 
 
@@ -189,15 +189,15 @@ def _ranges(rows: Rows, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the terms that say how far labels and exposures go, and how many steps there are."""
     task, outcome, found = given["task"], given["outcome"], dict[str, Any]()
     if task in {"regression", "count"}:
-        low, high = _target_range(rows, VALUE)
+        low, high = _range_of(rows, VALUE)
         found["target_range"] = (0.0 if task == "count" else low, high)
     if outcome is not None and outcome.exposure:
-        found["most_exposure"] = _target_range(rows, outcome.exposure)[1]
+        found["most_exposure"] = _range_of(rows, outcome.exposure)[1]
     return found | ({"steps": N_STEPS} if given["tabular"] and task != "regression" else {})
 
 
-def _target_range(rows: Rows, column: str) -> tuple[float, float]:
-    """Return from where to where numbers go; what is none, each party refuses in its own words."""
+def _range_of(rows: Rows, column: str) -> tuple[float, float]:
+    """Return a column's lowest and highest number; what is no number each party refuses."""
     told = []
     for name, (_, labels) in rows.items():
         listed = getattr(labels, "columns", getattr(getattr(labels, "dtype", None), "names", None))

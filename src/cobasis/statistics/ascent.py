@@ -1,7 +1,8 @@
 """Newton's method on a log-likelihood of which nothing but sums over all rows is known.
 
-Sums come one after the other, each at the weights that the one before gave. Columns lie from -1
-to 1. So the way up is the same for everybody who adds the same numbers.
+Each sum is made at the weights that the one before gave; whoever adds the same numbers gets the
+same weights. Beside it what it starts from (the odds, or the rate, of all rows), Cox's partial
+likelihood, and least squares in the labels' own units. Columns lie from -1 to 1.
 """
 
 from collections.abc import Callable, Iterable
