@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.round_by_commands import NAMES, PUBS, write_table
+from cobasis import ConsortiumSecret
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.bundle.envelope import look
 from cobasis.cli import options
@@ -268,7 +269,7 @@ def test_a_secret_of_another_round_is_not_written_over_and_nothing_changes_once_
     assert secrets() == before
 
 
-def test_a_draft_is_completed_by_hand_and_by_pub_files(cobasis):
+def test_a_draft_is_completed_by_hand_and_by_pub_files(cobasis, monkeypatch):
     cobasis.keys()
     cobasis(
         "agreement new icu.toml --numbers a,b --task regression --label y --id who --n-components 1"
@@ -278,6 +279,9 @@ def test_a_draft_is_completed_by_hand_and_by_pub_files(cobasis):
     assert not secrets()
     edit('purpose = ""', 'purpose = "study"')
     edit('retention_days = ""', "retention_days = 30")
+    drawn = bytes(range(32))
+    monkeypatch.setattr("secrets.token_bytes", lambda count: drawn[:count])  # the system's
     found = cobasis.json("agreement new icu.toml --yes")
     assert (found["state"], found["missing"]) == ("complete", [])
     assert sorted(secrets()) == sorted(found["secrets"].values())
+    assert loaded()["commitment"] == ConsortiumSecret(drawn).commitment(loaded()["round_id"])

@@ -135,13 +135,23 @@ def test_the_face_round_makes_the_uploads_of_the_formulas_and_clips_about_the_ce
     assert len(people.pixels) == 80
 
 
-def test_gopp_has_cells_of_its_own_in_table_9(people, monkeypatch):
-    setup = table_09.Setup(n_parties=4, n_components=3)
+def test_table_9_has_gopp_in_cells_of_its_own_and_noise_where_and_as_it_says(people, monkeypatch):
+    setup, seen = table_09.Setup(n_parties=4, n_components=3), []
     monkeypatch.setitem(table_09.SETUPS, "toy", setup)
     monkeypatch.setattr(table_09, "celeba", lambda: replace(people, people=people.male))
     found = table_09.run(open="toy", system="one round", method="gopp", repeat=0)
     assert {name.partition("/")[0] for name in found} == set(CONDITIONS)
     assert 0 <= found["samespan_orth"] <= 100
+    monkeypatch.setattr(systems, "judged", lambda each, **_: seen.append(each.rows) or {"": 50.0})
+    drawn = table_09.split(0, n_parties=4)
+    for system in (*table_09.NOISES, "one round"):
+        table_09.run(open="toy", system=system, repeat=0)
+    strays = [np.std(each - drawn.pooled()[0]) for each in seen[:3]]
+    assert strays == pytest.approx([papers_scale(each) for each in table_09.EPSILONS], rel=0.15)
+    ball, delta = Ball.of(drawn.public.astype(float)), 1 / (10 * setup.n_rows)
+    *more, least = (ball.noise(epsilon=each, delta=delta) for each in table_09.EPSILONS)
+    strays = [np.std(each - seen[-1]) for each in seen[-3:-1]]  # one draw for all three
+    assert strays == pytest.approx([each - least for each in more], rel=0.15)
 
 
 def test_pairs_are_half_of_one_person_and_verified_where_people_can_be_told_apart(people):

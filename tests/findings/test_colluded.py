@@ -16,7 +16,7 @@ from cobasis.privacy.attacks import Release
 from cobasis.privacy.attacks.leaked_basis import read_through
 from cobasis.privacy.attacks.scores import score_content, told_apart
 from cobasis.privacy.audit.attackers import colluded
-from cobasis.privacy.audit.counted import bits_of_record, bits_sent
+from cobasis.privacy.audit.counted import BITS, bits_agreed, bits_of_record, bits_sent
 from cobasis.privacy.audit.policy import graded_bits
 from cobasis.privacy.audit.subject import Subject
 from privacy.attacks.constructions import anchor, cancer, digits
@@ -85,10 +85,14 @@ def test_r1_words_beside_each_other_and_decimals_are_counted_as_they_are():
     fine = discrete((101, 101), 1, "int8")
     tenths = replace(fine, features=tuple(NumericFeature(name=each, scale=10) for each in "ab"))
     assert bits_of_record(tenths) == pytest.approx(2 * np.log2(np.ptp(fine.rows[:, 0]) * 100 + 1))
+    ranges = {"low": -1e3, "high": 1e3}
+    wide = replace(tenths, features=tuple(x.model_copy(update=ranges) for x in tenths.features))
+    assert bits_of_record(wide) == pytest.approx(2 * np.log2(20_001))
+    assert bits_agreed([NumericFeature(name="a", low=0.0, high=7.0)]) == 3
     noisy = replace(fine, noisy=True, precision="fp64")
     blurred = noisy.release.rows + np.random.default_rng(0).normal(size=(600, 1))
     assert bits_sent(replace(noisy, release=Release(rows=blurred))) < 1
-    assert bits_sent(replace(fine, precision="fp64")) == 53
+    assert [bits_sent(replace(fine, precision=each)) for each in BITS] == [53, 24, 11, 8]
 
 
 def dealt(rows, n_rows, *, parties=4):

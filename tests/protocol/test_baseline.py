@@ -97,8 +97,13 @@ def test_differences_of_groups_are_in_standard_deviations():
     assert all(each.difference is None for each in counted(WHOLE).count().columns)
 
 
+LARGEST = max(people(name)["lactate"].max() for name in NAMES)
 DEGENERATE = {  # what is done to a table and to who died, and in which columns groups compare
     "an empty group": (lambda table, died: (table, np.full(len(died), "no")), [None] * 4),
+    "a group of one": (
+        lambda table, _: (table, np.where(table["lactate"].eq_missing(LARGEST), "yes", "no")),
+        [None, None, ..., ...],
+    ),
     "words that do not vary": (
         lambda table, died: (
             table.with_columns(sex=pl.Series(np.where(died == "no", "female", "male"))),
@@ -107,7 +112,7 @@ DEGENERATE = {  # what is done to a table and to who died, and in which columns 
         [..., ..., None, ...],
     ),
     "a constant": (
-        lambda table, died: (table.with_columns(age=pl.lit(30.3)), died),
+        lambda table, died: (table.with_columns(age=pl.lit(19.9)), died),
         [None, ..., ..., ...],
     ),
     "blanks alone": (
@@ -128,6 +133,8 @@ def test_groups_that_cannot_be_compared_have_no_difference(kind):
     assert [each if each is None else ... for each in told] == wanted
     if kind == "a constant":
         assert found.columns[0].deviations == (0.0, 0.0, 0.0)
+    if kind == "blanks alone":
+        assert found.columns[1].quantile(0.5, group=2) is None
 
 
 def test_a_value_on_an_edge_is_in_the_bin_above_it():
@@ -162,7 +169,7 @@ WRONG = {
     "a mean beyond the range": (1, 181 << 40),
     "squares without values": (2, -181 << 40),
     "squares beyond one": (2, 181 << 40),
-    "a bin below zero": (3, -181 << 40),
+    "a word below zero": (22, -181 << 40),
     "half a person in a bin": (3, 1 << 39),
     "more people in a column than rows": (3, 181 << 40),
 }
@@ -181,6 +188,9 @@ def test_a_total_that_no_rows_have_is_void(kind):
 def test_a_missing_party_leaves_no_table():
     with pytest.raises(StepError, match="not in"):
         SumsAnalyst(WHOLE, keys=PUBLIC).count()
+    layout = table_layout(WHOLE)  # nor do parties without a row
+    with pytest.raises(MessageError, match="what no rows have"):
+        table_of(np.zeros(layout.n_words, dtype=np.int64), WHOLE, layout=layout)
 
 
 def test_a_value_outside_the_range_is_refused_and_is_no_blank():
@@ -194,12 +204,13 @@ CONTRADICTIONS = {
     "rows": ({"release": "rows"}, "goes with release='sums'"),
     "no bins": ({"sums": SumsTerms(most_rows=9, most_rows_in_all=9)}, "n_bins goes with"),
     "no range": ({"features": (NumericFeature(name="age"),)}, "has no range"),
+    "one point": ({"features": (NumericFeature(name="x", low=1.0, high=1.0),)}, "has no range"),
     "a spline": (
         {"features": (AGE.model_copy(update={"knots": (20.0, 50.0, 90.0)}),)},
         "counts columns as they are, and not cr",
     ),
-    "a fill in the range": (
-        {"features": (LACTATE.model_copy(update={"fill": 3.0}),)},
+    "a fill at an end of the range": (
+        {"features": (LACTATE.model_copy(update={"fill": 30.0}),)},
         "lies in its range",
     ),
     "a label without classes": ({"label": "died"}, "at least two classes"),

@@ -11,8 +11,9 @@ from lifelines.utils import median_survival_times, restricted_mean_survival_time
 from cobasis import NumericFeature, SumsTerms
 from cobasis.errors import AgreementError, LabelError, MessageError
 from cobasis.features.outcome import Outcome, times_of
-from cobasis.protocol.baseline import BaselineTable, TableLayout, table_of
+from cobasis.protocol.baseline import BaselineTable, table_of
 from cobasis.protocol.sums_terms import table_layout
+from cobasis.statistics.survival import halved
 from protocol.summed import agree, dealt, party, summing
 
 FIELDS = {
@@ -131,17 +132,6 @@ def test_lung_is_as_published_where_the_grid_has_all_its_times():
     assert curves.groups[2].means[0].mean is None  # nobody of it was followed so long
 
 
-def test_times_rounded_down_would_be_found_out(monkeypatch):
-    def down(layout, labels):
-        place = np.maximum(np.searchsorted(layout.grid, labels["time"], side="right") - 1, 0)
-        return place + len(layout.grid) * (labels["event"] == 0)
-
-    monkeypatch.setattr(TableLayout, "_left", down)
-    found, _ = counted(agreed(ROSSI, times_of("grid", "4/8/../52"), 1), ROSSI)
-    with pytest.raises(AssertionError, match=r"assert 7 == .*4"):
-        largest_gaps(found, ROSSI)
-
-
 def test_a_group_of_too_few_has_no_curve_and_the_table_stands():
     rows = ROSSI.with_columns(group=pl.Series([1] * 3 + [0] * (len(ROSSI) - 3)))
     found, _ = counted(agreed(rows, (26.0, 52.0)), rows)
@@ -151,10 +141,21 @@ def test_a_group_of_too_few_has_no_curve_and_the_table_stands():
 
 
 def test_all_rows_make_one_curve_without_a_label():
-    found, _ = counted(agree(**FIELDS, outcome=agreed(LUNG, (365.0, 730.0)).outcome), LUNG)
+    found, made = counted(agree(**FIELDS, outcome=agreed(LUNG, (365.0, 730.0)).outcome), LUNG)
     assert found.groups == ("all",)
     assert found.survival.log_rank is None
-    assert found.survival.groups[0].at_risk == (228, (LUNG["time"] > 365).sum())
+    [curve], time = found.survival.groups, LUNG["time"]
+    assert curve.at_risk == (228, (time > 365).sum())
+    assert sum(curve.events + curve.censored) == (time <= 730).sum()  # and the others stayed
+    north = party("north", made.agreement)
+    north.prepare(LUNG.select("age")[:9], LUNG[:9].with_columns(time=91.0 * np.arange(9) + 1))
+    assert north.few_leavers == 1  # five by the first time, four by the second
+    died = LUNG.with_columns(time=300.0, event=1)  # of all the mean is known, however late
+    late = agreed(died, (365.0, 730.0), horizons=(730.0,)).outcome
+    found, _ = counted(agree(**FIELDS, outcome=late), died)
+    [mean] = found.survival.groups[0].means
+    assert (mean.mean, mean.error) == (365, 0)
+    assert halved(np.array([1.0, 2.0]), np.array([0.5, 0.2])) == 1  # half is enough
 
 
 CONTRADICTIONS = {

@@ -43,6 +43,7 @@ REFUSED = {
         for name in ("svd", "pca", "lpp", "consensus", "weighted_consensus")
     },
     "a smote anchor": ({"anchor": "smote", **PUBLIC}, r"\[dp\] with anchor='smote'"),
+    "helpers": ({"dp": terms(colluders=1)}, "dp.colluders is of sums"),
     "a uniform anchor": ({"anchor": "uniform"}, r"\[dp\] with anchor='uniform'"),
     "delta for fewer rows": (
         {"dp": terms(most_rows=100_001)},
@@ -67,8 +68,8 @@ REFUSED = {
     "randomised, how much": ({"dp": terms(labels="randomised_response")}, "dp.label_epsilon goes"),
     "public, and randomised": ({"dp": terms(label_epsilon=1)}, "dp.label_epsilon goes with"),
     "steps too few for the noise": (
-        {"precision": "int8", "int8_range": 70.0},
-        r"precision='int8' holds numbers up to 70, and rows with the noise of \[dp\] may reach 73",
+        {"precision": "int8", "int8_range": 75.0, "dp": terms(centre=(3.0,) * WIDTH)},
+        r"precision='int8' holds numbers up to 75, and rows with the noise of \[dp\] may reach 80",
     ),
     "halves too small for the noise": (
         {"precision": "fp16", "dp": terms(radius=1000)},

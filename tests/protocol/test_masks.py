@@ -11,7 +11,9 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 
 from cobasis.errors import MessageError, OptionError, SecretError, StepError
+from cobasis.protocol.baseline import TableLayout
 from cobasis.protocol.masks import MaskKey, Occasion
+from cobasis.protocol.scores import ScoreLayout
 from cobasis.protocol.totals import Layout, checked, ones_and
 from protocol.summed import (
     KEYS,
@@ -106,17 +108,6 @@ def test_a_file_that_was_masked_for_something_else_voids_the_total(changes):
         checked(LAYOUT, added(files), n_waves=[0])
 
 
-def test_two_contents_under_one_mask_would_show_their_difference_so_masks_differ_by_attempt():
-    """What the rule of one content for one mask is for; the vault keeps it."""
-    changed = rows_of("north")[:-1]
-    same = message("north") - message("north", sums=sums_of(changed))
-    left = sums_of(rows_of("north")) - sums_of(changed)
-    assert np.array_equal(same.view(np.int64), left)  # the row that left, in clear
-    later = Occasion(**{**vars(OCCASION), "attempt": 2})
-    fresh = message("north") - message("north", sums=sums_of(changed), occasion=later)
-    assert not np.array_equal(fresh.view(np.int64), left)
-
-
 def test_a_key_that_is_none_or_not_in_the_roster_is_refused():
     with pytest.raises(MessageError, match="'south' is none"):
         message("north", keys={**PUBLIC, "south": bytes(32).hex()})
@@ -156,14 +147,19 @@ def test_classes_that_do_not_add_up_and_pairs_off_the_circle_are_refused():
 
     hot = np.eye(2)[labels]
     assert total(circle, circle, hot).n_rows == 20
-    for bad in (hot * [1, 0], np.ones((20, 2)), hot * 0.5):
+    for bad in (hot * [1, 0], np.ones((20, 2)), hot * 0.5, np.full((20, 2), 0.5)):
         with pytest.raises(MessageError, match="what no rows have"):
             total(circle, circle, bad)
-    with pytest.raises(MessageError, match="what no rows have"):
-        total(circle, circle * 0.9, hot)
-    parts = [sums_of(np.hstack([circle, each]), layout) for each in (hot, 1 - hot)]
-    with pytest.raises(MessageError, match="what no rows have"):
-        checked(layout, np.concatenate(parts), n_waves=[1, 1])
+    for off in (circle * 0.9, np.full((20, 2), 0.9)):
+        with pytest.raises(MessageError, match="what no rows have"):
+            total(circle, off, hot)
+    one, two = (sums_of(np.hstack([circle, each]), layout) for each in (hot, 1 - hot))
+    numbers = Layout(n_features=(2, 2), n_targets=1, one_hot=False, most_rows=100)
+    whole = sums_of(np.hstack([circle, hot[:, :1]]), numbers)
+    less = whole - (np.arange(len(whole)) == 0) * 4**layout.bits  # a row in one map alone
+    for kind, words in ((layout, (one, two)), (numbers, (whole, less)), (layout, (0 * one,) * 2)):
+        with pytest.raises(MessageError, match="what no rows have"):
+            checked(kind, np.concatenate(words), n_waves=[1, 1])
 
 
 def test_no_total_leaves_62_bits_and_a_sum_has_the_same_bits_in_any_order():
@@ -171,9 +167,11 @@ def test_no_total_leaves_62_bits_and_a_sum_has_the_same_bits_in_any_order():
         layout = Layout(n_features=(3,), n_targets=1, one_hot=False, most_rows=most_rows)
         assert most_rows * 4**layout.bits <= 2**62
         assert layout.bits == 20 or (most_rows + 1) * 4 ** (layout.bits + 1) > 2**62
+        table = TableLayout(features=(), n_bins=1, n_groups=1, most_rows=most_rows)
+        for each in (table, ScoreLayout(n_classes=2, most_rows=most_rows)):
+            assert most_rows * 2**each.bits <= 2**62
     rng = np.random.default_rng(0)
-    table = rng.uniform(-1, 1, size=(20_000, 4))
-    table[:10] = 1.0
+    table = rng.uniform(0.9, 1, size=(20_000, 4))  # their squares add up beyond 2**53
     assert np.array_equal(sums_of(table), sums_of(rng.permutation(table)))
 
 

@@ -1,6 +1,7 @@
 """Regression tables of sums: step by step, under masks, as the pooled fit has them."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,10 +18,8 @@ from cobasis.features.encoder import encode
 from cobasis.features.maps import Columns, turn_of
 from cobasis.features.outcome import Outcome, record_type
 from cobasis.models.chain_file import decode_chain, encode_chain
-from cobasis.protocol import newton
 from cobasis.protocol.newton import NewtonLayout, newton_chain
 from cobasis.protocol.sums import SumsAnalyst
-from cobasis.statistics.ascent import Slopes, ascend
 from protocol.summed import NAMES, PUBLIC, agree, party, summing
 
 N_ROWS = 900
@@ -156,49 +155,6 @@ def test_a_cox_table_on_a_grid_is_the_pooled_one_of_the_rounded_times():
     np.testing.assert_allclose(model.survival(rows), curves, atol=1e-6)
 
 
-def test_blocks_of_rows_add_up_to_the_very_words_of_all():
-    table, seen, _ = times()
-    rows, turn = encode(table, FEATURES, party="all"), turn_of(Columns(), FEATURES)
-    labels = np.empty(len(rows), dtype=record_type({"event": "died"}))
-    labels["value"], labels["event"] = seen["value"], seen["died"]
-    layout = NewtonLayout(model="cox", n_columns=4, most_rows=9000, steps=3, grid=TIMES)
-    parts = slice(0, 313), slice(313, None)
-    added = [layout.added(rows[x], labels[x], turn=turn, model=None) for x in parts]
-    whole = layout.added(rows, labels, turn=turn, model=None)
-    np.testing.assert_array_equal(sum(added), whole)
-
-
-def test_too_long_a_step_is_halved_until_the_likelihood_grows():
-    asked = []
-
-    def at(_, weights):  # -log cosh: from 2 Newton's step goes to -12, where it is worse
-        [x] = weights
-        asked.append(x)
-        told = {"value": -np.log(np.cosh(x)), "curvature": np.array([[1 / np.cosh(x) ** 2]])}
-        return Slopes(slope=-np.tanh(weights), beyond=abs(x) > 20, **told)
-
-    start = np.array([2.0])
-    found = ascend(at(None, start), start, later=range(12), at=at)
-    assert asked[1] < -10
-    assert asked[2] == pytest.approx(2 + (asked[1] - 2) / 2)
-    assert found.settled
-    assert found.weights == pytest.approx(0, abs=1e-9)
-
-
-def test_rates_beyond_the_bound_are_stepped_back_from(monkeypatch):
-    """A bound near the largest expected count, which whole steps overshoot."""
-    table, along, rng = people()
-    labels = rng.poisson(np.exp(1.6 * (along - along.mean())))
-    monkeypatch.setattr(newton, "_SLACK", 1.5)
-    done = summed("count", table, labels, model="poisson")
-    beyond = [int(each[2]) for each in (*done.analyst.before, done.analyst.total)]
-    assert max(beyond) > 0 == beyond[-1]
-    right = GLM(labels, add_constant(design(table)), family=Poisson())
-    right = right.fit(tol=1e-12, tol_criterion="params")
-    found = [each.estimate for each in table_of(done).lines]
-    np.testing.assert_allclose(found, right.params, **EXACT)
-
-
 def by_age(table, _):
     return (table["age"] > 60).astype(int)
 
@@ -208,10 +164,25 @@ def of_columns_alike(table, _):
     return sick()[1]
 
 
+def of_exposures_unlike(table, _):
+    return pd.DataFrame({"value": 20.0, "years": np.where(table.index == 0, 1e9, 1.0)})
+
+
 NARROW = Outcome(event="died", grid=tuple(np.arange(0.25, 130, 0.65).tolist()))
 NO_TABLE = {
     "separation": (by_age, {"model": "logit"}, "separation"),
     "columns alike": (of_columns_alike, {"model": "logit"}, "'age', 'creatinine', 1 follow"),
+    "five rows": (lambda *_: np.arange(5) % 2, {"model": "logit"}, "5 rows are too few for so"),
+    "a long exposure": (
+        of_exposures_unlike,
+        {"task": "count", "outcome": Outcome(exposure="years")},
+        "another unit of exposure",
+    ),
+    "one number": (
+        lambda *_: np.full(N_ROWS, 7.0),
+        {"task": "regression", "model": "ols"},
+        "all labels are one number",
+    ),
     "few leave": (
         lambda _, seen: seen,
         {"task": "survival", "outcome": NARROW},
@@ -224,8 +195,9 @@ NO_TABLE = {
 def test_rows_that_determine_nothing_end_without_a_table(kind):
     labels, how, words = NO_TABLE[kind]
     table, seen, _ = times(n_rows=N_ROWS)
+    told = labels(table, seen)
     with pytest.raises(EstimateError, match=words):
-        summed(**{"task": "classification", "table": table, "labels": labels(table, seen)} | how)
+        summed(**{"task": "classification", "table": table[: len(told)], "labels": told} | how)
 
 
 CLASSES = {
@@ -299,17 +271,29 @@ def test_a_step_of_other_rows_models_or_exchanges_is_refused(first):
         SumsAnalyst(analyst.agreement, keys=PUBLIC, before=told["before"]).receive(late)
 
 
-@pytest.mark.parametrize(("word", "wrong"), [(0, -1), (1, -1), (2, -1), (-1, -(2**60))])
+NO_ROWS_HAVE = [(0, -1), (0, 2001), (1, -1), (1, 901), (2, -1), (14, 2**60), (-1, -(2**60))]
+
+
+@pytest.mark.parametrize(("word", "wrong"), NO_ROWS_HAVE)
 def test_a_total_of_steps_that_no_rows_have_is_void(first, word, wrong):
     first[1].total[word] = wrong
     with pytest.raises(MessageError, match="what no rows have"):
         first[1].run()
 
 
+def test_a_total_with_more_deaths_in_an_interval_than_leave_in_it_is_void():
+    analyst = summing(agree(**SURVIVAL), dealt(*times(n_rows=900)[:2]))
+    analyst.total[len(GRID) + 1] += 900
+    with pytest.raises(MessageError, match="what no rows have"):
+        analyst.run()
+
+
 def test_labels_and_exposures_beyond_what_is_agreed_stay_at_the_party():
-    table, _, _ = people(n_rows=30)
-    with pytest.raises(LabelError, match="outside the agreed range from 0 to 20"):
-        party("north", agree(**COUNTS)).prepare(table, np.full(30, 21))
+    (table, _, _), numbers = people(n_rows=30), COUNTS | {"task": "regression", "model": "ols"}
+    numbers |= terms(target_range=(0.0, 20.0), steps=None)
+    for fields, beyond in ((COUNTS, 21), (numbers, 21), (numbers, -0.1)):
+        with pytest.raises(LabelError, match="outside the agreed range from 0 to 20"):
+            party("north", agree(**fields)).prepare(table, np.full(30, beyond))
     most = {"sums": COUNTS["sums"].model_copy(update={"most_exposure": 5.0})}
     agreement = agree(**COUNTS | most, outcome=Outcome(exposure="years"))
     labels = pd.DataFrame({"value": np.ones(30), "years": np.full(30, 6.0)})
@@ -317,12 +301,33 @@ def test_labels_and_exposures_beyond_what_is_agreed_stay_at_the_party():
         party("north", agreement).prepare(table, labels)
 
 
-def test_small_cells_of_words_and_of_intervals_are_counted():
+BEYOND = [("logit", -63, -65), ("poisson", 1.3, 1.4), ("poisson", -79, -81), ("cox", 9.6, 9.8)]
+
+
+@pytest.mark.parametrize(("model", "within", "beyond"), BEYOND)
+def test_rows_for_which_no_sum_has_a_bound_are_counted_and_left_out(model, within, beyond):
+    layout = NewtonLayout(model=model, n_columns=1, most_rows=9, grid=(1.0,) * (model == "cox"))
+    labels, levels = (
+        np.ones(2, dtype=record_type({"event": "died"})),
+        np.array([[within], [beyond]]),
+    )
+    turn = turn_of(Columns(), [NumericFeature(name="x", low=-1.0, high=1.0)])
+    given = {"turn": turn, "model": SimpleNamespace(outputs=lambda _: levels)}
+    words = layout.added(np.zeros((2, 1)), labels if layout.grid else labels["value"], **given)
+    assert words[layout.n_counts - 1] == 1
+    assert (np.abs(words) < 2**62).all()
+
+
+def test_small_cells_of_words_and_of_intervals_are_counted(first):
     table, seen, _ = times(n_rows=60)
-    table["ward"] = ["b"] * 3 + ["c"] * 20 + ["a"] * 37
-    one = party("north", agree(**CLASSES))
-    one.prepare(table, (seen["died"] > 0).astype(int))
-    assert one.small_cells == 1
+    table["ward"] = ["b"] * 3 + ["c"] * 5 + ["a"] * 52
+    one, later = (party("north", agree(**CLASSES)) for _ in range(2))
+    model = first[1].run().model  # whose risks are far from even at thrice its weights
+    [layer] = model.layers
+    later.accept(replace(model, layers=(replace(layer, weights=3 * layer.weights),)))
+    for exchange, each in ((1, one), (2, later)):
+        each.prepare(table, (seen["died"] > 0).astype(int), exchange=exchange)
+        assert each.small_cells == 1
     one = party("north", agree(**SURVIVAL))
     one.prepare(table, seen)
     assert one.small_cells > 7
@@ -355,6 +360,7 @@ def test_of_fewer_rows_than_an_interval_takes_the_steps_give_every_column_back()
     assert max(far) < 1e-6
     layout = NewtonLayout(model="cox", n_columns=4, most_rows=900, steps=steps, grid=(1.0, 2.0))
     assert layout.fewest_leavers == 19  # 5 steps of 15 sums, and 19 rows of 4 numbers
+    assert replace(layout, n_columns=1, steps=1).fewest_leavers == 10
 
 
 NOISE = DPTerms(epsilon=1.0, delta=1e-7, radius=1.0, most_rows=900, lifetime_epsilon=1.0)
@@ -379,7 +385,6 @@ REFUSED = {
     "weights": (CLASSES, {"outcome": Outcome(weight="w")}, "sums take event, exposure"),
     "robust errors": (SURVIVAL, survival(errors="robust"), "sums take event, exposure"),
     "no grid": (SURVIVAL, survival(grid=()), "takes outcome.grid"),
-    "a falling grid": (SURVIVAL, survival(grid=(2.0, 1.0)), "do not rise"),
     "a horizon beyond": (SURVIVAL, survival(horizons=(999.0,)), "beyond the grid"),
     "counts from one": (COUNTS, counts(9.0, low=1.0), "of counts from 0"),
     "large counts": (COUNTS, counts(1e12), "too large for 64 bits"),

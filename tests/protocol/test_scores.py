@@ -8,15 +8,16 @@ from scipy.special import softmax
 from sklearn.metrics import accuracy_score, log_loss, mean_absolute_error, r2_score, roc_auc_score
 
 from cobasis import RandomFourier, SumsTerms, numeric_features
-from cobasis.errors import AgreementError, MessageError
+from cobasis.errors import AgreementError, LabelError, MessageError, StepError
 from cobasis.features.contract import Interaction
 from cobasis.linalg.rng import KeyStream
 from cobasis.models.chain import Affine, Chain
 from cobasis.protocol import scores
 from cobasis.protocol.projection import RowsInMemory
 from cobasis.protocol.scores import N_BINS, TEMPERATURES, ScoreLayout, worth_of
+from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.sums_terms import score_layout
-from protocol.summed import NAMES, agree, summing
+from protocol.summed import NAMES, agree, party, summing
 
 MAPS = (RandomFourier(n_waves=2, bandwidth=1.0),)
 TERMS = SumsTerms(maps=MAPS, scores=True, most_rows=900, most_rows_in_all=2000)
@@ -89,6 +90,10 @@ def test_a_score_of_numbers_is_that_of_all_held_back_rows():
     assert found.figures["r2"] == pytest.approx(r2_score(labels, predicted), abs=1e-6)
     assert found.figures["mae"] == pytest.approx(mean_absolute_error(labels, predicted), rel=1e-6)
     assert found.calibrated(model_of(NUMBERS)).head == "prediction"
+    with pytest.raises(LabelError, match="outside the agreed range from -40 to 40"):
+        party("north", NUMBERS).score(RowsInMemory(rows, labels + 99), model_of(NUMBERS))
+    beyond = OF_NUMBERS.added(np.array([[99.0], [-99.0]]), np.array([40.0, -40.0]))
+    assert worth_of(beyond, OF_NUMBERS).figures["mae"] == 0  # what lies beyond is at the end
 
 
 def test_a_party_with_few_rows_or_few_of_a_class_sends_zeros_and_of_nobodys_there_is_no_score():
@@ -124,13 +129,29 @@ def test_of_a_rare_class_no_area_is_told():
         worth_of(layout.added(np.column_stack([-each, each]), told), layout).figures
         for each, told in ((near, labels), (even / 3, truth))
     )
+    three = np.column_stack([even, -even, 0 * even])  # the third class's scores all tie
+    of_three = ScoreLayout(n_classes=3, most_rows=30_000)
+    told = of_three.added(three / 3, np.arange(5_000) % 3)
+    assert "auc" not in worth_of(told, of_three).figures
     assert "auc" not in rare
     assert common["auc"] == pytest.approx(roc_auc_score(truth, even), abs=0.002)
+
+
+def test_of_two_classes_one_has_a_histogram_and_a_loss_has_a_bound():
+    layout = ScoreLayout(n_classes=2, most_rows=30_000)
+    words = layout.added(np.array([[0.0, 9.0]]), np.array([0]))
+    assert len(words) == 4 + len(TEMPERATURES) + 2 * N_BINS
+    assert words[4 : 4 + len(TEMPERATURES)].max() == 1 << layout.bits
+    words[2] += 1  # of the class without one
+    with pytest.raises(MessageError, match="what no rows have"):
+        worth_of(words, layout)
 
 
 def test_masks_of_parties_that_were_sent_two_models_do_not_cancel():
     with pytest.raises(MessageError, match="what no rows have"):
         judged(CLASSES, everybody(CLASSES)[0], south=model_of(CLASSES, times=0))
+    with pytest.raises(StepError, match="north, south, east are not in"):
+        SumsAnalyst(CLASSES, scoring=True).judge()
 
 
 def shuffled_once(model, rows, labels, place, *, lost):
@@ -208,13 +229,18 @@ NO_ROWS_HAVE = {
     "more right than rows": (CLASSES, 1, 10**6),
     "a class of more than its rows": (CLASSES, 2, 1),
     "a loss below zero": (CLASSES, 5, -(2**62)),
-    "a bin of nobody": (CLASSES, 5 + len(TEMPERATURES), -(10**6)),
+    "a class for another": (CLASSES, [2, 3], [1, -1]),
+    "a bin of nobody": (CLASSES, 5 + len(TEMPERATURES) + np.arange(2), [-(10**6), 10**6]),
     "a row in two bins": (CLASSES, 5 + len(TEMPERATURES) + 2 * N_BINS, 1),
     **{
         f"word {at} of shuffles": (CLASSES, OF_THREE.n_words_of_scores + at, 1 << 60)
         for at in range(5)
     },
-    **{f"word {at} of errors": (NUMBERS, at, 1 << 60) for at in range(5)},
+    **{
+        f"word {at} of errors {sign:+}": (NUMBERS, at, sign << 60)
+        for at in range(5)
+        for sign in (1, -1)
+    },
 }
 
 
@@ -229,9 +255,11 @@ def test_a_total_of_scores_that_no_rows_have_is_void(kind):
         shuffled = layout.shuffled(outputs, rows, labels=labels, **told)
         words = np.concatenate([words, shuffled])
     assert worth_of(words, layout).n_rows == 200
-    words[place] += change
-    with pytest.raises(MessageError, match="what no rows have"):
-        worth_of(words, layout)
+    changed = words.copy()
+    changed[place] += change
+    for some, most_rows in ((changed, 2000), (words, 199)):
+        with pytest.raises(MessageError, match="what no rows have"):
+            worth_of(some, dataclasses.replace(layout, most_rows=most_rows))
 
 
 SUMS_WITHOUT_SCORES = TERMS.model_copy(update={"scores": False, "importance": True})

@@ -19,6 +19,7 @@ from cobasis.errors import (
     ShapeError,
 )
 from cobasis.features.encoder import encode
+from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.secrets import public_rows_digest
 from features.frames import MIXED, mixed
 from features.frames import WIDTH as ENCODED
@@ -115,6 +116,15 @@ def test_what_is_not_thirty_two_bytes_is_no_secret(kind):
         with pytest.raises(SecretError, match=rf"the {kind.__name__} is .*\[CB301\]$") as caught:
             kind(guess)
         assert "aaaa" not in str(caught.value)
+
+
+def test_what_nobody_gave_is_drawn_from_the_system(monkeypatch):
+    """And not from a generator that begins anew; `simulate` gives its own, which are marked."""
+    monkeypatch.setattr("secrets.token_bytes", lambda count: KEY[:count])
+    for kind in (ConsortiumSecret, PartyKey):
+        assert kind()._key == KEY
+        assert not kind().simulated
+    assert MaskKey().public != MaskKey().public
 
 
 def test_a_wrong_secret_and_the_right_one_of_another_round_are_refused():

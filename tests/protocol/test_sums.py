@@ -1,6 +1,8 @@
 """A round of sums: the pooled model from messages that no one of them can be read alone."""
 
+import hashlib
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -31,10 +33,11 @@ from cobasis.features.contract import Interaction
 from cobasis.features.encoder import encode
 from cobasis.features.maps import Mixed, turn_of
 from cobasis.models.chain_file import decode_chain, encode_chain
-from cobasis.protocol.masks import MaskKey
+from cobasis.protocol.masks import MaskKey, Occasion
 from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.sums_party import SumsParty
-from cobasis.protocol.totals import cut
+from cobasis.protocol.sums_terms import layout_of, roster_of
+from cobasis.protocol.totals import checked, cut
 from protocol.summed import KEYS, NAMES, PUBLIC, agree, dealt, party
 
 TERMS = SumsTerms(
@@ -129,6 +132,15 @@ def test_how_rows_are_dealt_changes_no_bit_of_the_model():
             assert np.array_equal(one.weights, two.weights)
 
 
+def test_maps_that_are_not_given_are_waves_of_half_once_and_twice_the_scale_of_all_rows():
+    """That of scikit-learn's gamma='scale': half of all columns' variances, added up."""
+    rows = dealt(*some())
+    maps = played(rows).agreement.sums.maps
+    scale = np.sqrt(some()[0].var(axis=0).sum() / 2)
+    assert {each.kind for each in maps} == {"rff"}
+    assert [each.bandwidth for each in maps] == pytest.approx([scale / 2, scale, 2 * scale])
+
+
 def test_evidence_takes_the_map_that_fits():
     rng = np.random.default_rng(2)
     table = rng.uniform(-3, 3, size=(300, 2))
@@ -139,6 +151,7 @@ def test_evidence_takes_the_map_that_fits():
         rows = dealt(table, target + 0.1 * rng.normal(size=300))
         done = played(rows, task="regression", features=features, maps=maps)
         assert done.result.chosen == place
+        assert done.result.rows_per_feature == 300 / (2, 100)[place]
 
 
 def test_a_class_that_nobody_has_is_never_predicted():
@@ -160,7 +173,16 @@ def test_all_or_nothing_and_each_once():
     table, labels = some()
     parties, analyst = sides()
     messages = {n: parties[n].prepare(*own) for n, own in dealt(table, labels).items()}
+    with pytest.raises(MessageError, match="another step or attempt"):  # and is no measure
+        analyst.receive(replace(messages["south"], exchange=2, roster=bytes(32)))
     analyst.receive(messages["north"])
+    wary, two = SumsAnalyst(analyst.agreement, keys=PUBLIC), dict(list(PUBLIC.items())[:2])
+    for changes in ({"roster": bytes(32)}, {"exchange": 2}, {"attempt": 2}):
+        with pytest.raises(MessageError, match="another step or attempt"):
+            wary.receive(replace(messages["south"], **changes))
+    forged = replace(messages["east"], roster=roster_of(two))
+    with pytest.raises(MessageError, match="'east' are masked for other participants"):
+        SumsAnalyst(analyst.agreement, keys=two).receive(forged)
     analyst.receive(messages["south"])
     with pytest.raises(StepError, match="the sums of east are not in"):
         analyst.run()
@@ -183,8 +205,8 @@ def test_a_party_sends_no_sums_of_rows_that_were_not_agreed():
         north.prepare(table[:20], np.r_[7, labels[1:20]])
     terms = TERMS.model_copy(update={"target_range": (0.0, 1.0), "least_rows": 10})
     north = sides(task="regression", classes=(), sums=terms)[0]["north"]
-    with pytest.raises(LabelError, match=r"1 label\(s\) outside the agreed range from 0 to 1"):
-        north.prepare(table[:20], np.linspace(0, 1.01, 20))
+    with pytest.raises(LabelError, match=r"2 label\(s\) outside the agreed range from 0 to 1"):
+        north.prepare(table[:20], np.linspace(-0.01, 1.01, 20))
     with pytest.raises(AgreementError, match="has 9 rows, and the agreement takes 10 to 60"):
         north.prepare(table[:9], np.zeros(9))
 
@@ -200,13 +222,8 @@ def test_a_party_with_another_map_voids_the_total_or_has_another_agreement():
         analyst.receive(message)
     strangers, _ = sides({name: MaskKey() for name in NAMES})  # so that nothing cancels
     parties["east"] = strangers["east"]
-    messages = {name: each.prepare(*rows[name]) for name, each in parties.items()}
-    analyst.receive(messages["north"])
-    with pytest.raises(MessageError, match=r"'east' are masked for other participants"):
-        analyst.receive(messages["east"])
-    for message in (messages["south"], messages["east"]):
-        vars(message)["roster"] = messages["north"].roster
-        analyst.receive(message)
+    for each, own in zip(parties.values(), rows.values(), strict=True):
+        analyst.receive(replace(each.prepare(*own), roster=roster_of(PUBLIC)))
     with pytest.raises(MessageError, match="add up to what no rows have"):
         analyst.run()
 
@@ -281,6 +298,35 @@ def test_rows_take_no_maps_and_need_components():
     for options in ({"n_components": 2, "maps": [Columns()]}, {}):
         with pytest.raises(OptionError, match=r"maps go with|n_components=None is no"):
             played(dealt(*some()), release="rows", **options)
+
+
+def test_masks_are_those_of_agreement_roster_and_layout_as_the_reference_page_says():
+    agreed, rows = agree(**FIELDS), dealt(*some())["north"]
+    given = {"agreement": agreed, "key": KEYS["north"], "keys": PUBLIC, "simulated": True}
+    message, layout = SumsParty("north", **given).prepare(*rows), layout_of(agreed)
+    assert message.simulated  # and no bundle is made of it
+    roster = hashlib.sha256("".join(f"{x}={key};" for x, key in PUBLIC.items()).encode()).digest()
+    salt = hashlib.sha256(agreed.digest() + roster + layout.digest()).digest()
+    occasion = Occasion(salt=salt, round_id="icu-2026", exchange=1, attempt=1)
+    nothing = np.zeros(layout.n_words, dtype=np.int64)
+    mask = KEYS["north"].masked(nothing, name="north", keys=PUBLIC, occasion=occasion)
+    assert checked(layout, (message.words - mask).view(np.int64), n_waves=[20]).n_rows == 30
+
+
+def test_small_cells_are_those_of_words_and_classes_where_columns_themselves_are_summed():
+    rng, maps = np.random.default_rng(0), (*TERMS.maps, Columns())
+    table = pd.DataFrame({"a": rng.choice(["no", "yes"], 30), "b": rng.choice([*"uvwxyz"], 30)})
+    labels, number = rng.integers(2, size=30), NumericFeature(name="n", low=0.0, high=1.0)
+    words = (("a", ("no", "yes"), "no"), ("b", tuple("uvwxyz"), None))
+    features = [CategoryFeature(name=x, values=each, base=base) for x, each, base in words]
+    features += [number, Interaction(of=("a", "n"))]  # of which neither is of words alone
+    hot = [table["a"] == "yes", *(table["b"] == each for each in "uvwxyz"), labels, 1 - labels]
+    counts = np.triu(np.transpose(hot).T.astype(int) @ np.transpose(hot).astype(int))
+    for some_maps, small in ((maps, np.sum((counts > 0) & (counts < 5))), (TERMS.maps, None)):
+        terms = TERMS.model_copy(update={"maps": some_maps})
+        north = party("north", agree(**FIELDS | {"features": tuple(features), "sums": terms}))
+        north.prepare(table.assign(n=0.99), labels)
+        assert north.small_cells == small
 
 
 def test_a_small_cell_of_three_words_is_counted_where_products_of_two_are_summed():

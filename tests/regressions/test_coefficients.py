@@ -13,7 +13,7 @@ from statsmodels.stats.meta_analysis import combine_effects
 from cobasis.errors import EstimateError, OptionError, ShapeError
 from cobasis.features.contract import CategoryFeature, NumericFeature
 from cobasis.report.estimates import forest, write_coefficients
-from cobasis.statistics.coefficients import table_of
+from cobasis.statistics.coefficients import p_value, table_of
 from regressions.cohort import FEATURES, columns, fitted, gaps, people, table
 
 RAW, LABELS = people()
@@ -108,6 +108,7 @@ def test_a_table_fits_on_80_columns(model):
     value, options = told[model]
     text = table(RAW, FOUR, value, **{"model": model} | options).summary()
     assert max(map(len, text.splitlines())) <= 80
+    assert [*map(p_value, (0.0009, 0.0011, 0.5))] == ["<.001", ".001", ".500"]
     assert "ward=surgery" in text
     assert ("(intercept)" in text) == (model != "cox")
 

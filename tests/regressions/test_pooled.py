@@ -148,17 +148,6 @@ def test_survival_agrees_with_lifelines_on_pooled_columns(case):
         assert made.n_events == labels.event.sum()
 
 
-def test_a_naive_covariance_and_a_penalised_fit_are_told_from_the_right_ones():
-    features, raw, labels = DATA["rossi"]
-    options = {"model": "cox", "event": "event", "features": features}
-    made = table(raw, labels, "days", errors="robust", **options)
-    naive = cox(raw, labels, robust=True)
-    assert gaps(made, naive.params_, naive.variance_matrix_)["error"] > 0.01
-    whole = columns(raw).assign(time=labels.days, event=labels.event)
-    ridge = CoxPHFitter(penalizer=0.01).fit(whole, "time", "event")
-    assert gaps(made, ridge.params_, ridge.variance_matrix_)["estimate"] > 0.01
-
-
 def test_robust_errors_of_tied_rows_do_not_depend_on_their_order():
     features, raw, labels = DATA["rossi"]
     options = {"model": "cox", "event": "event", "errors": "robust", "features": features}
@@ -204,15 +193,15 @@ def test_hazards_at_zero_are_lifelines_baseline_moved_there():
     assert fitted(raw, labels, "days", strata_by_party=True, **told)[0].hazards.shape == (0,)
 
 
-def test_hazards_count_nobody_before_entry():
+def test_hazards_count_rows_by_their_weight_and_nobody_before_entry():
     told = {"model": "cox", "event": "event", "entry": "entry", "horizons": (10.0, 30.0)}
-    fit, turn = fitted(RAW, LABELS, "time", **told)
-    risk = np.exp(encode(RAW, FEATURES, party="pooled") @ turn @ fit.weights)
+    fit, turn = fitted(RAW, LABELS, "time", weight="share", **told)
+    risk = LABELS.share * np.exp(encode(RAW, FEATURES, party="pooled") @ turn @ fit.weights)
     time, entry, dead = LABELS.time, LABELS.entry, LABELS.event > 0
     for horizon, hazard in zip((10.0, 30.0), fit.hazards, strict=True):
         steps = [
-            1 / risk[(entry < each) & (time >= each)].sum()
-            for each in time[dead]
+            weight / risk[(entry < each) & (time >= each)].sum()
+            for each, weight in zip(time[dead], LABELS.share[dead], strict=True)
             if each <= horizon
         ]
         assert hazard == pytest.approx(sum(steps), rel=CLOSE)

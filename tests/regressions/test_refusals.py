@@ -21,6 +21,7 @@ QUIET = LABELS.assign(event=LABELS.event * (LABELS.owner != "party-03"))
 REFUSED = {  # labels, the column, what is agreed on; what is said
     "no events": (NONE, "time", COX, "no row has an event"),
     "one class": (LABELS, "zero", {"model": "logit"}, "all rows are of one class"),
+    "the other": (LABELS.assign(one=1.0), "one", {"model": "logit"}, "all rows are of one class"),
     "no counts": (LABELS, "zero", {"model": "poisson"}, "all counts are 0"),
     "one number": (LABELS, "zero", {"model": "ols"}, "all labels are one number"),
     "three classes": (LABELS, "stratum", {"model": "logit"}, "labels have more"),

@@ -33,12 +33,29 @@ def test_the_order_is_that_of_lifelines_and_its_interval_holds_it():
     assert turned.value == pytest.approx(1 - right, abs=1e-12)
 
 
-def test_where_everybody_is_followed_a_brier_score_is_a_mean_of_squares():
-    truth, risk = patients(censored=False)
-    share = np.exp(-0.5 * risk)
+def test_who_came_late_is_compared_from_then_on_and_with_no_share_from_0():
+    truth, risk = patients()
+    late = np.empty(N, dtype=record_type({"event": "died", "entry": "since"}))
+    time, event = late["value"], late["event"] = truth["value"], truth["event"]
+    entry = late["entry"] = np.floor(10 * time * np.random.default_rng(0).random(N)) / 10
+    found = survival_figures(late, risk=risk, shares=np.full((N, 1), 0.5), horizons=(0.5,))
+    first = (time[:, None] < time) | ((time[:, None] == time) & (event == 0))
+    first &= (event[:, None] == 1) & (entry < time[:, None])
+    right = (risk[:, None] > risk) + 0.5 * (risk[:, None] == risk)
+    assert {*found} == {"C-index"}
+    assert found["C-index"].value == pytest.approx(right[first].mean(), abs=1e-12)
+
+
+@pytest.mark.parametrize("censored", [False, True])
+def test_a_brier_score_is_a_mean_of_squares_in_which_rows_stand_for_those_lost_before(censored):
+    truth, risk = patients(censored=censored)
+    share, time = np.exp(-0.5 * risk), truth["value"]
     told = survival_figures(truth, risk=risk, shares=share[:, None], horizons=(0.5,))
-    there = truth["value"] > 0.5
-    assert told["Brier at 0.5"].value == pytest.approx(np.mean((there - share) ** 2), abs=1e-12)
+    lost, there = KaplanMeierFitter().fit(time, 1 - truth["event"]), time > 0.5
+    kept = np.where(there, lost.predict(0.5), lost.predict(time - 1e-9))
+    known = there | (truth["event"] == 1)
+    right = np.mean(known * (there - share) ** 2 / kept)
+    assert told["Brier at 0.5"].value == pytest.approx(right, abs=1e-12)
 
 
 def test_the_share_of_kaplan_and_meier_is_calibrated_and_another_is_not():

@@ -212,7 +212,6 @@ def table_of(words: Integers, agreement: "Agreement", *, layout: TableLayout) ->
     whole, unit = replace(layout, n_groups=len(sums)), 1 << layout.bits
     counts = sums[:, 0] // unit
     good = not (sums[:, 0] % unit).any() and 0 < counts[0] <= layout.most_rows
-    good = good and bool((counts >= 0).all())
     for _, moments, cells in whole.parts(sums):
         good = good and _fits(moments, cells, counts=counts, unit=unit)
     left = whole.leavers(sums)

@@ -106,9 +106,9 @@ class SumsAnalyst:
                 f"exchange has {self._words.size}. Ask the party to make them anew."
             )
         roster, attempt = self._masked_for
-        self._masked_for = (roster or message.roster, attempt)
+        masked_for = (roster or message.roster, attempt)
         if (
-            (message.roster, message.attempt) != self._masked_for
+            (message.roster, message.attempt) != masked_for
             or message.exchange != self._number
             or message.party not in self.parties
         ):
@@ -117,6 +117,7 @@ class SumsAnalyst:
                 f"another step or attempt than attempt {attempt} of {', '.join(self.parties)}, so "
                 "their masks would not cancel. Ask the party to send again with the newest news."
             )
+        self._masked_for = masked_for
         self._words += message.words  # NumPy's unsigned integers wrap around, so masks cancel
         self.received.append(message.party)
 

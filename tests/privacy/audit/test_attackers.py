@@ -34,6 +34,8 @@ def test_p1_tells_of_the_people_who_are_rebuilt_best_and_of_the_worst_column_and
     random = np.random.default_rng(0).normal(size=UPLOAD.release.rows.shape)
     upload = replace(UPLOAD, release=replace(UPLOAD.release, rows=random))
     assert colluded(upload).figures["explained"] < 0.1
+    noisy = subject(ROWS, LABELS, n_components=5, noise=0.5)  # read through the basis alone: < 0
+    assert colluded(noisy).figures["explained"] > 0.2
 
 
 def test_p3_is_every_person_without_noise_and_few_with_much():

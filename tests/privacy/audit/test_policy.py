@@ -7,18 +7,20 @@ import pytest
 
 from cobasis.errors import ShapeError
 from cobasis.privacy.audit.policy import (
-    KNOWN_RED,
     LINKAGE,
     TITLES,
     Finding,
     checked,
     graded,
+    graded_bits,
+    graded_known,
     of_ten,
     per_cent,
     times,
     worst,
 )
 from cobasis.privacy.audit.subject import Guarantee
+from cobasis.privacy.audit.sums import SumsFacts, _cells
 from privacy.attacks.constructions import cancer, facts, subject
 
 ROWS, LABELS = cancer(200)
@@ -95,7 +97,25 @@ def test_bounds_are_those_of_the_policy_and_only_three_reds_block():
     grades = [graded(share, LINKAGE) for share in (0.09, 0.0901, 1 / 3, 0.34)]
     assert grades == ["green", "amber", "amber", "red"]
     assert worst("told", "green", "amber") == "amber"
-    assert KNOWN_RED == 20
+    known = [(None, 100), (None, 99), (101, 200), (100, 200), (20, 200), (19, 200)]
+    found = [graded_known(*each) for each in known]
+    assert found == ["green", "amber", "green", "amber", "amber", "red"]
+    grades = [graded_bits(sent, 10) for sent in (10, 9, 5, 4)]
+    assert grades == ["red", "amber", "amber", "green"]
+    sums = {"n_rows": 10**6, "n_features": 10, "n_parties": 3, "most": 10**7, "small_cells": None}
+    lights = {9: "red red", 49: "red amber", 149: "amber amber", 199: "amber green"}
+    for least, words in (lights | {200: "green green"}).items():
+        told = (SumsFacts(least=least, counted=each, **sums).light for each in ("", "table"))
+        assert " ".join(told) == words
+    few = ({"small_cells": 0, "few_leavers": each} for each in (0, 1))
+    cells = [_cells(SumsFacts(least=9, counted="table", **sums | each)).grade for each in few]
+    assert cells == ["green", "amber"]
+
+
+def test_times_that_nobody_else_has_are_counted():
+    times = np.r_[np.arange(50.0), np.repeat(np.arange(50.0, 125.0), 2)]
+    upload = replace(UPLOAD, release=replace(UPLOAD.release, labels=times))
+    assert found("H6", upload, task="survival").figures == {"times_alone": 0.25}
 
 
 WORDS = [

@@ -166,12 +166,14 @@ def test_an_agreement_with_a_guarantee_is_measured_with_its_noise():
 
 
 def test_released_rows_of_a_guarantee_stand_on_its_grid_and_labels_are_randomised():
-    budget = replace(BUDGET, epsilon=8, label_epsilon=1.0, n_classes=10)
+    """Rows from inside the ball alone, and labels of a person's rows with a share of epsilon."""
+    budget = replace(BUDGET, epsilon=8, label_epsilon=16.0, rows_per_person=16, n_classes=10)
     setting = Setting(n_components=4, basis="haar", budget=budget)
-    upload = subject(ROWS, LABELS, n_components=4)
+    upload = replace(subject(ROWS, LABELS, n_components=4), rows=1e6 * ROWS)
     made = as_set(upload, ROWS @ upload.basis, basis=upload.basis, setting=setting, key=KEY)
     steps = made.release.rows * 2**12
     assert np.array_equal(steps, np.rint(steps))
+    assert np.abs(made.release.rows).max() < 1e4
     assert 0.1 < np.mean(made.release.labels == LABELS) < 0.5
     assert (made.labels == LABELS).all()
 
