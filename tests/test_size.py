@@ -19,29 +19,29 @@ from party_side.sites import consortium, join
 from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
-    "algorithms": (2_190, 1_330, 15),
-    "analyst_side": (2_500, 1_970, 11),
+    "algorithms": (2_200, 1_330, 15),
+    "analyst_side": (2_490, 1_960, 11),
     "bundle": (2_490, 1_890, 11),
-    "cli": (4_620, 3_670, 25),
+    "cli": (4_650, 3_690, 25),
     "cobasis": (610, 270, 6),
     "disk": (610, 400, 5),
     "estimators": (910, 480, 5),
     "features": (1_480, 940, 7),
     "keys": (250, 190, 2),
     "linalg": (730, 460, 6),
-    "models": (3_570, 2_530, 15),
-    "party_side": (3_910, 3_060, 14),
+    "models": (3_600, 2_550, 15),
+    "party_side": (3_970, 3_110, 14),
     "privacy": (3_170, 2_170, 21),
-    "protocol": (8_000, 5_440, 36),
+    "protocol": (8_060, 5_480, 36),
     "report": (1_050, 840, 6),
-    "statistics": (2_100, 1_580, 11),
-    "tables": (930, 720, 4),
+    "statistics": (2_110, 1_580, 11),
+    "tables": (970, 760, 4),
     "transport": (1_880, 1_420, 10),
     "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 40_650,
-    "experiments and benchmarks": 11_060,
+    "tests": 41_170,
+    "experiments and benchmarks": 10_890,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first
