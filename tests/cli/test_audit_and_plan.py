@@ -41,11 +41,12 @@ def test_an_audit_is_shown_written_and_kept_for_its_owner_only(sealed):
 
 
 def test_what_cannot_be_audited_or_planned_is_refused(sealed):
+    Path("hair.toml").write_text("[hair]\nfactor = 2\n")
     for line, more in (
         *((AUDIT, each) for each in ("--n-components 4,many", "--n-components 99", "--noise -1")),
         *((AUDIT, each) for each in ("--sensitive hair", "-o page.json", "-o north.csv")),
         *((PLAN, each) for each in ("--epsilon many", "--epsilon 99", "--noise 0", "other.csv")),
-        *((PLAN, each) for each in ("-o north.csv", "-o icu.toml")),
+        *((PLAN, each) for each in ("-o north.csv", "-o icu.toml", "--mapping hair.toml")),
     ):
         assert "[CB107]" in sealed(f"{line} {more}", code=2).stderr, (line, more)
     for line in (AUDIT, PLAN):
@@ -82,6 +83,10 @@ def test_a_plan_has_every_price_and_public_rows_bring_their_basis_and_guarantees
         "noise 0.3",
     ]
     assert (found["n_rows"], found["metric"], found["page"]) == (70, "accuracy", "")
+    Path("own.csv").write_text(Path("north.csv").read_text().replace("sex", "geschlecht", 1))
+    Path("own.toml").write_text('[sex]\ncolumn = "geschlecht"\n')
+    again = draft.json(f"{PLAN.replace('north', 'own')} --mapping own.toml")
+    assert again["effects"] == found["effects"]
     for each in found["effects"]:
         assert each["accuracy_least"] <= each["accuracy"] <= each["accuracy_most"]
         assert each["n_scored"] == 35

@@ -154,6 +154,7 @@ def _pages(out: Path | None, data: Path) -> list[Path]:
 @grouped
 def plan(
     screen: Screen,
+    mapped: Mapped,
     words: WithTable,
     out: Annotated[Path | None, Option("-o", "--out", help="The same as a page.")] = None,
     public: Annotated[Path | None, Option(help="Public rows with the same columns.")] = None,
@@ -180,7 +181,8 @@ def plan(
             refuse_target(out, table=path)
     terms = read_terms(agreement)
     with progress() as report:
-        found = priced(terms, data, public=public, offer=offer, report=report)
+        said = mapped.read()
+        found = priced(terms, data, mapping=said, public=public, offer=offer, report=report)
     if out is not None:
         write_whole(out, render_plan(found, round_id=terms.round_id, task=terms.task).encode())
     metric = {"classification": "accuracy", "regression": "r2"}.get(terms.task, "")

@@ -28,11 +28,16 @@ class Mapped:
         Path | None, Option(help="TOML that says what your columns are, by the agreed names.")
     ] = None
 
+    def read(self) -> TableMapping:
+        """Read what is said; nothing where no file is given."""
+        if self.mapping is None:
+            return TableMapping()
+        return TableMapping.of_toml(text_of(self.mapping), what=f"'{self.mapping}'")
+
     def check(self, owner: Owner, session: PartySession, data: Path) -> Findings:
         """Hold a table against the agreement; on a terminal, ask what does not fit as it is."""
         if self.mapping is not None:
-            told = TableMapping.of_toml(text_of(self.mapping), what=f"'{self.mapping}'")
-            use_mapping(session, told)
+            use_mapping(session, self.read())
         while True:
             with progress() as report:
                 found = check(session, data, report=report)

@@ -10,6 +10,7 @@ import numpy as np
 
 from cobasis.errors import CobasisError, OptionError
 from cobasis.features.encoder import encode
+from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.features.maps import turn_of, width_under
 from cobasis.features.outcome import part_of
 from cobasis.linalg.arrays import Matrix, gathered
@@ -20,7 +21,7 @@ from cobasis.models.passes import Labels
 from cobasis.models.trainer import train
 from cobasis.party_side.draft import components_for
 from cobasis.party_side.preview import BYTES, budget_of, own_setting
-from cobasis.party_side.rows import public_rows_in
+from cobasis.party_side.rows import public_rows_in, refuse_mapping
 from cobasis.party_side.sums_draft import waves_of
 from cobasis.privacy.aggregate import OFTEN, light_of
 from cobasis.privacy.audit.prices import Offer, Plan, plan
@@ -70,6 +71,7 @@ def priced(
     agreement: Agreement,
     table: Path,
     *,
+    mapping: TableMapping = TableMapping(),  # noqa: B008 -- frozen
     public: Path | None = None,
     offer: Offer | None = None,
     report: Report = silent,
@@ -84,7 +86,8 @@ def priced(
             "a plan weighs what a model takes, and this agreement makes a table; 'cobasis audit' "
             "says what that shows. Plan with an agreement on a model."
         )
-    rows = open_table(table, agreement=agreement, party=WHO, report=report)
+    refuse_mapping(mapping, agreement)
+    rows = open_table(table, agreement=agreement, party=WHO, mapping=mapping, report=report)
     n_rows, n_features = rows.shape
     drawn = np.random.default_rng([n_rows, n_features]).permutation(n_rows)
     places = np.sort(drawn[: sample_size(n_rows, n_features)])

@@ -231,7 +231,13 @@ def use_mapping(session: PartySession, mapping: TableMapping) -> None:
             "its columns stay mapped as they were then. Leave --mapping out, or agree on a new "
             "round."
         )
-    columns = agreed_columns(session.agreement, session.agreement.label or None)
+    refuse_mapping(mapping, session.agreement)
+    session.round.map_columns(mapping)
+
+
+def refuse_mapping(mapping: TableMapping, agreement: Agreement) -> None:
+    """Raise OptionError for what a mapping says of a column that is not agreed so."""
+    columns = agreed_columns(agreement, agreement.label or None)
     of_words = {each.name: isinstance(each, CategoryFeature) for each in columns}
     for name, step in mapping.root.items():
         if name not in of_words:
@@ -243,7 +249,6 @@ def use_mapping(session: PartySession, mapping: TableMapping) -> None:
         else:
             continue
         raise OptionError(f"the mapping's [{name}] {problem}. Correct it, and say it again.")
-    session.round.map_columns(mapping)
 
 
 def _kind_of(finding: ColumnFinding, agreement: Agreement) -> type[CobasisError]:
