@@ -30,7 +30,7 @@ class Plan:
         if unasked := sorted({*self.new} - {*confirmed}):
             raise StepError(
                 f"{', '.join(unasked)} came after the run of {self.ended}, and nobody said that "
-                "they are to be taken in. Confirm it."
+                "they are to be taken in. Run once more, and say so."
             )
 
 

@@ -326,7 +326,7 @@ def _analyst(
                 report=session.report,
             )
     except RemoteError as error:
-        advice = str(error.args[0]).replace("analyst.remove(name)", "--without NAME")
+        advice = str(error.args[0]).replace("Analyst.remove", "--without NAME")
         error.args = (advice, *error.args[1:])
         raise
 

@@ -242,7 +242,7 @@ def check_return(returned: Return, agreement: Agreement, *, party: str) -> None:
     if strangers or not agreement.minimum_parties <= len(set(parties)) == len(parties):
         who = f"among them '{strangers[0]}', no party of it" if strangers else "or names one twice"
         raise MessageError(
-            f"{what} says that {len(parties)} parties' rows shaped it, {who}; agreed are at least "
+            f"{what} says whose rows shaped it, {len(parties)} in all, {who}; agreed are at least "
             f"{agreement.minimum_parties} of {', '.join(agreement.parties)}. Ask the analyst "
             "whose rows it has."
         )
@@ -286,7 +286,7 @@ def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
             (
                 f"the fit of {_named(lost)} leaves directions undetermined: nothing in the "
                 "target corresponds to them. Have features and anchor checked there, lower "
-                "n_components, or leave the party out: analyst.remove(name)."
+                "n_components, or leave the party's rows out (Analyst.remove)."
             ),
             tuple(lost),
         )
@@ -300,7 +300,7 @@ def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
             raise ScaleError(
                 f"the {what} of {_named(outside)} are more than {band:g} times larger or smaller "
                 "than the median party's, so they would drown the others or vanish. Have the units "
-                "checked there, or leave the party out: analyst.remove(name)."
+                "checked there, or leave the party's rows out (Analyst.remove)."
             )
     for name, each in parties.items():
         refuse_wrong_fit(each.fit_error, party=name)
