@@ -96,7 +96,7 @@ def _next_attempt(session: AnalystSession, plan: Plan, *, now: datetime) -> Plan
             "of a party that comes late would show in the difference of two totals"
         )
     elif len(stay) < plan.exchange.fewest:
-        reason = f"{len(stay)} parties would stay, and {plan.exchange.fewest} must"
+        reason = f"{len(stay)} would stay, and {plan.exchange.fewest} parties must"
     if reason:
         raise StepError(
             f"sums cannot begin again with {listed(stay)}: {reason}. Wait for everybody, or agree "

@@ -364,5 +364,5 @@ def not_whole(name: str, columns: Sequence[str]) -> NotFiniteError:
     return NotFiniteError(
         f"{name} is missing numbers, or has NaN or infinity, in {_short(columns)}, so no "
         "projection of it is defined. Fill or drop them by a rule that all parties share: "
-        'missing = "fill" in the agreement\'s feature.'
+        'missing = "fill" and a number in fill, in the feature.'
     )

@@ -315,7 +315,7 @@ def refuse_schema(
         if not fits(each.name, each)
     ]
     if wrong:
-        more = f" and {len(wrong) - SHOWN} more columns" if len(wrong) > SHOWN else ""
+        more = f" and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
         raise DtypeError(
             f"{source.what} has columns that are not read as numbers: {', '.join(wrong[:SHOWN])}"
             f"{more}. Only integers of up to 64 bits, floats and booleans are read, and cobasis "
