@@ -225,7 +225,7 @@ def remove(
     path, rest = agreed(words)
     parties = [str(each) for each in rest]
     if not parties:
-        raise OptionError("nobody is named. Say who leaves: cobasis remove icu.toml NAME.")
+        raise OptionError("this command wants the name of a party: cobasis remove icu.toml NAME.")
     session = owner.analyst(path, outbox=out)
     with progress() as report:
         done = take_out(session, parties, realign=realign, cluster=cluster, report=report)
