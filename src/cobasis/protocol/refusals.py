@@ -47,6 +47,9 @@ _AGREED_AS = {"linear": {"ridge"}, "boosted_trees": {"boosted_trees", "xgboost"}
 _SUMMED_AS = {"linear": {"ridge"}, "rff": {"ridge"}}
 """The same where sums were sent, of maps without waves and with."""
 
+LEAVE_OUT = "Analyst.remove, or exclude= of simulate"
+"""How a party is left out in Python; the command line puts its option in place of it."""
+
 BLOCK_CELLS = 2**21
 """How many numbers of a party's rows are read at a time: 16 MB as float64."""
 
@@ -286,7 +289,7 @@ def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
             (
                 f"the fit of {_named(lost)} leaves directions undetermined: nothing in the "
                 "target corresponds to them. Have features and anchor checked there, lower "
-                "n_components, or leave the party's rows out (Analyst.remove)."
+                f"n_components, or leave the party's rows out ({LEAVE_OUT})."
             ),
             tuple(lost),
         )
@@ -300,7 +303,7 @@ def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
             raise ScaleError(
                 f"the {what} of {_named(outside)} are more than {band:g} times larger or smaller "
                 "than the median party's, so they would drown the others or vanish. Have the units "
-                "checked there, or leave the party's rows out (Analyst.remove)."
+                f"checked there, or leave the party's rows out ({LEAVE_OUT})."
             )
     for name, each in parties.items():
         refuse_wrong_fit(each.fit_error, party=name)
