@@ -103,7 +103,7 @@ REFUSED = [
     ("public", {"public_rows": np.ones((3, 4))}, ShapeError, "public_rows has 4 columns"),
     ("public", {"public_rows": np.full((4, 3), np.nan)}, NotFiniteError, "public_rows contains"),
     ("smote", {"public_rows": np.ones((30, 2))}, ShapeError, "public_rows has 2 columns"),
-    ("smote", {"public_rows": np.ones((25, 3))}, AnchorError, "there are 25 public rows"),
+    ("smote", {"public_rows": np.ones((25, 3))}, AnchorError, "more than 25 public rows, not 25"),
 ]
 
 

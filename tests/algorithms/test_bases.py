@@ -53,7 +53,7 @@ def test_the_table_forbids_exactly_what_it_says(basis, n_parties, anchor):
 
 @pytest.mark.parametrize(
     ("n_rows", "rank", "reason"),
-    [(3, 3, "has 3 rows for n_components=4"), (9, 2, "has too few independent rows for")],
+    [(3, 3, r"has 3 row\(s\) for n_components=4"), (9, 2, "has too few independent rows for")],
 )
 def test_a_party_with_too_few_directions_is_refused_without_its_rank(n_rows, rank, reason):
     """A rank is a number computed from private rows."""
@@ -90,7 +90,7 @@ def test_a_condition_spans_the_firsts_directions_or_its_own_by_haar_or_uniform_f
 def test_a_condition_that_does_not_exist_or_lacks_directions_is_refused():
     with pytest.raises(OptionError, match=r"'samespan_orthogonal' does not exist.*\[CB107\]"):
         under("samespan_orthogonal")
-    with pytest.raises(DimensionError, match=r"party 'a' has 2 rows.*\[CB106\]"):
+    with pytest.raises(DimensionError, match=r"party 'a' has 2 row\(s\).*\[CB106\]"):
         under("diffspan", n_rows=2)
 
 

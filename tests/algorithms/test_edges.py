@@ -117,7 +117,7 @@ def disjoint(common: int) -> Toy:
 @pytest.mark.parametrize("common", [0, 2])
 def test_features_in_common_with_nobody_are_undetermined(aligner, common):
     """Each agrees with a mean that contains it, too: only the others can determine it."""
-    reason = rf"{3 - common} of the 3 directions of party '\w+' are undetermined.*\[CB205\]"
+    reason = rf"party '\w+' has {3 - common} of 3 directions undetermined.*\[CB205\]"
     with pytest.raises(UndeterminedFitError, match=reason):
         align(aligner, disjoint(common).images)
 

@@ -74,6 +74,11 @@ def test_a_run_waits_and_then_writes_one_return_for_each_party(sent, lab):
     assert "waits for the upload of south" in done.stderr
     assert "go on without them: --without south" in " ".join(done.stderr.split())
     assert "[CB314]" in done.stderr
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cobasis.protocol.refusals.DETERMINED", 2.0)  # so every fit is refused
+        told = lab("run icu.toml --without south", code=3).stderr
+    assert "(--without NAME)" in told
+    assert "Analyst.remove" not in told
     lines = narrow(lab("run icu.toml --without south"))
     assert lines[0] == "Ends exchange 1 of 1: upload -> return"
     assert "Wrote outbox/icu.north.1-return" in lines

@@ -53,9 +53,9 @@ def test_other_columns_than_in_fit_are_refused(small, frame, fitted):
     model = CollaborativeTransformer().fit(frame(small.X, NAMES), parties=small.parties)
     model.transform(frame(small.X, NAMES), parties=small.parties)
     for columns, reason in (
-        (["z", *NAMES[1:]], "missing 'a'; not agreed 'z'"),
+        (["z", *NAMES[1:]], "missing: 'a'; not agreed: 'z'"),
         (NAMES[::-1], "column 1 is 'f', agreed is 'a'"),
-        ([1, *NAMES[1:]], "5 of the 6 columns"),
+        ([1, *NAMES[1:]], "6 columns, of which 5 with"),
     ):
         with pytest.raises(FeatureError, match=rf"{reason}.*\[CB105\]"):
             model.transform(frame(small.X, columns), parties=small.parties)
@@ -105,11 +105,23 @@ PARTIES = {
     "one name": (lambda _: "north", ShapeError, r"np.full\(len\(X\), 'north'\)"),
     "too few": (lambda p: p[:-1], ShapeError, r"shape \(89,\) for 90 rows"),
     "a column": (lambda p: p[:, None], ShapeError, r"shape \(90, 1\)"),
-    "a missing label": (lambda p: [None, *p[1:].tolist()], OptionError, "1 of 90 party labels are"),
-    "no number": (lambda p: [np.nan, *p[1:].tolist()], OptionError, "1 of 90 party labels are"),
+    "a missing label": (
+        lambda p: [None, *p[1:].tolist()],
+        OptionError,
+        "missing or empty party labels: 1 of 90",
+    ),
+    "no number": (
+        lambda p: [np.nan, *p[1:].tolist()],
+        OptionError,
+        "missing or empty party labels: 1 of 90",
+    ),
     "an empty name": (lambda p: ["", *p[1:].tolist()], OptionError, "missing or empty"),
-    "a masked one": (lambda p: np.ma.masked_equal(p, "east"), OptionError, "30 of 90 party labels"),
-    "a list": (lambda p: [["x"], *p[1:].tolist()], OptionError, "1 of 90 .* of type list"),
+    "a masked one": (
+        lambda p: np.ma.masked_equal(p, "east"),
+        OptionError,
+        "party labels: 30 of 90",
+    ),
+    "a list": (lambda p: [["x"], *p[1:].tolist()], OptionError, "of type list: 1 of 90"),
     "a generator": (lambda p: {"x": p}, ShapeError, r"shape \(\)"),
 }
 
@@ -130,7 +142,8 @@ def test_every_row_needs_the_name_of_its_party(small, fitted, case):
 def test_a_party_that_was_not_in_fit_is_named_with_those_that_were(small, fitted):
     stranger = np.where(small.parties == "south", "west", small.parties)
     with pytest.raises(
-        UnknownPartyError, match=r"not in fit: west\..*Known: east, north, south.*\[CB304\]"
+        UnknownPartyError,
+        match=r"not in fit: west \(1 in all\)\..*Known: east, north, south.*\[CB304\]",
     ):
         fitted.predict(small.X, parties=stranger)
 
@@ -153,7 +166,9 @@ OPTIONS = {
     "parties twice": ({"party_column": 0}, OptionError, "party_column=0 as well"),
     "random state": ({"random_state": "x"}, OptionError, "random_state='x'"),
     "a float state": ({"random_state": 0.5}, OptionError, "random_state=0.5"),
-    "family": ({"estimator": "magic"}, CobasisError, "magic|model"),
+    "family": ({"estimator": "magic"}, OptionError, "model 'magic' does not exist"),
+    "release": ({"release": "both"}, OptionError, "release 'both' does not exist"),
+    "maps of rows": ({"maps": []}, OptionError, "maps go with release='sums'"),
     "no model": ({"estimator": StandardScaler()}, OptionError, "no fit and predict"),
     "regressor": ({"estimator": LinearRegression()}, OptionError, "not for classification"),
 }

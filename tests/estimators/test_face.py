@@ -189,7 +189,7 @@ def test_a_round_of_sums_predicts_scores_and_is_searched(small):
     assert sums.transform(X, parties=parties).shape == X.shape
     assert sums.round_.result.total.n_rows == len(X)
     assert len(sums.get_feature_names_out()) == X.shape[1]
-    with pytest.raises(OptionError, match="basis='haar' is for rows"):
+    with pytest.raises(OptionError, match="basis 'haar' is for rows"):
         clone(sums).set_params(basis="haar").fit(X, y, parties=parties)
     numbers = CollaborativeRegressor(
         release="sums", maps=[RandomFourier(n_waves=20, bandwidth=3.0)], random_state=0

@@ -175,7 +175,7 @@ def test_random_features_are_within_two_points_of_the_support_vector_machine():
         (np.array(["a", "b"] * 15), "regression", LabelError, "no numbers"),
         (np.full(30, np.nan), "regression", NotFiniteError, "labels are not all finite"),
         (np.arange(30), "representation", OptionError, "no family for representation"),
-        (np.arange(29), "regression", LabelError, "30 rows and 29 labels"),
+        (np.arange(29), "regression", LabelError, "differ in number: 30 and 29"),
     ],
 )
 def test_labels_that_are_not_the_tasks_are_refused(labels, task, error, said):

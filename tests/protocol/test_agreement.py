@@ -124,7 +124,7 @@ CONTRADICTIONS |= {  # of a release of sums
     "a column without a range": (SUMS | {"features": numeric_features("a")}, "'a' has no range"),
     "a range of classes": (of_sums(target_range=(0.0, 1.0)), "target_range goes with a regression"),
     "a range backwards": (of_sums(target_range=(1.0, 0.0)), "does not go from low to high"),
-    "least above most": (of_sums(least_rows=501), "most_rows_in_all are not in this order"),
+    "least above most": (of_sums(least_rows=501), "most_rows_in_all does not hold"),
 }
 
 

@@ -137,7 +137,7 @@ def test_a_tree_stands_for_what_no_line_is_near_to_as_well_as_on_new_rows():
     assert found.fidelity == pytest.approx(near, abs=0.06)
     assert found.agreement == pytest.approx(np.mean((given > 0) == (means > 0)), abs=0.06)
     assert "| " in found.summary()
-    with pytest.raises(ShapeError, match="19 rows are too few"):
+    with pytest.raises(ShapeError, match="20 rows or more, not 19"):
         parties["south"].surrogate(rows[:19])
 
 

@@ -107,7 +107,7 @@ def test_who_left_may_come_back_is_not_removed_twice_and_when_all_have_left_noth
         assert len(analyst.uploads) == 3
     for name in tuple(analyst.uploads):
         analyst.remove(name)
-    with pytest.raises(StepError, match=r"left out \(4 are\), so there is .* leave out fewer"):
+    with pytest.raises(StepError, match=r"left out: 4\), so there is .* leave out fewer"):
         analyst.run()
     for step in (analyst.certify, analyst.train, analyst.align):
         with pytest.raises(StepError):

@@ -55,19 +55,19 @@ def unlike(name):
 
 
 UNSEALED = {
-    "one is missing": (lambda: unlike("lab"), "missing: lab; 4 of 5 are good"),
-    "all are": (list, "missing: north, south, east, west, lab; 0 of 5 are good"),
+    "one is missing": (lambda: unlike("lab"), "missing: lab; good: 4 of 5"),
+    "all are": (list, "missing: north, south, east, west, lab; good: 0 of 5"),
     "another's key": (
         lambda: [forged("north", signature=signed("lab").signature), *unlike("north")],
-        "signature not valid: north; 4 of 5 are good",
+        "signature not valid: north; good: 4 of 5",
     ),
     "not enrolled": (
         lambda: [forged("north", name="paris"), *all_signed()],
-        "not enrolled: paris; 5 of 5 are good",
+        "not enrolled: paris; good: 5 of 5",
     ),
     "a good one beside a bad one": (
         lambda: [forged("north", signature=signed("lab").signature), *all_signed()],
-        "signature not valid: north; 5 of 5 are good",
+        "signature not valid: north; good: 5 of 5",
     ),
     "another version": (
         lambda: all_signed(real(retention_days=91)),

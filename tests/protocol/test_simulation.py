@@ -65,13 +65,13 @@ def test_the_papers_span_conditions_are_what_they_are_called(condition):
 
 
 WRONG = {
-    "aligner": ({"aligner": "foo"}, "aligner='foo' does not exist; there are odc, gopp, whitened"),
+    "aligner": ({"aligner": "foo"}, "aligner 'foo' does not exist; there are odc, gopp, whitened"),
     "an aligner's class": ({"aligner": ODC}, r"an aligner such as ODC\(\)"),
-    "anchor": ({"anchor": 3}, "anchor=3 does not exist; there are isometric, gaussian"),
-    "basis": ({"basis": "pcs"}, "basis='pcs' does not exist; there are svd, pca, lpp, haar"),
+    "anchor": ({"anchor": 3}, "anchor 3 does not exist; there are isometric, gaussian"),
+    "basis": ({"basis": "pcs"}, "basis 'pcs' does not exist; there are svd, pca, lpp, haar"),
     "task": ({"task": "ranking"}, "there are classification, regression, count"),
     "table": ({"task": "table"}, "task='table' is for parties' own tables"),
-    "model": ({"model": "forest"}, "model='forest' does not exist; there are logistic, ridge"),
+    "model": ({"model": "forest"}, "model 'forest' does not exist; there are logistic, ridge"),
     "a number for a model": ({"model": 3}, "model is n"),
     "span condition": ({"span_condition": "otherspan"}, "'otherspan' does not exist"),
     "a condition and a basis": (
@@ -92,7 +92,7 @@ WRONG = {
     "dp": ({"dp": {"epsilon": 1}}, "dp is no DPTerms"),
     "public rows missing": ({"basis": "public"}, "public_rows go with"),
     "public rows unused": ({"public_rows": np.eye(6)}, "public_rows go with"),
-    "two at once": ({"aligner": "foo", "rng": None}, "rng is no .*; aligner='foo' does not"),
+    "two at once": ({"aligner": "foo", "rng": None}, "rng is no .*; aligner 'foo' does not"),
 }
 
 
@@ -149,7 +149,7 @@ def few_rows():
 
 
 def test_too_few_rows_are_an_error():
-    with pytest.raises(DimensionError, match=r"party 'west' has 2 rows for n_components=3"):
+    with pytest.raises(DimensionError, match=r"party 'west' has 2 row\(s\) for n_components=3"):
         run(few_rows())
 
 

@@ -277,11 +277,11 @@ def test_a_round_of_rows_has_no_sums_and_a_stranger_no_part():
 
 
 OPTIONS = {
-    "a basis": ({"basis": "haar"}, "basis='haar' is for rows"),
-    "components": ({"n_components": 2}, "n_components=2 is for rows"),
+    "a basis": ({"basis": "haar"}, "basis 'haar' is for rows"),
+    "components": ({"n_components": 2}, "n_components 2 is for rows"),
     "public rows": ({"public_rows": np.zeros((5, 4))}, "public_rows is for rows"),
-    "a family": ({"model": "mlp"}, "model='mlp' is for rows"),
-    "a release that is none": ({"release": "both"}, "release='both' does not exist"),
+    "a family": ({"model": "mlp"}, "model 'mlp' is for rows"),
+    "a release that is none": ({"release": "both"}, "release 'both' does not exist"),
     "no maps": ({"maps": []}, "maps are not 1 to 8 of Columns"),
     "maps by name": ({"maps": ["rff"]}, "maps are not 1 to 8 of Columns"),
 }

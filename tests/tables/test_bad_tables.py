@@ -53,15 +53,17 @@ def where(rows, cell, name):
 
 
 ROW = pl.int_range(pl.len())
-NO_NUMBERS = r"no numbers: 'x1' \(String, the first text in row 1 below.*\), 'x3' \(Decimal.*\)"
+NO_NUMBERS = (
+    r"not read as numbers: 'x1' \(String, the first text in row 1 below.*\), 'x3' \(Decimal.*\)"
+)
 DECIMAL = pl.lit(1).cast(pl.Decimal(9, 2))
 REFUSED = [
-    (lambda t: t.drop("x2", "x4"), FeatureError, "party 'north'.*missing 'x2', 'x4'"),
+    (lambda t: t.drop("x2", "x4"), FeatureError, "party 'north'.*missing: 'x2', 'x4'"),
     (lambda t: t.drop("died"), LabelError, "no column 'died'"),
     (lambda t: t.head(0), ShapeError, "party 'north' is empty: 0 rows"),
-    (lambda t: t.head(2), DimensionError, "2 rows for n_components=3"),
+    (lambda t: t.head(2), DimensionError, r"2 row\(s\) for n_components=3"),
     (with_(x1=pl.lit("high"), x3=DECIMAL), DtypeError, NO_NUMBERS),
-    (with_(x1=pl.lit(1).cast(pl.Int128)), DtypeError, r"no numbers: 'x1' \(Int128\)"),
+    (with_(x1=pl.lit(1).cast(pl.Int128)), DtypeError, r"not read as numbers: 'x1' \(Int128\)"),
     (with_(x1=pl.lit(2**60)), DtypeError, "'x1'.*above 2\\*\\*53"),
     (with_(x1=pl.lit(None, pl.Int64)), NotFiniteError, "in 'x1'"),
     (with_(x1=where(ROW == 2_000, None, "x1") > 0), NotFiniteError, "in 'x1', so"),

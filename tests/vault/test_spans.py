@@ -107,7 +107,7 @@ def test_one_old_row_is_enough_whichever_upload_had_it(used):
 def test_old_rows_in_a_round_of_other_sizes_are_refused_without_counting_them(used, sizes):
     message = (
         r"^rows of party 'north' were uploaded before, in round 'icu-2026', through a basis of 5 "
-        r"features and 2 components; this round asks for .*two people .*reason.*\[CB703\]$"
+        r"features and 2 component\(s\); this round asks for .*two people .*reason.*\[CB703\]$"
     )
     with pytest.raises(SpanReuseError, match=message) as refused:
         choose(used, table()[:13], **sizes)

@@ -209,8 +209,8 @@ def mixed_rows(pool: Matrix, *, stream: KeyStream, n_rows: int) -> Matrix:
     n_public = len(pool)
     if n_public <= NEIGHBOURS:
         raise AnchorError(
-            f"anchor='smote' mixes each public row with one of its {NEIGHBOURS} nearest, and there "
-            f"are {n_public} public rows. Agree on more than {NEIGHBOURS}."
+            f"anchor='smote' mixes each public row with one of its {NEIGHBOURS} nearest, so "
+            f"it needs more than {NEIGHBOURS} public rows, not {n_public}. Agree on more."
         )
     turns = np.resize(stream.permutation(n_public), n_rows)
     drawn = stream.uniform((n_rows, 2))

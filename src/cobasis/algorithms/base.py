@@ -117,7 +117,7 @@ def keep_target(
         return Target(rows=tables["rows"], **{**told, "shaped_by": tuple(told["shaped_by"])})
     if fits:
         raise AnotherRunError(
-            f"there are {len(fits)} fits, but not the target that they were made to, so that "
+            f"here are fits ({len(fits)}), but not the target that they were made to, so that "
             "going on could mix two runs. Delete their folder, and start again."
         )
     with one_blas_thread():

@@ -65,7 +65,7 @@ def check_basis_rule(basis: BasisName, *, anchor: AnchorKind, n_parties: int) ->
 def require_components(directions: Matrix, *, n_components: int, n_rows: int, party: str) -> None:
     """Refuse a party whose rows have fewer real directions than there are components."""
     if directions.shape[1] < n_components:
-        reason = f"{n_rows} rows" if n_rows < n_components else "too few independent rows"
+        reason = f"{n_rows} row(s)" if n_rows < n_components else "too few independent rows"
         raise DimensionError(
             f"party '{party}' has {reason} for n_components={n_components}: the rest of its basis "
             "would be arbitrary directions. Agree on fewer components, on no column that never "
@@ -143,8 +143,8 @@ def _in_memory(rows: Matrix | Blocks, party: str) -> Matrix:
     if isinstance(rows, Blocks) and not isinstance(rows, WholeTable):
         raise OptionError(
             f"basis='lpp' of party '{party}' compares every row with all others, so it takes no "
-            "table that is read in blocks. Agree on basis='svd' or 'pca', or give prepare() the "
-            "rows as an array."
+            "table that is read in blocks. Agree on basis='svd' or 'pca', or, in Python, "
+            "give the rows as an array."
         )
     if rows.shape[0] > LARGEST_GRAPH:
         raise OptionError(

@@ -205,7 +205,7 @@ def _refuse_undetermined(party: str, image: Matrix, target: Matrix, values: Matr
     if lost:
         raise UndeterminedFitError(
             (
-                f"{lost} of the {len(values)} directions of party '{party}' are undetermined: "
+                f"party '{party}' has {lost} of {len(values)} directions undetermined: "
                 "nothing in the target corresponds to them, so its rotation would be arbitrary. "
                 "Check that all parties use the same features and anchor, lower n_components, or "
                 "use basis='consensus'."

@@ -30,7 +30,7 @@ class Plan:
         if unasked := sorted({*self.new} - {*confirmed}):
             raise StepError(
                 f"{', '.join(unasked)} came after the run of {self.ended}, and nobody said that "
-                "they are to be taken in. Confirm it."
+                "they are to be taken in. Run once more, and say so."
             )
 
 
@@ -96,7 +96,7 @@ def _next_attempt(session: AnalystSession, plan: Plan, *, now: datetime) -> Plan
             "of a party that comes late would show in the difference of two totals"
         )
     elif len(stay) < plan.exchange.fewest:
-        reason = f"{len(stay)} parties would stay, and {plan.exchange.fewest} must"
+        reason = f"{len(stay)} would stay, and {plan.exchange.fewest} parties must"
     if reason:
         raise StepError(
             f"sums cannot begin again with {listed(stay)}: {reason}. Wait for everybody, or agree "

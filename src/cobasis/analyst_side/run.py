@@ -37,6 +37,7 @@ from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.card import card_of, make_card
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.messages import ConsensusSpan
+from cobasis.protocol.refusals import LEAVE_OUT
 from cobasis.protocol.scores import Worth
 from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.totals import Integers
@@ -326,7 +327,7 @@ def _analyst(
                 report=session.report,
             )
     except RemoteError as error:
-        advice = str(error.args[0]).replace("analyst.remove(name)", "--without NAME")
+        advice = str(error.args[0]).replace(LEAVE_OUT, "--without NAME")
         error.args = (advice, *error.args[1:])
         raise
 

@@ -235,7 +235,7 @@ class AnalystSession(Hidden):
             away = [name for name in everybody if name not in agreed]
             raise UnsignedError(
                 f"the agreement of round '{self.agreement.round_id}' is not signed by everybody "
-                f"(missing: {', '.join(away)}; {len(agreed)} of {len(everybody)} are in), "
+                f"(missing: {', '.join(away)}; in: {len(agreed)} of {len(everybody)}), "
                 "so only signatures are taken yet. Receive theirs first."
             )
 

@@ -225,7 +225,7 @@ def remove(
     path, rest = agreed(words)
     parties = [str(each) for each in rest]
     if not parties:
-        raise OptionError("this command wants the name of a party. See --help.")
+        raise OptionError("this command wants the name of a party: cobasis remove icu.toml NAME.")
     session = owner.analyst(path, outbox=out)
     with progress() as report:
         done = take_out(session, parties, realign=realign, cluster=cluster, report=report)
@@ -298,7 +298,7 @@ def importance_in_words(card: ModelCard) -> Iterator[str]:
     for name, (falls, error) in told[:_MOST_COLUMNS]:
         yield f"  {name:40.40}{falls:>10.4f}{error:>10.4f}"
     if len(told) > _MOST_COLUMNS:
-        yield f"  and {len(told) - _MOST_COLUMNS} columns more, on the card's page"
+        yield f"  and {len(told) - _MOST_COLUMNS} more, on the card's page"
 
 
 _MOST_COLUMNS = 20

@@ -82,7 +82,7 @@ class Asked(Mapped):
         order = " in the agreed order, under the right names," if len(columns) > 1 else ""
         owner.tell(
             [
-                f"{len(columns)} of {n_agreed} agreed columns look unlike the agreement:",
+                f"Columns that look unlike the agreement, {len(columns)} of {n_agreed}:",
                 *(line for each in doubts for line in wrapped(each.counted, lead="  - ")),
             ]
         )

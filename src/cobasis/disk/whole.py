@@ -313,8 +313,8 @@ def require_room(folder: Path, n_bytes: int, *, what: str) -> None:
     if free < n_bytes:
         raise DiskError(
             f"{what} writes about {n_bytes / _MEGABYTE:,.0f} MB to '{folder}', whose disk has "
-            f"{free / _MEGABYTE:,.0f} MB left. Make room there, or choose a folder on another "
-            "disk: work=, or TMPDIR in the environment."
+            f"{free / _MEGABYTE:,.0f} MB left. Make room there, or move the agreement's "
+            "folder to a larger disk, and start again."
         )
 
 

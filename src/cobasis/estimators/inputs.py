@@ -101,13 +101,13 @@ def party_labels(parties: Any, *, n_rows: int) -> list[Hashable]:  # noqa: ANN40
     labels = [each.item() if isinstance(each, np.generic) else each for each in parties]
     if nobody := sum(map(_is_missing, labels)):
         raise OptionError(
-            f"{nobody} of {n_rows} party labels are missing or empty. Every row belongs to a "
-            "party: drop those that belong to nobody."
+            f"there are missing or empty party labels: {nobody} of {n_rows}. Every row belongs to "
+            "a party: drop those that belong to nobody."
         )
     if other := [each for each in labels if not isinstance(each, Hashable)]:
         raise OptionError(
-            f"{len(other)} of {n_rows} party labels are of type {type(other[0]).__name__}, which "
-            "has no hash to tell parties apart by. Give text, numbers or tuples."
+            f"there are party labels of type {type(other[0]).__name__}: {len(other)} of {n_rows}. "
+            "It has no hash to tell parties apart by. Give text, numbers or tuples."
         )
     return labels
 

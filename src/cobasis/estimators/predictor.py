@@ -123,7 +123,8 @@ class CollaborativePredictor(CollaborativeTransformer):
                 f"{task}, the name of a family such as 'rff', or None for the default."
             )
         options = super()._options(n_features=n_features)
-        return {**options, "model": model, "allow_row_carrying": self.allow_row_carrying}
+        options |= {"release": self.release, "maps": self.maps, "model": model}
+        return {**options, "allow_row_carrying": self.allow_row_carrying}
 
 
 def _model_has(method: str) -> Callable[["CollaborativeClassifier"], bool]:

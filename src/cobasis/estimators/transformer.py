@@ -244,9 +244,9 @@ class CollaborativeTransformer(
         unknown = sorted({str(label) for label in held if label not in self._named})
         if unknown:
             raise UnknownPartyError(
-                f"{len(unknown)} parties were not in fit: {', '.join(unknown[:5])}. They have no "
-                f"basis, so nothing can be projected. Known: {', '.join(map(str, self._named))}. "
-                "Correct the labels, or fit with their rows."
+                f"parties that were not in fit: {', '.join(unknown[:5])} ({len(unknown)} in "
+                "all). They have no basis, so nothing can be projected. Known: "
+                f"{', '.join(map(str, self._named))}. Correct the labels, or fit with their rows."
             )
         if self.features is None:
             own, agreed = column_names(table), self.round_.agreement.columns

@@ -55,7 +55,7 @@ def column_names(table: object) -> tuple[str, ...] | None:
     named = sum(isinstance(name, str) for name in names)
     if named not in {0, len(names)}:
         raise FeatureError(
-            f"{named} of the {len(names)} columns have a name that is text, so they cannot be "
+            f"{len(names)} columns, of which {named} with a name that is text, cannot be "
             "compared with another table's. Write X.columns = X.columns.astype(str)."
         )
     return tuple(names) if named else None
@@ -85,9 +85,9 @@ def numbers_of(series: "nw.Series[Any]", *, what: str) -> Array:
         return np.full(len(series), np.nan)
     if not is_number(series.dtype):
         raise DtypeError(
-            f"column '{series.name}' of {what} is of type {series.dtype} and no number. Only "
+            f"column '{series.name}' of {what} is of type {series.dtype}. As numbers only "
             "integers of up to 64 bits, floats and booleans are read, and cobasis never casts "
-            "silently. Convert it yourself, or make it a CategoryFeature."
+            "silently. Convert it yourself, decimals to float64, or make it a CategoryFeature."
         )
     wide = series.dtype in {nw.Int64, nw.UInt64}
     if wide and (series.min() < -EXACT_INTEGER or series.max() > EXACT_INTEGER):
@@ -145,7 +145,7 @@ def refuse_names(names: Sequence[str], expected: Sequence[str], *, party: str) -
     missing = [name for name in expected if name not in given]
     unknown = [name for name in names if name not in agreed]
     if missing or unknown:
-        reason = f"missing {_short(missing)}; not agreed {_short(unknown)}"
+        reason = f"missing: {_short(missing)}; not agreed: {_short(unknown)}"
     elif len(names) != len(expected):
         reason = f"{len(names)} columns, some of one name, where {len(expected)} are agreed"
     else:
@@ -364,5 +364,5 @@ def not_whole(name: str, columns: Sequence[str]) -> NotFiniteError:
     return NotFiniteError(
         f"{name} is missing numbers, or has NaN or infinity, in {_short(columns)}, so no "
         "projection of it is defined. Fill or drop them by a rule that all parties share: "
-        'missing = "fill" in the agreement\'s feature.'
+        'missing = "fill" and a number in fill, in the feature.'
     )

@@ -165,11 +165,11 @@ def _told(feature: Column, seen: _Seen) -> list[ColumnFinding]:
     """Put what was counted of a column into sentences."""
     name, words = feature.name, tuple(word for word, _ in seen.words.most_common(SHOWN))
     if isinstance(feature, NumericFeature):
-        needs, counts = "numbers that float64 holds", [*_number_counts(feature, seen)]
+        needs, counts = "floats, integers or booleans", [*_number_counts(feature, seen)]
     else:
         needs, counts = "text, whole numbers or booleans", [*_word_counts(feature, seen)]
     if seen.wrong_type:
-        text = f"column '{name}' is of type {seen.wrong_type}, and {needs} are agreed on"
+        text = f"column '{name}' is of type {seen.wrong_type}, and agreed are {needs}: convert it"
         return [ColumnFinding(column=name, problem="type", refused=True, text=text)]
     share = feature.blanks_at_most
     if seen.missing == seen.n_rows:

@@ -216,7 +216,7 @@ def refuse_row_carrying(estimator: Estimator, rows: Matrix | None = None) -> Non
     if reason:
         raise RowCarryingError(
             f"{reason}: each party could project the others' records back with its own basis. Use "
-            "model='rff' (same accuracy, no rows) or 'mlp'; in simulation, allow_row_carrying=True."
+            "'rff' (same accuracy, no rows) or 'mlp'; in simulation, allow_row_carrying=True."
         )
 
 

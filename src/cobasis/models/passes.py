@@ -68,8 +68,8 @@ class WholeRows:
     ) -> None:
         if len(rows) != len(labels):
             raise LabelError(
-                f"there are {len(rows):,} rows and {len(labels):,} labels. Give one label for each "
-                "row."
+                f"rows and labels differ in number: {len(rows):,} and {len(labels):,}. Give one "
+                "label for each row."
             )
         if not np.isfinite(rows).all():
             raise NotFiniteError("the rows are not all finite. Fill or drop what is missing.")

@@ -113,7 +113,8 @@ def usable(session: PartySession, *, model: Which = "local") -> Usable:
 class BadCell:
     """A cell because of which its row has no prediction; never its value."""
 
-    line: int  # of the table, counted from 1; that of the names is the first
+    row: int  # of the table, counted from 0
+    line: int  # of its file, counted from 1; that of the names is the first, behind a sep=;
     column: str
     problem: str
 
@@ -205,7 +206,7 @@ def _reference(session: PartySession, path: Path | None) -> Matrix:
 
 def _bad_cells(source: Source, features: Iterable[Column]) -> list[BadCell]:
     """Find the cells of a table, read leniently, that the agreement has no place for."""
-    found = []
+    found, first = [], 2 + getattr(source.dialect, "before", 0)
     for each in (each for each in features if each.name in source.schema):
         cells = source.collect(pl.col(each.name))[each.name]
         if isinstance(each, CategoryFeature):
@@ -215,9 +216,9 @@ def _bad_cells(source: Source, features: Iterable[Column]) -> list[BadCell]:
             numbers, unknown = cells.cast(pl.Float64, strict=False).to_numpy(), "no number"
             lacking = np.isnan(numbers) & (each.missing == "refuse")
             codes = np.where(np.isinf(numbers), UNKNOWN, np.where(lacking, MISSING, 0))
-        for row in np.flatnonzero(codes < 0):
+        for row in map(int, np.flatnonzero(codes < 0)):
             problem = "empty" if codes[row] == MISSING else unknown
-            found.append(BadCell(line=int(row) + 2, column=each.name, problem=problem))
+            found.append(BadCell(row=row, line=row + first, column=each.name, problem=problem))
     return sorted(found, key=lambda each: each.line)
 
 
@@ -273,8 +274,8 @@ def _reasons(bad: Iterable[BadCell]) -> dict[int, str]:
     """Say of each row without a prediction, counted from 0, why it has none."""
     why: dict[int, str] = {}
     for each in bad:
-        before = f"{why[each.line - 2]}; " if each.line - 2 in why else ""
-        why[each.line - 2] = f"{before}{each.column}: {each.problem}"
+        before = f"{why[each.row]}; " if each.row in why else ""
+        why[each.row] = f"{before}{each.column}: {each.problem}"
     return why
 
 

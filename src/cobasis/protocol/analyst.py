@@ -210,8 +210,8 @@ class Analyst:
         uploads = self.uploads
         if not uploads:
             raise StepError(
-                f"no upload is in that is not left out ({len(self._removed)} are), so there is "
-                "nothing to align. Call receive() first, or leave out fewer."
+                f"no upload is in use (left out: {len(self._removed)}), so there is nothing to "
+                "align. Call receive() first, or leave out fewer."
             )
         parts = linked_parts(uploads) if self.agreement.holdings else uploads
         for upload in parts.values():

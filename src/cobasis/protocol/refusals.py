@@ -47,6 +47,9 @@ _AGREED_AS = {"linear": {"ridge"}, "boosted_trees": {"boosted_trees", "xgboost"}
 _SUMMED_AS = {"linear": {"ridge"}, "rff": {"ridge"}}
 """The same where sums were sent, of maps without waves and with."""
 
+LEAVE_OUT = "Analyst.remove, or exclude= of simulate"
+"""How a party is left out in Python; the command line puts its option in place of it."""
+
 BLOCK_CELLS = 2**21
 """How many numbers of a party's rows are read at a time: 16 MB as float64."""
 
@@ -242,7 +245,7 @@ def check_return(returned: Return, agreement: Agreement, *, party: str) -> None:
     if strangers or not agreement.minimum_parties <= len(set(parties)) == len(parties):
         who = f"among them '{strangers[0]}', no party of it" if strangers else "or names one twice"
         raise MessageError(
-            f"{what} says that {len(parties)} parties' rows shaped it, {who}; agreed are at least "
+            f"{what} says whose rows shaped it, {len(parties)} in all, {who}; agreed are at least "
             f"{agreement.minimum_parties} of {', '.join(agreement.parties)}. Ask the analyst "
             "whose rows it has."
         )
@@ -286,7 +289,7 @@ def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
             (
                 f"the fit of {_named(lost)} leaves directions undetermined: nothing in the "
                 "target corresponds to them. Have features and anchor checked there, lower "
-                "n_components, or leave the party out: analyst.remove(name)."
+                f"n_components, or leave the party's rows out ({LEAVE_OUT})."
             ),
             tuple(lost),
         )
@@ -300,7 +303,7 @@ def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
             raise ScaleError(
                 f"the {what} of {_named(outside)} are more than {band:g} times larger or smaller "
                 "than the median party's, so they would drown the others or vanish. Have the units "
-                "checked there, or leave the party out: analyst.remove(name)."
+                f"checked there, or leave the party's rows out ({LEAVE_OUT})."
             )
     for name, each in parties.items():
         refuse_wrong_fit(each.fit_error, party=name)

@@ -290,8 +290,8 @@ class Chooser:
             raise FeatureError(
                 f"party '{self.party}' holds columns of people whom {others} hold columns of as "
                 f"well, and {0 if people is None else len({*people})} identifiers for "
-                f"{n_rows} rows; each row needs one of its own, written as there. Give people=, or "
-                "correct the id column."
+                f"{n_rows} rows; each row needs one of its own, written as there. Correct the "
+                "identifiers: a table's id column, or people= beside an array."
             )
         return self.secret.order(self.agreement, people)
 

@@ -101,7 +101,7 @@ def _refuse_options(rows: object, given: dict[str, Any], wrong: Iterable[str] = 
         f"span_condition makes all bases, so basis={given['basis']!r} would have no effect": (
             given["span_condition"] is None or given["basis"] == "svd"
         ),
-        "public_rows go with a public basis or a public or smote anchor, only with one": (
+        "public_rows go with basis='public' or anchor='public' or 'smote'; give both, or neither": (
             public == (given["public_rows"] is not None)
         ),
     }
@@ -109,7 +109,7 @@ def _refuse_options(rows: object, given: dict[str, Any], wrong: Iterable[str] = 
     for name, words in WORDS.items():
         value, taken = given[name], get_args(words)
         if value not in taken and (isinstance(value, str) or name in NO_OBJECTS):
-            found.append(f"{name}={value!r} does not exist; there are {', '.join(taken)}")
+            found.append(f"{name} {value!r} does not exist; there are {', '.join(taken)}")
     for name in ("n_components", "n_anchor_rows", "n_clusters") * (given["release"] != "sums"):
         value = given[name]
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool) and value > 0
@@ -138,7 +138,7 @@ def _not_of_sums(given: Mapping[str, Any]) -> Iterator[str]:
         value = given[name]
         default = right[name].default  # to compare a table with nothing would give a table
         if name not in taken and value is not default and (np.ndim(value) or value != default):
-            told = name if np.ndim(value) else f"{name}={value!r:.40}"
+            told = name if np.ndim(value) else f"{name} {value!r:.40}"
             yield f"{told} is for rows, and release='sums' sends none"
     maps = given["maps"]
     if maps is not None and not (
@@ -229,7 +229,7 @@ def _agreement(
     model, public = given["model"], given["public_rows"]
     classes: tuple[Any, ...] = _classes(rows) if task == "classification" else ()
     if (task == "clustering") != (given["n_clusters"] is not None):
-        raise OptionError("n_clusters goes with task='clustering', and only with it. Correct it.")
+        raise OptionError("n_clusters goes with task='clustering', and only with it. Give both.")
     if task == "clustering":
         classes = tuple(range(1, given["n_clusters"] + 1))
     features, basis = _features(rows, given["features"]), given["basis"]

@@ -169,7 +169,7 @@ def check_sealed(agreement: Agreement, *, signatures: Iterable[Signature]) -> No
     if reasons:
         raise UnsignedError(
             f"the agreement of round '{agreement.round_id}' is not signed by everybody ({reasons}; "
-            f"{len(signed)} of {len(needed)} are good), so nobody is bound by it. Wait "
+            f"good: {len(signed)} of {len(needed)}), so nobody is bound by it. Wait "
             "for the sealed agreement; whoever collects the signatures asks for those that are "
             "missing, of the text as it is now."
         )

@@ -98,7 +98,7 @@ def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[s
     if (agreement.task in {"regression", "count"}) != (terms.target_range is not None):
         yield "target_range goes with a regression or a count, and only with one"
     if not terms.least_rows <= terms.most_rows <= terms.most_rows_in_all:
-        yield "least_rows, most_rows and most_rows_in_all are not in this order"
+        yield "least_rows <= most_rows <= most_rows_in_all does not hold"
     table, fitted = agreement.task == "table", agreement.tabular
     if terms.scores and (table or fitted or agreement.dp is not None or not agreement.holdout):
         yield "scores take holdout above 0, and neither [dp], task='table' nor coefficients"
@@ -168,7 +168,7 @@ def _noise_problems(agreement: "Agreement", terms: SumsTerms, dp: "DPTerms") -> 
     if (dp.radius, dp.centre, dp.labels, dp.label_epsilon) != (1.0, (), None, None):
         yield "[dp] of sums has radius=1 and no centre, and covers labels too: name no labels"
     if dp.adjacency != "replace-one":
-        yield "[dp] of sums is for adjacency='replace-one', which hides not how many rows there are"
+        yield "[dp] of sums is for adjacency='replace-one', and shows how many rows there are"
     if dp.most_rows != terms.most_rows:
         yield f"dp.most_rows={dp.most_rows} is not that of [sums]"
     if not 1 <= dp.colluders < agreement.minimum_parties:

@@ -68,8 +68,8 @@ class Sample:
         if len(empty):
             named = [" of ".join(words).format(kind, parties[int(at)]) for kind, at in empty[:5]]
             raise EstimateError(
-                f"{len(empty)} of {len(found)} strata have no event ({', '.join(named)}), so their "
-                "rows tell nothing. Merge strata, or leave those rows out."
+                f"strata without an event tell nothing: {len(empty)} of {len(found)} "
+                f"({', '.join(named)}). Merge strata, or leave those rows out."
             )
         return strata
 

@@ -58,8 +58,8 @@ def surrogate(
 
     if len(table) < _FEWEST:
         raise ShapeError(
-            f"{len(table)} rows are too few for a surrogate: some are left out to see how near it "
-            f"is. Give {_FEWEST} or more."
+            f"a surrogate takes {_FEWEST} rows or more, not {len(table)}: some are left out to see "
+            "how near it is. Give more."
         )
     columns = encoded_columns(features)
     raw = table * [each.scale for each in columns] + [each.centre for each in columns]

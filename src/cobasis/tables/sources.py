@@ -307,7 +307,7 @@ def refuse_schema(
     if labels is not None and not fits(labels):
         raise DtypeError(
             f"{source.what} has labels of type {schema[labels]} in column '{labels}'. Only text, "
-            "booleans, floats and integers of up to 64 bits are read. Convert them."
+            "booleans, floats and integers of up to 64 bits are read; convert DECIMAL to DOUBLE."
         )
     wrong = [
         f"'{each.name}' ({schema[each.name]}{where_text(source, each.name)})"
@@ -315,12 +315,12 @@ def refuse_schema(
         if not fits(each.name, each)
     ]
     if wrong:
-        more = f" and {len(wrong) - SHOWN} more columns" if len(wrong) > SHOWN else ""
+        more = f" and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
         raise DtypeError(
-            f"{source.what} has columns that are no numbers: {', '.join(wrong[:SHOWN])}{more}. "
-            "Only integers of up to 64 bits, floats and booleans are read, and cobasis never casts "
-            "silently. Convert them; what has no number belongs into the agreement as a category, "
-            "which may also be text."
+            f"{source.what} has columns that are not read as numbers: {', '.join(wrong[:SHOWN])}"
+            f"{more}. Only integers of up to 64 bits, floats and booleans are read, and cobasis "
+            "never casts silently. Convert them, a DECIMAL to DOUBLE; what has no number belongs "
+            "into the agreement as a category, which may also be text."
         )
 
 

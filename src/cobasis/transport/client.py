@@ -320,7 +320,9 @@ def _write(found: httpx.Response, to: Path) -> None:
     what = found.url.path.rpartition("/")[2]
     limit = SMALL_BYTES if f"{what}.".startswith(SECRET) else most.get(what, MOST_BYTES)
     if n_bytes > limit:
-        raise RequestError(f"the server gives {n_bytes:,} bytes; '{what}' has {limit:,} at most.")
+        raise RequestError(
+            f"the server gives {n_bytes:,} bytes; '{what}' has {limit:,} at most. Ask the analyst."
+        )
     digest = hashlib.sha256()
     with WholeFile(to, n_bytes=n_bytes, mode=0o644) as whole:
         at = 0

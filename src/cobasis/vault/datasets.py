@@ -270,7 +270,7 @@ def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Cho
         same = (basis.shape, dataset.columns) == (asked.shape, asked.columns)
         if same and bool(seen[old].all()):
             return replace(choice, span="kept", key=dataset.key, dataset=dataset)
-    size = "{} features and {} components".format
+    size = "{} features and {} component(s)".format
     sizes = " and ".join(sorted({size(*basis.shape) for _, basis, _ in stored}))
     rounds = ", ".join(dict.fromkeys(f"'{each.history[-1].round_id}'" for each, *_ in stored))
     # without a number from the rows

@@ -151,7 +151,7 @@ def test_without_a_party_sums_wait_whatever_the_deadline_says(make):
 def test_an_attempt_without_a_party_begins_anew_under_other_masks(make):
     site = make(deadline=PAST, holdout=0.1, sums=TERMS.model_copy(update={"least_rows": 80}))
     present = NAMES[:3]
-    with pytest.raises(StepError, match="2 parties would stay, and 3 must"):
+    with pytest.raises(StepError, match="2 would stay, and 3 parties must"):
         site.run(without=["west", "east"])
     site.sent(*present)
     first = site.words("north").words
