@@ -22,17 +22,17 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (2_200, 1_330, 15),
     "analyst_side": (2_490, 1_960, 11),
     "bundle": (2_490, 1_890, 11),
-    "cli": (4_650, 3_690, 25),
+    "cli": (4_660, 3_690, 25),
     "cobasis": (610, 270, 6),
     "disk": (610, 400, 5),
-    "estimators": (910, 480, 5),
+    "estimators": (920, 480, 5),
     "features": (1_480, 940, 7),
     "keys": (250, 190, 2),
     "linalg": (730, 460, 6),
     "models": (3_600, 2_550, 15),
-    "party_side": (3_970, 3_110, 14),
+    "party_side": (3_980, 3_110, 14),
     "privacy": (3_170, 2_170, 21),
-    "protocol": (8_060, 5_480, 36),
+    "protocol": (8_070, 5_490, 36),
     "report": (1_050, 840, 6),
     "statistics": (2_110, 1_580, 11),
     "tables": (970, 760, 4),
@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 41_170,
+    "tests": 41_190,
     "experiments and benchmarks": 10_890,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
