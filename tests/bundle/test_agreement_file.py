@@ -165,7 +165,7 @@ def test_a_key_that_was_made_for_the_other_role_is_no_partys_and_no_analysts(tmp
 def test_sealing_takes_all_signatures_or_says_who_is_missing_and_writes_nothing(tmp_path):
     path = whole(tmp_path)
     before = path.read_bytes()
-    with pytest.raises(UnsignedError, match=r"missing: east, lab; 3 of 5.*\[CB311\]$"):
+    with pytest.raises(UnsignedError, match=r"missing: east, lab; good: 3 of 5.*\[CB311\]$"):
         seal(path, signed(path, ["north", "south", "west"]))
     assert [each.name for each in tmp_path.iterdir()] == ["icu.toml"]
     sealed = seal(path, signed(path))
