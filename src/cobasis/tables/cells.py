@@ -101,9 +101,8 @@ def _day(feature: Column, step: ColumnMapping) -> date | None:
 
 
 def _days(day: pl.Expr, since: date) -> pl.Expr:
-    return (
-        (day.dt.date() - pl.lit(since)).dt.total_days().cast(pl.Float64)
-    )  # a cast takes UTC's day
+    # a cast to pl.Date would take UTC's day
+    return (day.dt.date() - pl.lit(since)).dt.total_days().cast(pl.Float64)
 
 
 def _words(column: pl.Expr, feature: CategoryFeature, step: ColumnMapping) -> pl.Expr:
