@@ -4,6 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from cli.round_by_commands import NAMES, PUBS, write_table
@@ -75,6 +76,16 @@ def test_an_example_is_read_as_a_partys_table_is(cobasis):
         found.append(loaded(f"{name}.toml")["features"])
     assert (found[0], loaded("plain.toml")["classes"]) == (found[1], ["no", "yes"])
     assert [each["name"] for each in found[0] if "centre" in each] == ["a", "b", "c", "d"]
+
+
+def test_an_examples_columns_are_read_each_by_itself(cobasis):
+    """A decimal comma in a remark says nothing of numbers with points."""
+    table = pl.read_csv(write_table(cobasis.folder / "public.csv", seed=0))
+    note = pl.when(pl.int_range(pl.len()) == 0).then(pl.lit("2,5")).otherwise(pl.lit("none"))
+    table.with_columns(note=note).write_csv("public.csv")
+    line = "agreement new icu.toml --columns public.csv --i-may-publish --label note"
+    cobasis(f"{line} --task classification --purpose study --id patient --missing fill")
+    assert loaded()["classes"] == ["2,5", "none"]
 
 
 def test_a_constant_that_is_none_is_refused(cobasis):

@@ -136,6 +136,12 @@ def test_a_block_scores_on_people_whom_all_of_it_held_back(agreed):
     assert "Wrote icu.east.word" in said
     said = agreed("score icu.toml --with held.part", by="south", code=2).stderr
     assert "holds no part of other parties' people" in in_a_line(said)
+    lab = pl.read_csv(agreed.folder / "north.csv")
+    came = [name for name in map("came-{}".format, range(9)) if not held_back([name])[0]]
+    more = lab.head(len(came)).with_columns(patient=pl.Series(came))
+    pl.concat([lab, more]).write_csv(agreed.folder / "north.csv")
+    said = agreed("predict icu.toml --part -o held.part", by="north").output
+    assert "24 people's parts" in said  # nobody's who came later
     (agreed.folder / "north.csv").unlink()
     said = agreed("predict icu.toml --part -o gone.part", by="north", code=2).stderr
     assert "there is nobody who was held back. Name a table" in in_a_line(said)

@@ -177,6 +177,7 @@ def test_without_the_right_secret_nothing_is_signed_unless_somebody_says_so(agre
     assert "not here, and not checked" in agreed("sign --yes --secret-later", by="east").stdout
     assert "when east.secret lies here:" in agreed("status icu.toml", by="east").stdout
     Path("east.secret").write_bytes(right)
+    assert agreed.json("status icu.toml", by="east")["now"]
     found = agreed.json("sign icu.toml --yes", by="east")
     assert (found["again"], found["secret_from"]) == (True, "north")
 

@@ -149,6 +149,8 @@ def test_accept_shows_three_figures_once_and_score_the_same(ran):
     for word in ("together", "alone", "constant", "Brier", returned["model_sha256"]):
         assert word in shown
     assert ran.json("score icu.toml")["score"] == returned["score"]
+    Path("icu.news").write_bytes(b"none")  # which hide nothing that was taken
+    assert "together" in ran(line).stdout
     Path("north.csv").rename("moved.csv")
     assert "give it: cobasis score TABLE" in ran("score icu.toml").stdout
     assert ran.json("score icu.toml moved.csv")["score"] == returned["score"]

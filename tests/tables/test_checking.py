@@ -100,6 +100,35 @@ def test_a_number_that_stands_for_no_value_is_none_however_its_column_is_read(ki
     assert found["seen"].to_list() == [2.0, None, 2.0, None]
 
 
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_day_that_is_so_many_days_away_is_not_the_number_that_stands_for_none(kind, tmp_path):
+    table = pl.DataFrame({"seen": [date(2026, 1, 1), date(2026, 1, 3), date(2025, 12, 23)]})
+    path, features = kept(kind, table, tmp_path), (NumericFeature(name="seen"),)
+    words = 'seen = { blanks = ["0", "-9"], days_since = 2026-01-01, factor = 0.5 }'
+    mapping = Mapping.of_toml(words, what="map")
+    found = source_of(path, party="north", features=features, mapping=mapping).frame.collect()
+    assert found["seen"].to_list() == [0.0, 1.0, -4.5]
+
+
+@pytest.mark.parametrize(("kind", "number"), [(pl.Int64, 2**53 + 1), (pl.Float32, 0.5)])
+def test_what_stands_for_none_is_told_by_the_digits_that_a_column_has(kind, number, tmp_path):
+    """Single precision has no 99.9; and integers are not rounded to look for it."""
+    blank = {pl.Int64: -9, pl.Float32: 99.9}[kind]
+    table = pl.DataFrame({"age": pl.Series([number, blank], dtype=kind)})
+    mapping = Mapping.of_toml(f'age = {{ blanks = ["{blank}"] }}', what="map")
+    told = {"party": "north", "features": (NumericFeature(name="age"),), "mapping": mapping}
+    found = source_of(kept("parquet", table, tmp_path), **told).frame.collect()
+    assert found["age"].to_list() == [number, None]
+
+
+def test_booleans_beside_semicolons_are_numbers(tmp_path):
+    (tmp_path / "icu.csv").write_text("smokes;age\ntrue;61,5\nfalse;70\n")
+    features = (NumericFeature(name="smokes"), NumericFeature(name="age"))
+    found = source_of(tmp_path / "icu.csv", party="north", features=features).frame.collect()
+    assert found["smokes"].to_list() == [True, False]
+    assert found["age"].to_list() == [61.5, 70.0]
+
+
 def test_the_day_of_a_time_is_that_of_its_zone(tmp_path):
     """Half past midnight in Berlin is the day before in UTC, by which a file keeps times."""
     seen = pl.Series([datetime(2026, 1, 3, 0, 30)]).dt.replace_time_zone("Europe/Berlin")  # noqa: DTZ001 -- it gets one

@@ -1,6 +1,7 @@
 """``cobasis accept``: whatever came to a party, each by what is in it."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,8 @@ def accept(
             except CobasisError as error:
                 refused[path] = error
     if told:
-        lines += _next(session, standing(owner, agreement).step, taken=told.get("return"))
+        with suppress(CobasisError):  # news beside that are none hide nothing that was taken
+            lines += _next(session, standing(owner, agreement).step, taken=told.get("return"))
     owner.say(
         lines,
         **about(session, command="accept"),

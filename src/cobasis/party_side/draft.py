@@ -60,14 +60,14 @@ class Example:
     def __init__(self, path: Path) -> None:
         self.path, self._source = path, source_of(path, party="example")
         self.names = self._source.schema.names()
-        numbers = [NumericFeature.model_construct(name=each) for each in self.names]
-        self._numbers = source_of(path, party="example", features=numbers)
 
     def _column(self, name: str) -> pl.Series:
         """Return a column's values: as numbers where every text is one, as 61,5 and NA are."""
         found = self._source.collect(pl.col(name))[name]
         if found.dtype == pl.String:
-            read = self._numbers.collect(pl.col(name))[name]
+            number = [NumericFeature.model_construct(name=name)]
+            source = source_of(self.path, party="example", features=number)
+            read = source.collect(pl.col(name))[name]
             found = read if read.dtype.is_numeric() else found.filter(~found.is_in(BLANKS))
         return found.drop_nulls()
 

@@ -33,7 +33,7 @@ from cobasis.features.contract import (
 from cobasis.features.encoder import words_of
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.models.chain import Chain
-from cobasis.party_side.rows import public_rows_in, require_id, unseen
+from cobasis.party_side.rows import open_rows, public_rows_in, require_id
 from cobasis.party_side.session import PartySession, refuse_target
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
@@ -158,7 +158,7 @@ def predict(
         common = _reference(session, public)
         asked = partial(explain, use.model, agreement=agreement, aligned=use.aligned)
         use = replace(use, why=partial(asked, background=common, of=of, report=report))
-    given = table or held_back(session, use.dataset, report=report)
+    given = table or held_back(session, report=report)
     if not part:
         return _predicted(session, use, given, to=to, report=report)
     session.require_open()  # others' parts are opened behind the same question
@@ -310,11 +310,11 @@ def refuse_halves(
         )
 
 
-def held_back(session: PartySession, dataset: Dataset, *, report: Report) -> pl.LazyFrame:
-    """Return the rows of the uploaded table, of a block's people, that were not uploaded."""
+def held_back(session: PartySession, *, report: Report) -> pl.LazyFrame:
+    """Return the uploaded table's rows of people who are held back, and not of who came since."""
     noted = session.round.noted_table()
     if noted is not None and noted.is_file():
-        rows = unseen(session, noted, dataset=dataset, report=report)
+        rows = open_rows(session, noted, report=report)
         if people := rows.kept.people():
             named = pl.col(session.agreement.id).cast(pl.String)
             return rows.table.source.frame.filter(named.is_in(people))

@@ -115,11 +115,13 @@ def _words(column: pl.Expr, feature: CategoryFeature, step: ColumnMapping) -> pl
     return said.replace(list(step.words), list(step.words.values()))
 
 
-def _scaled(number: pl.Expr, step: ColumnMapping) -> pl.Expr:
+def _scaled(number: pl.Expr, step: ColumnMapping, *, single: bool = False) -> pl.Expr:
     """Return numbers in the agreed unit; nothing for those that stand for no value."""
     said = pl.Series([each.replace(",", ".") for each in step.blanks], dtype=pl.String)
-    blanks = said.cast(pl.Float64, strict=False).drop_nulls().to_list()
-    return pl.when(~number.cast(pl.Float64).is_in(blanks)).then(number * step.factor)
+    found = said.cast(pl.Float64, strict=False).drop_nulls()
+    blanks = found.cast(pl.Float32 if single else pl.Float64).to_list()  # rounded as the cells are
+    scaled = number * step.factor if step.factor != 1 else number  # or integers would be rounded
+    return pl.when(~number.cast(pl.Float64).is_in(blanks)).then(scaled)
 
 
 Texts = dict[str, tuple[pl.Expr, date | None, ColumnMapping]]
@@ -176,10 +178,11 @@ class AgreedColumns:
                 texts[name] = pl.when(~text.is_in(none)).then(text), _day(each, step), step
             elif kind in (pl.Date, pl.Datetime) and (since := _day(each, step)) is not None:
                 blank = column.dt.to_string("%Y-%m-%d").is_in(step.blanks)
-                made[name] = _days(pl.when(~blank).then(column), since)
+                made[name] = _days(pl.when(~blank).then(column), since) * step.factor
             else:
                 scaled = kind.is_numeric() and (step.factor != 1 or step.blanks)
-                made[name] = _scaled(column, step) if scaled else column
+                single = kind == pl.Float32
+                made[name] = _scaled(column, step, single=single) if scaled else column
         if texts:
             made |= self._numbers(frame, texts, points=any(schema[x].is_float() for x in made))
         agreed = {name: each for each, name in own.items()}
@@ -199,15 +202,14 @@ class AgreedColumns:
         for name, (text, since, step) in texts.items():
             plain = text.str.replace(",", ".", literal=True) if comma else text
             number = plain.cast(pl.Float64, strict=False)
-            wrong = text.is_not_null() & number.is_null()
+            wrong, made[name] = text.is_not_null() & number.is_null(), _scaled(number, step)
             if since is not None:
                 days = [text.str.to_date(form, strict=False) for form in ("%Y-%m-%d", "%d.%m.%Y")]
                 days.append(text.str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False))
                 day = pl.when(text.str.contains(r"\d{4}")).then(pl.coalesce(days))  # not 31.12.26
                 wrong &= day.is_null()
                 wrong |= number.is_not_null() & (day.count() > 0)
-                number = pl.coalesce(number, _days(day, since))
-            made[name] = _scaled(number, step)
+                made[name] = pl.coalesce(made[name], _days(day, since) * step.factor)
             bad[name] = pl.when(wrong).then(plain)
         if self.lenient:
             fine = {name: each.is_null() for name, each in bad.items()}

@@ -214,7 +214,8 @@ def _as_agreed(source: Source, agreed: AgreedColumns, *, labels: str | None) -> 
         for each in (each for each in agreed.features if each.name in own):
             name, kind = own[each.name], schema[own[each.name]]
             category = isinstance(each, CategoryFeature)
-            if agreed.lenient or dialect.comma or kind == pl.String or category:
+            marked = dialect.comma and kind != pl.Boolean
+            if agreed.lenient or marked or kind == pl.String or category:
                 types.setdefault(name, pl.String)
             elif kind.is_numeric() and each.name != labels:
                 types[name] = pl.Float64
