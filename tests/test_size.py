@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (2_200, 1_330, 15),
     "analyst_side": (2_490, 1_960, 11),
     "bundle": (2_490, 1_890, 11),
-    "cli": (4_660, 3_690, 25),
+    "cli": (4_660, 3_700, 25),
     "cobasis": (610, 270, 6),
     "disk": (610, 400, 5),
     "estimators": (920, 480, 5),
@@ -35,12 +35,12 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "protocol": (8_070, 5_490, 36),
     "report": (1_050, 840, 6),
     "statistics": (2_110, 1_580, 11),
-    "tables": (970, 760, 4),
+    "tables": (990, 770, 4),
     "transport": (1_880, 1_420, 10),
     "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 41_190,
+    "tests": 41_240,
     "experiments and benchmarks": 10_890,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

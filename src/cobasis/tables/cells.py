@@ -28,10 +28,10 @@ INFERRED_ROWS = 10_000  # rows of a CSV file from which its columns' types are g
 _SAMPLE = 2**16  # bytes that separators and decimal marks are told by
 _EXPONENT = r"([eE][-+]?\d+)?$"
 _COMMA, _POINT = r"^[-+]?\d*,\d+" + _EXPONENT, r"^[-+]?\d*\.\d+" + _EXPONENT
-_MARKS = (
-    ("comma", _COMMA, r"^[-+]?[1-9]\d{0,2}(,\d{3})+$"),
-    ("point", _POINT, r"^[-+]?[1-9]\d{0,2}(\.\d{3})+$"),
-)  # a number with one, and one that may have it between thousands
+_MARKS = {
+    ",": (_COMMA, r"^[-+]?[1-9]\d{0,2}(,\d{3})+$"),
+    ".": (_POINT, r"^[-+]?[1-9]\d{0,2}(\.\d{3})+$"),
+}  # a number with one, and one that may have it between thousands
 _DAY = r"\d{4}-\d\d-\d\d"
 
 
@@ -122,6 +122,26 @@ def _scaled(number: pl.Expr, step: ColumnMapping, *, single: bool = False) -> pl
     blanks = found.cast(pl.Float32 if single else pl.Float64).to_list()  # rounded as the cells are
     scaled = number * step.factor if step.factor != 1 else number  # or integers would be rounded
     return pl.when(~number.cast(pl.Float64).is_in(blanks)).then(scaled)
+
+
+def _any(
+    frame: pl.LazyFrame, asked: Mapping[tuple[str, ...], pl.Expr]
+) -> dict[tuple[str, ...], bool]:
+    """Return by the same keys which of some expressions hold of a row."""
+    found = frame.select(each.any().alias(str(at)) for at, each in enumerate(asked.values()))
+    rows = found.collect(engine="streaming").rows() if asked else [()]
+    return dict(zip(asked, rows[0], strict=True))
+
+
+def _seen(
+    frame: pl.LazyFrame, cells: Mapping[tuple[str, str], pl.Expr]
+) -> dict[tuple[str, ...], bool]:
+    """Return, by mark and column, whether some number has the mark, and some as decimal only."""
+    asked: dict[tuple[str, ...], pl.Expr] = {}
+    for (mark, name), text in cells.items():
+        number, groups = (text.str.contains(each) for each in _MARKS[mark])
+        asked["some", mark, name], asked["only", mark, name] = number | groups, number & ~groups
+    return _any(frame, asked)
 
 
 Texts = dict[str, tuple[pl.Expr, date | None, ColumnMapping]]
@@ -223,20 +243,19 @@ class AgreedColumns:
 
         Other columns have decimal `points`, or have not. Beside semicolons points may part, too.
         """
-        counts: list[pl.Expr] = []
-        for name, (text, _, _) in texts.items():
-            for mark, kind, thousands in _MARKS:
-                number, groups = text.str.contains(kind), text.str.contains(thousands)
-                counts.append((number | groups).sum().alias(f"{mark} {name}"))
-                counts.append((number & ~groups).sum().alias(f"only {mark} {name}"))
-        seen = frame.select(counts).collect(engine="streaming").row(0, named=True)
-        commas, pointed = ([x for x in texts if seen[f"{mark} {x}"]] for mark in ("comma", "point"))
+        cells = {(mark, name): text for name, (text, _, _) in texts.items() for mark in _MARKS}
+        # what the first rows show is not looked for in all, nor what no cell has the mark for
+        seen = _seen(frame.head(INFERRED_ROWS), cells)
+        rest = {each: text for each, text in cells.items() if not seen["only", *each]}
+        there = _any(frame, {x: text.str.contains(x[0], literal=True) for x, text in rest.items()})
+        seen |= _seen(frame, {each: text for each, text in rest.items() if there[each]})
+        commas, pointed = ([x for x in texts if seen["some", mark, x]] for mark in _MARKS)
         reason, semicolons = "", self.dialect is not None and self.dialect.separator == ";"
         if commas and (points or pointed):
             reason = "numbers with a decimal comma, and others with a decimal point"
-        elif commas and not any(seen[f"only comma {name}"] for name in commas):
+        elif commas and not any(seen["only", ",", name] for name in commas):
             reason = "numbers like 1,234 alone, whose comma may be decimal or part thousands"
-        elif pointed and semicolons and not any(seen[f"only point {name}"] for name in pointed):
+        elif pointed and semicolons and not any(seen["only", ".", name] for name in pointed):
             reason = "numbers like 1.234 alone, whose point may be decimal or part thousands"
         if reason:
             where = " and ".join(f"'{name}'" for name in [*commas[:1], *pointed[:1]])
