@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import onnxruntime
@@ -91,6 +92,23 @@ def test_a_ward_and_a_laboratory_train_with_a_hospital_and_predict_together(agre
     assert ward["prediction"].to_list() == lab["prediction"].to_list()
     right = ward.join(new, on="patient")
     assert np.mean((right["prediction"] == right["sick"]).to_numpy()) > 0.9
+
+
+def test_a_block_that_shares_a_representation_is_told_no_prediction(cobasis):
+    cobasis.keys()
+    cobasis(
+        f"agreement new icu.toml {PUBS} --numbers a,b,c,d --category sex=f,m --id patient "
+        "--task representation --basis svd --n-components 4 --holdout 0 --minimum-parties 2 "
+        "--retention-days 30 --purpose study --yes"
+    )
+    text = Path("icu.toml").read_text()
+    Path("icu.toml").write_text(text + HOLDINGS.replace("labels = false\n", ""))
+    cobasis(f"agreement new icu.toml {PUBS} --yes")
+    ready(cobasis)
+    cobasis.send()
+    cobasis.run()
+    cobasis.accept()
+    assert "predict" not in cobasis("accept icu.toml icu.north.1-return", by="north").output
 
 
 def finished(agreed):

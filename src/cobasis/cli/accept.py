@@ -49,7 +49,7 @@ def accept(
             except CobasisError as error:
                 refused[path] = error
     if told:
-        with suppress(CobasisError):  # news beside that are none hide nothing that was taken
+        with suppress(CobasisError):  # a foreign icu.news must not hide what was taken
             lines += _next(session, standing(owner, agreement).step, taken=told.get("return"))
     owner.say(
         lines,
@@ -187,7 +187,7 @@ def _next(session: PartySession, step: Step, *, taken: Mapping[str, Any] | None)
     predict = f"  cobasis predict {session.path.name} new.csv"
     if step.command and not step.when:
         yield from ("Next:", f"  {step.command}")
-    if step.what == "end" and (others := others_of(session.agreement)):
+    if step.what == "end" and step.command and (others := others_of(session.agreement)):
         yield f"and with what {listed(others)} made of the same people in this way:"
         yield predict + "".join(f" --with {each}.part" for each in others) + " -o out.csv"
     if step.what == "send" and taken and taken["model_sha256"] and not session.agreement.tabular:
