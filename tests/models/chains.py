@@ -12,9 +12,8 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifierCV, RidgeCV
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 
-from cobasis.models import out_of_core
+from cobasis.models import FAMILIES, out_of_core
 from cobasis.models.chain_file import encode_chain
-from cobasis.models.families import FAMILIES
 from cobasis.models.passes import Block, Threads, WholeRows, axes_of, look
 from cobasis.models.sources import read_chain
 from cobasis.models.trainer import TrainedModel

@@ -21,8 +21,8 @@ from cobasis.features.contract import CategoryFeature
 from cobasis.features.encoder import encode
 from cobasis.features.outcome import record_type
 from cobasis.models.chain_file import decode_chain, encode_chain
-from cobasis.models.families import folds
 from cobasis.models.onnx import raw_graph
+from cobasis.models.tuning import folds
 from cobasis.statistics.effects import _share, fit_effects
 
 FEATURES = (

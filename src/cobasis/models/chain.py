@@ -15,12 +15,11 @@ import numpy.typing as npt
 
 from cobasis.errors import ModelFileError, NotFiniteError, OptionError
 from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.models import LOGARITHMIC, Mixture
+from cobasis.models import FAMILIES, ChainFamily, ModelName
 from cobasis.models.regressions import RegressionFit
 
 Function = Literal["Relu", "Tanh", "Sigmoid", "Cos", "Square", "LogSumExp"]
 Head = Literal["probabilities", "decision", "prediction"]
-ChainFamily = Literal["linear", "logistic", "mlp", "rff", "boosted_trees", Mixture, "regression"]
 ChainTask = Literal["classification", "regression"]
 
 Integers = npt.NDArray[np.int64]
@@ -143,9 +142,21 @@ class Chain:
     @property
     def link(self) -> Literal["", "Exp", "Sigmoid"]:
         """What makes a number of the last layer's: of a log rate or hazard, or of log-odds."""
-        if self.fit is None or self.fit.model not in {*LOGARITHMIC, "effect"}:
-            return ""
-        return "Sigmoid" if self.fit.model == "effect" else "Exp"
+        if self.fit is not None and self.fit.model == "effect":
+            return "Sigmoid"
+        return "Exp" if self.logarithmic else ""
+
+    @property
+    def agreed_as(self) -> list[ModelName]:
+        """What an agreement calls its family, one of them."""
+        if self.fit is not None:
+            return [self.fit.model]
+        return [name for name, row in FAMILIES.items() if row.chain == self.family]
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether it is a table of the log of a rate, or of a hazard."""
+        return self.fit is not None and FAMILIES[self.fit.model].logarithmic
 
     def survival(self, rows: Matrix) -> Matrix:
         """Return the share without event at each agreed horizon: of shape (n_rows, n_horizons)."""

@@ -41,12 +41,6 @@ from cobasis.protocol.messages import (
 from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.sums_terms import layout_of
 
-_AGREED_AS = {"linear": {"ridge"}, "boosted_trees": {"boosted_trees", "xgboost"}}
-"""What an agreement calls a chain's family, where it is not called the same."""
-
-_SUMMED_AS = {"linear": {"ridge"}, "rff": {"ridge"}}
-"""The same where sums were sent, of maps without waves and with."""
-
 LEAVE_OUT = "Analyst.remove, or exclude= of simulate"
 """How a party is left out in Python; the command line puts its option in place of it."""
 
@@ -232,11 +226,11 @@ def check_return(returned: Return, agreement: Agreement, *, party: str) -> None:
             "the analyst for another."
         )
     if isinstance(model, Chain):
-        known, family = _SUMMED_AS if agreement.sums else _AGREED_AS, model.family
-        names = {model.fit.model} if model.fit else known.get(family, {family})
-        if names.isdisjoint(agreement.models or (agreement.model,)):
+        waves = agreement.sums and model.family == "rff"  # ridge, of a map with waves
+        names = {"ridge"} if waves else {*model.agreed_as}
+        if names.isdisjoint(agreement.allowed_models):
             raise MessageError(
-                f"the model in {what} is of family '{family}', and agreed are "
+                f"the model in {what} is of family '{model.family}', and agreed are "
                 f"{', '.join(agreement.allowed_models)}. What everybody signed allows no other. "
                 "Ask the analyst to run the round again, with an agreed one."
             )

@@ -26,8 +26,7 @@ from cobasis.features.maps import Columns, Mixed, RandomFourier
 from cobasis.features.outcome import VALUE
 from cobasis.linalg.arrays import Matrix, as_table
 from cobasis.linalg.rng import KEY_BYTES
-from cobasis.models import ModelName, Task
-from cobasis.models.families import DEFAULT_MODELS, TABULAR
+from cobasis.models import DEFAULT_MODELS, TABULAR, ModelName, Task
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.dp_terms import DPTerms
