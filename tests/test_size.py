@@ -32,7 +32,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "models": (3_610, 2_560, 15),
     "party_side": (3_980, 3_110, 14),
     "privacy": (3_170, 2_170, 21),
-    "protocol": (8_060, 5_490, 36),
+    "protocol": (8_070, 5_490, 36),
     "report": (1_050, 840, 6),
     "statistics": (2_110, 1_580, 11),
     "tables": (990, 770, 4),
@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 41_260,
+    "tests": 41_280,
     "experiments and benchmarks": 10_890,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+import statsmodels.api as sm
 from lifelines import CoxPHFitter
 from lifelines.datasets import load_lung
 
@@ -135,6 +136,26 @@ def test_every_party_reads_the_pooled_fit_from_its_own_basis():
     again = decode_chain(encode_chain(model), n_components=4, task="survival", n_classes=0)
     assert encode_chain(again) == encode_chain(model)
     np.testing.assert_array_equal(again.fit.covariance, model.fit.covariance)
+
+
+@pytest.mark.parametrize("words", [(0, 1), ("no", "yes")], ids=repr)
+def test_classes_of_weighted_rows_are_those_of_the_label_column(words):
+    rng = np.random.default_rng(0)
+    table, weight = pl.DataFrame({"dose": rng.normal(size=90)}), rng.choice([1.0, 2.5], 90)
+    sick = rng.logistic(size=90) < table["dose"].to_numpy()
+    labels = pl.DataFrame({"value": np.where(sick, words[1], words[0]), "share": weight})
+    dealt = {name: (table[at::3], labels[at::3]) for at, name in enumerate("abc")}
+    features = [NumericFeature(name="dose")]
+    done = simulate(
+        dealt, rng=rng, model="logit", features=features, outcome=Outcome(weight="share")
+    )
+    pooled = sm.GLM(sick, sm.add_constant(table.to_numpy()), sm.families.Binomial(),
+                    freq_weights=weight).fit(tol=1e-13)  # fmt: skip
+    assert done.agreement.classes == words
+    found = [
+        (each.estimate, each.standard_error) for each in done.parties["a"].coefficients().lines
+    ]
+    np.testing.assert_allclose(found, np.column_stack([pooled.params, pooled.bse]), rtol=1e-7)
 
 
 REFUSED = {
