@@ -51,11 +51,6 @@ class Family:
     by_sums: bool = False  # a table that masked totals give as well
     logarithmic: bool = False  # a table of the log of a rate, or of a hazard
 
-    @property
-    def tabular(self) -> bool:
-        """Whether coefficients come back with their errors."""
-        return self.chain == "regression"
-
 
 FAMILIES: dict[ModelName, Family] = {
     "logistic": Family(
@@ -82,7 +77,13 @@ FAMILIES: dict[ModelName, Family] = {
     "effect": Family(tasks=("effect",), chain="regression"),
 }
 
-TABULAR = frozenset(name for name, row in FAMILIES.items() if row.tabular)
+AGREED_AS: Mapping[ChainFamily | None, tuple[ModelName, ...]] = {
+    row.chain: tuple(name for name, other in FAMILIES.items() if other.chain == row.chain)
+    for row in FAMILIES.values()
+}
+"""What an agreement may call the family of a model's file."""
+
+TABULAR = AGREED_AS["regression"]
 """Regressions whose coefficients come back with their errors."""
 
 DEFAULT_MODELS: Mapping[Task, ModelName] = {

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from cobasis.errors import ModelFileError, NotFiniteError, OptionError
 from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.models import FAMILIES, ChainFamily, ModelName
+from cobasis.models import FAMILIES, ChainFamily
 from cobasis.models.regressions import RegressionFit
 
 Function = Literal["Relu", "Tanh", "Sigmoid", "Cos", "Square", "LogSumExp"]
@@ -144,19 +144,7 @@ class Chain:
         """What makes a number of the last layer's: of a log rate or hazard, or of log-odds."""
         if self.fit is not None and self.fit.model == "effect":
             return "Sigmoid"
-        return "Exp" if self.logarithmic else ""
-
-    @property
-    def agreed_as(self) -> list[ModelName]:
-        """What an agreement calls its family, one of them."""
-        if self.fit is not None:
-            return [self.fit.model]
-        return [name for name, row in FAMILIES.items() if row.chain == self.family]
-
-    @property
-    def logarithmic(self) -> bool:
-        """Whether it is a table of the log of a rate, or of a hazard."""
-        return self.fit is not None and FAMILIES[self.fit.model].logarithmic
+        return "Exp" if self.fit and FAMILIES[self.fit.model].logarithmic else ""
 
     def survival(self, rows: Matrix) -> Matrix:
         """Return the share without event at each agreed horizon: of shape (n_rows, n_horizons)."""

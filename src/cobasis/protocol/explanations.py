@@ -87,7 +87,7 @@ def _asked(
     explained = f"{'log-odds' if model.likely and not agreement.dp else 'score'} of class {word}"
     if not known:
         hazard = "log hazard" if agreement.task == "survival" else "log rate"
-        explained = hazard if model.logarithmic else "prediction"
+        explained = hazard if model.link == "Exp" else "prediction"
     return number, explained, place
 
 

@@ -26,7 +26,7 @@ from cobasis.errors import (
 from cobasis.features.encoder import LARGEST, too_large
 from cobasis.features.outcome import check_records, record_type
 from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.models import MODELLESS, UNLABELLED
+from cobasis.models import AGREED_AS, MODELLESS, UNLABELLED
 from cobasis.models.chain import Chain
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import (
@@ -227,8 +227,8 @@ def check_return(returned: Return, agreement: Agreement, *, party: str) -> None:
         )
     if isinstance(model, Chain):
         waves = agreement.sums and model.family == "rff"  # ridge, of a map with waves
-        names = {"ridge"} if waves else {*model.agreed_as}
-        if names.isdisjoint(agreement.allowed_models):
+        names = (model.fit.model,) if model.fit else AGREED_AS["linear" if waves else model.family]
+        if {*names}.isdisjoint(agreement.models or (agreement.model,)):
             raise MessageError(
                 f"the model in {what} is of family '{model.family}', and agreed are "
                 f"{', '.join(agreement.allowed_models)}. What everybody signed allows no other. "

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis.algorithms import AlignerName, AnchorKind, BasisName, SpanCondition
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
@@ -198,19 +197,14 @@ def _ranges(rows: Rows, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _range_of(rows: Rows, column: str) -> tuple[float, float]:
     """Return a column's lowest and highest number; what is no number each party refuses."""
-    told = (_labels(rows, name, column) for name in rows)
+    told = (
+        as_labels(labels, name=f"the labels of party '{name}'", column=column).ravel()
+        for name, (_, labels) in rows.items()
+    )
     numbers = [each for each in told if each.dtype.kind in "fiu" and np.isfinite(each).all()]
     low = min((float(each.min()) for each in numbers if len(each)), default=0.0)
     high = max((float(each.max()) for each in numbers if len(each)), default=0.0)
     return low, high if high > low else low + 1.0
-
-
-def _labels(rows: Rows, party: str, column: str) -> npt.NDArray[np.generic]:
-    """Return one column of a party's labels, or its labels where they are no table."""
-    labels: Any = rows[party][1]
-    listed = getattr(labels, "columns", getattr(getattr(labels, "dtype", None), "names", None))
-    own = labels if listed is None or column not in listed else labels[column]
-    return as_labels(own, name=f"the labels of party '{party}'").ravel()
 
 
 def _maps(
@@ -285,8 +279,9 @@ def _features(rows: Rows, features: Iterable[Feature] | None) -> tuple[Feature, 
 def _classes(rows: Rows) -> tuple[Any, ...]:
     """Return all labels that occur, sorted, as Python's own integers or text."""
     found: set[Any] = set()
-    for name in rows:
-        found.update(_labels(rows, name, VALUE).tolist())
+    for name, (_, labels) in rows.items():
+        own = as_labels(labels, name=f"the labels of party '{name}'", column=VALUE)
+        found.update(own.ravel().tolist())
     kinds = {type(label) for label in found}
     if kinds and kinds <= {int, bool}:
         found = {int(label) for label in found}

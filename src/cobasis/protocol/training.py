@@ -8,6 +8,7 @@ import numpy as np
 from cobasis.errors import LabelError, OptionError
 from cobasis.features.outcome import Outcome
 from cobasis.models import (
+    AGREED_AS,
     FAMILIES,
     Estimator,
     Mixture,
@@ -85,7 +86,7 @@ def model_without(analyst: "Analyst", returned: Return) -> Chain | None:
     if returned.party not in analyst.uploads:  # one of a block, whose rows are not its alone
         return None
     rest = {name: each for name, each in analyst.uploads.items() if name != returned.party}
-    model = like.agreed_as[0] if isinstance(like, Chain) else None
+    model = AGREED_AS[like.family][0] if isinstance(like, Chain) else None
     if (
         model is None
         or not FAMILIES[model].mixes

@@ -30,6 +30,7 @@ DEPENDENT = 1e-6
 sent as float32 leave 3e-8 of one that is none."""
 
 _STEPS, _TIGHT, _AT_REST = 60, 1e-11, 1e-6
+_NEAR, _LOG_ALPHA = 1e-4, (-14.0, 7.0)  # from where Newton's steps end
 
 
 def fit_regression(
@@ -126,8 +127,7 @@ def _errors(bread: Matrix, scores: Matrix, sample: Sample) -> Matrix:
     elif sample.model == "ols":
         factor = n_rows / (n_rows - n_columns)
     lean = scores @ bread
-    covariance: Matrix = factor * lean.T @ lean
-    return covariance
+    return np.asarray(factor * lean.T @ lean)
 
 
 @contextmanager
@@ -231,11 +231,9 @@ def _negative_binomial(sample: Sample, whole: Matrix, fit: RegressionFit) -> Reg
         from statsmodels.discrete.discrete_model import NegativeBinomial
 
         asked = [NegativeBinomial(value, each, offset=offset) for each in (whole[:, :1], whole)]
-        # Near by the default, in log alpha, which keeps alpha above 0; to the end by Newton.
-        near = [each.fit(maxiter=100, disp=0).params for each in asked]
         null, found = (
-            each.fit(start_params=start, method="newton", maxiter=_STEPS, tol=_TIGHT, disp=0)
-            for each, start in zip(asked, near, strict=True)
+            each.fit(start_params=_near(each), method="newton", maxiter=_STEPS, tol=_TIGHT, disp=0)
+            for each in asked
         )
         bread = np.linalg.inv(-asked[1].hessian(found.params))
         scores = asked[1].score_obs(found.params)
@@ -249,6 +247,26 @@ def _negative_binomial(sample: Sample, whole: Matrix, fit: RegressionFit) -> Reg
         log_likelihood=found.llf,
         null_log_likelihood=null.llf,
     )
+
+
+def _near(asked: Any) -> Matrix:  # noqa: ANN401 -- statsmodels' negative binomial model
+    """Return weights and alpha in turns, each best for the other, as R's glm.nb does."""
+    # from further away steps in both leave the numbers' range where counts are in the thousands
+    from scipy.optimize import minimize_scalar
+    from statsmodels.genmod.families import NegativeBinomial
+    from statsmodels.genmod.generalized_linear_model import GLM
+
+    alpha = 1.0
+    for _ in range(_STEPS):
+        before, family = alpha, NegativeBinomial(alpha=alpha)
+        found = GLM(asked.endog, asked.exog, family=family, offset=asked.offset).fit()
+        told = lambda log, means=found.mu: (  # noqa: E731
+            -NegativeBinomial(alpha=np.exp(log)).loglike(asked.endog, means)
+        )
+        alpha = float(np.exp(minimize_scalar(told, bounds=_LOG_ALPHA, method="bounded").x))
+        if abs(alpha / before - 1) < _NEAR:
+            break
+    return np.append(found.params, alpha)
 
 
 def _firth(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
