@@ -77,6 +77,18 @@ def test_what_determines_no_estimate_is_refused(case):
         fitted(RAW, labels, value, **told)
 
 
+@pytest.mark.parametrize("model", ["logit", "poisson"])
+@pytest.mark.parametrize("n_rows", [1, 2, 5, 20])
+def test_a_rare_level_without_events_is_no_estimate_with_small_errors(n_rows, model):
+    """Its direction tells so little that statsmodels drops it, and takes that for rest."""
+    rare = np.arange(len(RAW)) < n_rows
+    others = np.where(RAW.ward == "surgery", "icu", RAW.ward)
+    raw = RAW.assign(ward=np.where(rare, "surgery", others))
+    labels = LABELS.assign(some=LABELS["class" if model == "logit" else "count"] * ~rare)
+    with pytest.raises(EstimateError, match=r"\(separation\)"):
+        fitted(raw, labels, "some", model=model)
+
+
 @pytest.mark.parametrize(("n_rows", "fine"), [(6, False), (7, True)])
 def test_there_are_more_rows_than_columns(n_rows, fine):
     few = RAW[:n_rows], LABELS[:n_rows]
