@@ -30,7 +30,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (250, 190, 2),
     "linalg": (730, 460, 6),
     "models": (3_600, 2_550, 15),
-    "party_side": (3_980, 3_110, 14),
+    "party_side": (3_990, 3_110, 14),
     "privacy": (3_170, 2_170, 21),
     "protocol": (8_070, 5_490, 36),
     "report": (1_050, 840, 6),
@@ -40,8 +40,8 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 41_310,
-    "experiments and benchmarks": 10_890,
+    "tests": 41_330,
+    "experiments and benchmarks": 10_900,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first
