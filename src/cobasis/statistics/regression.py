@@ -35,7 +35,7 @@ _FLAT = 1e-7
 """Where the likelihood is so much flatter than elsewhere, some rows' outcome is told without error.
 There statsmodels drops a direction, and takes it for rest."""
 
-_NEAR, _LOG_ALPHA = 1e-4, (-14.0, 7.0)  # from where Newton's steps end
+_NEAR, _LOG_ALPHA = 1e-4, (-14.0, 7.0)  # from where Newton's steps end; below it alpha is none
 
 
 def fit_regression(
@@ -222,19 +222,20 @@ def _separated(sample: Sample, along: Matrix) -> EstimateError:
 
 def _negative_binomial(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
     value, offset = sample.value, np.log(sample.part("exposure", otherwise=1.0))
-    means = np.exp(offset + whole @ _glm(replace(sample, model="poisson"), whole, fit).weights)
-    if np.sum((value - means) ** 2 - value) <= 0:  # the score of alpha at 0
-        raise EstimateError(
-            "counts vary no more than a Poisson model has them, so alpha of "
-            "model='negative_binomial' has no estimate above 0. Agree on model='poisson'."
-        )
+    _glm(replace(sample, model="poisson"), whole, fit)  # refused where rows are separated
     with _fitting("statsmodels", sample):
         from statsmodels.discrete.discrete_model import NegativeBinomial
 
         asked = [NegativeBinomial(value, each, offset=offset) for each in (whole[:, :1], whole)]
+        near = [_near(each) for each in asked]
+        if near[1][-1] < _NEAR:
+            raise EstimateError(
+                "counts vary no more than a Poisson model has them, so alpha of "
+                "model='negative_binomial' has no estimate above 0. Agree on model='poisson'."
+            )
         null, found = (
-            each.fit(start_params=_near(each), method="newton", maxiter=_STEPS, tol=_TIGHT, disp=0)
-            for each in asked
+            each.fit(start_params=start, method="newton", maxiter=_STEPS, tol=_TIGHT, disp=0)
+            for each, start in zip(asked, near, strict=True)
         )
         bread = np.linalg.inv(-asked[1].hessian(found.params))
         scores = asked[1].score_obs(found.params)
