@@ -34,7 +34,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "privacy": (3_170, 2_170, 21),
     "protocol": (8_070, 5_490, 36),
     "report": (1_050, 840, 6),
-    "statistics": (2_130, 1_600, 11),
+    "statistics": (2_150, 1_610, 11),
     "tables": (990, 770, 4),
     "transport": (1_880, 1_420, 10),
     "vault": (1_050, 760, 5),

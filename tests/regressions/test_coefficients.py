@@ -41,10 +41,12 @@ def test_a_joint_test_is_the_pooled_fits(names):
         ),
     ):
         theirs = found.wald_test(picks, scalar=True)
-        ours = table(RAW, LABELS, value, model=model).wald(*names)
+        made = table(RAW, LABELS, value, model=model)
+        ours = made.wald(*names)
         assert ours.statistic == pytest.approx(theirs.statistic, rel=1e-7)
         assert ours.p == pytest.approx(float(theirs.pvalue), rel=1e-6)
         assert set(ours.names) == set(of)
+        assert made.tests == {"any column": made.wald(), "ward": made.wald("ward")}
         assert ours.free == ((len(of), 594) if model == "ols" else (len(of),))
 
 
@@ -110,6 +112,8 @@ def test_a_table_fits_on_80_columns(model):
     assert max(map(len, text.splitlines())) <= 80
     assert [*map(p_value, (0.0009, 0.0011, 0.5))] == ["<.001", ".001", ".500"]
     assert "ward=surgery" in text
+    kind = "F(2, 594)" if model == "ols" else "chi-squared(2)"
+    assert f"No effect of ward: {kind} = " in text
     assert ("(intercept)" in text) == (model != "cox")
 
 

@@ -5,7 +5,9 @@ the same for all parties. So x'beta = z'gamma for beta = M gamma: coefficients, 
 their covariance M C M', come back exactly, each party's M being known to that party alone.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from itertools import compress, product
 from math import prod
@@ -21,7 +23,7 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.models import RegressionName
 from cobasis.models.regressions import Estimates, Figures, RegressionFit
 
-INTERCEPT = "(intercept)"
+INTERCEPT, ANY = "(intercept)", "any column"
 _LOGIT = ("odds ratio", "of class {}")
 _NAMES: Mapping[RegressionName, tuple[str, str, str]] = {
     "ols": ("Linear regression", "coefficient", ""),
@@ -146,6 +148,17 @@ class CoefficientTable(Figures, Readable):
         p = float(chdtrc(count, found))
         return WaldTest(names=told, statistic=found, free=(count,), p=p)
 
+    @property
+    def tests(self) -> Mapping[str, WaldTest]:
+        """Of all columns, and of each that has several lines: whether they are zero together."""
+        lines = Counter(each.feature.name for each in self.columns)
+        several = [name for name, count in lines.items() if 1 < count < lines.total()]
+        found = {}
+        for name in [ANY] * (len(self.columns) > 1) + several:
+            with suppress(EstimateError):  # of errors by party, which may be too few directions
+                found[name] = self.wald(*() if name == ANY else (name,))
+        return found
+
     def _places(self, name: str | None) -> list[int]:
         """Return the lines of a name: a line's, a column's, or None for all but the intercept."""
         first = len(self.lines) - len(self.columns)
@@ -197,6 +210,11 @@ class CoefficientTable(Figures, Readable):
         if self.model in {"ols", "negative_binomial"}:
             word = "Variance of residuals" if self.model == "ols" else "Alpha"
             told.append(f"{word}: {self.dispersion:.6g}.")
+        kind = "F" if self.model == "ols" else "chi-squared"
+        for name, test in self.tests.items():
+            free = ", ".join(f"{one:,}" for one in test.free)
+            statistic = f"{kind}({free}) = {figure(test.statistic)}"
+            told.append(f"No effect of {name}: {statistic}, p {p_value(test.p)}.")
         if compared := [each.across for each in self.lines if each.across]:
             told.append(
                 f"I2: the share of the differences between {len(compared[0].estimates)} parties' "
