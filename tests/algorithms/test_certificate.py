@@ -246,7 +246,7 @@ def test_of_badly_conditioned_bases_a_fit_is_still_the_right_one(row):
         party: basis @ invertible(60 + i, SIZE, condition=10.0**i)
         for i, (party, basis) in zip((0, 3, 6, 9), toy.bases.items(), strict=True)
     }
-    bent = Toy(anchor=toy.anchor, bases=toy.bases if row.orthogonal else bases)
+    bent = Toy(anchor=toy.anchor, bases=toy.bases if row.turns else bases)
     errors = [each.fit_error for each in stated(bent, bent.align(row)).parties.values()]
     assert max(errors) < FIT_TOLERANCE / 10
 

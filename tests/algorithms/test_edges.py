@@ -7,7 +7,6 @@ import pytest
 
 from aligners import (
     EPS,
-    Row,
     Toy,
     haar,
     make_anchor,
@@ -65,13 +64,6 @@ def test_rotations_take_wider_parties_under_an_isometric_anchor(aligner):
     assert spread(toy.products(found)) < toy.rounding()
 
 
-@pytest.mark.parametrize("anchor", ["gaussian", "uniform"])
-def test_odc_refuses_wider_parties_under_other_anchors(anchor):
-    reason = r"party 'p1' has 5 components, the target 3.*anchor='isometric'.*\[CB106\]"
-    with pytest.raises(DimensionError, match=reason):
-        align(ODC(reference="p0"), uneven(anchor).images)
-
-
 @on_every_anchor
 @pytest.mark.parametrize("method", [Imakura, Kawakami])
 @pytest.mark.parametrize("size", [None, 5])
@@ -83,12 +75,13 @@ def test_least_squares_takes_any_widths(method, anchor, size):
 
 @on_every_aligner
 @pytest.mark.parametrize("width", [2, 6])
-def test_a_late_party_of_another_width_is_taken_or_refused_as_claimed(row: Row, width):
+def test_a_late_party_of_another_width_is_taken_or_refused_as_claimed(row, width):
     toy = make_toy("samespan_orth", anchor="gaussian")
     found = toy.align(row)
     late = toy.anchor.apply(haar(50, 12)[:, :width])
-    if width > 4 and row.orthogonal:
-        with pytest.raises(DimensionError, match=r"party 'late' has 6 components, the target 4"):
+    if width > 4 and row.turns:
+        reason = r"party 'late' has 6 components, the target 4.*anchor='isometric'.*\[CB106\]"
+        with pytest.raises(DimensionError, match=reason):
             align(found.aligner, {"late": late}, target=found.target)
         return
     taken = align(found.aligner, {"late": late}, target=found.target)
@@ -97,7 +90,7 @@ def test_a_late_party_of_another_width_is_taken_or_refused_as_claimed(row: Row, 
 
 @on_every_aligner
 @pytest.mark.parametrize("condition", ["samespan_orth", "diffspan"])
-def test_a_party_alone_keeps_its_span(row: Row, condition):
+def test_a_party_alone_keeps_its_span(row, condition):
     toy = make_toy(condition, n_parties=1)
     found = toy.align(row)
     product = toy.products(found)["p0"]
@@ -149,7 +142,7 @@ BROKEN = {
 
 @on_every_aligner
 @pytest.mark.parametrize("case", BROKEN)
-def test_a_broken_image_is_one_error_that_names_the_party_in_time_or_late(row: Row, case):
+def test_a_broken_image_is_one_error_that_names_the_party_in_time_or_late(row, case):
     breakage, kind, reason = BROKEN[case]
     toy = make_toy("samespan_orth")
     images = {**toy.images, "p2": breakage(toy.images["p2"])}
@@ -171,7 +164,7 @@ def test_no_image_and_a_first_one_that_is_no_table_are_refused(first):
 
 
 @on_every_aligner
-def test_a_common_unit_of_the_anchor_does_not_matter_and_images_are_not_changed(row: Row):
+def test_a_common_unit_of_the_anchor_does_not_matter_and_images_are_not_changed(row):
     """Images a million times larger or smaller align as well."""
     toy = make_toy("samespan_orth")
     for unit in (1e-6, 1e6):
