@@ -90,7 +90,7 @@ class GOPP(Rotates):
             if self.start == "odc":
                 mean = _widest(images)
             else:
-                mean = leading_directions(images, size=max, workers=workers).directions
+                mean = leading_directions(images, size=max, workers=workers)[0].directions
             reached = Iterate(mean=mean, ahead=mean)
         written = time.monotonic()
         while reached.step < self.max_iterations and not reached.converged:
