@@ -129,11 +129,10 @@ def calls_of(work, *, counts=changes):
     """Do some work; the calls of it that count, in order: name and file."""
     made = []
 
-    def hook(real, told, path):
-        if counts(real.__name__, told, path):
-            made.append((real.__name__, path))
-        return real(*told)
+    def noted(name, told, path):
+        if counts(name, told, path):
+            made.append((name, path))
 
-    with mock.patch.object(calls, "on_call", hook):
+    with at_call(0, None, counts=noted):
         work()
     return made
