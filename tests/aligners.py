@@ -151,11 +151,11 @@ class Toy:
         return {party: self.bases[party] @ change for party, change in changes.items()}
 
 
-def make_anchor(kind, *, n_rows, n_features, number=1):
+def make_anchor(kind, *, number=1, **options):
     """Draw an anchor, without the warning that others test."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
-        return draw_anchor(kind, key=key_of(number), n_rows=n_rows, n_features=n_features)
+        return draw_anchor(kind, key=key_of(number), **options)
 
 
 def make_toy(

@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import warnings
 from typing import get_args
 
 import numpy as np
@@ -115,10 +114,9 @@ def test_what_is_no_anchor_is_refused(kind, options, error, match):
         draw_anchor(kind, **{"key": KEY, "n_rows": 4, "n_features": 3, **options})
 
 
-@pytest.mark.filterwarnings("ignore::cobasis.errors.PrivacyWarning")
 def test_public_rows_are_the_anchor_and_are_copied():
     rows = np.arange(12.0).reshape(4, 3)
-    anchor = draw_anchor("public", key=KEY, n_rows=4, n_features=3, public_rows=rows)
+    anchor = make_anchor("public", n_rows=4, n_features=3, public_rows=rows)
     rows[:] = 0
     np.testing.assert_array_equal(anchor.apply(np.eye(3)), np.arange(12.0).reshape(4, 3))
 
@@ -145,11 +143,9 @@ def stream(number=1):
     return KeyStream(key_of(number), "tests/smote")
 
 
-def drawn(pool=POOL, *, number=1, n_rows=90):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)
-        shape = {"n_rows": n_rows, "n_features": 6}
-        return draw_anchor("smote", key=key_of(number), **shape, public_rows=pool).rows
+def drawn(pool=POOL, *, number=1, n_rows):
+    shape = {"n_rows": n_rows, "n_features": 6}
+    return make_anchor("smote", number=number, **shape, public_rows=pool).rows
 
 
 def test_every_row_lies_on_a_line_from_a_public_row_through_one_of_its_nearest():

@@ -34,15 +34,6 @@ def basis_of(span: np.ndarray, turn: np.ndarray) -> np.ndarray:
 
 
 @on_every_height
-def test_a_common_span_is_recovered(n_rows):
-    """Each behind its own rotation, and one of them with fewer directions."""
-    common = haar(3, FEATURES)[:, :4]
-    bases = {f"p{i}": common @ haar(10 + i, 4) for i in range(4)} | {"p4": common[:, :2]}
-    found = basis_of(consensus_span(images(bases, n_rows), n_components=4), np.eye(4))
-    assert principal_cosines(common, found).min() > 1 - 1e-12
-
-
-@on_every_height
 @given(number=st.integers(0, 10**6), tilt=st.floats(0.0, 2.0))
 @STEADY
 def test_the_shared_basis_is_orthonormal_and_in_everybodys_reach(n_rows, number, tilt):
@@ -57,9 +48,11 @@ def test_the_shared_basis_is_orthonormal_and_in_everybodys_reach(n_rows, number,
 @pytest.mark.parametrize("weighted", [False, True])
 @on_every_height
 def test_the_consensus_is_the_leading_span_of_the_mean_projector_or_energy(n_rows, weighted):
-    """Where nobody is capped: parties of equal energy."""
+    """Where nobody is capped: parties of equal energy. One of them has fewer directions."""
     sent = proposals(tables(3)) if weighted else near(5)
-    sent = {party: each / np.linalg.norm(each) for party, each in sent.items()}
+    sent["p4"] = sent["p4"][:, :2]
+    if weighted:
+        sent = {party: each / np.linalg.norm(each) for party, each in sent.items()}
     leading = np.linalg.eigh(sum(each @ each.T for each in sent.values()))[1][:, -3:]
     span = consensus_span(images(sent, n_rows), n_components=3, weighted=weighted)
     assert orthonormality_defect(span) < GOLDEN

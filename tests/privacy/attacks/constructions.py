@@ -1,6 +1,5 @@
 """Rows, bases, anchors, uploads and aligned rounds to attack, and scores of a guessed basis."""
 
-import warnings
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -8,9 +7,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.datasets import load_breast_cancer, load_digits
 
-from aligners import haar, key_of
-from cobasis import ODC, align, draw_anchor
-from cobasis.errors import PrivacyWarning
+from aligners import haar, key_of, make_anchor
+from cobasis import ODC, align
 from cobasis.linalg.arrays import principal_cosines
 from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.models.trainer import TrainedModel
@@ -50,11 +48,8 @@ def haar_basis(n_features, n_components, *, number=0):
 
 def anchor(kind, n_rows, n_features, *, number=0, **public):
     """Return A as rows."""
-    key = key_of(3000 + number)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)
-        drawn = draw_anchor(kind, key=key, n_rows=n_rows, n_features=n_features, **public)
-    return drawn.apply(np.eye(n_features))
+    shape = {"n_rows": n_rows, "n_features": n_features}
+    return make_anchor(kind, number=3000 + number, **shape, **public).apply(np.eye(n_features))
 
 
 def released(rows, basis, anchor_rows=None, *, labels=None):
