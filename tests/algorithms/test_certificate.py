@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from algorithms.test_streaming import Lazy
 from aligners import (
     EPS,
     Toy,
@@ -160,27 +161,15 @@ def test_a_correlation_never_exceeds_one_whatever_the_image():
         assert 0.2 < each.correlation <= 1 + 1e-12
 
 
-class Counted(dict):
-    """Entries that count how often they are read."""
-
-    reads = 0
-
-    def __getitem__(self, party):
-        self.reads += 1
-        return super().__getitem__(party)
-
-
 def test_of_many_parties_each_is_read_once_beside_fifteen_evenly_spaced():
     """In whatever order files lie and threads work."""
     toy = close_spans(100)
     moments = {p: row_moments([rows], party=p) for p, rows in rows_of(toy).items()}
     order = list(reversed(toy.images))
-    images, lazy = Counted(toy.images), Counted(moments)
-    alignment = align(ODC(reference="p0"), images)
-    images.reads = 0
+    images, lazy, alignment = Lazy(toy.images), Lazy(moments), align(ODC(), toy.images)
     options = {"order": order, "anchor": "isometric", "basis": "svd", "n_features": M}
     found = certify(images, alignment, moments=lazy, **options, workers=1).parties
-    assert (images.reads, lazy.reads) == (100 + PEERS, 100)
+    assert (len(images.looks), len(lazy.looks)) == (100 + PEERS, 100)
     backwards = dict(reversed(toy.images.items()))
     other = certify(backwards, alignment, moments=moments, **options, workers=3).parties
     peers = {p: toy.images[p] for p in (order[number * 100 // 15] for number in range(15))}
