@@ -53,10 +53,16 @@ def normal(number, *shape):
     return KeyStream(key_of(number), "tests/normal").normal(shape)
 
 
+def with_values(number, values, *, rows=None, columns=None):
+    """Return a matrix, square if nothing is said, of the given singular values."""
+    size = len(values)
+    left, right = haar(2 * number, rows or size), haar(2 * number + 1, columns or size)
+    return left[:, :size] * values @ right[:size]
+
+
 def invertible(number, size, *, condition=3.0):
     """Return an invertible matrix of the given condition number."""
-    stretch = np.geomspace(condition, 1.0, size)
-    return haar(2 * number, size) * stretch @ haar(2 * number + 1, size)
+    return with_values(number, np.geomspace(condition, 1.0, size))
 
 
 def apart_but_for_a_rotation(first, second):

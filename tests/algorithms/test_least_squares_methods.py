@@ -11,10 +11,11 @@ from aligners import (
     apart_but_for_a_rotation,
     haar,
     invertible,
-    key_of,
     make_toy,
+    normal,
     on_every_anchor,
     on_every_condition,
+    with_values,
 )
 from cobasis import GOPP, ODC, Imakura, Whitened, align
 from cobasis.algorithms import images as reading
@@ -24,7 +25,6 @@ from cobasis.algorithms.kawakami import Kawakami, eigen_weights
 from cobasis.algorithms.stacked import leading_directions, sketch
 from cobasis.errors import DimensionError, OptionError
 from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.rng import KeyStream
 
 
 def published_kawakami(images: Mapping[str, Matrix]) -> dict[str, Matrix]:
@@ -157,11 +157,10 @@ SIZE = 5
 
 def images_with(n_rows: int, n_parties: int, *, gap: float, spread: float = 10.0) -> dict:
     """Images side by side of values with ``s_l / s_(l+1) = gap``, and ``s_1 / s_l = spread``."""
-    stream, size = KeyStream(key_of(1), "tests/leading"), min(n_rows, n_parties * SIZE)
-    head, tail = np.geomspace(spread * gap, gap, SIZE), np.geomspace(1.0, 0.1, size - SIZE)
-    left = np.linalg.qr(stream.normal((n_rows, size)))[0]
-    right = np.linalg.qr(stream.normal((n_parties * SIZE, size)))[0]
-    together = left * np.concatenate([head, tail]) @ right.T
+    columns = n_parties * SIZE
+    tail = np.geomspace(1.0, 0.1, min(n_rows, columns) - SIZE)
+    values = np.concatenate([np.geomspace(spread * gap, gap, SIZE), tail])
+    together = with_values(1, values, rows=n_rows, columns=columns)
     return {f"p{i}": each for i, each in enumerate(np.hsplit(together, n_parties))}
 
 
@@ -200,6 +199,6 @@ def test_what_is_too_large_for_a_gram_matrix_is_sketched(monkeypatch):
 
 
 def test_a_sketch_shows_when_there_are_too_few_directions():
-    base = KeyStream(key_of(3), "tests/leading").normal((60, SIZE))
+    base = normal(3, 60, SIZE)
     with pytest.raises(DimensionError, match="n_components=6 is not between 1 and the rank 5"):
         sketch(lambda: iter([base, base @ haar(1, SIZE)]), n_rows=60, size=6)
