@@ -13,14 +13,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cobasis import Agreement, ConsortiumSecret, DPTerms, Party, PartyKey, numeric_features
+from cobasis import ConsortiumSecret, DPTerms, Party, PartyKey
 from cobasis.algorithms.bases import BASES
 from cobasis.privacy.gaussian import delta_of
 from cobasis.progress import silent
 from cobasis.protocol import dp_terms
 from cobasis.protocol.projection import InMemory, RowsInMemory
+from protocol.consortium import NONE, WIDTH, agree
 
-EPSILON, DELTA, RADIUS, WIDTH = 2.0, 1e-3, 1.0, 5
+EPSILON, DELTA, RADIUS = 2.0, 1e-3, 1.0
 TRIALS, AT_ONCE, PEOPLE = 30_000, 100, 60_000
 SECRET = ConsortiumSecret(b"s" * 32)
 SURE = 1 - 1e-3
@@ -29,20 +30,11 @@ SURE = 1 - 1e-3
 
 def party(*, basis="haar", n_components=2, most_rows=AT_ONCE, **terms):
     """Of as many rows as the delta allows."""
-    dp = {"labels": None, "lifetime_epsilon": 16.0, "delta": 1 / (10 * most_rows), **terms}
-    agreement = Agreement(
-        round_id="falsifier",
-        parties=("north",),
-        features=numeric_features([f"x{at}" for at in range(WIDTH)]),
-        task="classification" if dp["labels"] else "representation",
-        classes=(0, 1, 2) if dp["labels"] else (),
-        model="ridge" if dp["labels"] else None,
-        n_components=n_components,
-        n_anchor_rows=WIDTH,
-        basis=basis,
-        commitment=SECRET.commitment("falsifier"),
-        dp=DPTerms(epsilon=EPSILON, radius=RADIUS, most_rows=most_rows, **dp),
-    )
+    dp = {"lifetime_epsilon": 16.0, "delta": 1 / (10 * most_rows), **terms}
+    dp = DPTerms(epsilon=EPSILON, radius=RADIUS, most_rows=most_rows, **dp)
+    labels = {"classes": (0, 1, 2)} if dp.labels else NONE
+    how = {"basis": basis, "n_components": n_components, "dp": dp, **labels}
+    agreement = agree(SECRET, parties=("north",), **how)
     return Party("north", agreement=agreement, secret=SECRET, key=PartyKey(b"k" * 32))
 
 
