@@ -99,12 +99,11 @@ ABOUT = {
 
 @dataclass
 class AlignedRound:
-    """Rows, labels, bases, releases and changes of basis, one of each per party."""
+    """Rows, labels, bases and changes of basis, one of each per party."""
 
     rows: list
     labels: list
     bases: list
-    releases: list
     changes: list
 
     @property
@@ -114,7 +113,8 @@ class AlignedRound:
 
     @property
     def aligned(self):
-        return [each.rows @ turn for each, turn in zip(self.releases, self.changes, strict=True)]
+        each = zip(self.rows, self.bases, self.changes, strict=True)
+        return [table @ basis @ turn for table, basis, turn in each]
 
     def fitted(self, estimator, *, parties=None):
         """A model of the first so many parties, in the axes that training would choose."""
@@ -135,16 +135,9 @@ def aligned_round(data, *, parties, n_rows, n_components, shared=False):
         own_basis(rows[0] if shared else table, n_components, number=number)
         for number, table in enumerate(rows)
     ]
-    width = everything.shape[1]
-    common = anchor("isometric", width, width)
-    releases = [
-        released(table, basis, common, labels=label)
-        for table, basis, label in zip(rows, bases, labels, strict=True)
-    ]
-    images = {str(number): each.anchor_image for number, each in enumerate(releases)}
-    fits = align(ODC(), images).fits
-    changes = [fits[str(number)].change_of_basis for number in range(parties)]
-    return AlignedRound(rows, labels, bases, releases, changes)
+    common = anchor("isometric", *[everything.shape[1]] * 2)
+    images = {str(number): common @ basis for number, basis in enumerate(bases)}
+    return AlignedRound(rows, labels, bases, [*align(ODC(), images).changes_of_basis.values()])
 
 
 def members_told(scores, members):
