@@ -117,16 +117,13 @@ def proposals(rows: dict, *, n_components: int = 3) -> dict:
     }
 
 
-def test_weights_are_energy_per_row():
+def test_weights_are_energy_per_row_and_one_that_is_lost_in_rounding_is_not_sent():
     """Twice the same rows count as much as once; columns are as long as rows spread along them."""
     rows = tables(1)["p0"]
     one, twice = (proposals({"p": each})["p"] for each in (rows, np.vstack([rows, rows])))
     np.testing.assert_allclose(one, twice, rtol=0, atol=1e-12)
     spread = np.linalg.norm(rows @ (one / np.linalg.norm(one, axis=0)), axis=0) / np.sqrt(len(rows))
     np.testing.assert_allclose(np.linalg.norm(one, axis=0), spread)
-
-
-def test_directions_whose_weight_is_lost_in_rounding_are_not_sent():
     left, right = haar(2, 30)[:, :3], haar(3, FEATURES)[:, :3]
     own = leading_directions(left * [1.0, 0.1, 1e-9] @ right.T, n_wanted=3)
     assert own.directions.shape == (FEATURES, 3)

@@ -182,7 +182,7 @@ def test_directions_and_values_are_the_dense_svds(n_rows, n_parties, spread):
     np.testing.assert_allclose(gram, np.eye(SIZE), rtol=0, atol=1e-12)
 
 
-def test_what_is_too_large_for_a_gram_matrix_is_sketched(monkeypatch):
+def test_what_is_too_large_for_a_gram_matrix_is_sketched_and_shows_too_few_directions(monkeypatch):
     """The limits are lowered; then the sketch stands in, and finds the same span."""
     images = images_with(60, 40, gap=3.0)
     images["p0"] = 5 * images["p0"]  # whose batch must not count more often than others
@@ -196,9 +196,6 @@ def test_what_is_too_large_for_a_gram_matrix_is_sketched(monkeypatch):
     assert np.linalg.norm(apart, 2) <= 1e-6
     np.testing.assert_allclose(found.singular_values, exact.singular_values, rtol=1e-9)
     assert sketched_gain == pytest.approx(gain)
-
-
-def test_a_sketch_shows_when_there_are_too_few_directions():
     base = normal(3, 60, SIZE)
     with pytest.raises(DimensionError, match="n_components=6 is not between 1 and the rank 5"):
         sketch(lambda: iter([base, base @ haar(1, SIZE)]), n_rows=60, size=6)
