@@ -23,8 +23,11 @@ from cobasis.errors import (
     DimensionError,
     DtypeError,
     NotFiniteError,
+    OptionError,
+    OrthonormalityError,
     ShapeError,
     UndeterminedFitError,
+    UnknownPartyError,
 )
 
 WIDTHS = {"p0": 3, "p1": 5, "p2": 4}
@@ -153,6 +156,28 @@ def test_a_broken_image_is_one_error_that_names_the_party_in_time_or_late(row, c
     found = toy.align(row)
     with pytest.raises(kind, match="anchor image of party 'late'"):
         align(found.aligner, {"late": breakage(toy.images["p2"])}, target=found.target)
+
+
+OPTIONS = [
+    (ODC(rotation=2 * np.eye(4)), OrthonormalityError, r"is not orthogonal.*\[CB202\]"),
+    (ODC(rotation=np.eye(5)[:, :4]), OrthonormalityError, r"is not orthogonal.*\[CB202\]"),
+    (ODC(rotation=np.eye(3)), ShapeError, "rotation has 3 columns"),
+    (ODC(reference="p9"), UnknownPartyError, r"reference 'p9' is not among .*\[CB304\]"),
+    (GOPP(start="warm"), OptionError, r"start='warm' is not known.*\[CB107\]"),
+    (Imakura(factor="sgima"), OptionError, r"factor='sgima' is not known.*\[CB107\]"),
+    (Imakura(factor=np.ones((5, 4))), OptionError, r"shape \(5, 4\) and rank 1.*\[CB107\]"),
+    (Imakura(factor=np.diag([1.0, 1, 1, 0])), OptionError, r"shape \(4, 4\) and rank 3.*\[CB107\]"),
+    (Kawakami(weighting="eigne"), OptionError, r"weighting='eigne' is not known.*\[CB107\]"),
+    (Kawakami(scale="papers"), OptionError, r"scale='papers' is no scale.*\[CB107\]"),
+    (Imakura(scale=-1.0), OptionError, r"scale=-1.0 is no scale.*\[CB107\]"),
+    (Imakura(scale=float("nan")), OptionError, r"scale=nan is no scale.*\[CB107\]"),
+]
+
+
+@pytest.mark.parametrize(("aligner", "error", "match"), OPTIONS)
+def test_an_option_that_cannot_be_is_refused(aligner, error, match):
+    with pytest.raises(error, match=match):
+        align(aligner, make_toy("samespan_orth").images)
 
 
 @pytest.mark.parametrize("first", [3.0, [[1.0], [1.0, 2.0]], None])

@@ -23,7 +23,7 @@ from cobasis.algorithms import stacked
 from cobasis.algorithms.anchors import anchor_gain
 from cobasis.algorithms.kawakami import Kawakami, eigen_weights
 from cobasis.algorithms.stacked import leading_directions, sketch
-from cobasis.errors import DimensionError, OptionError
+from cobasis.errors import DimensionError
 from cobasis.linalg.arrays import Matrix
 
 
@@ -106,27 +106,6 @@ def test_a_target_beyond_the_rank_is_refused(method, size):
     toy = make_toy("samespan")
     with pytest.raises(DimensionError, match=rf"n_components={size} .* rank 4 .*\[CB106\]"):
         align(method(n_components=size), toy.images)
-
-
-SINGULAR = np.diag([1.0, 1.0, 1.0, 0.0])
-
-
-@pytest.mark.parametrize(
-    ("aligner", "reason"),
-    [
-        (Imakura(factor="sgima"), "factor='sgima' is not known"),
-        (Imakura(factor=np.ones((5, 4))), r"shape \(5, 4\) and rank 1"),
-        (Imakura(factor=SINGULAR), r"shape \(4, 4\) and rank 3"),
-        (Kawakami(weighting="eigne"), "weighting='eigne' is not known"),
-        (Kawakami(scale="papers"), "scale='papers' is no scale"),
-        (Imakura(scale=-1.0), "scale=-1.0 is no scale"),
-        (Imakura(scale=float("nan")), "scale=nan is no scale"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_an_option_that_does_not_exist_is_refused(aligner, reason):
-    with pytest.raises(OptionError, match=rf"{reason}.*\[CB107\]"):
-        align(aligner, make_toy("samespan").images)
 
 
 @pytest.mark.parametrize("anchor", ["isometric", "gaussian"])
