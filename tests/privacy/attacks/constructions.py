@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.metrics.pairwise import cosine_similarity
 
 from aligners import haar, key_of, make_anchor
 from cobasis import ODC, align
@@ -159,7 +160,7 @@ def entries_found(guess, basis):
 def in_order(recovered, basis):
     """Put features that were found without their names in the order that fits the truth best."""
     likeness = basis @ recovered.basis.T
-    order = linear_sum_assignment(-np.abs(_unit(basis) @ _unit(recovered.basis).T))[1]
+    order = linear_sum_assignment(-np.abs(cosine_similarity(basis, recovered.basis)))[1]
     signs = np.where(likeness[np.arange(len(basis)), order] < 0, -1.0, 1.0)
     found = recovered.basis[order] * signs[:, np.newaxis]
     return Recovered(rows=recovered.rows[:, order] * signs, basis=found)
@@ -174,10 +175,5 @@ def directions_found(recovered, basis):
     for guess in (recovered, Recovered(rows=recovered.rows, basis=blind)):
         found = in_order(guess, basis).basis
         asked = np.any(found != 0, axis=1)
-        cosines.append(float(np.mean(np.sum(_unit(found[asked]) * _unit(basis[asked]), axis=1))))
+        cosines.append(float(np.mean(np.diag(cosine_similarity(found[asked], basis[asked])))))
     return tuple(cosines)
-
-
-def _unit(rows):
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(lengths > 0, lengths, 1.0)
