@@ -130,8 +130,7 @@ def test_without_an_isometric_anchor_there_is_no_correlation(anchor):
     found = state(toy.images, rows_of(toy), anchor=anchor)
     assert found.chance is None
     assert {(e.correlation, e.evidence) for e in found.parties.values()} == {(None, "cannot tell")}
-    undefined = found.summary()
-    assert undefined.count("-  cannot tell") == 4
+    assert found.summary().count("-  cannot tell") == 4
     same = close_spans(4, tilt=0.0)  # four dimensions in common, where chance goes too far
     assert state(same.images, rows_of(same), basis="consensus").chance is None
     alone = close_spans(1)

@@ -35,16 +35,13 @@ def test_everything_recovered_is_everything_and_the_average_person_is_chance():
     assert others.named.value == 0
 
 
-def test_figures_are_those_of_a_table_by_hand():
+def test_figures_are_those_of_a_table_by_hand_and_columns_that_do_not_vary_no_recovered_cells():
     found = content([[0.9, 0.0], [10.0, 1.7]], np.array([[0.0, 0.0], [10.0, 2.0]]))
     assert found.distance.value == pytest.approx((0.9 / 104) ** 0.5)
     assert found.explained.value == pytest.approx(1 - 0.9 / 52)
     assert found.cells.value == 0.75  # 0.9 is within a tenth of 10, 0.3 is not within one of 2
     assert found.named.value == 1
     assert found.worst_explained == pytest.approx(1 - 0.09 / 26)
-
-
-def test_columns_that_do_not_vary_are_no_recovered_cells():
     constant = np.hstack([ROWS, np.full((200, 6), 7.0)])
     assert content(constant + np.repeat([50, 1e-12], 6), constant).cells.value == 0
     found = content(np.ones((3, 2)), np.ones((3, 2)))
