@@ -111,15 +111,13 @@ def test_what_is_late_by_the_grace_is_dropped_and_what_would_be_late_is_not_begu
     assert {*threading.enumerate()} <= before  # at the end Python wakes no thread of theirs
 
 
-def test_first_repeats_come_first_and_of_each_every_studys_cheapest_cell():
+def test_first_repeats_and_every_studys_cheapest_cell_come_first_by_what_is_known_or_guessed(
+    monkeypatch, tmp_path, toys
+):
+    """A cell that was never measured is guessed from its study, or from all."""
     tasks = [task("a", 0, 2.0), task("b", 0, 9.0), task("c", 1, 3.0), task("a", 0, 1.0)]
     begun = [(each.study, each.expected) for each in ordered(tasks)]
     assert begun == [("a", 1.0), ("b", 9.0), ("a", 2.0), ("c", 3.0)]
-
-
-def test_a_cell_that_was_never_measured_is_guessed_from_its_study_or_from_all(
-    monkeypatch, tmp_path, toys
-):
     monkeypatch.setattr(runner, "load", lambda _: toys())
     monkeypatch.setattr(store, "RECORDED", tmp_path)
     kept = Results("toy", folder=tmp_path)

@@ -161,9 +161,7 @@ def test_delta_is_known_in_special_cases_and_at_the_ends_of_the_scale(
 ):
     found = delta_of(epsilon=epsilon, noise=noise, sensitivity=sensitivity)
     assert found == pytest.approx(expected, rel=0.01)
-
-
-def test_noise_that_reaches_delta_alone_has_epsilon_zero_and_the_least_number_the_least_noise():
+    # noise that reaches delta alone has epsilon zero, and the least number the least noise
     assert epsilon_of(noise=10, delta=0.05, sensitivity=1) == 0
     assert epsilon_of(noise=10, delta=0.03, sensitivity=1) > 0
     assert noise_scale(epsilon=64, delta=0.5, sensitivity=5e-324) == 5e-324
