@@ -62,19 +62,23 @@ def test_the_consensus_is_the_leading_span_of_the_mean_projector_or_energy(n_row
 SAME, WHOLE = haar(3, FEATURES)[:, :3], {f"p{i}": haar(i, FEATURES) for i in range(3)}
 
 
-@pytest.mark.parametrize(
-    ("bases", "size", "told"),
-    [
-        ({party: each[:, :1] for party, each in WHOLE.items()}, 4, "fewer directions"),
-        ({f"p{i}": SAME @ haar(10 + i, 3) for i in range(3)}, 4, "component 4 and the next"),
-        (WHOLE, FEATURES + 1, f"component {FEATURES + 1} and the"),
-        (WHOLE, 31, "component 31 and the next"),
-    ],
-    ids=["fewer in all", "one span", "above the features", "above the anchor's rows"],
-)
-def test_a_span_that_the_directions_do_not_determine_is_refused(bases, size, told):
-    with pytest.raises(ConsensusError, match=rf"{told}.*\[CB206\]"):
-        consensus_span(images(bases), n_components=size)
+FEW = {party: each[:, :1] for party, each in WHOLE.items()}
+ALIKE = {f"p{i}": SAME @ haar(10 + i, 3) for i in range(3)}
+UNDETERMINED = {  # proposals, how many components, the error and its words
+    "fewer in all": (images(FEW), 4, ConsensusError, r"fewer directions.*\[CB206\]"),
+    "one span": (images(ALIKE), 4, ConsensusError, r"component 4 and the next.*\[CB206\]"),
+    "above the features": (images(WHOLE), 13, ConsensusError, r"component 13 and the.*\[CB206\]"),
+    "above the rows": (images(WHOLE), 31, ConsensusError, r"component 31 and the next.*\[CB206\]"),
+    "zero": (images(near(9)) | {"p1": np.zeros((30, 3))}, 3, AnchorImageError, "party 'p1'"),
+    "NaN": (images(near(9)) | {"p1": np.full((30, 3), np.nan)}, 3, NotFiniteError, "party 'p1'"),
+}
+
+
+@pytest.mark.parametrize("case", UNDETERMINED)
+def test_a_span_that_the_proposals_do_not_determine_is_one_error(case):
+    proposed, size, error, told = UNDETERMINED[case]
+    with pytest.raises(error, match=told):
+        consensus_span(proposed, n_components=size)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -86,15 +90,6 @@ def test_a_tie_between_the_last_kept_and_the_first_dropped_is_refused_at_any_sca
         consensus_span(tied, n_components=2, weighted=weighted)
     span = consensus_span(tied, n_components=1, weighted=weighted)
     assert principal_cosines(basis_of(span, np.eye(1)), axes[:, :1]).min() > 1 - 1e-12
-
-
-@pytest.mark.parametrize(
-    ("broken", "kind"),
-    [(np.zeros((30, 3)), AnchorImageError), (np.full((30, 3), np.nan), NotFiniteError)],
-)
-def test_a_broken_proposal_is_one_error_that_names_the_party(broken, kind):
-    with pytest.raises(kind, match="party 'p1'"):
-        consensus_span({**images(near(9)), "p1": broken}, n_components=3)
 
 
 def tables(number: int, *, n_parties: int = 5, n_rows: int = 40, decay: float = 0.7) -> dict:
