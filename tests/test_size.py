@@ -19,7 +19,7 @@ from party_side.sites import consortium, join
 from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
-    "algorithms": (2_200, 1_330, 15),
+    "algorithms": (2_180, 1_310, 15),
     "analyst_side": (2_490, 1_960, 11),
     "bundle": (2_490, 1_890, 11),
     "cli": (4_660, 3_700, 25),
@@ -31,7 +31,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "linalg": (730, 460, 6),
     "models": (3_600, 2_550, 15),
     "party_side": (3_990, 3_110, 14),
-    "privacy": (3_170, 2_170, 21),
+    "privacy": (3_130, 2_140, 21),
     "protocol": (8_070, 5_490, 36),
     "report": (1_050, 840, 6),
     "statistics": (2_150, 1_610, 11),
@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 41_340,
+    "tests": 40_960,
     "experiments and benchmarks": 10_900,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
