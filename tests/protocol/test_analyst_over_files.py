@@ -194,20 +194,13 @@ def test_an_iterate_is_kept_every_ten_seconds(monkeypatch):
 
 @pytest.mark.parametrize("kept", [0, -1])
 @pytest.mark.usefixtures("at_once")
-def test_a_damaged_file_makes_the_target_begin_anew(tmp_path, unlike, iterated, kept):
-    stopped(unlike, tmp_path / "fits", in_pass=STARTING + 4)
-    file = tmp_path / "fits" / "iterate.safetensors"
-    file.write_bytes(file.read_bytes()[:kept])
-    assert resumed(unlike, tmp_path / "fits", iterated) > FEW * iterated.iterations
-
-
-@pytest.mark.usefixtures("at_once")
-def test_what_a_kill_left_beside_the_target_is_cleared_away(tmp_path, unlike):
+def test_a_damaged_iterate_begins_anew_and_none_stays(tmp_path, unlike, iterated, kept):
     stopped(unlike, tmp_path / "fits", in_pass=STARTING + 4)
     file = tmp_path / "fits" / "iterate.safetensors"
     left = file.read_bytes()
-    align_folder(unlike, aligner=GOPP(), to=tmp_path / "fits")
-    file.write_bytes(left)
+    file.write_bytes(left[:kept])
+    assert resumed(unlike, tmp_path / "fits", iterated) > FEW * iterated.iterations
+    file.write_bytes(left)  # as a kill may leave it
     align_folder(unlike, aligner=GOPP(), to=tmp_path / "fits")
     assert not file.exists()
 
