@@ -238,10 +238,11 @@ def test_parts_of_other_people_or_with_other_labels_are_refused(case):
     with pytest.raises(MessageError, match=rf"{words}.*\[CB306\]$"):
         received(agreed, [ward, lab]).align()
     analyst = received(agreed, [ward, whole])
-    analyst.align()
+    analyst.run()
     with pytest.raises(MessageError, match=words):
-        analyst.receive(lab)  # late, and it is not kept
+        analyst.receive(lab)  # late, and nothing of it is kept, nor is the model lost
     assert set(analyst.uploads) == {"whole"}
+    assert [each.party for each in analyst.returns()] == ["whole"]
 
 
 def test_rows_without_one_identifier_each_are_refused(made):
