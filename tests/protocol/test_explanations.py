@@ -11,6 +11,8 @@ import pytest
 
 from cobasis import CategoryFeature, NumericFeature, OptionError, Outcome, ShapeError, simulate
 from cobasis.features.contract import Interaction
+from cobasis.features.encoder import encode
+from cobasis.protocol.explanations import explain
 from cobasis.statistics.attributions import attributions
 from cobasis.statistics.surrogates import surrogate
 from models.chains import quicken
@@ -56,6 +58,23 @@ def test_they_add_up_and_are_the_same_at_all_parties(model):
     np.testing.assert_allclose(other.values, -each.values, atol=1e-8)
     with pytest.raises(OptionError, match="no class 'no' can be explained, of ill, well"):
         parties["east"].attributions(new, of="no")
+
+
+def test_parties_that_explain_against_their_own_rows_disagree():
+    """The measure of DC-SHAP: parties' mean absolute difference, own references and common."""
+    parties, (new, _) = played("mlp", n_components=4), people(9, 20)
+    table, own, common = encode(new, FEATURES, party="x"), [], []
+    for at, party in enumerate(parties.values()):
+        told = {"agreement": party.agreement, "aligned": party._aligned}
+        rows = encode(people(at, 50)[0], FEATURES, party="x")
+        own.append(explain(party.model, table, background=rows, **told).values)
+        common.append(party.attributions(new).values)
+    apart = [
+        np.mean([np.abs(one - two).mean() for one, two in combinations(found, 2)])
+        for found in (own, common)
+    ]
+    assert apart[0] > 0.2 * np.abs(common).mean()
+    assert apart[1] < 1e-8
 
 
 @pytest.mark.parametrize(
