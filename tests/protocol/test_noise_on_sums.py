@@ -204,11 +204,6 @@ def played(rows, *, seed=0, n_waves=10, bandwidth=2.0, **dp):
     return simulate(rows, rng=np.random.default_rng(seed), maps=maps, **given)
 
 
-def test_a_bandwidth_that_would_be_taken_from_rows_is_refused():
-    with pytest.raises(CobasisError, match="the default one looks at rows"):
-        simulate(dealt(), rng=np.random.default_rng(0), release="sums", dp=DP)
-
-
 def test_noise_that_is_small_beside_the_rows_leaves_a_model_that_follows_from_the_keys():
     rows = dealt(3000)
     done, again = (played(rows, most_rows=1000, delta=1e-5, epsilon=4.0) for _ in range(2))
