@@ -181,15 +181,12 @@ def test_graphs_of_a_block_add_up_their_parts_and_give_none_where_one_is_lacking
     np.testing.assert_allclose(found["part"], halves[0] @ maps[0])
 
 
-def test_the_file_says_that_it_is_a_secret_and_what_its_labels_mean():
+def test_the_file_says_that_it_is_a_secret_and_no_party_takes_it_for_a_model_that_came_back():
     model = onnx.ModelProto.FromString(graph())
     told = {each.key: each.value for each in model.metadata_props}
     assert "rows of every party can be read" in told["cobasis.secret"]
     assert told["cobasis.format"] == "cobasis/raw-model/1"
     assert json.loads(told["cobasis.classes"]) == ["ill", "well"]
-
-
-def test_no_party_would_take_it_for_a_model_that_came_back():
     with pytest.raises(ModelFileError, match="no file of the model format"):
         decode_chain(graph(), **agreed())
 
