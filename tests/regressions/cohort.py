@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 from lifelines.datasets import load_lung, load_rossi
 
+from cli.round_by_commands import NAMES
+from cobasis import simulate
 from cobasis.features.contract import CategoryFeature, NumericFeature
 from cobasis.features.encoder import encode
 from cobasis.features.outcome import Outcome
@@ -67,6 +69,12 @@ def dataset(name):
     ]
     told = {"days": table[time].to_numpy(float), "event": table[event].to_numpy(float)}
     return features, raw, pd.DataFrame(told | {"owner": np.arange(len(raw)) % 12})
+
+
+def in_three(rows, labels, **told):
+    """A round of three hospitals, to which rows are dealt one by one."""
+    dealt = {name: (rows[at::3], labels[at::3]) for at, name in enumerate(NAMES)}
+    return simulate(dealt, rng=np.random.default_rng(0), **told)
 
 
 def turns(width, kind):

@@ -7,12 +7,13 @@ from lifelines import CoxPHFitter
 from lifelines.datasets import load_lung
 
 from cli.round_by_commands import NAMES, Typed
-from cobasis import Agreement, NumericFeature, Outcome, simulate
+from cobasis import Agreement, NumericFeature, Outcome
 from cobasis.errors import AgreementError, LabelError, MessageError, NotFiniteError, OptionError
 from cobasis.features.contract import CategoryFeature
 from cobasis.features.outcome import part_of
 from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.protocol.messages import encode_labels
+from regressions.cohort import in_three
 
 COLUMNS = ["age", "ph.ecog", "wt.loss"]
 AT_HORIZONS = {f"{what} at {at}" for what in ("Brier", "O/E") for at in (180, 365)}
@@ -26,10 +27,10 @@ def lung():
     return table.rename(columns={"time": "days", "status": "died"})
 
 
-def pooled(table, **options):
+def pooled(table):
     """The fit to all rows together, by lifelines itself."""
     plain = table.assign(sex=(table["sex"] == "male").astype(float)).astype(float)
-    fitter = CoxPHFitter().fit(plain, "days", "died", fit_options={"precision": 1e-13}, **options)
+    fitter = CoxPHFitter().fit(plain, "days", "died", fit_options={"precision": 1e-13})
     return fitter.summary.rename(index={"sex": "sex=male"})
 
 
@@ -101,10 +102,8 @@ def test_a_rate_that_is_no_number_any_more_is_refused_and_one_below_it_is_told()
     rng = np.random.default_rng(0)
     table = pl.DataFrame({"dose": rng.normal(size=90)})
     counts = rng.poisson(np.exp(table["dose"].to_numpy()))
-    dealt = {name: (table[at::3], counts[at::3]) for at, name in enumerate("abc")}
-    features = [NumericFeature(name="dose")]
-    done = simulate(dealt, rng=rng, task="count", model="poisson", features=features)
-    party = done.parties["b"]
+    told = {"task": "count", "model": "poisson", "features": [NumericFeature(name="dose")]}
+    party = in_three(table, counts, **told).parties["south"]
     slope = party.coefficients().lines[1].estimate
     most = 700 / slope  # exp(709.8) is the largest
     assert np.isfinite(party.predict(pl.DataFrame({"dose": [most]}))).all()
@@ -120,11 +119,8 @@ def test_every_party_reads_the_pooled_fit_from_its_own_basis():
         CategoryFeature(name="sex", values=("female", "male")),
     ]
     labels = table[["days", "died"]].rename(columns={"days": "value"})
-    inputs = table[[*COLUMNS, "sex"]]
-    rows = {name: (inputs[at::3], labels[at::3]) for at, name in enumerate(NAMES)}
-    options = {"rng": np.random.default_rng(0), "task": "survival", "features": features}
-    done = simulate(rows, outcome=SURVIVAL, **options)
-    right = pooled(table)
+    told = {"task": "survival", "features": features, "outcome": SURVIVAL}
+    done, right = in_three(table[[*COLUMNS, "sex"]], labels, **told), pooled(table)
     for party in done.parties.values():
         found = {each.name: each for each in party.coefficients().lines}
         assert list(found) == list(right.index)
@@ -236,9 +232,8 @@ def test_an_upload_with_other_label_columns_than_agreed_is_refused_and_names_the
     rng = np.random.default_rng(0)
     table, time = rng.normal(size=(60, 3)), rng.exponential(size=60)
     labels = pl.DataFrame({"value": time, "e": rng.integers(0, 2, 60)})
-    rows = {name: (table[at::3], labels[at::3]) for at, name in enumerate(NAMES)}
-    done = simulate(rows, rng=rng, task="survival", outcome=Outcome(event="e"))
-    upload = done.parties["north"].prepare(*rows["north"])
+    done = in_three(table, labels, task="survival", outcome=Outcome(event="e"))
+    upload = done.parties["north"].prepare(table[::3], labels[::3])
     upload.labels["event"][0] = 3
     done.analyst.remove("north")
     with pytest.raises(MessageError, match="an event that is neither 0 nor 1"):
@@ -246,8 +241,7 @@ def test_an_upload_with_other_label_columns_than_agreed_is_refused_and_names_the
 
 
 def test_a_table_is_no_family_that_is_trained_by_itself():
-    rng = np.random.default_rng(0)
-    rows = {name: (rng.normal(size=(20, 2)), rng.normal(size=20)) for name in NAMES}
-    done = simulate(rows, rng=rng, task="regression", model="ridge", n_components=2)
+    table = np.random.default_rng(0).normal(size=(60, 3))
+    done = in_three(table[:, 1:], table[:, 0], task="regression", model="ridge", n_components=2)
     with pytest.raises(OptionError, match="'ols' is a regression table of all parties' rows"):
         done.analyst.run(model="ols")
