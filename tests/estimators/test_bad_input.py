@@ -149,11 +149,7 @@ OPTIONS = {
     "aligner": ({"aligner": "magic"}, OptionError, "odc, gopp, whitened, imakura, kawakami"),
     "public rows": ({"basis": "public"}, OptionError, "public_rows go with"),
     "no features": ({"features": []}, OptionError, "features is empty"),
-    "names for features": (
-        {"features": NAMES},
-        OptionError,
-        "features holds 'a'.*numeric_features",
-    ),
+    "names for features": ({"features": NAMES}, OptionError, "holds 'a'.*numeric_features"),
     "fewer features": ({"features": numeric_features(NAMES[:5])}, ShapeError, "6 columns"),
     "no such column": ({"party_column": 6}, FeatureError, "party_column=6 is no column"),
     "a name in an array": ({"party_column": "site"}, FeatureError, "by its position"),

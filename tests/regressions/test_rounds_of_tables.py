@@ -1,5 +1,7 @@
 """A round whose result is a table: as commands, in one process, and what contradicts one."""
 
+from functools import partial
+
 import numpy as np
 import polars as pl
 import pytest
@@ -133,37 +135,34 @@ def test_every_party_reads_the_pooled_fit_from_its_own_basis():
     np.testing.assert_array_equal(again.fit.covariance, model.fit.covariance)
 
 
+def known(**terms):
+    """What is known of each row besides its features."""
+    return {"outcome": Outcome(**{"event": "e"} | terms)}
+
+
+THREE = tuple(NumericFeature(name=each) for each in "abc")
+WARD = CategoryFeature(name="w", values=("x", "y"))
+NUMBERS = {"task": "regression", "model": "ols"}
 REFUSED = {
     "fewer components": ({"n_components": 2}, "takes n_components=3, all encoded columns"),
     "a basis of rows": ({"basis": "svd"}, "takes basis='haar'"),
     "coarse numbers": ({"precision": "fp16"}, "takes precision='fp64' or 'fp32'"),
     "two models": ({"models": ("cox", "cox")}, "models names cox more than once"),
     "no event": ({"outcome": None}, "needs an .outcome. table with event"),
-    "an exposure": ({"outcome": Outcome(event="e", exposure="x")}, "is for task='count' alone"),
-    "horizons that fall": (
-        {"outcome": Outcome(event="e", horizons=(2.0, 1.0))},
-        "horizons do not rise",
-    ),
+    "an exposure": (known(exposure="x"), "is for task='count' alone"),
+    "horizons that fall": (known(horizons=(2.0, 1.0)), "horizons do not rise"),
     "horizons and strata": (
-        {"outcome": Outcome(event="e", horizons=(2.0,), strata_by_party=True)},
+        known(horizons=(2.0,), strata_by_party=True),
         "horizons take one baseline",
     ),
-    "an event that is a feature": ({"outcome": Outcome(event="a"), "id": "p"}, "also a feature"),
-    "no base": (
-        {
-            "features": (
-                NumericFeature(name="a"),
-                CategoryFeature(name="w", values=("x", "y")),
-            )
-        },
-        "compares levels with a base, and w has none",
-    ),
+    "an event that is a feature": (known(event="a") | {"id": "p"}, "also a feature"),
+    "no base": ({"features": (THREE[0], WARD)}, "compares levels with a base, and w has none"),
     "another task": (
-        {"task": "regression", "model": "ols", "outcome": Outcome(horizons=(1.0,))},
+        NUMBERS | known(event="", horizons=(1.0,)),
         "horizons, grid and strata_by_party are for task='survival' alone",
     ),
     "a family without coefficients": (
-        {"task": "regression", "model": "ridge", "outcome": Outcome(weight="w")},
+        NUMBERS | known(event="", weight="w") | {"model": "ridge"},
         "goes with a model of coefficients",
     ),
 }
@@ -173,7 +172,7 @@ def agreed(**changes):
     told = {
         "round_id": "r",
         "parties": NAMES,
-        "features": tuple(NumericFeature(name=each) for each in "abc"),
+        "features": THREE,
         "task": "survival",
         "n_components": 3,
         "n_anchor_rows": 3,
@@ -208,24 +207,22 @@ GOOD = {"t": [1.0, 2.0], "e": [1, 0], "n": [0.0, 1.0], "w": [1.0, 2.0], "s": [1,
 @pytest.mark.parametrize("kind", BAD)
 def test_labels_that_no_row_can_have_are_refused_by_their_column(kind):
     changes, words = BAD[kind]
-    agreement = agreed(outcome=Outcome(event="e", entry="n", weight="w", stratum="s"))
+    agreement = agreed(**known(entry="n", weight="w", stratum="s"))
+    read = partial(encode_labels, n_rows=2, party="north")
     whole = {name: np.array(cells) for name, cells in GOOD.items()}
-    told = encode_labels(whole, agreement, n_rows=2, party="north")
+    told = read(whole, agreement)
     assert told.dtype.names == ("value", "event", "entry", "stratum", "weight")
     np.testing.assert_array_equal(part_of(told, "weight"), [1.0, 2.0])
     bad = whole | {name: np.array(cells) for name, cells in changes.items()}
     with pytest.raises(LabelError, match=rf"{words}.*\[CB104\]$"):
-        encode_labels(bad, agreement, n_rows=2, party="north")
+        read(bad, agreement)
     with pytest.raises(LabelError, match="lack one of the columns t, e, n, s, w"):
-        encode_labels({"t": whole["t"]}, agreement, n_rows=2, party="north")
-
-
-def test_counts_that_nobody_can_count_are_refused_for_what_they_are():
-    agreement = agreed(task="count", model="poisson", outcome=None)
-    assert encode_labels([0, 3], agreement, n_rows=2, party="north").tolist() == [0.0, 3.0]
+        read({"t": whole["t"]}, agreement)
+    counts = agreed(task="count", model="poisson", outcome=None)
+    assert read([0, 3], counts).tolist() == [0.0, 3.0]
     for bad in ([0, -1], [0.5, 1.0]):
         with pytest.raises(LabelError, match="a count that is no whole number of 0 or more"):
-            encode_labels(bad, agreement, n_rows=2, party="north")
+            read(bad, counts)
 
 
 def test_an_upload_with_other_label_columns_than_agreed_is_refused_and_names_the_party():
