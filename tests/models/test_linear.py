@@ -153,15 +153,3 @@ def test_constant_columns_and_rows_that_are_all_alike_break_nothing(model):
         np.testing.assert_allclose(one.predict(np.zeros((2, 3))), 4.0)
     alike = np.ones((40, 3))
     assert set(train(alike, np.arange(40) % 4 // 3, model=model, **CLASSES).predict(alike)) == {0}
-
-
-@pytest.mark.parametrize("present", [(1, 3), (0, 2, 4)])
-@pytest.mark.parametrize("model", ["ridge", "rff", "logistic"])
-def test_a_class_without_rows_is_never_predicted(model, present):
-    rows, labels = digits()
-    labels = np.array(present)[labels % len(present)]
-    fitted = train(rows, labels, model=model, n_classes=5, **CLASSES)
-    assert set(fitted.predict(rows)) == set(present)
-    scores = fitted.scores(rows, method=fitted.method)
-    absent = np.setdiff1d(np.arange(5), present)
-    np.testing.assert_array_equal(scores[:, absent], 0.0 if fitted.likely else -1.0)

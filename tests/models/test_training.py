@@ -106,9 +106,13 @@ def test_a_temperature_changes_no_prediction_and_betters_likelihoods_of_new_rows
         before = softmax(before, axis=1)
     losses = [log_loss(truth, each, labels=present) for each in (likely[:, present], before)]
     assert losses[0] < losses[1]
-    if model in {"ridge", "logistic"}:
-        apart = train(rows[:200], (rows[:200, 0] > 0).astype(int), **told)
+    if model in {"ridge", "rff", "logistic"}:
+        apart = train(rows[:200], np.where(rows[:200, 0] > 0, 3, 1), **told)
         assert np.abs(apart.layers[-1].weights).max() < 1e3
+        assert {*apart.predict(new)} == {1, 3}
+        assert not apart.scores(new, method="predict_proba")[:, [0, 2, 4]].any()
+        absent = plain.scores(new, method=plain.method)[:, [1, 4]]
+        np.testing.assert_array_equal(absent, 0.0 if plain.likely else -1.0)
 
 
 @pytest.mark.parametrize("labels", [np.arange(60) < 1, np.arange(60) < 5, np.arange(10)])

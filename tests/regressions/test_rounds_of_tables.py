@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 import polars as pl
 import pytest
-from lifelines import CoxPHFitter
 from lifelines.datasets import load_lung
 
 from cli.round_by_commands import NAMES, Typed
@@ -13,13 +12,11 @@ from cobasis import Agreement, NumericFeature, Outcome
 from cobasis.errors import AgreementError, LabelError, MessageError, NotFiniteError, OptionError
 from cobasis.features.contract import CategoryFeature
 from cobasis.features.outcome import part_of
-from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.protocol.messages import encode_labels
 from regressions.cohort import in_three
 
 COLUMNS = ["age", "ph.ecog", "wt.loss"]
 AT_HORIZONS = {f"{what} at {at}" for what in ("Brier", "O/E") for at in (180, 365)}
-SURVIVAL = Outcome(event="died", horizons=(180.0, 365.0))
 
 
 def lung():
@@ -27,13 +24,6 @@ def lung():
     table = load_lung()[[*COLUMNS, "sex", "time", "status"]].dropna().reset_index(drop=True)
     table["sex"] = table["sex"].map({1: "male", 2: "female"})
     return table.rename(columns={"time": "days", "status": "died"})
-
-
-def pooled(table):
-    """The fit to all rows together, by lifelines itself."""
-    plain = table.assign(sex=(table["sex"] == "male").astype(float)).astype(float)
-    fitter = CoxPHFitter().fit(plain, "days", "died", fit_options={"precision": 1e-13})
-    return fitter.summary.rename(index={"sex": "sex=male"})
 
 
 @pytest.fixture
@@ -111,28 +101,6 @@ def test_a_rate_that_is_no_number_any_more_is_refused_and_one_below_it_is_told()
     assert np.isfinite(party.predict(pl.DataFrame({"dose": [most]}))).all()
     with pytest.raises(NotFiniteError, match=r"smallest and largest cell.*\[CB101\]$"):
         party.predict(pl.DataFrame({"dose": [most, most * 1.1]}))
-
-
-def test_every_party_reads_the_pooled_fit_from_its_own_basis():
-    table = lung()
-    features = [
-        NumericFeature(name="age", centre=60.0, scale=10.0),
-        *(NumericFeature(name=each) for each in COLUMNS[1:]),
-        CategoryFeature(name="sex", values=("female", "male")),
-    ]
-    labels = table[["days", "died"]].rename(columns={"days": "value"})
-    told = {"task": "survival", "features": features, "outcome": SURVIVAL}
-    done, right = in_three(table[[*COLUMNS, "sex"]], labels, **told), pooled(table)
-    for party in done.parties.values():
-        found = {each.name: each for each in party.coefficients().lines}
-        assert list(found) == list(right.index)
-        for name, each in found.items():
-            assert each.estimate == pytest.approx(right.loc[name, "coef"], rel=1e-7)
-            assert each.standard_error == pytest.approx(right.loc[name, "se(coef)"], rel=1e-7)
-    model = done.parties["north"].model
-    again = decode_chain(encode_chain(model), n_components=4, task="survival", n_classes=0)
-    assert encode_chain(again) == encode_chain(model)
-    np.testing.assert_array_equal(again.fit.covariance, model.fit.covariance)
 
 
 def known(**terms):
