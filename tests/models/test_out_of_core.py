@@ -155,34 +155,30 @@ def test_an_interrupted_training_ends_in_the_same_weights(task, monkeypatch):
     assert not state
 
 
-@pytest.mark.parametrize(
-    "how", ["other settings", "other rows", "no facts", "other shapes", "unreadable", "shuffled"]
-)
+class Unreadable(JsonState):
+    def __getitem__(self, name):
+        raise DiskError(name)
+
+
+SPOILT = {
+    "no facts": lambda _, facts: facts.pop("steps"),
+    "other shapes": lambda tables, _: tables.update({"now.000": tables["now.000"][:, :3]}),
+}
+
+
+@pytest.mark.parametrize("how", ["other settings", "other rows", "unreadable", "shuffled", *SPOILT])
 def test_a_state_that_is_not_this_trainings_counts_as_none(how, monkeypatch):
     """A perceptron that shuffles keeps none, because it would end in other weights."""
     monkeypatch.setattr(out_of_core, "MAX_PASSES", 5)
     given = {"model": perceptron(shuffle=how == "shuffled"), **CLASSES}
     rows, labels = rows_and_labels()
-    state = JsonState()
+    state, rounds = Unreadable() if how == "unreadable" else JsonState(), []
     with pytest.raises(KeyboardInterrupt):
         train(thirds(rows, labels), **given, state=state, report=told_to([], 3))
-    if how == "other settings":
-        given["seed"] = 1
-    elif how == "other rows":
-        rows = rows[::-1]
-    elif how == "no facts":
-        state[out_of_core.STATE][1].pop("steps")
-    elif how == "other shapes":
-        tables = state[out_of_core.STATE][0]
-        tables["now.000"] = tables["now.000"][:, :3]
-    elif how == "unreadable":
-
-        class Unreadable(JsonState):
-            def __getitem__(self, name):
-                raise DiskError(name)
-
-        state = Unreadable()
-    rounds = []
+    if how in SPOILT:
+        SPOILT[how](*state[out_of_core.STATE])
+    given["seed"] = int(how == "other settings")
+    rows = rows[::-1] if how == "other rows" else rows
     found = train(thirds(rows, labels), **given, state=state, report=told_to(rounds))
     fresh = train(thirds(rows, labels), **given)
     assert rounds[0] == 1

@@ -11,7 +11,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from aligned import digits
+from aligned import digits, rotation
 from cobasis.errors import LabelError, NotFiniteError, OptionError, RowCarryingError, StepError
 from cobasis.models import ModelName
 from cobasis.models.families import EARLY_STOPPING_ROWS, FAMILIES, TABULAR, family, tuned, unfitted
@@ -30,10 +30,6 @@ def skewed(seed=0, n_rows=150):
     return rows, labels
 
 
-def rotation(seed):
-    return np.linalg.qr(np.random.default_rng(seed).normal(size=(4, 4)))[0]
-
-
 def predictions(turn, *, aligned):
     """Of trees trained in the frame `turn`, for new rows in the same frame."""
     rows, labels = skewed()
@@ -44,16 +40,16 @@ def predictions(turn, *, aligned):
 
 def test_trees_see_the_same_rows_in_whatever_frame_they_were_aligned_by_principal_axes():
     for seed, mirror in product((0, 1), (1.0, -1.0)):
-        found = predictions(rotation(seed) @ np.diag([1.0, mirror, 1.0, 1.0]), aligned=True)
+        found = predictions(rotation(4, seed) @ np.diag([1.0, mirror, 1.0, 1.0]), aligned=True)
         np.testing.assert_allclose(found, predictions(np.eye(4), aligned=True), atol=1e-9)
     expected = predictions(np.eye(4), aligned=False)
-    assert np.abs(predictions(rotation(0), aligned=False) - expected).max() > 0.05
+    assert np.abs(predictions(rotation(4, 0), aligned=False) - expected).max() > 0.05
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_axes_are_orthogonal_strongest_first_and_skewed_to_the_right(seed):
     rows, _ = skewed(seed)
-    turned = rows @ rotation(seed)
+    turned = rows @ rotation(4, seed)
     axes = principal_axes(turned)
     scores = turned @ axes
     np.testing.assert_allclose(axes.T @ axes, np.eye(4), atol=1e-12)

@@ -8,7 +8,7 @@ from cli.round_by_commands import NAMES
 from cobasis import simulate
 from cobasis.features.contract import CategoryFeature, NumericFeature
 from cobasis.features.encoder import encode
-from cobasis.features.outcome import Outcome
+from cobasis.features.outcome import ROLES, Outcome, record_type
 from cobasis.statistics.coefficients import table_of
 from cobasis.statistics.regression import fit_regression
 
@@ -83,9 +83,9 @@ def turns(width, kind):
     return first if kind == "orthogonal" else (first * np.geomspace(0.3, 4, width)) @ second
 
 
-def records(labels, value, **roles):
+def records(labels, value="value", **roles):
     """Labels as they travel: one array, or records where more than one column is told."""
-    found = np.zeros(len(labels), dtype=[(role, "f8") for role in ("value", *roles)])
+    found = np.zeros(len(labels), dtype=record_type(roles))
     for role, column in {"value": value, **roles}.items():
         found[role] = labels[column]
     return found if roles else found["value"]
@@ -93,8 +93,7 @@ def records(labels, value, **roles):
 
 def fitted(raw, labels, value, *, model, features=FEATURES, kind="invertible", **told):
     """Return the fit on aligned rows, and their turn; roles and options of Outcome as `told`."""
-    roles = {role: told[role] for role in ("event", "entry", "stratum", "exposure", "weight")
-             if role in told}  # fmt: skip
+    roles = {role: name for role, name in told.items() if role in ROLES}
     encoded = encode(raw, features, party="pooled")
     turn = turns(encoded.shape[1], kind)
     fit = fit_regression(

@@ -3,6 +3,7 @@
 What they are compared with is statsmodels, lifelines, or a few plain lines on the raw columns.
 """
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,11 +20,11 @@ from cobasis import Agreement, NumericFeature, Outcome
 from cobasis.errors import AgreementError, EstimateError, LabelError, ModelFileError, StepError
 from cobasis.features.contract import CategoryFeature
 from cobasis.features.encoder import encode
-from cobasis.features.outcome import record_type
 from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.models.families import folds
 from cobasis.models.onnx import raw_graph
 from cobasis.statistics.effects import _share, fit_effects
+from regressions import cohort
 from regressions.cohort import in_three
 
 FEATURES = (
@@ -53,12 +54,7 @@ def plain(raw):
     return raw.assign(sex=(raw["sex"] == "male") * 1.0).to_numpy(float)
 
 
-def records(told, *, value="value", **roles):
-    names = {"value": value, **roles, "treatment": "treated"}
-    found = np.empty(len(told), dtype=record_type({**roles, "treatment": "treated"}))
-    for role, name in names.items():
-        found[role] = told[name]
-    return found
+records = partial(cohort.records, treatment="treated")
 
 
 def fitted(rows, labels, **terms):
