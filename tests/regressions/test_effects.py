@@ -7,7 +7,6 @@ from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
-import onnxruntime
 import pandas as pd
 import polars as pl
 import pytest
@@ -24,6 +23,7 @@ from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.models.families import folds
 from cobasis.models.onnx import raw_graph
 from cobasis.statistics.effects import _share, fit_effects
+from models.test_onnx import agree, run
 from regressions import cohort
 from regressions.cohort import in_three
 
@@ -301,8 +301,7 @@ def test_effects_travel_in_the_models_file_which_is_read_strictly():
             decode_chain(data.replace(old, new), n_components=3, **terms)
     graph = raw_graph(FEATURES, model, map_in=np.eye(3), classes=(), precision="float64")
     cells = {name: RAW[[name]].to_numpy() for name in RAW}
-    (given,) = onnxruntime.InferenceSession(graph).run(["prediction"], cells)
-    assert np.allclose(given, model.predict(encode(RAW, FEATURES, party="north")), atol=1e-12)
+    agree(run(graph, cells), model, encode(RAW, FEATURES, party="north"))
 
 
 def test_an_effect_is_read_by_everybody_who_accepts(tmp_path, monkeypatch):
