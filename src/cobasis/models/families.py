@@ -7,8 +7,9 @@ each of them can project back with its own ``F_i G_i``.
 """
 
 import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +18,6 @@ from cobasis.errors import OptionError, RowCarryingError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import Estimator, ModelName, Task
 from cobasis.models.chain import Held
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 
 EARLY_STOPPING_ROWS = 200
 """With fewer rows the tenth that early stopping holds back costs more than it gives."""
@@ -36,7 +33,7 @@ class Family:
     carries_rows: bool = False
     tabular: bool = False  # coefficients come back with their errors
     # of what is searched by folds; empty where scikit-learn does not fit the family
-    grid: "Mapping[str, list[Any]]" = field(default_factory=dict)
+    grid: Mapping[str, list[Any]] = field(default_factory=dict)
 
 
 def family(name: ModelName, task: Task) -> Family:
@@ -49,7 +46,7 @@ def family(name: ModelName, task: Task) -> Family:
     return FAMILIES[name]
 
 
-DEFAULT_MODELS: "Mapping[Task, ModelName]" = {
+DEFAULT_MODELS: Mapping[Task, ModelName] = {
     "classification": "logistic",
     "regression": "ridge",
     "count": "poisson",
@@ -220,7 +217,7 @@ def refuse_row_carrying(estimator: Estimator, rows: Matrix | None = None) -> Non
         )
 
 
-def _holds(array: "np.ndarray[Any, Any]", known: set[bytes], width: int) -> bool:
+def _holds(array: npt.NDArray[Any], known: set[bytes], width: int) -> bool:
     """Whether at least one in a hundred of `array`'s rows, or columns, is a training row."""
     if array.ndim != 2 or array.dtype != np.float64:  # noqa: PLR2004
         return False
@@ -232,7 +229,7 @@ def _holds(array: "np.ndarray[Any, Any]", known: set[bytes], width: int) -> bool
     return False
 
 
-def _parts(value: object, *, seen: set[int]) -> "Iterator[object]":
+def _parts(value: object, *, seen: set[int]) -> Iterator[object]:
     """Yield `value` and everything inside it, each object once."""
     if id(value) in seen or isinstance(value, str | bytes | int | float):
         return
