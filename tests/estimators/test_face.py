@@ -123,7 +123,7 @@ def test_a_model_that_stores_rows_needs_to_be_allowed_and_a_forest_does_not(smal
     assert model.score(small.X, small.y, parties=small.parties) > 0.9
 
 
-def test_the_transformer_needs_no_labels_and_trains_no_model(small):
+def test_the_transformer_needs_no_labels_trains_no_model_and_halves_the_features(small):
     model = CollaborativeTransformer(n_components=4, random_state=0)
     aligned = model.fit_transform(small.X, parties=small.parties)
     assert aligned.shape == (90, 4)
@@ -132,6 +132,9 @@ def test_the_transformer_needs_no_labels_and_trains_no_model(small):
     assert not {"predict", "score"} & set(dir(model))
     names = [f"collaborativetransformer{number}" for number in range(4)]
     assert model.get_feature_names_out().tolist() == names
+    for n_features, expected in ((6, 3), (5, 2), (1, 1)):
+        model = CollaborativeTransformer().fit(small.X[:, :n_features], parties=small.parties)
+        assert model.round_.agreement.n_components == expected
 
 
 @pytest.mark.filterwarnings("ignore::cobasis.PrivacyWarning")
@@ -143,12 +146,6 @@ def test_public_rows_are_used_by_public_bases_and_anchors_only(small):
         model.fit(small.X, small.y, parties=small.parties)
         digest = model.round_.agreement.public_rows_sha256
         assert (digest is not None) == (options in ({"basis": "public"}, {"anchor": "smote"}))
-
-
-def test_half_the_features_are_the_default_number_of_components(small):
-    for n_features, expected in ((6, 3), (5, 2), (1, 1)):
-        model = CollaborativeTransformer().fit(small.X[:, :n_features], parties=small.parties)
-        assert model.round_.agreement.n_components == expected
 
 
 def test_fitted_attributes_and_the_agreement_say_what_was_seen(small):
