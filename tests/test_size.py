@@ -25,23 +25,23 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "cli": (4_660, 3_700, 25),
     "cobasis": (610, 270, 6),
     "disk": (610, 400, 5),
-    "estimators": (920, 480, 5),
+    "estimators": (910, 480, 5),
     "features": (1_480, 940, 7),
     "keys": (250, 190, 2),
     "linalg": (730, 460, 6),
     "models": (3_600, 2_550, 15),
-    "party_side": (3_980, 3_110, 14),
+    "party_side": (3_990, 3_110, 14),
     "privacy": (3_170, 2_170, 21),
     "protocol": (8_070, 5_490, 36),
     "report": (1_050, 840, 6),
-    "statistics": (2_110, 1_580, 11),
+    "statistics": (2_130, 1_600, 11),
     "tables": (990, 770, 4),
     "transport": (1_880, 1_420, 10),
     "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 41_260,
-    "experiments and benchmarks": 10_890,
+    "tests": 41_340,
+    "experiments and benchmarks": 10_900,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first
@@ -50,7 +50,7 @@ BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the 
     "send without audit: depth": (16, 16),
     "send without audit: functions, names in <> too": (465, 350),
     "send without audit: depth, names in <> too": (17, 16),
-    "simulate and predict: files": (34, 35),
+    "simulate and predict: files": (35, 35),
     "simulate and predict: functions": (180, 180),
     "simulate and predict: depth": (12, 12),
     "simulate and predict: functions, names in <> too": (228, 180),

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from cobasis.cli.main import COMMANDS, app
 from cobasis.keys import identity
-from cobasis.models.families import FAMILIES
+from cobasis.models import FAMILIES
 from cobasis.party_side import session
 from cobasis.privacy.audit import attackers
 from keys.quick import under_passphrase

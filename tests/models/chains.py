@@ -10,9 +10,8 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import RidgeClassifierCV, RidgeCV
 from sklearn.pipeline import make_pipeline
 
-from cobasis.models import families, out_of_core
+from cobasis.models import FAMILIES, out_of_core, tuning
 from cobasis.models.chain_file import encode_chain
-from cobasis.models.families import FAMILIES
 from cobasis.models.passes import Block, Threads, WholeRows, axes_of, look
 from cobasis.models.sources import read_chain
 from cobasis.models.trainer import TrainedModel
@@ -88,7 +87,7 @@ def unfitted(name, task):
         waves = RBFSampler(gamma="scale", n_components=1000, random_state=0)
         return ridge if name == "ridge" else make_pipeline(waves, ridge)
     few = {"mlp": {"max_iter": 40}, "boosted_trees": {"max_iter": 6}}
-    found = families.unfitted(name, task, n_rows=200, seed=0)
+    found = tuning.unfitted(name, task, n_rows=200, seed=0)
     return found.set_params(**few.get(name, {}))
 
 

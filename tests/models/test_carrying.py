@@ -25,8 +25,8 @@ from sklearn.semi_supervised import LabelSpreading
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, OneClassSVM
 
 from cobasis.errors import RowCarryingError
-from cobasis.models.families import refuse_row_carrying
 from cobasis.models.trainer import train
+from cobasis.models.tuning import refuse_row_carrying
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(80, 4))

@@ -11,9 +11,9 @@ from sklearn.mixture import GaussianMixture
 from cobasis import numeric_features, simulate
 from cobasis.errors import LocalError, MessageError, ModelFileError, RowCarryingError, StepError
 from cobasis.models.chain_file import decode_chain, encode_chain
-from cobasis.models.families import refuse_row_carrying
 from cobasis.models.mixtures import fit_clusters, fit_novelty, raw_centres
 from cobasis.models.onnx import raw_graph
+from cobasis.models.tuning import refuse_row_carrying
 from cobasis.protocol.aligned import AlignedRows
 from cobasis.protocol.card import card_of, check_card
 from cobasis.report.pages import render_card

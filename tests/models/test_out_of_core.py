@@ -23,9 +23,8 @@ from cobasis.errors import (
     OptionError,
     RowCarryingError,
 )
-from cobasis.models import out_of_core
+from cobasis.models import FAMILIES, out_of_core
 from cobasis.models.chain import Affine
-from cobasis.models.families import FAMILIES
 from cobasis.models.out_of_core import fit_xgboost
 from cobasis.models.passes import Threads
 from cobasis.models.sources import xgboost_layers

@@ -13,9 +13,9 @@ from sklearn.metrics import log_loss
 
 from aligned import digits, rotation
 from cobasis.errors import LabelError, NotFiniteError, OptionError, RowCarryingError, StepError
-from cobasis.models import ModelName
-from cobasis.models.families import EARLY_STOPPING_ROWS, FAMILIES, TABULAR, family, tuned, unfitted
+from cobasis.models import FAMILIES, TABULAR, ModelName, family
 from cobasis.models.trainer import refuse_model, train
+from cobasis.models.tuning import EARLY_STOPPING_ROWS, tuned, unfitted
 from models.chains import principal_axes, quicken
 
 CLASSES = {"task": "classification", "seed": 0}

@@ -20,8 +20,8 @@ from cobasis.errors import AgreementError, EstimateError, LabelError, ModelFileE
 from cobasis.features.contract import CategoryFeature
 from cobasis.features.encoder import encode
 from cobasis.models.chain_file import decode_chain, encode_chain
-from cobasis.models.families import folds
 from cobasis.models.onnx import raw_graph
+from cobasis.models.tuning import folds
 from cobasis.statistics.effects import _share, fit_effects
 from models.test_onnx import agree, run
 from regressions import cohort

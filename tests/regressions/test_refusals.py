@@ -61,6 +61,18 @@ def test_what_determines_no_estimate_is_refused(case):
         fitted(RAW, ODD, value, **told)
 
 
+@pytest.mark.parametrize("model", ["logit", "poisson"])
+@pytest.mark.parametrize("n_rows", [1, 2, 5, 20])
+def test_a_rare_level_without_events_is_no_estimate_with_small_errors(n_rows, model):
+    """Its direction tells so little that statsmodels drops it, and takes that for rest."""
+    rare = np.arange(len(RAW)) < n_rows
+    others = np.where(RAW.ward == "surgery", "icu", RAW.ward)
+    raw = RAW.assign(ward=np.where(rare, "surgery", others))
+    labels = LABELS.assign(some=LABELS["class" if model == "logit" else "count"] * ~rare)
+    with pytest.raises(EstimateError, match=r"\(separation\)"):
+        fitted(raw, labels, "some", model=model)
+
+
 def test_there_are_more_rows_than_columns_and_parties_enough():
     assert fitted(RAW[:7], LABELS[:7], "number", model="ols")[0].free == 1
     with pytest.raises(EstimateError, match="6 rows for 6 columns"):

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 import pytest
+import statsmodels.api as sm
 from lifelines.datasets import load_lung
 
 from cli.round_by_commands import NAMES, Typed
@@ -101,6 +102,23 @@ def test_a_rate_that_is_no_number_any_more_is_refused_and_one_below_it_is_told()
     assert np.isfinite(party.predict(pl.DataFrame({"dose": [most]}))).all()
     with pytest.raises(NotFiniteError, match=r"smallest and largest cell.*\[CB101\]$"):
         party.predict(pl.DataFrame({"dose": [most, most * 1.1]}))
+
+
+@pytest.mark.parametrize("words", [(0, 1), ("no", "yes")], ids=repr)
+def test_classes_of_weighted_rows_are_those_of_the_label_column(words):
+    rng = np.random.default_rng(0)
+    table, weight = pl.DataFrame({"dose": rng.normal(size=90)}), rng.choice([1.0, 2.5], 90)
+    sick = rng.logistic(size=90) < table["dose"].to_numpy()
+    labels = pl.DataFrame({"value": np.where(sick, words[1], words[0]), "share": weight})
+    told = {"model": "logit", "features": [NumericFeature(name="dose")]}
+    done = in_three(table, labels, outcome=Outcome(weight="share"), **told)
+    pooled = sm.GLM(sick, sm.add_constant(table.to_numpy()), sm.families.Binomial(),
+                    freq_weights=weight).fit(tol=1e-13)  # fmt: skip
+    assert done.agreement.classes == words
+    found = [
+        (each.estimate, each.standard_error) for each in done.parties["north"].coefficients().lines
+    ]
+    np.testing.assert_allclose(found, np.column_stack([pooled.params, pooled.bse]), rtol=1e-7)
 
 
 def known(**terms):

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from cobasis.models.families import DEFAULT_MODELS
+from cobasis.models import DEFAULT_MODELS
 from cobasis.report.comparison import Settings, compare, deal, load
 from cobasis.report.pages import as_json, conclusion, means, render_comparison
 from golden.doors import recorded

@@ -13,8 +13,7 @@ from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.cli.options import Screen, grouped
 from cobasis.disk.whole import write_whole
 from cobasis.errors import OptionError
-from cobasis.models import ModelName
-from cobasis.models.families import DEFAULT_MODELS
+from cobasis.models import DEFAULT_MODELS, ModelName
 from cobasis.report import DataName, Split
 from cobasis.report.comparison import Comparison, Settings, compare, deal, load
 from cobasis.report.pages import about_sums, as_json, conclusion, means, render_comparison

@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 
 from cobasis.errors import ModelFileError, OptionError
-from cobasis.models import MODELLESS, Task
+from cobasis.models import FAMILIES, MODELLESS, ChainFamily, Task
 from cobasis.models.chain import (
     LEAF,
     Affine,
     Array,
     Chain,
-    ChainFamily,
     Function,
     Head,
     Layer,
@@ -28,7 +27,6 @@ from cobasis.models.chain import (
     ends_of,
     refuse,
 )
-from cobasis.models.families import FAMILIES
 from cobasis.models.regressions import RegressionFit
 from cobasis.strict_json import json_object
 from cobasis.tensor_header import PREFIX, make_header, parse_header, places_in

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from cobasis.errors import CobasisError
 from cobasis.linalg.arrays import Matrix
-from cobasis.models import Estimator, ModelName, Task
-from cobasis.models.families import FAMILIES, folds, unfitted
+from cobasis.models import FAMILIES, Estimator, ModelName, Task
 from cobasis.models.passes import Block
 from cobasis.models.trainer import train
+from cobasis.models.tuning import folds, unfitted
 
 Array = npt.NDArray[Any]
 Verdict = Literal["better", "no difference", "worse"]

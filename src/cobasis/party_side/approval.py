@@ -119,8 +119,11 @@ def approve_audit(
 def approvals(
     agreement: Path, party: str, *, given: Iterable[Path] | None = None
 ) -> tuple[Approval, ...]:
-    """Read a party's approvals that are given, or else lie beside the agreement."""
-    paths = given or beside(agreement, f"{party}.*.approval")
+    """Read a party's approvals that are given, and those that lie beside the agreement.
+
+    A withdrawal among them ends what was given.
+    """
+    paths = [*(given or ()), *beside(agreement, f"{party}.*.approval")]
     return tuple(line_in(each, Approval) for each in sorted(paths))
 
 

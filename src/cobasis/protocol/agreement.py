@@ -27,8 +27,7 @@ from cobasis.algorithms.whitened import Whitened
 from cobasis.errors import AgreementError
 from cobasis.features.contract import Feature, columns_in, interaction_problems, width_of
 from cobasis.features.outcome import Outcome
-from cobasis.models import MODELLESS, UNLABELLED, ModelName, Task
-from cobasis.models.families import TABULAR
+from cobasis.models import MODELLESS, TABULAR, UNLABELLED, ModelName, Task
 from cobasis.protocol.approval import Approver, Record, Text, enrolment_problems
 from cobasis.protocol.dp_terms import DPTerms, noise_problems
 from cobasis.protocol.enrolment import PublicIdentity, field_findings

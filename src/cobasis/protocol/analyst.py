@@ -17,8 +17,7 @@ from cobasis.algorithms.fits import Fit
 from cobasis.algorithms.gopp import ITERATE
 from cobasis.algorithms.images import Reported, State, View
 from cobasis.errors import RowCarryingError, StepError
-from cobasis.models import UNLABELLED, Estimator, ModelName
-from cobasis.models.families import TABULAR
+from cobasis.models import TABULAR, UNLABELLED, Estimator, ModelName
 from cobasis.models.passes import Pass
 from cobasis.models.trainer import Model, train
 from cobasis.progress import Report, silent

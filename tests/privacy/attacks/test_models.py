@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from cobasis.errors import RowCarryingError
-from cobasis.models.families import refuse_row_carrying
 from cobasis.models.sources import read_chain
+from cobasis.models.tuning import refuse_row_carrying
 from cobasis.privacy.attacks.scores import nearest, score_content, told_apart
 from privacy.attacks.constructions import aligned_round, cancer, digits, members_told, own_basis
 
