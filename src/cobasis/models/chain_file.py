@@ -214,7 +214,7 @@ def _tensors(chain: Chain) -> dict[str, Array]:
             values = getattr(layer, field)
             found[f"{place}.{field}"] = np.ascontiguousarray(values, dtype=_TYPES[word])
     if chain.fit is not None:
-        for name, table in chain.fit.tables():
+        for name, table in chain.fit.tables().items():
             found[f"{_ESTIMATED}{name}"] = np.ascontiguousarray(table, dtype=_TYPES["F64"])
     # Wide types first, so that no number of theirs stands across two words of memory.
     return dict(sorted(found.items(), key=lambda item: -item[1].itemsize))

@@ -5,7 +5,8 @@ record that each of them can project back with its own ``F_i G_i``.
 """
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +15,6 @@ from cobasis.errors import RowCarryingError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import FAMILIES, Estimator, ModelName, Task
 from cobasis.models.chain import Held
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 EARLY_STOPPING_ROWS = 200
 """With fewer rows the tenth that early stopping holds back costs more than it gives."""
@@ -159,7 +156,7 @@ def refuse_row_carrying(estimator: Estimator, rows: Matrix | None = None) -> Non
         )
 
 
-def _holds(array: "np.ndarray[Any, Any]", known: set[bytes], width: int) -> bool:
+def _holds(array: npt.NDArray[Any], known: set[bytes], width: int) -> bool:
     """Whether at least one in a hundred of `array`'s rows, or columns, is a training row."""
     if array.ndim != 2 or array.dtype != np.float64:  # noqa: PLR2004
         return False
@@ -171,7 +168,7 @@ def _holds(array: "np.ndarray[Any, Any]", known: set[bytes], width: int) -> bool
     return False
 
 
-def _parts(value: object, *, seen: set[int]) -> "Iterator[object]":
+def _parts(value: object, *, seen: set[int]) -> Iterator[object]:
     """Yield `value` and everything inside it, each object once."""
     if id(value) in seen or isinstance(value, str | bytes | int | float):
         return

@@ -96,29 +96,13 @@ class WaldTest:
 
 @dataclass(frozen=True, kw_only=True)
 class CoefficientTable(Figures, Readable):
-    """A regression's coefficients in the columns' own units, with intervals.
+    """A regression's coefficients in the columns' own units, with intervals."""
 
-    Attributes
-    ----------
-    lines : tuple of Line
-        The intercept first where there is one; then the encoded columns in their order.
-    level : float
-        Of the intervals.
-    covariance : ndarray of shape (q, q)
-        Of the estimates.
-    likely : str
-        The class whose odds are told, of a logistic regression.
-
-    Notes
-    -----
-    **Who sees what.** Each party makes the same table, by a change of basis that it alone knows.
-    """
-
-    lines: tuple[Line, ...]
-    level: float
-    covariance: Matrix = field(repr=False)
+    lines: tuple[Line, ...]  # the intercept first where there is one; then columns in their order
+    level: float  # of the intervals
+    covariance: Matrix = field(repr=False)  # q x q, of the estimates
     columns: tuple[EncodedColumn, ...] = field(repr=False)
-    likely: str = "1"
+    likely: str = "1"  # the class whose odds are told, of a logistic regression
 
     @property
     def effect(self) -> str:
