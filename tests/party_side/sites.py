@@ -2,11 +2,14 @@
 
 import secrets
 import shutil
+import tempfile
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 
 from bundle.payloads import read_upload
 from cobasis import Analyst, ConsortiumSecret, NumericFeature
@@ -21,10 +24,12 @@ from cobasis.models.sources import read_chain
 from cobasis.party_side import session as session_module
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import check
+from cobasis.party_side.send import send
 from cobasis.party_side.session import keep_secret, open_session, read_secret
 from cobasis.protocol.card import make_card
 from cobasis.protocol.messages import Return
 from cobasis.protocol.signatures import sign_agreement
+from faults import died, dying_after
 
 NAMES = ("north", "south", "east")
 NUMBERS = ("age", "pulse", "lactate", "weight")
@@ -85,26 +90,50 @@ class Consortium:
             made.write_csv(path) if suffix == ".csv" else made.write_parquet(path)
         return path
 
-    def secret_file(self, name, *, key=None):
+    def secret_file(self, name, *, agreement=None, to=None):
         """As `cobasis agreement new` makes it, by north, for one party."""
-        path = self.folder(name) / f"{name}.secret"
+        path, digest = self.folder(name) / f"{name}.secret", (agreement or self.agreement).digest()
+        told = {"kind": "secret", "round_id": ROUND, "sender": "north", "agreement": digest.hex()}
         write_bundle(
             path,
-            draft=self.secret_draft(sender="north"),
-            parts={"secret.bin": self.key if key is None else key},
+            draft=told,
+            parts={"secret.bin": self.key},
             sign=self.identities["north"].sign,
-            recipients=[self.identities[name].public],
+            recipients=[to or self.identities[name].public],
         )
         return path
 
-    def secret_draft(self, *, sender):
-        digest = self.agreement.digest().hex()
-        return {"kind": "secret", "round_id": ROUND, "agreement": digest, "sender": sender}
-
-    def session(self, name):
+    def session(self, name="north"):
         """A session as the command opens it, without the two seconds that a passphrase takes."""
         (self.home(name) / "keys").mkdir(parents=True, exist_ok=True)
         return open_session(self.agreement_path, home=self.home(name), name=name, passphrase=str)
+
+    def joined(self, name="north", **changes):
+        """The session of a party with the secret; of another agreement, where something changes."""
+        if changes:
+            agreed(self.root, **changes)
+        session = self.session(name)
+        join(session, self.secret_file(name))
+        return session
+
+    def ready(self, name="north", *, table=None, **how):
+        """What a party is about to send, of its table where no other is named."""
+        return ready_from(self.session(name), table or self.table(name), **how)
+
+    def send(self, name="north", *, to=None, table=None, **how):
+        return send(self.ready(name, table=table), to or self.upload(name), **how)
+
+    def upload(self, name="north"):
+        return self.folder(name) / f"{name}.upload"
+
+    def of_round(self):
+        """Where files of several rounds go beside each other."""
+        return self.folder("north") / f"{self.session().work.name}.upload"
+
+    def copied(self, to):
+        """The same consortium in a folder of its own, to be killed there."""
+        shutil.copytree(self.root, to)
+        return replace(self, root=to, agreement_path=to / self.agreement_path.name)
 
     def analyst_of(self, paths, **changes):
         """An analyst in memory who has opened these uploads."""
@@ -182,10 +211,19 @@ def ready_from(session, table, **how):
     return make_ready(session, check(session, table), **how)
 
 
-def copied(site, to):
-    """The same consortium in a folder of its own, to be killed there."""
-    shutil.copytree(site.root, to)
-    return replace(site, root=to, agreement_path=to / site.agreement_path.name)
+def killed(site, folder, work, *, step):
+    """Kill some work at every step-th call, each time in a copy of its own."""
+    for number in count(1, step):
+        place = site.copied(Path(tempfile.mkdtemp(dir=folder)) / "site")
+        if not died(dying_after, number, lambda place=place: work(place)):
+            return
+        yield place
+
+
+def steps(few):
+    """Kills at some of the calls; where tests may take long, at each."""
+    every = pytest.param(1, marks=pytest.mark.soak)
+    return pytest.mark.parametrize("step", [few, every])
 
 
 PEOPLE = {name: Identity.new(name) for name in NAMES}

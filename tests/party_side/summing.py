@@ -13,7 +13,8 @@ from cobasis.bundle.agreement_text import new_text
 from cobasis.keys.identity import Identity
 from cobasis.party_side import session as session_module
 from cobasis.party_side.accept import accept, accept_news
-from cobasis.party_side.send import send
+from cobasis.party_side.audit import audited
+from cobasis.party_side.send import projected, send
 from cobasis.party_side.session import open_session
 from cobasis.protocol.signatures import sign_agreement
 from party_side.sites import FIELDS, frame, ready_from
@@ -41,7 +42,7 @@ class Summing:
     def agreement(self):
         return read_agreement(self.path).agreement
 
-    def session(self, name, *, sealed=True):
+    def session(self, name="north", *, sealed=True):
         home = self.root / name
         (home / "keys").mkdir(parents=True, exist_ok=True)
         return open_session(self.path, home=home, name=name, passphrase=str, sealed=sealed)
@@ -52,10 +53,21 @@ class Summing:
         (made if change is None else change(made)).write_csv(path)
         return path
 
-    def send(self, name, **options):
-        """The sealed file, of the same table unless another is asked for."""
-        session = self.session(name)
-        return send(ready_from(session, self.table(name, **options)), self.root / f"{name}.sums")
+    def ready(self, name="north", *, looking=False, **options):
+        """The same table, unless another is asked for, made ready for the next exchange."""
+        return ready_from(self.session(name), self.table(name, **options), looking=looking)
+
+    def file(self, name="north"):
+        """Where a party's file goes; those of other rounds may lie beside it."""
+        return self.root / f"{name}.{self.agreement.round_id}"
+
+    def send(self, name="north", **options):
+        return send(self.ready(name, **options), self.file(name))
+
+    def looked(self):
+        """What would leave, and what its audit says."""
+        with projected(self.ready()) as made:
+            return made, audited(made).report
 
     def desk(self):
         return AnalystSession(
@@ -63,32 +75,52 @@ class Summing:
         )
 
     def receive(self, *names):
-        paths = [self.root / f"{name}.sums" for name in names]
+        paths = [self.file(name) for name in names]
         return {each.file.partition(".")[0]: each for each in receive(self.desk(), paths).files}
 
-    def sent(self, *names):
-        """What the analyst says of everybody's files, or of some."""
+    def sent(self, *names, **options):
+        """Everybody's files, or some, that the analyst takes."""
         for name in names or NAMES:
-            self.send(name)
-        return self.receive(*(names or NAMES))
+            self.send(name, **options)
+        assert {each.verdict for each in self.receive(*(names or NAMES)).values()} == {"accepted"}
 
-    def run(self, **options):
+    def run(self, *, anew=False, **options):
+        """End an exchange, or write what all get of it once more."""
+        for path in (self.root / "out").glob("*") if anew else ():
+            path.unlink()
         return run(self.desk(), **options)
 
-    def accept(self, name, *, number=1):
+    def step(self, **options):
+        """Everybody sends, the analyst ends the exchange, and everybody takes what came."""
+        number = self.desk().open_exchange().number
+        self.sent(**options)
+        concluded = self.run().concluded
+        for name in NAMES:
+            self.accept(name, number=number)
+        return concluded
+
+    def attempt(self):
+        """The analyst begins again without west, whatever was agreed, and tells north."""
+        desk = self.desk()
+        with desk.at_work():
+            desk.begin_attempt(2, without=["west"])
+            desk.tell()
+        return self.tell()
+
+    def accept(self, name="north", *, number=1):
         path = self.root / "out" / f"icu.{name}.{number}-return"
         return accept(self.session(name), path)
 
-    def tell(self, name):
+    def tell(self, name="north"):
         return accept_news(self.session(name), self.desk().news)
 
-    def words(self, name):
+    def words(self, name="north"):
         """What a party's file holds, as the analyst opens it."""
         from cobasis.bundle.messages import sums_in  # noqa: PLC0415 -- of one look
 
         desk = self.desk()
         with desk.at_work():
-            bundle = desk.opened(self.root / f"{name}.sums")
+            bundle = desk.opened(self.file(name))
             return sums_in(bundle, agreement=self.agreement, exchange=desk.exchanges[0])
 
     def copied(self, to):
@@ -101,6 +133,7 @@ def summing(root, monkeypatch, *, sums=TERMS, **changes):
     everybody = {**PEOPLE, "lab": LAB}
     monkeypatch.setattr(session_module, "load_identity", lambda path, **_: everybody[path.stem])
     made = Summing(root)
+    (root / "icu.news").unlink(missing_ok=True)  # of the round before
     fields = {name: each for name, each in FIELDS.items() if name not in OF_ROWS}
     enrolled = {"enrolled": [each.public for each in PEOPLE.values()], "analyst": LAB.public}
     more = {"release": "sums", "sums": sums, "minimum_parties": 3}
