@@ -57,15 +57,21 @@ def frame(seed, n_rows=120):
     )
 
 
+PEOPLE = {name: Identity.new(name) for name in (*NAMES, "west")}
+PEOPLE["lab"] = Identity.new("lab", role="analyst")
+KEY = secrets.token_bytes(32)
+
+
 @dataclass
 class Consortium:
     """All sides of one round, each with a folder of its own."""
 
     root: Path
-    identities: dict
-    lab: Identity
-    agreement_path: Path
-    key: bytes
+    identities, lab, key = PEOPLE, PEOPLE["lab"], KEY
+
+    @property
+    def agreement_path(self):
+        return self.root / "icu.toml"
 
     @property
     def agreement(self):
@@ -103,10 +109,11 @@ class Consortium:
         )
         return path
 
-    def session(self, name="north"):
+    def session(self, name="north", **how):
         """A session as the command opens it, without the two seconds that a passphrase takes."""
-        (self.home(name) / "keys").mkdir(parents=True, exist_ok=True)
-        return open_session(self.agreement_path, home=self.home(name), name=name, passphrase=str)
+        home = self.home(name)
+        (home / "keys").mkdir(parents=True, exist_ok=True)
+        return open_session(self.agreement_path, home=home, name=name, passphrase=str, **how)
 
     def joined(self, name="north", **changes):
         """The session of a party with the secret; of another agreement, where something changes."""
@@ -133,7 +140,7 @@ class Consortium:
     def copied(self, to):
         """The same consortium in a folder of its own, to be killed there."""
         shutil.copytree(self.root, to)
-        return replace(self, root=to, agreement_path=to / self.agreement_path.name)
+        return replace(self, root=to)
 
     def analyst_of(self, paths, **changes):
         """An analyst in memory who has opened these uploads."""
@@ -226,9 +233,6 @@ def steps(few):
     return pytest.mark.parametrize("step", [few, every])
 
 
-PEOPLE = {name: Identity.new(name) for name in NAMES}
-PEOPLE["lab"] = Identity.new("lab", role="analyst")
-KEY = secrets.token_bytes(32)
 FIELDS = {
     "round_id": ROUND,
     "features": FEATURES,
@@ -260,7 +264,8 @@ def agreed(root, **changes):
         commitment = ConsortiumSecret(KEY).commitment(ROUND)
         path.write_text(new_text({**FIELDS, **ENROLLED, "commitment": commitment, **changes}))
         found = read_agreement(path).agreement
-        signed = [sign_agreement(found, name=name, sign=who.sign) for name, who in PEOPLE.items()]
+        who = {name: PEOPLE[name].sign for name in (*NAMES, "lab")}
+        signed = [sign_agreement(found, name=name, sign=sign) for name, sign in who.items()]
         seal(path, signed).replace(path)
         _TEXTS[words] = path.read_text(encoding="utf-8")
     path.write_text(_TEXTS[words], encoding="utf-8")
@@ -275,5 +280,5 @@ def keys_unencrypted(monkeypatch):
 def consortium(root, monkeypatch, **changes):
     """Keys, a sealed agreement, and the secret."""
     keys_unencrypted(monkeypatch)
-    path = agreed(root, **changes)
-    return Consortium(root=root, identities=PEOPLE, lab=PEOPLE["lab"], agreement_path=path, key=KEY)
+    agreed(root, **changes)
+    return Consortium(root)

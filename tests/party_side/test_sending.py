@@ -224,28 +224,21 @@ def test_rows_are_counted_after_the_holdout(site):
         ready_from(session, written(site, frame(1)[few[:1]]))
 
 
-def next_file(site):
-    """Where a command puts it without a wish."""
-    made = site.ready()
-    exchange = made.session.upcoming
-    return send(made, made.session.beside(f"{exchange.number}-{exchange.message}"))
-
-
 def test_the_upload_waits_for_the_span_and_until_then_the_proposal_is_the_same(make):
     site = make(basis="consensus")
     require_turn(site.joined())
-    sent = next_file(site)
+    sent = send(site.ready())
     assert sent.path.name == "icu.north.1-proposal"
     assert send_again(site.session("north"), None).digest == sent.digest
     assert finish(site.session("north"), None) is None
-    assert next_file(site).digest == sent.digest
+    assert send(site.ready()).digest == sent.digest
 
 
 def test_a_file_of_somebody_else_is_not_overwritten(site):
     path = site.session("north").beside("1-upload")
     path.write_text("somebody else's")
     with pytest.raises(DiskError, match="is no file that party 'north' made"):
-        next_file(site)
+        send(site.ready())
     assert path.read_text() == "somebody else's"
     assert site.session("north").vault.history() == ()
 
@@ -253,7 +246,7 @@ def test_a_file_of_somebody_else_is_not_overwritten(site):
 def test_a_file_that_a_kill_left_without_a_name_gets_it_from_the_same_command(site):
     to = site.session("north").beside("1-upload")
     with pytest.raises(Killed), at_call(1, dying_before, counts=on("replace", to.name)):
-        next_file(site)
+        send(site.ready())
     assert not to.exists()
     done = finish(site.session("north"), to)
     assert (done.again, file_digest(to)) == (True, done.digest)

@@ -37,7 +37,6 @@ from faults import BROKEN, FULL, at_call, calls_of, changes, every, half
 from party_side.sites import (
     ENROLLED,
     FIELDS,
-    KEY,
     NAMES,
     PEOPLE,
     Consortium,
@@ -104,9 +103,7 @@ class Site(Consortium):
 
 def site_at(folder):
     """The round in a folder."""
-    path = Path(folder)
-    lab = PEOPLE["lab"]
-    return Site(root=path, identities=PEOPLE, lab=lab, agreement_path=path / "icu.toml", key=KEY)
+    return Site(Path(folder))
 
 
 def _audited():

@@ -131,13 +131,6 @@ def test_a_return_with_scores_is_none_before_any_were_sent(scoring, monkeypatch)
             assert scoring.session("north").round.mask_key().public, name
 
 
-def test_scores_are_added_up_with_the_very_parties_of_the_model(scoring):
-    scoring.step()
-    scoring.attempt()
-    with pytest.raises(StepError, match="is of the sums of east, north, south, west"):
-        scoring.send("north")
-
-
 def test_the_model_that_was_scored_is_found_under_another_versions_name(scoring):
     scoring.step()
     scoring.sent()

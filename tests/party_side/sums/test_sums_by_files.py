@@ -30,8 +30,8 @@ from cobasis.party_side.send import send_again
 from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.signatures import check_signature, sign_agreement
 from cobasis.protocol.sums_terms import noise_of
-from party_side.sites import FEATURES
-from party_side.summing import LAB, MAP, NAMES, PAST, PEOPLE, TERMS
+from party_side.sites import FEATURES, PEOPLE
+from party_side.summing import MAP, NAMES, PAST, TERMS
 
 
 def test_four_parties_get_the_model_of_everybodys_sums_and_nothing_else_is_read(site):
@@ -181,7 +181,7 @@ def stranger(site, name="north", **changes):
         draft=enclosed.draft,
         parts=enclosed.parts,
         sign=PEOPLE[name].sign,
-        recipients=[LAB.public],
+        recipients=[site.lab.public],
     )
 
 
