@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from bundle.payloads import read_upload
 from cobasis import (
     Agreement,
     ConsortiumSecret,
@@ -14,7 +15,7 @@ from cobasis import (
     PartyKey,
     numeric_features,
 )
-from cobasis.bundle.uploads import UploadFile, open_payload
+from cobasis.bundle.uploads import UploadFile
 from cobasis.features.contract import CategoryFeature
 from cobasis.progress import silent
 from cobasis.protocol.secrets import public_rows_digest
@@ -117,22 +118,16 @@ def uploaded(party, table, *, to, labels=None, report=silent, work=None, **optio
     return Path(to)
 
 
-def assert_same(path, upload, *, atol=1e-10):
+def assert_same(path, upload):
     """The file holds the upload: same numbers, same order, same labels, same envelope."""
-    found = open_payload(path)
-    rows = found.row_block(0, found.rows_shape[0])
-    assert rows.dtype == upload.rows.dtype
-    np.testing.assert_allclose(rows, upload.rows, atol=atol, rtol=0)
-    np.testing.assert_allclose(found.read_image(), upload.anchor_image, atol=atol, rtol=0)
-    if upload.labels is None:
-        assert found.labels() is None
-    else:
-        np.testing.assert_array_equal(found.labels(), upload.labels)
-        assert found.labels().dtype == upload.labels.dtype
-    envelope = ("party", "agreement_digest", "anchor_tag", "simulated")
-    assert [getattr(found, each) for each in envelope] == [
-        getattr(upload, each) for each in envelope
-    ]
+    found = vars(read_upload(path))
+    for name, each in vars(upload).items():
+        if name in {"rows", "anchor_image"}:
+            np.testing.assert_allclose(found[name], each, atol=1e-10, rtol=0, strict=True)
+        elif isinstance(each, np.ndarray):
+            np.testing.assert_array_equal(found[name], each, strict=True)
+        else:
+            assert found[name] == each, name
 
 
 WARD_FEATURES = (
