@@ -66,14 +66,6 @@ def test_the_audit_counts_ones_own_small_cells_before_anything_leaves(counting):
     assert "in each bin of each number" in cells.words
 
 
-def test_sums_of_the_same_rows_may_follow_and_of_others_not(counting, make):
-    counting.step()
-    make(round_id="icu-2027").send()
-    last = make(round_id="icu-2028")
-    with pytest.raises(DifferenceError, match="icu-202"):
-        last.send("north", change=lambda frame: frame.head(110))
-
-
 def test_a_model_may_follow_a_table_without_label_or_with_classes_in_another_order(make):
     make(**{**FIELDS, "label": "", "classes": ()}).send()
     make(round_id="icu-2027", classes=(1, 0)).send()

@@ -13,7 +13,6 @@ from cobasis.errors import (
     ReplayError,
     RetentionError,
     StepError,
-    WaitingError,
 )
 from cobasis.party_side.predict import usable
 from cobasis.protocol.card import ModelCard, make_card
@@ -73,20 +72,6 @@ def test_importance_comes_with_scores_on_every_card(make, monkeypatch):
     site.run(anew=True)
     with pytest.raises(MessageError, match=r"contradicts the agreement.*: importance"):
         site.accept("south", number=2)
-
-
-def test_a_run_waits_for_everybodys_scores_and_writes_lost_models_meanwhile(scoring):
-    scoring.step()
-    scoring.sent("north", "south")
-    with pytest.raises(WaitingError, match="waits for the scores of east, west"):
-        scoring.run()
-    lost = scoring.root / "out" / "icu.west.1-return"
-    lost.unlink()
-    found = scoring.run()
-    assert {*found.written} == {"west"}
-    assert lost.exists()
-    with pytest.raises(StepError, match="sums were added up on"):
-        scoring.run(without=["west"])
 
 
 def test_scores_are_taken_once_and_of_the_rows_held_back_then(scoring):
