@@ -27,7 +27,6 @@ from cobasis.party_side.rows import check
 from cobasis.party_side.send import send
 from cobasis.party_side.session import keep_secret, open_session, read_secret
 from cobasis.protocol.card import make_card
-from cobasis.protocol.messages import Return
 from cobasis.protocol.signatures import sign_agreement
 from faults import died, dying_after
 
@@ -89,11 +88,10 @@ class Consortium:
     def home(self, name):
         return self.folder(name) / "home"
 
-    def table(self, name, *, suffix=".csv", n_rows=120):
-        path = self.folder(name) / f"data{suffix}"
+    def table(self, name, *, n_rows=120):
+        path = self.folder(name) / "data.csv"
         if not path.exists():
-            made = frame(NAMES.index(name) + 1, n_rows)
-            made.write_csv(path) if suffix == ".csv" else made.write_parquet(path)
+            frame(NAMES.index(name) + 1, n_rows).write_csv(path)
         return path
 
     def secret_file(self, name, *, agreement=None, to=None):
@@ -163,12 +161,12 @@ class Consortium:
     def proposal(self, name, path):
         return proposal_in(self.opened(name, path), agreement=self.agreement)
 
-    def sealed(self, enclosed, to, *, name, sign=None, created=None):
+    def sealed(self, enclosed, to, *, name, created=None):
         write_bundle(
             to,
             draft=enclosed.draft,
             parts=enclosed.parts,
-            sign=sign or self.lab.sign,
+            sign=self.lab.sign,
             recipients=[self.identities[name].public],
             created=created,
         )
@@ -180,19 +178,9 @@ class Consortium:
 
     def as_files(self, returns):
         """Returns with the model as the chain that travels."""
-        agreement = self.agreement
-        made = {}
-        for name, each in returns.items():
-            model = read_chain(each.model, task=agreement.task, n_classes=len(agreement.classes))
-            made[name] = Return(**{**vars(each), "model": model})
-        return made
-
-    def enclosed(self, returned, *, upload=None, lines=()):
-        """A return, for the upload that its party made last."""
-        if upload is None:
-            upload = self.session(returned.party).vault.upload_of(self.agreement).entry.upload
-        told = {"agreement": self.agreement, "sender": "lab", "upload": upload, "lines": lines}
-        return enclose_return(self.carded(returned), **told)
+        how = {"task": self.agreement.task, "n_classes": len(self.agreement.classes)}
+        chains = {name: read_chain(each.model, **how) for name, each in returns.items()}
+        return {name: replace(each, model=chains[name]) for name, each in returns.items()}
 
     def carded(self, returned):
         """A return with its model card, as of 1,000 rows."""
@@ -201,11 +189,14 @@ class Consortium:
         card = make_card(self.agreement, returned, **told, n_rows=1000)
         return replace(returned, card=returned.card or card)
 
-    def return_file(self, returned, *, to=None, upload=None, lines=(), **options):
-        name = returned.party
-        enclosed = self.enclosed(returned, upload=upload, lines=lines)
+    def return_file(self, returned, *, to=None, upload=None, lines=(), created=None):
+        """A return, for the upload that its party made last."""
+        name, agreement = returned.party, self.agreement
+        upload = upload or self.session(name).vault.upload_of(agreement).entry.upload
+        told = {"agreement": agreement, "sender": "lab", "upload": upload, "lines": lines}
+        enclosed = enclose_return(self.carded(returned), **told)
         path = to or self.folder(name) / f"{name}.return"
-        return self.sealed(enclosed, path, name=name, **options)
+        return self.sealed(enclosed, path, name=name, created=created)
 
 
 def join(session, path):

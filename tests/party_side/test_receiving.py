@@ -1,5 +1,6 @@
 """What comes back is kept if it is the newest and goes with what was sent; others' is refused."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -20,16 +21,12 @@ from cobasis.keys.identity import Identity
 from cobasis.party_side.accept import accept, accept_news, adopt, look_at
 from cobasis.party_side.predict import predict, usable
 from cobasis.party_side.worth import export_onnx, score
-from cobasis.protocol.messages import ConsensusSpan, Return
+from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.news import News
 from cobasis.protocol.signatures import Receipt, check_countersigned, sign_receipt
 from party_side.sites import NAMES, ROUND, agreed, frame
 
 FORGER = Identity.new("lab").sign
-
-
-def changed(returned, **fields):
-    return Return(**{**vars(returned), **fields})
 
 
 def test_from_the_table_to_predictions_that_keep_their_ids(returns):
@@ -104,7 +101,7 @@ def test_an_old_return_does_not_take_the_place_of_a_newer_one(returns):
     session, now, folder = site.session("north"), datetime.now(UTC), site.folder("north")
     before = now - timedelta(minutes=9)
     old = site.return_file(made["north"], to=folder / "old.return", created=before)
-    newer = changed(made["north"], trained_on=("north", "east"))
+    newer = replace(made["north"], trained_on=("north", "east"))
     new = site.return_file(newer, to=folder / "new.return", created=now)
     accept(session, old)
     accept(session, new)
@@ -117,7 +114,7 @@ def test_an_old_return_does_not_take_the_place_of_a_newer_one(returns):
 def test_a_model_that_is_worse_than_the_partys_own_is_pointed_out(returns):
     site, made = returns
     session = site.session("north")
-    turned = changed(made["north"], change_of_basis=-made["north"].change_of_basis)
+    turned = replace(made["north"], change_of_basis=-made["north"].change_of_basis)
     accept(session, site.return_file(turned))
     scores = score(session)
     assert scores.together["accuracy"].value < 0.5 < scores.alone["accuracy"].value

@@ -108,12 +108,12 @@ def site(*, key=None, secret=None, **changes):
     return Site(Agreement(**fields | changes), secret, key or PartyKey())
 
 
-def uploaded(party, table, *, to, labels=None, report=silent, work=None, **options):
+def uploaded(party, table, *, to, labels=None, report=silent, **options):
     """Write a table's upload as somebody does who wants to go on after an interruption."""
     rows = open_table(
         table, agreement=party.agreement, party=party.name, labels=labels, report=report
     )
-    memory = rows.memory(Path(work or f"{to}.work"))
+    memory = rows.memory(Path(f"{to}.work"))
     party.write(rows, to=UploadFile(Path(to)), memory=memory, report=report, **options)
     return Path(to)
 
@@ -147,9 +147,9 @@ def ward_site(**changes):
     return site(**{"features": WARD_FEATURES} | fields | changes)
 
 
-def ward_frame(n_rows, *, seed=0):
+def ward_frame(n_rows):
     """Columns in another order than agreed, between others that are not."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     wards = np.array(["icu", "007", "7", "hall", None], dtype=object)
     lactate = pl.Series(rng.gamma(2.0, 1.0, n_rows)).round(3)
     pulse = pl.Series(rng.integers(50, 120, n_rows))
