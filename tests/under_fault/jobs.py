@@ -25,7 +25,8 @@ from cobasis.bundle.agreement_text import new_text
 from cobasis.errors import BundleError, CobasisError, WaitingError
 from cobasis.party_side import session as session_module
 from cobasis.party_side.accept import accept, accept_news, adopt
-from cobasis.party_side.audit import Audited, approve
+from cobasis.party_side.approval import Audited
+from cobasis.party_side.audit import approve
 from cobasis.party_side.author import Authorship, issue
 from cobasis.party_side.send import send
 from cobasis.party_side.session import forget
