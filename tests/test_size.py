@@ -29,18 +29,18 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "features": (1_480, 940, 7),
     "keys": (250, 190, 2),
     "linalg": (730, 460, 6),
-    "models": (3_600, 2_550, 15),
-    "party_side": (3_990, 3_110, 14),
+    "models": (3_590, 2_540, 15),
+    "party_side": (3_970, 3_110, 14),
     "privacy": (3_130, 2_140, 21),
     "protocol": (8_070, 5_490, 36),
     "report": (1_050, 840, 6),
-    "statistics": (2_150, 1_610, 11),
+    "statistics": (2_140, 1_610, 11),
     "tables": (990, 770, 4),
     "transport": (1_880, 1_420, 10),
     "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 40_960,
+    "tests": 40_330,
     "experiments and benchmarks": 10_900,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

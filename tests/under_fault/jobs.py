@@ -25,7 +25,8 @@ from cobasis.bundle.agreement_text import new_text
 from cobasis.errors import BundleError, CobasisError, WaitingError
 from cobasis.party_side import session as session_module
 from cobasis.party_side.accept import accept, accept_news, adopt
-from cobasis.party_side.audit import Audited, approve
+from cobasis.party_side.approval import Audited
+from cobasis.party_side.audit import approve
 from cobasis.party_side.author import Authorship, issue
 from cobasis.party_side.send import send
 from cobasis.party_side.session import forget
@@ -37,7 +38,6 @@ from faults import BROKEN, FULL, at_call, calls_of, changes, every, half
 from party_side.sites import (
     ENROLLED,
     FIELDS,
-    KEY,
     NAMES,
     PEOPLE,
     Consortium,
@@ -104,9 +104,7 @@ class Site(Consortium):
 
 def site_at(folder):
     """The round in a folder."""
-    path = Path(folder)
-    lab = PEOPLE["lab"]
-    return Site(root=path, identities=PEOPLE, lab=lab, agreement_path=path / "icu.toml", key=KEY)
+    return Site(Path(folder))
 
 
 def _audited():
