@@ -123,14 +123,15 @@ class Typed:
             self(f"key new {name}", by=name)
         self("key new lab --analyst", by="lab")
 
-    def draft(self, file="icu.toml", *, pubs="", more=""):
+    def draft(self, file="icu.toml", *, pubs="", more="", asked="--yes", **options):
         """An agreement; a draft unless .pub files are given."""
         write_table(self.folder / "public.csv", seed=0)
         return self(
             f"agreement new {file} {pubs} --columns public.csv --label sick --id patient "
             "--i-may-publish --purpose study --task classification --n-components 3 "
             "--retention-days 30 "
-            f"--model ridge --models ridge,logistic --minimum-parties 2 --yes {more}"
+            f"--model ridge --models ridge,logistic --minimum-parties 2 {asked} {more}",
+            **options,
         )
 
     def agreed(self, *, more=""):

@@ -17,6 +17,7 @@ import pytest
 from cli.round_by_commands import NAMES, write_table
 from cobasis.bundle.seal import look
 from cobasis.bundle.transcript import verify_transcript
+from cobasis.cli import options
 from cobasis.disk.whole import file_digest
 from faults import at_call, on
 
@@ -48,11 +49,14 @@ def test_before_its_turn_send_reads_no_table_and_a_dry_run_lists_all_that_does_n
     assert not list(Path().glob("icu.north.*"))
 
 
-def test_nothing_leaves_unasked_or_unsigned(sealed, terminal):
+def test_nothing_leaves_unasked_or_unsigned_and_a_lost_file_comes_again_to_the_last_byte(
+    sealed, monkeypatch
+):
+    monkeypatch.setattr(options, "on_terminal", lambda: True)
     line = "send icu.toml north.csv"
     assert "Nothing was done." in sealed(line, typed="A. Officer\nn\n", code=2).stderr
     assert "[CB512]" in sealed(line, typed="\n", code=2).stderr
-    terminal.undo()
+    monkeypatch.setattr(options, "on_terminal", lambda: False)
     done = sealed(f"{line} --signed-by Officer", code=2)
     assert "Exchange 1 of 1: upload. Nothing has left yet." in done.stdout
     assert "Who can read it: 'lab' alone" in done.stdout
@@ -63,20 +67,18 @@ def test_nothing_leaves_unasked_or_unsigned(sealed, terminal):
     for half in ("--override-by A --override-by B", "--override-reason why"):
         sealed.refused(f"{line} {half} --yes", "[CB107]")
     assert (UPLOAD.exists(), events()) == (False, ["joined", "signed"])
-
-
-def test_send_asks_and_writes_a_lost_file_again_to_the_last_byte(sealed, terminal):
-    done = sealed("send icu.toml north.csv --json", typed="A. Officer\ny\n")
+    monkeypatch.setattr(options, "on_terminal", lambda: True)
+    done = sealed(f"{line} --json", typed="A. Officer\ny\n")
     found = json.loads(done.stdout.splitlines()[-1])
-    terminal.undo()
+    monkeypatch.setattr(options, "on_terminal", lambda: False)
     assert (found["path"], found["sha256"]) == (str(UPLOAD), file_digest(UPLOAD))
     assert look(UPLOAD).n_recipients == 1
     sealed.refused("send icu.toml north.csv --yes", "a round takes one")
     UPLOAD.unlink()
     again = sealed.json("send icu.toml --again")
     assert (again["again"], file_digest(UPLOAD)) == (True, found["sha256"])
-    line = f"inspect {UPLOAD} --as lab --agreement icu.toml"
-    seen = " ".join(sealed(line, by="lab").stdout.split())
+    seen = sealed(f"inspect {UPLOAD} --as lab --agreement icu.toml", by="lab").stdout
+    seen = " ".join(seen.split())
     for said in ("audit: policy cobasis/audit/1 report ", "verdict pseudonymised"):
         assert said in seen
 

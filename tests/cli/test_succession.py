@@ -33,16 +33,11 @@ def test_a_running_round_ends_under_the_key_that_it_enrols(sent):
     assert "north.pub" in sent("key new north").stdout  # writes both files again
 
 
-def agreement(typed, more, *, by="south", code=0, file="next.toml"):
+def agreement(typed, more, *, file="next.toml", by="south", **options):
     for path in (Path(file), *Path().glob("*.secret")):
         path.unlink(missing_ok=True)
-    typed_line = (
-        f"agreement new {file} east.pub north.pub south.pub --analyst lab.pub --columns "
-        "public.csv --label sick --id patient --i-may-publish --purpose study "
-        "--task classification --n-components 3 --retention-days 30 --model ridge "
-        f"--minimum-parties 2 {more}"
-    )
-    return typed(typed_line, by=by, code=code).stderr
+    pubs = "east.pub north.pub south.pub --analyst lab.pub"
+    return typed.draft(file, pubs=pubs, more=more, asked="", by=by, **options).stderr
 
 
 def unknown(told):

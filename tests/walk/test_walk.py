@@ -24,18 +24,13 @@ def test_every_line_of_the_tutorial_prints_what_the_page_shows(walked, agreed):
     assert len(shown) > 30
     for line, printed in shown:
         assert shows(line.shown, printed), f"{line.words}\n{printed}"
-
-
-def test_the_comparison_with_the_page_sees_another_word():
+    # which sees another word, and how many there are
     assert shows("In: a, b\n...\nMissing: 3\n", "In: a, b\nx\ny\nMissing: 4\n")
     assert not shows("In: a, b\n...\nMissing: 3\n", "In: a, c\nx\ny\nMissing: 4\n")
     assert not shows("In: a, b\n", "In: a, b\nx\n")
     assert [shows("zoo " * 8, "able " * count) for count in (7, 8, 9)] == [False, True, False]
-
-
-def test_the_words_on_the_pages_are_of_the_digest_beside_them():
     digest, words = re.search(r"^  ([0-9a-f]{64})\n  (.+)$", PAGES["party"], re.MULTILINE).groups()
-    assert words == words_of(bytes.fromhex(digest))
+    assert words == words_of(bytes.fromhex(digest))  # on the pages
     assert [f"Digest       {words}\n" in page for page in PAGES.values()] == [True, True]
 
 
