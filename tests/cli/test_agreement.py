@@ -109,17 +109,27 @@ def test_on_a_terminal_what_is_missing_is_asked_again_until_it_can_stand(cobasis
     cobasis(f"{line} --minimum-parties 2", typed="")  # nothing that was told
 
 
-REFUSED = {
-    "CB105": ("--label ill", "--id person"),
-    "CB107": (
-        *(f"--holdout {said}" for said in ("1", "-0.1", "nan", "0.6")),
-        *("--deadline 2026-13-01", "--retention-days 0", "--dp epsilon=8", "--round ''"),
-    ),
-    "CB303": (
-        *("--n-components 20", "--minimum-parties 9", "--basis public", "--precision int8"),
-        *("--models ridge,oracle", "--classes yes"),
-    ),
-    "CB601": ("--columns none.csv",),
+ROWS = {  # what cannot stand beside the terms of a round of rows, and why
+    **dict.fromkeys(("--label ill", "--id person"), "[CB105]"),
+    **dict.fromkeys((f"--holdout {said}" for said in ("1", "-0.1", "nan", "0.6")), "[CB107]"),
+    **dict.fromkeys(("--deadline 2026-13-01", "--retention-days 0", "--round ''"), "[CB107]"),
+    "--dp epsilon=8": "[CB107]",
+    "--dp epsilon=8,radi=2": "--dp cannot be read: radius: Field required",
+    **dict.fromkeys(("--n-components 20", "--minimum-parties 9", "--basis public"), "[CB303]"),
+    **dict.fromkeys(("--precision int8", "--models ridge,oracle", "--classes yes"), "[CB303]"),
+    "--columns none.csv": "[CB601]",
+    "--sums maps=rff,": "n_components say how rows are projected",
+}
+SUMS = {  # the same of a round of sums
+    "--basis haar --sums maps=rff,": "basis say how rows are projected",
+    "--sums maps=foo,": "a map 'foo' does not exist",
+    "--sums maps=rff,waves=x,": "waves=x is no whole number",
+    "--sums maps=rff,bandwidth=x,": "bandwidth=x is no number",
+    "--sums maps=columns,waves=abc,": "waves=abc has no place here",
+    "--sums maps=mixed,bandwidth=2,": "bandwidth=2 has no place here",
+    "--sums maps=rff,bandwidth=,": "bandwidth= is no number",
+    "--sums maps=rff,most_rows=90": "most_rows_in_all: Field required",
+    "--model mlp --sums maps=rff,": "sums train model='ridge' alone",
 }
 
 
@@ -128,26 +138,12 @@ def test_a_term_that_cannot_stand_is_refused_and_nothing_is_written(cobasis):
     write_table(cobasis.folder / "public.csv", seed=0)
     before = sorted(cobasis.folder.iterdir())
     line = f"agreement new icu.toml {PUBS} --columns public.csv --label sick --id patient"
-    terms = "--purpose p --task classification --n-components 3 --retention-days 30 --yes"
-    terms += " --i-may-publish"
-    of_rows, most = terms, "most_rows=90,most_rows_in_all=300"
-    terms = terms.replace("--n-components 3 ", "")
-    for words, problem in (
-        *((f"{of_rows} {words}", f"[{code}]") for code, each in REFUSED.items() for words in each),
-        (f"{of_rows} --dp epsilon=8,radi=2", "--dp cannot be read: radius: Field required"),
-        (f"{of_rows} --sums maps=rff,{most}", "n_components say how rows are projected"),
-        (f"{terms} --basis haar --sums maps=rff,{most}", "basis say how rows are projected"),
-        (f"{terms} --sums maps=foo,{most}", "a map 'foo' does not exist"),
-        (f"{terms} --sums maps=rff,waves=x,{most}", "waves=x is no whole number"),
-        (f"{terms} --sums maps=rff,bandwidth=x,{most}", "bandwidth=x is no number"),
-        (f"{terms} --sums maps=columns,waves=abc,{most}", "waves=abc has no place here"),
-        (f"{terms} --sums maps=mixed,bandwidth=2,{most}", "bandwidth=2 has no place here"),
-        (f"{terms} --sums maps=rff,bandwidth=,{most}", "bandwidth= is no number"),
-        (f"{terms} --sums maps=rff,most_rows=90", "most_rows_in_all: Field required"),
-        (f"{terms} --model mlp --sums maps=rff,{most}", "sums train model='ridge' alone"),
-    ):
-        cobasis.refused(f"{line} {words}", problem)
-        assert sorted(cobasis.folder.iterdir()) == before
+    line += " --purpose p --task classification --retention-days 30 --yes --i-may-publish"
+    for more, refused in (("--n-components 3", ROWS), ("", SUMS)):
+        for words, problem in refused.items():
+            rows = "most_rows=90,most_rows_in_all=300" if words.endswith(",") else ""
+            cobasis.refused(f"{line} {more} {words}{rows}", problem)
+            assert sorted(cobasis.folder.iterdir()) == before
 
 
 def test_one_command_enrols_everybody_and_seals_a_secret_to_each_party(cobasis):
