@@ -24,7 +24,6 @@ from cobasis.bundle.agreement_text import new_text
 from cobasis.errors import AgreementError, AgreementFileError, UnsignedError
 from cobasis.protocol.agreement import missing_fields
 from cobasis.protocol.dp_terms import DPTerms
-from cobasis.protocol.signatures import Signature
 from protocol.consortium import NAMES
 from protocol.people import ANALYST, PEOPLE, identity
 
@@ -246,25 +245,6 @@ def test_a_file_that_is_no_toml_is_refused_with_the_line(kind, tmp_path):
     for use in (read_agreement, read_draft, lambda path: complete(path.read_text(), path=path)):
         with pytest.raises(AgreementFileError, match=rf"icu.toml.*{match}.*\[CB312\]$"):
             use(path)
-
-
-@pytest.mark.parametrize(
-    "value",
-    ["9" * 5000, "0x" + "f" * 5000, "0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"],
-)
-def test_a_value_that_no_reader_foresees_is_refused_like_any_other(value, tmp_path):
-    path = whole(tmp_path)
-    path.write_text(
-        re.sub(r"^deadline = .*$", f"deadline = {value}", path.read_text(), flags=re.MULTILINE)
-    )
-    with pytest.raises((AgreementError, AgreementFileError)):
-        read_agreement(path)
-
-
-@pytest.mark.parametrize("name", ["self", "cls"])
-def test_a_small_file_with_a_field_of_pythons_own_is_refused_like_any_other(name):
-    with pytest.raises(AgreementError, match="this is no signature"):
-        Signature.from_text(f'{{"format":"cobasis/signature/1","{name}":1,"name":"north"}}')
 
 
 BAD = {
