@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from aligned import aligned_rows, cut, parties
+from aligned import aligned_rows, cut, parties, rows_and_labels
 from cobasis.analyst_side import passes
 from cobasis.analyst_side.passes import ClusterPasses, passes_for
 from cobasis.errors import CobasisError, FileChangedError, MissingExtraError, OptionError
@@ -21,12 +21,6 @@ from cobasis.models.trainer import train
 from cobasis.progress import silent
 
 CLASSES = {"task": "classification", "seed": 0}
-
-
-def rows_and_labels(n_rows=1200):
-    rng = np.random.default_rng(0)
-    rows = (rng.exponential(size=(n_rows, 5)) - 0.8) * [4.0, 2.0, 1.0, 0.5, 0.3]
-    return rows, (rows[:, 0] + rows[:, 1] * rows[:, 2] > 0.5).astype(np.int64)
 
 
 def two_workers():
@@ -50,7 +44,7 @@ def over(address):
 
 @pytest.fixture(scope="module")
 def aligned(tmp_path_factory):
-    return aligned_rows(tmp_path_factory.mktemp("cluster"), *rows_and_labels(), n_blocks=5)
+    return aligned_rows(tmp_path_factory.mktemp("cluster"), *rows_and_labels(1200), n_blocks=5)
 
 
 @pytest.mark.parametrize("model", ["logistic", pytest.param("rff", marks=pytest.mark.soak)])
@@ -68,7 +62,7 @@ def test_trees_on_two_workers_predict_as_those_on_one_machine(over, aligned, tmp
     """Likelihoods within 0.02 on average, and 98 % of labels; one worker makes those of a block."""
     monkeypatch.setattr(out_of_core, "MAX_ROUNDS", 15)
     afar, here = (train(aligned, model="xgboost", over=where, **CLASSES) for where in (over, None))
-    rows, labels = rows_and_labels()
+    rows, labels = rows_and_labels(1200)
     found, known = (each.scores(rows, method="predict_proba") for each in (afar, here))
     assert np.mean(np.abs(found - known)) < 0.02
     assert np.mean(afar.predict(rows) == here.predict(rows)) > 0.98

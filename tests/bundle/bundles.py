@@ -94,21 +94,16 @@ def opened(path, into, *, by=LAB, signer=ENROLLED, **options):
 def described(parts, /, **changes):
     """A manifest as a dictionary; `parts` maps names to bytes."""
     fields = {
+        **draft(told={}),
         "format": "cobasis/bundle/1",
-        "kind": "receipt",
         "software": "another 1.0",
-        "round_id": "icu-2026",
-        "agreement": AGREEMENT,
-        "sender": "north",
         "recipients": ["lab"],
-        "anchor_tag": TAG,
         "simulated": False,
         "created": CREATED,
         "parts": [
             {"name": name, "n_bytes": len(plain), "sha256": hashlib.sha256(plain).hexdigest()}
             for name, plain in parts.items()
         ],
-        "told": {},
         "audit": None,
         "dp": None,
     }

@@ -1,12 +1,11 @@
 """Fits on disk: what was put in comes out, and what is half-written counts for nothing."""
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bundle.payloads import described, file_of
 from cobasis.algorithms.fits import Fit
 from cobasis.bundle.folders import FitFolder, StateFolder
 from cobasis.errors import (
@@ -123,13 +122,10 @@ def test_a_party_has_one_fit_and_keeps_it(tmp_path):
 def test_a_damaged_shard_is_refused_and_may_be_deleted_alone(tmp_path):
     fits = filled(tmp_path, n_parties=4)
     shard = tmp_path / "fits-00000.safetensors"
-    data = shard.read_bytes()
-    length = int.from_bytes(data[:8], "little")
-    found, damaged = json.loads(data[8 : 8 + length]), [data[:-1]]
-    for told in ({}, {"determination": "[1.0"}, {"determination": "[1.0]"}):
-        text = json.dumps({**found, "__metadata__": told}).encode()
-        damaged.append(len(text).to_bytes(8, "little") + text + data[8 + length :])
-    for each in damaged:
+    header, numbers = described(shard)
+    wrong = ({}, {"determination": "[1.0"}, {"determination": "[1.0]"})
+    damaged = [file_of({**header, "__metadata__": told}, numbers) for told in wrong]
+    for each in (shard.read_bytes()[:-1], *damaged):
         shard.write_bytes(each)
         with pytest.raises(DiskError, match=r"fits-00000.safetensors' is damaged.*deleted alone"):
             FitFolder(tmp_path)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -15,7 +16,7 @@ from bundle.bundles import (
     signed_receipt,
 )
 from cobasis.bundle.agreement_file import line_in, sealed_agreement
-from cobasis.bundle.transcript import verify_transcript
+from cobasis.bundle.transcript import START, following, verify_transcript
 from cobasis.protocol.news import News
 from cobasis.protocol.signatures import Signature, check_receipt, sign_agreement
 from party_side.sites import PEOPLE, consortium
@@ -196,8 +197,24 @@ SPOILT = {
 }
 
 
+LINE = following(START, "x", told={"a": 1.5}, time="").line
+FORGED = {
+    "deep": b"[" * 100_000 + b"\n",
+    "no object": b"null\n",
+    "no text": b"\xff\xfe\n",
+    "of another number": following(replace(START, seq=1), "x", told={}, time="").line,
+    "true for a number": LINE.replace(b":1,", b":true,"),
+    "NaN": LINE.replace(b"1.5", b"NaN"),
+    "infinite": LINE.replace(b"1.5", b"1e999"),
+    "of two names": LINE.replace(b'{"event"', b'{"event":"y","event"'),
+    "of facts without names": LINE.replace(b'{"a":1.5}', b"[]"),
+}
+
+
 def transcripts():
     """Lines that were changed, taken out, moved, added or joined."""
+    forged = {f"whose first is {word}": lambda _, f=f: f + b"{}\n" for word, f in FORGED.items()}
+    yield from text_vectors("transcript", "CB807", forged)
     for at in range(5):
         before, line, after = LINES[:at], LINES[at], LINES[at + 1 :]
         found = {word: [*before, *change(line), *after] for word, change in SPOILT.items()}
