@@ -14,6 +14,7 @@ from cobasis.bundle.uploads import open_payload
 from cobasis.errors import (
     AgreementError,
     AnchorTagError,
+    RetentionError,
     SealError,
     StepError,
     UnknownPartyError,
@@ -22,6 +23,7 @@ from cobasis.errors import (
 from cobasis.models.chain_file import encode_chain
 from cobasis.protocol import aligned
 from cobasis.protocol.card import card_of
+from cobasis.protocol.exchanges import exchanges
 
 
 @pytest.fixture
@@ -195,6 +197,15 @@ def test_a_round_with_a_common_span_runs_by_files_in_two_exchanges(consensual):
     assert not made.receive().refused
     assert set(made.run().concluded.outcome.target_carries) == set(NAMES)
     assert (len(made.news().ended), set(made.news().receipts_of(2))) == (2, set(NAMES))
+
+
+def test_a_proposal_that_the_disk_lost_is_asked_for_by_name(consensual):
+    for name in NAMES:
+        consensual.proposal(name)
+    consensual.receive()
+    consensual.work.sealed("north", exchanges(consensual.agreement)[0]).unlink()
+    with pytest.raises(RetentionError, match=r"the proposal of party 'north' .*\[CB313\]"):
+        consensual.run()
 
 
 def test_once_made_the_span_stays_and_late_parties_get_it_too(consensual):

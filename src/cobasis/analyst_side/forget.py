@@ -7,13 +7,12 @@ from pathlib import Path
 from cobasis.analyst_side.history import FORGOTTEN, KEY_DESTROYED, Received
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import inbox_of
+from cobasis.bundle.envelope import Bundle
 from cobasis.bundle.folders import UploadFolder
 from cobasis.bundle.messages import upload_in
 from cobasis.disk.whole import file_digest, move_whole, remove_tree
-from cobasis.errors import RetentionError, StepError
-from cobasis.protocol.agreement import moment_of, moment_text
-
-_NO_LIMIT = 2**48  # it was within the limits when it was received
+from cobasis.errors import StepError
+from cobasis.protocol.agreement import Agreement, moment_of, moment_text
 
 
 def kept_uploads(session: AnalystSession, *, parties: Collection[str]) -> UploadFolder:
@@ -30,18 +29,12 @@ def kept_uploads(session: AnalystSession, *, parties: Collection[str]) -> Upload
 def _restore(session: AnalystSession, received: Received) -> None:
     """Make sure that a party's opened upload is the one that was acknowledged."""
     path = session.work.payload(received.party)
-    sealed = session.work.sealed(received.party, session.exchanges[-1])
-    if path.is_file() and file_digest(path) == received.payload:
-        return
-    if not sealed.is_file() or file_digest(sealed) != received.file:
-        raise RetentionError(
-            f"the upload of party '{received.party}' ({received.file[:16]}) is not in "
-            f"'{session.work.path}' any more, or was changed there. Restore the folder from a "
-            "copy; if it was destroyed on purpose, agree on a new round."
-        )
-    bundle = session.opened(sealed, max_bytes=_NO_LIMIT)
-    move_whole(upload_in(bundle, agreement=session.agreement).path, path)
-    remove_tree(session.work.incoming)
+
+    def put_back(bundle: Bundle, *, agreement: Agreement) -> None:
+        move_whole(upload_in(bundle, agreement=agreement).path, path)
+
+    if not path.is_file() or file_digest(path) != received.payload:
+        session.kept(received, read=put_back)
 
 
 def forget(
