@@ -8,10 +8,12 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import load_file
 
 from analyst_side.rounds import NAMES, keys_of, real_round
 from bundle import bundles
-from bundle.payloads import described, file_of
+from bundle.payloads import file_of
 from cobasis import ConsortiumSecret
 from cobasis.analyst_side.receive import receive
 from cobasis.errors import CobasisError
@@ -31,8 +33,10 @@ ROUNDS = {
         "label": "",
     },
 }
-WORDS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I8": "i1"}
-WORD_OF = {np.dtype(kind): word for word, kind in WORDS.items()}
+WORD_OF = {
+    np.dtype(kind): word
+    for word, kind in {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I8": "i1"}.items()
+}
 
 
 class Vector(NamedTuple):
@@ -201,14 +205,8 @@ class Lab:
 
 
 def _read(path):
-    header, numbers = described(path)
-    metadata = header.pop("__metadata__")
-    arrays = {}
-    for name, entry in header.items():
-        start, stop = entry["data_offsets"]
-        flat = np.frombuffer(numbers[start:stop], dtype=WORDS[entry["dtype"]])
-        arrays[name] = flat.reshape(entry["shape"])
-    return Tables(arrays, metadata=metadata)
+    with safe_open(path, framework="numpy") as file:
+        return Tables(load_file(path), metadata=file.metadata())
 
 
 def tables_vector(name, expect, change, *, of="fp64"):
