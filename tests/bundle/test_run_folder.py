@@ -1,5 +1,7 @@
 """Fits on disk: what was put in comes out, and what is half-written counts for nothing."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from bundle.payloads import described, file_of
 from cobasis.algorithms.fits import Fit
+from cobasis.bundle import folders
 from cobasis.bundle.folders import FitFolder, StateFolder
 from cobasis.errors import (
     AnotherRunError,
@@ -25,9 +28,9 @@ def fit(number):
     return Fit(change_of_basis=np.full((3, 3), float(number)), determination=1 / (number + 1))
 
 
-def filled(path, *, n_parties=10, shard_bytes=200):
+def filled(path, *, n_parties=10):
     """A folder of small fits, two or three to a shard."""
-    with FitFolder(path, shard_bytes=shard_bytes) as fits:
+    with mock.patch.object(folders, "SHARD_BYTES", 200), FitFolder(path) as fits:
         for number in range(n_parties):
             fits[f"p{number}"] = fit(number)
     return fits
@@ -56,7 +59,7 @@ def test_fits_of_any_names_and_shapes_come_back_bit_for_bit(tmp_path_factory, fi
         )
         for name, (rows, columns, seed) in fits.items()
     }
-    with FitFolder(path, shard_bytes=shard_bytes) as folder:
+    with mock.patch.object(folders, "SHARD_BYTES", shard_bytes), FitFolder(path) as folder:
         folder.update(made)
     for found in (folder, FitFolder(path)):
         assert list(found) == list(made)
