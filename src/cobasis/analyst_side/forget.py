@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from cobasis.analyst_side.history import FORGOTTEN, KEY_DESTROYED, Received
@@ -21,20 +22,16 @@ def kept_uploads(session: AnalystSession, *, parties: Collection[str]) -> Upload
     taken = session.history.taken()
     for done, party in enumerate(parties):
         session.report("comparing digests", done, len(parties))
-        _restore(session, taken[party])
+        path = session.work.payload(party)
+        if not path.is_file() or file_digest(path) != taken[party].payload:
+            session.kept(taken[party], read=partial(_put_back, path=path))
     session.report("comparing digests", len(parties), len(parties))
     return UploadFolder(session.work.payloads)
 
 
-def _restore(session: AnalystSession, received: Received) -> None:
-    """Make sure that a party's opened upload is the one that was acknowledged."""
-    path = session.work.payload(received.party)
-
-    def put_back(bundle: Bundle, *, agreement: Agreement) -> None:
-        move_whole(upload_in(bundle, agreement=agreement).path, path)
-
-    if not path.is_file() or file_digest(path) != received.payload:
-        session.kept(received, read=put_back)
+def _put_back(bundle: Bundle, *, agreement: Agreement, path: Path) -> None:
+    """Keep a party's opened upload again, made from the sealed one."""
+    move_whole(upload_in(bundle, agreement=agreement).path, path)
 
 
 def forget(
