@@ -83,8 +83,7 @@ class RealRound:
 
     def write(self, *, sealed=True):
         """The agreement as a file, which all have signed or nobody has."""
-        fields = {name: getattr(self.agreement, name) for name in type(self.agreement).model_fields}
-        self.path.write_text(new_text(fields))
+        self.path.write_text(new_text(dict(self.agreement)))
         self.agreement = read_agreement(self.path).agreement
         if sealed:
             seal(self.path, [self.signature(name) for name in (*self.agreement.parties, "lab")])

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Timer
 from types import SimpleNamespace
 
+import distributed
 import numpy as np
 import pytest
 
@@ -23,23 +24,14 @@ from cobasis.progress import silent
 CLASSES = {"task": "classification", "seed": 0}
 
 
-def two_workers():
-    from distributed import LocalCluster  # noqa: PLC0415 -- only these tests need it
-
-    return LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0")
-
-
 @pytest.fixture(scope="module")
-def address():
-    """Of a scheduler with two workers in processes of their own; they end with the tests."""
-    with two_workers() as cluster:
-        yield cluster.scheduler_address
-
-
-@pytest.fixture(scope="module")
-def over(address):
-    with passes_for("ridge", folder=Path(), cluster=address, report=silent) as found:
-        yield found
+def over():
+    """Passes over two workers in processes of their own; they end with the tests."""
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with distributed.LocalCluster(n_workers=2, **options) as cluster:
+        address = cluster.scheduler_address
+        with passes_for("ridge", folder=Path(), cluster=address, report=silent) as found:
+            yield found
 
 
 @pytest.fixture(scope="module")
@@ -141,10 +133,8 @@ def _index(_, index):
 
 
 def test_a_pass_that_killed_its_workers_ends_in_words(aligned):
-    from distributed import KilledWorker  # noqa: PLC0415
-
     def killed(**_):
-        raise KilledWorker("a task", SimpleNamespace(address="tcp://there:9"), 3)
+        raise distributed.KilledWorker("a task", SimpleNamespace(address="tcp://there:9"), 3)
 
     client = SimpleNamespace(
         nthreads=lambda: {"a worker": 1},
@@ -158,9 +148,8 @@ def test_a_pass_that_killed_its_workers_ends_in_words(aligned):
 
 @pytest.mark.soak
 def test_a_cluster_without_workers_is_refused(aligned):
-    from distributed import Client, LocalCluster  # noqa: PLC0415
-
-    with LocalCluster(n_workers=0, dashboard_address=":0") as cluster, Client(cluster) as client:
+    none = distributed.LocalCluster(n_workers=0, dashboard_address=":0")
+    with none as cluster, distributed.Client(cluster) as client:
         over = ClusterPasses(client, silent)
         for do in (
             lambda: list(over(_index, aligned, step="waiting")),

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -63,11 +64,8 @@ def test_a_disk_without_room_and_one_that_fills_up_are_one_error_and_leave_nothi
                 train(aligned, model=model, over=FilePasses(folder=tmp_path / "s"), **CLASSES)
             assert not (tmp_path / "s").exists()
 
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "pwrite", full)
-    with pytest.raises(DiskError, match="No space left"):
+    full = mock.patch.object(os, "pwrite", side_effect=OSError(28, "No space left on device"))
+    with full, pytest.raises(DiskError, match="No space left"):
         train(aligned, model="ridge", over=FilePasses(folder=tmp_path / "s"), **CLASSES)
     assert not (tmp_path / "s").exists()
 

@@ -11,6 +11,7 @@ import stat
 import subprocess
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -151,17 +152,11 @@ def test_a_part_that_changes_between_the_passes_becomes_no_bundle(tmp_path, monk
         assert list(tmp_path.iterdir()) == [part]
 
 
-class Full(io.RawIOBase):
-    """A disk that has no room for the plain stream."""
-
-    def write(self, _):
-        raise OSError(28, "No space left on device")
-
-
 def test_an_opening_that_is_broken_off_leaves_nothing(tmp_path):
     path = tmp_path / "a.cb"
     write(path)
-    whole = path.read_bytes()
+    whole, full = path.read_bytes(), Mock()
+    full.write.side_effect = OSError(28, "No space left on device")
 
     def interrupted(source, target):
         LAB.unseal(source, target)
@@ -171,7 +166,7 @@ def test_an_opening_that_is_broken_off_leaves_nothing(tmp_path):
         LAB.unseal(io.BytesIO(source.read(len(whole))), target)
 
     for more, unseal, error, words in (
-        (b"", lambda source, _: LAB.unseal(source, Full()), DiskError, "opened into .*No space"),
+        (b"", lambda source, _: LAB.unseal(source, full), DiskError, "opened into .*No space"),
         (b"", interrupted, KeyboardInterrupt, "^$"),
         (b"more", reads_too_little, SealError, "longer than its seal"),
     ):

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from contextlib import chdir
 
 import pytest
 
@@ -38,20 +39,13 @@ class Meeting(World):
         server = f"--analyst lab.pub --server https://localhost:{self.port} --yes"
         self.said = self.typed.json(f"agreement new icu.toml {server} {asked} {TERMS}")
         (root / "icu.invites").rename(self.lab / "icu.invites")
-        self.monkeypatch = monkeypatch
         self.certificate, self.key = make_certificate(self.lab / ".server", ["localhost"])
 
     def come(self, name, more="--wait 0", **options):
         """Type the one command in a folder of one's own."""
-        self.monkeypatch.chdir(self.root / name)
-        try:
-            return self.typed(
-                f"go {self.said['invited'][name]} ../{name}.csv --yes --signed-by O {more}",
-                by=name,
-                **options,
-            )
-        finally:
-            self.monkeypatch.chdir(self.root)
+        words = f"go {self.said['invited'][name]} ../{name}.csv --yes --signed-by O {more}"
+        with chdir(self.root / name):
+            return self.typed(words, by=name, **options)
 
     def author(self, **options):
         return self.typed("agreement new icu.toml north.pub --yes", **options)

@@ -49,12 +49,8 @@ class Clock(datetime):
         return cls.moment.astimezone(tz)
 
 
-def clocked():
-    """Let all modules that read the time read ours."""
-    return [
-        mock.patch.object(module, "datetime", Clock)
-        for module in (manifest, forget, plan, transcript)
-    ]
+CLOCKED = (manifest, forget, plan, transcript)
+"""All modules that read the time."""
 
 
 class Cast:
