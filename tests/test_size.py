@@ -20,11 +20,11 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (2_180, 1_310, 15),
-    "analyst_side": (2_490, 1_960, 11),
-    "bundle": (2_490, 1_890, 11),
-    "cli": (4_660, 3_700, 25),
+    "analyst_side": (2_480, 1_950, 11),
+    "bundle": (2_490, 1_880, 11),
+    "cli": (4_600, 3_660, 25),
     "cobasis": (610, 270, 6),
-    "disk": (610, 400, 5),
+    "disk": (610, 390, 5),
     "estimators": (910, 480, 5),
     "features": (1_480, 940, 7),
     "keys": (250, 190, 2),
@@ -33,14 +33,14 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "party_side": (3_970, 3_110, 14),
     "privacy": (3_130, 2_140, 21),
     "protocol": (8_070, 5_490, 36),
-    "report": (1_050, 840, 6),
+    "report": (1_040, 830, 6),
     "statistics": (2_140, 1_610, 11),
     "tables": (990, 770, 4),
     "transport": (1_880, 1_420, 10),
     "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 40_330,
+    "tests": 39_680,
     "experiments and benchmarks": 10_900,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -30,6 +30,7 @@ from cobasis import (
     numeric_features,
 )
 from cobasis.algorithms import gopp, images
+from cobasis.bundle import folders
 from cobasis.bundle.folders import FitFolder, StateFolder, UploadFolder
 from cobasis.cli.bar import shown
 from cobasis.errors import AnotherRunError
@@ -96,7 +97,7 @@ def small_batches_and_shards(monkeypatch):
     """Three parties are read together, and nine written, so that sixty are many."""
     monkeypatch.setattr(images, "BATCH_BYTES", 4000)
     monkeypatch.setattr(images, "LARGEST_BATCH", 4000)
-    monkeypatch.setitem(FitFolder.__init__.__kwdefaults__, "shard_bytes", 1000)
+    monkeypatch.setattr(folders, "SHARD_BYTES", 1000)
 
 
 def in_memory(uploads, aligner):

@@ -187,11 +187,7 @@ def build(folder):
     for command in ("secret", "join"):
         (root / command).mkdir()
     (root / "secret" / "icu.toml").write_text(new_text({**FIELDS, **ENROLLED}))  # a bare draft
-    site = site_at(agreed(root / "join").parent)
-    for name in NAMES:
-        site.secret_file(name)
-        site.table(name)
-    site = _joined(site, root / "prepare")
+    site = _joined(_agreed(root / "join"), root / "prepare")
     site = _stage(site, root / "receive")
     _sent(site, "inbox", "upload")
     _build_late(site, root / "late")
@@ -207,6 +203,15 @@ def build(folder):
     (root / "destroy" / "lab.key").write_bytes(b"a key")
     _accept(site_at(root / "leave"))
     _build_consensus(root)
+
+
+def _agreed(folder, **changes):
+    """A round that all have signed, with everybody's secret and table."""
+    site = site_at(agreed(folder, **changes).parent)
+    for name in NAMES:
+        site.secret_file(name)
+        site.table(name)
+    return site
 
 
 def _stage(site, folder):
@@ -241,11 +246,7 @@ def _build_late(site, folder):
 def _build_consensus(root):
     """The same people under an agreement whose basis takes two exchanges."""
     (root / "other").mkdir()
-    site = site_at(agreed(root / "other", basis="consensus").parent)
-    for name in NAMES:
-        site.secret_file(name)
-        site.table(name)
-    site = _joined(site, root / "propose")
+    site = _joined(_agreed(root / "other", basis="consensus"), root / "propose")
     site = _stage(site, root / "proposals")
     _sent(site, "inbox", "span")
     site = _stage(site, root / "span")
