@@ -116,6 +116,17 @@ def test_one_row_with_very_many_events_does_not_hide_how_much_the_others_vary():
     assert made.dispersion > 0.3
 
 
+def test_large_counts_that_vary_twice_as_much_as_poisson_counts_have_a_small_alpha():
+    """An alpha of 1e-5 is none where counts are few, and doubles the variance of 100,000."""
+    rng, means = np.random.default_rng(0), 1e5 * np.exp(1e-4 * (RAW.income - RAW.income.mean()))
+    drawn = rng.poisson(means * rng.gamma(1e5, 1e-5, len(RAW)))
+    made = table(RAW, LABELS.assign(counts=drawn * 1.0), "counts", model="negative_binomial")
+    start = [*(line.estimate for line in made.lines), made.dispersion]
+    found = sm.NegativeBinomial(drawn, X).fit(start_params=start, method="newton", disp=0)
+    assert found.params["alpha"] == pytest.approx(made.dispersion, rel=1e-6)
+    assert 5e-6 < made.dispersion < 2e-5
+
+
 def cox(raw, labels, *, time="days", **told):
     known = {f"{role}_col": name for role, name in told.items() if role in ("entry", "weights")}
     columns_of = {each: labels[each] for each in known.values()}
