@@ -261,7 +261,7 @@ def _near(asked: Any) -> Matrix:  # noqa: ANN401 -- statsmodels' negative binomi
     from statsmodels.genmod.families import NegativeBinomial
     from statsmodels.genmod.generalized_linear_model import GLM
 
-    alpha, bounds = 1.0, np.log([_LEAST / asked.endog.mean(), _MOST])
+    alpha, bounds = 1.0, (float(np.log(_LEAST / asked.endog.mean())), float(np.log(_MOST)))
     for _ in range(_STEPS):
         before, family = alpha, NegativeBinomial(alpha=alpha)
         found = GLM(asked.endog, asked.exog, family=family, offset=asked.offset).fit()
