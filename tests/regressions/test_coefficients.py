@@ -114,7 +114,7 @@ def test_a_table_fits_on_80_columns(model):
     assert [*map(p_value, (0.0009, 0.0011, 0.5))] == ["<.001", ".001", ".500"]
     assert "ward=surgery" in text
     kind = "F(2, 594)" if model == "ols" else "chi-squared(2)"
-    assert f"No effect of ward: {kind} = " in text
+    assert f"Whether ward has an effect: {kind} = " in text
     assert ("(intercept)" in text) == (model != "cox")
 
 

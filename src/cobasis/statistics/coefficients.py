@@ -198,7 +198,7 @@ class CoefficientTable(Figures, Readable):
         for name, test in self.tests.items():
             free = ", ".join(f"{one:,}" for one in test.free)
             statistic = f"{kind}({free}) = {figure(test.statistic)}"
-            told.append(f"No effect of {name}: {statistic}, p {p_value(test.p)}.")
+            told.append(f"Whether {name} has an effect: {statistic}, p {p_value(test.p)}.")
         if compared := [each.across for each in self.lines if each.across]:
             told.append(
                 f"I2: the share of the differences between {len(compared[0].estimates)} parties' "
