@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from typing import get_args
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -101,21 +100,6 @@ def test_a_forged_upload_is_refused_and_changes_nothing_in_time_or_late(made, up
     refuse(analyst, forged, error, words)
     analyst.receive(uploads["north"])
     assert tuple(analyst.uploads) == ("south", "north")
-
-
-def test_ctrl_c_while_a_late_upload_is_fitted_leaves_the_model_of_what_is_in(
-    made, uploads, monkeypatch
-):
-    analyst = Analyst(made.agreement)
-    analyst.receive(uploads["south"])
-    analyst.run()
-    with monkeypatch.context() as patch:
-        patch.setattr(analyst_module, "align", Mock(side_effect=KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            analyst.receive(uploads["north"])
-    assert [each.party for each in analyst.returns()] == ["south"]
-    analyst.receive(uploads["north"])
-    assert [*analyst.run()] == ["south", "north"]
 
 
 def test_a_second_upload_of_one_name_is_refused(made, uploads):

@@ -1,5 +1,7 @@
 """Parties that hold some of the columns: blocks of the same people, and columns partly shared."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 
@@ -239,6 +241,9 @@ def test_parts_of_other_people_or_with_other_labels_are_refused(case):
         received(agreed, [ward, lab]).align()
     analyst = received(agreed, [ward, whole])
     analyst.run()
+    interrupted = patch.object(analyst, "align", side_effect=KeyboardInterrupt)
+    with interrupted, pytest.raises(KeyboardInterrupt):
+        analyst.receive(lab)
     with pytest.raises(MessageError, match=words):
         analyst.receive(lab)  # late, and nothing of it is kept, nor is the model lost
     assert set(analyst.uploads) == {"whole"}

@@ -35,10 +35,9 @@ _FLAT = 1e-7
 """Where the likelihood is so much flatter than elsewhere, some rows' outcome is told without error.
 There statsmodels drops a direction, and takes it for rest."""
 
-_NEAR = 1e-4  # how near alpha is when Newton's steps take over
-_LEAST, _MOST = 1e-3, 1e3
-"""Alpha is looked for from where it adds this share to a mean count's variance, up to this. Below
-a likelihood in floats is too coarse to tell it from none, and errors are as good as Poisson's."""
+_NEAR, _LEAST, _MOST = 1e-4, 1e-3, 1e3  # the first: from where Newton's steps end
+"""Alpha is looked for from where it adds the second, a share, to a mean count's variance, up to the
+third. Below, floats are too coarse to tell it from none, and errors are as good as Poisson's."""
 
 
 def fit_regression(
