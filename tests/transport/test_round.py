@@ -2,12 +2,14 @@
 
 import json
 import shutil
+import threading
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from answers import titles_of
+from cli.round_by_commands import write_table
 from cli.test_holdings_by_commands import HELD, HOLDINGS, parted
 from cobasis.cli import options
 from cobasis.disk.lock import Lock
@@ -73,6 +75,46 @@ def test_every_release_goes_round_by_the_same_command(release, tmp_path, monkeyp
         for name in NAMES:
             assert "Everything has come back" in world.go(name).output
     assert len({world.model(name) for name in NAMES}) == 1
+
+
+def test_what_an_officer_approves_leaves_and_what_it_covers_runs_unattended(tmp_path, monkeypatch):
+    """Sums of four, begun again without one, and then scores, which take another approval."""
+    everybody = (*NAMES, "west")
+    sums = "--sums maps=rff,waves=2,most_rows=200,most_rows_in_all=800,least_rows=80,scores=true"
+    terms = f"{sums} --holdout 0.3 --deadline 2020-01-01 west.pub --approver north=officer.pub"
+    world = World(tmp_path, monkeypatch, terms=terms, names=everybody)
+    for seed, name in enumerate(everybody):
+        write_table(tmp_path / name / "data.csv", seed=seed, n_rows=180)
+    worker, north = world.worker(), tmp_path / "north"
+    approve = "approve north/icu.toml north/icu.north.audit.json"
+
+    def go(*names):
+        found = [world.go(name, SIGNED, code=4).output for name in names]
+        worker.step()
+        return " ".join(found[-1].split())
+
+    with world.serving():
+        worker.step()
+        go(*everybody)
+        assert f"waits for the approval of officer: cobasis {approve}" in go("north")
+        kept = (north / "icu.north.audit.json").read_bytes()
+        assert "[CB512]" in go("north")
+        assert (north / "icu.north.audit.json").read_bytes() == kept
+        assert (north / "icu.north.audit.html").exists()
+        world.typed(f"{approve} --yes --times 2 --deadline 2031-05-06", by="officer")
+        assert "west, lab. Nothing is lost" in go("south", "east", "north")
+        world.typed("run lab/icu.toml --without west --yes", by="lab")
+        assert "east, south, lab. Nothing is lost" in go("south", "east", "north")
+        told = go("south", "east", "north")
+        assert f"waits for the approval of officer: cobasis {approve}" in told
+        assert (north / "icu.north.audit.json").read_bytes() != kept
+        world.typed(f"{approve} --yes --deadline 2031-05-06", by="officer")
+        scores = north / "icu.north.scores.officer.approval"
+        scores.rename(tmp_path / "away")
+        with world.working():
+            threading.Timer(3, lambda: (tmp_path / "away").rename(scores)).start()
+            assert "Everything has come back" in world.go("north", "--wait 60").output
+            assert "Everything has come back" in world.go("south").output
 
 
 def test_what_the_analyst_refuses_is_told_to_its_party(served):
