@@ -11,7 +11,7 @@ import pytest
 from answers import titles_of
 from cli.round_by_commands import write_table
 from cli.test_holdings_by_commands import HELD, HOLDINGS, parted
-from cobasis.cli import options
+from cobasis.cli import options, page
 from cobasis.disk.lock import Lock
 from transport.serving import SUMS, World
 
@@ -137,6 +137,30 @@ def test_a_secret_that_another_party_puts_in_keeps_nobody_out(served, tmp_path):
     served.go("north", code=4)
     assert "waits for everybody's signature" in served.go("south", code=4).output
     assert not (served.root / "south" / "south.secret.came").exists()
+
+
+def test_what_the_server_cannot_end_is_told_to_all_until_it_is_ended(served):
+    told = "lab could not end the exchange: rows on another scale than everybody else's [CB309]"
+    table, worker = served.root / "east" / "data.csv", served.worker()
+    pl.read_csv(table).with_columns(pl.col("a", "b", "c", "d") * 1e4).write_csv(table)
+    signed = SIGNED + "".join(f" --checked {each}" for each in "abcd")
+
+    def shown(name):
+        return " ".join(served.typed(f"status {name}/icu.toml", by=name).output.split())
+
+    for _ in range(2):
+        for name in NAMES:
+            served.go(name, signed, code=4)
+        worker.step()
+    worker.step()
+    assert f"{told}. Ask" in served.go("north", code=3).output
+    assert [f"halted {told}" in shown(name) for name in ("north", "lab")] == [True, True]
+    home = options.Home(home=served.root / "home-lab")
+    assert told in page._topic(home, served.lab / "icu.toml").line
+    assert (served.lab / "icu.round" / "transcript.jsonl").read_text().count('"halted"') == 1
+    served.typed("run lab/icu.toml --without east --yes", by="lab")
+    assert "Everything has come back" in served.go("north").output
+    assert "halted" not in shown("north") + shown("lab")
 
 
 def test_what_was_fetched_and_not_accepted_is_accepted_by_the_same_command(served):

@@ -321,6 +321,10 @@ class Trip:
                     "in its place without a change. Ask the analyst what to do."
                 )
             found = standing(self.owner, self.path)
+            if found.halted and not what:
+                raise RequestError(
+                    f"{found.halted}. Ask what to do; once it has ended, the same command goes on."
+                )
             others = listed(name for name in found.waits_for if name != found.name)
             told = f"waits for {what or others}"
             if time.monotonic() >= until:
