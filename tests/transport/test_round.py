@@ -115,6 +115,11 @@ def test_what_an_officer_approves_leaves_and_what_it_covers_runs_unattended(tmp_
             threading.Timer(3, lambda: (tmp_path / "away").rename(scores)).start()
             assert "Everything has come back" in world.go("north", "--wait 60").output
             assert "Everything has come back" in world.go("south").output
+        said = world.typed("score south/icu.toml --send --yes", by="south").output
+        assert "Next: cobasis go icu.toml data.csv, which brings it to lab" in said
+        world.go("south")
+        worker.step()
+    assert "word       south: " in world.typed("status lab/icu.toml", by="lab").output
 
 
 def test_what_the_analyst_refuses_is_told_to_its_party(served):

@@ -193,6 +193,8 @@ class Trip:
         elif what == "accept":
             self._answered(found)
         else:  # all is here; unless somebody came late, or left
+            if (word := self.beside(f"{found.name}.word")).exists():
+                self.remote.upload(word, "word")
             return self._taken(found, found.exchanges[-1], seconds=0)
         return True
 
