@@ -177,6 +177,30 @@ def test_what_was_fetched_and_not_accepted_is_accepted_by_the_same_command(serve
     for name in ("outbox/icu.north.1-return", "icu.news"):
         shutil.copy(served.lab / name, served.root / "north")
     assert "Everything has come back" in served.go("north").output
+    served.typed("remove lab/icu.toml south", by="lab")  # which has not fetched its own
+    assert "in this round, which goes on without it" in served.go("south", code=2).output
+    for name in ("north", "east"):
+        assert "Trained on east, north.\n" in served.go(name).output
+
+
+CHANGES = {  # of what lies at the server: the file, how, the exit code, and what is told
+    "text": ("icu.toml", lambda text: text.replace("days = 30", "days = 31"), 3, "[CB903]"),
+    "fewer": ("icu.sealed.toml", lambda text: text[: text.rindex("[[sig")], 4, "[CB311]"),
+    "cut": ("icu.sealed.toml", lambda text: text[:300], 2, "[CB303]"),
+}
+
+
+def test_an_agreement_that_is_changed_at_the_server_is_refused_and_the_right_one_taken(served):
+    for name in NAMES:
+        served.go(name, code=4)
+    served.worker().step()
+    for file, changed, code, told in CHANGES.values():
+        path = served.lab / file
+        text = path.read_text()
+        path.write_text(changed(text))
+        assert told in served.go("north", code=code).output
+        path.write_text(text)
+    assert "Wrote north/icu.north.1-upload" in served.go("north", SIGNED, code=4).output
 
 
 def test_go_says_what_it_needs(fresh):

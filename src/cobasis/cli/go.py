@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from cobasis.bundle.agreement_file import read_agreement, sealed_path, stem_of
+from cobasis.bundle.agreement_file import read_agreement, seal, stem_of
 from cobasis.cli import options
 from cobasis.cli.accept import accept
 from cobasis.cli.audit import audit
@@ -239,12 +239,21 @@ class Trip:
             secret = self.path.with_name(f"{name}.secret")
             if found.agreement.sums is None and name != found.name and secret.exists():
                 self.remote.upload(secret, f"secret.{name}")
-        sealed = sealed_path(self.path)
         self._wait(
-            lambda left: self.remote.fetch("agreement", sealed, seconds=left),
+            self._sealed,
             what="everybody's signature",
             brought=(self.path.with_name(f"{found.name}.sig"), "signature"),
         )
+
+    def _sealed(self, left: float) -> bool:
+        """Seal the agreement here with the signatures that came; the text with them is not kept."""
+        came = self.beside("came")
+        try:
+            if there := self.remote.fetch("agreement", came, seconds=left):
+                seal(self.path, read_agreement(came).signatures)
+            return there
+        finally:
+            remove_tree(came)
 
     def _sent(self, found: Standing) -> None:
         """Make the next file; or keep its audit for an officer, and wait for the approval."""
