@@ -107,6 +107,7 @@ def test_what_an_officer_approves_leaves_and_what_it_covers_runs_unattended(tmp_
         assert "east, south, lab. Nothing is lost" in go("south", "east", "north")
         told = go("south", "east", "north")
         assert f"waits for the approval of officer: cobasis {approve}" in told
+        assert "masks that cancel in the total of all who take part" in told  # three by now
         assert (north / "icu.north.audit.json").read_bytes() != kept
         world.typed(f"{approve} --yes --deadline 2031-05-06", by="officer")
         scores = north / "icu.north.scores.officer.approval"
