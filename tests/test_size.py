@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (2_180, 1_310, 15),
     "analyst_side": (2_480, 1_950, 11),
     "bundle": (2_490, 1_880, 11),
-    "cli": (4_600, 3_660, 25),
+    "cli": (4_650, 3_700, 25),
     "cobasis": (610, 270, 6),
     "disk": (610, 390, 5),
     "estimators": (910, 480, 5),
@@ -36,12 +36,12 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "report": (1_040, 830, 6),
     "statistics": (2_140, 1_610, 11),
     "tables": (990, 770, 4),
-    "transport": (1_880, 1_420, 10),
+    "transport": (1_900, 1_430, 10),
     "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 39_680,
-    "experiments and benchmarks": 10_900,
+    "tests": 39_840,
+    "experiments and benchmarks": 10_920,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first
