@@ -35,7 +35,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "protocol": (8_070, 5_490, 36),
     "report": (1_050, 840, 6),
     "statistics": (2_110, 1_580, 11),
-    "tables": (990, 770, 4),
+    "tables": (1_008, 782, 4),
     "transport": (1_880, 1_420, 10),
     "vault": (1_050, 760, 5),
 }
