@@ -77,6 +77,18 @@ def test_what_determines_no_estimate_is_refused(case):
         fitted(RAW, labels, value, **told)
 
 
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [("class", {"model": "logit"}), ("count", {"model": "poisson"}), ("time", COX)],
+)
+def test_a_fit_that_moves_on_at_the_last_step_is_no_estimate_and_not_called_separated(
+    value, told, monkeypatch
+):
+    monkeypatch.setattr("cobasis.statistics.regression._STEPS", 4)
+    with pytest.raises(EstimateError, match="did not converge on 600 rows"):
+        fitted(RAW, LABELS, value, **told)
+
+
 @pytest.mark.parametrize(("n_rows", "fine"), [(6, False), (7, True)])
 def test_there_are_more_rows_than_columns(n_rows, fine):
     few = RAW[:n_rows], LABELS[:n_rows]
