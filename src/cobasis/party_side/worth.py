@@ -106,9 +106,11 @@ def _unscorable(agreement: Agreement, table: Path | None) -> str:
     if agreement.task in MODELLESS | UNLABELLED:
         return f"the round was for {agreement.task}: no label says what a model is worth"
     if agreement.unlabelled:
+        others = others_of(agreement)
+        labelled = [x.party for x in agreement.holdings if x.labels and x.party in others]
         return (
-            f"{' or '.join(others_of(agreement))} has your people's labels, and scores with your "
-            "part of those who were held back: cobasis predict --part -o PART"
+            f"{' or '.join(labelled)} has your people's labels, and scores with your part of those "
+            "who were held back: cobasis predict --part -o PART"
         )
     if not agreement.holdout and table is None:
         return "the agreement holds no rows back; give a table: cobasis score TABLE"
