@@ -1,17 +1,14 @@
 """Uploads on disk with an alignment, and the aligned rows that they make."""
 
-from pathlib import Path
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 from sklearn.datasets import load_digits
 
-from bundle.payloads import put
-from cobasis import ODC, Alignment
-from cobasis.algorithms.fits import Fit, Target
-from cobasis.algorithms.images import View
+from bundle.payloads import announced, put
 from cobasis.bundle.uploads import open_payload
 from cobasis.protocol.aligned import AlignedRows
-from cobasis.protocol.messages import Upload
 
 
 def rotation(size, seed):
@@ -20,26 +17,18 @@ def rotation(size, seed):
 
 def write_upload(file, rows, labels=None):
     """One party's file."""
-    file = Path(file)
-    upload = Upload(
-        party=file.stem,
-        agreement_digest=bytes(32),
-        anchor_tag=bytes(32),
-        simulated=True,
-        rows=rows,
-        labels=labels,
-        anchor_image=np.ones((3, rows.shape[1]), dtype=rows.dtype),
-    )
-    put(upload, file, precision={"float64": "fp64", "float32": "fp32"}[rows.dtype.name])
+    image = np.ones((3, rows.shape[1]), dtype=rows.dtype)
+    upload = announced(file.stem, image=image, rows=rows, simulated=True)
+    precision = {"float64": "fp64", "float32": "fp32"}[rows.dtype.name]
+    put(replace(upload, labels=labels), file, precision=precision)
     return open_payload(file)
 
 
-def alignment_of(changes):
-    """An alignment whose changes of basis are given."""
-    size = next(iter(changes.values())).shape[1]
-    fits = {name: Fit(change_of_basis=each, determination=1.0) for name, each in changes.items()}
-    target = Target(rows=np.eye(3, size), shaped_by=tuple(changes))
-    return Alignment(aligner=ODC(), target=target, fits=View(fits, read=fits.__getitem__))
+def rows_and_labels(n_rows=600):
+    """Rows of five columns, and classes that follow from three of them."""
+    rng = np.random.default_rng(0)
+    rows = (rng.exponential(size=(n_rows, 5)) - 0.8) * [4.0, 2.0, 1.0, 0.5, 0.3]
+    return rows, (rows[:, 0] + rows[:, 1] * rows[:, 2] > 0.5).astype(np.int64)
 
 
 def parties(folder, rows, labels, *, sizes, dtype="float64"):
@@ -52,7 +41,7 @@ def parties(folder, rows, labels, *, sizes, dtype="float64"):
         told = None if labels is None else labels[start : start + size]
         uploads[name] = write_upload(folder / f"{name}.safetensors", held, told)
         changes[name], start = turn.T, start + size
-    return uploads, alignment_of(changes)
+    return uploads, SimpleNamespace(changes_of_basis=changes)
 
 
 def aligned_rows(folder, rows, labels, *, n_parties=4, n_blocks=3, dtype="float64"):

@@ -4,22 +4,21 @@ Every property test runs on every row.
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import get_args
 
 import numpy as np
 import pytest
 from hypothesis import settings
 
 from cobasis import GOPP, ODC, Imakura, Kawakami, Whitened
-from cobasis.algorithms import AnchorKind, SpanCondition
-from cobasis.algorithms.anchors import Anchor, draw_anchor
-from cobasis.algorithms.base import Aligner, Alignment, align
+from cobasis.algorithms import SpanCondition
+from cobasis.algorithms.anchors import draw_anchor
+from cobasis.algorithms.base import align
 from cobasis.algorithms.bases import bases_under
 from cobasis.errors import PrivacyWarning
-from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.rng import KeyStream, haar_columns
 
 EPS = float(np.finfo(np.float64).eps)
@@ -33,31 +32,51 @@ VISIBLE = 0.05
 STILL = 1e-4
 """How far from its limit GOPP may stop: its rule is on the objective, which is flat there."""
 
-CONDITIONS: tuple[SpanCondition, ...] = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
+CONDITIONS = get_args(SpanCondition)
 
 STEADY = settings(max_examples=25, deadline=None, derandomize=True, database=None)
 """Hypothesis without clocks and luck: the same examples on every machine."""
 
 
-def key_of(number: int) -> bytes:
+def key_of(number):
     """Return 32 bytes that tests may choose."""
     return number.to_bytes(32, "big")
 
 
-def haar(number: int, size: int) -> Matrix:
+def haar(number, size):
     """Return a Haar orthogonal matrix, of either determinant."""
     return haar_columns(KeyStream(key_of(number), "tests/haar"), n_rows=size, n_columns=size)
 
 
-def normal(number: int, *shape: int) -> Matrix:
+def normal(number, *shape):
     """Return Gaussian numbers."""
     return KeyStream(key_of(number), "tests/normal").normal(shape)
 
 
-def invertible(number: int, size: int, *, condition: float = 3.0) -> Matrix:
+def with_values(number, values, *, rows=None, columns=None):
+    """Return a matrix, square if nothing is said, of the given singular values."""
+    size = len(values)
+    left, right = haar(2 * number, rows or size), haar(2 * number + 1, columns or size)
+    return left[:, :size] * values @ right[:size]
+
+
+def invertible(number, size, *, condition=3.0):
     """Return an invertible matrix of the given condition number."""
-    stretch = np.geomspace(condition, 1.0, size)
-    return haar(2 * number, size) * stretch @ haar(2 * number + 1, size)
+    return with_values(number, np.geomspace(condition, 1.0, size))
+
+
+def apart_but_for_a_rotation(first, second):
+    """Return how far two families of matrices are apart, relative, after the best rotation."""
+    left, right = (np.vstack([each[party] for party in first]) for each in (first, second))
+    outer, _, inner = np.linalg.svd(left.T @ right)
+    return float(np.linalg.norm(left @ outer @ inner - right) / np.linalg.norm(right))
+
+
+def apart_but_for_a_factor(first, second):
+    """Return how far two families of matrices are apart, relative, after the best factor."""
+    left, right = (np.vstack([each[party] for party in first]) for each in (first, second))
+    factor = np.linalg.lstsq(left, right)[0]
+    return float(np.linalg.norm(left @ factor - right) / np.linalg.norm(right))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,150 +84,104 @@ class Row:
     """One aligner and its claims."""
 
     name: str
-    make: Callable[[int], Aligner]  # from n_components, at its default scale
-    concordant_under: frozenset[str]  # the span conditions under which all F_i G_i are equal
-    # every G_i is orthogonal, whatever the images, so that no party is wider than the target
-    orthogonal: bool = False
+    method: type
+    options: dict = field(default_factory=dict)  # of the method; a function is of n_components
+    # Its fits are rotations, and it compares bases that are: orthonormal, of one span and no wider
+    # than the target. The others have one global scalar, and take bases of one span as they are.
+    turns: bool = False
     # how far two orders of the parties may take F_i G_i apart, beyond rounding: above 0 for a
     # method that iterates until it stands still
     order_slack: float = 0.0
-    # what is left open by the order of the parties: a rotation, or any common factor
-    frame: Literal["rotation", "factor"] = "rotation"
-    paper: Callable[[int], Aligner] | None = None  # the same without the one global scalar
+    apart: Callable = apart_but_for_a_rotation  # but for what the order of the parties leaves open
+
+    def make(self, size, **scale):
+        """Return the aligner for so many components, at its default scale."""
+        options = {k: each(size) if callable(each) else each for k, each in self.options.items()}
+        return self.method(**options, **scale)
 
 
-def turning(name: str, make: Callable[[int], Aligner], *, slack: float = 0.0) -> Row:
-    """Return an aligner whose fits are rotations, and which compares bases that are."""
-    same = frozenset({"samespan_orth"})
-    return Row(name=name, make=make, concordant_under=same, orthogonal=True, order_slack=slack)
-
-
-def scaled(
-    name: str, make: Callable[..., Aligner], *, frame: Literal["rotation", "factor"] = "rotation"
-) -> Row:
-    """Return an aligner that has one global scalar, from ``make(l, scale=...)``."""
-    same = frozenset({"samespan_orth", "samespan"})
-    paper = partial(make, scale="paper")
-    return Row(name=name, make=make, concordant_under=same, frame=frame, paper=paper)
-
-
-def given(method: Callable[..., Aligner], **options: Any) -> Callable[..., Aligner]:
-    """Return what makes an aligner whose options do not depend on l."""
-    return lambda _, **scale: method(**options, **scale)
-
-
+FIRST = {"reference": "p0"}
 ALIGNERS = (
-    turning("odc", lambda _: ODC(reference="p0")),
-    turning("odc-turned", lambda size: ODC(reference="p0", rotation=haar(5, size))),
-    turning("gopp", lambda _: GOPP(), slack=STILL),
-    turning("gopp-warm", lambda _: GOPP(start="odc"), slack=STILL),
-    scaled("whitened", given(Whitened, reference="p0")),
-    scaled("imakura", given(Imakura)),
-    scaled("imakura-sigma", given(Imakura, factor="sigma")),
-    scaled(
-        "imakura-given",
-        lambda size, **how: Imakura(factor=invertible(6, size), **how),
-        frame="factor",
+    Row(name="odc", method=ODC, options=FIRST, turns=True),
+    Row(name="odc-turned", method=ODC, options=FIRST | {"rotation": partial(haar, 5)}, turns=True),
+    Row(name="gopp", method=GOPP, turns=True, order_slack=STILL),
+    Row(name="gopp-warm", method=GOPP, options={"start": "odc"}, turns=True, order_slack=STILL),
+    Row(name="whitened", method=Whitened, options=FIRST),
+    Row(name="imakura", method=Imakura),
+    Row(name="imakura-sigma", method=Imakura, options={"factor": "sigma"}),
+    Row(
+        name="imakura-given",
+        method=Imakura,
+        options={"factor": partial(invertible, 6)},
+        apart=apart_but_for_a_factor,
     ),
-    scaled("kawakami", given(Kawakami)),
-    scaled("kawakami-weighted", given(Kawakami, weighting="eigen")),
+    Row(name="kawakami", method=Kawakami),
+    Row(name="kawakami-weighted", method=Kawakami, options={"weighting": "eigen"}),
 )
 
 
-def on(rows: Iterable[Row]) -> pytest.MarkDecorator:
+def on(rows):
     """Return what lets a test run on some aligners."""
     return pytest.mark.parametrize("row", list(rows), ids=lambda row: row.name)
 
 
 on_every_aligner = on(ALIGNERS)
-on_every_scaled = on(row for row in ALIGNERS if row.paper)
+on_every_scaled = on(row for row in ALIGNERS if not row.turns)
 on_every_condition = pytest.mark.parametrize("condition", CONDITIONS)
 on_every_anchor = pytest.mark.parametrize("anchor", ["isometric", "gaussian", "uniform"])
 
 
-@dataclass(frozen=True, kw_only=True)
 class Toy:
     """A round small enough to look at, with everything that is secret in a real one."""
 
-    anchor: Anchor
-    bases: Mapping[str, Matrix]
-    images: Mapping[str, Matrix] = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Project the anchor."""
-        images = {party: self.anchor.apply(basis) for party, basis in self.bases.items()}
-        object.__setattr__(self, "images", images)
+    def __init__(self, *, anchor, bases):
+        self.anchor, self.bases = anchor, bases
+        self.images = {party: anchor.apply(basis) for party, basis in bases.items()}
 
     @property
-    def condition(self) -> float:
+    def condition(self):
         """The worst condition number of an image."""
         return max(float(np.linalg.cond(image)) for image in self.images.values())
 
-    def rounding(self, *, power: int = 2) -> float:
+    def rounding(self, *, power=2):
         """How far two numbers may differ that are equal on paper: 100 eps cond(A_i)^power."""
         return 100 * EPS * self.condition**power
 
-    def align(self, row: Row) -> Alignment:
+    def align(self, row):
         """Align by one row of the table."""
         return align(row.make(next(iter(self.bases.values())).shape[1]), self.images)
 
-    def products(self, alignment: Alignment) -> dict[str, Matrix]:
+    def products(self, alignment):
         """Return F_i G_i by party name."""
         changes = alignment.changes_of_basis
         return {party: self.bases[party] @ change for party, change in changes.items()}
 
 
-def make_anchor(kind: AnchorKind, *, n_rows: int, n_features: int, number: int = 1) -> Anchor:
+def make_anchor(kind, *, number=1, **options):
     """Draw an anchor, without the warning that others test."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
-        return draw_anchor(kind, key=key_of(number), n_rows=n_rows, n_features=n_features)
+        return draw_anchor(kind, key=key_of(number), **options)
 
 
 def make_toy(
-    condition: SpanCondition,
-    *,
-    anchor: AnchorKind = "gaussian",
-    number: int = 1,
-    n_parties: int = 4,
-    n_features: int = 12,
-    n_components: int = 4,
-    n_anchor_rows: int = 30,
-) -> Toy:
+    condition, *, anchor="gaussian", number=1, n_parties=4, n_components=4, n_anchor_rows=30
+):
     """Make a round of random rows under one of the papers' four span conditions."""
     parties = [f"p{index}" for index in range(n_parties)]
-    rows = {
-        party: KeyStream(key_of(number), f"rows/{party}").normal((20, n_features))
-        for party in parties
-    }
-    streams = {party: KeyStream(key_of(number), f"basis/{party}") for party in parties}
+    rows, streams = (
+        {party: KeyStream(key_of(number), f"{what}/{party}") for party in parties}
+        for what in ("rows", "basis")
+    )
+    rows = {party: stream.normal((20, 12)) for party, stream in rows.items()}
     return Toy(
-        anchor=make_anchor(anchor, n_rows=n_anchor_rows, n_features=n_features, number=number),
+        anchor=make_anchor(anchor, n_rows=n_anchor_rows, n_features=12, number=number),
         bases=bases_under(condition, rows, n_components=n_components, streams=streams),
     )
 
 
-def spread(products: Mapping[str, Matrix]) -> float:
+def spread(products):
     """Return how far the F_i G_i are from their mean, relative: 0 where concordance holds."""
     stacked = np.stack(list(products.values()))
     mean = stacked.mean(axis=0)
     return float(np.max(np.linalg.norm(stacked - mean, axis=(1, 2))) / np.linalg.norm(mean))
-
-
-def apart_but_for_a_rotation(first: Mapping[str, Matrix], second: Mapping[str, Matrix]) -> float:
-    """Return how far two families of matrices are apart, relative, after the best rotation."""
-    left, right = _stacked(first, second)
-    outer, _, inner = np.linalg.svd(left.T @ right)
-    return float(np.linalg.norm(left @ outer @ inner - right) / np.linalg.norm(right))
-
-
-def apart_but_for_a_factor(first: Mapping[str, Matrix], second: Mapping[str, Matrix]) -> float:
-    """Return how far two families of matrices are apart, relative, after the best factor."""
-    left, right = _stacked(first, second)
-    factor = np.linalg.lstsq(left, right)[0]
-    return float(np.linalg.norm(left @ factor - right) / np.linalg.norm(right))
-
-
-def _stacked(first: Mapping[str, Matrix], second: Mapping[str, Matrix]) -> tuple[Matrix, Matrix]:
-    """Stack both families in the order of the first."""
-    return np.vstack(list(first.values())), np.vstack([second[party] for party in first])

@@ -19,16 +19,14 @@ KINDS = {
 @cache
 def promised():
     """The page's sections: title, fields of the object, and those of its parts by name."""
-    return list(_sections())
-
-
-def _sections():
+    found = []
     for section in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]:
         own, *rest = re.split(r"\n\*\*(.+)\*\*\n", section)
         parts = {
             name: dict(ROW.findall(text)) for name, text in zip(rest[::2], rest[1::2], strict=True)
         }
-        yield own.partition("\n")[0], dict(ROW.findall(own)), parts
+        found.append((own.partition("\n")[0], dict(ROW.findall(own)), parts))
+    return found
 
 
 def fits(kind, told, parts):

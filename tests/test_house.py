@@ -158,7 +158,6 @@ APART = {  # modules that one sibling alone imports, and why they are not part o
     "models.sources": "with the trainer over 400 lines",
     "protocol.seeded_round": "loaded on the first use of simulate",
     "protocol.task_terms": "with the agreement over 400 lines",
-    "statistics.sample": "with regression, which imports it, over 400 lines",
     "transport.server": "with web, which takes lines in and imports it, over 400 lines",
     "vault.ledger": "with the vault over 400 lines",
 }

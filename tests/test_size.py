@@ -19,29 +19,29 @@ from party_side.sites import consortium, join
 from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
-    "algorithms": (2_200, 1_330, 15),
-    "analyst_side": (2_490, 1_960, 11),
-    "bundle": (2_490, 1_890, 11),
-    "cli": (4_660, 3_700, 25),
+    "algorithms": (2_180, 1_310, 15),
+    "analyst_side": (2_480, 1_950, 11),
+    "bundle": (2_490, 1_880, 11),
+    "cli": (4_600, 3_660, 25),
     "cobasis": (610, 270, 6),
-    "disk": (610, 400, 5),
-    "estimators": (920, 480, 5),
+    "disk": (610, 390, 5),
+    "estimators": (910, 480, 5),
     "features": (1_480, 940, 7),
     "keys": (250, 190, 2),
     "linalg": (730, 460, 6),
-    "models": (3_600, 2_550, 15),
-    "party_side": (3_990, 3_118, 14),
-    "privacy": (3_170, 2_170, 21),
+    "models": (3_590, 2_540, 15),
+    "party_side": (3_980, 3_118, 14),
+    "privacy": (3_130, 2_140, 21),
     "protocol": (8_070, 5_490, 36),
-    "report": (1_050, 840, 6),
-    "statistics": (2_110, 1_580, 11),
+    "report": (1_040, 830, 6),
+    "statistics": (2_140, 1_610, 11),
     "tables": (1_000, 778, 4),
     "transport": (1_880, 1_420, 10),
     "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 41_260,
-    "experiments and benchmarks": 10_890,
+    "tests": 39_760,
+    "experiments and benchmarks": 10_900,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first
@@ -50,7 +50,7 @@ BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the 
     "send without audit: depth": (16, 16),
     "send without audit: functions, names in <> too": (465, 350),
     "send without audit: depth, names in <> too": (17, 16),
-    "simulate and predict: files": (34, 35),
+    "simulate and predict: files": (35, 35),
     "simulate and predict: functions": (180, 180),
     "simulate and predict: depth": (12, 12),
     "simulate and predict: functions, names in <> too": (228, 180),

@@ -221,15 +221,24 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     ]
 
 
-def _of_sums(values: Mapping[str, Sequence[float]]) -> list[str]:
-    """Say how far masked sums are from the raw pooled rows under the same family."""
-    below, shares = {}, list[float]()
+def sums_gaps(
+    values: Mapping[str, Sequence[float]],
+) -> dict[str, tuple[np.ndarray[Any, Any], float]]:
+    """Return points of masked sums below raw pooled rows of the same family, and n/D, by place."""
+    found = {}
     for place in map("/".join, PLACES):
         names = f"{place}/{_ours.SUMS}/rff", f"{place}/pooled/rff, raw", f"{place}/{_ours.SUMS}/n/D"
         if values.keys() >= {*names}:
             ours, top, share = (np.asarray(values[name]) for name in names)
-            below[place] = summary(top[: len(ours)] - ours)
-            shares.append(float(share[0]))
+            found[place] = top[: len(ours)] - ours, float(share[0])
+    return found
+
+
+def _of_sums(values: Mapping[str, Sequence[float]]) -> list[str]:
+    """Say how far masked sums are from the raw pooled rows under the same family."""
+    found = sums_gaps(values)
+    below = {place: summary(there(each)) for place, (each, _) in found.items()}
+    shares = [share for _, share in found.values()]
     if not below:
         return []
     worst = max(below, key=lambda place: below[place].mean)

@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import warnings
 from typing import get_args
 
 import numpy as np
@@ -115,10 +114,9 @@ def test_what_is_no_anchor_is_refused(kind, options, error, match):
         draw_anchor(kind, **{"key": KEY, "n_rows": 4, "n_features": 3, **options})
 
 
-@pytest.mark.filterwarnings("ignore::cobasis.errors.PrivacyWarning")
 def test_public_rows_are_the_anchor_and_are_copied():
     rows = np.arange(12.0).reshape(4, 3)
-    anchor = draw_anchor("public", key=KEY, n_rows=4, n_features=3, public_rows=rows)
+    anchor = make_anchor("public", n_rows=4, n_features=3, public_rows=rows)
     rows[:] = 0
     np.testing.assert_array_equal(anchor.apply(np.eye(3)), np.arange(12.0).reshape(4, 3))
 
@@ -145,11 +143,9 @@ def stream(number=1):
     return KeyStream(key_of(number), "tests/smote")
 
 
-def drawn(pool=POOL, *, number=1, n_rows=90):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)
-        shape = {"n_rows": n_rows, "n_features": 6}
-        return draw_anchor("smote", key=key_of(number), **shape, public_rows=pool).rows
+def drawn(pool=POOL, *, number=1, n_rows):
+    shape = {"n_rows": n_rows, "n_features": 6}
+    return make_anchor("smote", number=number, **shape, public_rows=pool).rows
 
 
 def test_every_row_lies_on_a_line_from_a_public_row_through_one_of_its_nearest():
@@ -166,7 +162,12 @@ def test_every_row_lies_on_a_line_from_a_public_row_through_one_of_its_nearest()
     assert min(steps) < 0.2
 
 
-def test_neighbours_are_those_of_the_standardised_rows_nearest_first():
+def test_neighbours_are_those_of_the_standardised_rows_however_a_machine_adds():
+    """Nearest first; the features in another order are other sums, and the same distances."""
+    rng = np.random.default_rng(2)
+    pool = rng.normal(size=(60, 300)) * rng.uniform(0.01, 100, size=300)
+    turned, places = pool[:, rng.permutation(300)], np.arange(60)
+    np.testing.assert_array_equal(nearest(pool, places), nearest(turned, places))
     standard = (POOL - POOL.mean(axis=0)) / POOL.std(axis=0)
     apart = np.linalg.norm(standard[:, None] - standard, axis=2)
     np.fill_diagonal(apart, np.inf)
@@ -185,15 +186,6 @@ def test_rows_that_are_equally_near_come_in_the_order_of_their_places():
         copies = [other for other in range(place // 4 * 4, place // 4 * 4 + 4) if other != place]
         assert found[:3].tolist() == copies
         assert all(found[k] + 1 == found[k + 1] for k in range(3, 25) if (k - 3) % 4 < 3 and k < 24)
-
-
-def test_neighbours_do_not_depend_on_the_order_in_which_a_machine_adds():
-    """The features in another order are other sums, and the same distances."""
-    rng = np.random.default_rng(2)
-    pool = rng.normal(size=(60, 300)) * rng.uniform(0.01, 100, size=300)
-    turned = pool[:, rng.permutation(300)]
-    places = np.arange(60)
-    np.testing.assert_array_equal(nearest(pool, places), nearest(turned, places))
 
 
 @pytest.mark.parametrize("n_rows", [10, 90])

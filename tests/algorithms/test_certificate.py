@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from algorithms.test_streaming import Lazy
 from aligners import (
     EPS,
     Toy,
@@ -129,8 +130,7 @@ def test_without_an_isometric_anchor_there_is_no_correlation(anchor):
     found = state(toy.images, rows_of(toy), anchor=anchor)
     assert found.chance is None
     assert {(e.correlation, e.evidence) for e in found.parties.values()} == {(None, "cannot tell")}
-    undefined = found.summary()
-    assert undefined.count("-  cannot tell") == 4
+    assert found.summary().count("-  cannot tell") == 4
     same = close_spans(4, tilt=0.0)  # four dimensions in common, where chance goes too far
     assert state(same.images, rows_of(same), basis="consensus").chance is None
     alone = close_spans(1)
@@ -160,27 +160,15 @@ def test_a_correlation_never_exceeds_one_whatever_the_image():
         assert 0.2 < each.correlation <= 1 + 1e-12
 
 
-class Counted(dict):
-    """Entries that count how often they are read."""
-
-    reads = 0
-
-    def __getitem__(self, party):
-        self.reads += 1
-        return super().__getitem__(party)
-
-
 def test_of_many_parties_each_is_read_once_beside_fifteen_evenly_spaced():
     """In whatever order files lie and threads work."""
     toy = close_spans(100)
     moments = {p: row_moments([rows], party=p) for p, rows in rows_of(toy).items()}
     order = list(reversed(toy.images))
-    images, lazy = Counted(toy.images), Counted(moments)
-    alignment = align(ODC(reference="p0"), images)
-    images.reads = 0
+    images, lazy, alignment = Lazy(toy.images), Lazy(moments), align(ODC(), toy.images)
     options = {"order": order, "anchor": "isometric", "basis": "svd", "n_features": M}
     found = certify(images, alignment, moments=lazy, **options, workers=1).parties
-    assert (images.reads, lazy.reads) == (100 + PEERS, 100)
+    assert (len(images.looks), len(lazy.looks)) == (100 + PEERS, 100)
     backwards = dict(reversed(toy.images.items()))
     other = certify(backwards, alignment, moments=moments, **options, workers=3).parties
     peers = {p: toy.images[p] for p in (order[number * 100 // 15] for number in range(15))}
@@ -246,7 +234,7 @@ def test_of_badly_conditioned_bases_a_fit_is_still_the_right_one(row):
         party: basis @ invertible(60 + i, SIZE, condition=10.0**i)
         for i, (party, basis) in zip((0, 3, 6, 9), toy.bases.items(), strict=True)
     }
-    bent = Toy(anchor=toy.anchor, bases=toy.bases if row.orthogonal else bases)
+    bent = Toy(anchor=toy.anchor, bases=toy.bases if row.turns else bases)
     errors = [each.fit_error for each in stated(bent, bent.align(row)).parties.values()]
     assert max(errors) < FIT_TOLERANCE / 10
 

@@ -77,3 +77,5 @@ def test_a_view_has_the_names_that_it_was_given_and_no_others():
     assert "a" not in view
     with pytest.raises(KeyError):
         view["a"]
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        view["b"] = None

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bundle.payloads import put
-from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
+from cobasis import Agreement, ConsortiumSecret, Party, PartyKey
 from cobasis.analyst_side.forget import forget
 from cobasis.analyst_side.membership import remove
 from cobasis.analyst_side.receive import receive
@@ -28,7 +28,7 @@ from cobasis.protocol.exchanges import exchanges
 from cobasis.protocol.news import News
 from cobasis.protocol.signatures import sign_agreement
 from cobasis.protocol.span_lines import sign_span
-from protocol.consortium import COMPONENTS, WIDTH, tables
+from protocol.consortium import agree, tables
 
 NAMES = ("east", "north", "south", "west")
 EARLY = NAMES[:3]
@@ -83,8 +83,7 @@ class RealRound:
 
     def write(self, *, sealed=True):
         """The agreement as a file, which all have signed or nobody has."""
-        fields = {name: getattr(self.agreement, name) for name in type(self.agreement).model_fields}
-        self.path.write_text(new_text(fields))
+        self.path.write_text(new_text(dict(self.agreement)))
         self.agreement = read_agreement(self.path).agreement
         if sealed:
             seal(self.path, [self.signature(name) for name in (*self.agreement.parties, "lab")])
@@ -146,23 +145,22 @@ class RealRound:
             )
         return self.parties[name]
 
-    def payload(self, name, *, rows=None, consensus=None):
+    def payload(self, name, *, consensus=None):
         """A party's upload as a file, in the agreed precision."""
         path, agreed = self.folder / f"{name}.safetensors", self.agreement
-        prepared = self.party(name).prepare(*(rows or self.rows[name]), consensus=consensus)
+        prepared = self.party(name).prepare(*self.rows[name], consensus=consensus)
         put(prepared, path, precision=agreed.precision, int8_range=agreed.int8_range)
         return path
 
-    def upload(self, name, *, file=None, signer=None, to=("lab",), **options):
+    def upload(self, name, *, file=None, signer=None, created=None, consensus=None, lines=None):
         """A party's sealed upload in the inbox."""
-        created, audit = options.pop("created", None), options.pop("audit", None)
-        span, sign = options.get("consensus"), self.identities[name].sign
-        lines = () if span is None else (sign_span(span, self.agreement, party=name, sign=sign),)
-        lines = options.pop("lines", lines)
-        payload = self.payload(name, **options)
-        draft, parts = enclose_upload(payload, agreement=self.agreement, audit=audit)
-        enclosed = Enclosed({**draft, "lines": lines}, parts)
-        path = self._sent(enclosed, file or f"{name}.upload", signer or name, to, created=created)
+        if lines is None and consensus is not None:
+            sign = self.identities[name].sign
+            lines = (sign_span(consensus, self.agreement, party=name, sign=sign),)
+        payload = self.payload(name, consensus=consensus)
+        draft, parts = enclose_upload(payload, agreement=self.agreement)
+        enclosed = Enclosed({**draft, "lines": lines or ()}, parts)
+        path = self._sent(enclosed, file or f"{name}.upload", signer or name, created=created)
         payload.unlink()
         return path
 
@@ -176,34 +174,30 @@ class RealRound:
         enclosed = enclose_proposal(proposed, agreement=self.agreement)
         return self._sent(enclosed, f"{name}.proposal", name)
 
-    def _sent(self, enclosed, file, signer, to=("lab",), *, created=None):
+    def _sent(self, enclosed, file, signer, *, created=None):
         self.inbox.mkdir(exist_ok=True)
         write_bundle(
             self.inbox / file,
             draft=enclosed.draft,
             parts=enclosed.parts,
             sign=self.identities.get(signer, signer).sign,
-            recipients=[self.identities[each].public for each in to],
+            recipients=[self.identities["lab"].public],
             created=created or datetime.now(UTC),
         )
         return self.inbox / file
 
 
+def keys_of(names):
+    """Everybody's keys, and the analyst's."""
+    made = {name: Identity.new(name) for name in names}
+    return {**made, "lab": Identity.new("lab", role="analyst")}
+
+
 def real_round(folder, *, names=NAMES, identities=None, secret=None, **changes):
     """Make keys, a secret and an agreement that enrols everybody."""
-    secret = secret or ConsortiumSecret()
-    if identities is None:
-        identities = {name: Identity.new(name) for name in names}
-        identities["lab"] = Identity.new("lab", role="analyst")
+    secret, identities = secret or ConsortiumSecret(), identities or keys_of(names)
     fields = {
-        "round_id": "icu-2026",
         "parties": tuple(names),
-        "features": numeric_features([f"x{column}" for column in range(WIDTH)]),
-        "task": "classification",
-        "classes": (0, 1),
-        "n_components": COMPONENTS,
-        "n_anchor_rows": 8,
-        "model": "ridge",
         "models": ("ridge", "logistic"),
         "id": "patient",
         "label": "sick",
@@ -214,8 +208,7 @@ def real_round(folder, *, names=NAMES, identities=None, secret=None, **changes):
         "enrolled": tuple(identities[name].public for name in names),
         "analyst": identities["lab"].public,
     }
-    fields.update(changes)
-    agreement = Agreement(**fields, commitment=secret.commitment(fields["round_id"]))
+    agreement = agree(secret, **fields | changes)
     return RealRound(folder, agreement, identities, secret, tables(names=names, n_rows=40))
 
 

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -29,11 +30,6 @@ def ran(tmp_path):
     return made
 
 
-def killed(*_, **__):
-    """What a process does that is interrupted here."""
-    raise KeyboardInterrupt
-
-
 def changes(made, names):
     return {name: made.returned(name).change_of_basis for name in names}
 
@@ -58,9 +54,16 @@ def test_a_late_party_is_fitted_to_the_frozen_target_and_nobody_elses_fit_change
     assert (again.concluded.outcome, again.written) == (late.outcome, {})
 
 
-def test_a_removal_trains_again_and_leaves_the_others_changes_of_basis_alone(ran):
+def test_a_removal_trains_again_leaves_the_others_changes_of_basis_alone_and_no_row_behind(ran):
     before, first = changes(ran, EARLY), encode_chain(ran.returned("north").model)
+    rows = np.frombuffer(ran.work.payload("east").read_bytes()[-48:], dtype="<f8").tobytes()
+    assert [1 for data in contents(ran.work.path).values() if rows in data]
+    models = contents(ran.work.models)
     done = ran.remove("east")
+    left = contents(ran.work.path)
+    assert not [name for name, data in left.items() if rows in data]
+    assert not set(models.values()) & set(left.values())  # models that they shaped went, too
+    assert not ran.sealed("east").exists()
     for name, change in changes(ran, ("north", "south")).items():
         np.testing.assert_array_equal(change, before[name])
     got = ran.returned("north")
@@ -72,17 +75,6 @@ def test_a_removal_trains_again_and_leaves_the_others_changes_of_basis_alone(ran
     ran.upload("east")
     refused = ran.receive().refused
     assert ["removed from this round" in each.reason for each in refused] == [True]
-
-
-def test_the_rows_that_were_removed_are_nowhere_in_the_work_folder(ran):
-    rows = np.frombuffer(ran.work.payload("south").read_bytes()[-48:], dtype="<f8").tobytes()
-    assert [1 for data in contents(ran.work.path).values() if rows in data]
-    models = contents(ran.work.models)
-    ran.remove("south")
-    left = contents(ran.work.path)
-    assert not [name for name, data in left.items() if rows in data]
-    assert not ran.sealed("south").exists()
-    assert not set(models.values()) & set(left.values())  # models that they shaped went, too
 
 
 def test_the_certificate_says_what_is_and_what_is_not_gone_and_is_signed(ran):
@@ -107,24 +99,20 @@ def test_the_certificate_says_what_is_and_what_is_not_gone_and_is_signed(ran):
         check_removal(json.dumps(forged).encode(), analyst=ran.identities["lab"].public)
 
 
-def test_only_realign_makes_a_target_without_the_party_that_left(ran):
-    before = changes(ran, ("north", "south"))
-    assert not ran.remove("east").removals[0].realigned
+def test_only_realign_makes_a_target_without_those_who_left_which_all_certificates_know(ran):
+    add(ran, "west")
+    before = changes(ran, ("west",))
+    for name in ("south", "east"):
+        assert not ran.remove(name).removals[0].realigned
     done = ran.remove("east", realign=True)
-    got = ran.returned("south")
+    got = ran.returned("west")
     assert got.target_carries == ("north",)
-    assert not np.allclose(got.change_of_basis, before["south"])
+    assert not np.allclose(got.change_of_basis, before["west"])
     text = done.files[1].read_text()
     assert "made again without its anchor image" in text
     assert "are unchanged" not in text
     assert "still descends from north." in text
     assert len(list(ran.work.alignments.iterdir())) == 1  # the old target went
-
-
-def test_a_removal_that_is_certified_again_knows_of_a_later_realignment(ran):
-    add(ran, "west")
-    assert not ran.remove("south").removals[0].realigned
-    ran.remove("east", realign=True)
     again = ran.remove("south").removals[0]
     assert again.realigned
     assert not any("unchanged" in sentence for sentence in again.not_gone)
@@ -144,12 +132,11 @@ def test_several_leave_at_once_with_one_training_and_a_certificate_each(ran):
 
 
 @pytest.mark.parametrize("then", [("east", "south"), ("south",), ("east",)])
-def test_several_that_leave_are_out_whatever_follows_a_kill(ran, monkeypatch, then):
+def test_several_that_leave_are_out_whatever_follows_a_kill(ran, then):
     add(ran, "west")
-    with monkeypatch.context() as patch:
-        patch.setattr(membership, "conclude", killed)
-        with pytest.raises(KeyboardInterrupt):
-            ran.remove("east", "south")
+    killed = mock.patch.object(membership, "conclude", side_effect=KeyboardInterrupt)
+    with killed, pytest.raises(KeyboardInterrupt):
+        ran.remove("east", "south")
     with pytest.raises(StepError, match="cobasis remove east"):
         ran.run()
     outcome = ran.remove(*then).concluded.outcome
@@ -189,31 +176,25 @@ def test_removing_who_sent_nothing_or_below_the_minimum_changes_nothing(ran):
 def test_an_upload_that_vanished_gives_one_clear_code(ran):
     ran.sealed("north").unlink()
     ran.work.payload("north").unlink()
-    with pytest.raises(RetentionError, match=r"'north'.*\[CB313\]"):
+    with pytest.raises(RetentionError, match=r"the upload of party 'north'.*\[CB313\]"):
         add(ran, "west")
 
 
-def test_uploads_are_destroyed_when_their_time_is_over_and_every_command_says_so(ran):
-    def stop():
-        raise KeyboardInterrupt
-
+def test_uploads_are_destroyed_when_their_time_is_over_and_at_last_with_the_key(ran, tmp_path):
+    stop = mock.Mock(side_effect=KeyboardInterrupt)
     with pytest.raises(StepError, match="agreed to be kept until"):  # refused before it asks
         ran.forget(ask=stop)
     with pytest.raises(KeyboardInterrupt):
         ran.forget(early=True, ask=stop)
     assert not ran.session().history.forgotten
-    ran.forget(now=datetime.now(UTC) + timedelta(days=31))
+    key, desk = tmp_path / "lab.key", ran.session()
+    key.write_bytes(b"sealed")
+    first = ran.forget(now=datetime.now(UTC) + timedelta(days=31))
     for call in (lambda: ran.remove("east"), ran.run, ran.receive):
         with pytest.raises(RetentionError, match=r"were destroyed on .*\[CB313\]"):
             call()
     for folder in (ran.work.payloads, ran.work.received):
         assert not list(folder.glob("*"))
-
-
-def test_uploads_may_be_destroyed_early_twice_and_at_last_with_the_key(ran, tmp_path):
-    key, desk = tmp_path / "lab.key", ran.session()
-    key.write_bytes(b"sealed")
-    first = ran.forget(early=True)
     assert ran.forget(early=True, key=key) == first
     assert not key.exists()
     last = ran.entries()[-1]

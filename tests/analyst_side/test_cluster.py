@@ -9,10 +9,11 @@ from pathlib import Path
 from threading import Timer
 from types import SimpleNamespace
 
+import distributed
 import numpy as np
 import pytest
 
-from aligned import aligned_rows, cut, parties
+from aligned import aligned_rows, cut, parties, rows_and_labels
 from cobasis.analyst_side import passes
 from cobasis.analyst_side.passes import ClusterPasses, passes_for
 from cobasis.errors import CobasisError, FileChangedError, MissingExtraError, OptionError
@@ -23,34 +24,19 @@ from cobasis.progress import silent
 CLASSES = {"task": "classification", "seed": 0}
 
 
-def rows_and_labels(n_rows=1200):
-    rng = np.random.default_rng(0)
-    rows = (rng.exponential(size=(n_rows, 5)) - 0.8) * [4.0, 2.0, 1.0, 0.5, 0.3]
-    return rows, (rows[:, 0] + rows[:, 1] * rows[:, 2] > 0.5).astype(np.int64)
-
-
-def two_workers():
-    from distributed import LocalCluster  # noqa: PLC0415 -- only these tests need it
-
-    return LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0")
-
-
 @pytest.fixture(scope="module")
-def address():
-    """Of a scheduler with two workers in processes of their own; they end with the tests."""
-    with two_workers() as cluster:
-        yield cluster.scheduler_address
-
-
-@pytest.fixture(scope="module")
-def over(address):
-    with passes_for("ridge", folder=Path(), cluster=address, report=silent) as found:
-        yield found
+def over():
+    """Passes over two workers in processes of their own; they end with the tests."""
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with distributed.LocalCluster(n_workers=2, **options) as cluster:
+        address = cluster.scheduler_address
+        with passes_for("ridge", folder=Path(), cluster=address, report=silent) as found:
+            yield found
 
 
 @pytest.fixture(scope="module")
 def aligned(tmp_path_factory):
-    return aligned_rows(tmp_path_factory.mktemp("cluster"), *rows_and_labels(), n_blocks=5)
+    return aligned_rows(tmp_path_factory.mktemp("cluster"), *rows_and_labels(1200), n_blocks=5)
 
 
 @pytest.mark.parametrize("model", ["logistic", pytest.param("rff", marks=pytest.mark.soak)])
@@ -68,7 +54,7 @@ def test_trees_on_two_workers_predict_as_those_on_one_machine(over, aligned, tmp
     """Likelihoods within 0.02 on average, and 98 % of labels; one worker makes those of a block."""
     monkeypatch.setattr(out_of_core, "MAX_ROUNDS", 15)
     afar, here = (train(aligned, model="xgboost", over=where, **CLASSES) for where in (over, None))
-    rows, labels = rows_and_labels()
+    rows, labels = rows_and_labels(1200)
     found, known = (each.scores(rows, method="predict_proba") for each in (afar, here))
     assert np.mean(np.abs(found - known)) < 0.02
     assert np.mean(afar.predict(rows) == here.predict(rows)) > 0.98
@@ -147,10 +133,8 @@ def _index(_, index):
 
 
 def test_a_pass_that_killed_its_workers_ends_in_words(aligned):
-    from distributed import KilledWorker  # noqa: PLC0415
-
     def killed(**_):
-        raise KilledWorker("a task", SimpleNamespace(address="tcp://there:9"), 3)
+        raise distributed.KilledWorker("a task", SimpleNamespace(address="tcp://there:9"), 3)
 
     client = SimpleNamespace(
         nthreads=lambda: {"a worker": 1},
@@ -164,9 +148,8 @@ def test_a_pass_that_killed_its_workers_ends_in_words(aligned):
 
 @pytest.mark.soak
 def test_a_cluster_without_workers_is_refused(aligned):
-    from distributed import Client, LocalCluster  # noqa: PLC0415
-
-    with LocalCluster(n_workers=0, dashboard_address=":0") as cluster, Client(cluster) as client:
+    none = distributed.LocalCluster(n_workers=0, dashboard_address=":0")
+    with none as cluster, distributed.Client(cluster) as client:
         over = ClusterPasses(client, silent)
         for do in (
             lambda: list(over(_index, aligned, step="waiting")),

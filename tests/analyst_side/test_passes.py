@@ -3,16 +3,16 @@ bounded, and the same models as in memory."""
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from contextlib import suppress
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pytest
 
-from aligned import aligned_rows, cut, parties
+from aligned import aligned_rows, cut, parties, rows_and_labels
 from cobasis.analyst_side.passes import FilePasses
 from cobasis.errors import DiskError
 from cobasis.models import out_of_core
@@ -20,12 +20,6 @@ from cobasis.models.trainer import train
 
 CLASSES = {"task": "classification", "seed": 0}
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-
-
-def rows_and_labels(n_rows=600):
-    rng = np.random.default_rng(0)
-    rows = (rng.exponential(size=(n_rows, 5)) - 0.8) * [4.0, 2.0, 1.0, 0.5, 0.3]
-    return rows, (rows[:, 0] + rows[:, 1] * rows[:, 2] > 0.5).astype(np.int64)
 
 
 @pytest.mark.parametrize("model", ["rff", "logistic"])
@@ -53,13 +47,10 @@ def test_many_blocks_are_copied_and_the_copy_is_deleted_also_when_something_is_r
         np.testing.assert_array_equal(copy.sample(20).rows, aligned.sample(20).rows)
         raise KeyboardInterrupt
     assert not folder.exists()
-
-
-def test_a_single_block_is_read_once_and_nothing_is_written(tmp_path):
-    aligned = aligned_rows(tmp_path, *rows_and_labels(), n_blocks=1)
-    with FilePasses(folder=tmp_path / "scratch").copied(aligned) as rows:
+    single = aligned_rows(tmp_path, *rows_and_labels(), n_blocks=1)  # which is read once, and held
+    with over.copied(single) as rows:
         assert rows.block(0).rows is rows.block(0).rows
-        assert not (tmp_path / "scratch").exists()
+        assert not folder.exists()
 
 
 def test_a_disk_without_room_and_one_that_fills_up_are_one_error_and_leave_nothing(
@@ -73,11 +64,8 @@ def test_a_disk_without_room_and_one_that_fills_up_are_one_error_and_leave_nothi
                 train(aligned, model=model, over=FilePasses(folder=tmp_path / "s"), **CLASSES)
             assert not (tmp_path / "s").exists()
 
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "pwrite", full)
-    with pytest.raises(DiskError, match="No space left"):
+    full = mock.patch.object(os, "pwrite", side_effect=OSError(28, "No space left on device"))
+    with full, pytest.raises(DiskError, match="No space left"):
         train(aligned, model="ridge", over=FilePasses(folder=tmp_path / "s"), **CLASSES)
     assert not (tmp_path / "s").exists()
 
@@ -105,7 +93,7 @@ def test_trees_keep_their_files_in_the_room_that_was_asked_for(tmp_path, monkeyp
 
 
 TRAIN = """
-import os, signal, sys
+import sys
 from pathlib import Path
 from aligned import cut, rotation
 from benchmarks.machine import peak_bytes
@@ -113,51 +101,26 @@ from cobasis.analyst_side.passes import FilePasses
 from cobasis.bundle.uploads import open_payload
 from cobasis.models import trainer
 
-folder, models, killed_at = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
+folder = Path(sys.argv[1])
 uploads = {each.stem: open_payload(each) for each in sorted((folder / "uploads").iterdir())}
 changes = {name: rotation(50, place).T for place, name in enumerate(uploads)}
 
-def report(step, done, total):
-    print(f"{step} {done}", flush=True)
-    if [f"{step} {done}"] == killed_at:
-        os.kill(os.getpid(), signal.SIGKILL)
-
 before = peak_bytes()
-over = FilePasses(report, folder=folder / "scratch")
+over = FilePasses(folder=folder / "scratch")
 rows = cut(uploads, changes, n_blocks=40)
-for model in models.split():
+for model in ("ridge", "logistic"):
     trainer.train(rows, model=model, task="classification", seed=0, over=over)
 print(peak_bytes() - before)
 """
-
-
-def trained(folder, models, *, killed_at=None):
-    """What a process says that trains, and may be killed when it says a certain thing."""
-    command = [sys.executable, "-c", TRAIN, str(folder), models, *([killed_at] * bool(killed_at))]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=ENVIRONMENT)
-    assert done.returncode == (-signal.SIGKILL if killed_at else 0), done.stderr
-    return done.stdout.splitlines()
-
-
-def wide(folder, n_rows):
-    """Rows of fifty columns at two parties."""
-    rows, labels = rows_and_labels(n_rows)
-    table = np.pad(rows, [(0, 0), (0, 45)])
-    parties(folder / "uploads", table, labels, sizes=[n_rows // 2] * 2)
 
 
 def test_training_takes_a_few_blocks_of_memory_however_many_there_are(in_memory):
     """Of 60 MB in 40 blocks 20 MB may be held, beside what few rows take: libraries."""
     peaks = []
     for n_rows in (1_500, 150_000):
-        wide(in_memory / f"{n_rows}", n_rows)
-        peaks.append(int(trained(in_memory / f"{n_rows}", "ridge logistic")[-1]))
+        rows, labels = rows_and_labels(n_rows)
+        folder, table = in_memory / f"{n_rows}", np.pad(rows, [(0, 0), (0, 45)])
+        parties(folder / "uploads", table, labels, sizes=[n_rows // 2] * 2)
+        command = [sys.executable, "-c", TRAIN, str(folder)]
+        peaks.append(int(subprocess.check_output(command, env=ENVIRONMENT)))
     assert peaks[1] - peaks[0] < 20e6
-
-
-def test_after_a_kill_the_next_training_clears_what_was_left(tmp_path):
-    wide(tmp_path, 1_000)
-    trained(tmp_path, "ridge", killed_at="copying aligned rows 5")
-    assert list((tmp_path / "scratch" / "rows").iterdir())
-    trained(tmp_path, "ridge")
-    assert [path.name for path in tmp_path.iterdir()] == ["uploads"]

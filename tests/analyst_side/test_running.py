@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from cobasis.bundle.uploads import open_payload
 from cobasis.errors import (
     AgreementError,
     AnchorTagError,
+    RetentionError,
     SealError,
     StepError,
     UnknownPartyError,
@@ -21,6 +23,7 @@ from cobasis.errors import (
 from cobasis.models.chain_file import encode_chain
 from cobasis.protocol import aligned
 from cobasis.protocol.card import card_of
+from cobasis.protocol.exchanges import exchanges
 
 
 @pytest.fixture
@@ -28,7 +31,7 @@ def made(tmp_path):
     return began(tmp_path)
 
 
-def test_every_party_gets_its_own_change_of_basis_and_the_one_model(made):
+def test_every_party_and_nobody_else_gets_its_own_change_of_basis_and_the_one_model(made):
     concluded = made.run().concluded
     outcome, analyst = concluded.outcome, Analyst(made.agreement)
     for name in NAMES:
@@ -46,15 +49,11 @@ def test_every_party_gets_its_own_change_of_basis_and_the_one_model(made):
     assert outcome.n_rows == concluded.card.n_rows == 160
     assert card_of(analyst) == concluded.card == got.card.beside(None)  # one at all doors
     assert got.card.others_sha256 == sha256(encode_chain(got.others)).hexdigest()
-
-
-def test_a_return_is_sealed_for_its_party_and_nobody_else(made):
-    made.run()
     for name in NAMES:
         for other in {*NAMES, "lab"} - {name}:
             with pytest.raises(SealError):
                 made.opened(name, by=other)
-    change = made.returned("north").change_of_basis.tobytes()
+    change = got.change_of_basis.tobytes()
     assert not [name for name, data in contents(made.outbox).items() if change in data]
 
 
@@ -121,16 +120,18 @@ def test_a_party_with_another_anchor_stops_the_run_and_can_be_left_out_by_name(t
     theirs = made.agreement.model_copy(update={"commitment": commitment})
     prepared = Party("west", agreement=theirs, secret=wrong).prepare(*made.rows["west"])
     forged = replace(prepared, agreement_digest=made.agreement.digest())
-    made.party("west").prepare = lambda *_, **__: forged
-    made.upload("west")
+    with mock.patch.object(Party, "prepare", return_value=forged):
+        made.upload("west")
     made.receive()
     with pytest.raises(AnchorTagError, match="west"):
         made.run()
     assert set(made.run(without=["west"]).concluded.files) == set(EARLY)
 
 
-def test_more_rows_than_memory_may_hold_are_trained_on_in_parts(made, monkeypatch):
+def test_eight_bits_are_trained_on_and_more_than_memory_may_hold_in_parts(tmp_path, monkeypatch):
+    made = began(tmp_path, precision="int8", int8_range=40.0)
     inside = made.run()
+    assert made.accuracy("north") > 0.9
     rows = np.random.default_rng(1).normal(size=(50, 3))
     want = made.returned("north").model.predict(rows)
     for path in made.work.models.iterdir():
@@ -141,12 +142,6 @@ def test_more_rows_than_memory_may_hold_are_trained_on_in_parts(made, monkeypatc
     np.testing.assert_array_equal(made.returned("north").model.predict(rows), want)
     assert inside.concluded.outcome.n_rows == outside.concluded.outcome.n_rows
     assert [path.suffix for path in made.work.models.iterdir()] == [".model"]
-
-
-def test_uploads_of_eight_bits_are_received_and_trained_on(tmp_path):
-    made = began(tmp_path, precision="int8", int8_range=40.0)
-    made.run()
-    assert made.accuracy("north") > 0.9
 
 
 def test_what_is_lost_is_written_again_and_nothing_else(made):
@@ -183,6 +178,16 @@ def spanned(made, names=NAMES, **options):
 
 def test_a_round_with_a_common_span_runs_by_files_in_two_exchanges(consensual):
     made = consensual
+    other = real_round(made.folder, identities=made.identities, secret=made.secret)
+    prepared = other.party("north").prepare(*made.rows["north"])
+    digest, tag = made.agreement.digest(), made.secret.anchor_tag(made.agreement)
+    forged = replace(prepared, agreement_digest=digest, anchor_tag=tag)
+    with mock.patch.object(Party, "prepare", return_value=forged):
+        early = made.upload("north")  # before there is a span
+    [refused] = made.receive().refused
+    assert refused.code == "CB804"
+    assert "of exchange 2 of 2, and exchange 1 ('proposal') has not ended" in refused.reason
+    early.unlink()
     found = spanned(made)
     assert (found.plan.members, set(found.written)) == (NAMES, set(NAMES))
     assert set(made.news().receipts_of(1)) == set(NAMES)
@@ -192,6 +197,15 @@ def test_a_round_with_a_common_span_runs_by_files_in_two_exchanges(consensual):
     assert not made.receive().refused
     assert set(made.run().concluded.outcome.target_carries) == set(NAMES)
     assert (len(made.news().ended), set(made.news().receipts_of(2))) == (2, set(NAMES))
+
+
+def test_a_proposal_that_the_disk_lost_is_asked_for_by_name(consensual):
+    for name in NAMES:
+        consensual.proposal(name)
+    consensual.receive()
+    consensual.work.sealed("north", exchanges(consensual.agreement)[0]).unlink()
+    with pytest.raises(RetentionError, match=r"the proposal of party 'north' .*\[CB313\]"):
+        consensual.run()
 
 
 def test_once_made_the_span_stays_and_late_parties_get_it_too(consensual):
@@ -212,17 +226,3 @@ def test_once_made_the_span_stays_and_late_parties_get_it_too(consensual):
     np.testing.assert_array_equal(made.adopted("north").rows, rows)
     with pytest.raises(WaitingError):  # nothing is lost now
         made.run()
-
-
-def test_an_upload_before_the_span_is_refused_with_its_exchange(consensual):
-    made = consensual
-    other = real_round(made.folder, identities=made.identities, secret=made.secret)
-    prepared = other.party("north").prepare(*made.rows["north"])
-    digest, tag = made.agreement.digest(), made.secret.anchor_tag(made.agreement)
-    forged = replace(prepared, agreement_digest=digest, anchor_tag=tag)
-    made.party("north").prepare = lambda *_, **__: forged
-    made.upload("north")
-    found = made.receive()
-    assert verdicts(found)["north.upload"] == "CB804"
-    reason = "of exchange 2 of 2, and exchange 1 ('proposal') has not ended"
-    assert reason in found.refused[0].reason

@@ -1,6 +1,7 @@
 """What anybody can check of a round, and what only its analyst can."""
 
 import shutil
+from collections import Counter
 
 import pytest
 
@@ -25,18 +26,11 @@ def done(tmp_path):
     return concluded(tmp_path)
 
 
-def kinds(verified):
-    found = {}
-    for each in verified.findings:
-        found.setdefault(each.what, []).append(each.code)
-    return found
-
-
-def test_a_whole_round_verifies_fits_included(done):
+def test_a_whole_round_verifies_fits_included_and_where_nothing_is_it_is_refused(done):
     done.remove("west")
     found = verify(done.path, done.folder)
     assert not found.failed
-    assert {what: len(codes) for what, codes in kinds(found).items()} == {
+    assert Counter(each.what for each in found.findings) == {
         "agreement": 1,
         "transcript": 1,
         "news": 1,
@@ -47,6 +41,9 @@ def test_a_whole_round_verifies_fits_included(done):
         "removal": 2,
         "fit": 3,
     }
+    for folder, words in ((done.inbox, "nothing"), (done.folder / "nowhere", "no folder")):
+        with pytest.raises(OptionError, match=words):
+            verify(done.path, folder)
 
 
 def test_every_kind_of_change_is_found_and_named(done):
@@ -102,13 +99,7 @@ def test_a_receipt_of_somebody_else_is_found(done):
     ]
 
 
-def test_a_folder_without_anything_to_check_is_refused(done, tmp_path):
-    with pytest.raises(OptionError, match="nothing"):
-        verify(done.path, tmp_path / "inbox")
-    with pytest.raises(OptionError, match="no folder"):
-        verify(done.path, tmp_path / "nowhere")
-
-
 def test_fits_by_least_squares_to_images_in_few_bits_are_checked_too(tmp_path):
     made = concluded(tmp_path, aligner="imakura", precision="fp32")
-    assert kinds(verify(made.path, made.work.path))["fit"] == [""] * 4
+    found = verify(made.path, made.work.path).findings
+    assert [each.holds for each in found if each.what == "fit"] == [True] * 4

@@ -4,6 +4,7 @@ import hashlib
 import io
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import pyrage
@@ -15,6 +16,8 @@ from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.manifest import Expected, signed_message
 from cobasis.bundle.transcript import START, Transcript, following
 from cobasis.keys.identity import Identity
+from cobasis.protocol.news import News
+from cobasis.protocol.signatures import Receipt, sign_receipt
 from cobasis.strict_json import canonical_json
 
 AGE_KEYS = {
@@ -41,6 +44,22 @@ def identity(name):
 
 NORTH, SOUTH, LAB = (identity(name) for name in AGE_KEYS)
 ENROLLED = {each.public.name: each.public for each in (NORTH, SOUTH, LAB)}
+RECEIPT = {
+    "round_id": "icu-2026",
+    "agreement": "a" * 64,
+    "party": "north",
+    "analyst": "lab",
+    "exchange": 1,
+    "file": "b" * 64,
+    "time": "2026-11-21T15:00:00Z",
+    "transcript": "c" * 64,
+}
+NEWS = {name: RECEIPT[name] for name in ("round_id", "agreement", "analyst", "time")}
+NEWS["agreed"] = ("north", "lab")
+AGREED = SimpleNamespace(
+    digest=lambda: bytes.fromhex("a" * 64), analyst=LAB.public, round_id="icu-2026"
+)
+"""As much of an agreement as its news need."""
 
 
 def draft(kind="receipt", **changes):
@@ -75,21 +94,16 @@ def opened(path, into, *, by=LAB, signer=ENROLLED, **options):
 def described(parts, /, **changes):
     """A manifest as a dictionary; `parts` maps names to bytes."""
     fields = {
+        **draft(told={}),
         "format": "cobasis/bundle/1",
-        "kind": "receipt",
         "software": "another 1.0",
-        "round_id": "icu-2026",
-        "agreement": AGREEMENT,
-        "sender": "north",
         "recipients": ["lab"],
-        "anchor_tag": TAG,
         "simulated": False,
         "created": CREATED,
         "parts": [
             {"name": name, "n_bytes": len(plain), "sha256": hashlib.sha256(plain).hexdigest()}
             for name, plain in parts.items()
         ],
-        "told": {},
         "audit": None,
         "dp": None,
     }
@@ -148,6 +162,16 @@ def transcript(path, n_lines=5):
         for number in range(n_lines):
             last = made.append("received", {"party": f"party-{number}", "n_rows": number})
     return last.hash
+
+
+def signed_receipt(by=LAB, **changes):
+    """A receipt, signed as it is."""
+    return sign_receipt(Receipt(**{**RECEIPT, **changes}), by.sign)
+
+
+def news_text(*receipts, **changes):
+    """The text of the analyst's news with these receipts."""
+    return News(**{**NEWS, **changes}, receipts=receipts).text(LAB.sign)
 
 
 def lines_in_memory(n_lines):

@@ -54,10 +54,16 @@ def described(path):
     return json.loads(data[8 : 8 + length]), data[8 + length :]
 
 
-def craft(path, described, numbers=b""):
-    """Write a file with any header: an object, or bytes as they are."""
-    text = described if isinstance(described, bytes) else json.dumps(described).encode()
-    path.write_bytes(len(text).to_bytes(8, "little") + text + numbers)
+def json_of(header):
+    """A header's text."""
+    return json.dumps(header, separators=(",", ":")).encode()
+
+
+def file_of(header, numbers=b"", *, length=None):
+    """A safetensors file with any header: an object, or bytes as they are."""
+    text = header if isinstance(header, bytes) else json_of(header)
+    size = len(text) if length is None else length
+    return size.to_bytes(8, "little") + text + numbers
 
 
 def read_upload(path):

@@ -24,7 +24,6 @@ from cobasis.bundle.agreement_text import new_text
 from cobasis.errors import AgreementError, AgreementFileError, UnsignedError
 from cobasis.protocol.agreement import missing_fields
 from cobasis.protocol.dp_terms import DPTerms
-from cobasis.protocol.signatures import Signature
 from protocol.consortium import NAMES
 from protocol.people import ANALYST, PEOPLE, identity
 
@@ -90,14 +89,20 @@ def test_an_empty_draft_has_every_field_with_a_comment_and_says_what_to_fill(tmp
     assert DPTerms(**given).epsilon == 8.0
 
 
-def test_what_is_written_reads_back_as_the_same_agreement(tmp_path):
+def test_what_is_written_reads_back_as_the_same_agreement_with_a_comment_on_every_term(tmp_path):
     people = {"parties": NAMES, "enrolled": PEOPLE, "analyst": ANALYST}
-    for changes in ({}, OTHERS):
+    public = NOISY["dp"].model_copy(update={"labels": "public", "label_epsilon": None})
+    for changes in ({}, OTHERS, NOISY, NOISY | {"dp": public}):
         path = whole(tmp_path, **changes)
         found = read_agreement(path).agreement
         fields = {**FILLED, **changes, **people, "commitment": SECRET.commitment("icu-2026")}
         assert found == Agreement(**fields)
         assert missing_fields(read_draft(path)) == ()
+    text = path.read_text()
+    assert 'label_epsilon = ""' in text
+    for name in DPTerms.model_fields:
+        assert re.search(rf"^# .+\n{name} = ", text, re.MULTILINE), name
+    assert sealed_agreement(seal(path, signed(path))) == found
 
 
 def test_comments_order_the_way_of_numbers_and_a_times_zone_are_no_part_of_what_is_signed(tmp_path):
@@ -162,7 +167,7 @@ def test_a_key_that_was_made_for_the_other_role_is_no_partys_and_no_analysts(tmp
         read_agreement(path)
 
 
-def test_sealing_takes_all_signatures_or_says_who_is_missing_and_writes_nothing(tmp_path):
+def test_sealing_takes_all_signatures_and_what_is_sealed_cannot_be_changed_unnoticed(tmp_path):
     path = whole(tmp_path)
     before = path.read_bytes()
     with pytest.raises(UnsignedError, match=r"missing: east, lab; good: 3 of 5.*\[CB311\]$"):
@@ -176,6 +181,14 @@ def test_sealing_takes_all_signatures_or_says_who_is_missing_and_writes_nothing(
     assert found.agreement.digest() == read_agreement(path).agreement.digest()
     assert path.read_bytes() == before
     assert stem_of(path) == stem_of(sealed) == "icu"
+    with pytest.raises(AgreementError, match=r"was signed, and a change would make.*\[CB303\]"):
+        complete(sealed.read_text(), path=sealed, parties=[identity("lyon")])
+    path.write_text(path.read_text().replace("retention_days = 90", "retention_days = 900"))
+    with pytest.raises(AgreementError, match="is not what stands in"):
+        sealed_agreement(path)
+    sealed.write_text(sealed.read_text().replace("retention_days = 90", "retention_days = 900"))
+    with pytest.raises(UnsignedError, match="signed another version: north, south, east"):
+        sealed_agreement(path)
 
 
 def test_signatures_that_lie_beside_the_agreement_count_and_nothing_is_written(tmp_path):
@@ -191,19 +204,6 @@ def test_signatures_that_lie_beside_the_agreement_count_and_nothing_is_written(t
     assert sorted(tmp_path.iterdir()) == before
     (tmp_path / "east.sig").write_text("dear north, I agree\n")
     with pytest.raises(AgreementError, match=r"east.sig' cannot be used: this is no signature"):
-        sealed_agreement(path)
-
-
-def test_a_sealed_agreement_cannot_be_changed_unnoticed(tmp_path):
-    path = whole(tmp_path)
-    sealed = seal(path, signed(path))
-    with pytest.raises(AgreementError, match=r"was signed, and a change would make.*\[CB303\]"):
-        complete(sealed.read_text(), path=sealed, parties=[identity("lyon")])
-    path.write_text(path.read_text().replace("retention_days = 90", "retention_days = 900"))
-    with pytest.raises(AgreementError, match="is not what stands in"):
-        sealed_agreement(path)
-    sealed.write_text(sealed.read_text().replace("retention_days = 90", "retention_days = 900"))
-    with pytest.raises(UnsignedError, match="signed another version: north, south, east"):
         sealed_agreement(path)
 
 
@@ -248,25 +248,6 @@ def test_a_file_that_is_no_toml_is_refused_with_the_line(kind, tmp_path):
             use(path)
 
 
-@pytest.mark.parametrize(
-    "value",
-    ["9" * 5000, "0x" + "f" * 5000, "0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"],
-)
-def test_a_value_that_no_reader_foresees_is_refused_like_any_other(value, tmp_path):
-    path = whole(tmp_path)
-    path.write_text(
-        re.sub(r"^deadline = .*$", f"deadline = {value}", path.read_text(), flags=re.MULTILINE)
-    )
-    with pytest.raises((AgreementError, AgreementFileError)):
-        read_agreement(path)
-
-
-@pytest.mark.parametrize("name", ["self", "cls"])
-def test_a_small_file_with_a_field_of_pythons_own_is_refused_like_any_other(name):
-    with pytest.raises(AgreementError, match="this is no signature"):
-        Signature.from_text(f'{{"format":"cobasis/signature/1","{name}":1,"name":"north"}}')
-
-
 BAD = {
     "an unknown field": ("holdout =", "hold_out =", "hold_out: Extra inputs"),
     "parties by hand": ('id = "patient"', 'parties = ["a"]', r"people are \[\[party\]\]"),
@@ -304,21 +285,3 @@ def test_what_is_too_large_is_refused_before_it_is_read_and_what_is_no_text_with
     path.write_bytes(b"a = 1\nb = '\xff'\n")
     with pytest.raises(AgreementFileError, match="line 2: it is no UTF-8 text"):
         read_agreement(path)
-
-
-def test_every_term_has_a_comment_reads_back_and_is_signed_for(tmp_path):
-    path = whole(tmp_path, **NOISY)
-    text = path.read_text()
-    for name in DPTerms.model_fields:
-        assert re.search(rf"^# .+\n{name} = ", text, re.MULTILINE), name
-    found = read_agreement(path).agreement
-    assert found.dp == NOISY["dp"]
-    assert missing_fields(read_draft(path)) == ()
-    assert sealed_agreement(seal(path, signed(path))) == found
-    path.write_text(text.replace("\nepsilon = 2.0", "\nepsilon = 2.5"))
-    with pytest.raises(AgreementError, match="is not what stands in"):
-        sealed_agreement(path)
-    public = NOISY["dp"].model_copy(update={"labels": "public", "label_epsilon": None})
-    path = whole(tmp_path, basis="haar", dp=public)
-    assert 'label_epsilon = ""' in path.read_text()
-    assert read_agreement(path).agreement.dp.label_epsilon is None

@@ -1,13 +1,15 @@
 """Fits on disk: what was put in comes out, and what is half-written counts for nothing."""
 
-import json
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bundle.payloads import described, file_of
 from cobasis.algorithms.fits import Fit
+from cobasis.bundle import folders
 from cobasis.bundle.folders import FitFolder, StateFolder
 from cobasis.errors import (
     AnotherRunError,
@@ -26,9 +28,9 @@ def fit(number):
     return Fit(change_of_basis=np.full((3, 3), float(number)), determination=1 / (number + 1))
 
 
-def filled(path, *, n_parties=10, shard_bytes=200):
+def filled(path, *, n_parties=10):
     """A folder of small fits, two or three to a shard."""
-    with FitFolder(path, shard_bytes=shard_bytes) as fits:
+    with mock.patch.object(folders, "SHARD_BYTES", 200), FitFolder(path) as fits:
         for number in range(n_parties):
             fits[f"p{number}"] = fit(number)
     return fits
@@ -57,7 +59,7 @@ def test_fits_of_any_names_and_shapes_come_back_bit_for_bit(tmp_path_factory, fi
         )
         for name, (rows, columns, seed) in fits.items()
     }
-    with FitFolder(path, shard_bytes=shard_bytes) as folder:
+    with mock.patch.object(folders, "SHARD_BYTES", shard_bytes), FitFolder(path) as folder:
         folder.update(made)
     for found in (folder, FitFolder(path)):
         assert list(found) == list(made)
@@ -123,13 +125,10 @@ def test_a_party_has_one_fit_and_keeps_it(tmp_path):
 def test_a_damaged_shard_is_refused_and_may_be_deleted_alone(tmp_path):
     fits = filled(tmp_path, n_parties=4)
     shard = tmp_path / "fits-00000.safetensors"
-    data = shard.read_bytes()
-    length = int.from_bytes(data[:8], "little")
-    found, damaged = json.loads(data[8 : 8 + length]), [data[:-1]]
-    for told in ({}, {"determination": "[1.0"}, {"determination": "[1.0]"}):
-        text = json.dumps({**found, "__metadata__": told}).encode()
-        damaged.append(len(text).to_bytes(8, "little") + text + data[8 + length :])
-    for each in damaged:
+    header, numbers = described(shard)
+    wrong = ({}, {"determination": "[1.0"}, {"determination": "[1.0]"})
+    damaged = [file_of({**header, "__metadata__": told}, numbers) for told in wrong]
+    for each in (shard.read_bytes()[:-1], *damaged):
         shard.write_bytes(each)
         with pytest.raises(DiskError, match=r"fits-00000.safetensors' is damaged.*deleted alone"):
             FitFolder(tmp_path)

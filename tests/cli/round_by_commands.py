@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from cobasis.cli.main import COMMANDS, app
 from cobasis.keys import identity
-from cobasis.models.families import FAMILIES
+from cobasis.models import FAMILIES
 from cobasis.party_side import session
 from cobasis.privacy.audit import attackers
 from keys.quick import under_passphrase
@@ -93,11 +93,24 @@ class Typed:
         assert code in {None, done.exit_code}, (words, done.output, done.exception)
         return done
 
+    def refused(self, words, *said, by="north", code=2):
+        """Type a line that is refused with all these words; return what it says, in a line."""
+        told = " ".join(self(words, by=by, code=code).stderr.split())
+        assert [each for each in said if each not in told] == [], told
+        return told
+
     def identity(self, name):
         """Somebody's key, opened."""
         said = (self.folder / "passphrase").read_text().strip()
         path = self.folder / f"home-{name}" / "keys" / f"{name}.key"
         return identity.load_identity(path, passphrase=said)
+
+    def edit(self, old, new, *, file="icu.toml"):
+        """Put something else into a file by hand; return the text that it had."""
+        text = (self.folder / file).read_text()
+        assert old in text
+        (self.folder / file).write_text(text.replace(old, new))
+        return text
 
     def json(self, words, **options):
         """Type a line with --json; return the object."""
@@ -110,14 +123,15 @@ class Typed:
             self(f"key new {name}", by=name)
         self("key new lab --analyst", by="lab")
 
-    def draft(self, file="icu.toml", *, pubs="", more=""):
+    def draft(self, file="icu.toml", *, pubs="", more="", asked="--yes", **options):
         """An agreement; a draft unless .pub files are given."""
         write_table(self.folder / "public.csv", seed=0)
         return self(
             f"agreement new {file} {pubs} --columns public.csv --label sick --id patient "
             "--i-may-publish --purpose study --task classification --n-components 3 "
             "--retention-days 30 "
-            f"--model ridge --models ridge,logistic --minimum-parties 2 --yes {more}"
+            f"--model ridge --models ridge,logistic --minimum-parties 2 {asked} {more}",
+            **options,
         )
 
     def agreed(self, *, more=""):

@@ -35,17 +35,15 @@ def test_signatures_one_by_one_seal_the_agreement_with_the_last(cobasis):
     assert lines[0] == "north.sig  accepted: signature of north"
     assert "  signed    north, south (2 of 4)" in lines
     assert "  missing   east, lab" in lines
-    assert "[CB311]" in cobasis("run icu.toml", by="lab", code=4).stderr
+    cobasis.refused("run icu.toml", "[CB311]", by="lab", code=4)
     found = cobasis.json("receive icu.toml signed")  # a party may seal, too
     assert (found["sealed"], found["news"]) == ("icu.sealed.toml", None)
     assert (found["unsigned"], found["agreed"]) == ([], [*NAMES, "lab"])
     lines = narrow(cobasis("receive icu.toml signed", by="lab"))
     assert "  missing   east, north, south" in lines
     for line in ("run icu.toml", "remove icu.toml south"):
-        done = cobasis(line, code=2)
-        assert "this is the analyst's command" in done.stderr
-        assert "[CB702]" in done.stderr
-    assert "[CB304]" in cobasis("receive icu.toml signed", by="nobody", code=2).stderr
+        cobasis.refused(line, "this is the analyst's command", "[CB702]")
+    cobasis.refused("receive icu.toml signed", "[CB304]", by="nobody")
 
 
 def test_receive_says_of_each_file_and_its_audit_what_it_is_and_who_is_missing(sent, lab):
@@ -70,14 +68,12 @@ def test_receive_says_of_each_file_and_its_audit_what_it_is_and_who_is_missing(s
 
 def test_a_run_waits_and_then_writes_one_return_for_each_party(sent, lab):
     lab("receive icu.toml inbox")
-    done = lab("run icu.toml", code=4)
-    assert "waits for the upload of south" in done.stderr
-    assert "go on without them: --without south" in " ".join(done.stderr.split())
-    assert "[CB314]" in done.stderr
+    waits = ("waits for the upload of south", "go on without them: --without south", "[CB314]")
+    sent.refused("run icu.toml", *waits, by="lab", code=4)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cobasis.protocol.refusals.DETERMINED", 2.0)  # so every fit is refused
-        told = lab("run icu.toml --without south", code=3).stderr
-    assert "(--without NAME)" in told
+        line = "run icu.toml --without south"
+        told = sent.refused(line, "(--without NAME)", by="lab", code=3)
     assert "Analyst.remove" not in told
     lines = narrow(lab("run icu.toml --without south"))
     assert lines[0] == "Ends exchange 1 of 1: upload -> return"
@@ -85,7 +81,7 @@ def test_a_run_waits_and_then_writes_one_return_for_each_party(sent, lab):
     assert "Nothing is new" in lab("run icu.toml").stdout
     other = sent.json("run --model logistic -o elsewhere", by="lab")
     assert (other["model"], len(other["written"])) == ("logistic", 2)
-    assert "allowed: ridge, logistic" in lab("run icu.toml --model mlp", code=2).stderr
+    sent.refused("run icu.toml --model mlp", "allowed: ridge, logistic", by="lab")
     shutil.copy("late", "inbox")
     assert sent.json("receive icu.toml inbox", by="lab")["late"] == ["south"]
     assert "To take it: --with south" in lab("run icu.toml").stdout
@@ -96,7 +92,13 @@ def test_a_run_waits_and_then_writes_one_return_for_each_party(sent, lab):
     assert (added["trained_on"], set(added["written"])) == (list(NAMES), set(NAMES))
 
 
-def test_remove_certifies_and_says_what_is_left_to_do(ran):
+def test_a_lost_return_is_sealed_again_and_remove_certifies_and_says_what_is_left_to_do(ran):
+    kept, lost = Path("icu.round/findings.json"), Path("outbox/icu.north.1-return")
+    before = kept.read_bytes()
+    assert list(json.loads(before)["scores"]) == ["ridge", "logistic"]
+    lost.unlink()
+    ran("run icu.toml", by="lab")
+    assert (lost.exists(), kept.read_bytes()) == (True, before)  # what is kept of a run stays
     lines = narrow(ran("remove icu.toml south", by="lab"))
     assert "- The target still descends from east." in lines
     assert not Path("outbox/icu.south.1-return").exists()
@@ -104,30 +106,27 @@ def test_remove_certifies_and_says_what_is_left_to_do(ran):
     names = [Path(path).name for path in removed["certificates"]]
     assert names == ["removal-south.json", "removal-south.txt"]
     assert removed["trained_on"] == ["east", "north"]
-    told = ran("remove icu.toml north", by="lab", code=2).stderr
-    assert "without north 1 would stay (east)" in told
-    assert "wants the name of a party" in ran("remove icu.toml", by="lab", code=2).stderr
+    ran.refused("remove icu.toml north", "without north 1 would stay (east)", by="lab")
+    ran.refused("remove icu.toml", "wants the name of a party", by="lab")
 
 
 def test_forget_refuses_before_it_asks_and_only_the_rounds_name_destroys(ran, terminal):
     name = ran.json("status icu.toml")["round"]
-    assert "agreed to be kept" in ran("forget icu.toml", by="lab", code=2).stderr
+    ran.refused("forget icu.toml", "agreed to be kept", by="lab")
     done = ran("forget icu.toml --early", by="lab", code=2, typed="icu-2025\n")
     assert "Type the round's name" in done.stderr
     terminal.undo()
-    assert (
-        "nobody is here to be asked about all that parties sent"
-        in ran("forget icu.toml --early", by="lab", code=2).stderr
-    )
+    nobody = "nobody is here to be asked about all that parties sent"
+    ran.refused("forget icu.toml --early", nobody, by="lab")
     assert ran.json("verify", by="nobody")["holds"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cobasis.cli.options.on_terminal", lambda: True)
         said = narrow(ran("forget icu.toml --early", by="lab", typed=f"{name}\n"))
     assert said[-1].startswith(f"What parties sent in round '{name}' was destroyed on")
-    assert "[CB313]" in ran("receive icu.toml inbox", by="lab", code=2).stderr
-    assert "[CB313]" in ran("run icu.toml", by="lab", code=2).stderr
+    for line in ("receive icu.toml inbox", "run icu.toml"):
+        ran.refused(line, "[CB313]", by="lab")
     assert "Destroy its copies" in ran("forget icu.toml --early --with-key --yes", by="lab").stdout
-    assert "[CB304]" in ran("forget icu.toml --yes", by="lab", code=2).stderr
+    ran.refused("forget icu.toml --yes", "[CB304]", by="lab")
 
 
 def test_verify_needs_no_key_and_exits_with_3_when_something_does_not_hold(ran):
@@ -172,13 +171,3 @@ def test_inspect_says_with_a_key_what_it_does_not_say_without(sent):
     assert "\x1b" not in told
     Path("other.txt").write_text("hello\n", encoding="utf-8")
     assert "[CB801]" in sent("inspect other.txt", by="nobody", code=3).stderr
-
-
-def test_what_is_kept_of_a_run_stays_when_a_lost_return_is_sealed_again(ran):
-    kept, lost = Path("icu.round/findings.json"), Path("outbox/icu.north.1-return")
-    before = kept.read_bytes()
-    assert list(json.loads(before)["scores"]) == ["ridge", "logistic"]
-    lost.unlink()
-    ran("run icu.toml", by="lab")
-    assert lost.exists()
-    assert kept.read_bytes() == before

@@ -36,9 +36,8 @@ def test_an_officer_is_enrolled_beside_a_party_and_what_officers_file_is_signed(
     assert [(each.party, each.name) for each in before.approvers] == [("north", "officer")]
     public = PublicIdentity.from_text(Path("officer.pub").read_text())
     assert public.fingerprint == before.approvers[0].fingerprint
-    text = Path("icu.toml").read_text()
-    text = text.replace("# [record]", "[record]").replace("# legal_basis", "legal_basis")
-    Path("icu.toml").write_text(text.replace('legal_basis = ""', 'legal_basis = "art. 9(2)(j)"'))
+    officers.edit("# [record]", "[record]")
+    officers.edit('# legal_basis = ""', 'legal_basis = "art. 9(2)(j)"')
     found = officers.json(f"agreement new icu.toml {two} --yes")
     after = read_agreement(Path("icu.toml")).agreement
     assert after.record.legal_basis == "art. 9(2)(j)"
@@ -61,8 +60,7 @@ def test_an_approver_is_of_a_party_has_a_key_of_its_own_and_is_named_once(office
     }.items():
         line = f"agreement new icu.toml {PUBS} --numbers a,b --task classification --label y "
         line += "--classes 0,1 --purpose p --n-components 1 --retention-days 9 --id i --yes "
-        told = " ".join(officers(line + more, code=2).stderr.split())
-        assert said in told, told
+        officers.refused(line + more, said)
         assert not Path("icu.toml").exists()
     officers("key new both --analyst --approver", code=2)
 
@@ -88,9 +86,8 @@ def test_an_audit_that_no_officer_can_approve_is_refused_and_nothing_is_written(
         (text, "CB702", f"{APPROVE} --key second", "no key to be read"),
     ):
         Path("audit.json").write_text(said)
-        found = " ".join(audited(line, by="officer", code=2).stderr.split())
-        assert (f"[{code}]" in found, told in found) == (True, True), found
-    assert "[CB304]" in audited(f"{APPROVE}", code=2).stderr  # north's own home
+        audited.refused(line, f"[{code}]", told, by="officer")
+    audited.refused(APPROVE, "[CB304]")  # north's own home
     other = read_agreement(Path("icu.toml")).agreement.model_copy(update={"retention_days": 9})
     with pytest.raises(ApprovalError, match="is of another agreement"):
         approval.read_audit(Path("audit.json"), other)
@@ -99,8 +96,7 @@ def test_an_audit_that_no_officer_can_approve_is_refused_and_nothing_is_written(
 
 def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, monkeypatch):
     def refused(code, told, more=""):
-        found = " ".join(audited(f"{SEND} {more}", code=2).stderr.split())
-        assert (f"[{code}]" in found, told in found) == (True, True), found
+        audited.refused(f"{SEND} {more}", f"[{code}]", told)
         assert not UPLOAD.exists()
 
     refused("CB512", "an officer whom the agreement names (officer, second)", "--signed-by Dr")
@@ -118,8 +114,7 @@ def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, m
         (OFFICER, '"upload"', '"proposal"', "made with no key that is enrolled"),
         (next(Path("home-north/audits/north").rglob("*.json")), "red", "amber", "does not keep"),
     ):
-        text = path.read_text()
-        path.write_text(text.replace(old, new))
+        text = audited.edit(old, new, file=path)
         refused("CB513", told)
         path.write_text(text)
     with monkeypatch.context() as patch:
@@ -129,6 +124,7 @@ def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, m
     audited(f"{APPROVE} --withdraw", by="officer")
     Path("icu.north.upload.copy.approval").write_text(before)
     refused("CB513", "one was withdrawn")
+    refused("CB513", "one was withdrawn", "--approval icu.north.upload.copy.approval")
     audited(f"{APPROVE} --times 2", by="second")
     audited(SEND.removesuffix("--yes"))  # nobody is here to be asked, and an officer has answered
     received = audited.json("receive icu.toml icu.north.1-upload", by="lab")["files"][0]
@@ -179,7 +175,7 @@ def test_an_approval_outlives_a_send_that_was_killed_and_no_file_of_another_roun
 
     with monkeypatch.context() as patch:
         patch.setattr(Vault, "history", elsewhere)
-        assert "not as it was then: history." in audited(SEND, code=2).stderr
+        audited.refused(SEND, "not as it was then: history.")
     audited(SEND)
 
 
@@ -202,13 +198,12 @@ def test_an_analyst_takes_no_file_without_the_approval_that_is_agreed(audited, m
     monkeypatch.setattr("cobasis.party_side.audit.approved", lambda *_, **__: {})
     audited(f"{SEND} --signed-by Dr")
     found = audited.json("receive icu.toml icu.north.1-upload", by="lab", code=3)["files"][0]
-    assert found["code"] == "CB802"
-    assert "no approval that holds" in found["reason"]
+    assert (found["code"], "no approval that holds" in found["reason"]) == ("CB802", True)
 
 
 def test_a_proposal_leaves_with_an_approval_of_its_own(officers):
     officers.sealed(more="--basis consensus --approver north=officer.pub")
-    assert "[CB512]" in officers(f"{SEND} --signed-by Dr", code=2).stderr
+    officers.refused(f"{SEND} --signed-by Dr", "[CB512]")
     officers("audit icu.toml north.csv -o audit.html")
     officers(APPROVE, by="officer")
     assert Path("icu.north.proposal.officer.approval").exists()
@@ -224,14 +219,11 @@ def test_a_word_on_the_model_leaves_with_an_approval_that_covers_one(audited):
     audited.run()
     audited.accept("north")
     line, word = "score icu.toml --send --yes", Path("icu.north.word")
-    told = " ".join(audited(line, code=2).stderr.split())
-    assert "none that lies beside 'icu.toml' covers one" in told
-    assert "[CB512]" in told
+    audited.refused(line, "none that lies beside 'icu.toml' covers one", "[CB512]")
     shown = " ".join(audited(f"{APPROVE} --word", by="officer").stdout.split())
     assert "north may say back once whether the model is better there" in shown
     audited(line)
-    text = word.read_text()
-    word.write_text(text.replace('\\"word\\":true', '\\"word\\":false'))
+    text = audited.edit('\\"word\\":true', '\\"word\\":false', file=word)
     refused = audited.json("receive icu.toml icu.north.word", by="lab", code=3)["files"][0]
     assert refused["code"] == "CB802"
     word.write_text(text)
@@ -240,6 +232,6 @@ def test_a_word_on_the_model_leaves_with_an_approval_that_covers_one(audited):
     assert audited.json("inspect icu.north.word")["kind"] == "a party's word on a model"
     audited("run icu.toml --model logistic --no-scores", by="lab")
     audited.accept("north")  # a new model, and the approval was for one word
-    assert "or it was used" in " ".join(audited(line, code=2).stderr.split())
+    audited.refused(line, "or it was used")
     audited(f"{APPROVE} --word --deadline 2031-05-06", by="officer")
     audited(line)

@@ -1,37 +1,22 @@
 """The demo, as a user types it."""
 
-import contextlib
 import json
 import subprocess
 import sys
-import warnings
+from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.round_by_commands import quicken
-from cobasis.cli.main import app
-from cobasis.errors import PrivacyWarning
-
-QUICK = ("--data", "diabetes")
+pytestmark = pytest.mark.filterwarnings("ignore::cobasis.errors.PrivacyWarning")
+QUICK = "demo --data diabetes"
 
 
-def called(*arguments, folder):
-    """What a process would do, without the seconds that a new Python takes to import all."""
-    with contextlib.chdir(folder), warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
-        quicken(patch)
-        warnings.simplefilter("ignore", PrivacyWarning)
-        return CliRunner().invoke(app, ["demo", *arguments])
-
-
-def in_json(*arguments, folder):
-    done = called("--json", *arguments, folder=folder)
-    assert done.exit_code == 0, done.stderr
-    return json.loads(done.stdout)
+def in_json(cobasis, more):
+    return json.loads(cobasis(f"{QUICK} --json {more}").stdout)
 
 
 def test_the_demo_prints_its_five_numbers_a_warning_in_words_and_writes_one_page(tmp_path):
-    line = [sys.executable, "-m", "cobasis", "demo", *QUICK, "--anchor", "uniform"]
+    line = [sys.executable, "-m", "cobasis", *QUICK.split(), "--anchor", "uniform"]
     done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=True)
     for word in ("alone", "together", "consensus", "sums", "pooled", "a random turn", "A' A"):
         assert word in done.stdout
@@ -41,9 +26,9 @@ def test_the_demo_prints_its_five_numbers_a_warning_in_words_and_writes_one_page
     assert "[CB501]" in done.stderr
 
 
-def test_json_is_one_object_with_the_promised_keys_and_other_numbers_for_another_seed(tmp_path):
+def test_json_is_one_object_with_the_promised_keys_and_other_numbers_for_another_seed(cobasis):
     """For the same seed they are the same: tests/golden."""
-    found, other = (in_json(*QUICK, "--seed", seed, folder=tmp_path) for seed in "03")
+    found, other = (in_json(cobasis, f"--seed {seed}") for seed in "03")
     keys = {"alone", "together", "together_consensus", "pooled", "parties", "n_components"}
     assert keys | {"aligner", "anchor", "split", "seconds"} <= set(found)
     assert (found["data"], found["parties"], found["n_components"]) == ("diabetes", 4, 7)
@@ -53,13 +38,13 @@ def test_json_is_one_object_with_the_promised_keys_and_other_numbers_for_another
     assert (found["together"] != other["together"], other["seed"]) == (True, 3)
 
 
-def test_every_option_changes_what_it_says(tmp_path):
+def test_every_option_changes_what_it_says(cobasis):
     line = "--parties 5 --n-components 4 --aligner kawakami --basis consensus --model rff"
-    found = in_json(*QUICK, *line.split(), folder=tmp_path)
+    found = in_json(cobasis, line)
     told = "5 4 kawakami consensus rff"
     assert told == "{parties} {n_components} {aligner} {basis} {model}".format_map(found)
     line = "--parties 2 --basis public --anchor public --model svm --allow-row-carrying"
-    found = in_json(*QUICK, *line.split(), folder=tmp_path)
+    found = in_json(cobasis, line)
     told = "2 public public svm True None None"
     words = "{parties} {basis} {anchor} {model} {allow_row_carrying} {together_consensus} {sums}"
     assert words.format_map(found) == told
@@ -79,10 +64,6 @@ def test_every_option_changes_what_it_says(tmp_path):
         ("--magic", "[CB107]", "magic"),
     ],
 )
-def test_wrong_input_is_one_clear_error_and_exit_two(arguments, code, says, tmp_path):
-    done = called(*arguments.split(), folder=tmp_path)
-    last = done.stderr.strip().splitlines()[-1]
-    assert done.exit_code == 2
-    assert says in last
-    assert last.endswith(code)
-    assert list(tmp_path.iterdir()) == []
+def test_wrong_input_is_one_clear_error_and_exit_two(arguments, code, says, cobasis):
+    assert cobasis.refused(f"demo {arguments}", says).endswith(code)
+    assert [path.name for path in Path().iterdir()] == ["passphrase"]  # which was there

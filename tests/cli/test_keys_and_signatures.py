@@ -74,13 +74,11 @@ def test_a_key_has_one_role_and_no_file_of_another_is_written_over(cobasis):
         assert (public.role, public.fingerprint) == (role, found["fingerprint"])
         assert found["role"] == role
     key = Path("home-north/keys/north.key").read_bytes()
-    told = cobasis("key new north --analyst", code=2).stderr
-    assert "its role is party, not analyst" in told
-    assert "[CB702]" in told
+    cobasis.refused("key new north --analyst", "its role is party, not analyst", "[CB702]")
     Path("west.pub").write_text("another's\n")
     Path("north.pub").write_text("another's\n")
     for name in ("west", "north"):
-        assert "[CB601]" in cobasis(f"key new {name}", code=2).stderr
+        cobasis.refused(f"key new {name}", "[CB601]")
         assert Path(f"{name}.pub").read_text() == "another's\n"
     assert not Path("home-north/keys/west.key").exists()
     Path("north.pub").unlink()
@@ -113,9 +111,8 @@ def test_the_terms_are_one_screen_of_eighty_columns(agreed):
 
 
 def test_words_of_others_cannot_steer_the_terminal(agreed):
-    text = Path("icu.toml").read_text()
     hostile = 'purpose = "study\\u001b[2J\\u202e of rows\\nNoise     epsilon 0"'
-    Path("icu.toml").write_text(text.replace('purpose = "study"', hostile))
+    agreed.edit('purpose = "study"', hostile)
     agreed("agreement new icu.toml --yes")
     screen = agreed("sign icu.toml --yes").stdout
     assert "Purpose      study?[2J? of rows Noise     epsilon 0\n" in screen
@@ -156,8 +153,7 @@ def test_everybody_signs_once_and_then_it_is_sealed(agreed):
 
 def test_without_the_right_secret_nothing_is_signed_unless_somebody_says_so(agreed):
     old = Path("east.secret").read_bytes()
-    text = Path("icu.toml").read_text()
-    Path("icu.toml").write_text(text.replace("retention_days = 30", "retention_days = 31"))
+    agreed.edit("retention_days = 30", "retention_days = 31")
     agreed("agreement new icu.toml --yes")
     right = Path("east.secret").read_bytes()
     for wrong, code in (
@@ -166,13 +162,10 @@ def test_without_the_right_secret_nothing_is_signed_unless_somebody_says_so(agre
         (old, "CB804"),  # of an earlier text
     ):
         Path("east.secret").write_bytes(wrong)
-        said = agreed("sign icu.toml --yes", by="east", code=3).stderr
-        assert f"[{code}]" in said
-        assert "'east.secret'" in said
+        agreed.refused("sign icu.toml --yes", f"[{code}]", "'east.secret'", by="east", code=3)
     Path("east.secret").unlink()
-    assert "[CB305]" in agreed("sign icu.toml --yes", by="east", code=2).stderr
-    line = "sign icu.toml --yes --secret none.secret"
-    assert "[CB601]" in agreed(line, by="east", code=2).stderr
+    agreed.refused("sign icu.toml --yes", "[CB305]", by="east")
+    agreed.refused("sign icu.toml --yes --secret none.secret", "[CB601]", by="east")
     assert (Path("east.sig").exists(), events(agreed, "east")) == (False, [])
     assert "not here, and not checked" in agreed("sign --yes --secret-later", by="east").stdout
     assert "when east.secret lies here:" in agreed("status icu.toml", by="east").stdout
@@ -187,16 +180,15 @@ def test_who_signs_follows_from_the_key_and_the_analyst_opens_no_secret(agreed):
     screen = agreed("sign --yes", by="lab").stdout
     assert "you must not" in screen
     assert "Sign for lab?" in screen
-    told = agreed("sign --yes --secret lab.secret", by="lab", code=2).stderr
-    assert "[CB107]" in told
-    assert "[CB304]" in agreed("sign --yes", by="stranger", code=2).stderr
-    assert "[CB304]" in agreed("sign --yes --as west", code=2).stderr
+    agreed.refused("sign --yes --secret lab.secret", "[CB107]", by="lab")
+    agreed.refused("sign --yes", "[CB304]", by="stranger")
+    agreed.refused("sign --yes --as west", "[CB304]")
     pub = Path("east.pub").read_bytes()
     Path("east.pub").unlink()
     agreed("key new east")  # another key of that name, in north's home
     Path("east.pub").write_bytes(pub)
-    assert "--as east" in agreed("sign --yes", code=2).stderr
-    assert "[CB702]" in agreed("sign --yes --as east", code=2).stderr
+    agreed.refused("sign --yes", "--as east")
+    agreed.refused("sign --yes --as east", "[CB702]")
     assert not Path("east.sig").exists()
     agreed("sign --yes --as north")
 
@@ -207,11 +199,11 @@ def test_nobody_signs_unasked_and_drafts_and_files_in_the_way_are_refused(agreed
     agreed("sign icu.toml", typed=f"{read_agreement(Path('icu.toml')).agreement.round_id}\n")
     assert Path("north.sig").exists()
     terminal.undo()
-    assert "[CB107]" in agreed("sign icu.toml", by="south", code=2).stderr
+    agreed.refused("sign icu.toml", "[CB107]", by="south")
     Path("south.sig").write_text("mine\n")
-    assert "[CB601]" in agreed("sign icu.toml --yes", by="south", code=2).stderr
+    agreed.refused("sign icu.toml --yes", "[CB601]", by="south")
     assert Path("south.sig").read_text() == "mine\n"
     agreed("agreement new draft.toml --numbers a,b")
-    assert "[CB303]" in agreed("sign draft.toml", code=2).stderr
-    assert "[CB107]" in agreed("sign", code=2).stderr  # two agreements lie here
-    assert "[CB107]" in agreed("sign north.pub", code=2).stderr
+    agreed.refused("sign draft.toml", "[CB303]")
+    agreed.refused("sign", "[CB107]")  # two agreements lie here
+    agreed.refused("sign north.pub", "[CB107]")

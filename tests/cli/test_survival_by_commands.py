@@ -4,7 +4,6 @@ import csv
 
 import numpy as np
 import polars as pl
-import pytest
 from lifelines.datasets import load_lung
 
 from cli.round_by_commands import NAMES
@@ -36,8 +35,15 @@ def written(folder, change=None):
         (some if change is None else change(some)).write_csv(folder / f"{name}.csv")
 
 
-@pytest.fixture
-def agreed(cobasis):
+BAD = (
+    ("'days'", lambda rows: rows.drop("days")),  # no column of times
+    ("not above 0", lambda rows: rows.with_columns(days=-pl.col("days"))),
+    ("neither 0 nor 1", lambda rows: rows.with_columns(died=pl.lit(2))),
+    ("'days'", lambda rows: rows.with_columns(days=pl.when(pl.col("age") < 60).then("days"))),
+)
+
+
+def test_three_hospitals_get_the_curves_of_all_patients_by_one_command_each(cobasis):
     said = cobasis.signed_on(
         "--numbers age:low=18,high=100 --label sex "
         f"--classes female,male --id patient --purpose study --task table --outcome {OUTCOME} "
@@ -45,54 +51,28 @@ def agreed(cobasis):
     )
     assert "24 intervals of 'days'" in said
     assert "cells of few people and of one included" in said
-    return cobasis
-
-
-def test_three_hospitals_get_the_curves_of_all_patients_by_one_command_each(agreed):
-    written(agreed.folder)
-    found = agreed.json("audit icu.toml north.csv", by="north")
+    for words, change in BAD:  # refused before anything leaves
+        written(cobasis.folder, change)
+        cobasis.refused("send icu.toml north.csv --yes --signed-by Officer", words)
+        assert not (cobasis.folder / "icu.north.1-sums").exists()
+    written(cobasis.folder)
+    found = cobasis.json("audit icu.toml north.csv", by="north")
     [cells] = [each for each in found["findings"] if each["id"] == "S3"]
     assert cells["figures"]["few_leavers"] > 10
-    agreed.send()
-    ran = agreed.run().stdout
-    agreed.accept()
-    told = agreed.json("status icu.toml", by="north")
+    cobasis.send()
+    ran = cobasis.run().stdout
+    cobasis.accept()
+    told = cobasis.json("status icu.toml", by="north")
     assert (told["next"], told["now"]) == ("", False)  # no model was trained
-    table = BaselineTable.read((agreed.folder / "icu.north.table" / "table.json").read_bytes())
+    table = BaselineTable.read((cobasis.folder / "icu.north.table" / "table.json").read_bytes())
     rows, found = lung(), table.survival
-    assert (
-        max(
-            largest_gaps(
-                table, rows.rename({"sex": "group", "days": "time", "died": "event"})
-            ).values()
-        )
-        < 1e-10
-    )
+    named = rows.rename({"sex": "group", "days": "time", "died": "event"})
+    assert max(largest_gaps(table, named).values()) < 1e-10
     assert [mean.until for mean in found.groups[0].means] == [365.0]
     assert f"p = {found.log_rank.p:.4f}" in ran
     assert "median days of female" in ran
-    with (agreed.folder / "icu.north.table" / "survival.csv").open() as file:
+    with (cobasis.folder / "icu.north.table" / "survival.csv").open() as file:
         assert len([*csv.reader(file)]) == 1 + 3 * len(found.times)
-    page = (agreed.folder / "icu.north.table" / "table.html").read_text()
+    page = (cobasis.folder / "icu.north.table" / "table.html").read_text()
     assert page.count("<svg") == 2
     assert "http://" not in page.replace("http://www.w3.org", "")
-
-
-BAD = {
-    "no column of times": (lambda rows: rows.drop("days"), "'days'"),
-    "a time below zero": (lambda rows: rows.with_columns(days=-pl.col("days")), "not above 0"),
-    "an event of 2": (lambda rows: rows.with_columns(died=pl.lit(2)), "neither 0 nor 1"),
-    "an empty time": (
-        lambda rows: rows.with_columns(days=pl.when(pl.col("age") < 60).then("days")),
-        "'days'",
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", BAD)
-def test_a_table_without_a_right_time_or_event_is_refused_before_anything_leaves(kind, agreed):
-    change, words = BAD[kind]
-    written(agreed.folder, change)
-    said = agreed("send icu.toml north.csv --yes --signed-by Officer", by="north", code=2).stderr
-    assert words in " ".join(said.split())
-    assert not (agreed.folder / "icu.north.1-sums").exists()

@@ -40,13 +40,10 @@ def holder(path):
         process.kill()
 
 
-def test_who_may_not_wait_is_refused(path, holder):
+def test_who_may_not_wait_is_refused_and_who_waits_has_it_once_the_other_is_killed(path, holder):
     with pytest.raises(AnotherRunError, match=r"another process writes to it.*\[CB604\]"):
         Lock(path, what="it")
     assert holder.poll() is None
-
-
-def test_who_waits_has_it_once_the_other_is_killed(path, holder):
     threading.Timer(0.2, holder.kill).start()
     with Lock(path, what="it", wait=True):
         assert holder.wait() < 0

@@ -52,7 +52,9 @@ def methods():
                     yield f"{base.__module__}.{base.__qualname__}.{inner.__name__}", inner
 
 
-def test_every_public_class_function_and_method_is_documented():
+def test_every_public_class_function_and_method_is_documented_and_errors_are_sentences():
+    for thing in filter(is_error, PUBLIC.values()):
+        assert thing.__doc__.strip().endswith("."), thing
     found = {path: each for path, each in PUBLIC.items() if not is_error(each)}
     excused = set()
     for path, method in methods():
@@ -72,8 +74,3 @@ def test_every_public_class_function_and_method_is_documented():
         told = [heading for heading in HEADINGS if heading in thing.__doc__]
         assert told == [*HEADINGS] or (path not in PUBLIC and told == []), path  # its class's
     assert needed == set(EXCLUDED)
-
-
-def test_public_exceptions_are_sentences():
-    for thing in filter(is_error, PUBLIC.values()):
-        assert thing.__doc__.strip().endswith("."), thing

@@ -26,17 +26,3 @@ def fitted(small):
     """A classifier that nobody changes."""
     model = CollaborativeClassifier(estimator="ridge", n_components=4, random_state=0)
     return model.fit(small.X, small.y, parties=small.parties)
-
-
-class Frame(np.ndarray):
-    """Numbers with names for columns, as in a data frame of another library."""
-
-
-@pytest.fixture(scope="session")
-def frame():
-    def made(values, columns):
-        found = np.asarray(values).view(Frame)
-        found.columns = columns
-        return found
-
-    return made

@@ -55,22 +55,16 @@ OnlyClassifier = lone(
     "OnlyClassifier", CollaborativeClassifier, *PREDICTS, "decision_function", "predict_proba"
 )
 
-PICKLE = {
-    "check_estimators_pickle": (SecretError, "a fitted estimator holds secrets (decision 0006)")
-}
-OBJECT = {
+EXPECTED = {  # to fail: in all, in the last two, in the last
+    "check_estimators_pickle": (SecretError, "a fitted estimator holds secrets (decision 0006)"),
     "check_dtype_object": (DtypeError, "numbers in an object array would be cast silently"),
-}
-COLUMN = {
     "check_supervised_y_2d": (LabelError, "a column of labels would be reshaped silently"),
-}
-FLOATS = {
     "check_estimators_nan_inf": (LabelError, "its classes are floats, ours text or integers"),
 }
 CHECKED = [
-    (OnlyTransformer(), PICKLE | OBJECT),
-    (OnlyRegressor(), PICKLE | OBJECT | COLUMN),
-    (OnlyClassifier(estimator=LogisticRegression()), PICKLE | OBJECT | COLUMN | FLOATS),
+    (OnlyTransformer(), 2),
+    (OnlyRegressor(), 3),
+    (OnlyClassifier(estimator=LogisticRegression()), 4),
 ]
 SKIPPED = {
     "check_array_api_input": "runs only where SCIPY_ARRAY_API is set",
@@ -80,9 +74,10 @@ SKIPPED = {
 
 
 @pytest.mark.parametrize(
-    ("estimator", "expected"), CHECKED, ids=["transformer", "regressor", "classifier"]
+    ("estimator", "n_failing"), CHECKED, ids=["transformer", "regressor", "classifier"]
 )
-def test_scikit_learns_checks_pass_but_for_those_listed_with_a_reason(estimator, expected):
+def test_scikit_learns_checks_pass_but_for_those_listed_with_a_reason(estimator, n_failing):
+    expected = dict([*EXPECTED.items()][:n_failing])
     reasons = {name: reason for name, (_, reason) in expected.items()}
     results = check_estimator(estimator, expected_failed_checks=reasons, on_fail=None, on_skip=None)
     failed, by_status = defaultdict(set), defaultdict(set)

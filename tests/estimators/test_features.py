@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.inspection import permutation_importance
 from sklearn.model_selection import GridSearchCV
 
@@ -38,19 +39,11 @@ def sick(patients):
 
 
 def model(**options):
-    return CollaborativeClassifier(
-        **{
-            "estimator": "ridge",
-            "n_components": 5,
-            "basis": "haar",
-            "random_state": 0,
-            "features": FEATURES,
-        }
-        | options
-    )
+    told = {"estimator": "ridge", "n_components": 5, "basis": "haar", "random_state": 0}
+    return CollaborativeClassifier(features=FEATURES, **told, **options)
 
 
-def test_columns_are_taken_by_name_and_others_are_left_alone(patients, sick):
+def test_columns_are_taken_by_name_others_are_left_alone_and_one_may_name_parties(patients, sick):
     found = model().fit(patients, sick, parties=patients["site"])
     assert found.round_.agreement.features == FEATURES
     assert found.n_features_in_ == 5
@@ -59,38 +52,23 @@ def test_columns_are_taken_by_name_and_others_are_left_alone(patients, sick):
     assert np.mean(expected == sick) > 0.9
     turned = patients.select("site", "age", "ward", "lactate").with_columns(other=pl.lit("x"))
     np.testing.assert_array_equal(found.predict(turned, parties=turned["site"]), expected)
-
-
-def test_a_column_of_a_frame_says_whose_row_each_is(patients, sick):
-    plain = model().fit(patients, sick, parties=patients["site"])
+    with pytest.raises(FeatureError, match=r"X has no column ward, which features= names"):
+        found.predict(patients.drop("ward"), parties=patients["site"])
+    with pytest.raises(ShapeError, match=r"shape \(300, 3\), and 5 columns are expected"):
+        found.predict(np.zeros((300, 3)), parties=patients["site"])
     bound = model(party_column="site").fit(patients, sick)
-    np.testing.assert_array_equal(
-        bound.predict(patients), plain.predict(patients, parties=patients["site"])
-    )
+    np.testing.assert_array_equal(bound.predict(patients), expected)
 
 
-def test_permutation_importance_of_a_frame_with_words_and_blanks(patients, sick):
-    """Scikit-learn makes an array of objects of the frame, without its names."""
+def test_tools_take_a_frame_with_words_and_blanks_that_says_whose_row_each_is(patients, sick):
+    """Permutation importance makes an array of objects of the frame, without its names."""
     bound = model(party_column="site").fit(patients, sick)
     drops = permutation_importance(bound, patients, sick, n_repeats=3, random_state=0)
     found = dict(zip(patients.columns, drops.importances_mean, strict=True))
     assert found["age"] == max(found.values())
     assert found["ward"] > found["id"] == 0
-
-
-def test_a_search_hands_features_to_every_fit(patients, sick):
-    search = GridSearchCV(
-        model(party_column="site"), {"n_components": [1, 5]}, cv=2, error_score="raise"
-    )
+    search = GridSearchCV(bound, {"n_components": [1, 5]}, cv=2, error_score="raise")
     assert search.fit(patients, sick).best_params_ == {"n_components": 5}
-
-
-def test_a_missing_column_and_a_foreign_array_are_refused_in_words_of_the_table(patients, sick):
-    found = model().fit(patients, sick, parties=patients["site"])
-    with pytest.raises(FeatureError, match=r"X has no column ward, which features= names"):
-        found.predict(patients.drop("ward"), parties=patients["site"])
-    with pytest.raises(ShapeError, match=r"shape \(300, 3\), and 5 columns are expected"):
-        found.predict(np.zeros((300, 3)), parties=patients["site"])
 
 
 def test_an_array_takes_features_by_their_order_with_blanks_filled(small):
@@ -119,19 +97,13 @@ LABELS = {
 @pytest.mark.parametrize("kind", LABELS)
 def test_a_party_has_any_label_with_a_hash(small, kind):
     labels, names = LABELS[kind]
-    turns = np.arange(90) % 2
-    parties = (
-        pl.Series(labels)[turns]
-        if isinstance(labels, pl.Series)
-        else [labels[turn] for turn in turns]
-    )
-    found = CollaborativeTransformer(n_components=3, random_state=0)
+    turns, found = np.arange(90) % 2, CollaborativeTransformer(n_components=3, random_state=0)
+    words = isinstance(labels, pl.Series)
+    parties = labels[turns] if words else [labels[turn] for turn in turns]
     aligned = found.fit_transform(small.X, parties=parties)
     assert list(found.round_.parties) == names
     assert found.parties_.shape == (2,)
-    assert set(found.parties_.tolist()) == {
-        each.item() if isinstance(each, np.generic) else each for each in labels
-    }
-    by_text = CollaborativeTransformer(n_components=3, random_state=0)
-    expected = by_text.fit_transform(small.X, parties=np.array(["p0", "p1"])[turns])
-    np.testing.assert_array_equal(aligned, expected)
+    given = {each.item() if isinstance(each, np.generic) else each for each in labels}
+    assert set(found.parties_.tolist()) == given
+    by_text = clone(found).fit_transform(small.X, parties=np.array(["p0", "p1"])[turns])
+    np.testing.assert_array_equal(aligned, by_text)

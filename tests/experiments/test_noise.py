@@ -53,7 +53,7 @@ def sent_by(dealt, **options):
     return uploads(dealt, **how)
 
 
-def test_noise_is_on_training_rows_only_and_as_strong_as_asked(dealt):
+def test_noise_is_on_training_rows_or_images_only_and_as_strong_as_asked(dealt):
     sent = sent_by(dealt)
     changes = sent.changes(ODC())
     clean, noisy, twice = (sent.turned(changes, noise=s) for s in (0.0, 0.5, 1.0))
@@ -62,9 +62,7 @@ def test_noise_is_on_training_rows_only_and_as_strong_as_asked(dealt):
     np.testing.assert_allclose(twice.rows - clean.rows, 2 * (noisy.rows - clean.rows))
     other = replace(sent, dealt=replace(dealt, repeat=4)).turned(changes, noise=0.5)
     assert not np.allclose(other.rows, noisy.rows)
-
-
-def test_noise_on_anchor_images_turns_the_alignment_and_only_least_squares_stretches_it(dealt):
+    # on images it turns the alignment, and only least squares stretch it
     sent = sent_by(dealt, span_condition="samespan_orth")
     noisy = on_images(sent, noise=1.0)
     assert noisy.rows is sent.rows

@@ -62,9 +62,7 @@ def test_ours_stands_beside_the_papers_and_what_differs_is_counted_with_its_reas
     assert "to judge: 0." in summarised
     assert "4 more have one repeat so far" in summarised
     assert "to judge: 4. 2 differ" in told(measured=1, exact=True)[1]
-
-
-def test_an_analysis_stands_below_the_table_and_may_need_more_repeats(told):
+    # an analysis stands below the table, and may need more repeats
     assert "\n14 numbers.\n" in told(analysis=lambda values: [f"{len(values)} numbers."])[0]
     assert "Too little is measured" in told(analysis=lambda values: [str(values["absent"])])[0]
 

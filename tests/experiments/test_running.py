@@ -111,15 +111,13 @@ def test_what_is_late_by_the_grace_is_dropped_and_what_would_be_late_is_not_begu
     assert {*threading.enumerate()} <= before  # at the end Python wakes no thread of theirs
 
 
-def test_first_repeats_come_first_and_of_each_every_studys_cheapest_cell():
+def test_first_repeats_and_every_studys_cheapest_cell_come_first_by_what_is_known_or_guessed(
+    monkeypatch, tmp_path, toys
+):
+    """A cell that was never measured is guessed from its study, or from all."""
     tasks = [task("a", 0, 2.0), task("b", 0, 9.0), task("c", 1, 3.0), task("a", 0, 1.0)]
     begun = [(each.study, each.expected) for each in ordered(tasks)]
     assert begun == [("a", 1.0), ("b", 9.0), ("a", 2.0), ("c", 3.0)]
-
-
-def test_a_cell_that_was_never_measured_is_guessed_from_its_study_or_from_all(
-    monkeypatch, tmp_path, toys
-):
     monkeypatch.setattr(runner, "load", lambda _: toys())
     monkeypatch.setattr(store, "RECORDED", tmp_path)
     kept = Results("toy", folder=tmp_path)
@@ -143,9 +141,10 @@ def test_a_damaged_file_is_named_and_one_from_before_there_were_cells_holds_none
     assert Results("toy", folder=tmp_path).read().cells == {}
 
 
-def test_a_file_has_a_line_for_all_repeats_of_a_cell_and_gives_the_same_cells_back(
+def test_a_file_has_a_line_for_all_repeats_of_a_cell_and_gives_them_back_in_their_order(
     tmp_path, toys, toy_results
 ):
+    """Incomplete repeats can be left out."""
     study = toys()
     results = toy_results(study, repeats=3)
     stopped = list(results.cells)[1]
@@ -157,17 +156,14 @@ def test_a_file_has_a_line_for_all_repeats_of_a_cell_and_gives_the_same_cells_ba
     assert [cell.repeat for cell in again.cells.values()] == [0] * 6 + [1] * 6 + [2] * 6
     written = (tmp_path / "toy.json").read_text().splitlines()
     assert sum(line.startswith('{"settings"') for line in written) == len(study.cells)
-
-
-def test_repeats_come_in_their_order_and_incomplete_ones_can_be_left_out(toys, toy_results):
-    results = toy_results(toys())
+    results = toy_results(study)
     place = next(place for place in results.cells if place.endswith("/1"))
     backwards = dict(reversed(results.cells.items()))
     del backwards[place]
     results.cells = backwards
     values = results.values()["adult/samespan/odc"]
     assert (values, len(values)) == (sorted(values), 3)
-    assert {len(each) for each in results.complete(toys()).values()} == {2}
+    assert {len(each) for each in results.complete(study).values()} == {2}
 
 
 def test_a_commit_is_marked_where_code_was_changed_and_not_where_a_result_was(

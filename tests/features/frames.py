@@ -1,5 +1,6 @@
 """Features of both kinds, and frames that hold them."""
 
+import numpy as np
 import polars as pl
 
 from cobasis import NumericFeature
@@ -34,3 +35,16 @@ ENCODED = [
     [-1.0, 0, 1, 0, 0, 0, -0.5, 0],
 ]
 """What `mixed` becomes."""
+
+
+class Frame:
+    """The least of a data frame of another library: numbers, and names for columns."""
+
+    def __init__(self, values, columns):
+        self.values, self.columns = np.asarray(values), columns
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype=dtype, copy=copy)
+
+    def __len__(self):
+        return len(self.values)

@@ -12,7 +12,7 @@ from cobasis import NumericFeature, numeric_features
 from cobasis.errors import DtypeError, FeatureError, NotFiniteError, ShapeError
 from cobasis.features.contract import CategoryFeature
 from cobasis.features.encoder import LARGEST, Encoder, encode, refuse_names
-from features.frames import ENCODED, MIXED, SEX, mixed
+from features.frames import ENCODED, MIXED, SEX, Frame, mixed
 
 TABLES = arrays.arrays(
     np.float64,
@@ -40,29 +40,21 @@ FILLED = (
 )
 
 
-def test_numbers_and_words_become_the_agreed_columns():
-    np.testing.assert_array_equal(encode(mixed(), MIXED, party="north"), ENCODED)
-
-
 @pytest.mark.parametrize("dtype", [pl.Categorical, pl.Enum(["icu", "hall", "7"]), pl.String])
-def test_words_may_be_of_any_type_of_text(dtype):
+def test_numbers_and_words_of_any_type_of_text_become_the_agreed_columns(dtype):
     frame = mixed().with_columns(pl.col("ward").cast(dtype))
     np.testing.assert_array_equal(encode(frame, MIXED, party="north"), ENCODED)
 
 
 @pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt64, pl.Float32, pl.Boolean], ids=str)
-def test_numbers_and_booleans_may_be_words(dtype):
+def test_numbers_and_booleans_may_be_words_and_booleans_numbers(dtype):
     words = ("false", "true") if dtype == pl.Boolean else ("0", "1")
     feature = CategoryFeature(name="grade", values=words, missing="level")
     frame = pl.DataFrame({"grade": pl.Series([1, 0, None]).cast(dtype)})
     found = encode(frame, [feature], party="north")
     np.testing.assert_array_equal(found, [[0, 1, 0], [1, 0, 0], [0, 0, 1]])
-
-
-def test_booleans_may_be_numbers():
-    frame = pl.DataFrame({"alive": [True, None, False]})
-    number = NumericFeature(name="alive", missing="fill", fill=0.5)
-    assert encode(frame, [number], party="north").ravel().tolist() == [1.0, 0.5, 0.0]
+    number = NumericFeature(name="grade", missing="fill", fill=0.5)
+    assert encode(frame, [number], party="north").ravel().tolist() == [1.0, 0.0, 0.5]
 
 
 def test_a_missing_number_is_what_was_agreed_in_arrays_and_frames():
@@ -111,11 +103,13 @@ def test_cells_that_the_agreement_has_no_place_for_are_refused_and_not_shown(kin
     assert "male" not in str(caught.value)
 
 
-def test_an_array_has_no_place_for_categories_and_a_frame_without_rows_is_refused():
+def test_tables_of_another_shape_or_without_a_place_for_categories_are_refused():
     with pytest.raises(FeatureError, match=r"no data frame.*'sex'.*\[CB105\]$"):
         encode([["f"], ["m"]], [SEX], party="north")
     with pytest.raises(ShapeError, match="0 rows"):
         encode(mixed().head(0), MIXED, party="north")
+    with pytest.raises(ShapeError, match=r"party 'north' has 2 columns.*expected 3"):
+        encode(np.ones((5, 2)), numeric_features("abc"), party="north")
 
 
 @pytest.mark.parametrize("library", ["pandas", "pyarrow"])
@@ -172,11 +166,6 @@ def test_numbers_whose_squares_overflow_are_refused_without_a_warning(value, sca
         encode(rows, numeric_features("x", scale=scale), party="north")
 
 
-def test_the_width_is_the_number_of_features():
-    with pytest.raises(ShapeError, match=r"party 'north' has 2 columns.*expected 3"):
-        encode(np.ones((5, 2)), numeric_features("abc"), party="north")
-
-
 NAMES = st.lists(st.text(min_size=1, max_size=3), min_size=1, max_size=7, unique=True)
 
 
@@ -189,16 +178,6 @@ def test_only_the_very_names_in_the_very_order_pass(names, random):
         if other != names:
             with pytest.raises(FeatureError, match=r"(?s)party 'north'.*\[CB105\]$"):
                 refuse_names(other, names, party="north")
-
-
-class Frame:
-    """The least of a data frame."""
-
-    def __init__(self, values, columns):
-        self.values, self.columns = np.asarray(values), columns
-
-    def __array__(self, dtype=None, copy=None):
-        return np.array(self.values, dtype=dtype, copy=copy)
 
 
 def test_names_are_compared_before_values_are_looked_at():

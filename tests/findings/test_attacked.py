@@ -30,10 +30,10 @@ from cobasis.party_side.send import send
 from cobasis.protocol.agreement import missing_fields
 from cobasis.protocol.messages import ConsensusSpan, Return
 from cobasis.protocol.span_lines import sign_span
-from party_side.sites import KEY, NAMES, frame, join, ready_from
+from party_side.sites import KEY, NAMES, frame, join
 from party_side.test_auditing import PEOPLE, sent
 from party_side.test_receiving import span
-from party_side.test_sending import rejoined, scaled
+from party_side.test_sending import scaled
 from vault.vaults import agree, choose, open_vault, table, upload
 
 SEND = "send icu.toml north.csv --yes --signed-by Officer"
@@ -72,17 +72,17 @@ def test_r2_a_proposal_is_judged_as_an_upload_is(make):
     """One person more between two weighted proposals was the top direction of their difference."""
     terms = {"basis": "weighted_consensus", "holdout": 0.0}
     site = make(**terms)
-    rejoined(site)
+    site.joined()
     site.table("north", n_rows=150)
     first = sent(site)[0]
     [line] = site.session("north").vault.history()
     assert (line.message, line.upload) == ("proposal", first.digest)
     assert site.opened("north", first.path).manifest.audit["verdict"] == "pseudonymised"
-    assert send(ready_from(site.session("north"), site.table("north"))).digest == first.digest
+    assert send(site.ready()).digest == first.digest
     frame(1, 150).extend(frame(8, 4)[:1]).write_csv(site.table("north"))
     with pytest.raises(StepError, match=r"of other rows.*who came or went"):
         sent(site)
-    rejoined(site, purpose="another round", **terms)
+    site.joined(purpose="another round", **terms)
     with pytest.raises(AuditBlockedError, match="H4, the history"):
         sent(site)
     found = sent(site, override=PEOPLE)[2].report["H4"]
@@ -92,9 +92,9 @@ def test_r2_a_proposal_is_judged_as_an_upload_is(make):
 def test_r3_a_changed_scale_or_a_new_name_makes_nobody_new(make):
     """Who was uploaded is known by the identifier; where that is new too, by the values."""
     site = make()
-    rejoined(site)
+    site.joined()
     sent(site)
-    rejoined(site, features=scaled(scale=1.0 + 1e-6))
+    site.joined(features=scaled(scale=1.0 + 1e-6))
     with pytest.raises(SpanReuseError, match="were uploaded before"):
         sent(site)
     table = pl.read_csv(site.table("north"), infer_schema=False)
@@ -129,8 +129,8 @@ def test_r5_a_model_that_nobody_agreed_on_and_strangers_are_not_accepted(returns
 
 def test_r6_a_common_span_is_of_three_enrolled_parties_and_of_oneself(make):
     site = make(basis="consensus")
-    session = rejoined(site)
-    send(ready_from(session, site.table("north")), site.root / "x.proposal")
+    session = site.joined()
+    site.send(to=site.root / "x.proposal")
     for who, words in (
         (("north",), "made of the directions of north; agreed are at least 3"),
         (("north", "south", "mallory"), "directions of north, south, mallory"),
@@ -148,10 +148,8 @@ def test_r6_all_whose_rows_are_in_the_model_signed_one_span(make):
     site = make(basis="consensus")
     good, other, paths, lines = span(site), span(site, [3, 4, 5]), {}, {}
     for name in NAMES:
-        session = rejoined(site, name=name)
-        adopt(session, site.consensus_file(name, good))
-        paths[name] = site.folder(name) / "x.upload"
-        send(ready_from(session, site.table(name)), paths[name])
+        adopt(site.joined(name), site.consensus_file(name, good))
+        paths[name] = site.send(name).path
         [lines[name]] = site.opened(name, paths[name]).manifest.lines
     returned = site.as_files(site.analyst_of(paths, span=good).run())["north"]
     here, elsewhere = site.agreement, site.agreement.model_copy(update={"purpose": "another"})
@@ -264,12 +262,11 @@ def test_r10_ica_on_the_rows_gives_columns_back_at_full_width():
 def test_r11_the_sealed_size_tells_no_balance_of_labels(make):
     site, sizes = make(holdout=0.0), set()
     for name, share in (("north", 0.1), ("south", 0.5)):
-        path, session = site.table(name, n_rows=400), site.session(name)
+        path = site.table(name, n_rows=400)
         sick = pl.Series([int(number < 400 * share) for number in range(400)])
         pl.read_csv(path, infer_schema=False).with_columns(died=sick).write_csv(path)
-        join(session, site.secret_file(name))
-        send(ready_from(session, path), site.root / f"{name}.upload")
-        data = (site.root / f"{name}.upload").read_bytes()
+        site.joined(name)
+        data = site.send(name).path.read_bytes()
         sizes.add(len(data[data.index(b"\n", data.index(b"\n--- ") + 1) + 1 :]))
     (sealed,) = sizes
     assert (sealed - 16 - 16) % STEP == 0  # age's nonce, and the tag of its one chunk

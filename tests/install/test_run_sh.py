@@ -88,12 +88,22 @@ def test_any_other_word_goes_to_cobasis_with_its_arguments_and_the_callers_folde
     assert checkout.run("demo", "--json").stdout.endswith("<demo><--json>")
 
 
-def test_without_a_word_the_words_are_listed_and_nothing_is_set_up(checkout):
+def test_what_is_no_whole_line_is_answered_in_words_and_nothing_is_set_up(checkout):
     done = checkout.run(status=2)
     listed = {line.split()[1] for line in done.stderr.splitlines()}
     words = ("demo", "test", "check", "bench", "experiment", "wheelhouse", "lock", "ANYTHING")
     assert listed == set(words)
+    studies(checkout)
+    listed = "Name a study: table_07 traffic all"
+    assert f"run.sh: {listed}" in checkout.run("experiment", status=2).stderr
+    for name in ("table_9", "_shared/../x"):
+        said = checkout.run("experiment", name, status=2).stderr
+        assert f"run.sh: no study is called '{name}'. {listed}" in said
     assert checkout.asked() == []
+    (checkout.bin / "wheels").mkdir()  # never put over a folder that holds something
+    (checkout.bin / "wheels" / "mine.txt").touch()
+    assert "there already" in checkout.run("wheelhouse", "wheels", status=2).stderr
+    assert [path.name for path in (checkout.bin / "wheels").iterdir()] == ["mine.txt"]
 
 
 def test_set_up_installs_by_hash_once_and_again_what_was_changed_or_moved(checkout):
@@ -173,23 +183,6 @@ def studies(checkout):
     folder.mkdir(parents=True)
     for name in ("__init__", "_shared", "table_07", "traffic"):
         (folder / f"{name}.py").touch()
-
-
-def test_an_experiment_that_does_not_exist_is_named_and_those_that_do_are_listed(checkout):
-    studies(checkout)
-    listed = "Name a study: table_07 traffic all"
-    assert f"run.sh: {listed}" in checkout.run("experiment", status=2).stderr
-    for name in ("table_9", "_shared/../x"):
-        said = checkout.run("experiment", name, status=2).stderr
-        assert f"run.sh: no study is called '{name}'. {listed}" in said
-    assert checkout.asked() == []
-
-
-def test_a_wheelhouse_is_never_put_over_a_folder_that_holds_something(checkout):
-    (checkout.bin / "wheels").mkdir()
-    (checkout.bin / "wheels" / "mine.txt").touch()
-    assert "there already" in checkout.run("wheelhouse", "wheels", status=2).stderr
-    assert [path.name for path in (checkout.bin / "wheels").iterdir()] == ["mine.txt"]
 
 
 def test_without_the_venv_module_root_gets_it_and_others_are_told_what_to_install(checkout):

@@ -5,7 +5,7 @@ import pytest
 
 from aligners import key_of
 from cobasis.linalg import arrays, directions
-from cobasis.linalg.arrays import WholeTable, orthonormality_defect
+from cobasis.linalg.arrays import orthonormality_defect
 from cobasis.linalg.directions import leading_directions
 from cobasis.linalg.rng import KeyStream, haar_columns
 
@@ -18,8 +18,8 @@ def table_of(values, n_rows, *, seed=0):
     return left * values @ right.T, right
 
 
-def directions_of(blocks, **options):
-    return leading_directions(blocks, **options).directions
+def directions_of(table, **options):
+    return leading_directions(table, **options).directions
 
 
 def off(found, right):
@@ -40,7 +40,7 @@ def test_directions_are_found_down_to_weak_ones(n_rows, weakest):
     """By a Gram matrix alone 1e-8 would be lost: its square is below rounding."""
     values = np.array([5, 3, 2, 1.5, 0.5 * weakest, 0.2 * weakest])
     table, right = table_of(values, n_rows)
-    leading = leading_directions(WholeTable(table), n_wanted=5)
+    leading = leading_directions(table, n_wanted=5)
     found = leading.directions
     assert orthonormality_defect(found) < 1e-12
     assert off(found[:, :4], right) < 1e-9
@@ -52,9 +52,9 @@ def test_directions_are_found_down_to_weak_ones(n_rows, weakest):
 @pytest.mark.usefixtures("parts")
 def test_directions_beyond_the_rank_are_left_out(n_rows):
     table, _ = table_of(np.array([3.0, 2.0, 1e-17]), n_rows)
-    assert directions_of(WholeTable(table), n_wanted=4).shape == (12, 2)
-    assert directions_of(WholeTable(table * 0), n_wanted=4).shape == (12, 0)
-    assert directions_of(WholeTable(table * 1e-30), n_wanted=4).shape == (12, 2)
+    assert directions_of(table, n_wanted=4).shape == (12, 2)
+    assert directions_of(table * 0, n_wanted=4).shape == (12, 0)
+    assert directions_of(table * 1e-30, n_wanted=4).shape == (12, 2)
 
 
 @pytest.mark.parametrize("n_rows", [8, 700])
@@ -64,19 +64,17 @@ def test_centred_directions_do_not_see_the_mean(n_rows, offset):
     table, _ = table_of(np.array([3.0, 2.0, 1.0]), n_rows)
     centred = table - table.mean(axis=0)
     right = np.linalg.svd(centred, full_matrices=False)[2][:3].T
-    found = directions_of(WholeTable(table + offset), n_wanted=3, centred=True)
+    found = directions_of(table + offset, n_wanted=3, centred=True)
     assert off(found, right) < max(1e-12, 1e-15 * offset * n_rows)
 
 
 @pytest.mark.parametrize("n_rows", [8, 700])
 def test_the_sense_of_a_direction_does_not_depend_on_the_route(n_rows, monkeypatch):
     table, _ = table_of(np.array([3.0, 2.0, 1.0]), n_rows)
-    found = directions_of(WholeTable(table), n_wanted=3)
+    found = directions_of(table, n_wanted=3)
     monkeypatch.setattr(directions, "ACCURATE", 1.0)  # never a Gram matrix
-    np.testing.assert_allclose(directions_of(WholeTable(table), n_wanted=3), found, atol=1e-12)
-    np.testing.assert_allclose(
-        directions_of(WholeTable(-table[::-1]), n_wanted=3), found, atol=1e-12
-    )
+    np.testing.assert_allclose(directions_of(table, n_wanted=3), found, atol=1e-12)
+    np.testing.assert_allclose(directions_of(-table[::-1], n_wanted=3), found, atol=1e-12)
 
 
 @pytest.mark.parametrize("centred", [False, True])
@@ -86,12 +84,10 @@ def test_the_range_finder_comes_near_the_exact_span(centred, monkeypatch):
     left = haar_columns(stream, n_rows=300, n_columns=60)
     right = haar_columns(stream, n_rows=90, n_columns=60)
     table = left * values @ right.T + (0.01 if centred else 0.0)
-    exact = directions_of(WholeTable(table), n_wanted=6, centred=centred)
+    exact = directions_of(table, n_wanted=6, centred=centred)
     monkeypatch.setattr(directions, "LARGEST_GRAM", 10)
-    near = directions_of(WholeTable(table), n_wanted=6, centred=centred)
+    near = directions_of(table, n_wanted=6, centred=centred)
     np.testing.assert_allclose(near, exact, atol=1e-6)
-    np.testing.assert_array_equal(
-        near, directions_of(WholeTable(table), n_wanted=6, centred=centred)
-    )
-    low = directions_of(WholeTable(left[:, :4] @ right[:, :4].T), n_wanted=6)
+    np.testing.assert_array_equal(near, directions_of(table, n_wanted=6, centred=centred))
+    low = directions_of(left[:, :4] @ right[:, :4].T, n_wanted=6)
     assert low.shape == (90, 4)

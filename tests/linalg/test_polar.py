@@ -9,16 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import polar as scipy_polar
 
-from aligners import EPS, GOLDEN, STEADY, haar, normal
+from aligners import EPS, GOLDEN, STEADY, haar, normal, with_values
 from cobasis.errors import NotFiniteError
 from cobasis.linalg.polar import polar
 
 SIZE = 20
-
-
-def with_values(number, values):
-    """A matrix of the given singular values."""
-    return haar(2 * number, len(values)) * values @ haar(2 * number + 1, len(values))
 
 
 def defect(rotation):

@@ -5,16 +5,13 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import RBFSampler
-from sklearn.linear_model import LogisticRegression, RidgeClassifierCV, RidgeCV
-from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.linear_model import RidgeClassifierCV, RidgeCV
 from sklearn.pipeline import make_pipeline
 
-from cobasis.models import out_of_core
+from cobasis.models import FAMILIES, out_of_core, tuning
 from cobasis.models.chain_file import encode_chain
-from cobasis.models.families import FAMILIES
 from cobasis.models.passes import Block, Threads, WholeRows, axes_of, look
 from cobasis.models.sources import read_chain
 from cobasis.models.trainer import TrainedModel
@@ -85,19 +82,13 @@ def labels_of(rows, task, n_classes):
 
 def unfitted(name, task):
     """scikit-learn's estimator of a family, with settings that take no time."""
-    regression = task == "regression"
-    ridge = RidgeCV() if regression else RidgeClassifierCV()
-    network = MLPRegressor if regression else MLPClassifier
-    trees = HistGradientBoostingRegressor if regression else HistGradientBoostingClassifier
-    return {
-        "logistic": LogisticRegression(),
-        "ridge": ridge,
-        "rff": make_pipeline(RBFSampler(gamma="scale", n_components=1000, random_state=0), ridge),
-        "mlp": network(
-            hidden_layer_sizes=(256,), learning_rate_init=2e-3, max_iter=40, random_state=0
-        ),
-        "boosted_trees": trees(max_iter=6, random_state=0),
-    }[name]
+    if name in ("ridge", "rff"):
+        ridge = RidgeCV() if task == "regression" else RidgeClassifierCV()
+        waves = RBFSampler(gamma="scale", n_components=1000, random_state=0)
+        return ridge if name == "ridge" else make_pipeline(waves, ridge)
+    few = {"mlp": {"max_iter": 40}, "boosted_trees": {"max_iter": 6}}
+    found = tuning.unfitted(name, task, n_rows=200, seed=0)
+    return found.set_params(**few.get(name, {}))
 
 
 @cache

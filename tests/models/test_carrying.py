@@ -25,8 +25,8 @@ from sklearn.semi_supervised import LabelSpreading
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, OneClassSVM
 
 from cobasis.errors import RowCarryingError
-from cobasis.models.families import refuse_row_carrying
 from cobasis.models.trainer import train
+from cobasis.models.tuning import refuse_row_carrying
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(80, 4))
@@ -109,11 +109,13 @@ class Inner:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_unknown_family_that_keeps_rows_is_found_by_content(way):
+def test_an_unknown_family_that_keeps_rows_is_found_by_content_and_only_a_flag_lets_it_pass(way):
     estimator = Memory(keep=way)
     refuse_row_carrying(estimator)
+    told = {"model": estimator, "task": "classification", "seed": 0}
     with pytest.raises(RowCarryingError, match=r"Memory holds training rows in an array"):
-        train(ROWS, LABELS, model=estimator, task="classification", seed=0)
+        train(ROWS, LABELS, **told)
+    assert train(ROWS, LABELS, **told, allow_row_carrying=True).predict(ROWS).shape == (80,)
 
 
 PASSING = [
@@ -136,11 +138,3 @@ PASSING = [
 def test_weights_thresholds_and_random_features_pass(estimator):
     refuse_row_carrying(estimator)
     refuse_row_carrying(clone(estimator).fit(ROWS, LABELS), ROWS)
-
-
-def test_the_flag_lets_a_row_carrying_model_through_and_only_the_flag():
-    with pytest.raises(RowCarryingError):
-        train(ROWS, LABELS, model="svm", task="classification", seed=0)
-    options = {"task": "classification", "seed": 0, "allow_row_carrying": True}
-    for model in ("svm", SVC(), Memory()):
-        assert train(ROWS, LABELS, model=model, **options).predict(ROWS).shape == (80,)

@@ -25,6 +25,7 @@ from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.models.sources import read_chain
 from cobasis.models.trainer import TrainedModel, train
 from models.chains import KINDS, WIDTH, agreed, chain_of, file_of, labels_of, rows_of, trained
+from models.malformed import Parts
 
 
 def agree_with(model, read, *, n_classes, tolerance=1e-12):
@@ -45,8 +46,14 @@ def agree_with(model, read, *, n_classes, tolerance=1e-12):
 
 
 @pytest.mark.parametrize(("name", "task", "n_classes"), KINDS)
-def test_the_file_of_every_family_gives_what_scikit_learn_gives(name, task, n_classes):
-    read = decode_chain(file_of(name, task, n_classes), **agreed(task, n_classes))
+def test_the_file_of_every_family_which_another_hand_can_write_gives_what_scikit_learn_gives(
+    name, task, n_classes
+):
+    """What the reference page says is all there is: it is put together here byte by byte."""
+    chain, data = chain_of(name, task, n_classes), file_of(name, task, n_classes)
+    read = decode_chain(data, **agreed(task, n_classes))
+    assert encode_chain(read) == data == Parts(data).together()
+    assert (read.family, read.head, read.widths) == (chain.family, chain.head, chain.widths)
     likely = name not in {"ridge", "rff"} and task == "classification"
     assert (read.task, read.likely, read.widths[0]) == (task, likely, WIDTH)
     agree_with(trained(name, task, n_classes), read, n_classes=n_classes)
@@ -170,13 +177,11 @@ def test_weights_that_lead_out_of_range_are_the_files_fault(name, task):
         far.predict(np.full((3, WIDTH), 10.0))
 
 
-def test_of_equal_scores_the_first_class_is_predicted():
+def test_of_equal_scores_the_first_class_is_taken_and_of_a_value_on_a_split_the_true_side():
+    """Both in float64."""
     level = Affine(weights=np.zeros((2, 3)), offset=np.array([1.0, 2.0, 2.0]))
     read = Chain(family="linear", layers=(level,), head="decision")
     np.testing.assert_array_equal(read.predict(np.ones((4, 2))), 1)
-
-
-def test_a_value_that_equals_a_split_goes_to_the_true_side_in_float64():
     split = 0.1 + 0.2
     columns, numbers = np.array([0, LEAF, LEAF]), np.array([split, 10.0, 20.0])
     trees = Trees(n_in=1, n_out=1, n_trees=1, columns=columns, numbers=numbers)

@@ -11,13 +11,13 @@ from sklearn.mixture import GaussianMixture
 from cobasis import numeric_features, simulate
 from cobasis.errors import LocalError, MessageError, ModelFileError, RowCarryingError, StepError
 from cobasis.models.chain_file import decode_chain, encode_chain
-from cobasis.models.families import refuse_row_carrying
 from cobasis.models.mixtures import fit_clusters, fit_novelty, raw_centres
 from cobasis.models.onnx import raw_graph
+from cobasis.models.tuning import refuse_row_carrying
 from cobasis.protocol.aligned import AlignedRows
 from cobasis.protocol.card import card_of, check_card
 from cobasis.report.pages import render_card
-from models.test_onnx import run
+from models.test_onnx import agree, run
 
 WIDTH, GROUPS, MODELS = 6, 3, ("kmeans", "gaussian_mixture")
 FEATURES = numeric_features("abcdef")
@@ -155,7 +155,4 @@ def test_a_file_and_an_onnx_graph_give_what_the_model_gives(model):
         decode_chain(encode_chain(found), task=other, **told)
     data = raw_graph(FEATURES, found, map_in=np.eye(WIDTH), classes=(1, 2, 3))
     given = run(data, {each.name: ROWS[:, [at]] for at, each in enumerate(FEATURES)})
-    np.testing.assert_allclose(given["label" if model else "prediction"], found.predict(ROWS))
-    if model:
-        likely = found.scores(ROWS, method="predict_proba")
-        np.testing.assert_allclose(given["scores"], likely, rtol=0, atol=1e-12)
+    agree(given, found, ROWS)

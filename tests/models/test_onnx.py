@@ -79,21 +79,22 @@ def run(data, given):
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize(("name", "task", "n_classes"), KINDS)
 def test_raw_columns_give_what_python_gives(name, task, n_classes, precision):
-    model = chain_of(name, task, n_classes)
-    frame = table()
+    model, frame = chain_of(name, task, n_classes), table()
     aligned = encode(frame, FEATURES, party="north") @ MAP_IN
     found = run(graph(model, precision=precision), fed(frame, precision))
-    tolerance = PRECISIONS[precision]
-    if task == "regression":
-        wanted = model.predict(aligned)
-        size = np.abs(wanted).max()
-        np.testing.assert_allclose(found["prediction"], wanted, rtol=0, atol=tolerance * size)
-        return
-    wanted = model.scores(aligned, method=model.method)
-    wanted = np.stack([-wanted, wanted], axis=1) if wanted.ndim == 1 else wanted
-    size = max(1.0, np.abs(wanted).max())
-    np.testing.assert_allclose(found["scores"], wanted, rtol=0, atol=tolerance * size)
-    np.testing.assert_array_equal(found["label"], model.predict(aligned))
+    agree(found, model, aligned, tolerance=PRECISIONS[precision])
+
+
+def agree(found, model, aligned, *, tolerance=1e-12):
+    """Compare what a graph gives of raw rows with what its model gives of aligned ones."""
+    told = model.predict(aligned)
+    if model.task == "classification":
+        np.testing.assert_array_equal(found["label"], told)
+        told = model.scores(aligned, method=model.method)
+        told = np.stack([-told, told], axis=1) if told.ndim == 1 else told
+    given = found["scores" if model.task == "classification" else "prediction"]
+    size = max(1.0, np.abs(told).max())
+    np.testing.assert_allclose(given, told, rtol=0, atol=tolerance * size)
 
 
 def graph(model=None, features=FEATURES, *, weights=None, **options):
@@ -147,9 +148,7 @@ def test_features_may_all_be_of_one_kind(kind):
     frame, model = table()[:, places], chain_of("mlp")
     weights = np.random.default_rng(5).normal(size=(width_of(features), WIDTH))
     found = run(graph(model, features, weights=weights), fed(frame, "float64", names))
-    aligned = encode(frame, features, party="north") @ weights
-    wanted = model.scores(aligned, method="predict_proba")
-    np.testing.assert_allclose(found["scores"], wanted, rtol=0, atol=1e-12)
+    agree(found, model, encode(frame, features, party="north") @ weights)
 
 
 def test_a_name_that_is_taken_is_prefixed_until_it_is_free():
@@ -173,23 +172,18 @@ def test_graphs_of_a_block_add_up_their_parts_and_give_none_where_one_is_lacking
     part = run(datas[1], sides[1] | none)["part"]
     np.testing.assert_allclose(part[:5], halves[1][:5] @ maps[1])
     found = run(datas[0], sides[0] | {"beside": part})
-    aligned = (halves[0] @ maps[0] + part)[:5]
-    wanted = model.scores(aligned, method=model.method)
-    np.testing.assert_allclose(found["scores"][:5], wanted, rtol=0, atol=1e-12)
+    agree({name: each[:5] for name, each in found.items()}, model, (halves[0] @ maps[0] + part)[:5])
     assert np.isnan(found["scores"][5]).all()
     assert found["label"][5] == -1
     np.testing.assert_allclose(found["part"], halves[0] @ maps[0])
 
 
-def test_the_file_says_that_it_is_a_secret_and_what_its_labels_mean():
+def test_the_file_says_that_it_is_a_secret_and_no_party_takes_it_for_a_model_that_came_back():
     model = onnx.ModelProto.FromString(graph())
     told = {each.key: each.value for each in model.metadata_props}
     assert "rows of every party can be read" in told["cobasis.secret"]
     assert told["cobasis.format"] == "cobasis/raw-model/1"
     assert json.loads(told["cobasis.classes"]) == ["ill", "well"]
-
-
-def test_no_party_would_take_it_for_a_model_that_came_back():
     with pytest.raises(ModelFileError, match="no file of the model format"):
         decode_chain(graph(), **agreed())
 

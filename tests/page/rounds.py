@@ -1,4 +1,4 @@
-"""A round on disk, and the page about it."""
+"""The page about a round, as a browser without scripts sees it."""
 
 import re
 import time
@@ -8,22 +8,10 @@ from types import SimpleNamespace
 import anyio
 import httpx
 
-from cli.round_by_commands import Typed
 from cobasis.cli.desk import Desk
 
 PORT, PASSPHRASE = 8000, "correct horse"
 OWN = f"http://127.0.0.1:{PORT}"
-
-
-def made(root, patch, *, more=""):
-    """Make a round that everybody signed, with uploads in the inbox that nobody has received."""
-    root.mkdir()
-    typed = Typed(root, patch)
-    typed.sealed(more=more)
-    typed.send()
-    for path in root.glob("icu.*.1-upload"):
-        path.unlink()
-    return typed
 
 
 class Browser:

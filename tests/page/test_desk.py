@@ -1,9 +1,8 @@
 """Who may see the page and press its buttons, and what is answered to all others."""
 
 import json
+import sys
 from pathlib import Path
-
-import pytest
 
 from cobasis.cli import desk
 from page.rounds import OWN, PASSPHRASE, Visit, as_it_is, at_work
@@ -11,50 +10,35 @@ from page.rounds import OWN, PASSPHRASE, Visit, as_it_is, at_work
 NO_STYLE = "default-src 'none'; style-src 'self'; script-src 'self'"
 
 
-def test_the_token_is_taken_once_and_the_cookie_is_strict_and_of_one_path(visit):
+def test_the_token_is_taken_once_in_time_and_the_cookie_is_strict_and_of_one_path(
+    visit, monkeypatch
+):
+    def entered(token):
+        told = {"content": b"token=" + token, "headers": {"origin": OWN}}
+        return visit.browser.post("/token", **told, follow_redirects=False)
+
     assert "Waits for" not in visit.browser.get("/").text
-    answer = visit.browser.post(
-        "/token", data={"token": visit.desk.token}, headers={"origin": OWN}, follow_redirects=False
-    )
+    for token in (b"", b"x", b"\xff") * 3:  # and the right one is taken afterwards
+        answer = entered(token)
+        assert (answer.status_code, visit.desk._at in answer.text) == (403, False)
+    right, now = visit.desk.token.encode(), desk.time.monotonic()
+    with monkeypatch.context() as late:
+        late.setattr(desk.time, "monotonic", lambda: now + 601)
+        assert entered(right).status_code == 403
+    answer = entered(right)
     place, [cookie] = answer.headers["location"], answer.headers.get_list("set-cookie")
     assert answer.status_code == 303
     assert len(place.strip("/")) >= 22
     assert cookie.lower().endswith(f"; httponly; path={place}; samesite=strict".lower())
     assert "Round icu" in visit.browser.get(place).text
+    again = [entered(right), visit.browser.get(place), entered(right)]  # ends what it began
+    assert [answer.status_code for answer in again] == [403] * 3
 
 
-def test_a_token_that_comes_twice_ends_what_it_began(inside):
-    assert inside.enter().status_code == 403
-    assert inside.get().status_code == 403
-    assert inside.enter().status_code == 403
-
-
-@pytest.mark.parametrize("token", ["", "x", "\udcff"])
-def test_another_token_is_not_taken_and_the_right_one_is_afterwards(visit, token):
-    said = token.encode("utf-8", "surrogateescape")
-    for _ in range(3):
-        answer = visit.browser.post("/token", content=b"token=" + said, headers={"origin": OWN})
-        assert answer.status_code == 403
-        assert visit.desk._at not in answer.text
-    assert visit.enter().status_code == 200
-
-
-def test_after_ten_minutes_the_token_is_not_taken_and_who_came_before_stays(visit, monkeypatch):
-    now = desk.time.monotonic()
-    monkeypatch.setattr(desk.time, "monotonic", lambda: now + 601)
-    assert visit.enter().status_code == 403
-    monkeypatch.undo()
-    visit.inside()
-    assert visit.get().status_code == 200
-
-
-@pytest.mark.parametrize("host", ["evil.example:8000", "127.0.0.1", "127.0.0.1:9000", "[::1]:8000"])
-def test_another_host_gets_nothing_even_with_the_cookie(inside, host):
-    answer = inside.browser.get(f"{inside.at}/icu", headers={"host": host})
-    assert (answer.status_code, "north" in answer.text) == (421, False)
-
-
-def test_without_the_cookie_nothing_is_told_not_even_whether_a_round_is_there(inside):
+def test_to_another_host_or_without_the_cookie_nothing_is_told_not_even_of_a_round(inside):
+    for host in ("evil.example:8000", "127.0.0.1", "127.0.0.1:9000", "[::1]:8000"):
+        answer = inside.browser.get(f"{inside.at}/icu", headers={"host": host})
+        assert (answer.status_code, "north" in answer.text) == (421, False)
     inside.browser.cookies.clear()
     answers = [inside.get(path) for path in ("", "icu", "icu/run", "nobody")]
     assert {answer.status_code for answer in answers} == {403}
@@ -82,50 +66,32 @@ def test_every_answer_forbids_to_keep_frame_or_sniff_it(inside):
         assert "//" not in answer.text.replace("<!doctype", "").replace(OWN, "")
 
 
-def began(inside):
-    return bool(inside.desk._jobs)
+FLAWS = (
+    ({"code": ""}, "of an earlier page"),
+    ({"code": "0" * 43}, "of an earlier page"),
+    ({"stands": "0" * 64}, "has changed since"),
+    ({"typed": "icu"}, "as it is written here"),
+    ({"typed": ""}, "as it is written here"),
+    ({"passphrase": ""}, "Type the passphrase"),
+)
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:9000", "null", None])
-def test_a_form_of_another_page_does_nothing(inside, origin):
-    assert inside.send("icu/receive", origin=origin).status_code == 403
+def test_a_form_of_another_page_or_time_or_without_a_name_or_passphrase_does_nothing(inside):
+    for origin in ("http://evil.example", "http://127.0.0.1:9000", "null", None):
+        assert inside.send("icu/receive", origin=origin).status_code == 403
     site = {"sec-fetch-site": "same-site"}
     assert inside.send("icu/receive", headers=site).status_code == 403
-    assert not began(inside)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"code": ""}, "of an earlier page"),
-        ({"code": "0" * 43}, "of an earlier page"),
-        ({"stands": "0" * 64}, "has changed since"),
-        ({"typed": "icu"}, "as it is written here"),
-        ({"typed": ""}, "as it is written here"),
-        ({"passphrase": ""}, "Type the passphrase"),
-    ],
-)
-def test_a_form_without_its_code_name_or_passphrase_does_nothing(inside, wrong, said):
-    answer = inside.send("icu/receive", **wrong)
-    assert answer.status_code == 409
-    assert said in answer.text
-    assert PASSPHRASE not in answer.text
-    assert not began(inside)
-
-
-def test_a_form_that_is_too_long_is_not_read_to_its_end(inside):
-    assert inside.send("icu/receive", files="x" * 2**16).status_code == 413
-    assert not began(inside)
-
-
-def test_a_form_is_of_the_round_as_it_was_shown(inside):
-    form = inside.form("icu/run")
-    transcript = Path("icu.round/transcript.jsonl")
+    assert inside.send("icu/receive", files="x" * 2**16).status_code == 413  # not read to its end
+    for wrong, said in FLAWS:
+        answer = inside.send("icu/receive", **wrong)
+        assert (answer.status_code, said in answer.text) == (409, True)
+        assert PASSPHRASE not in answer.text
+    form, transcript = inside.form("icu/run"), Path("icu.round/transcript.jsonl")
     lines = transcript.read_bytes().splitlines(keepends=True)
     transcript.write_bytes(b"".join(lines[:-1]))  # as it was a step before
     answer = inside.browser.post(f"{inside.at}/icu/run", data=form, headers={"origin": OWN})
     assert "has changed since" in answer.text
-    assert not began(inside)
+    assert inside.desk._jobs == {}
 
 
 def test_a_wrong_passphrase_is_the_commands_error_and_stands_nowhere(inside, monkeypatch):
@@ -172,29 +138,28 @@ def test_one_command_works_in_a_round_at_a_time(inside, monkeypatch):
         assert answer.status_code == status
 
 
-def test_the_page_is_one_of_a_folder_and_needs_the_servers_packages(typed, monkeypatch):
-    assert "is no folder" in typed("page nowhere", by="lab", code=2).stderr
-    monkeypatch.setitem(__import__("sys").modules, "cobasis.cli.desk", None)
-    assert "pip install 'cobasis[serve]'" in typed("page .", by="lab", code=2).stderr
-
-
-def test_the_address_is_printed_with_the_token_behind_its_fragment(typed, monkeypatch):
+def test_the_address_is_printed_with_the_token_behind_its_fragment(sent, monkeypatch):
     opened = []
     monkeypatch.setattr(desk.webbrowser, "open", opened.append)
     monkeypatch.setattr(desk.uvicorn.Server, "run", lambda _, sockets: opened.append(sockets))
     monkeypatch.setenv("DISPLAY", ":0")
-    said = typed("page .", by="lab").stderr
+    said = sent("page .", by="lab").stderr
     address, _ = opened
     assert address in said
     host, _, token = address.partition("/#")
     assert host.startswith("http://127.0.0.1:")
     assert len(token) >= 43
     monkeypatch.delenv("DISPLAY")
-    typed("page .", by="lab")
+    sent("page .", by="lab")
     assert len(opened) == 3
 
 
-def test_a_partys_page_has_no_buttons(typed, monkeypatch):
-    visit = Visit(typed, monkeypatch, words="page .", by="north").inside()
+def test_a_page_is_of_a_folder_needs_the_servers_packages_and_a_partys_has_no_buttons(
+    sent, monkeypatch
+):
+    sent.refused("page nowhere", "is no folder", by="lab")
+    visit = Visit(sent, monkeypatch, words="page .", by="north").inside()
     assert 'class="buttons"' not in visit.get("icu").text
     assert visit.get("icu/run").status_code == 404
+    monkeypatch.setitem(sys.modules, "cobasis.cli.desk", None)
+    sent.refused("page .", "pip install 'cobasis[serve]'", by="lab")

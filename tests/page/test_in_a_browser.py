@@ -76,10 +76,8 @@ def tab_to(page, text):
 
 
 @pytest.mark.soak  # 6 seconds
-def test_a_round_is_run_by_the_keyboard_alone_and_every_page_passes_axe(
-    typed, monkeypatch, browser
-):
-    said, visit = [], Visit(typed, monkeypatch)
+def test_a_round_is_run_by_the_keyboard_alone_and_every_page_passes_axe(sent, monkeypatch, browser):
+    said, visit = [], Visit(sent, monkeypatch)
     with served(visit.desk) as address, browser.new_context() as context:
         page = context.new_page()
         page.on("console", lambda each: said.append(each.text))
@@ -121,9 +119,9 @@ def test_a_round_is_run_by_the_keyboard_alone_and_every_page_passes_axe(
 
 @pytest.mark.soak  # pages without scripts are what all other tests of the page read
 def test_without_scripts_the_token_is_pasted_and_a_command_is_followed_by_reloading(
-    typed, monkeypatch, browser
+    sent, monkeypatch, browser
 ):
-    visit = Visit(typed, monkeypatch)
+    visit = Visit(sent, monkeypatch)
     with served(visit.desk) as address, browser.new_context(java_script_enabled=False) as context:
         page = context.new_page()
         page.goto(address)
@@ -138,8 +136,8 @@ def test_without_scripts_the_token_is_pasted_and_a_command_is_followed_by_reload
         expect(page.get_by_role("heading", name="cobasis verify: done")).to_be_visible()
 
 
-def test_a_hostile_page_in_the_same_browser_reads_and_does_nothing(typed, monkeypatch, browser):
-    visit = Visit(typed, monkeypatch)
+def test_a_hostile_page_in_the_same_browser_reads_and_does_nothing(sent, monkeypatch, browser):
+    visit = Visit(sent, monkeypatch)
     with served(visit.desk) as address, browser.new_context() as context:
         page = context.new_page()
         page.goto(address)

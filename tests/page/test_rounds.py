@@ -68,11 +68,11 @@ def test_receive_and_run_by_button_are_the_commands_and_the_page_shows_what_came
     assert "What is exact" not in inside.get("icu").text
 
 
-def test_sign_by_button_shows_the_terms_and_no_other_text_is_signed(typed, monkeypatch):
+def test_sign_by_button_shows_the_terms_and_no_other_text_is_signed(sent, monkeypatch):
     for name in ("icu.sealed.toml", "icu.news", *(f"{name}.sig" for name in (*NAMES, "lab"))):
         Path(name).unlink()
     shutil.rmtree("icu.round")
-    inside = Visit(typed, monkeypatch).inside()
+    inside = Visit(sent, monkeypatch).inside()
     shown = words_of(inside.get("icu/sign"))
     assert "Purpose study" in shown
     assert "30 days (lab's word, no proof)" in shown
@@ -85,14 +85,14 @@ def test_sign_by_button_shows_the_terms_and_no_other_text_is_signed(typed, monke
     assert "Not signed by east, north, south" in words_of(inside.get("icu"))
 
 
-def test_a_key_is_revoked_by_button_once_a_party_has_signed_too(typed, inside):
+def test_a_key_is_revoked_by_button_once_a_party_has_signed_too(sent, inside):
     shown = words_of(inside.get("icu/key revoke"))
-    assert f"Key of north {typed.identity('north').public.fingerprint}" in shown
+    assert f"Key of north {sent.identity('north').public.fingerprint}" in shown
     assert "Nobody can take it back" in shown
     assert inside.send("icu/key revoke", typed="icu").status_code == 409
     assert not inside.desk._jobs
     assert "stands still" not in words_of(inside.get("icu"))
-    typed("key revoke icu.toml north --yes", by="south")
+    sent("key revoke icu.toml north --yes", by="south")
     job = inside.do("icu/key revoke", typed="north")
     assert job.code == 0, job.lines
     assert [*json.loads(Path("icu.north.revocation").read_text())["signatures"]] == ["lab", "south"]
@@ -115,12 +115,12 @@ def test_progress_is_a_bar_and_a_status_and_what_is_said_below(inside):
     assert "cobasis receive: not done" in inside.get("icu/receive").text
 
 
-def test_what_others_wrote_is_text_and_no_markup(typed, monkeypatch):
+def test_what_others_wrote_is_text_and_no_markup(sent, monkeypatch):
     mark = "<script>alert(1)</script>"
     text = Path("icu.toml").read_text().replace('purpose = "study"', f'purpose = "{mark}"')
     Path("other.toml").write_text(text)
     Path("<img src=x>.toml").write_text("no agreement")
-    inside = Visit(typed, monkeypatch).inside()
+    inside = Visit(sent, monkeypatch).inside()
     for path in ("", "other", "other/receive", "%3Cimg%20src=x%3E"):
         assert re.findall(r"<script>|<img", inside.get(path).text) == []
     assert "&lt;script&gt;" in inside.get("other").text

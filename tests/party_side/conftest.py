@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from cobasis.party_side.send import send
-from party_side.sites import NAMES, consortium, copied, join, keys_unencrypted, ready_from
+from party_side.sites import NAMES, consortium, keys_unencrypted
 
 
 @pytest.fixture
@@ -17,7 +16,7 @@ def site(make):
     """Everybody has joined."""
     made = make()
     for name in NAMES:
-        join(made.session(name), made.secret_file(name))
+        made.joined(name)
     return made
 
 
@@ -27,9 +26,8 @@ def whole_round(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         made, paths = consortium(tmp_path_factory.mktemp("round"), patch), {}
         for name in NAMES:
-            join(made.session(name), made.secret_file(name))
-            paths[name] = made.folder(name) / f"{name}.upload"
-            send(ready_from(made.session(name), made.table(name)), paths[name])
+            made.joined(name)
+            paths[name] = made.send(name).path
         answers = made.as_files(made.analyst_of(paths).run())
     return made, answers
 
@@ -38,10 +36,10 @@ def whole_round(tmp_path_factory):
 def uploaded(whole_round, tmp_path, monkeypatch):
     """Everybody has uploaded."""
     keys_unencrypted(monkeypatch)
-    made = copied(whole_round[0], tmp_path / "round")
+    made = whole_round[0].copied(tmp_path / "round")
     for name in NAMES:
         made.session(name).round.note_table(made.table(name), held=np.zeros(0))
-    return made, {name: made.folder(name) / f"{name}.upload" for name in NAMES}
+    return made, {name: made.upload(name) for name in NAMES}
 
 
 @pytest.fixture

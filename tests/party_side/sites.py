@@ -2,11 +2,14 @@
 
 import secrets
 import shutil
+import tempfile
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 
 from bundle.payloads import read_upload
 from cobasis import Analyst, ConsortiumSecret, NumericFeature
@@ -21,10 +24,11 @@ from cobasis.models.sources import read_chain
 from cobasis.party_side import session as session_module
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import check
+from cobasis.party_side.send import send
 from cobasis.party_side.session import keep_secret, open_session, read_secret
 from cobasis.protocol.card import make_card
-from cobasis.protocol.messages import Return
 from cobasis.protocol.signatures import sign_agreement
+from faults import died, dying_after
 
 NAMES = ("north", "south", "east")
 NUMBERS = ("age", "pulse", "lactate", "weight")
@@ -52,15 +56,21 @@ def frame(seed, n_rows=120):
     )
 
 
+PEOPLE = {name: Identity.new(name) for name in (*NAMES, "west")}
+PEOPLE["lab"] = Identity.new("lab", role="analyst")
+KEY = secrets.token_bytes(32)
+
+
 @dataclass
 class Consortium:
     """All sides of one round, each with a folder of its own."""
 
     root: Path
-    identities: dict
-    lab: Identity
-    agreement_path: Path
-    key: bytes
+    identities, lab, key = PEOPLE, PEOPLE["lab"], KEY
+
+    @property
+    def agreement_path(self):
+        return self.root / "icu.toml"
 
     @property
     def agreement(self):
@@ -78,33 +88,57 @@ class Consortium:
     def home(self, name):
         return self.folder(name) / "home"
 
-    def table(self, name, *, suffix=".csv", n_rows=120):
-        path = self.folder(name) / f"data{suffix}"
+    def table(self, name, *, n_rows=120):
+        path = self.folder(name) / "data.csv"
         if not path.exists():
-            made = frame(NAMES.index(name) + 1, n_rows)
-            made.write_csv(path) if suffix == ".csv" else made.write_parquet(path)
+            frame(NAMES.index(name) + 1, n_rows).write_csv(path)
         return path
 
-    def secret_file(self, name, *, key=None):
+    def secret_file(self, name, *, agreement=None, to=None):
         """As `cobasis agreement new` makes it, by north, for one party."""
-        path = self.folder(name) / f"{name}.secret"
+        path, digest = self.folder(name) / f"{name}.secret", (agreement or self.agreement).digest()
+        told = {"kind": "secret", "round_id": ROUND, "sender": "north", "agreement": digest.hex()}
         write_bundle(
             path,
-            draft=self.secret_draft(sender="north"),
-            parts={"secret.bin": self.key if key is None else key},
+            draft=told,
+            parts={"secret.bin": self.key},
             sign=self.identities["north"].sign,
-            recipients=[self.identities[name].public],
+            recipients=[to or self.identities[name].public],
         )
         return path
 
-    def secret_draft(self, *, sender):
-        digest = self.agreement.digest().hex()
-        return {"kind": "secret", "round_id": ROUND, "agreement": digest, "sender": sender}
-
-    def session(self, name):
+    def session(self, name="north", **how):
         """A session as the command opens it, without the two seconds that a passphrase takes."""
-        (self.home(name) / "keys").mkdir(parents=True, exist_ok=True)
-        return open_session(self.agreement_path, home=self.home(name), name=name, passphrase=str)
+        home = self.home(name)
+        (home / "keys").mkdir(parents=True, exist_ok=True)
+        return open_session(self.agreement_path, home=home, name=name, passphrase=str, **how)
+
+    def joined(self, name="north", **changes):
+        """The session of a party with the secret; of another agreement, where something changes."""
+        if changes:
+            agreed(self.root, **changes)
+        session = self.session(name)
+        join(session, self.secret_file(name))
+        return session
+
+    def ready(self, name="north", *, table=None, **how):
+        """What a party is about to send, of its table where no other is named."""
+        return ready_from(self.session(name), table or self.table(name), **how)
+
+    def send(self, name="north", *, to=None, table=None, **how):
+        return send(self.ready(name, table=table), to or self.upload(name), **how)
+
+    def upload(self, name="north"):
+        return self.folder(name) / f"{name}.upload"
+
+    def of_round(self):
+        """Where files of several rounds go beside each other."""
+        return self.folder("north") / f"{self.session().work.name}.upload"
+
+    def copied(self, to):
+        """The same consortium in a folder of its own, to be killed there."""
+        shutil.copytree(self.root, to)
+        return replace(self, root=to)
 
     def analyst_of(self, paths, **changes):
         """An analyst in memory who has opened these uploads."""
@@ -127,12 +161,12 @@ class Consortium:
     def proposal(self, name, path):
         return proposal_in(self.opened(name, path), agreement=self.agreement)
 
-    def sealed(self, enclosed, to, *, name, sign=None, created=None):
+    def sealed(self, enclosed, to, *, name, created=None):
         write_bundle(
             to,
             draft=enclosed.draft,
             parts=enclosed.parts,
-            sign=sign or self.lab.sign,
+            sign=self.lab.sign,
             recipients=[self.identities[name].public],
             created=created,
         )
@@ -144,19 +178,9 @@ class Consortium:
 
     def as_files(self, returns):
         """Returns with the model as the chain that travels."""
-        agreement = self.agreement
-        made = {}
-        for name, each in returns.items():
-            model = read_chain(each.model, task=agreement.task, n_classes=len(agreement.classes))
-            made[name] = Return(**{**vars(each), "model": model})
-        return made
-
-    def enclosed(self, returned, *, upload=None, lines=()):
-        """A return, for the upload that its party made last."""
-        if upload is None:
-            upload = self.session(returned.party).vault.upload_of(self.agreement).entry.upload
-        told = {"agreement": self.agreement, "sender": "lab", "upload": upload, "lines": lines}
-        return enclose_return(self.carded(returned), **told)
+        how = {"task": self.agreement.task, "n_classes": len(self.agreement.classes)}
+        chains = {name: read_chain(each.model, **how) for name, each in returns.items()}
+        return {name: replace(each, model=chains[name]) for name, each in returns.items()}
 
     def carded(self, returned):
         """A return with its model card, as of 1,000 rows."""
@@ -165,11 +189,14 @@ class Consortium:
         card = make_card(self.agreement, returned, **told, n_rows=1000)
         return replace(returned, card=returned.card or card)
 
-    def return_file(self, returned, *, to=None, upload=None, lines=(), **options):
-        name = returned.party
-        enclosed = self.enclosed(returned, upload=upload, lines=lines)
+    def return_file(self, returned, *, to=None, upload=None, lines=(), created=None):
+        """A return, for the upload that its party made last."""
+        name, agreement = returned.party, self.agreement
+        upload = upload or self.session(name).vault.upload_of(agreement).entry.upload
+        told = {"agreement": agreement, "sender": "lab", "upload": upload, "lines": lines}
+        enclosed = enclose_return(self.carded(returned), **told)
         path = to or self.folder(name) / f"{name}.return"
-        return self.sealed(enclosed, path, name=name, **options)
+        return self.sealed(enclosed, path, name=name, created=created)
 
 
 def join(session, path):
@@ -182,15 +209,21 @@ def ready_from(session, table, **how):
     return make_ready(session, check(session, table), **how)
 
 
-def copied(site, to):
-    """The same consortium in a folder of its own, to be killed there."""
-    shutil.copytree(site.root, to)
-    return replace(site, root=to, agreement_path=to / site.agreement_path.name)
+def killed(site, folder, work, *, step):
+    """Kill some work at every step-th call, each time in a copy of its own."""
+    for number in count(1, step):
+        place = site.copied(Path(tempfile.mkdtemp(dir=folder)) / "site")
+        if not died(dying_after, number, lambda place=place: work(place)):
+            return
+        yield place
 
 
-PEOPLE = {name: Identity.new(name) for name in NAMES}
-PEOPLE["lab"] = Identity.new("lab", role="analyst")
-KEY = secrets.token_bytes(32)
+def steps(few):
+    """Kills at some of the calls; where tests may take long, at each."""
+    every = pytest.param(1, marks=pytest.mark.soak)
+    return pytest.mark.parametrize("step", [few, every])
+
+
 FIELDS = {
     "round_id": ROUND,
     "features": FEATURES,
@@ -222,7 +255,8 @@ def agreed(root, **changes):
         commitment = ConsortiumSecret(KEY).commitment(ROUND)
         path.write_text(new_text({**FIELDS, **ENROLLED, "commitment": commitment, **changes}))
         found = read_agreement(path).agreement
-        signed = [sign_agreement(found, name=name, sign=who.sign) for name, who in PEOPLE.items()]
+        who = {name: PEOPLE[name].sign for name in (*NAMES, "lab")}
+        signed = [sign_agreement(found, name=name, sign=sign) for name, sign in who.items()]
         seal(path, signed).replace(path)
         _TEXTS[words] = path.read_text(encoding="utf-8")
     path.write_text(_TEXTS[words], encoding="utf-8")
@@ -237,5 +271,5 @@ def keys_unencrypted(monkeypatch):
 def consortium(root, monkeypatch, **changes):
     """Keys, a sealed agreement, and the secret."""
     keys_unencrypted(monkeypatch)
-    path = agreed(root, **changes)
-    return Consortium(root=root, identities=PEOPLE, lab=PEOPLE["lab"], agreement_path=path, key=KEY)
+    agreed(root, **changes)
+    return Consortium(root)

@@ -1,113 +1,114 @@
 """Four parties and an analyst who add up masked sums: real keys, files and folders."""
 
-from dataclasses import dataclass, replace
-from pathlib import Path
-from shutil import copytree
-
 from cobasis import RandomFourier, SumsTerms
 from cobasis.analyst_side.receive import receive
 from cobasis.analyst_side.run import run
 from cobasis.analyst_side.session import AnalystSession
-from cobasis.bundle.agreement_file import read_agreement, seal
+from cobasis.bundle.agreement_file import seal
 from cobasis.bundle.agreement_text import new_text
-from cobasis.keys.identity import Identity
-from cobasis.party_side import session as session_module
+from cobasis.bundle.messages import sums_in
 from cobasis.party_side.accept import accept, accept_news
-from cobasis.party_side.send import send
-from cobasis.party_side.session import open_session
+from cobasis.party_side.audit import audited
+from cobasis.party_side.send import projected, send
 from cobasis.protocol.signatures import sign_agreement
-from party_side.sites import FIELDS, frame, ready_from
+from party_side.sites import FIELDS, PEOPLE, Consortium, frame, keys_unencrypted
 
 NAMES = ("north", "south", "east", "west")
-PEOPLE = {name: Identity.new(name) for name in NAMES}
-LAB = Identity.new("lab", role="analyst")
 PAST = "2026-01-01T00:00:00Z"
 MAP = RandomFourier(n_waves=2, bandwidth=3.0)
 TERMS = SumsTerms(maps=(MAP,), most_rows=200, most_rows_in_all=800)
 OF_ROWS = {"n_components", "n_anchor_rows", "models"}
 
 
-@dataclass
-class Summing:
+class Summing(Consortium):
     """All sides of one round of sums."""
 
-    root: Path
-
-    @property
-    def path(self):
-        return self.root / "icu.toml"
-
-    @property
-    def agreement(self):
-        return read_agreement(self.path).agreement
-
-    def session(self, name, *, sealed=True):
-        home = self.root / name
-        (home / "keys").mkdir(parents=True, exist_ok=True)
-        return open_session(self.path, home=home, name=name, passphrase=str, sealed=sealed)
-
     def table(self, name, *, n_rows=150, change=None):
-        path = self.root / name / "data.csv"
+        path = self.folder(name) / "data.csv"
         made = frame(NAMES.index(name) + 1, n_rows)
         (made if change is None else change(made)).write_csv(path)
         return path
 
-    def send(self, name, **options):
-        """The sealed file, of the same table unless another is asked for."""
-        session = self.session(name)
-        return send(ready_from(session, self.table(name, **options)), self.root / f"{name}.sums")
+    def ready(self, name="north", *, looking=False, **options):
+        """The same table, unless another is asked for, made ready for the next exchange."""
+        return super().ready(name, table=self.table(name, **options), looking=looking)
+
+    def file(self, name="north"):
+        """Where a party's file goes; those of other rounds may lie beside it."""
+        return self.root / f"{name}.{self.agreement.round_id}"
+
+    def send(self, name="north", **options):
+        return send(self.ready(name, **options), self.file(name))
+
+    def looked(self):
+        """What would leave, and what its audit says."""
+        with projected(self.ready()) as made:
+            return made, audited(made).report
 
     def desk(self):
-        return AnalystSession(
-            self.agreement, identity=LAB, path=self.path, outbox=self.root / "out"
-        )
+        told = {"identity": self.lab, "path": self.agreement_path, "outbox": self.root / "out"}
+        return AnalystSession(self.agreement, **told)
 
     def receive(self, *names):
-        paths = [self.root / f"{name}.sums" for name in names]
+        paths = [self.file(name) for name in names]
         return {each.file.partition(".")[0]: each for each in receive(self.desk(), paths).files}
 
-    def sent(self, *names):
-        """What the analyst says of everybody's files, or of some."""
+    def sent(self, *names, **options):
+        """Everybody's files, or some, that the analyst takes."""
         for name in names or NAMES:
-            self.send(name)
-        return self.receive(*(names or NAMES))
+            self.send(name, **options)
+        assert {each.verdict for each in self.receive(*(names or NAMES)).values()} == {"accepted"}
 
-    def run(self, **options):
+    def run(self, *, anew=False, **options):
+        """End an exchange, or write what all get of it once more."""
+        for path in (self.root / "out").glob("*") if anew else ():
+            path.unlink()
         return run(self.desk(), **options)
 
-    def accept(self, name, *, number=1):
+    def step(self, **options):
+        """Everybody sends, the analyst ends the exchange, and everybody takes what came."""
+        number = self.desk().open_exchange().number
+        self.sent(**options)
+        concluded = self.run().concluded
+        for name in NAMES:
+            self.accept(name, number=number)
+        return concluded
+
+    def attempt(self):
+        """The analyst begins again without west, whatever was agreed, and tells north."""
+        desk = self.desk()
+        with desk.at_work():
+            desk.begin_attempt(2, without=["west"])
+            desk.tell()
+        return self.tell()
+
+    def accept(self, name="north", *, number=1):
         path = self.root / "out" / f"icu.{name}.{number}-return"
         return accept(self.session(name), path)
 
-    def tell(self, name):
+    def tell(self, name="north"):
         return accept_news(self.session(name), self.desk().news)
 
-    def words(self, name):
+    def words(self, name="north"):
         """What a party's file holds, as the analyst opens it."""
-        from cobasis.bundle.messages import sums_in  # noqa: PLC0415 -- of one look
-
         desk = self.desk()
         with desk.at_work():
-            bundle = desk.opened(self.root / f"{name}.sums")
+            bundle = desk.opened(self.file(name))
             return sums_in(bundle, agreement=self.agreement, exchange=desk.exchanges[0])
-
-    def copied(self, to):
-        copytree(self.root, to)
-        return replace(self, root=to)
 
 
 def summing(root, monkeypatch, *, sums=TERMS, **changes):
     """Everybody has signed, each with a key for masks."""
-    everybody = {**PEOPLE, "lab": LAB}
-    monkeypatch.setattr(session_module, "load_identity", lambda path, **_: everybody[path.stem])
-    made = Summing(root)
+    keys_unencrypted(monkeypatch)
+    made, parties = Summing(root), {name: PEOPLE[name] for name in NAMES}
+    (root / "icu.news").unlink(missing_ok=True)  # of the round before
     fields = {name: each for name, each in FIELDS.items() if name not in OF_ROWS}
-    enrolled = {"enrolled": [each.public for each in PEOPLE.values()], "analyst": LAB.public}
+    enrolled = {"enrolled": [each.public for each in parties.values()], "analyst": made.lab.public}
     more = {"release": "sums", "sums": sums, "minimum_parties": 3}
-    made.path.write_text(new_text({**fields, **enrolled, **more, **changes}))
-    signed = [sign_agreement(made.agreement, name="lab", sign=LAB.sign)]
-    for name, who in PEOPLE.items():
+    made.agreement_path.write_text(new_text({**fields, **enrolled, **more, **changes}))
+    signed = [sign_agreement(made.agreement, name="lab", sign=made.lab.sign)]
+    for name, who in parties.items():
         key = made.session(name, sealed=False).round.mask_key(new=True).public
         signed.append(sign_agreement(made.agreement, name=name, sign=who.sign, mask_key=key))
-    seal(made.path, signed).replace(made.path)
+    seal(made.agreement_path, signed).replace(made.agreement_path)
     return made

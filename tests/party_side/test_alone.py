@@ -6,7 +6,6 @@ from io import BytesIO
 
 import pytest
 
-from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.seal import encrypt
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.errors import AnotherRunError, ForeignBundleError, StepError
@@ -26,20 +25,8 @@ sys.stdin.read()
 """
 
 
-def sealed(site, path, *, draft, key=None, sign=None, to=None):
-    """A bundle with a secret for north, or for somebody else."""
-    write_bundle(
-        path,
-        draft=draft,
-        parts={"secret.bin": key or site.key},
-        sign=sign or site.identities["north"].sign,
-        recipients=[to or site.identities["north"].public],
-    )
-    return path
-
-
 def test_while_another_process_is_at_work_every_command_is_refused_and_touches_nothing(site):
-    session, to = site.session("north"), site.folder("north") / "north.upload"
+    session, to = site.session(), site.upload()
     ready = ready_from(session, site.table("north"))
     (session.work / "upload.safetensors").write_bytes(b"of the other process")
     words = [sys.executable, "-c", HOLDS, str(session.work)]
@@ -71,12 +58,11 @@ def test_another_party_and_another_round_are_not_kept_waiting(make):
 
 
 def test_projected_rows_of_a_killed_prepare_go_and_its_directions_stay_sealed(site):
-    to = site.folder("north") / "north.upload"
-    ready = ready_from(site.session("north"), site.table("north"))
+    ready = site.ready()
     assert ready.choice.span == "fresh"
     projected = on("replace", "upload.safetensors")
     with pytest.raises(Killed), at_call(1, dying_after, counts=projected):
-        send(ready, to)
+        send(ready, site.upload())
     work = site.session("north").work
     assert (work / "upload.safetensors").exists()
     with site.session("north").alone():
@@ -85,7 +71,7 @@ def test_projected_rows_of_a_killed_prepare_go_and_its_directions_stay_sealed(si
     marks = list(left["marks"].iterdir())
     assert marks
     assert all(each.read_bytes().startswith(b"age-encryption.org/") for each in marks)
-    send(ready, to)
+    send(ready, site.upload())
     assert {each.name for each in work.iterdir()} == {"1-upload.sent"}
 
 
@@ -96,10 +82,8 @@ def test_a_secret_that_was_sealed_before_a_key_was_exchanged_is_refused(make):
     mole = Identity.new("east")
     changed = [mole.public if each.name == "east" else each for each in site.agreement.enrolled]
     before = site.agreement.model_copy(update={"enrolled": tuple(changed)})
-    draft = {**site.secret_draft(sender="north"), "agreement": before.digest().hex()}
-    north, east = (site.folder(name) / f"{name}.secret" for name in ("north", "east"))
-    sealed(site, north, draft=draft)
-    sealed(site, east, draft=draft, to=mole.public)
+    north = site.secret_file("north", agreement=before)
+    east = site.secret_file("east", agreement=before, to=mole.public)
     plain = BytesIO()
     mole.unseal(BytesIO(east.read_bytes()), plain)
     with east.open("wb") as file:

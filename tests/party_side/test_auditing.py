@@ -18,27 +18,26 @@ from cobasis.party_side.send import projected, send
 from cobasis.protocol.approval import Approver
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.vault.datasets import Forced
-from party_side.sites import agreed, frame, join, ready_from
+from party_side.sites import frame, ready_from
 
 QUICK = Question(compared=False)
 PEOPLE = Forced(reason="the board asked for it", by=("A. Curator", "B. Officer"))
 
 
-def looked(site, *, question=QUICK, name="north", **options):
-    with projected(ready_from(site.session(name), site.table(name), looking=True)) as made:
-        return audited(made, question=question, **options)
+def looked(site, *, question=QUICK):
+    with projected(site.ready(looking=True)) as made:
+        return audited(made, question=question)
 
 
-def sent(site, *, name="north", override=None, given=()):
-    session, seen = site.session(name), []
+def sent(site, *, override=None, given=()):
+    session, seen = site.session(), []
 
     def allow(made):
         found = audited(made, question=QUICK)
         seen.append((made.ready.choice, found))
         return approve(session, found, signed_by=["A. Officer"], given=given, override=override)
 
-    to = site.folder(name) / f"{session.work.name}.upload"
-    done = send(ready_from(session, site.table(name)), to, allow=allow)
+    done = send(ready_from(session, site.table("north")), site.of_round(), allow=allow)
     return done, *seen[0]
 
 
@@ -51,7 +50,7 @@ def test_the_audit_sees_the_very_numbers_that_are_written(site, monkeypatch, siz
         "cobasis.party_side.audit.audit",
         lambda subject, **told: seen.append((subject, told["facts"])) or "a report",
     )
-    ready = ready_from(site.session("north"), site.table("north"))
+    ready = site.ready()
     with projected(ready) as made:
         audited(made, question=QUICK)
         payload = open_payload(made.payload)
@@ -104,7 +103,7 @@ def test_a_report_stays_at_home_and_its_policy_verdict_and_salted_hash_travel(si
 def one_more(make):
     """North has sent its rows, and then one more patient came; keys draw nobody to hold back."""
     site = make(holdout=0.0)
-    join(site.session("north"), site.secret_file("north"))
+    site.joined()
     sent(site)
     frame(1).extend(frame(8, 4)[:1]).write_csv(site.table("north"))
     return site
@@ -126,13 +125,8 @@ def test_one_more_patient_blocks_and_two_people_let_it_leave(one_more):
 def test_what_is_blocked_leaves_once_with_the_keys_of_two_officers_and_a_reason(one_more):
     site = one_more
     officers = [Identity.new(name, role="approver") for name in ("officer", "second")]
-    agreed(
-        site.root,
-        holdout=0.0,
-        approvers=tuple(Approver(**each.public.model_dump(), party="north") for each in officers),
-    )
-    session = site.session("north")
-    join(session, site.secret_file("north"))
+    named = tuple(Approver(**each.public.model_dump(), party="north") for each in officers)
+    session = site.joined(holdout=0.0, approvers=named)
     found = read_audit(keep(session, looked(site)), site.agreement)
     given = [approve_audit(found, site.agreement, identity=each) for each in officers]
     both = Forced(reason="the board asked for it", by=("officer", "second"))
@@ -149,10 +143,9 @@ def test_what_is_blocked_leaves_once_with_the_keys_of_two_officers_and_a_reason(
 
 def test_whoever_looks_is_told_of_a_second_span_that_would_be_blocked(make):
     site = make()
-    join(site.session("north"), site.secret_file("north"))
+    site.joined()
     sent(site)
-    agreed(site.root, n_components=2)
-    join(site.session("north"), site.secret_file("north"))
+    site.joined(n_components=2)
     assert looked(site).report["H4"].action == "block"
 
 
@@ -167,7 +160,7 @@ def test_sensitive_columns_are_tried_and_unknown_ones_refused(site):
 def test_a_guarantee_that_was_agreed_on_is_the_verdict(make):
     terms = {"epsilon": 8.0, "radius": 3.0, "most_rows": 1000, "delta": 1e-6, "labels": "public"}
     site = make(basis="haar", dp=DPTerms(**terms, lifetime_epsilon=8.0))
-    join(site.session("north"), site.secret_file("north"))
+    site.joined()
     report = looked(site).report
     assert report.verdict == "differentially-private"
     assert report["D1"].words.startswith("Differential privacy, epsilon 8")

@@ -12,7 +12,7 @@ from cobasis.party_side.accept import accept
 from cobasis.party_side.rows import open_rows
 from cobasis.party_side.send import send
 from faults import Killed, at_call, dying_after
-from party_side.sites import NAMES, NUMBERS, frame, join, ready_from
+from party_side.sites import NAMES, NUMBERS, frame, ready_from
 
 WORD = "CANARY-PATIENT"
 
@@ -42,7 +42,7 @@ def marked(make):
     for at, name in enumerate(NAMES, start=1):
         table = frame(at).with_columns(patient=pl.lit(WORD) + pl.int_range(120).cast(pl.String))
         table.write_csv(site.folder(name) / "data.csv")
-        join(site.session(name), site.secret_file(name))
+        site.joined(name)
     return site
 
 
@@ -51,14 +51,13 @@ def test_no_marked_value_is_in_any_byte_that_leaves(marked, capfd):
     proposals = []
     for name in NAMES:
         to = site.folder(name) / f"{name}.span"
-        send(ready_from(site.session(name), site.table(name)), to)
+        site.send(name, to=to)
         proposals.append(site.proposal(name, to))
         left[to] = b"".join(each.read_bytes() for each in site.opened(name, to).parts.values())
     span = site.analyst_of({}).consensus(proposals)
     for name in NAMES:
-        session, to = site.session(name), site.folder(name) / f"{name}.upload"
-        session.round.adopt(span)
-        send(ready_from(session, site.table(name)), to)
+        site.session(name).round.adopt(span)
+        to = site.send(name).path
         bundle = site.opened(name, to)
         left[to] = bundle.manifest.encoded() + bundle.parts["upload.safetensors"].read_bytes()
     told = capfd.readouterr()
@@ -84,11 +83,10 @@ def on_call(folder, kind):
 
 
 def test_no_marked_value_is_in_a_traceback_or_an_error(site):
-    to, told = site.folder("north") / "x.upload", []
-    send(ready_from(site.session("north"), site.table("north")), to)
+    to, told = site.send().path, []
     marks = canaries(site, "north")
     for folder, kind in (("datasets", "open"), ("datasets", "replace"), (to.parent.name, "open")):
-        session = site.session("north")
+        session = site.session()
         with at_call(1, dying_after, counts=on_call(folder, kind)):
             try:
                 send(ready_from(session, site.table("north")), to)
@@ -102,7 +100,7 @@ def test_no_marked_value_is_in_a_traceback_or_an_error(site):
         path = site.folder("north") / "bad.csv"
         frame(1).with_columns(**bad).write_csv(path)
         with pytest.raises(CobasisError) as error:
-            send(ready_from(site.session("north"), path), to)
+            site.send(table=path)
         told.append("".join(traceback.format_exception(error.value)).encode())
     assert len(told) == 6
     assert [hits(each, marks) for each in told] == [[]] * 6

@@ -1,7 +1,5 @@
 """A real round with noise: charged before it is drawn, the same after a crash, said as agreed."""
 
-from itertools import count
-
 import numpy as np
 import polars as pl
 import pytest
@@ -16,8 +14,8 @@ from cobasis.party_side.send import projected, send
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.projection import noise_for
 from cobasis.vault.ledger import spent_on
-from faults import Killed, at_call, calls_of, died, dying_after, dying_before
-from party_side.sites import agreed, copied, frame, join, ready_from
+from faults import Killed, at_call, calls_of, dying_before
+from party_side.sites import Consortium, agreed, frame, killed, steps
 
 TERMS = DPTerms(
     epsilon=2,
@@ -30,8 +28,8 @@ TERMS = DPTerms(
 NOISY = {"basis": "haar", "dp": TERMS}
 
 
-def joined(made, name="north"):
-    join(made.session(name), made.secret_file(name))
+def joined(made):
+    made.joined()
     return made
 
 
@@ -40,20 +38,12 @@ def noisy(make):
     return joined(make(**NOISY))
 
 
-def prepared(site, name="north"):
-    to = site.folder(name) / f"{name}.upload"
-    return send(ready_from(site.session(name), site.table(name)), to)
+def payload(site):
+    return site.opened("north", site.upload()).parts["upload.safetensors"].read_bytes()
 
 
-def payload(site, name="north"):
-    bundle = site.opened(name, site.folder(name) / f"{name}.upload")
-    return bundle.parts["upload.safetensors"].read_bytes()
-
-
-def charges(site, name="north"):
-    session = site.session(name)
-    ready = ready_from(session, site.table(name))
-    return spent_on(session.vault.datasets(), ready.choice.asked).charges
+def charges(site):
+    return spent_on(site.session().vault.datasets(), site.ready().choice.asked).charges
 
 
 def of_payload(_, __, path):
@@ -63,32 +53,29 @@ def of_payload(_, __, path):
 
 def test_the_budget_is_charged_before_noise_is_drawn(noisy, tmp_path_factory):
     """The charge and its name are on the disk before the first call on the payload."""
-    twin = copied(noisy, tmp_path_factory.mktemp("twin") / "site")
-    made = [(call, path.name) for call, path in calls_of(lambda: prepared(twin))]
+    twin = noisy.copied(tmp_path_factory.mktemp("twin") / "site")
+    made = [(call, path.name) for call, path in calls_of(twin.send)]
     charged = made.index(("fsync", "datasets"))  # of the folder, after its record has its name
     assert made[charged - 1][0] == "replace"
     assert charged < made.index(("open", "upload.safetensors.part"))
     with pytest.raises(Killed), at_call(1, dying_before, counts=of_payload):
-        prepared(noisy)
+        noisy.send()
     assert len(charges(noisy)) == 1
 
 
-@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.soak)])
+@steps(9)
 def test_a_kill_anywhere_leaves_at_most_one_charge_and_the_same_numbers_after_it(
     noisy, in_memory, step
 ):
     begun = []
-    for number in count(1, step):
-        site = copied(noisy, in_memory / f"{number}-of-{step}")
-        if not died(dying_after, number, lambda site=site: prepared(site)):
-            break
+    for site in killed(noisy, in_memory, Consortium.send, step=step):
         drawn = list(site.session("north").work.glob("upload.safetensors*"))
         begun.append(len(charges(site)))
         assert begun[-1] == 1 or not drawn  # nothing is drawn that was not charged
-        prepared(site)
+        site.send()
         first = payload(site)
         assert len(charges(site)) == 1
-        prepared(site)
+        site.send()
         assert payload(site) == first
         assert len(charges(site)) == 1
     assert begun == sorted(begun)
@@ -96,11 +83,10 @@ def test_a_kill_anywhere_leaves_at_most_one_charge_and_the_same_numbers_after_it
 
 
 def test_the_upload_is_the_mechanism_of_the_protocol_bit_for_bit(noisy):
-    sent = prepared(noisy)
+    sent = noisy.send()
     told = noisy.opened("north", sent.path).manifest.dp
     assert (told, told["noise"]) == (TERMS.record(basis="haar"), TERMS.calibration.noise)
-    upload, session = noisy.opened_upload("north", sent.path), noisy.session("north")
-    ready = ready_from(session, noisy.table("north"))
+    upload, ready = noisy.opened_upload("north", sent.path), noisy.ready()
     agreement, key = noisy.agreement, ready.choice.key
     party = Party("north", agreement=agreement, secret=noisy.secret, key=key)
     labels = ready.rows.sent.labels()
@@ -120,12 +106,11 @@ def test_a_refused_audit_spends_nothing_and_leaves_nothing(noisy):
     def refuse(_):
         raise AuditBlockedError("an officer said no")
 
-    ready, to = ready_from(noisy.session("north"), noisy.table("north")), noisy.root / "up"
     with pytest.raises(AuditBlockedError, match="an officer said no"):
-        send(ready, to, allow=refuse)
-    assert (charges(noisy), noisy.session("north").vault.history()) == ((), ())
-    assert not to.exists()
-    assert {each.name for each in noisy.session("north").work.iterdir()} <= {"marks"}
+        noisy.send(allow=refuse)
+    assert (charges(noisy), noisy.session().vault.history()) == ((), ())
+    assert not noisy.upload().exists()
+    assert {each.name for each in noisy.session().work.iterdir()} <= {"marks"}
 
 
 def test_what_the_audit_looks_at_never_leaves(noisy):
@@ -138,10 +123,8 @@ def test_what_the_audit_looks_at_never_leaves(noisy):
         assert not charges(noisy)
         return {}
 
-    ready, to = ready_from(noisy.session("north"), noisy.table("north")), noisy.root / "up"
-    send(ready, to, allow=allow)
-    left = noisy.opened_upload("north", to).rows
-    with projected(ready_from(noisy.session("north"), noisy.table("north"))) as made:
+    left = noisy.opened_upload("north", noisy.send(allow=allow).path).rows
+    with projected(noisy.ready()) as made:
         looked = open_payload(made.payload).row_block(0, len(left))
     np.testing.assert_array_equal(looked, seen[0])
     assert len(charges(noisy)) == 1
@@ -153,10 +136,10 @@ def test_what_the_audit_looks_at_never_leaves(noisy):
 def test_nothing_is_made_beyond_the_lifetime(noisy):
     for number in range(2):
         frame(1).with_columns(age=pl.col("age") + number).write_csv(noisy.table("north"))
-        last = prepared(noisy)
+        last = noisy.send()
     before = last.path.read_bytes()
     frame(1).with_columns(age=pl.col("age") + 2).write_csv(noisy.table("north"))
-    ready = ready_from(noisy.session("north"), noisy.table("north"))
+    ready = noisy.ready()
     with pytest.raises(BudgetError, match=r"release 3.*lifetime of 6.*\[CB705\]$"):
         send(ready, last.path)
     assert last.path.read_bytes() == before
@@ -164,23 +147,23 @@ def test_nothing_is_made_beyond_the_lifetime(noisy):
 
 
 def test_a_later_round_without_noise_is_refused_before_anything(noisy):
-    prepared(noisy)
+    noisy.send()
     agreed(noisy.root)
     joined(noisy)
     with pytest.raises(BudgetError, match="take the guarantee back"):
-        ready_from(noisy.session("north"), noisy.table("north"))
+        noisy.ready()
 
 
 def test_people_with_more_rows_than_agreed_are_refused_and_not_named(noisy):
     twice = pl.concat([frame(1), frame(1).head(60)])
     twice.write_csv(noisy.table("north"))
     with pytest.raises(AgreementError, match="more than rows_per_person=1") as caught:
-        ready_from(noisy.session("north"), noisy.table("north"))
+        noisy.ready()
     assert "000100" not in str(caught.value)
 
 
 def test_what_leaves_is_said_with_the_whole_guarantee_in_one_line(noisy, make):
-    preview = ready_from(noisy.session("north"), noisy.table("north")).preview
+    preview = noisy.ready().preview
     for words in (
         "epsilon 2, delta 1e-06, features and labels, one person (row) replaced by another",
         "D = 6, radius 3 about the origin, basis haar",
@@ -192,16 +175,16 @@ def test_what_leaves_is_said_with_the_whole_guarantee_in_one_line(noisy, make):
     assert "\n" not in preview.guarantee
     words = "as 3 numbers each with noise, and their column 'died' with some labels"
     assert words in preview.leaves[0]
-    prepared(noisy)
-    said = ready_from(noisy.session("north"), noisy.table("north")).preview.guarantee
+    noisy.send()
+    said = noisy.ready().preview.guarantee
     assert "releases so far 1, epsilon spent on these rows 3 of 6" in said
-    bare = joined(make(), "south")  # whose rows nobody was promised anything of
-    assert ready_from(bare.session("south"), bare.table("south")).preview.guarantee == NONE
+    bare = make().ready("south")  # whose rows nobody was promised anything of
+    assert bare.preview.guarantee == NONE
 
 
 def claimed(site, claim):
     """Send North's upload with another guarantee in its manifest, signed by north; open it."""
-    opened = site.opened("north", prepared(site).path)
+    opened = site.opened("north", site.send().path)
     enclosed = enclose_upload(opened.parts["upload.safetensors"], agreement=site.agreement)
     path = site.folder("lab") / "north.upload"
     write_bundle(
@@ -242,6 +225,6 @@ def test_more_rows_than_the_guarantee_covers_are_refused(make, monkeypatch):
         "cobasis.protocol.party.noise_for",
         lambda rows, terms, **told: noise_for(rows, more(terms, 1000), **told),
     )
-    path = prepared(few).path
+    path = few.send().path
     with pytest.raises(ForeignBundleError, match=r"more rows than that covers.*\[CB804\]$"):
         upload_in(few.opened("north", path), agreement=few.agreement)

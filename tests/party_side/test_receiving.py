@@ -1,5 +1,6 @@
 """What comes back is kept if it is the newest and goes with what was sent; others' is refused."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -19,18 +20,13 @@ from cobasis.errors import (
 from cobasis.keys.identity import Identity
 from cobasis.party_side.accept import accept, accept_news, adopt, look_at
 from cobasis.party_side.predict import predict, usable
-from cobasis.party_side.send import send
 from cobasis.party_side.worth import export_onnx, score
-from cobasis.protocol.messages import ConsensusSpan, Return
+from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.news import News
 from cobasis.protocol.signatures import Receipt, check_countersigned, sign_receipt
-from party_side.sites import NAMES, ROUND, agreed, frame, join, ready_from
+from party_side.sites import NAMES, ROUND, agreed, frame
 
 FORGER = Identity.new("lab").sign
-
-
-def changed(returned, **fields):
-    return Return(**{**vars(returned), **fields})
 
 
 def test_from_the_table_to_predictions_that_keep_their_ids(returns):
@@ -70,9 +66,8 @@ def test_a_regression_is_scored_by_r2(make):
         made.with_columns(pulse_later=made["pulse"] * 2 + 1).write_csv(
             site.folder(name) / "data.csv"
         )
-        join(site.session(name), site.secret_file(name))
-        paths[name] = site.folder(name) / f"{name}.upload"
-        send(ready_from(site.session(name), site.table(name)), paths[name])
+        site.joined(name)
+        paths[name] = site.send(name).path
     session = site.session("north")
     made = site.as_files(site.analyst_of(paths).run())
     accept(session, site.return_file(made["north"]))
@@ -88,7 +83,7 @@ def test_a_model_goes_with_the_basis_of_the_upload_that_it_was_made_for(returns)
     session, folder = site.session("north"), site.folder("north")
     sent = session.vault.upload_of(site.agreement)
     frame(77).write_csv(folder / "other.csv")
-    send(ready_from(session, folder / "other.csv"), folder / "not-sent.upload")
+    site.send(table=folder / "other.csv", to=folder / "not-sent.upload")
     last = session.vault.upload_of(site.agreement)
     assert last.dataset.name != sent.dataset.name
     accept(session, site.return_file(made["north"], upload=sent.entry.upload))
@@ -106,7 +101,7 @@ def test_an_old_return_does_not_take_the_place_of_a_newer_one(returns):
     session, now, folder = site.session("north"), datetime.now(UTC), site.folder("north")
     before = now - timedelta(minutes=9)
     old = site.return_file(made["north"], to=folder / "old.return", created=before)
-    newer = changed(made["north"], trained_on=("north", "east"))
+    newer = replace(made["north"], trained_on=("north", "east"))
     new = site.return_file(newer, to=folder / "new.return", created=now)
     accept(session, old)
     accept(session, new)
@@ -119,7 +114,7 @@ def test_an_old_return_does_not_take_the_place_of_a_newer_one(returns):
 def test_a_model_that_is_worse_than_the_partys_own_is_pointed_out(returns):
     site, made = returns
     session = site.session("north")
-    turned = changed(made["north"], change_of_basis=-made["north"].change_of_basis)
+    turned = replace(made["north"], change_of_basis=-made["north"].change_of_basis)
     accept(session, site.return_file(turned))
     scores = score(session)
     assert scores.together["accuracy"].value < 0.5 < scores.alone["accuracy"].value
@@ -152,15 +147,14 @@ def span(site, columns=(0, 1, 2), **changes):
 
 def test_a_span_is_of_this_anchor_and_after_the_upload_no_other_takes_its_place(make):
     site = make(basis="consensus")
-    session = site.session("north")
-    join(session, site.secret_file("north"))
+    session = site.joined()
     foreign = span(site, anchor_tag=ConsortiumSecret().anchor_tag(site.agreement))
     with pytest.raises(MessageError, match="another anchor"):
         adopt(session, site.consensus_file("north", foreign))
     assert session.round.consensus() is None
     for columns in ([0, 1, 2], [3, 4, 5]):
         adopt(session, site.consensus_file("north", span(site, columns)))
-    send(ready_from(session, site.table("north")), site.folder("north") / "x.upload")
+    site.send()
     with pytest.raises(StepError, match="one span only"):
         adopt(session, site.consensus_file("north", span(site)))
     adopt(session, site.consensus_file("north", span(site, [3, 4, 5])))

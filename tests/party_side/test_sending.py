@@ -20,30 +20,16 @@ from cobasis.party_side.rows import check, open_rows
 from cobasis.party_side.send import finish, require_turn, send, send_again
 from cobasis.vault.datasets import Forced
 from faults import Killed, at_call, dying_before, on
-from party_side.sites import FEATURES, NUMBERS, agreed, frame, join, ready_from
+from party_side.sites import FEATURES, NUMBERS, agreed, frame, ready_from
 
 
 def scaled(**changes):
     return (FEATURES[0].model_copy(update=changes), *FEATURES[1:])
 
 
-def rejoined(site, *, name="north", **changes):
-    """A party's session, once it has joined; under another agreement, where something changes."""
-    if changes:
-        agreed(site.root, **changes)
-    session = site.session(name)
-    join(session, site.secret_file(name))
-    return session
-
-
-def ready(site, **options):
-    return ready_from(site.session("north"), site.table("north"), **options)
-
-
 def sent_by(site, **options):
-    """Where files of several rounds go beside each other."""
-    made = ready(site, **options)
-    return made, send(made, site.folder("north") / f"{made.session.work.name}.upload")
+    made = site.ready(**options)
+    return made, send(made, site.of_round())
 
 
 def basis_of(site):
@@ -77,7 +63,7 @@ def test_rows_that_are_held_back_are_in_no_upload_and_labels_stay_with_the_other
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
 def test_uploads_stand_in_the_agreed_precision(make, precision):
     site = make(precision=precision, **({"int8_range": 40.0} if precision == "int8" else {}))
-    rejoined(site)
+    site.joined()
     made, sent = sent_by(site)
     bundle = site.opened("north", sent.path)
     told = bundle.manifest.told
@@ -104,7 +90,7 @@ def test_a_row_stays_on_its_side_whatever_stands_around_it(site):
 
 def test_the_same_people_get_the_stored_basis_or_no_span(make):
     site = make()
-    rejoined(site)
+    site.joined()
     _, sent = sent_by(site)
     first = basis_of(site)
     before = site.opened("north", sent.path).parts["upload.safetensors"].read_bytes()
@@ -112,21 +98,21 @@ def test_the_same_people_get_the_stored_basis_or_no_span(make):
     assert made.choice.span == "kept"
     assert site.opened("north", again.path).parts["upload.safetensors"].read_bytes() == before
     for changes in ({"purpose": "another"}, {"features": scaled(low=-60.0)}):
-        rejoined(site, **changes)
+        site.joined(**changes)
         assert sent_by(site)[0].choice.span == "kept"
         np.testing.assert_array_equal(first.project(np.eye(8)), basis_of(site).project(np.eye(8)))
-    rejoined(site, features=scaled(scale=2.0))
+    site.joined(features=scaled(scale=2.0))
     with pytest.raises(SpanReuseError, match="become numbers in the same way"):
-        ready(site)
+        site.ready()
 
 
 def test_a_later_round_of_other_sizes_is_refused_for_the_same_rows_or_forced(make):
     site = make()
-    rejoined(site)
+    site.joined()
     sent_by(site)
-    session = rejoined(site, n_components=2)
+    session = site.joined(n_components=2)
     with pytest.raises(SpanReuseError, match="CB703"):
-        ready(site)
+        site.ready()
     forced = Forced(reason="the board asked for fewer numbers", by=("A. Curator", "B. Officer"))
     made, _ = sent_by(site, forced=forced)
     assert made.choice.span == "forced"
@@ -135,7 +121,7 @@ def test_a_later_round_of_other_sizes_is_refused_for_the_same_rows_or_forced(mak
 
 
 def test_looking_writes_nothing_down_and_sending_names_the_file(site):
-    made = ready(site)
+    made = site.ready()
     session = site.session("north")
     assert (made.choice.span, made.session.analyst.name) == ("fresh", "lab")
     assert session.vault.history() == ()
@@ -152,13 +138,13 @@ def test_looking_writes_nothing_down_and_sending_names_the_file(site):
 def test_few_changed_rows_are_pointed_out(site):
     sent_by(site)
     frame(1).extend(frame(8, 10)).write_csv(site.table("north"))  # all ten are not held back
-    assert any("came and 0 went" in each for each in ready(site).preview.warnings)
+    assert any("came and 0 went" in each for each in site.ready().preview.warnings)
 
 
 def test_before_joining_nothing_can_be_made(make):
     site = make()
     with pytest.raises(StepError, match="has not joined"):
-        send(ready(site))
+        send(site.ready())
     with pytest.raises(WaitingError, match="'cobasis sign' takes it"):
         require_turn(site.session("north"))
     assert not site.session("north").vault.datasets()
@@ -168,7 +154,7 @@ def test_before_joining_nothing_can_be_made(make):
     ("target", "error"), [("data.csv", OptionError), ("none/x.upload", DiskError)]
 )
 def test_a_target_that_would_do_harm_is_refused_before_the_history_grows(site, target, error):
-    table, made = site.table("north"), ready(site)
+    table, made = site.table("north"), site.ready()
     before = table.read_bytes()
     with pytest.raises(error):
         send(made, site.folder("north") / target)
@@ -199,18 +185,17 @@ REFUSED = {
 @pytest.mark.parametrize("what", REFUSED)
 def test_a_table_that_does_not_fit_is_refused_before_the_history_grows(make, what):
     (table, code, words), site = REFUSED[what], make(holdout=0.0)
-    rejoined(site)
+    site.joined()
     with pytest.raises(CobasisError, match=rf"(?s){words}.*\[{code}\]$"):
-        send(ready_from(site.session("north"), written(site, table)), site.root / "x.upload")
-    session = site.session("north")
-    assert (session.vault.history(), (site.root / "x.upload").exists()) == ((), False)
+        site.send(table=written(site, table))
+    session = site.session()
+    assert (session.vault.history(), site.upload().exists()) == ((), False)
     assert {each.name for each in session.work.iterdir()} == set()
 
 
 def test_a_constant_column_and_labels_of_one_class_are_sent(site):
     table = frame(1).with_columns(age=pl.lit(2.0), died=pl.lit(1))
-    ready = ready_from(site.session("north"), written(site, table))
-    assert send(ready, site.root / "x.upload").path.exists()
+    assert site.send(table=written(site, table)).path.exists()
 
 
 def test_check_says_all_that_is_wrong_at_once(site):
@@ -239,28 +224,21 @@ def test_rows_are_counted_after_the_holdout(site):
         ready_from(session, written(site, frame(1)[few[:1]]))
 
 
-def next_file(site):
-    """Where a command puts it without a wish."""
-    made = ready(site)
-    exchange = made.session.upcoming
-    return send(made, made.session.beside(f"{exchange.number}-{exchange.message}"))
-
-
 def test_the_upload_waits_for_the_span_and_until_then_the_proposal_is_the_same(make):
     site = make(basis="consensus")
-    require_turn(rejoined(site))
-    sent = next_file(site)
+    require_turn(site.joined())
+    sent = send(site.ready())
     assert sent.path.name == "icu.north.1-proposal"
     assert send_again(site.session("north"), None).digest == sent.digest
     assert finish(site.session("north"), None) is None
-    assert next_file(site).digest == sent.digest
+    assert send(site.ready()).digest == sent.digest
 
 
 def test_a_file_of_somebody_else_is_not_overwritten(site):
     path = site.session("north").beside("1-upload")
     path.write_text("somebody else's")
     with pytest.raises(DiskError, match="is no file that party 'north' made"):
-        next_file(site)
+        send(site.ready())
     assert path.read_text() == "somebody else's"
     assert site.session("north").vault.history() == ()
 
@@ -268,7 +246,7 @@ def test_a_file_of_somebody_else_is_not_overwritten(site):
 def test_a_file_that_a_kill_left_without_a_name_gets_it_from_the_same_command(site):
     to = site.session("north").beside("1-upload")
     with pytest.raises(Killed), at_call(1, dying_before, counts=on("replace", to.name)):
-        next_file(site)
+        send(site.ready())
     assert not to.exists()
     done = finish(site.session("north"), to)
     assert (done.again, file_digest(to)) == (True, done.digest)

@@ -1,8 +1,5 @@
 """Three parties with masked sums, for the tests."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 
 from cobasis import Agreement
@@ -12,7 +9,6 @@ from cobasis.protocol.sums_party import SumsParty
 from cobasis.protocol.totals import Layout, gram, ones_and
 
 NAMES = ("north", "south", "east")
-VECTORS = Path(__file__).parents[2] / "docs" / "reference" / "sums-vectors.json"
 LAYOUT = Layout(n_features=(2,), n_targets=1, one_hot=False, most_rows=1000)
 KEYS = {name: MaskKey(bytes([number]) * 32) for number, name in enumerate(NAMES, 1)}
 PUBLIC = {name: key.public for name, key in KEYS.items()}
@@ -67,27 +63,3 @@ def message(name, *, sums=None, keys=None, occasion=OCCASION):
 def added(messages):
     """Everybody's words, added up modulo 2**64 and read as signed integers."""
     return np.sum(list(messages), axis=0, dtype=np.uint64).view(np.int64)
-
-
-def vectors():
-    """The published vectors, as this code makes them."""
-    return {
-        "format": "cobasis/sums/1",
-        "layout": json.loads(json.dumps({x: y for x, y in vars(LAYOUT).items() if x != "bare"})),
-        "bits": LAYOUT.bits,
-        "salt": OCCASION.salt.hex(),
-        "round_id": OCCASION.round_id,
-        "exchange": OCCASION.exchange,
-        "attempt": OCCASION.attempt,
-        "parties": [
-            {
-                "name": name,
-                "private_key": (bytes([number]) * 32).hex(),
-                "public_key": PUBLIC[name],
-                "rows": rows_of(name).tolist(),
-                "sums": sums_of(rows_of(name)).tolist(),
-                "masked": message(name).tolist(),
-            }
-            for number, name in enumerate(NAMES, 1)
-        ],
-    }

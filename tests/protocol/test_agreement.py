@@ -146,18 +146,12 @@ def test_every_contradiction_is_told_at_once():
 ALLOWED = {
     "consensus, three parties": {"basis": "consensus", "parties": NAMES[:3]},
     "haar, uniform": {"basis": "haar", "anchor": "uniform"},
-    "smote anchor": SMOTE,
     "lpp, gaussian": {"basis": "lpp", "anchor": "gaussian"},
     "gaussian, fewer rows than features": {"anchor": "gaussian", "n_anchor_rows": WIDTH - 1},
-    "as many components as features": {"n_components": WIDTH},
     "one party": {"parties": ("only",)},
     "gaussian, 8193 features": {"features": WIDE, "anchor": "gaussian"},
     "isometric, 8192 features": {"features": WIDE[:-1], "n_anchor_rows": 8192},
     "representation": NONE,
-    "all at least": {"minimum_parties": 4},
-    "rows for nobody real": {"model": "svm"},
-    "label and id": {"label": "y", "id": "patient"},
-    "half held out": {"holdout": 0.5},
     "everything": {"features": (*numeric_features("abcde"), FILLED, WARD), "n_anchor_rows": 10}
     | REAL,
 }
@@ -213,6 +207,10 @@ def test_no_field_can_be_changed_afterwards():
     assert agreement.digest() == before
 
 
+BLOCK = tuple(
+    Holding(party=name, columns=columns, block="ward", n_components=size, labels=size == 2)
+    for name, columns, size in (("north", ("x0", "x1"), 2), ("south", ("x2", "x3"), 1))
+)
 OFFICER = Approver(party="north", **identity("officer", role="approver").model_dump())
 CHANGED = {
     "round_id": {"round_id": "icu-2027", "commitment": made().commitment},
@@ -223,10 +221,11 @@ CHANGED = {
     "task": {"task": "regression", "classes": ()},
     "classes": {"classes": (1, 0)},
     "classes, as text": {"classes": ("0", "1")},
-    "n_components": {"n_components": 2},
+    "n_components": {"n_components": WIDTH},  # as many as there are
     "release": SUMS,
     "sums": SUMS | {"sums": SUMMED.model_copy(update={"least_rows": 5})},
     "holdings": {"holdings": (Holding(party="north", columns=("x1", "x2", "x3")),)},
+    "holdings.block": {"holdings": BLOCK, "id": "patient"},
     "outcome": {
         "task": "count",
         "classes": (),
@@ -237,19 +236,19 @@ CHANGED = {
     },
     "anchor": {"anchor": "gaussian"},
     "n_anchor_rows": {"n_anchor_rows": 9},
-    "public_rows_sha256": {"basis": "public", "public_rows_sha256": DIGEST},
+    "public_rows_sha256": SMOTE,
     "basis": {"basis": "pca"},
     "aligner": {"aligner": "gopp"},
-    "model": {"model": "mlp"},
+    "model": {"model": "svm"},  # its rows are for nobody real
     "commitment": {"commitment": "1" * 64},
     "scale_band": {"scale_band": 9.0},
     "models": {"models": ("ridge", "mlp")},
     "label": {"label": "died"},
     "id": {"id": "patient"},
-    "holdout": {"holdout": 0.2},
+    "holdout": {"holdout": 0.5},
     "precision": {"precision": "fp32"},
     "int8_range": {"precision": "int8", "int8_range": 4.0},
-    "minimum_parties": {"minimum_parties": 2},
+    "minimum_parties": {"minimum_parties": 4},
     "fewest_rows": {"fewest_rows": 20},
     "deadline": {"deadline": "2026-12-31T23:59:59Z"},
     "purpose": {"purpose": "research"},
@@ -354,10 +353,7 @@ def test_what_follows_from_the_fields():
     assert closes == datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC)
     assert made().allowed_models == ("ridge",)
     assert made(models=("mlp", "ridge")).allowed_models == ("mlp", "ridge")
-
-
-def test_m_counts_a_categorys_levels():
-    features = (*numeric_features("abc"), WARD)
+    features = (*numeric_features("abc"), WARD)  # m counts a category's levels
     agreement = made(features=features, n_components=7, n_anchor_rows=7)
     assert agreement.n_features == 3 + 4
     assert agreement.columns == ("a", "b", "c", "ward")

@@ -5,7 +5,10 @@ Its memory does not grow with the parties.
 
 import io
 import itertools
+import json
 import os
+import subprocess
+import sys
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -14,14 +17,72 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from cobasis import GOPP, ODC, Imakura, Kawakami, Whitened, align
+from bundle.payloads import announced, put
+from cobasis import (
+    GOPP,
+    ODC,
+    Analyst,
+    ConsortiumSecret,
+    Imakura,
+    Kawakami,
+    Whitened,
+    align,
+    numeric_features,
+)
 from cobasis.algorithms import gopp, images
+from cobasis.bundle import folders
 from cobasis.bundle.folders import FitFolder, StateFolder, UploadFolder
 from cobasis.cli.bar import shown
 from cobasis.errors import AnotherRunError
-from protocol.upload_folders import align_folder, measured, write_folder
+from cobasis.progress import silent
+from protocol.consortium import NONE, agree
 
 N_PARTIES = 60
+
+
+def agreement_of(n_parties, image_shape):
+    """What the parties of a folder agreed on."""
+    return agree(
+        ConsortiumSecret(bytes(32), simulated=True),
+        parties=tuple(f"party-{number:06d}" for number in range(n_parties)),
+        **NONE,
+        features=numeric_features(f"f{column}" for column in range(image_shape[0])),
+        n_anchor_rows=image_shape[0],
+        n_components=image_shape[1],
+    )
+
+
+def align_folder(uploads, *, aligner, to, report=silent):
+    """Align the uploads of a folder, or go on with that."""
+    folder = UploadFolder(uploads)
+    agreement = agreement_of(len(folder), folder[next(iter(folder))].image_shape)
+    with FitFolder(to) as fits:
+        kept = {"fits": fits, "state": StateFolder(to)}
+        return Analyst(agreement, aligner=aligner, uploads=folder, report=report, **kept).align()
+
+
+def write_folder(folder, *, n_parties, image_shape=(40, 4), own=0.01):
+    """Write uploads that see one span, and a little of their `own`, through turned bases."""
+    agreement, rng = agreement_of(n_parties, image_shape), np.random.default_rng(0)
+    seen, (height, width) = rng.normal(size=image_shape), image_shape
+    folder.mkdir()
+    for number, party in enumerate(agreement.parties):
+        turned = seen[:, rng.permutation(width)] * rng.choice([-1, 1], size=width)
+        image = turned + own * seen[rng.permutation(height)]
+        told = {"image": image, "agreement_digest": agreement.digest(), "simulated": True}
+        upload = announced(party, n_rows=1, **told)
+        put(upload, folder / f"{number:06d}.safetensors", precision="fp32")
+
+
+def measured(script, *arguments):
+    """Run a script in a process of its own; return what `result` holds, and its peak in MiB."""
+    ends = "\nprint(json.dumps([result, peak_bytes() / 2**20]))\n"
+    starts = "import json\nfrom pathlib import Path\nfrom benchmarks.machine import peak_bytes\n"
+    command = [sys.executable, "-c", starts + script + ends, *map(str, arguments)]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +97,7 @@ def small_batches_and_shards(monkeypatch):
     """Three parties are read together, and nine written, so that sixty are many."""
     monkeypatch.setattr(images, "BATCH_BYTES", 4000)
     monkeypatch.setattr(images, "LARGEST_BATCH", 4000)
-    monkeypatch.setitem(FitFolder.__init__.__kwdefaults__, "shard_bytes", 1000)
+    monkeypatch.setattr(folders, "SHARD_BYTES", 1000)
 
 
 def in_memory(uploads, aligner):
@@ -194,20 +255,13 @@ def test_an_iterate_is_kept_every_ten_seconds(monkeypatch):
 
 @pytest.mark.parametrize("kept", [0, -1])
 @pytest.mark.usefixtures("at_once")
-def test_a_damaged_file_makes_the_target_begin_anew(tmp_path, unlike, iterated, kept):
-    stopped(unlike, tmp_path / "fits", in_pass=STARTING + 4)
-    file = tmp_path / "fits" / "iterate.safetensors"
-    file.write_bytes(file.read_bytes()[:kept])
-    assert resumed(unlike, tmp_path / "fits", iterated) > FEW * iterated.iterations
-
-
-@pytest.mark.usefixtures("at_once")
-def test_what_a_kill_left_beside_the_target_is_cleared_away(tmp_path, unlike):
+def test_a_damaged_iterate_begins_anew_and_none_stays(tmp_path, unlike, iterated, kept):
     stopped(unlike, tmp_path / "fits", in_pass=STARTING + 4)
     file = tmp_path / "fits" / "iterate.safetensors"
     left = file.read_bytes()
-    align_folder(unlike, aligner=GOPP(), to=tmp_path / "fits")
-    file.write_bytes(left)
+    file.write_bytes(left[:kept])
+    assert resumed(unlike, tmp_path / "fits", iterated) > FEW * iterated.iterations
+    file.write_bytes(left)  # as a kill may leave it
     align_folder(unlike, aligner=GOPP(), to=tmp_path / "fits")
     assert not file.exists()
 
@@ -215,7 +269,7 @@ def test_what_a_kill_left_beside_the_target_is_cleared_away(tmp_path, unlike):
 FROM_FILES = """
 import sys
 from cobasis import ODC
-from protocol.upload_folders import align_folder
+from protocol.test_analyst_over_files import align_folder
 found = align_folder(Path(sys.argv[1]), aligner=ODC(), to=Path(sys.argv[2]))
 result = [len(found.fits), found.changes_of_basis["party-001999"].shape]
 """
@@ -241,7 +295,7 @@ result = sink.n_fits
 
 @pytest.mark.soak
 def test_two_thousand_parties_of_400_megabytes_align_in_300(tmp_path):
-    write_folder(tmp_path / "uploads", n_parties=2000, n_anchor_rows=1000, n_components=50)
+    write_folder(tmp_path / "uploads", n_parties=2000, image_shape=(1000, 50))
     size = sum(path.stat().st_size for path in (tmp_path / "uploads").iterdir())
     assert size > 400e6
     result, peak = measured(FROM_FILES, tmp_path / "uploads", tmp_path / "fits")

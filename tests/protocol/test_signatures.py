@@ -86,15 +86,6 @@ def test_what_is_wrong_with_signatures_is_told_by_name(case):
         check_sealed(agree(SECRET), signatures=[])
 
 
-def test_every_bit_of_a_signature_counts():
-    made = signed("north")
-    for position in range(0, 128, 7):
-        digit = "0" if made.signature[position] != "0" else "1"
-        text = made.signature[:position] + digit + made.signature[position + 1 :]
-        with pytest.raises(UnsignedError, match="signature not valid: north"):
-            check_sealed(real(), signatures=[forged("north", signature=text), *unlike("north")])
-
-
 @pytest.mark.parametrize("empty", ["purpose", "threat_model", "label"])
 def test_nobody_can_sign_while_a_required_field_is_empty(empty):
     with pytest.raises(AgreementError, match=rf"cannot be signed yet: {empty} must.*\[CB303\]$"):
@@ -108,26 +99,9 @@ def test_nobody_can_sign_for_another_and_a_signature_file_reads_back():
         sign_agreement(real(), name="paris", sign=KEYS["south"].sign)
     made = signed("lab")
     assert Signature.from_text(made.text()) == made
+    with pytest.raises(AgreementError, match=r"this is no signature of an agreement.*\[CB303\]$"):
+        Signature.from_text(NORTH.text())
     assert made.text().count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "[]",
-        "[" * 100_000,
-        '{"format":"cobasis/signature/2","name":"a","agreement":"","signature":""}',
-        '{"format":"cobasis/signature/1","name":"a","agreement":"00","signature":"00"}',
-        '{"format":"cobasis/identity/1","name":"a"}',
-    ],
-    ids=lambda text: text[:40],
-)
-def test_what_is_no_signature_and_no_identity_is_refused(text):
-    with pytest.raises(AgreementError, match=r"signature of an agreement.*\[CB303\]$"):
-        Signature.from_text(text)
-    with pytest.raises(AgreementError, match=r"public identity.*\[CB303\]$"):
-        PublicIdentity.from_text(text)
 
 
 def test_an_identitys_text_is_one_line_that_comes_back_and_its_fingerprint_can_be_read_out():
@@ -136,6 +110,9 @@ def test_an_identitys_text_is_one_line_that_comes_back_and_its_fingerprint_can_b
         '"role":"party","signing_key":"' + "0" * 64 + '"}\n'
     )
     assert PublicIdentity.from_text(NORTH.text()) == NORTH
+    for other in ("", "[]", NORTH.text().replace("identity/1", "identity/2"), signed("lab").text()):
+        with pytest.raises(AgreementError, match=r"this is no public identity.*\[CB303\]$"):
+            PublicIdentity.from_text(other)
     assert PublicIdentity.from_text(json.dumps(json.loads(NORTH.text()), indent=2)) == NORTH
     assert NORTH.fingerprint == words_of(hashlib.sha256(NORTH.text().encode()).digest())
     for changes in ({"signing_key": "1" * 64}, {"role": "analyst"}):

@@ -105,12 +105,6 @@ def test_what_an_option_does_not_take_is_refused_in_the_words_of_the_call(case):
     assert not re.search("agree|sign", str(e.value))
 
 
-def test_more_components_than_features_are_refused_and_nobody_is_to_sign():
-    with pytest.raises(AgreementError, match=r"n_components.*\[CB303\]$") as caught:
-        run(n_components=WIDTH + 1)
-    assert "sign" not in str(caught.value)
-
-
 def test_a_representation_round_sends_no_labels_trains_no_model_and_transforms():
     rows = {name: (X, None) for name, (X, _) in tables().items()}
     done = run(rows, task="representation", model=None)
@@ -148,18 +142,30 @@ def few_rows():
     return {**rows, "west": (X[:2], y[:2])}
 
 
-def test_too_few_rows_are_an_error():
-    with pytest.raises(DimensionError, match=r"party 'west' has 2 row\(s\) for n_components=3"):
-        run(few_rows())
+UNFIT = {
+    "components above features": ({"n_components": WIDTH + 1}, AgreementError, "n_components"),
+    "two rows": (
+        {"rows": few_rows()},
+        DimensionError,
+        r"party 'west' has 2 row\(s\) for n_components=3",
+    ),
+    "public rows of one direction": (
+        {"basis": "public", "public_rows": np.ones((5, WIDTH))},
+        AgreementError,
+        "5 public rows have 1 independent",
+    ),
+    "nobody": ({"rows": {}}, ShapeError, "no party"),
+}
+
+
+@pytest.mark.parametrize("case", UNFIT)
+def test_rows_and_options_that_do_not_fit_are_refused_and_nobody_is_to_sign(case):
+    options, error, words = UNFIT[case]
+    with pytest.raises(error, match=rf"{words}.*\[{error.code}\]$") as caught:
+        run(**options)
+    assert "sign" not in str(caught.value)
 
 
 @pytest.mark.parametrize("basis", ["consensus", "weighted_consensus"])
 def test_a_party_with_two_rows_takes_part_through_a_consensus_basis(basis):
     assert accuracy(run(few_rows(), basis=basis)) > 0.9
-
-
-def test_public_rows_of_too_low_a_rank_and_a_round_of_nobody_are_refused():
-    with pytest.raises(AgreementError, match=r"5 public rows have 1 independent.*\[CB303\]$"):
-        run(basis="public", public_rows=np.ones((5, WIDTH)))
-    with pytest.raises(ShapeError, match="no party"):
-        run({})

@@ -13,6 +13,7 @@ from sklearn.linear_model import Ridge
 from cobasis import (
     CategoryFeature,
     Columns,
+    DPTerms,
     NumericFeature,
     RandomFourier,
     SumsTerms,
@@ -21,7 +22,6 @@ from cobasis import (
 )
 from cobasis.errors import (
     AgreementError,
-    CobasisError,
     DuplicatePartyError,
     LabelError,
     MessageError,
@@ -276,6 +276,7 @@ def test_a_round_of_rows_has_no_sums_and_a_stranger_no_part():
         SumsAnalyst(agree(**FIELDS | rows, commitment="1" * 64))
 
 
+NOISE = DPTerms(epsilon=2.0, delta=0.01, radius=1.0, most_rows=3, lifetime_epsilon=2.0, colluders=1)
 OPTIONS = {
     "a basis": ({"basis": "haar"}, "basis 'haar' is for rows"),
     "components": ({"n_components": 2}, "n_components 2 is for rows"),
@@ -284,20 +285,17 @@ OPTIONS = {
     "a release that is none": ({"release": "both"}, "release 'both' does not exist"),
     "no maps": ({"maps": []}, "maps are not 1 to 8 of Columns"),
     "maps by name": ({"maps": ["rff"]}, "maps are not 1 to 8 of Columns"),
+    "maps of rows": ({"release": "rows", "n_components": 2, "maps": [Columns()]}, "maps go with"),
+    "rows without components": ({"release": "rows"}, "n_components=None is no"),
+    "a bandwidth from rows": ({"dp": NOISE}, "the default one looks at rows"),
 }
 
 
 @pytest.mark.parametrize("kind", OPTIONS)
-def test_simulate_says_which_options_sums_have_no_place_for(kind):
+def test_simulate_says_which_options_a_release_has_no_place_for(kind):
     changes, words = OPTIONS[kind]
-    with pytest.raises(CobasisError, match=words):
+    with pytest.raises(OptionError, match=words):
         played(dealt(*some()), **changes)
-
-
-def test_rows_take_no_maps_and_need_components():
-    for options in ({"n_components": 2, "maps": [Columns()]}, {}):
-        with pytest.raises(OptionError, match=r"maps go with|n_components=None is no"):
-            played(dealt(*some()), release="rows", **options)
 
 
 def test_masks_are_those_of_agreement_roster_and_layout_as_the_reference_page_says():

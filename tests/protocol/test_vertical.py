@@ -3,15 +3,7 @@
 import numpy as np
 import pytest
 
-from cobasis import (
-    Agreement,
-    Analyst,
-    ConsortiumSecret,
-    Holding,
-    Party,
-    SecretBasis,
-    numeric_features,
-)
+from cobasis import Analyst, ConsortiumSecret, Holding, Party, SecretBasis, numeric_features
 from cobasis.errors import (
     AgreementError,
     FeatureError,
@@ -19,8 +11,10 @@ from cobasis.errors import (
     OptionError,
     UndeterminedFitError,
 )
+from cobasis.features.contract import Interaction
 from cobasis.protocol.secrets import public_rows_digest
 from models.chains import quicken
+from protocol.consortium import agree
 
 NAMES = ("age", "pulse", "pressure", "lactate", "sodium", "urea")
 WARD, LAB = NAMES[:3], NAMES[3:]
@@ -34,19 +28,15 @@ def of_block(block, part, columns, **more):
 
 def agreement(holdings, *, others=("whole",), **changes):
     fields = {
-        "round_id": "icu",
         "parties": (*dict.fromkeys(each.party for each in holdings), *others),
         "holdings": tuple(holdings),
         "features": numeric_features(NAMES),
-        "task": "classification",
-        "classes": (0, 1),
         "n_components": 4,
         "n_anchor_rows": 6,
         "model": "logistic",
         "id": "person",
-        "commitment": SECRET.commitment("icu"),
     }
-    return Agreement(**fields | changes)
+    return agree(SECRET, **fields | changes)
 
 
 def blocks(**changes):
@@ -62,6 +52,13 @@ def blocks(**changes):
 def people(rng, n_rows=40):
     table = rng.normal(size=(n_rows, 6)) + 0.5
     return table, (table.sum(axis=1) > 3).astype(int), [f"p{each:03}" for each in range(n_rows)]
+
+
+def received(agreed, uploads):
+    analyst = Analyst(agreed)
+    for upload in uploads:
+        analyst.receive(upload)
+    return analyst
 
 
 class Consortium:
@@ -83,11 +80,8 @@ class Consortium:
         self.uploads[name] = self.parties[name].prepare(*given, **more)
 
     def analyst(self, *, without=()):
-        analyst = Analyst(self.agreement)
-        for name, upload in self.uploads.items():
-            if name not in without:
-                analyst.receive(upload)
-        return analyst
+        kept = [upload for name, upload in self.uploads.items() if name not in without]
+        return received(self.agreement, kept)
 
     def predict(self, block, rows):
         ward, lab = (self.parties[f"{block}-{part}"] for part in ("ward", "lab"))
@@ -106,8 +100,6 @@ def test_a_party_of_a_block_needs_its_own_columns_and_signs_for_all(made):
     assert (ward.whole, ward.n_inputs) == (made.agreement, 4)
     assert ward.held_by("first-ward") is ward
     assert made.agreement.held_by("whole") is made.agreement
-    again = Agreement.model_validate_json(made.agreement.model_dump_json())
-    assert again.digest() == made.agreement.digest()
 
 
 def test_an_analyst_sees_a_block_as_one_upload_person_by_person(made):
@@ -126,13 +118,20 @@ def test_an_analyst_sees_a_block_as_one_upload_person_by_person(made):
     assert np.array_equal(joined.label_block(0, 40), labels[order])
 
 
-def test_every_party_of_a_block_gets_its_own_part_of_the_change_of_basis(made):
-    analyst = made.analyst()
-    returns = analyst.run()
+def finished(**changes):
+    """The consortium, with everybody's return accepted."""
+    made = Consortium(blocks(**changes))
+    for name, each in made.analyst().run().items():
+        made.parties[name].accept(each)
+    return made
+
+
+def test_every_party_of_a_block_gets_its_own_part_of_the_change_of_basis():
+    made = finished()
+    returns = {name: each.returned for name, each in made.parties.items()}
     assert set(returns) == set(made.agreement.parties)
     assert returns["first-lab"].change_of_basis.shape == (2, 4)
-    for name, each in returns.items():
-        made.parties[name].accept(each)
+    for each in returns.values():
         assert set(each.trained_on) == set(made.agreement.parties)
         assert set(each.target_carries) <= set(made.agreement.parties)
         assert each.evidence == "cannot tell"
@@ -144,14 +143,6 @@ def test_every_party_of_a_block_gets_its_own_part_of_the_change_of_basis(made):
         made.parties["first-ward"].predict(tests[:, :3])
     with pytest.raises(OptionError, match="takes no beside="):
         made.parties["whole"].predict(tests, beside=np.zeros((400, 4)))
-
-
-def finished(**changes):
-    """The consortium, with everybody's return accepted."""
-    made = Consortium(blocks(**changes))
-    for name, each in made.analyst().run().items():
-        made.parties[name].accept(each)
-    return made
 
 
 def at_both(made, tests):
@@ -236,18 +227,22 @@ UNLINKED = {
 @pytest.mark.parametrize("case", UNLINKED)
 def test_parts_of_other_people_or_with_other_labels_are_refused(case):
     change, words = UNLINKED[case]
-    agreed = agreement([WARD_1, LAB_1])
-    rows, labels, who = people(np.random.default_rng(0))
+    agreed, (rows, labels, who) = agreement([WARD_1, LAB_1]), people(np.random.default_rng(0))
     told, kept = change(labels, who)
-    analyst = Analyst(agreed)
-    for part, own, y, ids in (
-        ("ward", rows[:, :3], labels, who),
-        ("lab", rows[: len(kept), 3:], told, kept),
-    ):
-        party = Party(f"first-{part}", agreement=agreed, secret=SECRET)
-        analyst.receive(party.prepare(own, y, people=ids))
+
+    def sent(name, own, y, ids=None):
+        return Party(name, agreement=agreed, secret=SECRET).prepare(own, y, people=ids)
+
+    ward, whole = sent("first-ward", rows[:, :3], labels, who), sent("whole", rows, labels)
+    lab = sent("first-lab", rows[: len(kept), 3:], told, kept)
     with pytest.raises(MessageError, match=rf"{words}.*\[CB306\]$"):
-        analyst.align()
+        received(agreed, [ward, lab]).align()
+    analyst = received(agreed, [ward, whole])
+    analyst.run()
+    with pytest.raises(MessageError, match=words):
+        analyst.receive(lab)  # late, and nothing of it is kept, nor is the model lost
+    assert set(analyst.uploads) == {"whole"}
+    assert [each.party for each in analyst.returns()] == ["whole"]
 
 
 def test_rows_without_one_identifier_each_are_refused(made):
@@ -365,8 +360,10 @@ def changed(holding, **fields):
     return Holding(**{**dict(holding), **fields})
 
 
+PAIRED = (*numeric_features(NAMES), Interaction(of=NAMES[:2]))
 REFUSED = {
     "a basis of all columns": ([WARD_1, LAB_1], {"basis": "haar"}, "is of all columns"),
+    "an interaction": ([WARD_1, LAB_1], {"features": PAIRED}, "columns that not every party holds"),
     "coefficients": ([WARD_1, LAB_1], {"model": "logit"}, "need every column"),
     "a stranger": ([changed(WARD_1, party="ghost")], {"parties": ("a", "b")}, "of no party"),
     "twice": ([WARD_1, WARD_1], {}, "there are two"),

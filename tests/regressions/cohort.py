@@ -4,9 +4,11 @@ import numpy as np
 import pandas as pd
 from lifelines.datasets import load_lung, load_rossi
 
+from cli.round_by_commands import NAMES
+from cobasis import simulate
 from cobasis.features.contract import CategoryFeature, NumericFeature
 from cobasis.features.encoder import encode
-from cobasis.features.outcome import Outcome
+from cobasis.features.outcome import ROLES, Outcome, record_type
 from cobasis.statistics.coefficients import table_of
 from cobasis.statistics.regression import fit_regression
 
@@ -69,15 +71,21 @@ def dataset(name):
     return features, raw, pd.DataFrame(told | {"owner": np.arange(len(raw)) % 12})
 
 
+def in_three(rows, labels, **told):
+    """A round of three hospitals, to which rows are dealt one by one."""
+    dealt = {name: (rows[at::3], labels[at::3]) for at, name in enumerate(NAMES)}
+    return simulate(dealt, rng=np.random.default_rng(0), **told)
+
+
 def turns(width, kind):
     rng = np.random.default_rng(5)
     first, second = (np.linalg.qr(rng.normal(size=(width, width)))[0] for _ in range(2))
     return first if kind == "orthogonal" else (first * np.geomspace(0.3, 4, width)) @ second
 
 
-def records(labels, value, **roles):
+def records(labels, value="value", **roles):
     """Labels as they travel: one array, or records where more than one column is told."""
-    found = np.zeros(len(labels), dtype=[(role, "f8") for role in ("value", *roles)])
+    found = np.zeros(len(labels), dtype=record_type(roles))
     for role, column in {"value": value, **roles}.items():
         found[role] = labels[column]
     return found if roles else found["value"]
@@ -85,8 +93,7 @@ def records(labels, value, **roles):
 
 def fitted(raw, labels, value, *, model, features=FEATURES, kind="invertible", **told):
     """Return the fit on aligned rows, and their turn; roles and options of Outcome as `told`."""
-    roles = {role: told[role] for role in ("event", "entry", "stratum", "exposure", "weight")
-             if role in told}  # fmt: skip
+    roles = {role: name for role, name in told.items() if role in ROLES}
     encoded = encode(raw, features, party="pooled")
     turn = turns(encoded.shape[1], kind)
     fit = fit_regression(

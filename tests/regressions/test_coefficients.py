@@ -22,6 +22,12 @@ FOUR = LABELS.assign(owner=[f"clinic-{at}" for at in np.arange(len(LABELS)) % 4]
 COMPARED = {"model": "logit", "compare_parties": True}
 
 
+def logit(some):
+    """The fit of statsmodels to some rows."""
+    binomial = sm.families.Binomial()
+    return sm.GLM(some["class"], X.loc[some.index], family=binomial).fit(tol=1e-13)
+
+
 @cache
 def compared():
     return table(RAW, FOUR, "class", **COMPARED)
@@ -32,19 +38,15 @@ def test_a_joint_test_is_the_pooled_fits(names):
     asked = {"ward": ["ward=surgery", "ward=other"]}
     of = [each for name in names for each in asked.get(name, [name])] or list(X)[1:]
     picks = np.eye(X.shape[1])[[list(X).index(name) for name in of]]
-    for model, value, found in (
-        ("ols", "number", sm.OLS(LABELS.number, X).fit()),
-        (
-            "logit",
-            "class",
-            sm.GLM(LABELS["class"], X, family=sm.families.Binomial()).fit(tol=1e-13),
-        ),
-    ):
+    lines = {"ols": ("number", sm.OLS(LABELS.number, X).fit()), "logit": ("class", logit(LABELS))}
+    for model, (value, found) in lines.items():
         theirs = found.wald_test(picks, scalar=True)
-        ours = table(RAW, LABELS, value, model=model).wald(*names)
+        made = table(RAW, LABELS, value, model=model)
+        ours = made.wald(*names)
         assert ours.statistic == pytest.approx(theirs.statistic, rel=1e-7)
         assert ours.p == pytest.approx(float(theirs.pvalue), rel=1e-6)
         assert set(ours.names) == set(of)
+        assert made.tests == {"all columns": made.wald(), "ward": made.wald("ward")}
         assert ours.free == ((len(of), 594) if model == "ols" else (len(of),))
 
 
@@ -70,8 +72,7 @@ def test_a_turn_of_another_size_is_refused(width, features):
 def test_parties_are_compared_as_statsmodels_combines_effects():
     made = compared()
     parts = [FOUR.owner == name for name in sorted(set(FOUR.owner))]
-    fits = [sm.GLM(FOUR["class"][mine], X[mine], family=sm.families.Binomial()).fit(tol=1e-13)
-            for mine in parts]  # fmt: skip
+    fits = [logit(FOUR[mine]) for mine in parts]
     for at, line in enumerate(made.lines):
         own = [(fit.params.iloc[at], fit.bse.iloc[at]) for fit in fits]
         assert np.array([*line.across.estimates.values()]) == pytest.approx(np.array(own), rel=1e-6)
@@ -98,18 +99,22 @@ def test_a_party_with_few_rows_or_one_class_is_left_out_and_named():
     assert "Own rows determine no table: clinic-2, small." in made.summary()
 
 
-@pytest.mark.parametrize("model", ["ols", "logit", "cox"])
+ASKED = {
+    "ols": ("number", {"model": "ols"}),
+    "logit": ("class", COMPARED),
+    "cox": ("time", {"model": "cox", "event": "event"}),
+}
+
+
+@pytest.mark.parametrize("model", ASKED)
 def test_a_table_fits_on_80_columns(model):
-    told = {
-        "ols": ("number", {}),
-        "logit": ("class", COMPARED),
-        "cox": ("time", {"event": "event"}),
-    }
-    value, options = told[model]
-    text = table(RAW, FOUR, value, **{"model": model} | options).summary()
+    value, told = ASKED[model]
+    text = table(RAW, FOUR, value, **told).summary()
     assert max(map(len, text.splitlines())) <= 80
     assert [*map(p_value, (0.0009, 0.0011, 0.5))] == ["<.001", ".001", ".500"]
     assert "ward=surgery" in text
+    kind = "F test of ward: F(2, 594)" if model == "ols" else "Wald test of ward: chi-squared(2)"
+    assert f"{kind} = " in text
     assert ("(intercept)" in text) == (model != "cox")
 
 
@@ -120,8 +125,8 @@ EVIL = "a_b & <i>100 %</i> $x$ {y} \\z\n#"
 def test_the_files_hold_the_table_and_obey_no_columns_name(model, tmp_path):
     features = (FEATURES[0].model_copy(update={"name": EVIL, "unit": "years"}), FEATURES[3])
     raw = RAW[["age", "ward"]].rename(columns={"age": EVIL})
-    value, told = ("number", {}) if model == "ols" else ("class", COMPARED)
-    made = table(raw, FOUR, value, features=features, **{"model": model} | told)
+    value, told = ASKED[model]
+    made = table(raw, FOUR, value, features=features, **told)
     assert write_coefficients(made, tmp_path / "new") == tmp_path / "new" / "coefficients.html"
     read = {path.name: path.read_bytes() for path in (tmp_path / "new").iterdir()}
     lines = list(csv.DictReader(read["coefficients.csv"].decode().splitlines(keepends=True)))

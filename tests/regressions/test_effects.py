@@ -3,10 +3,10 @@
 What they are compared with is statsmodels, lifelines, or a few plain lines on the raw columns.
 """
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
-import onnxruntime
 import pandas as pd
 import polars as pl
 import pytest
@@ -15,15 +15,17 @@ from lifelines import KaplanMeierFitter
 from statsmodels.treatment.treatment_effects import TreatmentEffect
 
 from cli.round_by_commands import NAMES, Typed
-from cobasis import Agreement, NumericFeature, Outcome, simulate
+from cobasis import Agreement, NumericFeature, Outcome
 from cobasis.errors import AgreementError, EstimateError, LabelError, ModelFileError, StepError
 from cobasis.features.contract import CategoryFeature
 from cobasis.features.encoder import encode
-from cobasis.features.outcome import record_type
 from cobasis.models.chain_file import decode_chain, encode_chain
-from cobasis.models.families import folds
 from cobasis.models.onnx import raw_graph
+from cobasis.models.tuning import folds
 from cobasis.statistics.effects import _share, fit_effects
+from models.test_onnx import agree, run
+from regressions import cohort
+from regressions.cohort import in_three
 
 FEATURES = (
     NumericFeature(name="age", centre=60, scale=12),
@@ -52,12 +54,7 @@ def plain(raw):
     return raw.assign(sex=(raw["sex"] == "male") * 1.0).to_numpy(float)
 
 
-def records(told, *, value="value", **roles):
-    names = {"value": value, **roles, "treatment": "treated"}
-    found = np.empty(len(told), dtype=record_type({**roles, "treatment": "treated"}))
-    for role, name in names.items():
-        found[role] = told[name]
-    return found
+records = partial(cohort.records, treatment="treated")
 
 
 def fitted(rows, labels, **terms):
@@ -73,10 +70,12 @@ def estimates(effects):
 
 def in_parties(raw=None, *, features=FEATURES, **terms):
     """A round of three hospitals."""
-    table = RAW if raw is None else raw
-    rows = {name: (table[at::3], TOLD[at::3]) for at, name in enumerate(NAMES)}
-    outcome, rng = Outcome(treatment="treated", **terms), np.random.default_rng(0)
-    return simulate(rows, rng=rng, task="effect", features=features, outcome=outcome)
+    told = {
+        "task": "effect",
+        "features": features,
+        "outcome": Outcome(treatment="treated", **terms),
+    }
+    return in_three(RAW if raw is None else raw, TOLD, **told)
 
 
 def weights(share):
@@ -248,7 +247,9 @@ BAD = {  # a column of labels and what it holds; what is agreed on
     "no match": ("value", Y, {"caliper": 1e-13}, "within the caliper"),
     "nobody's event": ("event", 0.0, SURVIVAL, "no row has an event"),
     "a late horizon": ("value", np.minimum(TOLD["days"], 4), SURVIVAL, "followed for 4 at most"),
+    "columns depend in a group": ("value", Y, {}, "rows of a group or a fold columns depend"),
 }
+LOOSE = np.where(T == 1, 0, np.random.default_rng(0).normal(size=len(T)))
 
 
 @pytest.mark.parametrize("kind", BAD)
@@ -256,14 +257,9 @@ def test_groups_that_cannot_be_compared_are_refused(kind):
     role, values, terms, words = BAD[kind]
     told = records(TOLD, **{"value": "days", "event": "event"} if "event" in terms else {})
     told[role] = values
+    rows = np.column_stack([X, X[:, 0] + LOOSE]) if "columns depend" in kind else X
     with pytest.raises(EstimateError, match=rf"{words}.*\[CB109\]$"):
-        fitted(X, told, **terms)
-
-
-def test_columns_that_depend_on_each_other_in_one_group_are_refused():
-    loose = np.where(T == 1, 0, np.random.default_rng(0).normal(size=len(T)))
-    with pytest.raises(EstimateError, match="rows of a group or a fold columns depend"):
-        fitted(np.column_stack([X, X[:, 0] + loose]), records(TOLD))
+        fitted(rows, told, **terms)
 
 
 AGAINST = {
@@ -289,12 +285,12 @@ def test_what_is_no_effect_is_told():
     again = in_parties(RAW.assign(x=RAW["age"]), features=(*FEATURES, NumericFeature(name="x")))
     with pytest.raises(EstimateError, match="'age', 'x', 1 follow from the others"):
         again.parties["north"].effects()
-    rows, rng = {name: (X[at::3], Y[at::3]) for at, name in enumerate(NAMES)}, np.random.default_rng
-    with pytest.raises(StepError, match="has no coefficients"):
-        simulate(rows, rng=rng(0), task="regression", n_components=2).parties["north"].effects()
-    ols = simulate(rows, rng=rng(0), task="regression", model="ols")
-    with pytest.raises(EstimateError, match="model='ols' estimates no effect"):
-        ols.parties["north"].effects()
+    for told, error, words in (
+        ({"n_components": 2}, StepError, "has no coefficients"),
+        ({"model": "ols"}, EstimateError, "model='ols' estimates no effect"),
+    ):
+        with pytest.raises(error, match=words):
+            in_three(X, Y, task="regression", **told).parties["north"].effects()
 
 
 def test_effects_travel_in_the_models_file_which_is_read_strictly():
@@ -315,8 +311,7 @@ def test_effects_travel_in_the_models_file_which_is_read_strictly():
             decode_chain(data.replace(old, new), n_components=3, **terms)
     graph = raw_graph(FEATURES, model, map_in=np.eye(3), classes=(), precision="float64")
     cells = {name: RAW[[name]].to_numpy() for name in RAW}
-    (given,) = onnxruntime.InferenceSession(graph).run(["prediction"], cells)
-    assert np.allclose(given, model.predict(encode(RAW, FEATURES, party="north")), atol=1e-12)
+    agree(run(graph, cells), model, encode(RAW, FEATURES, party="north"))
 
 
 def test_an_effect_is_read_by_everybody_who_accepts(tmp_path, monkeypatch):

@@ -23,8 +23,8 @@ from cobasis.features.encoder import encode
 from cobasis.features.maps import Columns, turn_of
 from cobasis.models.onnx import raw_graph
 from cobasis.statistics.formula import with_formula
-from models.test_onnx import run
-from regressions.cohort import FEATURES, gaps, people, table
+from models.test_onnx import fed, run
+from regressions.cohort import FEATURES, gaps, in_three, people, table
 
 RAW, LABELS = people()
 SPLINE = "cr(income, knots=(35000, 50000), lower_bound=22000, upper_bound=70000)"
@@ -138,24 +138,22 @@ def test_sums_give_the_same_table_and_its_predictions_are_explained():
     formula, most = f"{SPLINE} + age * ward", {"age": 140.0, "income": 2e5, "protein": 1.0}
     ranged = [x.model_copy(update={"low": 0.0, "high": most[x.name]}) for x in FEATURES[:3]]
     rows = RAW.drop(columns="protein")
-    dealt = {name: (rows[at::3], LABELS.number[at::3].to_numpy()) for at, name in enumerate("abc")}
     given = {"model": "ols", "features": with_formula([*ranged, FEATURES[3]], formula)}
     given |= {"task": "regression", "release": "sums"}
-    done = simulate(dealt, rng=np.random.default_rng(0), **given)
-    made = done.parties["a"].coefficients()
+    done = in_three(rows, LABELS.number.to_numpy(), **given)
+    made = done.parties["north"].coefficients()
     fit = sm.OLS(LABELS.number, design(formula, [each.name for each in made.lines])).fit()
     assert max(gaps(made, fit.params, fit.cov_params().to_numpy()).values()) < 1e-6
-    found, told = done.parties["b"].attributions(rows[:9]), done.predict(rows[:9])["b"]
+    found, told = done.parties["south"].attributions(rows[:9]), done.predict(rows[:9])["south"]
     assert found.names == ("age", "income", "ward", "age:ward")
     np.testing.assert_allclose(np.sum(found.values, axis=1) + found.base, told)
 
 
 def test_the_balance_of_products_is_that_of_raw_columns():
     told = pd.DataFrame({"value": LABELS.number, "treated": LABELS["class"]})
-    dealt = {name: (RAW[at::3], told[at::3]) for at, name in enumerate("abc")}
     given = {"task": "effect", "outcome": Outcome(treatment="treated")}
     given["features"] = with_formula(FEATURES, "age * ward + income + protein")
-    found = simulate(dealt, rng=np.random.default_rng(0), **given).parties["c"].effects().balance
+    found = in_three(RAW, told, **given).parties["east"].effects().balance
     means = (RAW.age * (RAW.ward == "other")).groupby(told.treated).mean()
     apart = found.differences[found.adjusted.index("before"), found.names.index("age:ward=other")]
     assert apart == pytest.approx(means[1] - means[0])
@@ -247,20 +245,13 @@ def test_a_graph_of_raw_columns_gives_what_the_party_predicts(precision, near):
     features = with_formula(COLUMNS, LUNG)
     assert {len(each.of) for each in features if each.kind == "interaction"} == {2, 3}
     labels = lung.select(value="time", event="status")
-    dealt = {name: (rows[at::3], labels[at::3]) for at, name in enumerate("abc")}
     given = {"task": "survival", "model": "cox", "outcome": Outcome(event="event")}
-    done = simulate(dealt, rng=np.random.default_rng(0), features=features, **given)
-    party = done.parties["b"]
+    party = in_three(rows, labels, features=features, **given).parties["south"]
     turn = party._aligned(np.eye(party.agreement.n_features))
     graph = raw_graph(features, party.model, map_in=turn, classes=(), precision=precision)
     far = {"wt.loss": [-60.0, 90.0, None], "meal": [20.0, 9e3, None], "age": [-9, 200, 50]}
     whole = pl.concat([rows, rows[:3].with_columns(**{x: pl.Series(far[x]) for x in far})])
-    cells = {
-        each.name: each.to_numpy().astype(precision)[:, np.newaxis]
-        if each.dtype.is_numeric()
-        else np.array([[word or ""] for word in each], dtype=object)
-        for each in whole
-    }
+    cells = fed(whole, precision, names=whole.columns)
     found, right = run(graph, cells)["prediction"], party.predict(whole)
     size, beyond = np.ptp(np.log(right)), 1e60 if precision == "float64" else 1e37
     assert size > 5

@@ -87,6 +87,35 @@ def test_regressions_agree_with_statsmodels_on_pooled_columns(case):
         assert made.log_likelihood == pytest.approx(found.llf, rel=1e-10)
 
 
+def test_counts_in_the_thousands_have_a_negative_binomial_table():
+    """From where statsmodels starts by itself its steps leave the numbers' range."""
+    rng, rise = np.random.default_rng(0), 1.5e-4
+    means = np.exp(rise * RAW.income - 2) * rng.gamma(2, 0.5, len(RAW))
+    labels = LABELS.assign(counts=rng.poisson(means).astype(float))
+    asked, truth = sm.NegativeBinomial(labels.counts, X), dict.fromkeys(X, 0.0)
+    start = [*(truth | {"const": -2.0, "income": rise}).values(), 0.5]
+    found = asked.fit(start_params=start, method="newton", tol=1e-13, maxiter=99, disp=0)
+    made = table(RAW, labels, "counts", model="negative_binomial")
+    gap = gaps(made, found.params[:-1], found.cov_params().to_numpy()[:-1, :-1])
+    assert max(gap.values()) < CLOSE
+    mean, none = np.log(labels.counts.mean()), sm.NegativeBinomial(labels.counts, X[["const"]])
+    null = [none.loglike([mean, alpha]) for alpha in np.log(np.linspace(5, 9, 60))]
+    assert made.null_log_likelihood == pytest.approx(max(null), rel=1e-5)
+
+
+def test_one_row_with_very_many_events_does_not_hide_how_much_the_others_vary():
+    """Its own mean is fitted well, and the slope of the likelihood at alpha 0 is below 0."""
+    far = np.arange(len(RAW)) == 0
+    raw = RAW.assign(income=np.where(far, 1e6, RAW.income))
+    labels = LABELS.assign(counts=np.where(far, 1e6, LABELS.counts))
+    made = table(raw, labels, "counts", model="negative_binomial")
+    asked = sm.NegativeBinomial(labels.counts, sm.add_constant(columns(raw)))
+    start = [*(line.estimate for line in made.lines), made.dispersion]
+    found = asked.fit(start_params=start, method="newton", tol=1e-13, disp=0)
+    assert found.params["alpha"] == pytest.approx(made.dispersion, rel=1e-8)
+    assert made.dispersion > 0.3
+
+
 def cox(raw, labels, *, time="days", **told):
     known = {f"{role}_col": name for role, name in told.items() if role in ("entry", "weights")}
     columns_of = {each: labels[each] for each in known.values()}

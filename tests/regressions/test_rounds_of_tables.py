@@ -1,22 +1,23 @@
 """A round whose result is a table: as commands, in one process, and what contradicts one."""
 
+from functools import partial
+
 import numpy as np
 import polars as pl
 import pytest
-from lifelines import CoxPHFitter
+import statsmodels.api as sm
 from lifelines.datasets import load_lung
 
 from cli.round_by_commands import NAMES, Typed
-from cobasis import Agreement, NumericFeature, Outcome, simulate
+from cobasis import Agreement, NumericFeature, Outcome
 from cobasis.errors import AgreementError, LabelError, MessageError, NotFiniteError, OptionError
 from cobasis.features.contract import CategoryFeature
 from cobasis.features.outcome import part_of
-from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.protocol.messages import encode_labels
+from regressions.cohort import in_three
 
 COLUMNS = ["age", "ph.ecog", "wt.loss"]
 AT_HORIZONS = {f"{what} at {at}" for what in ("Brier", "O/E") for at in (180, 365)}
-SURVIVAL = Outcome(event="died", horizons=(180.0, 365.0))
 
 
 def lung():
@@ -24,13 +25,6 @@ def lung():
     table = load_lung()[[*COLUMNS, "sex", "time", "status"]].dropna().reset_index(drop=True)
     table["sex"] = table["sex"].map({1: "male", 2: "female"})
     return table.rename(columns={"time": "days", "status": "died"})
-
-
-def pooled(table, **options):
-    """The fit to all rows together, by lifelines itself."""
-    plain = table.assign(sex=(table["sex"] == "male").astype(float)).astype(float)
-    fitter = CoxPHFitter().fit(plain, "days", "died", fit_options={"precision": 1e-13}, **options)
-    return fitter.summary.rename(index={"sex": "sex=male"})
 
 
 @pytest.fixture
@@ -101,10 +95,8 @@ def test_a_rate_that_is_no_number_any_more_is_refused_and_one_below_it_is_told()
     rng = np.random.default_rng(0)
     table = pl.DataFrame({"dose": rng.normal(size=90)})
     counts = rng.poisson(np.exp(table["dose"].to_numpy()))
-    dealt = {name: (table[at::3], counts[at::3]) for at, name in enumerate("abc")}
-    features = [NumericFeature(name="dose")]
-    done = simulate(dealt, rng=rng, task="count", model="poisson", features=features)
-    party = done.parties["b"]
+    told = {"task": "count", "model": "poisson", "features": [NumericFeature(name="dose")]}
+    party = in_three(table, counts, **told).parties["south"]
     slope = party.coefficients().lines[1].estimate
     most = 700 / slope  # exp(709.8) is the largest
     assert np.isfinite(party.predict(pl.DataFrame({"dose": [most]}))).all()
@@ -112,62 +104,51 @@ def test_a_rate_that_is_no_number_any_more_is_refused_and_one_below_it_is_told()
         party.predict(pl.DataFrame({"dose": [most, most * 1.1]}))
 
 
-def test_every_party_reads_the_pooled_fit_from_its_own_basis():
-    table = lung()
-    features = [
-        NumericFeature(name="age", centre=60.0, scale=10.0),
-        *(NumericFeature(name=each) for each in COLUMNS[1:]),
-        CategoryFeature(name="sex", values=("female", "male")),
+@pytest.mark.parametrize("words", [(0, 1), ("no", "yes")], ids=repr)
+def test_classes_of_weighted_rows_are_those_of_the_label_column(words):
+    rng = np.random.default_rng(0)
+    table, weight = pl.DataFrame({"dose": rng.normal(size=90)}), rng.choice([1.0, 2.5], 90)
+    sick = rng.logistic(size=90) < table["dose"].to_numpy()
+    labels = pl.DataFrame({"value": np.where(sick, words[1], words[0]), "share": weight})
+    told = {"model": "logit", "features": [NumericFeature(name="dose")]}
+    done = in_three(table, labels, outcome=Outcome(weight="share"), **told)
+    pooled = sm.GLM(sick, sm.add_constant(table.to_numpy()), sm.families.Binomial(),
+                    freq_weights=weight).fit(tol=1e-13)  # fmt: skip
+    assert done.agreement.classes == words
+    found = [
+        (each.estimate, each.standard_error) for each in done.parties["north"].coefficients().lines
     ]
-    labels = table[["days", "died"]].rename(columns={"days": "value"})
-    inputs = table[[*COLUMNS, "sex"]]
-    rows = {name: (inputs[at::3], labels[at::3]) for at, name in enumerate(NAMES)}
-    options = {"rng": np.random.default_rng(0), "task": "survival", "features": features}
-    done = simulate(rows, outcome=SURVIVAL, **options)
-    right = pooled(table)
-    for party in done.parties.values():
-        found = {each.name: each for each in party.coefficients().lines}
-        assert list(found) == list(right.index)
-        for name, each in found.items():
-            assert each.estimate == pytest.approx(right.loc[name, "coef"], rel=1e-7)
-            assert each.standard_error == pytest.approx(right.loc[name, "se(coef)"], rel=1e-7)
-    model = done.parties["north"].model
-    again = decode_chain(encode_chain(model), n_components=4, task="survival", n_classes=0)
-    assert encode_chain(again) == encode_chain(model)
-    np.testing.assert_array_equal(again.fit.covariance, model.fit.covariance)
+    np.testing.assert_allclose(found, np.column_stack([pooled.params, pooled.bse]), rtol=1e-7)
 
 
+def known(**terms):
+    """What is known of each row besides its features."""
+    return {"outcome": Outcome(**{"event": "e"} | terms)}
+
+
+THREE = tuple(NumericFeature(name=each) for each in "abc")
+WARD = CategoryFeature(name="w", values=("x", "y"))
+NUMBERS = {"task": "regression", "model": "ols"}
 REFUSED = {
     "fewer components": ({"n_components": 2}, "takes n_components=3, all encoded columns"),
     "a basis of rows": ({"basis": "svd"}, "takes basis='haar'"),
     "coarse numbers": ({"precision": "fp16"}, "takes precision='fp64' or 'fp32'"),
     "two models": ({"models": ("cox", "cox")}, "models names cox more than once"),
     "no event": ({"outcome": None}, "needs an .outcome. table with event"),
-    "an exposure": ({"outcome": Outcome(event="e", exposure="x")}, "is for task='count' alone"),
-    "horizons that fall": (
-        {"outcome": Outcome(event="e", horizons=(2.0, 1.0))},
-        "horizons do not rise",
-    ),
+    "an exposure": (known(exposure="x"), "is for task='count' alone"),
+    "horizons that fall": (known(horizons=(2.0, 1.0)), "horizons do not rise"),
     "horizons and strata": (
-        {"outcome": Outcome(event="e", horizons=(2.0,), strata_by_party=True)},
+        known(horizons=(2.0,), strata_by_party=True),
         "horizons take one baseline",
     ),
-    "an event that is a feature": ({"outcome": Outcome(event="a"), "id": "p"}, "also a feature"),
-    "no base": (
-        {
-            "features": (
-                NumericFeature(name="a"),
-                CategoryFeature(name="w", values=("x", "y")),
-            )
-        },
-        "compares levels with a base, and w has none",
-    ),
+    "an event that is a feature": (known(event="a") | {"id": "p"}, "also a feature"),
+    "no base": ({"features": (THREE[0], WARD)}, "compares levels with a base, and w has none"),
     "another task": (
-        {"task": "regression", "model": "ols", "outcome": Outcome(horizons=(1.0,))},
+        NUMBERS | known(event="", horizons=(1.0,)),
         "horizons, grid and strata_by_party are for task='survival' alone",
     ),
     "a family without coefficients": (
-        {"task": "regression", "model": "ridge", "outcome": Outcome(weight="w")},
+        NUMBERS | known(event="", weight="w") | {"model": "ridge"},
         "goes with a model of coefficients",
     ),
 }
@@ -177,7 +158,7 @@ def agreed(**changes):
     told = {
         "round_id": "r",
         "parties": NAMES,
-        "features": tuple(NumericFeature(name=each) for each in "abc"),
+        "features": THREE,
         "task": "survival",
         "n_components": 3,
         "n_anchor_rows": 3,
@@ -212,33 +193,30 @@ GOOD = {"t": [1.0, 2.0], "e": [1, 0], "n": [0.0, 1.0], "w": [1.0, 2.0], "s": [1,
 @pytest.mark.parametrize("kind", BAD)
 def test_labels_that_no_row_can_have_are_refused_by_their_column(kind):
     changes, words = BAD[kind]
-    agreement = agreed(outcome=Outcome(event="e", entry="n", weight="w", stratum="s"))
+    agreement = agreed(**known(entry="n", weight="w", stratum="s"))
+    read = partial(encode_labels, n_rows=2, party="north")
     whole = {name: np.array(cells) for name, cells in GOOD.items()}
-    told = encode_labels(whole, agreement, n_rows=2, party="north")
+    told = read(whole, agreement)
     assert told.dtype.names == ("value", "event", "entry", "stratum", "weight")
     np.testing.assert_array_equal(part_of(told, "weight"), [1.0, 2.0])
     bad = whole | {name: np.array(cells) for name, cells in changes.items()}
     with pytest.raises(LabelError, match=rf"{words}.*\[CB104\]$"):
-        encode_labels(bad, agreement, n_rows=2, party="north")
+        read(bad, agreement)
     with pytest.raises(LabelError, match="lack one of the columns t, e, n, s, w"):
-        encode_labels({"t": whole["t"]}, agreement, n_rows=2, party="north")
-
-
-def test_counts_that_nobody_can_count_are_refused_for_what_they_are():
-    agreement = agreed(task="count", model="poisson", outcome=None)
-    assert encode_labels([0, 3], agreement, n_rows=2, party="north").tolist() == [0.0, 3.0]
+        read({"t": whole["t"]}, agreement)
+    counts = agreed(task="count", model="poisson", outcome=None)
+    assert read([0, 3], counts).tolist() == [0.0, 3.0]
     for bad in ([0, -1], [0.5, 1.0]):
         with pytest.raises(LabelError, match="a count that is no whole number of 0 or more"):
-            encode_labels(bad, agreement, n_rows=2, party="north")
+            read(bad, counts)
 
 
 def test_an_upload_with_other_label_columns_than_agreed_is_refused_and_names_the_party():
     rng = np.random.default_rng(0)
     table, time = rng.normal(size=(60, 3)), rng.exponential(size=60)
     labels = pl.DataFrame({"value": time, "e": rng.integers(0, 2, 60)})
-    rows = {name: (table[at::3], labels[at::3]) for at, name in enumerate(NAMES)}
-    done = simulate(rows, rng=rng, task="survival", outcome=Outcome(event="e"))
-    upload = done.parties["north"].prepare(*rows["north"])
+    done = in_three(table, labels, task="survival", outcome=Outcome(event="e"))
+    upload = done.parties["north"].prepare(table[::3], labels[::3])
     upload.labels["event"][0] = 3
     done.analyst.remove("north")
     with pytest.raises(MessageError, match="an event that is neither 0 nor 1"):
@@ -246,8 +224,7 @@ def test_an_upload_with_other_label_columns_than_agreed_is_refused_and_names_the
 
 
 def test_a_table_is_no_family_that_is_trained_by_itself():
-    rng = np.random.default_rng(0)
-    rows = {name: (rng.normal(size=(20, 2)), rng.normal(size=20)) for name in NAMES}
-    done = simulate(rows, rng=rng, task="regression", model="ridge", n_components=2)
+    table = np.random.default_rng(0).normal(size=(60, 3))
+    done = in_three(table[:, 1:], table[:, 0], task="regression", model="ridge", n_components=2)
     with pytest.raises(OptionError, match="'ols' is a regression table of all parties' rows"):
         done.analyst.run(model="ols")

@@ -58,9 +58,7 @@ def test_the_page_refers_to_nothing_outside_itself_and_escapes_what_comes_from_t
     found = page(told={"party": "<script>alert(1)</script>"})
     assert "<script>" not in found
     assert "&lt;script&gt;" in found
-
-
-def test_there_is_no_score_no_green_sign_of_safety_and_no_word_of_a_promise(text):
+    # there is no score, no green sign of safety and no word of a promise
     assert not re.search(r"shield|✓|✔|green|score|#0[0-9a-f]8[0-9a-f]0", text)
     assert "safe" not in MARKS.values()
     assert "anonymous" not in text.lower()

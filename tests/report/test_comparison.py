@@ -8,27 +8,23 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from cobasis.models.families import DEFAULT_MODELS
-from cobasis.report.comparison import Settings, compare, deal, load
+from cobasis.models import DEFAULT_MODELS
+from cobasis.report.comparison import compare, deal, load
 from cobasis.report.pages import as_json, conclusion, means, render_comparison
 from golden.doors import recorded
 
 
-def settings_for(table):
-    return Settings(
-        n_components=table.n_components,
-        aligner="odc",
-        anchor="isometric",
-        basis="svd",
-        model=DEFAULT_MODELS[table.task],
-        seed=0,
+def compared(dealt, **changes):
+    table = dealt.table
+    told = {"n_components": table.n_components, "model": DEFAULT_MODELS[table.task], "seed": 0}
+    return compare(
+        dealt, told | {"aligner": "odc", "anchor": "isometric", "basis": "svd"} | changes
     )
 
 
 @cache
 def comparison(name, *, n_parties=None):
-    table = load(name)
-    return compare(deal(table, n_parties=n_parties, split="iid", seed=0), settings_for(table))
+    return compared(deal(load(name), n_parties=n_parties, split="iid", seed=0))
 
 
 def test_together_is_far_above_alone_a_consensus_basis_is_near_pooled_and_sums_above():
@@ -54,7 +50,7 @@ def test_a_party_of_one_class_is_legal_and_alone_says_so():
     rows, labels = dealt.rows["party-1"]
     one = labels == labels[0]
     dealt.rows["party-1"] = (np.vstack([rows[one]] * 2), np.tile(labels[one], 2))
-    found = compare(dealt, replace(settings_for(dealt.table), n_components=5))
+    found = compared(dealt, n_components=5)
     assert found.one_class == ("party-1",)
     share = float(np.mean(dealt.test_labels == labels[0]))
     assert found.alone["party-1"] == pytest.approx(share)

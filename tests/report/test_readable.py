@@ -99,7 +99,7 @@ def test_a_round_that_has_not_run_says_so_and_predicts_nothing():
         fresh.predict(rows_of()["north"][0])
 
 
-def test_every_party_predicts_one_table_or_its_own_rows():
+def test_every_party_predicts_one_table_or_its_own_rows_and_numbers_are_scored_by_r2():
     made, rows = done(), rows_of()
     table, label = rows["north"]
     together = made.predict(table)
@@ -113,10 +113,7 @@ def test_every_party_predicts_one_table_or_its_own_rows():
     )
     assert scores == {name: np.mean(own[name] == rows[name][1]) for name in NAMES}
     assert made.score(table, label)["north"] == scores["north"]
-
-
-def test_a_regression_is_scored_by_r2():
-    rows = {name: (X, X[:, 0] - 2 * X[:, 1]) for name, (X, _) in rows_of().items()}
+    rows = {name: (X, X[:, 0] - 2 * X[:, 1]) for name, (X, _) in rows.items()}
     made = simulate(rows, rng=np.random.default_rng(0), n_components=5, task="regression")
     X, y = rows["north"]
     missed = np.sum((y - made.parties["north"].predict(X)) ** 2)

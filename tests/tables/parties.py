@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from bundle.payloads import read_upload
 from cobasis import (
     Agreement,
     ConsortiumSecret,
@@ -14,7 +15,7 @@ from cobasis import (
     PartyKey,
     numeric_features,
 )
-from cobasis.bundle.uploads import UploadFile, open_payload
+from cobasis.bundle.uploads import UploadFile
 from cobasis.features.contract import CategoryFeature
 from cobasis.progress import silent
 from cobasis.protocol.secrets import public_rows_digest
@@ -107,32 +108,26 @@ def site(*, key=None, secret=None, **changes):
     return Site(Agreement(**fields | changes), secret, key or PartyKey())
 
 
-def uploaded(party, table, *, to, labels=None, report=silent, work=None, **options):
+def uploaded(party, table, *, to, labels=None, report=silent, **options):
     """Write a table's upload as somebody does who wants to go on after an interruption."""
     rows = open_table(
         table, agreement=party.agreement, party=party.name, labels=labels, report=report
     )
-    memory = rows.memory(Path(work or f"{to}.work"))
+    memory = rows.memory(Path(f"{to}.work"))
     party.write(rows, to=UploadFile(Path(to)), memory=memory, report=report, **options)
     return Path(to)
 
 
-def assert_same(path, upload, *, atol=1e-10):
+def assert_same(path, upload):
     """The file holds the upload: same numbers, same order, same labels, same envelope."""
-    found = open_payload(path)
-    rows = found.row_block(0, found.rows_shape[0])
-    assert rows.dtype == upload.rows.dtype
-    np.testing.assert_allclose(rows, upload.rows, atol=atol, rtol=0)
-    np.testing.assert_allclose(found.read_image(), upload.anchor_image, atol=atol, rtol=0)
-    if upload.labels is None:
-        assert found.labels() is None
-    else:
-        np.testing.assert_array_equal(found.labels(), upload.labels)
-        assert found.labels().dtype == upload.labels.dtype
-    envelope = ("party", "agreement_digest", "anchor_tag", "simulated")
-    assert [getattr(found, each) for each in envelope] == [
-        getattr(upload, each) for each in envelope
-    ]
+    found = vars(read_upload(path))
+    for name, each in vars(upload).items():
+        if name in {"rows", "anchor_image"}:
+            np.testing.assert_allclose(found[name], each, atol=1e-10, rtol=0, strict=True)
+        elif isinstance(each, np.ndarray):
+            np.testing.assert_array_equal(found[name], each, strict=True)
+        else:
+            assert found[name] == each, name
 
 
 WARD_FEATURES = (
@@ -152,9 +147,9 @@ def ward_site(**changes):
     return site(**{"features": WARD_FEATURES} | fields | changes)
 
 
-def ward_frame(n_rows, *, seed=0):
+def ward_frame(n_rows):
     """Columns in another order than agreed, between others that are not."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     wards = np.array(["icu", "007", "7", "hall", None], dtype=object)
     lactate = pl.Series(rng.gamma(2.0, 1.0, n_rows)).round(3)
     pulse = pl.Series(rng.integers(50, 120, n_rows))

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from bundle.payloads import read_upload
 from cobasis import Analyst, Party
-from cobasis.bundle.uploads import open_payload
 from cobasis.errors import AgreementError, FileChangedError, NotFiniteError, OrthonormalityError
 from cobasis.protocol import projection
 from cobasis.protocol.dp_terms import DPTerms
@@ -76,9 +76,9 @@ def test_labels_stay_with_their_rows_in_a_frame_that_has_no_order(tmp_path):
     """Polars may give the rows of a join in another order each time it is asked."""
     table, to, party = frame(3_000), tmp_path / "north.safetensors", site().party()
     uploaded(party, shuffled(table), labels="died", to=to)
-    found = open_payload(to)
+    found = read_upload(to)
     scaled = (table.select(NAMES).to_numpy() - 0.5) / [1, 2, 1, 3, 1, 1, 0.5]
-    sent = np.column_stack([found.row_block(0, 3_000), found.labels()])
+    sent = np.column_stack([found.rows, found.labels])
     expected = np.column_stack([party.basis.project(scaled), table["died"].to_numpy()])
     by_first = [each[np.argsort(each[:, 0])] for each in (sent, expected)]
     np.testing.assert_allclose(*by_first, atol=1e-10)
@@ -149,9 +149,9 @@ def test_noise_is_that_of_the_in_memory_path_bit_for_bit(kind, basis, tmp_path):
     table, north = frame(N_ROWS), site(basis=basis, dp=TERMS)
     to = tmp_path / "north.safetensors"
     uploaded(north.party(), kept(kind, table, tmp_path), labels="died", to=to)
-    found, expected = open_payload(to), north.in_memory(table)
-    np.testing.assert_array_equal(found.row_block(0, N_ROWS), expected.rows)
-    np.testing.assert_array_equal(found.labels(), expected.labels)
+    found, expected = read_upload(to), north.in_memory(table)
+    np.testing.assert_array_equal(found.rows, expected.rows)
+    np.testing.assert_array_equal(found.labels, expected.labels)
     assert ((expected.rows / TERMS.calibration.grid) % 1 == 0).all()
 
 

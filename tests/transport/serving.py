@@ -11,10 +11,11 @@ import uvicorn
 
 from cli.round_by_commands import NAMES, PUBS, Typed, write_table
 from cobasis.bundle.agreement_file import read_agreement
+from cobasis.bundle.transcript import verify_transcript
 from cobasis.transport.certificate import make_certificate
 from cobasis.transport.client import Remote
 from cobasis.transport.server import Server
-from cobasis.transport.web import WebServer
+from cobasis.transport.web import PLAIN, WebServer
 from cobasis.transport.worker import Worker
 
 AGREED = (
@@ -22,6 +23,7 @@ AGREED = (
     "--purpose study --task classification --retention-days 30 --model ridge --yes"
 )
 ROWS = "--n-components 3 --models ridge,logistic --minimum-parties 2"
+STEP = 50_000  # bytes of a part, for tests with `quickly`
 SUMS = "--sums maps=rff,waves=2,most_rows=100,most_rows_in_all=300,least_rows=10"
 
 
@@ -72,6 +74,12 @@ class World:
     def go(self, name, more="--wait 0", **options):
         return self.typed(f"go {name}/icu.toml {name}/data.csv --yes {more}", by=name, **options)
 
+    def model(self, name):
+        """The digest of the model that a party has accepted last, as its transcript says."""
+        [path] = (self.root / f"home-{name}" / "transcripts" / name).glob("*/transcript.jsonl")
+        found = [each for each in verify_transcript(path).entries if each.event == "accepted"]
+        return found[-1].told["model_sha256"]
+
     def sealed(self):
         """Wait until the worker has sealed the agreement."""
         for _ in range(1000):
@@ -89,11 +97,8 @@ class World:
             port=port or self.port,
             ssl_certfile=certificate or self.certificate,
             ssl_keyfile=key or self.key,
-            http="h11",
-            ws="none",
-            lifespan="off",
-            log_config=None,
             timeout_graceful_shutdown=1,
+            **PLAIN,
         )
         server = WebServer(config)
         thread = threading.Thread(target=server.answer)

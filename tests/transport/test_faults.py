@@ -6,7 +6,7 @@ import random
 import shutil
 import socket
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 
 import pytest
@@ -16,24 +16,10 @@ from cobasis.transport import client, server
 from cobasis.transport.certificate import Statement, certificate_at, make_certificate
 from cobasis.transport.inbox import Inbox, Sent
 from faults import FULL, at_call, calls_of, deaths
-from transport.serving import World, free_port
+from transport.serving import STEP, free_port
 
 DATA = random.Random(0).randbytes(300_000)  # noqa: S311 -- bytes of a test
 SENT = Sent(party="north", what="1-upload", digest=hashlib.sha256(DATA).hexdigest())
-STEP = 50_000
-
-
-@pytest.fixture
-def fresh(tmp_path, monkeypatch):
-    return World(tmp_path / "fresh", monkeypatch)
-
-
-@pytest.fixture
-def quickly(monkeypatch):
-    """Parts are small, and nobody pauses between tries."""
-    monkeypatch.setattr(client, "_PAUSES", (0.0,) * 5)
-    for module in (client, server):
-        monkeypatch.setattr(module, "PART_BYTES", STEP)
 
 
 @pytest.fixture
@@ -79,13 +65,20 @@ class Line:
                 end.shutdown(socket.SHUT_RDWR)
 
 
+@contextmanager
+def broken(world, *, after):
+    """A server behind a line that is cut."""
+    world.worker().step()
+    line = Line(world.port, to=free_port(), after=after)
+    with world.serving(port=line.to), line.listening:
+        yield line
+
+
 @pytest.mark.usefixtures("quickly")
 def test_what_is_cut_goes_on_and_nothing_is_sent_twice_but_a_part(fresh, file):
     draw = random.Random(1)  # noqa: S311 -- where a line is cut
-    fresh.worker().step()
-    behind = free_port()
-    line = Line(fresh.port, to=behind, after=lambda: draw.randrange(30_000, 100_000))
-    with fresh.serving(port=behind), line.listening, fresh.remote("north") as remote:
+    cut = broken(fresh, after=lambda: draw.randrange(30_000, 100_000))
+    with cut as line, fresh.remote("north") as remote:
         for _ in range(20):
             with suppress(UnreachableError):
                 remote.upload(file, "1-upload")
@@ -100,10 +93,7 @@ def test_what_is_cut_goes_on_and_nothing_is_sent_twice_but_a_part(fresh, file):
 def test_a_line_that_never_carries_a_whole_part_gets_smaller_ones(fresh, file, monkeypatch):
     monkeypatch.setattr(client, "_PAUSES", (0.0,))
     monkeypatch.setattr(client, "_LEAST_PART", 1000)
-    fresh.worker().step()
-    behind = free_port()
-    line = Line(fresh.port, to=behind, after=lambda: 40_000)
-    with fresh.serving(port=behind), line.listening, fresh.remote("north") as remote:
+    with broken(fresh, after=lambda: 40_000), fresh.remote("north") as remote:
         remote.upload(file, "1-upload")
     assert arrived(fresh) == DATA
 
@@ -134,11 +124,11 @@ def deliver(inbox):
     state = inbox.begin(SENT, length=len(DATA))
     if not state.whole and state.n_bytes < half:
         with inbox.grow(SENT, offset=state.n_bytes) as file:
-            file.append(DATA[state.n_bytes : half])
+            file.grow(DATA[state.n_bytes : half])
     state = inbox.state(SENT)
     if not state.whole:
         with inbox.grow(SENT, offset=state.n_bytes) as file:
-            file.append(DATA[state.n_bytes :])
+            file.grow(DATA[state.n_bytes :])
             inbox.finish(SENT, file, digest=None)
 
 
@@ -180,55 +170,25 @@ def test_a_disk_that_is_full_is_told_and_the_same_file_comes_later(world, file, 
     assert arrived(world) == DATA
 
 
-def test_what_came_otherwise_than_it_was_announced_is_deleted(in_memory):
-    inbox = Inbox(in_memory / "icu.toml")
-    inbox.begin(SENT, length=3)
-    with inbox.grow(SENT, offset=0) as file:
-        file.append(b"abc")
-        with pytest.raises(RequestError, match="It is deleted here"):
-            inbox.finish(SENT, file, digest=None)
-    assert inbox.state(SENT) is None
-
-
-def test_a_server_with_another_certificate_gets_nothing(fresh, tmp_path):
-    """As a proxy's, or an attacker's: what the analyst signed is right, and of another key."""
-    fresh.worker().step()
-    other, key = make_certificate(tmp_path / "other", ["localhost"])
-    with fresh.serving(certificate=other, key=key):
-        with pytest.raises(CertificateError, match="not the one that 'lab' has signed for"):
-            fresh.remote("north")
-        # a proxy whose certificate the company gave is let in, since the analyst has signed
-        with fresh.remote("north", ca=other) as remote:
-            assert remote.fetch("secret.south", tmp_path / "secret") is False
-    assert not (fresh.lab / "icu.inbox").exists()
-
-
 def test_a_statement_that_is_old_or_somebody_elses_is_none(fresh, monkeypatch):
-    with fresh.serving():
-        with pytest.raises(CertificateError, match="no statement"):
-            fresh.remote("north")
-        monkeypatch.setattr("cobasis.transport.certificate._STATEMENT", timedelta(days=-3))
+    with fresh.serving(), monkeypatch.context() as patch:
+        patch.setattr("cobasis.transport.certificate._STATEMENT", timedelta(days=-3))
         fresh.worker().step()
-        with pytest.raises(CertificateError, match="holds today"):
-            fresh.remote("north")
-        monkeypatch.undo()
-        certificate = certificate_at(fresh.certificate)
-        sign = fresh.identity("south").sign
-        made = Statement.made(certificate, analyst="lab", sign=sign)
         [place] = (fresh.lab / ".server").glob("lab.*.statement")
-        place.write_text(made.text())
-        with pytest.raises(CertificateError, match="no statement"):
-            fresh.remote("north")
-        place.write_text("{")
-        with pytest.raises(CertificateError, match="no statement"):
-            fresh.remote("north")
-        place.unlink()
+        patch.undo()
+        certificate, sign = certificate_at(fresh.certificate), fresh.identity("south").sign
+        made = Statement.made(certificate, analyst="lab", sign=sign)
+        for text in (place.read_text(), made.text(), "{", None):
+            place.write_text(text) if text else place.unlink()
+            with pytest.raises(CertificateError, match=r"no statement .* holds today"):
+                fresh.remote("north")
         fresh.worker().step()
         fresh.remote("north")
 
 
 @pytest.mark.usefixtures("quickly")
-def test_a_certificate_that_is_renewed_meanwhile_is_believed_once_it_is_signed_for(fresh, tmp_path):
+def test_a_server_with_another_certificate_gets_nothing_until_it_is_signed_for(fresh, tmp_path):
+    """A proxy's or an attacker's, for all that anybody knows, or one that was renewed."""
     fresh.worker().step()
     other, key = make_certificate(tmp_path / "other", ["localhost"])
     with fresh.serving():
@@ -237,6 +197,12 @@ def test_a_certificate_that_is_renewed_meanwhile_is_believed_once_it_is_signed_f
     with renewed, remote:
         with pytest.raises(CertificateError, match="has signed for"):
             remote.fetch("agreement", tmp_path / "agreement")
+        with pytest.raises(CertificateError, match="not the one that 'lab' has signed for"):
+            fresh.remote("north")
+        # a proxy whose certificate the company gave is let in, since the analyst has signed
+        with fresh.remote("north", ca=other) as proxied:
+            assert proxied.fetch("secret.south", tmp_path / "secret") is False
+        assert not (fresh.lab / "icu.inbox").exists()
         worker = fresh.worker()
         worker.certificate = other
         worker.step()
@@ -255,19 +221,16 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_no_file_of_a_party_ends_the_service_of_others(fresh, tmp_path, name):
-    fresh.worker().step()
+def test_no_file_of_a_party_ends_the_service_of_others(served, tmp_path, name):
     (tmp_path / "hostile").write_bytes(HOSTILE[name])
-    worker, what = fresh.worker(), name.partition(",")[0]
-    with fresh.serving():
-        with fresh.remote("north") as remote:
-            remote.upload(tmp_path / "hostile", what)
+    worker, what = served.worker(), name.partition(",")[0]
+    with served.remote("north") as remote:
+        remote.upload(tmp_path / "hostile", what)
         worker.step()
-        with fresh.remote("north") as remote:
-            refused = remote.refusal(tmp_path / "hostile", what)
-        fresh.go("north", code=4)
-        worker.step()
-    waiting = [sent.what for sent, _ in Inbox(fresh.lab / "icu.toml").waiting()]
+        refused = remote.refusal(tmp_path / "hostile", what)
+    served.go("north", code=4)
+    worker.step()
+    waiting = [sent.what for sent, _ in Inbox(served.lab / "icu.toml").waiting()]
     assert (bool(refused), waiting) == ((False, ["word"]) if what == "word" else (True, []))
 
 
@@ -288,23 +251,20 @@ def test_what_lies_in_the_folder_keeps_no_round_from_being_served(fresh, caplog)
     assert '"file": "server.crt"' in caplog.records[-1].message
 
 
-def test_a_disk_that_was_full_for_a_moment_is_tried_again(fresh, monkeypatch):
+def test_a_disk_that_was_full_for_a_moment_is_tried_again(served, monkeypatch):
     monkeypatch.setattr("cobasis.transport.worker._REST", 0.0)
-    worker = fresh.worker()
-    worker.step()
-    with fresh.serving():
-        fresh.go("north", code=4)
+    worker = served.worker()
+    served.go("north", code=4)
     with at_call(1, FULL, counts=lambda _, __, path: "icu.round" in str(path)) as clock:
         worker.step()
     assert clock.stopped_at is not None
-    assert [*Inbox(fresh.lab / "icu.toml").waiting()]
+    assert [*Inbox(served.lab / "icu.toml").waiting()]
     worker.step()
-    assert not [*Inbox(fresh.lab / "icu.toml").waiting()]
+    assert not [*Inbox(served.lab / "icu.toml").waiting()]
 
 
-def test_forget_takes_the_inbox_and_a_part_that_never_came_goes_by_itself(fresh, tmp_path):
-    (tmp_path / "file").write_bytes(b"x")
-    inbox = Inbox(fresh.lab / "icu.toml")
+def test_a_part_that_never_came_goes_by_itself(in_memory):
+    inbox = Inbox(in_memory / "icu.toml")
     inbox.begin(SENT, length=9)
     [part] = inbox.folder.glob("*/*")
     inbox.prune(secrets=False)
@@ -314,14 +274,13 @@ def test_forget_takes_the_inbox_and_a_part_that_never_came_goes_by_itself(fresh,
     assert not part.exists()
 
 
-def test_what_the_server_gives_is_as_large_as_its_kind_and_whole(fresh, tmp_path, monkeypatch):
-    monkeypatch.setattr(client, "_PAUSES", (0.0,))
-    fresh.worker().step()
-    with fresh.serving(), fresh.remote("north") as remote:
-        (fresh.lab / "icu.news").write_bytes(bytes(2**24 + 1))
+@pytest.mark.usefixtures("quickly")
+def test_what_the_server_gives_is_as_large_as_its_kind_and_whole(served, tmp_path, monkeypatch):
+    with served.remote("north") as remote:
+        (served.lab / "icu.news").write_bytes(bytes(2**24 + 1))
         with pytest.raises(RequestError, match="'news' has 16,777,216 at most"):
             remote.fetch("news", tmp_path / "news")
-        (fresh.lab / "icu.news").write_bytes(b"right")
+        (served.lab / "icu.news").write_bytes(b"right")
         monkeypatch.setattr(server.Server, "_tag", lambda *_: '"' + "0" * 64 + '"')
         with pytest.raises(UnreachableError, match="not what the server has"):
             remote.fetch("news", tmp_path / "news")

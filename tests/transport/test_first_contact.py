@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from contextlib import chdir
 
 import pytest
 
@@ -38,20 +39,13 @@ class Meeting(World):
         server = f"--analyst lab.pub --server https://localhost:{self.port} --yes"
         self.said = self.typed.json(f"agreement new icu.toml {server} {asked} {TERMS}")
         (root / "icu.invites").rename(self.lab / "icu.invites")
-        self.monkeypatch = monkeypatch
         self.certificate, self.key = make_certificate(self.lab / ".server", ["localhost"])
 
     def come(self, name, more="--wait 0", **options):
         """Type the one command in a folder of one's own."""
-        self.monkeypatch.chdir(self.root / name)
-        try:
-            return self.typed(
-                f"go {self.said['invited'][name]} ../{name}.csv --yes --signed-by O {more}",
-                by=name,
-                **options,
-            )
-        finally:
-            self.monkeypatch.chdir(self.root)
+        words = f"go {self.said['invited'][name]} ../{name}.csv --yes --signed-by O {more}"
+        with chdir(self.root / name):
+            return self.typed(words, by=name, **options)
 
     def author(self, **options):
         return self.typed("agreement new icu.toml north.pub --yes", **options)
@@ -86,33 +80,26 @@ def test_with_a_code_a_party_types_one_command_from_nothing_to_the_model(meeting
         assert "Everything has come back" in meeting.typed(north).output
 
 
-def test_a_key_that_the_server_puts_in_is_noticed_and_no_secret_is_sealed_to_it(meeting):
+def test_of_what_the_server_puts_in_no_agreement_is_taken_and_no_secret_sealed_to_a_key(meeting):
     code = Code.of_words(meeting.said["invited"]["south"])
-    token, false = bytes.fromhex(code.token), Identity.new("south")
-    place = meeting.lab / ".server" / "mail" / f"{address_of(token)}.key"
+    address, false = address_of(bytes.fromhex(code.token)), Identity.new("south")
+    mail = meeting.lab / ".server" / "mail"
     with meeting.serving():
         for name in INVITED:
             meeting.come(name, code=4)
-        # whoever has the server knows the token's hash, and not the token
-        place.write_bytes(
-            vouched(address_of(token).encode(), false.public.text().encode(), slot="key")
-        )
-        assert "[CB802]" in meeting.author(code=3).output
-        assert not [*meeting.root.glob("*.secret")]
-
-
-def test_an_agreement_that_the_server_puts_in_is_not_taken(meeting):
-    code = Code.of_words(meeting.said["invited"]["south"])
-    place = meeting.lab / ".server" / "mail" / f"{address_of(bytes.fromhex(code.token))}.agreement"
-    with meeting.serving():
-        meeting.come("south", code=4)
-        place.write_bytes(vouched(bytes(16), b"round_id = 1", slot="agreement"))
+        put_in = vouched(bytes(16), b"round_id = 1", slot="agreement")
+        (mail / f"{address}.agreement").write_bytes(put_in)
         assert "[CB802]" in meeting.come("south", code=3).output
+        # whoever has the server knows the token's hash, and not the token
+        put_in = vouched(address.encode(), false.public.text().encode(), slot="key")
+        (mail / f"{address}.key").write_bytes(put_in)
+        assert "[CB802]" in meeting.author(code=3).output
     assert not (meeting.root / "south" / "icu.toml").exists()
+    assert not [*meeting.root.glob("*.secret")]
 
 
-def test_what_an_invitation_takes(meeting, monkeypatch):
-    monkeypatch.setattr("cobasis.transport.client._PAUSES", (0.0,))
+@pytest.mark.usefixtures("quickly")
+def test_what_an_invitation_takes(meeting):
     code = Code.of_words(meeting.said["invited"]["south"])
     stranger = Code(**{**code.model_dump(), "token": "00" * 16})
     with meeting.serving():
@@ -159,14 +146,11 @@ def test_an_agreement_without_invitations_needs_no_client():
     assert subprocess.run([sys.executable, "-c", line], check=False).returncode == 0
 
 
-def test_a_code_that_is_cut_is_refused_with_words(meeting):
+def test_a_code_that_is_cut_and_an_invitation_of_nobody_or_nowhere_are_refused(meeting):
     code = meeting.said["invited"]["south"]
     for wrong in (code[:-5], code[:20], code[:30] + "A" + code[31:]):
         found = meeting.typed(f"go {wrong} south.csv", by="south", code=2)
         assert "this code is cut" in found.output
-
-
-def test_an_invitation_needs_a_server_and_the_analyst(meeting):
     found = meeting.typed(f"agreement new x.toml --invite west --yes {TERMS}", code=2)
     assert "--invite needs" in found.output
     for bad in ("s\u00fcd", "west wing"):

@@ -10,36 +10,26 @@ from cobasis.transport.client import Remote
 from transport.serving import World
 
 
-@pytest.fixture
-def signed(tmp_path, monkeypatch):
-    """Everybody has signed by `go`, the analyst's key was replaced in between; nobody has sent."""
-    world = World(tmp_path, monkeypatch)
-    world.worker().step()
-    with world.serving():
-        for name in ("north", "south", "east"):
-            world.go(name, code=4)
-            if name == "north":
-                world.typed("key new lab --analyst --replace", by="lab")
-            world.worker().step()
-        yield world
-
-
-def test_a_server_goes_on_under_an_analysts_newer_key(signed):
-    assert (signed.lab / "icu.sealed.toml").exists()
-    assert len([*(signed.lab / ".server").glob("lab.*.statement")]) == 2
-
-
-def test_a_server_takes_nothing_more_and_tells_a_revoked_key_nothing(signed, tmp_path):
+def test_a_server_goes_on_under_an_analysts_newer_key_and_tells_a_revoked_key_nothing(
+    served, tmp_path
+):
     file, news = tmp_path / "file", tmp_path / "came.news"
+    for name in ("north", "south", "east"):
+        served.go(name, code=4)
+        if name == "north":
+            served.typed("key new lab --analyst --replace", by="lab")
+        served.worker().step()
+    assert (served.lab / "icu.sealed.toml").exists()
+    assert len([*(served.lab / ".server").glob("lab.*.statement")]) == 2
     file.write_bytes(b"sealed")
-    shutil.copy(signed.lab / "icu.sealed.toml", signed.root / "north")
-    signed.typed("key revoke north/icu.toml east --yes", by="north")
-    shutil.copy(signed.root / "north" / "icu.east.revocation", signed.lab)
-    with signed.remote("south") as south:  # the analyst has not signed
+    shutil.copy(served.lab / "icu.sealed.toml", served.root / "north")
+    served.typed("key revoke north/icu.toml east --yes", by="north")
+    shutil.copy(served.root / "north" / "icu.east.revocation", served.lab)
+    with served.remote("south") as south:  # the analyst has not signed
         south.upload(file, "1-upload")
-    signed.typed("key revoke lab/icu.toml east --yes", by="lab")
+    served.typed("key revoke lab/icu.toml east --yes", by="lab")
     file.write_bytes(b"sealed anew")
-    with signed.remote("south") as south, signed.remote("east") as east:
+    with served.remote("south") as south, served.remote("east") as east:
         with pytest.raises(RevokedError, match="the server refuses: the key of 'east'"):
             south.upload(file, "1-upload")
         assert south.fetch("news", news)
@@ -47,11 +37,11 @@ def test_a_server_takes_nothing_more_and_tells_a_revoked_key_nothing(signed, tmp
             with pytest.raises(RevokedError, match=r"\[CB315\]"):
                 east.fetch(what, tmp_path / "none")
     for name in ("south", "east"):
-        assert "[CB315]" in signed.go(name, "--wait 0 --signed-by Officer", code=2).stderr
-    told = signed.typed("status south/icu.toml", by="south").stdout
+        assert "[CB315]" in served.go(name, "--wait 0 --signed-by Officer", code=2).stderr
+    told = served.typed("status south/icu.toml", by="south").stdout
     assert "all stands still [CB315]" in told
-    signed.worker().step()  # what came before it is not judged, and nothing is ended
-    assert list((signed.lab / "icu.inbox").glob("south/1-upload~*"))
+    served.worker().step()  # what came before it is not judged, and nothing is ended
+    assert list((served.lab / "icu.inbox").glob("south/1-upload~*"))
 
 
 def test_rounds_of_one_name_with_parties_of_the_same_names_do_not_mix(tmp_path, monkeypatch):

@@ -136,15 +136,16 @@ def test_there_are_as_many_bad_requests_as_were_asked_for():
     assert len({(door, wrong) for door, wrong, *_ in CASES}) == len(CASES) >= 400
 
 
-def test_an_unknown_round_and_a_foreign_one_have_one_answer(calls):
+def test_rounds_unknown_and_foreign_have_one_answer_a_wrong_clock_is_told_the_time_and_none_is_kept(
+    calls,
+):
     unknown = calls("GET", f"/rounds/{'0' * 64}/news")
     foreign = calls("GET", f"{calls.round}/news", by="stranger")
     assert unknown.status_code == foreign.status_code == 404
     assert unknown.content == foreign.content
     assert "toml" not in calls.client.get("/healthz").text
-
-
-def test_a_clock_that_is_off_is_told_the_time(calls):
+    for path in ("/news", "/1-return", "/9-x"):  # by what stands in between
+        assert calls("GET", f"{calls.round}{path}").headers["cache-control"] == "no-store"
     found = calls.begin(minutes=10).json()
     assert found["code"] == "CB806"
     assert f"it is {datetime.now(UTC):%Y-%m-%dT%H:%M}" in found["detail"]
@@ -169,21 +170,19 @@ def test_parts_arrive_and_are_asked_about(calls):
     assert calls.begin().headers["upload-complete"] == "?1"  # it was looked at, and stays so
 
 
-def test_a_request_that_is_repeated_ends_no_other_one(calls):
+def test_a_request_that_is_repeated_ends_no_other_one_and_another_file_is_deleted(calls):
     """Whoever has recorded it may send it for five minutes."""
     data = DATA + b"repeated"
-    digest = hashlib.sha256(data).hexdigest()
+    digest, earlier = hashlib.sha256(data).hexdigest(), calls.stored()
     calls.begin(data=data)
     calls.part(data[:100], digest=digest, **MORE)
     before = calls.stored()
     assert calls.part(data[:100], digest=digest, **MORE).status_code == 409
     assert calls.stored() == before
-    calls.clear()
-
-
-def test_no_answer_is_kept_by_what_stands_in_between(calls):
-    for path in ("/news", "/1-return", "/9-x"):
-        assert calls("GET", f"{calls.round}{path}").headers["cache-control"] == "no-store"
+    last = calls.part(bytes(len(data) - 100), digest=digest, **{"upload-offset": "100"})
+    assert last.status_code == 400
+    assert "It is deleted here" in last.text
+    assert calls.stored() == earlier
 
 
 def test_nobody_can_fill_the_disk_with_files_that_never_come(calls):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from asyncio.selector_events import BaseSelectorEventLoop
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,12 +19,6 @@ import pytest
 
 from cobasis.transport import web
 from cobasis.transport.certificate import make_certificate
-from transport.serving import World
-
-
-@pytest.fixture
-def fresh(tmp_path, monkeypatch):
-    return World(tmp_path, monkeypatch)
 
 
 def test_serve_refuses_what_cannot_serve(fresh):
@@ -52,38 +46,23 @@ def test_the_web_half_ends_with_its_worker_and_shows_a_certificate_that_is_renew
     line = [sys.executable, "-uc", script.replace("\\n", "\n"), at]
     served = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
     try:
-        assert healthy(fresh, fresh.certificate)
+        assert asked(fresh, tries=300)
         [web] = Path(f"/proc/{served.pid}/task/{served.pid}/children").read_text().split()
         assert "pyrage" not in Path(f"/proc/{web}/maps").read_text()  # nothing there opens a seal
         other, key = make_certificate(fresh.root / "other", ["localhost"])
         shutil.copy(key, fresh.key)
         shutil.copy(other, fresh.certificate)
         assert served.stdout.readline() == "again\n"
-        assert healthy(fresh, other)
+        assert asked(fresh, certificate=other, tries=300)
     finally:
         served.send_signal(signal.SIGKILL)
         served.wait()
         served.stdout.close()
     for _ in range(100):
-        try:
-            httpx.get(f"https://localhost:{fresh.port}/healthz", verify=False)  # noqa: S501
-        except httpx.ConnectError:
+        if not asked(fresh, certificate=other, tries=1):
             return
         time.sleep(0.1)
     pytest.fail("the web half goes on alone")
-
-
-def healthy(fresh, certificate):
-    """Whether a server with that certificate answers, within some seconds."""
-    believing = ssl.create_default_context(cafile=certificate)
-    for _ in range(100):
-        try:
-            found = httpx.get(f"https://localhost:{fresh.port}/healthz", verify=believing)
-        except httpx.ConnectError:
-            time.sleep(0.1)
-        else:
-            return found.json()["healthy"]
-    return False
 
 
 def test_a_crowd_waits_outside_and_lines_that_stall_keep_nobody_out(fresh, monkeypatch):
@@ -93,10 +72,10 @@ def test_a_crowd_waits_outside_and_lines_that_stall_keep_nobody_out(fresh, monke
         with pytest.raises(httpx.ConnectTimeout):
             asked(fresh, timeout=1)
         lines[0].close()
-        assert asked(fresh, timeout=20)  # its place is free
+        assert asked(fresh)  # its place is free
     monkeypatch.setattr(web, "_SECOND", 0.1)
     with fresh.serving(), stalled(fresh, 20):
-        assert asked(fresh, timeout=20)  # behind ten turns of two
+        assert asked(fresh)  # behind ten turns of two
 
 
 @pytest.mark.parametrize(("comes", "seconds"), [(0, 1), (2**16 - 1, 1), (2**16, 5)])
@@ -124,7 +103,7 @@ def test_the_web_half_takes_lines_in_again_once_it_can(fresh, monkeypatch):
 
     monkeypatch.setattr(BaseSelectorEventLoop, "sock_accept", full)
     with fresh.serving():
-        assert asked(fresh, timeout=20)
+        assert asked(fresh)
     assert len(refused) == 3
 
 
@@ -144,7 +123,12 @@ def stalled(fresh, count):
         yield [stack.enter_context(socket.create_connection(at)) for _ in range(count)]
 
 
-def asked(fresh, *, timeout):
-    believing = ssl.create_default_context(cafile=fresh.certificate)
+def asked(fresh, *, certificate=None, timeout=20, tries=1):
+    """Whether a server with that certificate answers, within some seconds."""
+    believing = ssl.create_default_context(cafile=certificate or fresh.certificate)
     url = f"https://localhost:{fresh.port}/healthz"
-    return httpx.get(url, verify=believing, timeout=timeout).json()["healthy"]
+    for _ in range(tries):
+        with suppress(httpx.ConnectError):
+            return httpx.get(url, verify=believing, timeout=timeout).json()["healthy"]
+        time.sleep(0.1)
+    return False

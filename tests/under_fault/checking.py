@@ -139,7 +139,7 @@ def _unknown_uploads(site):
 
 def _left_over(site):
     for path in site.root.rglob("*"):
-        if path.suffix == ".part" or path.name in {"opened", "incoming"}:
+        if path.suffix in {PART, ".scratch"} or path.name in {"opened", "incoming"}:
             yield f"left over: {path.name}"
     for path in site.session("north").work.glob("*"):
         if path.suffix != SENT:

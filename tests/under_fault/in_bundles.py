@@ -87,6 +87,9 @@ def manifests():
     for name, expect, field, value in wrong_fields(PART):
         change = partial(said, "parts", partial(_entry, field, value))
         yield bundle_vector(f"a part's {name}", expect, change=change)
+    for field in ("rows_dtype", "image_dtype", "labels_dtype"):
+        change = partial(said, "told", partial(said, field, "float16"))
+        yield bundle_vector(f"told another {field}", "CB804", change=change)
     for step in (-1, 1):
         change = partial(said, "parts", partial(_entry, "n_bytes", stepped(step)))
         yield bundle_vector(f"{step:+d} byte in a part's n_bytes", "CB803", change=change)

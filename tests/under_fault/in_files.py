@@ -9,13 +9,12 @@ from itertools import permutations
 import numpy as np
 
 from bundle.bundles import sealed
+from bundle.payloads import file_of, json_of
 from under_fault.vectors import (
     Vector,
     bad_names,
-    file_of,
     header_vector,
     json_faults,
-    json_of,
     payload_vector,
     wrong_fields,
 )

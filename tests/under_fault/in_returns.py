@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 
 from bundle import bundles
+from bundle.payloads import file_of
 from cobasis.bundle.messages import model_in
 from cobasis.keys.identity import Identity
 from cobasis.party_side.accept import accept
@@ -20,14 +21,7 @@ from models.malformed import MALFORMED, malformed
 from party_side.sites import KEY, NAMES, PEOPLE, consortium, join, ready_from
 from under_fault.in_files import OTHERS, PLACES
 from under_fault.in_uploads import RESHAPED, ROWS
-from under_fault.vectors import (
-    Vector,
-    bad_names,
-    file_of,
-    json_faults,
-    outcome_of,
-    wrong_fields,
-)
+from under_fault.vectors import WORD_OF, Vector, bad_names, json_faults, outcome_of, wrong_fields
 
 
 class Site:
@@ -109,9 +103,8 @@ class Site:
 def fit_file(table, *, name="change_of_basis", word=None, place=...):
     """A fit as the analyst writes it."""
     data = np.ascontiguousarray(table).tobytes()
-    words = {"float64": "F64", "float32": "F32", "float16": "F16", "int64": "I64"}
     entry = {
-        "dtype": words[table.dtype.name] if word is None else word,
+        "dtype": WORD_OF[table.dtype] if word is None else word,
         "shape": list(table.shape),
         "data_offsets": [0, len(data)] if place is ... else place,
     }

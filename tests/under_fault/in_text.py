@@ -2,21 +2,23 @@
 
 import json
 import re
+from dataclasses import replace
 from functools import partial
 from itertools import product
-from types import SimpleNamespace
 
-from bundle.bundles import lines_in_memory
-from cobasis.bundle.agreement_file import line_in, sealed_agreement
-from cobasis.bundle.transcript import verify_transcript
-from cobasis.protocol.news import News
-from cobasis.protocol.signatures import (
-    Receipt,
-    Signature,
-    check_receipt,
-    sign_agreement,
-    sign_receipt,
+from bundle.bundles import (
+    AGREED,
+    LAB,
+    NEWS,
+    RECEIPT,
+    lines_in_memory,
+    news_text,
+    signed_receipt,
 )
+from cobasis.bundle.agreement_file import line_in, sealed_agreement
+from cobasis.bundle.transcript import START, following, verify_transcript
+from cobasis.protocol.news import News
+from cobasis.protocol.signatures import Signature, check_receipt, sign_agreement
 from party_side.sites import PEOPLE, consortium
 from under_fault.in_files import OTHERS
 from under_fault.vectors import Vector, json_faults, outcome_of
@@ -63,6 +65,8 @@ REFUSED = {
     "the secret in it": ("^round_id", f'secret = "{"0" * 64}"\nround_id'),
     "no round": ("^round_id = .*", ""),
     "a true component": ("^n_components = .*", "n_components = true"),
+    "a time before the first year": ("^deadline = .*", "deadline = 0001-01-01T00:00:00+23:59"),
+    "a time behind the last year": ("^deadline = .*", "deadline = 9999-12-31T23:59:59-23:59"),
     "no commitment": ("^commitment = .*", 'commitment = ""'),
     "a scale of zero": ("^scale = 1.0", "scale = 0.0"),
     "a column twice": ('^name = "pulse"', 'name = "age"'),
@@ -77,6 +81,8 @@ REFUSED = {
 }
 BROKEN = {
     "a quote open": lambda d: d.replace(b'"icu-2026"', b'"icu-2026'),
+    "a number of many digits": lambda d: b"a = " + b"9" * 5000 + b"\n" + d,
+    "many hexadecimal digits": lambda d: b"a = 0x" + b"f" * 5000 + b"\n" + d,
     "a field twice": lambda d: b'task = "regression"\n' + d,
     "NUL": lambda d: d.replace(b"icu-2026", b"icu\0", 1),
     "no UTF-8": lambda d: d.replace(b"a test", b"a \xfftest", 1),
@@ -120,41 +126,17 @@ def signature_files():
     yield from text_vectors("signature", "CB303", dict(json_faults()))
     fields = product(("name", "agreement", "signature", "format"), (None, 7, "x\0", ["a"]))
     changes = {f"whose {name} is {value}": told(name, value) for name, value in fields}
+    for name in ("self", "cls"):  # Python's own
+        new = f'{{"{name}":1,'.encode()
+        changes[f"with a field {name}"] = lambda good, new=new: good.replace(b"{", new, 1)
     yield from text_vectors("signature", "CB303", changes)
-
-
-RECEIPT = {
-    "round_id": "icu-2026",
-    "agreement": "a" * 64,
-    "party": "north",
-    "analyst": "lab",
-    "exchange": 1,
-    "file": "b" * 64,
-    "time": "2026-11-21T15:00:00Z",
-    "transcript": "c" * 64,
-}
-NEWS = {name: RECEIPT[name] for name in ("round_id", "agreement", "analyst", "time")}
-NEWS["agreed"] = ("north", "lab")
-AGREED = SimpleNamespace(
-    digest=lambda: bytes.fromhex(RECEIPT["agreement"]),
-    analyst=PEOPLE["lab"].public,
-    round_id=RECEIPT["round_id"],
-)
-"""As much of an agreement as its news need."""
-
-
-def good_news(news=None, **receipt):
-    """News of the analyst's, with one receipt."""
-    sign = PEOPLE["lab"].sign
-    signed = sign_receipt(Receipt(**{**RECEIPT, **receipt}), sign)
-    return News(**{**NEWS, **(news or {})}, receipts=(signed,)).text(sign)
 
 
 def check(path):
     """What a party does with news, and with its receipt in them."""
     [found] = News.from_text(path.read_bytes(), AGREED).receipts
     wanted = {name: RECEIPT[name] for name in ("agreement", "party", "file")}
-    check_receipt(found, analyst=PEOPLE["lab"].public, **wanted)
+    check_receipt(found, analyst=LAB.public, **wanted)
 
 
 FORMED = {
@@ -188,9 +170,13 @@ def news():
             "of 17 MB": lambda d: d + b" " * 17 * 10**6,
         },
         "CB804": {
-            "of another agreement": lambda _: good_news({"agreement": other}),
-            "with a receipt for another agreement": lambda _: good_news(agreement=other),
-            "with a receipt for another file": lambda _: good_news(file=other),
+            "of another agreement": lambda _: news_text(signed_receipt(), agreement=other),
+            **{
+                f"with a receipt for another {name}": (
+                    lambda _, name=name: news_text(signed_receipt(**{name: other}))
+                )
+                for name in ("agreement", "file")
+            },
         },
     }
     for expect, changes in changed.items():
@@ -211,8 +197,24 @@ SPOILT = {
 }
 
 
+LINE = following(START, "x", told={"a": 1.5}, time="").line
+FORGED = {
+    "deep": b"[" * 100_000 + b"\n",
+    "no object": b"null\n",
+    "no text": b"\xff\xfe\n",
+    "of another number": following(replace(START, seq=1), "x", told={}, time="").line,
+    "true for a number": LINE.replace(b":1,", b":true,"),
+    "NaN": LINE.replace(b"1.5", b"NaN"),
+    "infinite": LINE.replace(b"1.5", b"1e999"),
+    "of two names": LINE.replace(b'{"event"', b'{"event":"y","event"'),
+    "of facts without names": LINE.replace(b'{"a":1.5}', b"[]"),
+}
+
+
 def transcripts():
     """Lines that were changed, taken out, moved, added or joined."""
+    forged = {f"whose first is {word}": lambda _, f=f: f + b"{}\n" for word, f in FORGED.items()}
+    yield from text_vectors("transcript", "CB807", forged)
     for at in range(5):
         before, line, after = LINES[:at], LINES[at], LINES[at + 1 :]
         found = {word: [*before, *change(line), *after] for word, change in SPOILT.items()}
@@ -235,7 +237,7 @@ class Reader:
         self.good = {
             "agreement": made.agreement_path.read_bytes(),
             "signature": signed.text().encode(),
-            "news": good_news(),
+            "news": news_text(signed_receipt()),
             "transcript": b"".join(LINES),
         }
         self.before = self.kept()

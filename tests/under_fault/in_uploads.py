@@ -5,7 +5,8 @@ from itertools import product
 
 import numpy as np
 
-from under_fault.vectors import Vector, file_of, tables_vector
+from bundle.payloads import file_of
+from under_fault.vectors import Vector, tables_vector
 
 TABLES = ("rows", "anchor_image", "labels")
 ENDS = {"first": 0, "middle": 0.5, "last": -1}

@@ -25,7 +25,8 @@ from cobasis.bundle.agreement_text import new_text
 from cobasis.errors import BundleError, CobasisError, WaitingError
 from cobasis.party_side import session as session_module
 from cobasis.party_side.accept import accept, accept_news, adopt
-from cobasis.party_side.audit import Audited, approve
+from cobasis.party_side.approval import Audited
+from cobasis.party_side.audit import approve
 from cobasis.party_side.author import Authorship, issue
 from cobasis.party_side.send import send
 from cobasis.party_side.session import forget
@@ -37,7 +38,6 @@ from faults import BROKEN, FULL, at_call, calls_of, changes, every, half
 from party_side.sites import (
     ENROLLED,
     FIELDS,
-    KEY,
     NAMES,
     PEOPLE,
     Consortium,
@@ -104,9 +104,7 @@ class Site(Consortium):
 
 def site_at(folder):
     """The round in a folder."""
-    path = Path(folder)
-    lab = PEOPLE["lab"]
-    return Site(root=path, identities=PEOPLE, lab=lab, agreement_path=path / "icu.toml", key=KEY)
+    return Site(Path(folder))
 
 
 def _audited():
@@ -189,11 +187,7 @@ def build(folder):
     for command in ("secret", "join"):
         (root / command).mkdir()
     (root / "secret" / "icu.toml").write_text(new_text({**FIELDS, **ENROLLED}))  # a bare draft
-    site = site_at(agreed(root / "join").parent)
-    for name in NAMES:
-        site.secret_file(name)
-        site.table(name)
-    site = _joined(site, root / "prepare")
+    site = _joined(_agreed(root / "join"), root / "prepare")
     site = _stage(site, root / "receive")
     _sent(site, "inbox", "upload")
     _build_late(site, root / "late")
@@ -209,6 +203,15 @@ def build(folder):
     (root / "destroy" / "lab.key").write_bytes(b"a key")
     _accept(site_at(root / "leave"))
     _build_consensus(root)
+
+
+def _agreed(folder, **changes):
+    """A round that all have signed, with everybody's secret and table."""
+    site = site_at(agreed(folder, **changes).parent)
+    for name in NAMES:
+        site.secret_file(name)
+        site.table(name)
+    return site
 
 
 def _stage(site, folder):
@@ -243,11 +246,7 @@ def _build_late(site, folder):
 def _build_consensus(root):
     """The same people under an agreement whose basis takes two exchanges."""
     (root / "other").mkdir()
-    site = site_at(agreed(root / "other", basis="consensus").parent)
-    for name in NAMES:
-        site.secret_file(name)
-        site.table(name)
-    site = _joined(site, root / "propose")
+    site = _joined(_agreed(root / "other", basis="consensus"), root / "propose")
     site = _stage(site, root / "proposals")
     _sent(site, "inbox", "span")
     site = _stage(site, root / "span")

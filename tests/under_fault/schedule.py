@@ -24,7 +24,6 @@ from under_fault.simulated import (
     VARIANTS,
     WORK,
     Clock,
-    put,
 )
 
 MOST_CALLS = 100
@@ -59,7 +58,7 @@ class Schedule:
         """Take so many steps, then let the faults stop and finish the round."""
         for name in self.names:
             if self.rng.random() < 0.7:  # so that schedules of few steps come far
-                put(self.inbox, f"{name}.upload", self.cast.bytes[self.size, name, "good"])
+                self._put(name)
         for begin in (self._receive, self._run):
             if self.rng.random() < 0.8:
                 begin(0)
@@ -78,24 +77,27 @@ class Schedule:
     def _party(self):
         return str(self.rng.choice(self.names))
 
+    def _put(self, name, variant="good", *, file=None, of=None):
+        """Leave an upload in the inbox, as a courier does; `of` is another round's size."""
+        end = "" if variant == "good" else f"-{variant}"
+        path = self.inbox / (file or f"{name}{end}.upload")
+        path.write_bytes(self.cast.bytes[of or self.size, name, variant])
+
     def _deliver(self):
         name = self._party()
         variant = str(self.rng.choice(VARIANTS, p=[0.52, *[0.08] * 6]))
         self.log.append((name, variant))
-        file = f"{name}.upload" if variant == "good" else f"{name}-{variant}.upload"
-        put(self.inbox, file, self.cast.bytes[self.size, name, variant])
+        self._put(name, variant)
 
     def _replay(self):
         name = self._party()
-        put(self.inbox, f"again-{name}.upload", self.cast.bytes[self.size, name, "good"])
+        self._put(name, file=f"again-{name}.upload")
 
     def _stranger(self):
         """Somebody who is enrolled in another agreement only, or a party under another one."""
-        if self.size < len(NAMES):
-            data = self.cast.bytes[len(NAMES), NAMES[self.size], "good"]
-        else:
-            data = self.cast.bytes[self.size - 1, NAMES[0], "good"]
-        put(self.inbox, "stranger.upload", data)
+        more = self.size < len(NAMES)
+        name, of = (NAMES[self.size], len(NAMES)) if more else (NAMES[0], self.size - 1)
+        self._put(name, file="stranger.upload", of=of)
 
     def _wait(self):
         Clock.moment += timedelta(hours=int(self.rng.integers(1, 60)))
@@ -257,7 +259,7 @@ class Schedule:
         state = self.history()
         if not state.forgotten:
             for name in self.names:
-                put(self.inbox, f"{name}.upload", self.cast.bytes[self.size, name, "good"])
+                self._put(name)
             self._receive(0)
             state = self.history()
             assert set(state.taken()) == set(self.names) - set(state.removed), "I8"

@@ -6,12 +6,11 @@ training say by themselves who is in it never, once or twice.
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from unittest import mock
 
 import numpy as np
 
-from analyst_side.rounds import PAST, real_round
+from analyst_side.rounds import PAST, keys_of, real_round
 from cobasis import ConsortiumSecret, Party, numeric_features
 from cobasis.analyst_side import forget, plan
 from cobasis.bundle import manifest, transcript
@@ -50,21 +49,15 @@ class Clock(datetime):
         return cls.moment.astimezone(tz)
 
 
-def clocked():
-    """Let all modules that read the time read ours."""
-    return [
-        mock.patch.object(module, "datetime", Clock)
-        for module in (manifest, forget, plan, transcript)
-    ]
+CLOCKED = (manifest, forget, plan, transcript)
+"""All modules that read the time."""
 
 
 class Cast:
     """Keys, agreements of three to five parties, and sealed uploads of all variants; made once."""
 
     def __init__(self, folder):
-        self.identities = {name: Identity.new(name) for name in NAMES}
-        self.identities["lab"] = Identity.new("lab", role="analyst")
-        self.secret = ConsortiumSecret()
+        self.identities, self.secret = keys_of(NAMES), ConsortiumSecret()
         self.rows = _rows()
         self.rounds = {}
         self.bytes, self.bases = {}, []
@@ -140,9 +133,3 @@ def _rows():
         rows += 0.01 * rng.normal(size=rows.shape)
         made[name] = rows, np.full(SIZES[name], LABELS[name])
     return made
-
-
-def put(folder: Path, name, data):
-    """A file in the inbox, as a courier leaves it."""
-    folder.mkdir(exist_ok=True)
-    (folder / name).write_bytes(data)

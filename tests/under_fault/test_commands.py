@@ -7,16 +7,16 @@ is for calls that fail, a full disk's and a broken one's, where half of what was
 
 import shutil
 import signal
+from itertools import product
 
 import numpy as np
 import pytest
 
 from under_fault.jobs import COMMANDS
 
-KILLS_OF_A_COMMAND, FEW = 3, 4
+ACTS, KILLS_OF_A_COMMAND, FEW = ("full", "broken"), 3, 4
 FEWEST = {"prepare": 125, "receive": 165, "run": 110, "parts": 330, "accept": 70}
 every_command = pytest.mark.parametrize("command", COMMANDS)
-every_act = pytest.mark.parametrize("act", ["full", "broken"])
 
 
 @pytest.fixture(scope="module")
@@ -87,28 +87,23 @@ def test_killed_after_and_within_every_call_and_while_it_recovers_nothing_is_los
     tell(f"kill -9: {command}, at and within {len(called)} calls: 0 lost, 0 partial")
 
 
-@pytest.mark.parametrize(
-    ("command", "act"), [(each, ("full", "broken")[at % 2]) for at, each in enumerate(COMMANDS)]
-)
-def test_when_some_call_fails_it_is_one_coded_error_and_a_retry_succeeds(
-    warm, stages, command, act
-):
-    """One kind of failure for each; below both."""
-    told = {"stage": str(stages / command), "command": command, "act": act}
-    _, failed, coded, wrong = warm.ask("failing", few=FEW, **told)
-    assert wrong == []
-    assert failed > 1
-    assert coded >= failed // 2
+FAILING = [
+    *((command, ACTS[at % 2], FEW) for at, command in enumerate(COMMANDS)),
+    *(pytest.param(*each, 0, marks=pytest.mark.soak) for each in product(COMMANDS, ACTS)),
+]
+"""Some calls of each command, by one kind of failure; or every one, by both."""
 
 
-@pytest.mark.soak
-@every_act
-@every_command
-def test_whichever_call_fails_it_is_one_coded_error_and_a_retry_succeeds(
-    warm, stages, tell, command, act
+@pytest.mark.parametrize(("command", "act", "few"), FAILING)
+def test_when_a_call_fails_it_is_one_coded_error_and_a_retry_succeeds(  # noqa: PLR0917 -- a table
+    warm, stages, tell, command, act, few
 ):
     told = {"stage": str(stages / command), "command": command, "act": act}
-    made, failed, coded, wrong = warm.ask("failing", **told)
-    tell(f"{command}, {act}: {failed} calls failed one by one, {coded} coded errors")
+    made, failed, coded, wrong = warm.ask("failing", few=few, **told)
     assert wrong == []
-    assert failed == made >= FEWEST.get(command, 5)
+    if few:
+        assert failed > 1
+        assert coded >= failed // 2
+    else:
+        tell(f"{command}, {act}: {failed} calls failed one by one, {coded} coded errors")
+        assert failed == made >= FEWEST.get(command, 5)

@@ -1,13 +1,12 @@
 """Random schedules of everything that can happen to an analyst; a seed that fails is kept here."""
 
 import shutil
-from contextlib import ExitStack
 
 import pytest
 
 from cobasis.protocol import analyst
 from under_fault.schedule import Schedule
-from under_fault.simulated import Cast, clocked
+from under_fault.simulated import CLOCKED, Cast, Clock
 
 STEPS = 14
 
@@ -21,6 +20,8 @@ def cast(in_memory):
 def play(cast, in_memory, monkeypatch):
     """Plays the schedule of a seed; an assertion names it and its steps."""
     monkeypatch.setattr(analyst, "train", cast.train)
+    for module in CLOCKED:
+        monkeypatch.setattr(module, "datetime", Clock)
 
     def played(seed):
         place = in_memory / f"seed-{seed}"
@@ -34,10 +35,7 @@ def play(cast, in_memory, monkeypatch):
         shutil.rmtree(place)
         return one.crashes
 
-    with ExitStack() as clocks:
-        for patch in clocked():
-            clocks.enter_context(patch)
-        yield played
+    return played
 
 
 @pytest.mark.parametrize("n_schedules", [6, pytest.param(2000, marks=pytest.mark.soak)])

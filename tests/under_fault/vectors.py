@@ -3,20 +3,20 @@
 Every vector is a file with one fault, made by code, and the code of the error it has to end in.
 """
 
-import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import load_file
 
-from analyst_side.rounds import NAMES, real_round
+from analyst_side.rounds import NAMES, keys_of, real_round
 from bundle import bundles
-from bundle.payloads import described
+from bundle.payloads import file_of
 from cobasis import ConsortiumSecret
 from cobasis.analyst_side.receive import receive
 from cobasis.errors import CobasisError
-from cobasis.keys.identity import Identity
 from cobasis.protocol.agreement import moment_text
 
 ROUNDS = {
@@ -33,8 +33,10 @@ ROUNDS = {
         "label": "",
     },
 }
-WORDS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I8": "i1"}
-WORD_OF = {np.dtype(kind): word for word, kind in WORDS.items()}
+WORD_OF = {
+    np.dtype(kind): word
+    for word, kind in {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I8": "i1"}.items()
+}
 
 
 class Vector(NamedTuple):
@@ -138,25 +140,11 @@ class Tables(dict):
         }
 
 
-def json_of(header):
-    """A header's text."""
-    return json.dumps(header, separators=(",", ":")).encode()
-
-
-def file_of(header, numbers=b"", *, length=None):
-    """A safetensors file with any header: an object, or bytes as they are."""
-    text = header if isinstance(header, bytes) else json_of(header)
-    size = len(text) if length is None else length
-    return size.to_bytes(8, "little") + text + numbers
-
-
 class Lab:
     """An analyst of rounds of every precision and task, and parties that may send anything."""
 
     def __init__(self, folder):
-        self.identities = {name: Identity.new(name) for name in NAMES}
-        self.identities["lab"] = Identity.new("lab", role="analyst")
-        self.secret = ConsortiumSecret()
+        self.identities, self.secret = keys_of(NAMES), ConsortiumSecret()
         self.rounds, self.tables, self.bytes = {}, {}, {}
         for kind, changes in ROUNDS.items():
             place = folder / kind
@@ -166,7 +154,8 @@ class Lab:
             rows, labels = made.rows["north"]
             given = None if kind == "representation" else labels
             given = labels.astype(float) if kind == "regression" else given
-            payload = made.payload("north", rows=(rows, given))
+            made.rows["north"] = rows, given
+            payload = made.payload("north")
             self.rounds[kind], self.tables[kind] = made, _read(payload)
             self.bytes[kind] = payload.read_bytes()
         self.before = self.kept()
@@ -216,14 +205,8 @@ class Lab:
 
 
 def _read(path):
-    header, numbers = described(path)
-    metadata = header.pop("__metadata__")
-    arrays = {}
-    for name, entry in header.items():
-        start, stop = entry["data_offsets"]
-        flat = np.frombuffer(numbers[start:stop], dtype=WORDS[entry["dtype"]])
-        arrays[name] = flat.reshape(entry["shape"])
-    return Tables(arrays, metadata=metadata)
+    with safe_open(path, framework="numpy") as file:
+        return Tables(load_file(path), metadata=file.metadata())
 
 
 def tables_vector(name, expect, change, *, of="fp64"):

@@ -5,19 +5,18 @@ Every write of a vault is a step from an old state to a new one.
 
 import shutil
 import tempfile
-from itertools import count
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
 from cobasis.disk import calls as disk_calls
-from cobasis.errors import DiskError, VaultError
+from cobasis.errors import VaultError
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.plaintext import basis_columns, secret_bytes
 from cobasis.vault import records
 from cobasis.vault.ledger import spent_on
-from faults import BROKEN, FULL, at_call, deaths
+from faults import BROKEN, FULL, deaths, failures
 from vault.vaults import (
     NORTH,
     SECRET,
@@ -145,29 +144,14 @@ class Trial:
         return found == self.new
 
 
-def attempts(trial, act):
-    """Let the disk fail at the k-th call, k = 1 until it runs clean; yields where it did."""
-    for number in count(1):
-        trial.reset()
-        clean = False
-        with at_call(number, act) as clock:
-            try:
-                trial.work(trial.folder)
-                clean = True
-            except DiskError:
-                pass
-        if clock.stopped_at is None:
-            assert clean
-            return
-        # an error while it tidies up after its work is none that anybody has to hear of
-        assert not clean or clock.stopped_at in {"unlink", "rmdir"}, clock.stopped_at
-        yield f"call {number} ({clock.stopped_at})", clock.stopped_at
+def failed(trial, act):
+    return enumerate(failures(act, lambda: trial.work(trial.folder)), 1)
 
 
 def judged(trial, places, name):
     calls, states = [], []
     for where, call in places:
-        states.append(trial.judge(where))
+        states.append(trial.judge((where, call)))
         calls.append(call)
         trial.reset()
     wanted = {"fsync", "replace"} if name == "forget" else {"pwrite", "fsync", "replace"}
@@ -183,7 +167,7 @@ def judged(trial, places, name):
 @pytest.mark.parametrize("name", STEPS)
 def test_a_disk_that_fails_at_any_call_leaves_the_old_state_or_the_new_one(name, act, in_memory):
     trial = Trial(name, in_memory)
-    judged(trial, attempts(trial, act), name)
+    judged(trial, failed(trial, act), name)
 
 
 @pytest.mark.parametrize("name", STEPS)
@@ -199,13 +183,8 @@ def test_a_vault_that_wrote_in_place_would_be_found_out(in_memory, monkeypatch):
 
     trial = Trial("accept again", in_memory)
     monkeypatch.setattr(records, "write_whole", in_place)
-
-    def all_of_them():
-        for where, _ in attempts(trial, FULL):
-            trial.judge(where)
-
     with pytest.raises(VaultError):
-        all_of_them()
+        judged(trial, failed(trial, FULL), "accept again")
 
 
 def test_what_a_command_keeps_while_the_vault_is_sealed_anew_stays(tmp_path):

@@ -7,7 +7,10 @@ from pathlib import Path
 from mnemonic import Mnemonic
 
 TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial"
-PAGES = {page: (TUTORIAL / f"{page}.md").read_text("utf-8") for page in ("party", "analyst")}
+PAGES, SUMS = (
+    {page: (TUTORIAL / f"{page}.md").read_text("utf-8") for page in pages}
+    for pages in (("party", "analyst"), ("sums",))
+)
 
 SECTION = re.compile(r"^## (\d+)\. (.+?)$(.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE)
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -58,7 +61,7 @@ class Step:
 
     number: int
     title: str
-    page: str
+    analyst: bool  # whether the analyst types it, or every party
     lines: tuple
 
 
@@ -78,28 +81,19 @@ def lines_of(text):
     return tuple(found)
 
 
-def steps():
-    """All steps of both pages, in the order in which they happen."""
+def steps(pages=PAGES):
+    """All steps of pages, in the order in which they happen; that of sums has both roles."""
     found = [
-        Step(number=int(number), title=title, page=page, lines=lines_of(section))
-        for page, text in PAGES.items()
-        for number, title, section in SECTION.findall(text)
-    ]
-    return sorted(found, key=lambda step: step.number)
-
-
-def steps_of_sums():
-    """The steps of the page about masked sums, which has both roles."""
-    text = (TUTORIAL / "sums.md").read_text("utf-8")
-    return [
         Step(
             number=int(number),
             title=title,
-            page="analyst" if title.startswith("The analyst") else "party",
+            analyst=page == "analyst" or (page == "sums" and title.startswith("The analyst")),
             lines=lines_of(section),
         )
+        for page, text in pages.items()
         for number, title, section in SECTION.findall(text)
     ]
+    return sorted(found, key=lambda step: step.number)
 
 
 def practice():

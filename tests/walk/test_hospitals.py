@@ -48,17 +48,12 @@ def write_tables(folder):
     patients = heart_disease_4site()
     for site in SITES:
         chosen = patients.only([site])
-        columns = {}
-        for name, values in zip(HEART_FEATURES, chosen.rows.T, strict=True):
-            as_word = name in WORDS
-            cells = [
-                None if np.isnan(v) else (str(int(v)) if as_word else float(v)) for v in values
-            ]
-            columns[name] = pl.Series(cells, dtype=pl.String if as_word else pl.Float64)
-        number = range(1, len(chosen.labels) + 1)
-        columns["row"] = [f"{site}-{at:03}" for at in number]
-        columns["disease"] = ["yes" if label else "no" for label in chosen.labels]
-        pl.DataFrame(columns).write_csv(folder / f"{site}.csv")
+        table = pl.DataFrame(chosen.rows, schema=[*HEART_FEATURES], nan_to_null=True)
+        table.with_columns(
+            pl.col(*WORDS).cast(pl.Int64).cast(pl.String),
+            row=pl.Series([f"{site}-{at + 1:03}" for at in range(len(chosen.labels))]),
+            disease=pl.Series(["yes" if label else "no" for label in chosen.labels]),
+        ).write_csv(folder / f"{site}.csv")
 
 
 def agree(cobasis, *, basis):
@@ -74,27 +69,24 @@ def agree(cobasis, *, basis):
     if basis == "sums":
         how = f"--sums maps=rff,waves={WAVES},most_rows=400,most_rows_in_all=1600"
     cobasis(
-        f"agreement new heart.toml {pubs} --analyst lab.pub --yes {numbers} {words} --missing fill "
+        f"agreement new icu.toml {pubs} --analyst lab.pub --yes {numbers} {words} --missing fill "
         f"--label disease --id row --task classification --classes no,yes {how} "
         "--holdout 0.2 --retention-days 90 --purpose study --minimum-parties 3",
         by=SITES[0],
     )
-    for name in (*SITES, "lab"):
-        cobasis("sign heart.toml --yes", by=name)
-    cobasis("receive heart.toml", by="lab")
+    cobasis.signed(SITES)
 
 
 def exchange(cobasis):
     """Send everybody's next file, end the exchange, and return what `accept` said to each."""
     for site in SITES:
-        assert cobasis.json(f"send heart.toml {site}.csv --dry-run", by=site)["fits"]
+        assert cobasis.json(f"send icu.toml {site}.csv --dry-run", by=site)["fits"]
         looked = " --checked chol" if site == "switzerland" else ""  # which it did not measure
-        cobasis(f"send heart.toml {site}.csv --signed-by officer --yes{looked}", by=site)
-    cobasis("receive heart.toml", by="lab")
-    written = cobasis.json("run heart.toml", by="lab")["written"]
+        cobasis(f"send icu.toml {site}.csv --signed-by officer --yes{looked}", by=site)
+    cobasis("receive icu.toml", by="lab")
+    written = cobasis.json("run icu.toml", by="lab")["written"]
     return {
-        site: cobasis.json(f"accept heart.toml heart.news {written[site]}", by=site)
-        for site in SITES
+        site: cobasis.json(f"accept icu.toml icu.news {written[site]}", by=site) for site in SITES
     }
 
 
@@ -107,14 +99,14 @@ def go_through(folder, patch, *, basis):
         exchange(cobasis)
     said = {site: told["returned"] for site, told in exchange(cobasis).items()}
     for site in SITES:
-        cobasis(f"predict heart.toml {site}.csv --model common -o {site}.out.csv", by=site)
+        cobasis(f"predict icu.toml {site}.csv --model common -o {site}.out.csv", by=site)
     return said
 
 
 def encoded(folder, site):
     """A hospital's rows and labels in numbers; which left, and which are like none that left."""
     desk = open_session(
-        folder / "heart.toml",
+        folder / "icu.toml",
         home=folder / f"home-{site}",
         name=site,
         passphrase=lambda: "correct horse",

@@ -2,17 +2,15 @@
 
 import polars as pl
 
-from walk.pages import TUTORIAL, shows, steps_of_sums
+from walk.pages import PAGES, SUMS, shows, steps
 from walk.world import ANALYST, PARTIES, World, assert_same_predictions
 
 
 def test_every_line_of_the_page_prints_what_it_shows_and_no_secret_crosses(tmp_path):
     world, read = World(tmp_path / "world"), []
     world.make_folders()
-    numbers = range(1, 1 + len(steps_of_sums()))
-    world.walk(
-        lambda *typed: read.append((typed, world(*typed[:2]))), numbers=numbers, of=steps_of_sums
-    )
+    numbers = range(1, 1 + len(steps(SUMS)))
+    world.walk(lambda *typed: read.append((typed, world(*typed[:2]))), numbers=numbers, pages=SUMS)
     shown = [(line, printed) for (_, _, line), printed in read if line.shown]
     assert len(shown) > 10
     for line, printed in shown:
@@ -24,10 +22,5 @@ def test_every_line_of_the_page_prints_what_it_shows_and_no_secret_crosses(tmp_p
     crossed = {name.rpartition(".")[2] for _, to, name in world.sent if to == ANALYST}
     assert crossed == {"toml", "sig", "1-sums"}
     assert not [*world.root.rglob("*.secret")]
-
-
-def test_the_page_is_shorter_than_that_of_the_other_round():
-    sizes = {
-        name: len((TUTORIAL / f"{name}.md").read_text()) for name in ("party", "analyst", "sums")
-    }
-    assert 2 * sizes["sums"] < sizes["party"] + sizes["analyst"]
+    # the page is shorter than those of the other round
+    assert 2 * len(SUMS["sums"]) < sum(map(len, PAGES.values()))

@@ -24,18 +24,13 @@ def test_every_line_of_the_tutorial_prints_what_the_page_shows(walked, agreed):
     assert len(shown) > 30
     for line, printed in shown:
         assert shows(line.shown, printed), f"{line.words}\n{printed}"
-
-
-def test_the_comparison_with_the_page_sees_another_word():
+    # which sees another word, and how many there are
     assert shows("In: a, b\n...\nMissing: 3\n", "In: a, b\nx\ny\nMissing: 4\n")
     assert not shows("In: a, b\n...\nMissing: 3\n", "In: a, c\nx\ny\nMissing: 4\n")
     assert not shows("In: a, b\n", "In: a, b\nx\n")
     assert [shows("zoo " * 8, "able " * count) for count in (7, 8, 9)] == [False, True, False]
-
-
-def test_the_words_on_the_pages_are_of_the_digest_beside_them():
     digest, words = re.search(r"^  ([0-9a-f]{64})\n  (.+)$", PAGES["party"], re.MULTILINE).groups()
-    assert words == words_of(bytes.fromhex(digest))
+    assert words == words_of(bytes.fromhex(digest))  # on the pages
     assert [f"Digest       {words}\n" in page for page in PAGES.values()] == [True, True]
 
 
@@ -76,12 +71,16 @@ def accepted(world):
     return [each["returned"] for each in found if each["returned"]]
 
 
-def test_all_parties_have_the_same_model(agreed):
+def test_all_parties_have_the_same_model_and_everything_verifies_at_all_of_them(agreed):
     models = [found["model_sha256"] for found in accepted(agreed)]
     assert len({*models[:3]}) == len({*models[3:]}) == 1
     assert models[0] != models[-1]
     ran = [found["model_sha256"] for _, found in agreed.answers if found["command"] == "run"]
     assert [each for each in ran if each][:1] == models[:1]
+    found = [found for _, found in agreed.answers if found["command"] == "verify"]
+    assert len(found) == len(PARTIES) + 1
+    assert all(each["holds"] for each in found)
+    assert {each["what"] for each in found[-1]["findings"]} >= {"transcript", "receipt", "fit"}
 
 
 def test_exported_files_predict_what_predict_does(walked, agreed):
@@ -100,13 +99,6 @@ def test_json_of_every_command_is_what_the_reference_says(agreed, common):
     titles = [title for title, *_ in promised()]
     # send has two, sign and approve one; go is typed in tests/transport, key revoke in tests/cli
     assert len({found["command"] for found in answers}) == len(titles) - 3
-
-
-def test_verify_holds_everything_at_the_analyst_and_at_a_party(agreed):
-    found = [found for _, found in agreed.answers if found["command"] == "verify"]
-    assert len(found) == len(PARTIES) + 1
-    assert all(each["holds"] for each in found)
-    assert {each["what"] for each in found[-1]["findings"]} >= {"transcript", "receipt", "fit"}
 
 
 def test_after_the_end_of_retention_nobody_is_added_or_removed(world):

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from cli.round_by_commands import quicken
 from cobasis.cli import options
 from cobasis.cli.main import app
-from walk.pages import practice, steps
+from walk.pages import PAGES, practice, steps
 
 PARTIES = ("north", "south", "east", "late")
 ROLES = (*PARTIES, "lab")
@@ -125,9 +125,9 @@ class World:
         target.parent.mkdir(exist_ok=True)
         shutil.copyfile(path, target)
 
-    def walk(self, type_line, *, numbers, consensus=False, changes=(), of=steps):
+    def walk(self, type_line, *, numbers, consensus=False, changes=(), pages=PAGES):
         """Do what the pages say in these steps; `type_line(role, words, line)` types a line."""
-        for step in of():
+        for step in steps(pages):
             other = step.title.startswith("With a consensus basis only")
             if step.number in numbers and (consensus or not other):
                 for role in self.roles_of(step):
@@ -135,7 +135,7 @@ class World:
                         self.take(step, role, line, type_line, changes)
 
     def roles_of(self, step):
-        if step.page == "analyst":
+        if step.analyst:
             return [ANALYST]
         if step.title.startswith("One party"):
             return [AUTHOR]
@@ -145,7 +145,7 @@ class World:
         """Type one line as a role, or send one file."""
         if role != AUTHOR and line.words.startswith("cobasis audit"):
             return  # every upload is audited anyway
-        if role != AUTHOR and step.page == "party":
+        if role != AUTHOR and not step.analyst:
             line = line.by(role)
         done = line.changed(changes)
         if done.sent:

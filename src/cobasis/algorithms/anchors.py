@@ -18,21 +18,12 @@ FROM_PUBLIC_ROWS: frozenset[AnchorKind] = frozenset({"public", "smote"})
 MAX_ISOMETRIC_FEATURES = 8192
 """Above this an isometric anchor would take minutes and gigabytes at every party."""
 
-_WARNINGS = {
-    "uniform": (
-        "anchor='uniform' lets whoever holds A F_i read directions of F_i from it (independent "
-        "component analysis; the row means show its column sums at once). It is here to "
-        "reproduce the papers; use anchor='isometric'."
-    ),
-    "public": (
-        "anchor='public' makes the analyst a colluder as soon as it finds the public rows: "
-        "F_i = A^+ A_i. It is here to reproduce the papers; use anchor='isometric'."
-    ),
-    "smote": (
-        "anchor='smote' mixes public rows two by two: whoever finds the rows knows the law of A, "
-        "and A F_i shows that law through F_i (as its covariance does at once). It is here to "
-        "reproduce the papers; use anchor='isometric'."
-    ),
+_LEAKS = {
+    "uniform": "lets whoever holds A F_i read directions of F_i from it (independent component "
+    "analysis; the row means show its column sums at once)",
+    "public": "makes the analyst a colluder as soon as it finds the public rows: F_i = A^+ A_i",
+    "smote": "mixes public rows two by two: whoever finds the rows knows the law of A, and A F_i "
+    "shows that law through F_i (as its covariance does at once)",
 }
 
 
@@ -158,8 +149,12 @@ def draw_anchor(
             f"anchor='{kind}' {verb} public rows, so it is not clear which anchor is meant. "
             "Give public_rows with anchor='public' or 'smote', and only with them."
         )
-    if kind in _WARNINGS:
-        warnings.warn(f"{_WARNINGS[kind]} [{PrivacyWarning.code}]", PrivacyWarning, stacklevel=2)
+    if kind in _LEAKS:
+        warned = (
+            f"anchor='{kind}' {_LEAKS[kind]}. It is here to reproduce the papers; use "
+            f"anchor='isometric'. [{PrivacyWarning.code}]"
+        )
+        warnings.warn(warned, PrivacyWarning, stacklevel=2)
     stream = KeyStream(key, f"anchor/{kind}/{n_rows}x{n_features}")
     if kind == "isometric":
         if n_rows < n_features:

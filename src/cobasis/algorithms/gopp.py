@@ -90,7 +90,7 @@ class GOPP(Rotates):
             if self.start == "odc":
                 mean = _widest(images)
             else:
-                mean = leading_directions(images, size=max, workers=workers).directions
+                mean = leading_directions(images, size=max, workers=workers)[0].directions
             reached = Iterate(mean=mean, ahead=mean)
         written = time.monotonic()
         while reached.step < self.max_iterations and not reached.converged:
@@ -109,12 +109,12 @@ class GOPP(Rotates):
             converged=reached.converged,
         )
 
-    def _after(self, before: Iterate, turned: "_Turned", *, of: int) -> Iterate:
-        mean = turned.total / of
-        found = Iterate(mean=mean, ahead=mean, step=before.step + 1, n_widest=turned.n_widest)
+    def _after(self, before: Iterate, turned: tuple[Matrix, Matrix], *, of: int) -> Iterate:
+        mean, (now, energy, n_widest) = turned[0] / of, map(float, turned[1])
+        found = Iterate(mean=mean, ahead=mean, step=before.step + 1, n_widest=int(n_widest))
         if before.step == 0:
             return found  # the first start is no mean, so that distances from it say nothing
-        first, now = before.first or turned.distance, turned.distance
+        first = before.first or now
         move, since = mean - before.ahead, mean - before.mean
         small = of * float(np.vdot(move, move)) <= self.tolerance * first
         rounding = before.gaining == 0 and now >= before.last  # a mean itself is always lower
@@ -128,42 +128,31 @@ class GOPP(Rotates):
             gaining=gaining,
             first=first,
             last=now,
-            converged=small or rounding or now <= _EXACT * turned.energy,
+            converged=small or rounding or now <= _EXACT * energy,
         )
 
 
-@dataclass(kw_only=True)
-class _Turned:
-    """Sums over images that are turned towards a mean."""
+def _turned(images: Images, mean: Matrix, workers: int | None) -> tuple[Matrix, Matrix]:
+    """Turn all images towards the mean, in one pass, and add them up.
 
-    total: Matrix
-    distance: float = 0.0  # sum of squared distances from the mean
-    energy: float = 0.0  # sum of squares
-    n_widest: int = 0  # how many are as wide as the mean
+    Beside their sum: of squared distances from the mean, of squares, and how many are as wide.
+    """
 
-
-def _turned(images: Images, mean: Matrix, workers: int | None) -> _Turned:
-    """Turn all images towards the mean, in one pass."""
-
-    def turn(batch: dict[str, Matrix]) -> _Turned:
-        rotations = turned_onto(batch, mean).rotation
-        sums = _Turned(total=np.zeros_like(mean))
-        for table, rotation in zip(batch.values(), rotations, strict=True):
+    def turn(batch: dict[str, Matrix]) -> tuple[Matrix, Matrix]:
+        total, sums = np.zeros_like(mean), np.zeros(3)
+        for table, rotation in zip(batch.values(), turned_onto(batch, mean).rotation, strict=True):
             image = table @ rotation
-            sums.total += image
-            sums.n_widest += table.shape[1] == mean.shape[1]
-            sums.energy += float(np.vdot(image, image))
+            total += image
+            energy = np.vdot(image, image)
             image -= mean
-            sums.distance += float(np.vdot(image, image))
-        return sums
+            sums += np.vdot(image, image), energy, table.shape[1] == mean.shape[1]
+        return total, sums
 
-    whole = _Turned(total=np.zeros_like(mean))
-    for part in in_order(turn, batches(images), workers=workers):
-        whole.total += part.total
-        whole.distance += part.distance
-        whole.energy += part.energy
-        whole.n_widest += part.n_widest
-    return whole
+    total, sums = np.zeros_like(mean), np.zeros(3)
+    for image, figures in in_order(turn, batches(images), workers=workers):
+        total += image
+        sums += figures
+    return total, sums
 
 
 def _widest(images: Images) -> Matrix:

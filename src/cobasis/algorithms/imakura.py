@@ -50,9 +50,9 @@ class Imakura(Solves):
     def target(self, images: Images, *, workers: int | None = None, **_: object) -> Target:
         """Take the leading left singular vectors, times R."""
         size = min if self.n_components is None else self.n_components
-        found = leading_directions(images, size=size, workers=workers)
+        found, gain = leading_directions(images, size=size, workers=workers)
         rows = found.directions @ self._right_factor(found.singular_values)
-        rows = with_scale(rows, gain=found.gain, scale=self.scale)
+        rows = with_scale(rows, gain=gain, scale=self.scale)
         return Target(rows=rows, shaped_by=tuple(images))
 
     def _right_factor(self, values: Matrix) -> Matrix:

@@ -58,12 +58,12 @@ class Kawakami(Solves):
         """Average the parties' canonical directions on the anchor."""
         require_word(self.weighting, ("none", "eigen"), option="weighting")
         size = min if self.n_components is None else self.n_components
-        found = leading_directions(images, size=size, orthonormalised=True, workers=workers)
+        found, gain = leading_directions(images, size=size, orthonormalised=True, workers=workers)
         values = found.singular_values
         rows = found.directions / values
         if self.weighting == "eigen":
             rows = rows * eigen_weights(values, n_parties=len(images))
-        rows = with_scale(rows, gain=found.gain, scale=self.scale)
+        rows = with_scale(rows, gain=gain, scale=self.scale)
         return Target(rows=rows, shaped_by=tuple(images))
 
 

@@ -1,7 +1,6 @@
 """The leading directions of all anchor images together, in one pass where that is exact."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -32,21 +31,17 @@ MAX_PASSES, OVERSAMPLED = 12, 20
 STILL = 1e-10  # a sketch ends when no wanted singular value moves by more than this share of it
 
 
-@dataclass(frozen=True)
-class Common(Leading):
-    """Top left singular vectors of all images side by side, and what else one pass shows."""
-
-    gain: float  # root mean square over parties of what the anchor makes of a unit vector
-
-
 def leading_directions(
     images: Images,
     *,
     size: int | Callable[[list[int]], int],
     orthonormalised: bool = False,
     workers: int | None = None,
-) -> Common:
-    """Return the top left singular vectors and values of the images side by side."""
+) -> tuple[Leading, float]:
+    """Return the top left singular vectors and values of the images side by side, and the gain.
+
+    That is the root mean square over parties of what the anchor makes of a unit vector.
+    """
     widths: dict[str, int] = {}
     gains: dict[str, float] = {}
 
@@ -80,7 +75,7 @@ def leading_directions(
         found = of_columns(together, wanted) or _precisely([together], shape=shape, size=wanted)
     else:
         found = of_gram(gram, wanted) or _precisely(_wide(tables()), shape=shape, size=wanted)
-    return Common(found.directions, found.singular_values, gain)
+    return found, gain
 
 
 def _wide(tables: Iterator[Matrix]) -> Iterator[Matrix]:

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from cobasis.analyst_side.history import FORGOTTEN, KEY_DESTROYED, Received
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import inbox_of
+from cobasis.bundle.envelope import Bundle
 from cobasis.bundle.folders import UploadFolder
 from cobasis.bundle.messages import upload_in
 from cobasis.disk.whole import file_digest, move_whole, remove_tree
-from cobasis.errors import RetentionError, StepError
-from cobasis.protocol.agreement import moment_of, moment_text
-
-_NO_LIMIT = 2**48  # it was within the limits when it was received
+from cobasis.errors import StepError
+from cobasis.protocol.agreement import Agreement, moment_of, moment_text
 
 
 def kept_uploads(session: AnalystSession, *, parties: Collection[str]) -> UploadFolder:
@@ -22,26 +22,16 @@ def kept_uploads(session: AnalystSession, *, parties: Collection[str]) -> Upload
     taken = session.history.taken()
     for done, party in enumerate(parties):
         session.report("comparing digests", done, len(parties))
-        _restore(session, taken[party])
+        path = session.work.payload(party)
+        if not path.is_file() or file_digest(path) != taken[party].payload:
+            session.kept(taken[party], read=partial(_put_back, path=path))
     session.report("comparing digests", len(parties), len(parties))
     return UploadFolder(session.work.payloads)
 
 
-def _restore(session: AnalystSession, received: Received) -> None:
-    """Make sure that a party's opened upload is the one that was acknowledged."""
-    path = session.work.payload(received.party)
-    sealed = session.work.sealed(received.party, session.exchanges[-1])
-    if path.is_file() and file_digest(path) == received.payload:
-        return
-    if not sealed.is_file() or file_digest(sealed) != received.file:
-        raise RetentionError(
-            f"the upload of party '{received.party}' ({received.file[:16]}) is not in "
-            f"'{session.work.path}' any more, or was changed there. Restore the folder from a "
-            "copy; if it was destroyed on purpose, agree on a new round."
-        )
-    bundle = session.opened(sealed, max_bytes=_NO_LIMIT)
-    move_whole(upload_in(bundle, agreement=session.agreement).path, path)
-    remove_tree(session.work.incoming)
+def _put_back(bundle: Bundle, *, agreement: Agreement, path: Path) -> None:
+    """Keep a party's opened upload again, made from the sealed one."""
+    move_whole(upload_in(bundle, agreement=agreement).path, path)
 
 
 def forget(

@@ -22,12 +22,10 @@ from cobasis.disk.tensors import read_tables, write_tables
 from cobasis.disk.whole import make_folder, remove_tree, require_room, scratch_folder
 from cobasis.errors import CobasisError, OptionError
 from cobasis.linalg.threads import available_threads, one_blas_thread
-from cobasis.models import ModelName, needing
+from cobasis.models import FAMILIES, ModelName, needing
 from cobasis.models.out_of_core import ROW_BYTES
 from cobasis.models.passes import Block, LabelledRows, Pass, Result, Share, Threads, Work
 from cobasis.progress import Report
-
-ON_A_CLUSTER = ("logistic", "ridge", "rff", "xgboost")
 
 _LOOK_SECONDS = 2.0  # how often it is looked whether workers are still there
 
@@ -42,11 +40,12 @@ def passes_for(
     if cluster is None:
         yield FilePasses(report, folder=folder)
         return
-    if model not in ON_A_CLUSTER:
+    if not FAMILIES[model].on_cluster:
+        others = ", ".join(name for name, row in FAMILIES.items() if row.on_cluster)
         raise OptionError(
             f"model='{model}' is not trained on a cluster: perceptrons learn from one mini-batch "
             "after the other, and scikit-learn's trees from all rows at once. Train without "
-            f"--cluster, or choose one of {', '.join(ON_A_CLUSTER)}."
+            f"--cluster, or choose one of {others}."
         )
     distributed = _extra("distributed")
     try:

@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 from cobasis.analyst_side.history import ATTEMPT, OPENED, REVOKED, History, Received, history_of
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, sealed_path, stem_of
 from cobasis.bundle.enclosure import write_bundle
-from cobasis.bundle.envelope import MAX_BYTES, Bundle, open_bundle
+from cobasis.bundle.envelope import Bundle, open_bundle
 from cobasis.bundle.manifest import Expected
 from cobasis.bundle.messages import Enclosed
 from cobasis.bundle.transcript import Entry, Transcript, verify_transcript
 from cobasis.bundle.transcript import now as time_now
 from cobasis.disk.lock import Lock
 from cobasis.disk.tensors import read_tables
-from cobasis.disk.whole import make_folder, remove_left, remove_tree, write_whole
+from cobasis.disk.whole import file_digest, make_folder, remove_left, remove_tree, write_whole
 from cobasis.errors import AnotherRunError, ReplayError, RetentionError, UnsignedError
 from cobasis.keys.identity import Identity, enrolled_key, key_path, load_identity
 from cobasis.keys.identity import home as home_folder
@@ -167,16 +167,16 @@ class AnalystSession(Hidden):
     def kept(self, received: Received, *, read: Callable[..., Read]) -> Read:
         """Open a file that was received once more, and read what is in it."""
         path = self.work.sealed(received.party, self.exchanges[received.exchange - 1])
+        if not path.is_file() or file_digest(path) != received.file:
+            raise RetentionError(
+                f"the {received.message} of party '{received.party}' ({received.file[:16]}) is not "
+                f"in '{self.work.path}' any more, or was changed there. Restore the folder from a "
+                "copy; if it was destroyed on purpose, agree on a new round."
+            )
         try:
-            bundle = self.opened(path)
-            if bundle.digest == received.file:
-                return read(bundle, agreement=self.agreement)
+            return read(self.opened(path), agreement=self.agreement)
         finally:
             remove_tree(self.work.incoming)
-        raise RetentionError(
-            f"'{path}' is not the {received.message} of party '{received.party}' that was received "
-            f"({received.file[:16]}). Restore the folder from a copy."
-        )
 
     def begin_attempt(self, attempt: int, *, without: Iterable[str]) -> None:
         """Begin sums anew with other parties; what was sent for the attempt before is deleted."""
@@ -214,7 +214,7 @@ class AnalystSession(Hidden):
             recipients=[self.enrolled[party]],
         )
 
-    def opened(self, path: Path, *, max_bytes: int = MAX_BYTES) -> Bundle:
+    def opened(self, path: Path) -> Bundle:
         """Open into the work folder what a party sealed for this analyst, in this round."""
         expected = Expected(
             round_id=self.agreement.round_id, agreement=self.digest, recipient=self.name
@@ -225,7 +225,6 @@ class AnalystSession(Hidden):
             signer=self.enrolled,
             into=self.work.incoming,
             expected=expected,
-            max_bytes=max_bytes,
         )
 
     def require_sealed(self) -> None:

@@ -128,10 +128,9 @@ class FitFolder(UserDict[str, Any]):
     inside and outside.
     """
 
-    def __init__(self, path: Path, *, shard_bytes: int = SHARD_BYTES) -> None:
+    def __init__(self, path: Path) -> None:
         super().__init__()  # of fits that are gathered, and of the places of others
         self.path = Path(path)
-        self._shard_bytes = shard_bytes
         self._gathered: list[str] = []
         self._gathered_bytes = 0
         self._shards: dict[int, Stamp] = {}
@@ -194,7 +193,7 @@ class FitFolder(UserDict[str, Any]):
         self.data[party] = fit
         self._gathered.append(party)
         self._gathered_bytes += fit.change_of_basis.nbytes
-        if self._gathered_bytes >= self._shard_bytes:
+        if self._gathered_bytes >= SHARD_BYTES:
             self.flush()
 
     def __getitem__(self, party: str) -> Fit:

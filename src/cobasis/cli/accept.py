@@ -155,8 +155,8 @@ def _take_return(session: PartySession, path: Path) -> tuple[object, list[str]]:
     with progress() as report:
         fit_local(session, report=report)
         scores = score_quietly(session, report=report)
-    card, page = ModelCard.read(taken.card), session.beside("card.html")
-    run.write_card(card, page, party=session.name)
+    card = ModelCard.read(taken.card)
+    page = run.write_card(card, session.path, party=session.name)
     folder, thing = session.beside("table"), "model" if taken.total is None else "table"
     tables = [*_tables(session, taken, to=folder)]
     lines = [f"Accepted {path.name}."]
@@ -196,20 +196,15 @@ def _next(session: PartySession, step: Step, *, taken: Mapping[str, Any] | None)
 
 def _tables(session: PartySession, taken: Accepted, *, to: Path) -> Iterator[str]:
     """Write what a return has of tables into a folder, and yield them as lines, or why none is."""
-    try:
-        yield from _written(session, taken, to=to)
-    except EstimateError as why:  # the return is kept: only another round can take other columns
-        yield from wrapped(f"No table: {why.args[0]} [{why.code}]")
-
-
-def _written(session: PartySession, taken: Accepted, *, to: Path) -> Iterator[str]:
     from cobasis.cli import run  # noqa: PLC0415 -- same
 
-    if (table := accepting.table_in(session, taken)) is not None:
-        yield from run.table_in_words(table, to=to)
-    elif session.agreement.task == "clustering":
-        yield from run.clusters_in_words(accepting.clusters_in(session, taken), to=to)
-    elif taken.model_sha256 and (effects := accepting.effects_in(session)) is not None:
-        yield from run.effects_in_words(effects, to=to)
-    elif taken.model_sha256 and (coefficients := accepting.coefficients_in(session)) is not None:
-        yield from run.coefficients_in_words(coefficients, to=to)
+    try:
+        if (table := accepting.table_in(session, taken)) is not None:
+            yield from run.table_in_words(table, to=to)
+        elif session.agreement.task == "clustering":
+            yield from run.clusters_in_words(accepting.clusters_in(session, taken), to=to)
+        elif taken.model_sha256:
+            found = accepting.effects_in(session) or accepting.coefficients_in(session)
+            yield from () if found is None else run.estimates_in_words(found, to=to)
+    except EstimateError as why:  # the return is kept: only another round can take other columns
+        yield from wrapped(f"No table: {why.args[0]} [{why.code}]")

@@ -200,7 +200,9 @@ def new(
     words, invited = digest_of(terms.told) if terms.told else "", Invitations(author)
     author.refuse_change(words)
     last, (people, known) = author.last(), _gathered(people, invited, enrolment, terms, edited)
-    identity = _author(owner, people)
+    identity = None  # while somebody is not enrolled
+    if people.parties and people.analyst is not None:  # the party that makes the secret
+        identity = owner.enrolled(maker_of(people, home=owner.folder(), name=owner.name))
     text = _edited(author, people) if edited else _drawn_up(author, people, terms)
     changed = author.changed(text("")) if edited else ()
     if edited and not (changed or enrolment.invite) and author.whole():
@@ -256,14 +258,6 @@ def _gathered(
         )
     invited.invite(enrolment.invite, server=terms.server, analyst=people.analyst)
     return replace(people, parties=()), known
-
-
-def _author(owner: Owner, people: People) -> Identity | None:
-    """Open the key of the party that makes the secret; None while somebody is not enrolled."""
-    if not people.parties or people.analyst is None:
-        return None
-    maker = maker_of(people, home=owner.folder(), name=owner.name)
-    return owner.enrolled(maker)
 
 
 def _edited(author: Authorship, people: People) -> Callable[[str], str]:

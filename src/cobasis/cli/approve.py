@@ -10,7 +10,7 @@ from cobasis.bundle.agreement_file import sealed_agreement, stem_of
 from cobasis.cli.options import Owner, Yes, agreed, consent, grouped, the_one
 from cobasis.cli.words import PERSON, audit_in_words, picked, wrapped
 from cobasis.disk.whole import write_whole
-from cobasis.keys.identity import Identity, enrolled_here
+from cobasis.keys.identity import enrolled_here
 from cobasis.party_side.approval import approvals, approve_audit, newest, read_audit
 from cobasis.party_side.draft import field_of_words
 from cobasis.privacy.audit.report import from_json
@@ -47,8 +47,10 @@ def approve(
     agreement, audit = sealed_agreement(path), the_one(rest, what="what audit wrote, a .json file")
     found = read_audit(audit, agreement)
     party = found.report["about"]["party"]
-    identity = _officer(owner, agreement, party=party, name=name)
-    who = identity.public
+    officers = {name: each.public for name, each in officers_of(agreement, party).items()}
+    where = f"the approvals of party '{party}'"
+    who = enrolled_here(officers, where=where, home=owner.folder(), name=name)
+    identity = owner.enrolled(who)
     until = str(field_of_words("deadline", deadline)) if deadline else ""
     made = approve_audit(
         found, agreement, identity=identity, until=until, times=times, withdrawn=withdraw, word=word
@@ -74,14 +76,6 @@ def draw(audit: Path, agreement: Agreement, *, beside: Path, approve: str = "") 
     last = newest(approvals(beside, party), agreement).values()
     told: Any = {**kept.page, "approvals": [each for each in last if each.report == kept.seal]}
     return render_audit(report, agreement, **told, seal=kept.seal, approve=approve)
-
-
-def _officer(owner: Owner, agreement: Agreement, *, party: str, name: str | None) -> Identity:
-    """Open the key of an officer who approves a party's files."""
-    officers = {name: each.public for name, each in officers_of(agreement, party).items()}
-    where = f"the approvals of party '{party}'"
-    who = enrolled_here(officers, where=where, home=owner.folder(), name=name)
-    return owner.enrolled(who)
 
 
 def _screen(report: dict[str, Any], made: Approval) -> Iterator[str]:

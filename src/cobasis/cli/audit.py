@@ -38,7 +38,6 @@ from cobasis.party_side.rows import answered
 from cobasis.party_side.send import projected, require_secret
 from cobasis.party_side.session import refuse_target
 from cobasis.privacy.audit.prices import EPSILON, NOISE, Offer
-from cobasis.protocol.agreement import Agreement
 from cobasis.report.audit_page import render_plan, table_of
 
 WithTable = Annotated[
@@ -88,7 +87,9 @@ def audit(
         with projected(ready, report=report) as made:
             found = audited(made, question=question)
     kept = keep(session, found, own=own, asked=answered(session, rows))
-    _write(pages, kept, session.agreement, beside=agreement)
+    if pages:
+        copy_whole(kept, pages[1])
+        write_whole(pages[0], draw(kept, session.agreement, beside=agreement).encode())
     wrote = (f"Wrote {page}" for page in pages)
     told: dict[str, Any] = {word: found.told[word] for word in _AUDIT}
     told["effects"] = [picked(each, *_EFFECT) for each in found.report.effects]
@@ -97,12 +98,6 @@ def audit(
     owner.say(lines, **about(session, command="audit"), **told)
     if opens:
         _show(owner, agreement, pages[1] if pages else kept)
-
-
-def _write(pages: list[Path], kept: Path, agreement: Agreement, *, beside: Path) -> None:
-    if pages:
-        copy_whole(kept, pages[1])
-        write_whole(pages[0], draw(kept, agreement, beside=beside).encode())
 
 
 def _show(owner: Owner, path: Path, audit: Path) -> None:

@@ -13,10 +13,9 @@ from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.cli.options import Screen, grouped
 from cobasis.disk.whole import write_whole
 from cobasis.errors import OptionError
-from cobasis.models import ModelName
-from cobasis.models.families import DEFAULT_MODELS
+from cobasis.models import DEFAULT_MODELS, ModelName
 from cobasis.report import DataName, Split
-from cobasis.report.comparison import Comparison, Settings, compare, deal, load
+from cobasis.report.comparison import Comparison, compare, deal, load
 from cobasis.report.pages import about_sums, as_json, conclusion, means, render_comparison
 
 
@@ -51,15 +50,15 @@ def demo(
         )
     table = load(data)
     dealt = deal(table, n_parties=parties, split=split, seed=seed)
-    settings = Settings(
-        n_components=table.n_components if n_components is None else n_components,
-        aligner=aligner,
-        anchor=anchor,
-        basis=basis,
-        model=model or DEFAULT_MODELS[table.task],
-        seed=seed,
-        allow_row_carrying=allow_row_carrying,
-    )
+    settings = {
+        "n_components": table.n_components if n_components is None else n_components,
+        "aligner": aligner,
+        "anchor": anchor,
+        "basis": basis,
+        "model": model or DEFAULT_MODELS[table.task],
+        "seed": seed,
+        "allow_row_carrying": allow_row_carrying,
+    }
     with Console(stderr=True).status("starting") as status:
         found = compare(dealt, settings, tell=status.update)
         write_whole(report, render_comparison(found).encode())

@@ -50,12 +50,6 @@ class _Inner(Owner):
     def passphrase(self, *, new: bool = False) -> str:  # noqa: ARG002 -- no key is made
         return self.known
 
-    def alone(self, agreement: Agreement) -> Lock:
-        """Keep a second `go` of this party in this round out, as one by cron beside one by hand."""
-        folder = transcript_path(agreement, str(self.name), home=self.folder()).parent
-        make_folder(folder)
-        return Lock(folder, what=f"the round's transcript of '{self.name}'")
-
     def say(self, lines: Iterable[str], **_: object) -> None:
         """Tell what a command inside would print, but not what to type next."""
         self.tell(takewhile(lambda line: not line.startswith("Next"), lines))
@@ -100,8 +94,10 @@ def go(
     inner = replace(inner, name=name)
     told: Any = {"path": path, "data": data, "seconds": seconds, "public_rows": public_rows}
     identity = inner.enrolled(inner.who(agreement))
-    with (
-        inner.alone(agreement),
+    folder = transcript_path(agreement, name, home=inner.folder()).parent
+    make_folder(folder)
+    with (  # keeps a second go of this party out, as one by cron beside one by hand
+        Lock(folder, what=f"the round's transcript of '{name}'"),
         Remote(agreement, name=name, sign=identity.sign, ca=tls_ca) as remote,
     ):
         trip = Trip(owner=inner, asked=asked, remote=remote, **told)

@@ -15,30 +15,14 @@ from cobasis import __version__
 from cobasis.cli import words
 from cobasis.errors import CobasisError, OptionError, PrivacyWarning
 
-COMMANDS = {
-    "demo": "demo",
-    "sign": "sign",
-    "receive": "receive",
-    "send": "send",
-    "run": "run",
-    "accept": "accept",
-    "predict": "predict",
-    "status": "status",
-    "audit": "audit",
-    "approve": "approve",
-    "score": "predict",
-    "export": "predict",
-    "plan": "audit",
-    "remove": "run",
-    "forget": "forget",
-    "verify": "verify",
-    "inspect": "verify",
-    "go": "go",
-    "serve": "serve",
-    "page": "page",
-    "key": "key",
-    "agreement": "agreement",
-}
+_BESIDE = {"score": "predict", "export": "predict", "plan": "audit"}
+_BESIDE |= {"remove": "run", "inspect": "verify"}
+_NAMES = (
+    *("demo", "sign", "receive", "send", "run", "accept", "predict", "status", "audit", "approve"),
+    *("score", "export", "plan", "remove", "forget", "verify", "inspect", "go", "serve", "page"),
+    *("key", "agreement"),
+)
+COMMANDS = {name: _BESIDE.get(name, name) for name in _NAMES}
 """The module that each command stands in, which is imported when the command is typed."""
 
 INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it

@@ -87,7 +87,7 @@ def _line(found: Standing) -> str:
     elif here is not None:
         came = listed(each for each in found.receipts(here) if each not in found.out)
         how = f"Exchange {here.number} of {len(found.exchanges)}: {here.message} of {came} in"
-        how += f", {found.needed} needed; missing: {listed(found.awaited)}"
+        how += f", {here.fewest} needed; missing: {listed(found.awaited)}"
     if found.revoked:
         how = f"The key of {listed(found.revoked)} is revoked: all stands still [CB315]. {how}"
     return f"{how}. Waits for {listed(found.waits_for)}."

@@ -30,7 +30,6 @@ from cobasis.models import ModelName
 from cobasis.models.worth import Figure
 from cobasis.protocol.baseline import BaselineTable
 from cobasis.protocol.card import ModelCard
-from cobasis.protocol.sums import SumsResult
 from cobasis.report.estimates import write_coefficients, write_effects
 from cobasis.report.pages import as_csv, render_card, write_files
 from cobasis.report.table import median_of, rows_of, small_cells, write_table
@@ -133,15 +132,16 @@ def _lines(concluded: Concluded, *, card: Path, table: Path) -> Iterator[str]:
     outcome = concluded.outcome
     if concluded.certificate is not None:
         yield from concluded.certificate.summary().splitlines()
-    if concluded.sums is not None:
-        yield from _sums(concluded.sums)
+    if (sums := concluded.sums) is not None:
+        noisy = ["The total has noise, under which no rows are counted."]
+        yield from wrapped(f"The total: {sums.aggregate}") if sums.total.n_rows else noisy
     if concluded.worth is not None:
         yield from wrapped(worth_in_words(concluded.worth.told()))
         yield from importance_in_words(concluded.card)
     if concluded.table is not None:
         yield from table_in_words(concluded.table, to=table)
     if concluded.coefficients is not None:
-        yield from coefficients_in_words(concluded.coefficients, to=table)
+        yield from estimates_in_words(concluded.coefficients, to=table)
     if outcome.family is not None:
         rows = f"{outcome.n_rows:,} rows" if outcome.n_rows else "rows"
         who = f"{rows} of {listed(outcome.uploads)}"
@@ -168,7 +168,7 @@ def _say(owner: Owner, session: AnalystSession, found: RunResult) -> None:
     elif concluded is None and (away := (*plan.missing, *plan.without)):
         lines += wrapped(f"The span is made without {listed(away)}, for good; none is added later.")
     if concluded is not None:
-        card = _draw_card(session, concluded)
+        card = write_card(concluded.card, session.path)
         table = card.with_name(card.name.replace(".card.html", ".table"))
         tabled = concluded.table or concluded.coefficients
         told |= {**_told(concluded, card=card), "table": tabled and table}
@@ -193,21 +193,6 @@ _NOTHING: dict[str, Any] = {
 """What programs get of a run that concluded nothing."""
 
 
-def _sums(sums: SumsResult) -> Iterator[str]:
-    """Yield what the total is."""
-    if not sums.total.n_rows:
-        yield "The total has noise, under which no rows are counted."
-        return
-    yield from wrapped(f"The total: {sums.aggregate}")
-
-
-def _draw_card(session: AnalystSession, concluded: Concluded) -> Path:
-    """Write the model card beside the agreement; say where."""
-    path = session.path.with_name(f"{stem_of(session.path)}.card.html")
-    write_card(concluded.card, path)
-    return path
-
-
 @grouped
 def remove(
     owner: Owner,
@@ -230,7 +215,7 @@ def remove(
     with progress() as report:
         done = take_out(session, parties, realign=realign, cluster=cluster, report=report)
     written = {} if done.concluded is None else done.concluded.written
-    drawn = [] if done.concluded is None else [_draw_card(session, done.concluded)]
+    drawn = [] if done.concluded is None else [write_card(done.concluded.card, path)]
     last = done.removals[-1]
     told = picked(last, "model_sha256", "trained_on", "target_carries", "realigned")
     owner.say(
@@ -249,9 +234,11 @@ def remove(
     )
 
 
-def write_card(card: ModelCard, page: Path, *, party: str = "") -> None:
-    """Write a model card as a page, as all see it or as a party got it."""
+def write_card(card: ModelCard, agreement: Path, *, party: str = "") -> Path:
+    """Write a model card beside the agreement, as all see it or as a party got it; say where."""
+    page = agreement.with_name(".".join(filter(None, (stem_of(agreement), party, "card.html"))))
     write_whole(page, render_card(card, party=party).encode())
+    return page
 
 
 def clusters_in_words(lines: Sequence[Sequence[str | float]], *, to: Path) -> Iterator[str]:
@@ -265,18 +252,14 @@ def clusters_in_words(lines: Sequence[Sequence[str | float]], *, to: Path) -> It
     yield from wrapped(f"The clusters: {place}.")
 
 
-def coefficients_in_words(coefficients: CoefficientTable, *, to: Path) -> Iterator[str]:
-    """Write a regression's table into a folder, and yield it as lines."""
-    page = write_coefficients(coefficients, to)
-    yield from coefficients.summary().splitlines()
-    yield from wrapped(f"The table and its forest plot: {page}, with CSV and LaTeX beside it.")
-
-
-def effects_in_words(effects: EffectTable, *, to: Path) -> Iterator[str]:
-    """Write effects into a folder, and yield them as lines."""
-    page = write_effects(effects, to)
-    yield from effects.summary().splitlines()
-    yield from wrapped(f"Effects, balance and love plot: {page}, with CSV and LaTeX beside it.")
+def estimates_in_words(found: CoefficientTable | EffectTable, *, to: Path) -> Iterator[str]:
+    """Write a regression's table, or effects, into a folder, and yield it as lines."""
+    if isinstance(found, EffectTable):
+        page, what = write_effects(found, to), "Effects, balance and love plot"
+    else:
+        page, what = write_coefficients(found, to), "The table and its forest plot"
+    yield from found.summary().splitlines()
+    yield from wrapped(f"{what}: {page}, with CSV and LaTeX beside it.")
 
 
 def worth_in_words(scores: Mapping[str, float]) -> str:

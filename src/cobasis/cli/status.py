@@ -102,12 +102,7 @@ class Standing:
             return False
         closes, came = self.agreement.closes, set(self.receipts(self.open)) - set(self.out)
         closed = closes is not None and closes < self.now
-        return len(came) >= self.needed and (closed or not self.awaited)
-
-    @cached_property
-    def needed(self) -> int:
-        """How many messages the open exchange needs."""
-        return 0 if self.open is None else self.open.fewest
+        return len(came) >= self.open.fewest and (closed or not self.awaited)
 
     @cached_property
     def awaited(self) -> tuple[str, ...]:
@@ -356,7 +351,7 @@ def _messages(of: Standing) -> Iterator[str]:
         left = closes - of.now
         ahead = f"in {left.days} days" if left > _SOON else "in less than two days"
         when = f"{closes:%-d %b %Y %H:%M} UTC, {'over' if closes < of.now else ahead}"
-    yield f"  {'deadline':<11}{when}; {of.needed} needed{came}"
+    yield f"  {'deadline':<11}{when}; {of.open.fewest} needed{came}"
 
 
 def message_in_words(of: Standing, exchange: Exchange, party: str) -> str:

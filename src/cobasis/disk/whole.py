@@ -190,39 +190,35 @@ class WholeFile(AbstractContextManager["WholeFile"]):
         )
 
 
-class GrowingFile(AbstractContextManager["GrowingFile"]):
+class GrowingFile(Lock):
     """A file that comes in pieces, perhaps over days: its length says how much of it is here."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._lock = Lock(path, what=f"'{path}'")
-        self.n_bytes = self._lock.n_bytes
+        super().__init__(path, what=f"'{path}'")
 
-    def append(self, data: bytes) -> None:
+    def __enter__(self) -> Self:
+        """Keep it until the block ends; what is here stays."""
+        return self
+
+    def grow(self, data: bytes) -> None:
         """Write bytes behind the end."""
         with self._refusals():
-            calls.write(self._lock.descriptor, data, offset=self.n_bytes, path=self.path)
-        self.n_bytes += len(data)
+            calls.write(self.descriptor, data, offset=self.n_bytes, path=self.path)
 
     def shorten(self, n_bytes: int) -> None:
         """Forget what came behind a place."""
         with self._refusals():
-            self._lock.shorten(n_bytes)
-        self.n_bytes = n_bytes
+            super().shorten(n_bytes)
 
     def settle(self) -> None:
         """Wait until what came is on the disk."""
         with self._refusals():
-            calls.sync(self._lock.descriptor, path=self.path)
+            calls.sync(self.descriptor, path=self.path)
 
     def finish(self, target: Path) -> None:
         """Give the file its last name, once its bytes are on the disk, and put that there, too."""
         self.settle()
         move_whole(self.path, target)
-
-    def __exit__(self, *raised: object) -> None:
-        """Let others have it; what is here stays."""
-        self._lock.release()
 
     def _refusals(self) -> AbstractContextManager[None]:
         return explained(f"'{self.path}' cannot be written", advice=WRITABLE)

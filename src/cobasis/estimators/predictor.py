@@ -14,9 +14,8 @@ from cobasis.errors import OptionError
 from cobasis.estimators.inputs import Array, label_column
 from cobasis.estimators.transformer import REQUESTED, CollaborativeTransformer
 from cobasis.features.maps import Columns, Mixed, RandomFourier
-from cobasis.models import Estimator, ModelName, Task
+from cobasis.models import DEFAULT_MODELS, FAMILIES, Estimator, ModelName, Task
 from cobasis.models.chain import Chain
-from cobasis.models.families import DEFAULT_MODELS, FAMILIES
 from cobasis.protocol.sums_terms import Release
 
 

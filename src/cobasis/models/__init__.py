@@ -1,14 +1,17 @@
 """Model families, what they carry, and how they are trained on aligned rows.
 
-scikit-learn is imported when a model is built, not when this package is.
-The words for tasks and families are here, so that a command can list them.
+The table of families is here, and scikit-learn is imported when a model is built.
+
+Default families carry no rows: what a party gets back is weights. Random Fourier features
+with ridge stand in for the RBF support-vector machine, whose file is made of rows.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
-from cobasis.errors import MissingExtraError
+from cobasis.errors import MissingExtraError, OptionError
 
 Unlabelled = Literal["clustering", "novelty", "representation"]
 Task = Literal["classification", "regression", "count", "survival", "effect", Unlabelled, "table"]
@@ -25,13 +28,86 @@ RegressionName = Literal["ols", "logit", "firth", "poisson", "negative_binomial"
 """Models whose coefficients come back with their errors; no penalty, every column. That of an
 effect gives the propensity of treatment."""
 
-LOGARITHMIC: frozenset[RegressionName] = frozenset({"poisson", "negative_binomial", "cox"})
-"""Those that add up to the log of a rate, or of a hazard."""
-
 Mixture = Literal["kmeans", "gaussian_mixture"]
 ModelName = Literal[
     "logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost", "svm", Mixture, RegressionName
 ]
+
+ChainFamily = Literal["linear", "logistic", "mlp", "rff", "boosted_trees", Mixture, "regression"]
+"""What the file of a model calls its family."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """All that depends on the family outside its own fit: one row of the table."""
+
+    tasks: tuple[Task, ...] = ("classification", "regression")
+    chain: ChainFamily | None  # None where a model cannot leave the process it was made in
+    # of what is searched by folds; empty where scikit-learn does not fit the family
+    grid: Mapping[str, list[Any]] = field(default_factory=dict)
+    carries_rows: bool = False
+    on_cluster: bool = False  # its passes are sums, or share their work by themselves
+    mixes: bool = False  # a party may mix it with a model of its own
+    by_sums: bool = False  # a table that masked totals give as well
+    logarithmic: bool = False  # a table of the log of a rate, or of a hazard
+
+
+FAMILIES: dict[ModelName, Family] = {
+    "logistic": Family(
+        tasks=("classification",),
+        chain="logistic",
+        grid={"C": [0.01, 0.1, 1.0, 10.0, 100.0]},
+        on_cluster=True,
+        mixes=True,
+    ),
+    "ridge": Family(chain="linear", on_cluster=True, mixes=True),
+    "mlp": Family(chain="mlp", grid={"alpha": [1e-4, 1e-2, 1.0]}),
+    "rff": Family(chain="rff", on_cluster=True, mixes=True),
+    "boosted_trees": Family(chain="boosted_trees", grid={"learning_rate": [0.03, 0.1]}),
+    "xgboost": Family(chain="boosted_trees", on_cluster=True),
+    "svm": Family(chain=None, grid={"C": [0.1, 1.0, 10.0, 100.0]}, carries_rows=True),
+    "kmeans": Family(tasks=("clustering",), chain="kmeans"),
+    "gaussian_mixture": Family(tasks=("clustering", "novelty"), chain="gaussian_mixture"),
+    "ols": Family(tasks=("regression",), chain="regression", by_sums=True),
+    "logit": Family(tasks=("classification",), chain="regression", by_sums=True),
+    "firth": Family(tasks=("classification",), chain="regression"),
+    "poisson": Family(tasks=("count",), chain="regression", by_sums=True, logarithmic=True),
+    "negative_binomial": Family(tasks=("count",), chain="regression", logarithmic=True),
+    "cox": Family(tasks=("survival",), chain="regression", by_sums=True, logarithmic=True),
+    "effect": Family(tasks=("effect",), chain="regression"),
+}
+
+AGREED_AS: Mapping[ChainFamily | None, tuple[ModelName, ...]] = {
+    row.chain: tuple(name for name, other in FAMILIES.items() if other.chain == row.chain)
+    for row in FAMILIES.values()
+}
+"""What an agreement may call the family of a model's file."""
+
+TABULAR = AGREED_AS["regression"]
+"""Regressions whose coefficients come back with their errors."""
+
+DEFAULT_MODELS: Mapping[Task, ModelName] = {
+    "classification": "logistic",
+    "regression": "ridge",
+    "count": "poisson",
+    "survival": "cox",
+    "effect": "effect",
+    "clustering": "kmeans",
+    "novelty": "gaussian_mixture",
+    "representation": "logistic",
+}
+"""The family that is used where none is named."""
+
+
+def family(name: ModelName, task: Task) -> Family:
+    """Return a family by name, if it can do the task."""
+    if name not in FAMILIES or task not in FAMILIES[name].tasks:
+        known = [each for each, row in FAMILIES.items() if task in row.tasks]
+        raise OptionError(
+            f"model '{name}' is no family for {task}. Choose one of {', '.join(known)}."
+        )
+    return FAMILIES[name]
+
 
 Estimator: TypeAlias = Any
 """Anything with scikit-learn's ``fit`` and ``predict``; scikit-learn itself is untyped."""

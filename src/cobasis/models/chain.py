@@ -15,12 +15,11 @@ import numpy.typing as npt
 
 from cobasis.errors import ModelFileError, NotFiniteError, OptionError
 from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.models import LOGARITHMIC, Mixture
+from cobasis.models import FAMILIES, ChainFamily
 from cobasis.models.regressions import RegressionFit
 
 Function = Literal["Relu", "Tanh", "Sigmoid", "Cos", "Square", "LogSumExp"]
 Head = Literal["probabilities", "decision", "prediction"]
-ChainFamily = Literal["linear", "logistic", "mlp", "rff", "boosted_trees", Mixture, "regression"]
 ChainTask = Literal["classification", "regression"]
 
 Integers = npt.NDArray[np.int64]
@@ -143,9 +142,9 @@ class Chain:
     @property
     def link(self) -> Literal["", "Exp", "Sigmoid"]:
         """What makes a number of the last layer's: of a log rate or hazard, or of log-odds."""
-        if self.fit is None or self.fit.model not in {*LOGARITHMIC, "effect"}:
-            return ""
-        return "Sigmoid" if self.fit.model == "effect" else "Exp"
+        if self.fit is not None and self.fit.model == "effect":
+            return "Sigmoid"
+        return "Exp" if self.fit and FAMILIES[self.fit.model].logarithmic else ""
 
     def survival(self, rows: Matrix) -> Matrix:
         """Return the share without event at each agreed horizon: of shape (n_rows, n_horizons)."""

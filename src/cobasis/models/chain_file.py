@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 
 from cobasis.errors import ModelFileError, OptionError
-from cobasis.models import MODELLESS, Task
+from cobasis.models import FAMILIES, MODELLESS, ChainFamily, Task
 from cobasis.models.chain import (
     LEAF,
     Affine,
     Array,
     Chain,
-    ChainFamily,
     Function,
     Head,
     Layer,
@@ -28,7 +27,6 @@ from cobasis.models.chain import (
     ends_of,
     refuse,
 )
-from cobasis.models.families import FAMILIES
 from cobasis.models.regressions import RegressionFit
 from cobasis.strict_json import json_object
 from cobasis.tensor_header import PREFIX, make_header, parse_header, places_in
@@ -216,7 +214,7 @@ def _tensors(chain: Chain) -> dict[str, Array]:
             values = getattr(layer, field)
             found[f"{place}.{field}"] = np.ascontiguousarray(values, dtype=_TYPES[word])
     if chain.fit is not None:
-        for name, table in chain.fit.tables():
+        for name, table in chain.fit.tables().items():
             found[f"{_ESTIMATED}{name}"] = np.ascontiguousarray(table, dtype=_TYPES["F64"])
     # Wide types first, so that no number of theirs stands across two words of memory.
     return dict(sorted(found.items(), key=lambda item: -item[1].itemsize))

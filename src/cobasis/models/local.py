@@ -13,8 +13,8 @@ import numpy as np
 import scipy
 
 from cobasis.linalg.arrays import Matrix
-from cobasis.models import ModelName, Task
-from cobasis.models.chain import ABSENT, Affine, Chain, ChainFamily, folded
+from cobasis.models import Task
+from cobasis.models.chain import ABSENT, Affine, Chain, folded
 from cobasis.models.passes import Labels
 
 Kind = Literal["common", "intercept", "slope", "mix", "alone"]
@@ -22,13 +22,6 @@ Kind = Literal["common", "intercept", "slope", "mix", "alone"]
 
 Train: TypeAlias = Callable[[Matrix, Labels], Chain]
 """Trains a model of a party's own."""
-
-FAMILIES: Mapping[ChainFamily, ModelName] = {
-    "linear": "ridge",
-    "rff": "rff",
-    "logistic": "logistic",
-}
-"""Those whose models can be mixed; each as an agreement calls it."""
 
 MOST_PARTIES = 20
 """With more, a model of the others for each would be trained too often."""

@@ -24,8 +24,8 @@ from cobasis.errors import CobasisError, NotFiniteError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import in_order
 from cobasis.models import Estimator
-from cobasis.models.families import EARLY_STOPPING_ROWS, log_likelihood
 from cobasis.models.passes import Block, LabelledRows, Labels, Pass, Share
+from cobasis.models.tuning import EARLY_STOPPING_ROWS, log_likelihood
 from cobasis.progress import Report
 
 PATIENCE = 10

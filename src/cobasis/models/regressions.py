@@ -4,9 +4,8 @@ Weights and covariance are in the aligned frame, which is arbitrary: without a p
 reads a coefficient from them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
@@ -73,9 +72,6 @@ class EffectFit(BaseModel):
 Estimates: TypeAlias = tuple[Matrix, Matrix]
 """Weights and their covariance."""
 
-_no_table = partial(np.zeros, (0, 0))
-_no_numbers = partial(np.zeros, 0)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
@@ -107,9 +103,9 @@ class RegressionFit(Figures):
     weights: Matrix = field(repr=False)  # q: the intercept first; a Cox model has none
     covariance: Matrix = field(repr=False)  # q x q
     # q x k: combinations of columns that are zero in every row; with any, weights are zeros
-    dependent: Matrix = field(default_factory=_no_table, repr=False)
+    dependent: Matrix = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
     # Breslow's cumulative hazard at the horizons, of a row whose encoded columns are zero
-    hazards: Matrix = field(default_factory=_no_numbers, repr=False)
+    hazards: Matrix = field(default_factory=lambda: np.zeros(0), repr=False)
     # of each alone, if the agreement asks for it
     parties: Mapping[str, Estimates] = field(default_factory=dict, repr=False)
     effects: EffectFit | None = field(default=None, repr=False)  # of "effect" alone
@@ -143,17 +139,16 @@ class RegressionFit(Figures):
         more |= {} if self.effects is None else {"effects": self.effects.model_dump(mode="json")}
         return {**figures, "parties": [*self.parties], "left_out": [*self.left_out], **more}
 
-    def tables(self) -> Iterator[tuple[str, Array]]:
-        """Yield every table that has numbers, but the weights, which the model has."""
-        own = [*self.parties.values()]
-        tables = {"covariance": self.covariance, "dependent": self.dependent}
-        tables |= {"hazards": self.hazards}
-        if own:
-            tables |= {"party_weights": np.array([weights for weights, _ in own])}
-            tables |= {"party_covariances": np.vstack([covariance for _, covariance in own])}
-        yield from ((name, table) for name, table in tables.items() if table.size)
+    def tables(self) -> dict[str, Array]:
+        """Return every table that has numbers, but the weights, which the model has."""
+        found = {name: getattr(self, name) for name in ("covariance", "dependent", "hazards")}
+        if self.parties:
+            weights, covariances = zip(*self.parties.values(), strict=True)
+            found |= {"party_weights": np.array(weights)}
+            found |= {"party_covariances": np.vstack(covariances)}
         effects = {} if self.effects is None else self.effects.tables()
-        yield from ((f"{_OF_EFFECTS}{name}", table) for name, table in effects.items())
+        found |= {f"{_OF_EFFECTS}{name}": table for name, table in effects.items()}
+        return {name: table for name, table in found.items() if table.size}
 
     @classmethod
     def of(cls, told: Mapping[str, Any], *, weights: Matrix, tables: Mapping[str, Array]) -> Self:
@@ -187,7 +182,7 @@ class RegressionFit(Figures):
 
     def check(self) -> None:
         """Raise ValueError for tables that do not belong together."""
-        size, tables = len(self.weights), dict(self.tables())
+        size, tables = len(self.weights), self.tables()
         own = [self.covariance, *(covariance for _, covariance in self.parties.values())]
         fits = all(each.shape == (size, size) for each in own) and self.hazards.ndim == 1
         fits = fits and all(weights.shape == (size,) for weights, _ in self.parties.values())

@@ -14,13 +14,12 @@ import numpy as np
 
 from cobasis.errors import LabelError, OptionError
 from cobasis.linalg.arrays import Matrix
-from cobasis.models import Estimator, Task
+from cobasis.models import ChainFamily, Estimator, Task
 from cobasis.models.chain import (
     LEAF,
     Affine,
     Array,
     Chain,
-    ChainFamily,
     Function,
     Head,
     Integers,
@@ -29,7 +28,7 @@ from cobasis.models.chain import (
     chain_of,
     folded,
 )
-from cobasis.models.families import refuse_row_carrying
+from cobasis.models.tuning import refuse_row_carrying
 
 if TYPE_CHECKING:
     from cobasis.models.trainer import TrainedModel

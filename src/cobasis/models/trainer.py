@@ -15,16 +15,8 @@ import numpy as np
 from cobasis.errors import LabelError, OptionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import one_blas_thread
-from cobasis.models import Estimator, ModelName, Task, needing
-from cobasis.models.chain import Affine, Chain, ChainFamily, Head, Held, Integers, Layer, chain_of
-from cobasis.models.families import (
-    family,
-    folds,
-    refuse_row_carrying,
-    stored_bytes,
-    tuned,
-    unfitted,
-)
+from cobasis.models import TABULAR, ChainFamily, Estimator, ModelName, Task, family, needing
+from cobasis.models.chain import Affine, Chain, Head, Held, Integers, Layer, chain_of
 from cobasis.models.linear import FACTOR, Design, draw_waves, fit_logistic, fit_ridge
 from cobasis.models.out_of_core import Batches, Split, State, fit_xgboost
 from cobasis.models.passes import (
@@ -39,6 +31,7 @@ from cobasis.models.passes import (
     look,
 )
 from cobasis.models.sources import read_chain, xgboost_layers
+from cobasis.models.tuning import folds, refuse_row_carrying, stored_bytes, tuned, unfitted
 from cobasis.progress import Report, silent
 
 SAMPLE_ROWS = 10_000
@@ -179,7 +172,7 @@ def refuse_model(
             refuse_row_carrying(model)
         return
     chosen = family(cast("ModelName", model), task)
-    if chosen.tabular:
+    if model in TABULAR:
         raise OptionError(
             f"model='{model}' is a regression table of all parties' rows, and no model that is "
             "trained by itself. Agree on it, or ask simulate(..., model=...) for it."

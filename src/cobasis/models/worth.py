@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from cobasis.errors import CobasisError
 from cobasis.linalg.arrays import Matrix
-from cobasis.models import Estimator, ModelName, Task
-from cobasis.models.families import FAMILIES, folds, unfitted
+from cobasis.models import FAMILIES, Estimator, ModelName, Task
 from cobasis.models.passes import Block
 from cobasis.models.trainer import train
+from cobasis.models.tuning import folds, unfitted
 
 Array = npt.NDArray[Any]
 Verdict = Literal["better", "no difference", "worse"]
@@ -102,6 +102,7 @@ def cross_validated(
         "these parties": folds(labels, task=task, seed=seed),
         "a new party": LeaveOneGroupOut().split(rows, groups=owners % 10),
     }
+    how: dict[str, Any] = {"model": fitted, "task": task, "seed": seed, "tempered": False}
     found: dict[str, Figure | None] = {}
     for name, splits in parts.items():
         told, places = [], []
@@ -109,14 +110,7 @@ def cross_validated(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of scikit-learn, about few rows and passes
                 for learned, rest in splits:
-                    one = train(
-                        rows[learned],
-                        labels[learned],
-                        model=fitted,
-                        task=task,
-                        seed=seed,
-                        tempered=False,
-                    )
+                    one = train(rows[learned], labels[learned], **how)
                     told.append(one.predict(rows[rest]))
                     places.append(rest)
             truth, predicted = labels[np.concatenate(places)], np.concatenate(told)

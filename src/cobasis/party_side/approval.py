@@ -5,20 +5,25 @@ The party's signature shows an officer that a figure was edited. Were it made by
 """
 
 import json
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from cobasis.bundle.agreement_file import beside, line_in
 from cobasis.bundle.transcript import now
 from cobasis.disk.whole import make_folder, opened, write_whole
 from cobasis.errors import ApprovalError, AuditUnsignedError, CobasisError
 from cobasis.keys.identity import Identity
+from cobasis.linalg.arrays import Hidden
+from cobasis.linalg.rng import KEY_BYTES
 from cobasis.party_side.session import PartySession
-from cobasis.privacy.audit.policy import worst
-from cobasis.privacy.audit.report import seal_of
+from cobasis.privacy.audit.policy import POLICY, worst
+from cobasis.privacy.audit.report import AuditReport, as_json, seal_of
 from cobasis.protocol.agreement import Agreement, moment_text
 from cobasis.protocol.approval import Approver, officers_of
 from cobasis.protocol.enrolment import verify
@@ -26,9 +31,6 @@ from cobasis.protocol.exchanges import EXCHANGES, MessageName
 from cobasis.protocol.signatures import Approval, signers
 from cobasis.protocol.word import WORD
 from cobasis.strict_json import canonical_json, json_object
-
-if TYPE_CHECKING:
-    from cobasis.party_side.audit import Audited
 
 _AUDITED = b"cobasis/audited/1\0"
 _BOUND = (
@@ -39,6 +41,25 @@ _BOUND = (
 
 _SHARES, _CHANCE = ("explained", "linked", "gain"), 0.02
 """Figures of which less is better, and how far one draw may lie above another."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Audited(Hidden):
+    """An audit's report, and the salt of what travels of it."""
+
+    report: AuditReport
+    salt: bytes = field(default_factory=partial(secrets.token_bytes, KEY_BYTES))
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The report as JSON."""
+        return as_json(self.report)
+
+    @property
+    def record(self) -> dict[str, str]:
+        """What travels with an upload: policy, verdict, and the salted hash of the report."""
+        seal = seal_of(self.told, salt=self.salt)
+        return {"policy": POLICY, "verdict": self.report.verdict, "report": seal}
 
 
 class Kept(NamedTuple):
@@ -54,7 +75,7 @@ class Kept(NamedTuple):
         return _AUDITED + bytes.fromhex(self.seal) + canonical_json(self.page)
 
 
-def keep(session: PartySession, found: "Audited", **page: object) -> Path:
+def keep(session: PartySession, found: Audited, **page: object) -> Path:
     """Write a report into the party's home, with its salt, signed, for its owner only."""
     make_folder(session.audits)
     kept = Kept(report=found.told, seal=found.record["report"], page=page)
@@ -119,8 +140,11 @@ def approve_audit(
 def approvals(
     agreement: Path, party: str, *, given: Iterable[Path] | None = None
 ) -> tuple[Approval, ...]:
-    """Read a party's approvals that are given, or else lie beside the agreement."""
-    paths = given or beside(agreement, f"{party}.*.approval")
+    """Read a party's approvals that are given, and those that lie beside the agreement.
+
+    A withdrawal among them ends what was given.
+    """
+    paths = [*(given or ()), *beside(agreement, f"{party}.*.approval")]
     return tuple(line_in(each, Approval) for each in sorted(paths))
 
 
@@ -149,7 +173,7 @@ def word_approved(session: PartySession) -> str:
 
 
 def approved(
-    session: PartySession, found: "Audited", *, given: Iterable[Approval]
+    session: PartySession, found: Audited, *, given: Iterable[Approval]
 ) -> dict[str, Approval]:
     """Return the approvals that hold by their officers' names; none where none is needed."""
     agreement, party, told = session.agreement, session.name, found.told

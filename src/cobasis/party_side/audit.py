@@ -1,14 +1,11 @@
 """The audit before an upload: of exactly the file that is about to be sealed, before it is."""
 
 import hashlib
-import secrets
 import tomllib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,15 +15,14 @@ from cobasis.bundle.uploads import Payload, open_payload
 from cobasis.errors import AuditBlockedError, AuditUnsignedError, OptionError
 from cobasis.features.encoder import encoded_columns
 from cobasis.features.outcome import part_of
-from cobasis.linalg.arrays import Hidden, gathered
-from cobasis.linalg.rng import KEY_BYTES
-from cobasis.party_side.approval import approved, keep
+from cobasis.linalg.arrays import gathered
+from cobasis.party_side.approval import Audited, approved, keep
 from cobasis.party_side.preview import Ready, budget_of, own_setting
 from cobasis.party_side.send import Projected, Proposed, Summed
 from cobasis.party_side.session import PartySession
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.audit.policy import POLICY
-from cobasis.privacy.audit.report import AuditReport, as_json, audit, audit_proposal, seal_of
+from cobasis.privacy.audit.report import audit, audit_proposal
 from cobasis.privacy.audit.subject import Facts, Guarantee, Subject, sample_size, settings_of
 from cobasis.privacy.audit.sums import Counted, SumsFacts, audit_sums
 from cobasis.protocol.agreement import moment_text
@@ -48,25 +44,6 @@ class Question:
     noise: tuple[float, ...] = ()
     sensitive: tuple[str, ...] = ()
     compared: bool = True
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Audited(Hidden):
-    """An audit's report, and the salt of what travels of it."""
-
-    report: AuditReport
-    salt: bytes = field(default_factory=partial(secrets.token_bytes, KEY_BYTES))
-
-    @property
-    def told(self) -> dict[str, Any]:
-        """The report as JSON."""
-        return as_json(self.report)
-
-    @property
-    def record(self) -> dict[str, str]:
-        """What travels with an upload: policy, verdict, and the salted hash of the report."""
-        seal = seal_of(self.told, salt=self.salt)
-        return {"policy": POLICY, "verdict": self.report.verdict, "report": seal}
 
 
 def audited(made: Projected | Proposed | Summed, *, question: Question | None = None) -> Audited:

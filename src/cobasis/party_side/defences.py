@@ -47,12 +47,7 @@ class Released:
     learns: str  # the analyst, alone and with help
     n_bytes: int
     seconds: float  # of this machine, one thread
-    scores: tuple[float, ...]  # of random features and ridge on these rows alone, thrice or never
-
-    @property
-    def score(self) -> float | None:
-        """The mean of the scores; None without any."""
-        return float(np.mean(self.scores)) if self.scores else None
+    score: float | None  # of random features and ridge on these rows alone
 
 
 WHO = "you"  # what the party is called in messages: nobody has to be enrolled to plan
@@ -156,7 +151,7 @@ def _rows(agreement: Agreement, some: Matrix, *, labels: Labels | None, n_rows: 
         n_bytes=n_rows * (row * size + 8 * labelled)
         + (agreement.n_anchor_rows or agreement.n_features) * image * size,
         seconds=spent * n_rows / len(some),
-        scores=_scores(projected, labels, agreement),
+        score=_score(projected, labels, agreement),
     )
 
 
@@ -183,21 +178,21 @@ def _sums(agreement: Agreement, some: Matrix, *, labels: Labels | None, n_rows: 
         learns=f"{seen}; if all help: your own sums, {n_rows / widest:.3g} rows a feature",
         n_bytes=8 * layout.n_words,
         seconds=spent * n_rows / len(some),
-        scores=_scores(some, labels, agreement),
+        score=_score(some, labels, agreement),
     )
 
 
-def _scores(rows: Matrix, labels: Labels | None, agreement: Agreement) -> tuple[float, ...]:
+def _score(rows: Matrix, labels: Labels | None, agreement: Agreement) -> float | None:
     """Train ridge on random features of half of the rows, score it on the others: thrice."""
     task, found = agreement.task, []
     if labels is None or task in MODELLESS or len(rows) < _FEWEST:
-        return ()
+        return None
     rng, how = np.random.default_rng(len(rows)), dict[str, Any](task=task, seed=0, aligned=False)
     for _ in range(_SPLITS):
         fitted, held = np.split(rng.permutation(len(rows)), [len(rows) // 2])
         try:
             model = train(rows[fitted], labels[fitted], model="rff", **how)
         except (CobasisError, ValueError):  # of one class, or too few
-            return ()
+            return None
         found.append(figure_of(labels[held], model.predict(rows[held]), task=task))
-    return tuple(found)
+    return float(np.mean(found))

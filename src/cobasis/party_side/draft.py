@@ -26,7 +26,7 @@ from cobasis.features.contract import (
 )
 from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Matrix
-from cobasis.models.families import DEFAULT_MODELS, TABULAR
+from cobasis.models import DEFAULT_MODELS, TABULAR
 from cobasis.privacy.audit.counted import BITS, bits_agreed
 from cobasis.protocol.agreement import MOMENT, Agreement
 from cobasis.protocol.sums_terms import FEWEST_PARTIES, FOR_ROWS

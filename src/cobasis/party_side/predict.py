@@ -4,6 +4,8 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Literal
 
@@ -187,10 +189,13 @@ def _predicted(
     except (DtypeError, FeatureError, NotFiniteError, TableError):
         source = read(lenient=True)
         bad = _bad_cells(source, features)
-        n_rows = int(source.collect(pl.len()).item())
-        if not 0 < len({each.line for each in bad}) < n_rows:
+        why = {
+            row: "; ".join(f"{each.column}: {each.problem}" for each in some)
+            for row, some in groupby(bad, attrgetter("row"))
+        }
+        if not 0 < len(why) < int(source.collect(pl.len()).item()):
             raise
-        n_good = _written(session, use, source, to=to, report=report, bad=bad)
+        n_good = _written(session, use, source, to=to, report=report, why=why)
     return Predicted(n_rows=n_good, bad=tuple(bad))
 
 
@@ -229,11 +234,11 @@ def _written(
     *,
     to: Path,
     report: Report,
-    bad: Iterable[BadCell] = (),
+    why: Mapping[int, str] | None = None,
 ) -> int:
     """Write the predictions of a table without its bad rows, which get a line that says why."""
     agreement, name = session.agreement, session.agreement.id
-    why, good = _reasons(bad), source
+    good, why = source, why or {}
     if why:
         left = source.frame.with_row_index(_LINE).filter(~pl.col(_LINE).is_in(list(why)))
         good = replace(source, frame=left.drop(_LINE))
@@ -268,15 +273,6 @@ def _written(
             (whole.write_csv if csv else whole.write_parquet)(buffer)
             file.write(buffer.getvalue(), offset=0)
     return n_rows
-
-
-def _reasons(bad: Iterable[BadCell]) -> dict[int, str]:
-    """Say of each row without a prediction, counted from 0, why it has none."""
-    why: dict[int, str] = {}
-    for each in bad:
-        before = f"{why[each.row]}; " if each.row in why else ""
-        why[each.row] = f"{before}{each.column}: {each.problem}"
-    return why
 
 
 def _with_gaps(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.messages import Enclosed, enclose_proposal, enclose_sums, enclose_upload
@@ -30,6 +31,7 @@ from cobasis.protocol.messages import MaskedSums, SpanProposal
 from cobasis.protocol.party import Party
 from cobasis.protocol.projection import Projection
 from cobasis.protocol.secrets import Memory
+from cobasis.protocol.span_lines import sign_span
 from cobasis.protocol.sums_party import SumsParty
 
 
@@ -122,7 +124,8 @@ def send(
         else:
             enclosed, number = _begun(_without_rows(ready, report=report), allow=allow)
         head, span = session.vault.heads()[number - 1], session.round.consensus()
-        lines = () if span is None else (session.signed_span(span),)
+        whose: Any = {"party": session.name, "sign": session.identity.sign}
+        lines = () if span is None else (sign_span(span, session.agreement, **whose),)
         digest = write_bundle(
             session.kept_file(exchange, end=MADE),
             draft={**enclosed.draft, "history": head, "lines": lines},

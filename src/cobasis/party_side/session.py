@@ -31,12 +31,10 @@ from cobasis.linalg.rng import KEY_BYTES
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.exchanges import Exchange, exchanges
-from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.news import MAX_BYTES as NEWS_BYTES
 from cobasis.protocol.news import News
 from cobasis.protocol.secrets import ConsortiumSecret
 from cobasis.protocol.signatures import analyst_of, check_sealed, mask_keys, signers
-from cobasis.protocol.span_lines import SpanLine, sign_span
 from cobasis.protocol.sums_terms import may_leave_out
 from cobasis.vault.vault import RoundRecords, Vault
 
@@ -67,10 +65,6 @@ class PartySession(Hidden):
     def analyst(self) -> PublicIdentity:
         """To whom bundles are sealed, and who signs what comes back."""
         return analyst_of(self.agreement)
-
-    def signed_span(self, span: ConsensusSpan) -> SpanLine:
-        """Sign which common span the upload goes through."""
-        return sign_span(span, self.agreement, party=self.name, sign=self.identity.sign)
 
     def beside(self, word: str) -> Path:
         """Return where a file of the round lies: ``icu.north.1-proposal`` for ``1-proposal``."""

@@ -17,10 +17,10 @@ from cobasis.errors import AgreementError, CobasisError, StepError
 from cobasis.features.contract import columns_in
 from cobasis.features.outcome import part_of
 from cobasis.linalg.arrays import Matrix, gathered
-from cobasis.models import MODELLESS, UNLABELLED, ModelName
+from cobasis.models import AGREED_AS, FAMILIES, MODELLESS, UNLABELLED, ModelName
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
-from cobasis.models.local import FAMILIES, Kind, Train, fit_locally, over_columns
+from cobasis.models.local import Kind, Train, fit_locally, over_columns
 from cobasis.models.onnx import Precision, raw_graph
 from cobasis.models.trainer import train
 from cobasis.models.worth import Figure, Verdict, compared, figures
@@ -146,8 +146,7 @@ def _scored(session: PartySession, rows: PartyRows, *, own: PartyRows, use: Usab
         gone = "the table that was uploaded is not there, so there is nothing beside it"
         return replace(found, remarks=(*remarks, gone))
     uploaded, labels = _own_rows(own)
-    kind = use.model.family
-    family = cast("ModelName", "ridge" if kind == "linear" else kind)
+    (family, *_) = AGREED_AS[use.model.family]
     alone, more = _alone(session, uploaded, labels=labels, family=family)
     remarks += more
     if len(uploaded) < own.n_sent:
@@ -233,7 +232,8 @@ def fit_local(session: PartySession, *, report: Report = silent) -> Kind | None:
     agreement = session.agreement
     try:
         use = usable(session, model="common")
-        if (family := FAMILIES.get(use.model.family)) is None:
+        (family, *_) = AGREED_AS[use.model.family]
+        if not FAMILIES[family].mixes:
             return None
         own = unseen(session, place, dataset=use.dataset, report=report)
         rows, labels = _own_rows(own)

@@ -35,9 +35,11 @@ _ORDERS = np.logspace(-4, 6, 5001)
 def discrete_gaussian(stream: KeyStream, *, scale: int, count: int) -> Integers:
     """Draw integers k, each with a probability in proportion to exp(-k^2 / (2 scale^2))."""
     found, done = np.empty(count, dtype=np.int64), 0
+    unused = np.uint64(_WORD - max(1, (scale - 1).bit_length()))
     while done < count:
         # a discrete Laplace: a remainder below the scale, then whole multiples of it
-        remainders = _below(stream, scale, count=3 * (count - done) + _WORD)
+        words = stream.words(3 * (count - done) + _WORD) >> unused
+        remainders = words[words < scale].astype(np.int64)
         remainders = remainders[_kept(stream, remainders, scale)]
         sizes = remainders + scale * _successes(stream, len(remainders))
         negative = (stream.words(len(sizes)) & np.uint64(1)).astype(bool)
@@ -47,12 +49,6 @@ def discrete_gaussian(stream: KeyStream, *, scale: int, count: int) -> Integers:
         found[done : done + len(drawn)] = drawn
         done += len(drawn)
     return found
-
-
-def _below(stream: KeyStream, most: int, *, count: int) -> Integers:
-    """Return about as many integers from 0 to below a bound, all of them alike."""
-    words = stream.words(count) >> np.uint64(_WORD - max(1, (most - 1).bit_length()))
-    return words[words < most].astype(np.int64)
 
 
 def _successes(stream: KeyStream, count: int) -> Integers:

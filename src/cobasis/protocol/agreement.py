@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from itertools import filterfalse
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationError
@@ -27,15 +26,14 @@ from cobasis.algorithms.whitened import Whitened
 from cobasis.errors import AgreementError
 from cobasis.features.contract import Feature, columns_in, interaction_problems, width_of
 from cobasis.features.outcome import Outcome
-from cobasis.models import MODELLESS, UNLABELLED, ModelName, Task
-from cobasis.models.families import TABULAR
+from cobasis.models import MODELLESS, TABULAR, UNLABELLED, ModelName, Task
 from cobasis.protocol.approval import Approver, Record, Text, enrolment_problems
 from cobasis.protocol.dp_terms import DPTerms, noise_problems
 from cobasis.protocol.enrolment import PublicIdentity, field_findings
 from cobasis.protocol.rows_terms import Holding, holding_problems, narrowed, rows_problems
 from cobasis.protocol.sums_terms import NEEDED_FOR_ROWS, Release, SumsTerms, sums_problems
 from cobasis.protocol.task_terms import outcome_problems, task_problems
-from cobasis.strict_json import Strict, canonical_json
+from cobasis.strict_json import IF_ANY, Strict, canonical_json
 
 MOMENT = "%Y-%m-%dT%H:%M:%SZ"
 Name = Annotated[str, Field(min_length=1, max_length=100)]
@@ -43,8 +41,6 @@ Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 Precision = Literal["fp64", "fp32", "fp16", "int8"]
-_ABSENT = ("dp", "record", "approvers", "fewest_rows", "sums", "server", "outcome", "holdings")
-"""Absent, and not null, where they are empty: part of the digest's definition."""
 
 
 def moment_text(moment: datetime) -> str:
@@ -182,23 +178,23 @@ class Agreement(Strict):
     precision: Precision = "fp64"
     int8_range: Positive | None = None
     minimum_parties: Count = 1
-    fewest_rows: Annotated[int, Field(ge=0)] = 0
+    fewest_rows: Annotated[int, Field(ge=0), IF_ANY] = 0
     deadline: Annotated[str, AfterValidator(lambda text: text and moment_text(moment_of(text)))] = (
         ""
     )
     purpose: Text = ""
     threat_model: Literal["", "semi-honest"] = ""
     retention_days: Count | None = None
-    server: Annotated[str, Field(max_length=200), AfterValidator(_server)] = ""
+    server: Annotated[str, Field(max_length=200), AfterValidator(_server), IF_ANY] = ""
     enrolled: tuple[PublicIdentity, ...] = ()
     analyst: PublicIdentity | None = None
-    dp: DPTerms | None = None
-    record: Record | None = None
-    approvers: tuple[Approver, ...] = ()
-    release: Release = "rows"
-    sums: SumsTerms | None = None
-    outcome: Outcome | None = None
-    holdings: tuple[Holding, ...] = ()
+    dp: Annotated[DPTerms | None, IF_ANY] = None
+    record: Annotated[Record | None, IF_ANY] = None
+    approvers: Annotated[tuple[Approver, ...], IF_ANY] = ()
+    release: Annotated[Release, Field(exclude_if=lambda release: release == "rows")] = "rows"
+    sums: Annotated[SumsTerms | None, IF_ANY] = None
+    outcome: Annotated[Outcome | None, IF_ANY] = None
+    holdings: Annotated[tuple[Holding, ...], IF_ANY] = ()
 
     _held: "tuple[Agreement, Holding] | None" = PrivateAttr(None)
     _digest: bytes = PrivateAttr()
@@ -243,10 +239,8 @@ class Agreement(Strict):
                 what = "the agreement contradicts itself"
                 then = "Change one of the two fields and have it signed again."
             raise AgreementError(f"{what}: {'; '.join(problems)}. {then}")
-        absent = {*filterfalse(vars(self).get, _ABSENT), *(() if self.sums else ("release",))}
-        told = self.model_dump(mode="json", exclude=absent)
         self._members = frozenset(self.parties)
-        self._digest = hashlib.sha256(canonical_json(told)).digest()
+        self._digest = hashlib.sha256(canonical_json(self.model_dump(mode="json"))).digest()
 
     @classmethod
     def model_validate_json(cls, json_data: str | bytes | bytearray, **_: Any) -> Self:  # noqa: ANN401

@@ -17,8 +17,7 @@ from cobasis.algorithms.fits import Fit
 from cobasis.algorithms.gopp import ITERATE
 from cobasis.algorithms.images import Reported, State, View
 from cobasis.errors import RowCarryingError, StepError
-from cobasis.models import UNLABELLED, Estimator, ModelName
-from cobasis.models.families import TABULAR
+from cobasis.models import TABULAR, UNLABELLED, Estimator, ModelName
 from cobasis.models.passes import Pass
 from cobasis.models.trainer import Model, train
 from cobasis.progress import Report, silent
@@ -166,7 +165,7 @@ class Analyst:
             refusals.refuse_second(upload.party, self._given)
         if self._alignment is not None:
             refusals.refuse_different_anchors({**self.uploads, upload.party: checked})
-        self._received[upload.party], self._model = checked, None
+        self._received[upload.party] = checked
         self._removed.pop(upload.party, None)
         unit = unit_of(upload.party, self.agreement) if self.agreement.holdings else upload.party
         if unit in self._fits:  # of an upload that was removed
@@ -177,6 +176,7 @@ class Analyst:
             except Exception:
                 del self._received[upload.party]
                 raise
+        self._model = None
 
     def remove(self, party: str) -> None:
         """Leave a party's upload and fit out; nobody else's change of basis changes.

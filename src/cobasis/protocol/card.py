@@ -14,8 +14,8 @@ from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.algorithms.certificate import FIT_TOLERANCE, Evidence
 from cobasis.algorithms.fits import DETERMINED
 from cobasis.errors import MessageError
-from cobasis.models import UNLABELLED, Task
-from cobasis.models.chain import Chain, ChainFamily
+from cobasis.models import UNLABELLED, ChainFamily, Task
+from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
 from cobasis.protocol.agreement import Agreement, Count, Digest, Name, Precision
 from cobasis.protocol.approval import Text

@@ -17,7 +17,6 @@ from cobasis.features.contract import CategoryFeature, Feature
 from cobasis.features.encoder import encode, encoded_columns
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.linalg.threads import one_blas_thread
-from cobasis.models import LOGARITHMIC
 from cobasis.models.chain import ABSENT, Affine, Chain
 from cobasis.models.regressions import RegressionFit
 from cobasis.models.trainer import TrainedModel
@@ -87,9 +86,8 @@ def _asked(
 
     explained = f"{'log-odds' if model.likely and not agreement.dp else 'score'} of class {word}"
     if not known:
-        logarithmic = model.fit is not None and model.fit.model in LOGARITHMIC
         hazard = "log hazard" if agreement.task == "survival" else "log rate"
-        explained = hazard if logarithmic else "prediction"
+        explained = hazard if model.link == "Exp" else "prediction"
     return number, explained, place
 
 

@@ -328,10 +328,18 @@ def _records(
     return check_records(found, task=agreement.task, party=party)
 
 
-def as_labels(labels: npt.ArrayLike | None, *, name: str) -> npt.NDArray[np.generic]:
-    """Return labels as an array, unless there are none, or some are ragged, masked or swapped."""
+def as_labels(
+    labels: npt.ArrayLike | None, *, name: str, column: str = ""
+) -> npt.NDArray[np.generic]:
+    """Return labels as an array, unless there are none, or some are ragged, masked or swapped.
+
+    Of a table that has such a `column`, that alone.
+    """
     if labels is None:
         raise LabelError(f"{name} are missing, and this task needs one per row.")
+    listed = getattr(labels, "columns", getattr(getattr(labels, "dtype", None), "names", None))
+    if listed is not None and column in listed:
+        labels = cast("Any", labels)[column]
     try:
         array = np.asarray(labels)
     except ValueError:

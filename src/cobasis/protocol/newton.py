@@ -17,7 +17,7 @@ from cobasis.features.contract import Feature
 from cobasis.features.maps import Columns, Turn, turn_of
 from cobasis.features.outcome import Records, part_of
 from cobasis.linalg.arrays import Matrix
-from cobasis.models import RegressionName
+from cobasis.models import FAMILIES, RegressionName
 from cobasis.models.chain import Chain, regression_chain
 from cobasis.models.regressions import RegressionFit
 from cobasis.protocol.totals import SIGNED_BITS, Integers, bounded, void
@@ -35,7 +35,7 @@ from cobasis.strict_json import canonical_json
 
 FORMAT = "cobasis/newton/1"
 
-BY_SUMS: tuple[RegressionName, ...] = ("ols", "logit", "poisson", "cox")
+BY_SUMS = tuple(name for name, row in FAMILIES.items() if row.by_sums)
 """Models whose tables sums give."""
 
 FEWEST_LEAVERS = 10

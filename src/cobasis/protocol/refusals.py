@@ -26,7 +26,7 @@ from cobasis.errors import (
 from cobasis.features.encoder import LARGEST, too_large
 from cobasis.features.outcome import check_records, record_type
 from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.models import MODELLESS, UNLABELLED
+from cobasis.models import AGREED_AS, MODELLESS, UNLABELLED
 from cobasis.models.chain import Chain
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import (
@@ -40,12 +40,6 @@ from cobasis.protocol.messages import (
 )
 from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.sums_terms import layout_of
-
-_AGREED_AS = {"linear": {"ridge"}, "boosted_trees": {"boosted_trees", "xgboost"}}
-"""What an agreement calls a chain's family, where it is not called the same."""
-
-_SUMMED_AS = {"linear": {"ridge"}, "rff": {"ridge"}}
-"""The same where sums were sent, of maps without waves and with."""
 
 LEAVE_OUT = "Analyst.remove, or exclude= of simulate"
 """How a party is left out in Python; the command line puts its option in place of it."""
@@ -232,11 +226,11 @@ def check_return(returned: Return, agreement: Agreement, *, party: str) -> None:
             "the analyst for another."
         )
     if isinstance(model, Chain):
-        known, family = _SUMMED_AS if agreement.sums else _AGREED_AS, model.family
-        names = {model.fit.model} if model.fit else known.get(family, {family})
-        if names.isdisjoint(agreement.models or (agreement.model,)):
+        waves = agreement.sums and model.family == "rff"  # ridge, of a map with waves
+        names = (model.fit.model,) if model.fit else AGREED_AS["linear" if waves else model.family]
+        if {*names}.isdisjoint(agreement.models or (agreement.model,)):
             raise MessageError(
-                f"the model in {what} is of family '{family}', and agreed are "
+                f"the model in {what} is of family '{model.family}', and agreed are "
                 f"{', '.join(agreement.allowed_models)}. What everybody signed allows no other. "
                 "Ask the analyst to run the round again, with an agreed one."
             )

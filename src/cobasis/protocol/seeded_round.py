@@ -6,7 +6,7 @@ for that until the first call.
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, get_args
 
 import numpy as np
 
@@ -26,8 +26,7 @@ from cobasis.features.maps import Columns, Mixed, RandomFourier
 from cobasis.features.outcome import VALUE
 from cobasis.linalg.arrays import Matrix, as_table
 from cobasis.linalg.rng import KEY_BYTES
-from cobasis.models import ModelName, Task
-from cobasis.models.families import DEFAULT_MODELS, TABULAR
+from cobasis.models import DEFAULT_MODELS, TABULAR, ModelName, Task
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.dp_terms import DPTerms
@@ -198,11 +197,10 @@ def _ranges(rows: Rows, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _range_of(rows: Rows, column: str) -> tuple[float, float]:
     """Return a column's lowest and highest number; what is no number each party refuses."""
-    told = []
-    for name, (_, labels) in rows.items():
-        listed = getattr(labels, "columns", getattr(getattr(labels, "dtype", None), "names", None))
-        own = labels if listed is None or column not in listed else cast("Any", labels)[column]
-        told.append(as_labels(own, name=f"the labels of party '{name}'").ravel())
+    told = (
+        as_labels(labels, name=f"the labels of party '{name}'", column=column).ravel()
+        for name, (_, labels) in rows.items()
+    )
     numbers = [each for each in told if each.dtype.kind in "fiu" and np.isfinite(each).all()]
     low = min((float(each.min()) for each in numbers if len(each)), default=0.0)
     high = max((float(each.max()) for each in numbers if len(each)), default=0.0)
@@ -282,7 +280,8 @@ def _classes(rows: Rows) -> tuple[Any, ...]:
     """Return all labels that occur, sorted, as Python's own integers or text."""
     found: set[Any] = set()
     for name, (_, labels) in rows.items():
-        found.update(as_labels(labels, name=f"the labels of party '{name}'").ravel().tolist())
+        own = as_labels(labels, name=f"the labels of party '{name}'", column=VALUE)
+        found.update(own.ravel().tolist())
     kinds = {type(label) for label in found}
     if kinds and kinds <= {int, bool}:
         found = {int(label) for label in found}

@@ -131,10 +131,10 @@ class SumsParty(Explaining):
 
         Of too few rows, or too few of a class that the party holds, zeros are sent.
         """
-        layout, labels = score_layout(self.agreement), rows.labels()
+        layout, labels = score_layout(self.agreement), cast("Labels", rows.labels())
         self._targets(labels)  # refuses what is outside the agreed range
         found = np.zeros(layout.n_words, dtype=np.int64)
-        if labels is not None and layout.takes(labels):
+        if layout.takes(labels):
             found[: layout.n_words_of_scores] = _over(
                 rows,
                 lambda block, here: layout.added(model.outputs(block), labels[here]),
@@ -230,7 +230,7 @@ class SumsParty(Explaining):
             return lambda block, here: layout.added(
                 block, np.zeros(len(block)) if labels is None else labels[here]
             )
-        targets = self._targets(labels)
+        targets = self._targets(cast("Labels", labels))  # what has none is no task of maps
         turns = [turn_of(each, self.agreement.features) for each in self.terms.maps]
 
         def added(block: Matrix, here: slice) -> Integers:
@@ -246,11 +246,9 @@ class SumsParty(Explaining):
 
         return added
 
-    def _targets(self, labels: Labels | None) -> Callable[[slice], Matrix]:
+    def _targets(self, labels: Labels) -> Callable[[slice], Matrix]:
         """Return what gives one-hot classes of some rows, or their numbers from -1 to 1."""
         agreement, terms = self.agreement, self.terms
-        if labels is None:
-            raise StepError("a representation has no labels to sum up. Agree on another task.")
         if agreement.task == "classification":
             hot: Matrix = np.eye(len(agreement.classes))
             return lambda here: hot[labels[here]]

@@ -178,8 +178,7 @@ def _noise_problems(agreement: "Agreement", terms: SumsTerms, dp: "DPTerms") -> 
         )
         return
     yield from problems_among(dp, most_rows_in_all=terms.most_rows_in_all)
-    noise = noise_of(agreement)
-    own = 0 if noise is None else noise.own
+    own = cast("SumsNoise", noise_of(agreement)).own
     if not 2 * LEAST_SCALE <= own <= MOST_SCALE or 12 * own * len(agreement.parties) >= 2**62:
         yield f"dp.epsilon={dp.epsilon:g} takes noise that sums of 64 bits cannot hold"
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 from cobasis.features.contract import CategoryFeature
 from cobasis.features.outcome import Outcome
-from cobasis.models import MODELLESS, UNLABELLED
-from cobasis.models.families import FAMILIES, TABULAR, family
+from cobasis.models import FAMILIES, MODELLESS, TABULAR, UNLABELLED, family
 
 if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement

@@ -7,10 +7,17 @@ import numpy as np
 
 from cobasis.errors import LabelError, OptionError
 from cobasis.features.outcome import Outcome
-from cobasis.models import Estimator, Mixture, ModelName, RegressionName
+from cobasis.models import (
+    AGREED_AS,
+    FAMILIES,
+    Estimator,
+    Mixture,
+    ModelName,
+    RegressionName,
+    family,
+)
 from cobasis.models.chain import Chain, regression_chain
-from cobasis.models.families import family
-from cobasis.models.local import FAMILIES, MOST_PARTIES
+from cobasis.models.local import MOST_PARTIES
 from cobasis.models.mixtures import FEWEST, MOST_ROWS, fit_clusters, fit_novelty
 from cobasis.models.trainer import Model, train
 from cobasis.models.worth import COMPARED_ROWS, Figure, cross_validated
@@ -79,15 +86,20 @@ def model_without(analyst: "Analyst", returned: Return) -> Chain | None:
     if returned.party not in analyst.uploads:  # one of a block, whose rows are not its alone
         return None
     rest = {name: each for name, each in analyst.uploads.items() if name != returned.party}
-    family = FAMILIES.get(like.family) if isinstance(like, Chain) else None
-    if family is None or agreed.dp is not None or not 1 < len(rest) < MOST_PARTIES:
+    model = AGREED_AS[like.family][0] if isinstance(like, Chain) else None
+    if (
+        model is None
+        or not FAMILIES[model].mixes
+        or agreed.dp is not None
+        or not 1 < len(rest) < MOST_PARTIES
+    ):
         return None
     rows = AlignedRows(rest, analyst.alignment.changes_of_basis)
     seed, n_classes = int.from_bytes(agreed.digest()[:4]), len(agreed.classes)
     if rows.n_blocks > 1:
         return None
     try:
-        made = train(rows, model=family, task=agreed.task, seed=seed, n_classes=n_classes)
+        made = train(rows, model=model, task=agreed.task, seed=seed, n_classes=n_classes)
     except LabelError:  # all of the others are of one class
         return None
     return cast("Chain", made)

@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
 from cobasis.algorithms.bases import check_basis_rule
 from cobasis.errors import AgreementError, OptionError
@@ -14,7 +14,7 @@ from cobasis.features.contract import NumericFeature, numeric_features
 from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import one_blas_thread
-from cobasis.models import ModelName, Task
+from cobasis.models import Task
 from cobasis.models.passes import Labels
 from cobasis.models.trainer import train
 from cobasis.protocol.messages import figure_of
@@ -51,24 +51,11 @@ class Dealt:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """What a comparison may change."""
-
-    n_components: int
-    aligner: AlignerName
-    anchor: AnchorKind
-    basis: BasisName
-    model: ModelName
-    seed: int  # for keys and folds
-    allow_row_carrying: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
 class Comparison:
     """Scores by party, and the rounds they came from."""
 
     data: Dealt
-    settings: Settings
+    settings: Mapping[str, Any]
     alone: Mapping[str, float]  # accuracy, or R2, of each party on the common test set
     together: Mapping[str, float]
     consensus: Mapping[str, float] | None  # None where the table of bases forbids it
@@ -88,25 +75,25 @@ class Comparison:
 
 @one_blas_thread()
 def compare(
-    data: Dealt, settings: Settings, *, tell: Callable[[str], None] = lambda _: None
+    data: Dealt, settings: Mapping[str, Any], *, tell: Callable[[str], None] = lambda _: None
 ) -> Comparison:
-    """Run the rounds and the two raw-feature baselines on one dealt data set."""
+    """Run the rounds and both raw-feature baselines, by settings of `simulate` and a seed."""
     started = time.perf_counter()
     tell("together: parties upload, the analyst aligns, certifies and trains")
     together = _round(data, settings)
     consensus, refusal = None, ""
     try:
-        check_basis_rule("consensus", anchor=settings.anchor, n_parties=len(data.rows))
+        check_basis_rule("consensus", anchor=settings["anchor"], n_parties=len(data.rows))
     except AgreementError as error:
         refusal = str(error)
     else:
         tell("together with a consensus basis: one small exchange more")
-        common = _round(data, replace(settings, basis="consensus"))
+        common = _round(data, {**settings, "basis": "consensus"})
         consensus = common.score(data.test_rows, data.test_labels)
     sums, sums_score = None, None
     if len(data.rows) >= FEWEST_PARTIES:
         tell("masked sums: the same rows as another release")
-        rng, task = np.random.default_rng(settings.seed), data.table.task
+        rng, task = np.random.default_rng(settings["seed"]), data.table.task
         sums = simulate(data.rows, rng=rng, release="sums", task=task, features=data.table.features)
         sums_score = next(iter(sums.score(data.test_rows, data.test_labels).values()))
     tell("alone: every party by itself")
@@ -130,9 +117,9 @@ def compare(
     )
 
 
-def _round(data: Dealt, settings: Settings) -> Round:
-    told = asdict(settings)
-    public = settings.anchor in FROM_PUBLIC_ROWS or settings.basis == "public"
+def _round(data: Dealt, settings: Mapping[str, Any]) -> Round:
+    told = dict(settings)
+    public = told["anchor"] in FROM_PUBLIC_ROWS or told["basis"] == "public"
     return simulate(
         data.rows,
         rng=np.random.default_rng(told.pop("seed")),
@@ -143,20 +130,19 @@ def _round(data: Dealt, settings: Settings) -> Round:
     )
 
 
-def _raw_score(rows: Matrix, labels: Labels, data: Dealt, settings: Settings) -> float:
+def _raw_score(rows: Matrix, labels: Labels, data: Dealt, settings: Mapping[str, Any]) -> float:
     """Train on raw features and score; a single class can only be repeated."""
     task, features = data.table.task, data.table.features
+    known = ("model", "seed", "allow_row_carrying")
     found = np.full(len(data.test_labels), labels[0])
     if not _one_class(labels, data):
         classes, told = np.unique(labels, return_inverse=True)
         trained = train(
             encode(rows, features, party="raw"),
             told if task == "classification" else labels,
-            model=settings.model,
             task=task,
-            seed=settings.seed,
-            allow_row_carrying=settings.allow_row_carrying,
             aligned=False,
+            **{word: each for word, each in settings.items() if word in known},
         )
         found = trained.predict(encode(data.test_rows, features, party="raw"))
         found = classes[found] if task == "classification" else found

@@ -40,7 +40,8 @@ def write_coefficients(table: CoefficientTable, folder: Path) -> Path:
     """Write a table as a page, as CSV, JSON and LaTeX, with its forest; return the page's place."""
     told = {each.name: getattr(table, each.name) for each in fields(Figures)}
     told |= {"effect": table.effect, "level": table.level, "lines": [*map(asdict, table.lines)]}
-    told |= {"covariance": table.covariance.tolist()}
+    tests = {name: asdict(each) for name, each in table.tests.items()}
+    told |= {"covariance": table.covariance.tolist(), "tests": tests}
     drawn, own = forest(table), " Small marks: parties' own." if table.lines[-1].across else ""
     page = template("estimates.html").render(
         tables=[table],

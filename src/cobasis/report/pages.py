@@ -3,7 +3,6 @@
 import csv
 import io
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -192,7 +191,7 @@ def as_json(found: "Comparison") -> dict[str, Any]:
         "conclusion": conclusion(found),
         "sums_told": about_sums(found),
         "parties": len(found.alone),
-        **asdict(found.settings),
+        **found.settings,
         "split": found.data.split,
         "consensus_refusal": found.consensus_refusal,
         "per_party": {

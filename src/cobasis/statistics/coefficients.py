@@ -5,7 +5,9 @@ the same for all parties. So x'beta = z'gamma for beta = M gamma: coefficients, 
 their covariance M C M', come back exactly, each party's M being known to that party alone.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from itertools import compress, product
 from math import prod
@@ -21,7 +23,7 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.models import RegressionName
 from cobasis.models.regressions import Estimates, Figures, RegressionFit
 
-INTERCEPT = "(intercept)"
+INTERCEPT, ALL = "(intercept)", "all columns"
 _LOGIT = ("odds ratio", "of class {}")
 _NAMES: Mapping[RegressionName, tuple[str, str, str]] = {
     "ols": ("Linear regression", "coefficient", ""),
@@ -94,29 +96,13 @@ class WaldTest:
 
 @dataclass(frozen=True, kw_only=True)
 class CoefficientTable(Figures, Readable):
-    """A regression's coefficients in the columns' own units, with intervals.
+    """A regression's coefficients in the columns' own units, with intervals."""
 
-    Attributes
-    ----------
-    lines : tuple of Line
-        The intercept first where there is one; then the encoded columns in their order.
-    level : float
-        Of the intervals.
-    covariance : ndarray of shape (q, q)
-        Of the estimates.
-    likely : str
-        The class whose odds are told, of a logistic regression.
-
-    Notes
-    -----
-    **Who sees what.** Each party makes the same table, by a change of basis that it alone knows.
-    """
-
-    lines: tuple[Line, ...]
-    level: float
-    covariance: Matrix = field(repr=False)
+    lines: tuple[Line, ...]  # the intercept first where there is one; then columns in their order
+    level: float  # of the intervals
+    covariance: Matrix = field(repr=False)  # q x q, of the estimates
     columns: tuple[EncodedColumn, ...] = field(repr=False)
-    likely: str = "1"
+    likely: str = "1"  # the class whose odds are told, of a logistic regression
 
     @property
     def effect(self) -> str:
@@ -145,6 +131,17 @@ class CoefficientTable(Figures, Readable):
             return WaldTest(names=told, statistic=found, free=free, p=float(fdtrc(*free, found)))
         p = float(chdtrc(count, found))
         return WaldTest(names=told, statistic=found, free=(count,), p=p)
+
+    @property
+    def tests(self) -> Mapping[str, WaldTest]:
+        """Of all columns, and of each that has several lines: whether they are zero together."""
+        lines = Counter(each.feature.name for each in self.columns)
+        several = [name for name, count in lines.items() if 1 < count < lines.total()]
+        found = {}
+        for name in [ALL] * (len(self.columns) > 1) + several:
+            with suppress(EstimateError):  # of errors by party, which may be too few directions
+                found[name] = self.wald(*() if name == ALL else (name,))
+        return found
 
     def _places(self, name: str | None) -> list[int]:
         """Return the lines of a name: a line's, a column's, or None for all but the intercept."""
@@ -197,6 +194,11 @@ class CoefficientTable(Figures, Readable):
         if self.model in {"ols", "negative_binomial"}:
             word = "Variance of residuals" if self.model == "ols" else "Alpha"
             told.append(f"{word}: {self.dispersion:.6g}.")
+        test_of, kind = ("F", "F") if self.model == "ols" else ("Wald", "chi-squared")
+        for name, test in self.tests.items():
+            free = ", ".join(f"{one:,}" for one in test.free)
+            statistic = f"{kind}({free}) = {figure(test.statistic)}"
+            told.append(f"{test_of} test of {name}: {statistic}, p {p_value(test.p)}.")
         if compared := [each.across for each in self.lines if each.across]:
             told.append(
                 f"I2: the share of the differences between {len(compared[0].estimates)} parties' "

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from cobasis.errors import EstimateError
 from cobasis.features.outcome import EffectName, Outcome, Records, part_of
 from cobasis.linalg.arrays import Matrix
-from cobasis.models.families import folds
 from cobasis.models.regressions import BEFORE, EffectFit, Kind, RegressionFit, Target
+from cobasis.models.tuning import folds
 from cobasis.statistics.regression import DEPENDENT, fit_regression
 
 FEWEST = 10

@@ -23,13 +23,19 @@ from cobasis.features.outcome import Outcome, Records, part_of
 from cobasis.linalg.arrays import EPS, Matrix
 from cobasis.models import RegressionName, needing
 from cobasis.models.regressions import RegressionFit
-from cobasis.statistics.sample import FEWEST, Integers, Sample, problems
+from cobasis.statistics.sample import FEWEST, Sample, grouped, problems
+from cobasis.statistics.survival import score_residuals
 
 DEPENDENT = 1e-6
 """A combination of columns whose spread is so small a share of the largest is taken for none: rows
 sent as float32 leave 3e-8 of one that is none."""
 
 _STEPS, _TIGHT, _AT_REST = 60, 1e-11, 1e-6
+_FLAT = 1e-7
+"""Where the likelihood is so much flatter than elsewhere, some rows' outcome is told without error.
+There statsmodels drops a direction, and takes it for rest."""
+
+_NEAR, _LOG_ALPHA = 1e-4, (-14.0, 7.0)  # from where Newton's steps end; below it alpha is none
 
 
 def fit_regression(
@@ -86,13 +92,6 @@ def _fit(sample: Sample, *, fewest: int = 1) -> RegressionFit:
     return replace(found, weights=weights, covariance=covariance, hazards=hazards)
 
 
-def _grouped(codes: Integers, table: Matrix, *, count: int) -> Matrix:
-    """Add up rows by group."""
-    found = np.zeros((count, table.shape[1]))
-    np.add.at(found, codes, table)
-    return found
-
-
 def _conditioned(sample: Sample) -> tuple[Matrix, Matrix, Matrix]:
     """Return a design without correlation, the map of its weights, and what columns depend.
 
@@ -101,7 +100,7 @@ def _conditioned(sample: Sample) -> tuple[Matrix, Matrix, Matrix]:
     """
     n_rows, width = sample.rows.shape
     counts = np.bincount(sample.strata)
-    means = _grouped(sample.strata, sample.rows, count=len(counts)) / counts[:, None]
+    means = grouped(sample.strata, sample.rows, count=len(counts)) / counts[:, None]
     left, sizes, axes = np.linalg.svd(sample.rows - means[sample.strata], full_matrices=False)
     least = max(DEPENDENT * sizes[0], EPS * n_rows * float(np.abs(sample.rows).max()))
     nulls, whole = axes[sizes <= least].T, left * n_rows**0.5
@@ -120,14 +119,13 @@ def _errors(bread: Matrix, scores: Matrix, sample: Sample) -> Matrix:
         return bread
     if errors == "party":
         parties, owners = np.unique(sample.owners, return_inverse=True)
-        scores, count = _grouped(owners, scores, count=len(parties)), len(parties)
+        scores, count = grouped(owners, scores, count=len(parties)), len(parties)
         if sample.model != "cox":
             factor = count / (count - 1) * (n_rows - 1) / (n_rows - n_columns)
     elif sample.model == "ols":
         factor = n_rows / (n_rows - n_columns)
     lean = scores @ bread
-    covariance: Matrix = factor * lean.T @ lean
-    return covariance
+    return np.asarray(factor * lean.T @ lean)
 
 
 @contextmanager
@@ -194,9 +192,11 @@ def _glm(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
         # The deviance, which the default looks at, is flat where it is least.
         found = asked.fit(maxiter=_STEPS, tol=_TIGHT, tol_criterion="params")
         told = {"log_likelihood": found.llf, "null_log_likelihood": found.llnull}
-    if not found.converged:
+    spread = weights * asked.family.variance(found.mu)
+    _, sizes, axes = np.linalg.svd(whole * np.sqrt(spread)[:, None], full_matrices=False)
+    if not found.converged or sizes[-1] <= _FLAT * sizes[0]:
         *_, last, now = found.fit_history["params"]
-        raise _separated(sample, whole @ (now - last))
+        raise _separated(sample, whole @ (axes[-1] if found.converged else now - last))
     scores = whole * (weights * (value - found.mu))[:, None]
     covariance = _errors(np.asarray(found.normalized_cov_params), scores, sample)
     return replace(fit, weights=found.params, covariance=covariance, **told)
@@ -207,7 +207,8 @@ def _separated(sample: Sample, along: Matrix) -> EstimateError:
 
     Where rows are separated each step adds about 1 to a combination that is never wrong.
     """
-    yes, logit = sample.value > 0, sample.model == "logit"
+    yes, logit, most = sample.value > 0, sample.model == "logit", np.argmax(np.abs(along))
+    along = along * np.sign(along[most]) * (1 if logit and yes[most] else -1)
     wrong = np.where(yes, -along if logit else np.abs(along), along)
     if wrong.max() > 0.1 * np.abs(along).max():
         return _diverged(sample)
@@ -221,18 +222,17 @@ def _separated(sample: Sample, along: Matrix) -> EstimateError:
 
 def _negative_binomial(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
     value, offset = sample.value, np.log(sample.part("exposure", otherwise=1.0))
-    means = np.exp(offset + whole @ _glm(replace(sample, model="poisson"), whole, fit).weights)
-    if np.sum((value - means) ** 2 - value) <= 0:  # the score of alpha at 0
-        raise EstimateError(
-            "counts vary no more than a Poisson model has them, so alpha of "
-            "model='negative_binomial' has no estimate above 0. Agree on model='poisson'."
-        )
+    _glm(replace(sample, model="poisson"), whole, fit)  # refused where rows are separated
     with _fitting("statsmodels", sample):
         from statsmodels.discrete.discrete_model import NegativeBinomial
 
         asked = [NegativeBinomial(value, each, offset=offset) for each in (whole[:, :1], whole)]
-        # Near by the default, in log alpha, which keeps alpha above 0; to the end by Newton.
-        near = [each.fit(maxiter=100, disp=0).params for each in asked]
+        near = [_near(each) for each in asked]
+        if near[1][-1] < _NEAR:
+            raise EstimateError(
+                "counts vary no more than a Poisson model has them, so alpha of "
+                "model='negative_binomial' has no estimate above 0. Agree on model='poisson'."
+            )
         null, found = (
             each.fit(start_params=start, method="newton", maxiter=_STEPS, tol=_TIGHT, disp=0)
             for each, start in zip(asked, near, strict=True)
@@ -249,6 +249,26 @@ def _negative_binomial(sample: Sample, whole: Matrix, fit: RegressionFit) -> Reg
         log_likelihood=found.llf,
         null_log_likelihood=null.llf,
     )
+
+
+def _near(asked: Any) -> Matrix:  # noqa: ANN401 -- statsmodels' negative binomial model
+    """Return weights and alpha in turns, each best for the other, as R's glm.nb does."""
+    # from further away steps in both leave the numbers' range where counts are in the thousands
+    from scipy.optimize import minimize_scalar
+    from statsmodels.genmod.families import NegativeBinomial
+    from statsmodels.genmod.generalized_linear_model import GLM
+
+    alpha = 1.0
+    for _ in range(_STEPS):
+        before, family = alpha, NegativeBinomial(alpha=alpha)
+        found = GLM(asked.endog, asked.exog, family=family, offset=asked.offset).fit()
+        told = lambda log, means=found.mu: (  # noqa: E731
+            -NegativeBinomial(alpha=np.exp(log)).loglike(asked.endog, means)
+        )
+        alpha = float(np.exp(minimize_scalar(told, bounds=_LOG_ALPHA, method="bounded").x))
+        if abs(alpha / before - 1) < _NEAR:
+            break
+    return np.append(found.params, alpha)
 
 
 def _firth(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
@@ -315,7 +335,7 @@ def _residuals(sample: Sample, whole: Matrix, weights: Matrix) -> tuple[Matrix, 
     for stratum in np.unique(sample.strata):
         mine = sample.strata == stratum
         some = sample.some(mine)
-        scores[mine], times, steps = _score_residuals(
+        scores[mine], times, steps = score_residuals(
             whole[mine],
             weights,
             time=some.value,
@@ -325,51 +345,6 @@ def _residuals(sample: Sample, whole: Matrix, weights: Matrix) -> tuple[Matrix, 
         )
         hazards += [steps[times <= each].sum() for each in sample.outcome.horizons]
     return scores, np.empty(0) if sample.strata.any() else hazards
-
-
-def _score_residuals(
-    rows: Matrix,
-    weights: Matrix,
-    *,
-    time: Matrix,
-    dead: npt.NDArray[np.bool_],
-    entry: Matrix,
-    weight: Matrix,
-) -> tuple[Matrix, Matrix, Matrix]:
-    """Return of a stratum the rows' scores, times of deaths, and steps of Breslow's hazard.
-
-    They are derivatives of Efron's likelihood by rows' weights, as R's are. lifelines' own take
-    tied rows one after the other, so that errors hang on the rows' order (by 1 % on its Rossi data,
-    where they are 4 % from these), and neither they nor its baseline see entries.
-    """
-    risk = weight * np.exp(rows @ weights)
-    table = risk[:, None] * np.column_stack([np.ones(len(rows)), rows])
-    times, tied, counts = np.unique(time[dead], return_inverse=True, return_counts=True)
-    n_times = len(times)
-
-    def later(when: Matrix) -> Matrix:
-        """Add up rows from each time of a death on."""
-        places = np.searchsorted(times, when, "right")
-        return np.cumsum(_grouped(places, table, count=n_times + 1)[::-1], axis=0)[-2::-1]
-
-    at_risk, ties = later(time) - later(entry), _grouped(tied, table[dead], count=n_times)
-    # Of d tied deaths the k-th sees the others' risks less k/d of the dead: a line for each death.
-    which = np.repeat(np.arange(n_times), counts)
-    gone = (np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[which]
-    seen = at_risk[which] - gone[:, None] * ties[which]
-    means, deaths = seen / seen[:, :1], np.bincount(tied, weight[dead])
-    hazard = (deaths / counts)[which] / seen[:, 0]
-
-    def summed(share: Matrix) -> Matrix:
-        return _grouped(which, share[:, None] * means, count=n_times)
-
-    past = np.vstack([np.zeros_like(ties[:1]), np.cumsum(summed(hazard), axis=0)])
-    lived = past[np.searchsorted(times, time, "right")]
-    lived -= past[np.searchsorted(times, entry, "right")]
-    lived[dead] -= summed(hazard * gone)[tied]
-    scores: Matrix = risk[:, None] * (lived[:, 1:] - rows * lived[:, :1])
-    scores[dead] += weight[dead, None] * (rows[dead] - summed(1 / counts[which])[tied, 1:])
-    return scores, times, deaths / at_risk[:, 0]
 
 
 _FITS: Mapping[RegressionName, Callable[[Sample, Matrix, RegressionFit], RegressionFit]] = {

@@ -125,3 +125,10 @@ def problems(sample: Sample, *, n_events: int, n_columns: int, fewest: int) -> I
             f"the horizon {max(outcome.horizons):g} lies beyond the longest follow-up of all "
             "parties, so nobody knows what happens until then. Agree on an earlier one."
         )
+
+
+def grouped(codes: Integers, table: Matrix, *, count: int) -> Matrix:
+    """Add up rows by group."""
+    found = np.zeros((count, table.shape[1]))
+    np.add.at(found, codes, table)
+    return found

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from cobasis.features.outcome import Records, part_of
 from cobasis.linalg.arrays import Matrix
 from cobasis.models.worth import Figure
+from cobasis.statistics.sample import grouped
 
 Vector = npt.NDArray[Any]
 
@@ -173,3 +174,48 @@ def _brier(time: Vector, event: Vector, *, horizon: float, share: Vector) -> Fig
     value = float(losses.mean())
     off = _Z * float(losses.std(ddof=1)) / len(losses) ** 0.5 if len(losses) > 1 else np.nan
     return Figure(value, max(0.0, value - off), value + off)
+
+
+def score_residuals(
+    rows: Matrix,
+    weights: Matrix,
+    *,
+    time: Matrix,
+    dead: npt.NDArray[np.bool_],
+    entry: Matrix,
+    weight: Matrix,
+) -> tuple[Matrix, Matrix, Matrix]:
+    """Return of a stratum the rows' scores, times of deaths, and steps of Breslow's hazard.
+
+    They are derivatives of Efron's likelihood by rows' weights, as R's are. lifelines' own take
+    tied rows one after the other, so that errors hang on the rows' order (by 1 % on its Rossi data,
+    where they are 4 % from these), and neither they nor its baseline see entries.
+    """
+    risk = weight * np.exp(rows @ weights)
+    table = risk[:, None] * np.column_stack([np.ones(len(rows)), rows])
+    times, tied, counts = np.unique(time[dead], return_inverse=True, return_counts=True)
+    n_times = len(times)
+
+    def later(when: Matrix) -> Matrix:
+        """Add up rows from each time of a death on."""
+        places = np.searchsorted(times, when, "right")
+        return np.cumsum(grouped(places, table, count=n_times + 1)[::-1], axis=0)[-2::-1]
+
+    at_risk, ties = later(time) - later(entry), grouped(tied, table[dead], count=n_times)
+    # Of d tied deaths the k-th sees the others' risks less k/d of the dead: a line for each death.
+    which = np.repeat(np.arange(n_times), counts)
+    gone = (np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[which]
+    seen = at_risk[which] - gone[:, None] * ties[which]
+    means, deaths = seen / seen[:, :1], np.bincount(tied, weight[dead])
+    hazard = (deaths / counts)[which] / seen[:, 0]
+
+    def summed(share: Matrix) -> Matrix:
+        return grouped(which, share[:, None] * means, count=n_times)
+
+    past = np.vstack([np.zeros_like(ties[:1]), np.cumsum(summed(hazard), axis=0)])
+    lived = past[np.searchsorted(times, time, "right")]
+    lived -= past[np.searchsorted(times, entry, "right")]
+    lived[dead] -= summed(hazard * gone)[tied]
+    scores: Matrix = risk[:, None] * (lived[:, 1:] - rows * lived[:, :1])
+    scores[dead] += weight[dead, None] * (rows[dead] - summed(1 / counts[which])[tied, 1:])
+    return scores, times, deaths / at_risk[:, 0]

@@ -1,5 +1,6 @@
 """The server's certificate, and the analyst's signature on it, which is what parties believe."""
 
+import hashlib
 import ipaddress
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -56,9 +57,7 @@ class Statement(SignedLine):
 def pin_of(certificate: x509.Certificate) -> str:
     """Return the SHA-256 of a certificate's public key, which a renewal may keep."""
     form, subject = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-    digest = hashes.Hash(hashes.SHA256())
-    digest.update(certificate.public_key().public_bytes(form, subject))
-    return digest.finalize().hex()
+    return hashlib.sha256(certificate.public_key().public_bytes(form, subject)).hexdigest()
 
 
 def certificate_at(path: Path) -> x509.Certificate:

@@ -313,7 +313,7 @@ async def _poured(
             most = min(PART_BYTES, length - start)
             raise RequestError(f"more than the {most:,} bytes came that one part has.", status=413)
         digest.update(piece)
-        file.append(piece)  # to the system's memory, which takes less time than another thread
+        file.grow(piece)  # to the system's memory, which takes less time than another thread
     same = digest.hexdigest() == told
     if not same or (last and file.n_bytes != length):
         which = "length" if same else "digest"

@@ -8,13 +8,11 @@ from cobasis.bundle.messages import enclose_return
 from cobasis.cli.questions import asked
 from cobasis.errors import BundleError, DifferenceError, MessageError, OptionError, StepError
 from cobasis.features.outcome import Outcome
-from cobasis.party_side.accept import accept, table_in
-from cobasis.party_side.audit import audited
+from cobasis.party_side.accept import table_in
 from cobasis.party_side.draft import draft_fields
 from cobasis.party_side.predict import usable
-from cobasis.party_side.send import projected
 from cobasis.report.table import rows_of, small_cells, write_table
-from party_side.sites import FEATURES, ready_from
+from party_side.sites import FEATURES
 from party_side.summing import NAMES
 
 COUNTED = (
@@ -37,24 +35,17 @@ def counting(make):
     return make(**FIELDS)
 
 
-def table_of(site, name):
-    site.sent()
-    site.run()
-    return table_in(site.session(name), site.accept(name))
-
-
 def test_every_party_gets_the_table_of_all_rows_and_no_model(counting):
-    counting.sent()
-    made = counting.run()
+    made = counting.step()
     for name in NAMES:
-        found = table_in(counting.session(name), counting.accept(name))
-        assert found == made.concluded.table
-    sent = [ready_from(counting.session(name), counting.table(name)).rows for name in NAMES]
+        session = counting.session(name)
+        assert table_in(session, session.round.accepted()) == made.table
+    sent = [counting.ready(name).rows for name in NAMES]
     frames = [
         pl.read_csv(counting.table(name)).filter(~rows.held)
         for name, rows in zip(NAMES, sent, strict=True)
     ]
-    pooled, found = pl.concat(frames), made.concluded.table
+    pooled, found = pl.concat(frames), made.table
     assert found.n_rows == tuple(
         len(each) for each in (pooled, *(pooled.filter(died=x) for x in (0, 1)))
     )
@@ -68,32 +59,16 @@ def test_every_party_gets_the_table_of_all_rows_and_no_model(counting):
 
 
 def test_the_audit_counts_ones_own_small_cells_before_anything_leaves(counting):
-    with projected(ready_from(counting.session("north"), counting.table("north"))) as made:
-        findings = {each.id: each for each in audited(made).report.findings}
-    cells = findings["S3"]
+    made, report = counting.looked()
+    cells = report["S3"]
     assert cells.grade == "amber"
     assert cells.figures["small_cells"] == made.party.small_cells > 0
     assert "in each bin of each number" in cells.words
 
 
-def test_sums_of_the_same_rows_may_follow_and_of_others_not(counting, make):
-    table_of(counting, "north")
-    counting.desk().news.unlink()
-    (counting.root / "north.sums").unlink()
-    make(round_id="icu-2027").send("north")
-    last = make(round_id="icu-2028")
-    (counting.root / "north.sums").unlink()
-    with pytest.raises(DifferenceError, match="icu-202"):
-        last.send("north", change=lambda frame: frame.head(110))
-
-
 def test_a_model_may_follow_a_table_without_label_or_with_classes_in_another_order(make):
-    first = make(**{**FIELDS, "label": "", "classes": ()})
-    first.send("north")
-    (first.root / "north.sums").unlink()
-    second = make(round_id="icu-2027", classes=(1, 0))
-    second.send("north")
-    (first.root / "north.sums").unlink()
+    make(**{**FIELDS, "label": "", "classes": ()}).send()
+    make(round_id="icu-2027", classes=(1, 0)).send()
     last = make(round_id="icu-2028")
     with pytest.raises(DifferenceError, match="labels of the same rows changed"):
         last.send("north", change=lambda frame: frame.with_columns(died=1 - pl.col("died")))
@@ -105,9 +80,7 @@ def test_times_that_changed_since_an_earlier_table_are_refused(make):
         return frame.with_columns(days=1 + later + pl.int_range(pl.len()) % 70, dead=pl.lit(1))
 
     fields = {**FIELDS, "outcome": Outcome(time="days", event="dead", grid=(30.0, 60.0))}
-    first = make(**fields)
-    first.send("north", change=timed)
-    (first.root / "north.sums").unlink()
+    make(**fields).send(change=timed)
     last = make(round_id="icu-2027", **fields)
     with pytest.raises(DifferenceError, match="labels of the same rows changed"):
         last.send("north", change=lambda frame: timed(frame, later=1))
@@ -125,16 +98,14 @@ def test_a_return_with_a_wrong_total_or_none_is_refused(counting, monkeypatch):
             return enclose_return(returned, **more)
 
         monkeypatch.setattr("cobasis.analyst_side.returns.enclose_return", enclosed)
-        for path in (counting.root / "out").glob("*"):
-            path.unlink()
-        counting.run()
+        counting.run(anew=True)
         with pytest.raises((BundleError, MessageError)):
-            accept(counting.session("north"), counting.root / "out" / "icu.north.1-return")
+            counting.accept()
         assert counting.session("north").round.accepted() is None
 
 
 def test_a_table_is_written_for_people_for_papers_and_for_programs(counting, tmp_path):
-    table = table_of(counting, "east")
+    table = counting.step().table
     page = write_table(table, tmp_path / "table").read_text()
     csv = pl.read_csv(tmp_path / "table" / "table.csv")
     assert csv.columns[1:] == ["all", "0", "1", "difference"]
@@ -144,7 +115,7 @@ def test_a_table_is_written_for_people_for_papers_and_for_programs(counting, tmp
 
 
 def test_the_next_agreement_takes_centres_scales_and_knots_from_the_table(counting, tmp_path):
-    table = table_of(counting, "east")
+    table = counting.step().table
     folder = write_table(table, tmp_path / "table").parent
     told = {"from_sums": folder, "task": "classification", "label": "died", "id": "patient"}
     told |= {"classes": "0,1", "purpose": "study", "leave_out": "weight"}

@@ -16,10 +16,7 @@ from cobasis.errors import (
     WaitingError,
 )
 from cobasis.party_side.accept import coefficients_in
-from cobasis.party_side.audit import audited
 from cobasis.party_side.predict import usable
-from cobasis.party_side.send import projected
-from party_side.sites import ready_from
 from party_side.summing import NAMES
 
 FEATURES = (
@@ -52,27 +49,14 @@ def written(site, name, change):
     return path
 
 
-def step(site):
-    """Everybody sends, the analyst ends the exchange, and everybody takes what came."""
-    number = site.desk().open_exchange().number
-    for name in NAMES:
-        (site.root / f"{name}.sums").unlink(missing_ok=True)
-    assert {each.verdict for each in site.sent().values()} == {"accepted"}
-    concluded = site.run().concluded
-    for name in NAMES:
-        site.accept(name, number=number)
-    return concluded
-
-
 def finished(site):
-    concluded = step(site)
-    while concluded.coefficients is None:
-        concluded = step(site)
+    while (concluded := site.step()).coefficients is None:
+        pass
     return concluded
 
 
 def test_steps_end_with_the_pooled_table_at_everybody(stepping):
-    first = step(stepping)
+    first = stepping.step()
     assert first.coefficients is None
     north = stepping.session("north")
     assert coefficients_in(north) is None
@@ -102,7 +86,7 @@ def test_steps_end_with_the_pooled_table_at_everybody(stepping):
 
 
 def test_a_step_is_of_the_rows_and_parties_of_the_first(stepping):
-    step(stepping)
+    stepping.step()
     with pytest.raises((DifferenceError, StepError), match=r"\[CB(706|305)\]"):
         stepping.send("north", change=lambda table: table.head(190))
     flipped = lambda table: table.with_columns(died=1 - pl.col("died"))  # noqa: E731
@@ -110,20 +94,14 @@ def test_a_step_is_of_the_rows_and_parties_of_the_first(stepping):
         stepping.send("north", change=flipped)
     with pytest.raises(StepError, match="sums were added up on"):
         stepping.run(without=["west"])
-    desk = stepping.desk()
-    with desk.at_work():
-        desk.begin_attempt(2, without=["west"])
-        desk.tell()
-    stepping.tell("north")
+    stepping.attempt()
     with pytest.raises(StepError, match="is of the sums of east, north, south, west"):
         stepping.send("north")
 
 
 def test_a_run_waits_for_everybodys_step_and_writes_lost_returns_meanwhile(stepping):
-    step(stepping)
-    step(stepping)
-    for name in NAMES:
-        (stepping.root / f"{name}.sums").unlink()
+    stepping.step()
+    stepping.step()
     stepping.sent("north", "south")
     with pytest.raises(WaitingError, match="waits for the sums of east, west"):
         stepping.run()
@@ -134,8 +112,7 @@ def test_a_run_waits_for_everybodys_step_and_writes_lost_returns_meanwhile(stepp
 
 
 def test_the_same_step_is_one_file_and_an_older_return_is_none_behind_it(stepping):
-    step(stepping)
-    (stepping.root / "north.sums").unlink()
+    stepping.step()
     made = stepping.send("north")
     assert made.exchange.number == 2
     again = stepping.send("north")
@@ -145,12 +122,11 @@ def test_the_same_step_is_one_file_and_an_older_return_is_none_behind_it(steppin
 
 
 def test_the_audit_of_a_step_counts_small_cells_in_each(stepping):
-    step(stepping)
-    with projected(ready_from(stepping.session("north"), stepping.table("north"))) as made:
-        findings = {each.id: each for each in audited(made).report.findings}
+    stepping.step()
+    made, report = stepping.looked()
     assert made.sums.exchange == 2
-    assert "two-way table" in findings["S3"].words
-    assert findings["S1"].grade == "amber"  # 200 rows, eight steps of three numbers
+    assert "two-way table" in report["S3"].words
+    assert report["S1"].grade == "amber"  # 200 rows, eight steps of three numbers
 
 
 def test_rows_that_determine_nothing_end_without_a_return(make):

@@ -9,6 +9,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from cobasis import DPTerms, NumericFeature
+from cobasis.analyst_side.membership import remove
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.messages import enclose_sums
 from cobasis.errors import (
@@ -24,36 +25,36 @@ from cobasis.errors import (
 from cobasis.features.maps import turn_of
 from cobasis.linalg.arrays import gathered
 from cobasis.party_side.accept import accept
-from cobasis.party_side.audit import audited
 from cobasis.party_side.predict import predict, usable
-from cobasis.party_side.send import projected, send, send_again
+from cobasis.party_side.send import send_again
 from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.signatures import check_signature, sign_agreement
 from cobasis.protocol.sums_terms import noise_of
-from party_side.sites import FEATURES, ready_from
-from party_side.summing import LAB, MAP, NAMES, PAST, PEOPLE, TERMS
+from party_side.sites import FEATURES, PEOPLE
+from party_side.summing import MAP, NAMES, PAST, TERMS
 
 
 def test_four_parties_get_the_model_of_everybodys_sums_and_nothing_else_is_read(site):
-    assert {each.verdict for each in site.sent().values()} == {"accepted"}
-    made = site.run()
-    rows = {name: ready_from(site.session(name), site.table(name)).rows for name in NAMES}
-    total = made.concluded.sums.total
+    made = site.step()
+    rows = {name: site.ready(name).rows for name in NAMES}
+    total = made.sums.total
     assert total.n_rows == sum(each.n_sent for each in rows.values())
-    models = {site.accept(name).model for name in NAMES}
-    assert len(models) == 1
+    assert len({site.session(name).round.accepted().model for name in NAMES}) == 1
     pooled = np.vstack([gathered(each.sent) for each in rows.values()])
     labels = np.concatenate([each.sent.labels() for each in rows.values()])
-    mapped, [found] = turn_of(MAP, site.agreement.features).apply(pooled), made.concluded.sums.found
+    mapped, [found] = turn_of(MAP, site.agreement.features).apply(pooled), made.sums.found
     right = Ridge(alpha=found.penalty, solver="svd").fit(mapped, labels).predict(mapped)
     scores = usable(site.session("east")).model.scores(pooled, method="decision_function")
     np.testing.assert_allclose(scores, 2 * right - 1, atol=1e-4)
     told = site.desk().history.taken()
     assert {each.n_rows for each in told.values()} == {0}  # how many a party has is masked as well
+    with pytest.raises(StepError, match="cannot be taken out of a total"):
+        remove(site.desk(), ["north"])
 
 
-def test_a_file_is_random_words_and_tells_no_count(site):
-    one = site.send("north")
+def test_a_file_is_random_words_tells_no_count_and_is_one_whenever_it_is_made(site):
+    one, again = site.send("north"), site.send("north")
+    assert (again.again, again.digest) == (True, one.digest)
     words = site.words("north").words
     assert abs(np.unpackbits(words.view(np.uint8)).mean() - 0.5) < 0.07  # six of its spreads
     assert len({*words.tolist()}) == len(words)
@@ -61,10 +62,8 @@ def test_a_file_is_random_words_and_tells_no_count(site):
     assert again.digest == one.digest
 
 
-def test_predictions_have_scores_that_are_called_none_but_scores(site):
-    site.sent()
-    site.run()
-    site.accept("north")
+def test_predictions_have_scores_that_are_called_none_but_scores(site, monkeypatch):
+    site.step()
     to = site.root / "out.csv"
     predict(site.session("north"), site.table("north"), to=to, why=True)
     found = pl.read_csv(to)
@@ -73,19 +72,14 @@ def test_predictions_have_scores_that_are_called_none_but_scores(site):
     np.testing.assert_allclose(found[names[1:]].sum_horizontal(), found["score_1"], atol=1e-8)
     assert found["explained"].unique().to_list() == ["score of class 1"]
     assert found["model"].unique().to_list() == ["common"]
-
-
-def test_every_block_of_a_large_table_is_predicted_as_alone(site, monkeypatch):
-    site.sent()
-    site.run()
-    site.accept("north")
+    # and every block of a large table is predicted as alone
     rows = pl.concat([pl.read_csv(site.table("north"), infer_schema=False)] * 6)
     path, found = site.root / "large.csv", []
     rows.write_csv(path)
     for cells in (2**20, 1):  # one block, and some of 256 rows, which share a buffer
         monkeypatch.setattr("cobasis.tables.table.BLOCK_CELLS", cells)
-        predict(site.session("north"), path, to=site.root / "out.csv")
-        found.append(pl.read_csv(site.root / "out.csv"))
+        predict(site.session("north"), path, to=to)
+        found.append(pl.read_csv(to))
     assert len(found[0]) > 512
     assert found[0].equals(found[1])
 
@@ -130,7 +124,7 @@ def test_no_second_file_of_other_rows_leaves(site, kind):
 
 def test_a_later_round_of_the_same_rows_and_parties_is_taken_and_of_few_others_refused(site, make):
     """The difference of two totals is the row that came."""
-    site.send("north").path.unlink()
+    site.send("north")
     later = make(round_id="icu-2027")
     with pytest.raises(DifferenceError, match="rows came, went or changed since, fewer than 80"):
         later.send("north", change=CHANGED["rows less"])
@@ -183,11 +177,11 @@ def stranger(site, name="north", **changes):
     first = site.desk().exchanges[0]
     enclosed = enclose_sums(made, agreement=site.agreement, exchange=first)
     write_bundle(
-        site.root / f"{name}.sums",
+        site.file(name),
         draft=enclosed.draft,
         parts=enclosed.parts,
         sign=PEOPLE[name].sign,
-        recipients=[LAB.public],
+        recipients=[site.lab.public],
     )
 
 
@@ -247,23 +241,7 @@ def test_a_party_with_too_many_rows_or_a_label_beyond_its_range_makes_nothing(ma
     with pytest.raises(LabelError, match=r"outside the agreed range from 0 to 0\.5"):
         site.send("north")
     assert not site.session("north").vault.history()
-    assert not (site.root / "north.sums").exists()
-
-
-def test_nobodys_sums_are_taken_out_again(site):
-    from cobasis.analyst_side.membership import remove  # noqa: PLC0415 -- of one test
-
-    site.sent()
-    with pytest.raises(StepError, match="cannot be taken out of a total"):
-        remove(site.desk(), ["north"])
-
-
-def test_send_takes_the_same_table_twice_as_one_file(site):
-    first = site.send("north")
-    table = site.root / "north" / "data.csv"
-    again = send(ready_from(site.session("north"), table), site.root / "north.sums")
-    assert again.again
-    assert again.digest == first.digest
+    assert not site.file().exists()
 
 
 def noisy(*, epsilon=4.0, lifetime=4.0, **changes):
@@ -284,20 +262,19 @@ def test_noise_is_charged_before_it_leaves_and_the_same_file_costs_nothing_more(
     session = site.session("north")
     [entry] = session.vault.history()
     assert entry.charge.mu == pytest.approx(noise_of(site.agreement).mu)
-    again = send(ready_from(session, site.root / "north" / "data.csv"), site.root / "north.sums")
-    assert again.again
+    assert site.send("north").again
     assert len(session.vault.history()) == 1
     made = site.run()
     card = made.concluded.card
     assert (card.n_rows, made.concluded.sums.total.n_rows) == (0, 0)
     assert any("epsilon 4, delta 1e-05, features and labels" in each for each in card.limits)
     assert site.accept("north").trained_on == tuple(sorted(NAMES))
-    told = ready_from(site.session("south"), site.table("south"), looking=True).preview.guarantee
+    told = site.ready("south", looking=True).preview.guarantee
     assert "releases so far 1, epsilon spent on these rows 4 of 4" in told
 
 
 def test_a_second_release_beyond_the_lifetime_is_refused_and_one_within_hides_who_came(make):
-    make(**noisy(lifetime=8.0)).send("north").path.unlink()
+    make(**noisy(lifetime=8.0)).send("north")
     later = make(**noisy(epsilon=8.0, lifetime=8.0, round_id="icu-2027"))
     with pytest.raises(BudgetError, match="a lifetime of 8 was promised"):
         later.send("north", change=CHANGED["rows less"])
@@ -309,8 +286,7 @@ def test_a_second_release_beyond_the_lifetime_is_refused_and_one_within_hides_wh
 
 def test_the_audit_of_sums_with_noise_says_the_guarantee_and_asks_for_no_signature(make):
     site = make(**noisy())
-    with projected(ready_from(site.session("north"), site.table("north"))) as made:
-        report = audited(made).report
+    report = site.looked()[1]
     assert report.verdict == "differentially-private"
     assert "eps=4, delta=1e-05, per record, features and labels" in report.verdict_words
     assert "against the analyst with the help of 1 of the parties at most" in report["D1"].words
@@ -320,12 +296,12 @@ def test_the_audit_of_sums_with_noise_says_the_guarantee_and_asks_for_no_signatu
 
 def test_a_few_people_more_are_seen_whatever_columns_the_next_round_is_of(site, make):
     """Two totals have the label in common: their counts differ by who came."""
-    site.send("north").path.unlink()
+    site.send("north")
     for year, features in ((2027, FEATURES[1:]), (2028, (NumericFeature(name="height"),))):
         later = make(round_id=f"icu-{year}", features=features)
         with pytest.raises(DifferenceError, match="rows came, went or changed since"):
             later.send("north", change=lambda frame: frame.with_columns(height=1.5).head(100))
-        later.send("north", change=lambda frame: frame.with_columns(height=1.5)).path.unlink()
+        later.send("north", change=lambda frame: frame.with_columns(height=1.5))
 
 
 def test_a_party_takes_no_attempt_before_the_deadline_whatever_time_the_analyst_writes(
@@ -333,13 +309,10 @@ def test_a_party_takes_no_attempt_before_the_deadline_whatever_time_the_analyst_
 ):
     site = make(deadline="2099-01-01T00:00:00Z", sums=TERMS.model_copy(update={"least_rows": 80}))
     site.sent(*NAMES[:3])
-    desk = site.desk()
     later = datetime(2100, 1, 1, tzinfo=UTC)
-    with desk.at_work(), monkeypatch.context() as clock:
+    with monkeypatch.context() as clock:
         clock.setattr("cobasis.analyst_side.session.time_now", lambda: later)
-        desk.begin_attempt(2, without=["west"])
-        desk.tell()
-    assert site.tell("north")[0].time.startswith("2100")
+        assert site.attempt()[0].time.startswith("2100")
     with pytest.raises(StepError, match="behind its deadline alone"):
         site.send("north")
 
@@ -348,10 +321,6 @@ def test_a_party_takes_no_attempt_that_the_agreement_does_not_allow(make):
     """An analyst that begins again with its friends alone would read one party's sums."""
     site = make(deadline=PAST)
     site.sent(*NAMES[:3])
-    desk = site.desk()
-    with desk.at_work():
-        desk.begin_attempt(2, without=["west"])
-        desk.tell()
-    site.tell("north")
+    site.attempt()
     with pytest.raises(StepError, match="begins sums again without west, and the agreement allows"):
         site.send("north")

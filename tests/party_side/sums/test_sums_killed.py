@@ -1,31 +1,26 @@
 """A kill at any call leaves one content for one mask, and the same command ends what it began."""
 
-from itertools import count
-
 import numpy as np
 import pytest
 
 from cobasis.errors import CobasisError, StepError
-from faults import died, dying_after
-from party_side.summing import NAMES, PAST, TERMS
+from party_side.sites import killed, steps
+from party_side.summing import NAMES, PAST, TERMS, Summing
 
 
-@pytest.mark.parametrize("step", [11, pytest.param(1, marks=pytest.mark.soak)])
+@steps(11)
 def test_a_kill_at_each_point_leaves_one_content_for_one_mask(site, in_memory, step):
     """No two files that ever left, or could have, differ by a row."""
     seen = []
-    for number in count(1, step):
-        place = site.copied(in_memory / f"send-{step}-{number}")
-        if not died(dying_after, number, lambda place=place: place.send("north")):
-            break
-        left = place.words("north").words if (place.root / "north.sums").exists() else None
+    for place in killed(site, in_memory, Summing.send, step=step):
+        left = place.words("north").words if place.file().exists() else None
         begun = place.session("north").vault.history()
         if left is not None:
             assert begun
         if begun:  # whatever the vault knows of is the content that this mask keeps
             with pytest.raises(CobasisError, match=r"\[CB(706|305)\]"):
                 place.send("north", change=lambda frame: frame.head(100))
-        place.send("north")
+        place.send()
         again = place.words("north").words
         assert left is None or np.array_equal(left, again)
         seen.append((bool(begun), again.tobytes()))
@@ -43,14 +38,11 @@ def models_in(site):
     return found
 
 
-@pytest.mark.parametrize("step", [17, pytest.param(1, marks=pytest.mark.soak)])
+@steps(17)
 def test_a_kill_while_running_leaves_one_model_and_the_same_command_ends_it(site, in_memory, step):
     site.sent()
     seen = []
-    for number in count(1, step):
-        place = site.copied(in_memory / f"run-{step}-{number}")
-        if not died(dying_after, number, lambda place=place: place.run()):
-            break
+    for place in killed(site, in_memory, Summing.run, step=step):
         before = models_in(place)
         place.run()
         after = models_in(place.copied(place.root.with_name(f"{place.root.name}-after")))
@@ -60,33 +52,27 @@ def test_a_kill_while_running_leaves_one_model_and_the_same_command_ends_it(site
     assert {0, 1} == {*seen}
 
 
-@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.soak)])
+@steps(9)
 def test_a_kill_while_accepting_leaves_the_key_until_the_model_is_kept(site, in_memory, step):
     site.sent()
     site.run()
     seen = []
-    for number in count(1, step):
-        place = site.copied(in_memory / f"accept-{step}-{number}")
-        if not died(dying_after, number, lambda place=place: place.accept("north")):
-            break
-        kept = place.session("north").round.accepted() is not None
-        assert kept or place.session("north").round.mask_key()
-        place.accept("north")
+    for place in killed(site, in_memory, Summing.accept, step=step):
+        kept = place.session().round.accepted() is not None
+        assert kept or place.session().round.mask_key()
+        place.accept()
         with pytest.raises(StepError, match="no key for masks"):
-            place.session("north").round.mask_key()
+            place.session().round.mask_key()
         seen.append(kept)
     assert {*seen} == {True, False}
 
 
-@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.soak)])
+@steps(9)
 def test_a_kill_while_beginning_again_leaves_the_old_attempt_or_the_new_one(make, in_memory, step):
     site = make(deadline=PAST, holdout=0.1, sums=TERMS.model_copy(update={"least_rows": 80}))
     site.sent(*NAMES[:3])
     seen = []
-    for number in count(1, step):
-        place = site.copied(in_memory / f"again-{step}-{number}")
-        if not died(dying_after, number, lambda place=place: place.run(without=["west"])):
-            break
+    for place in killed(site, in_memory, lambda place: place.run(without=["west"]), step=step):
         attempt = place.desk().history.attempt
         if attempt == 1:
             place.run(without=["west"])

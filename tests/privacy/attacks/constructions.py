@@ -1,16 +1,15 @@
 """Rows, bases, anchors, uploads and aligned rounds to attack, and scores of a guessed basis."""
 
-import warnings
 from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.metrics.pairwise import cosine_similarity
 
-from aligners import haar, key_of
-from cobasis import ODC, align, draw_anchor
-from cobasis.errors import PrivacyWarning
+from aligners import haar, key_of, make_anchor
+from cobasis import ODC, align
 from cobasis.linalg.arrays import principal_cosines
 from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.models.trainer import TrainedModel
@@ -50,11 +49,8 @@ def haar_basis(n_features, n_components, *, number=0):
 
 def anchor(kind, n_rows, n_features, *, number=0, **public):
     """Return A as rows."""
-    key = key_of(3000 + number)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)
-        drawn = draw_anchor(kind, key=key, n_rows=n_rows, n_features=n_features, **public)
-    return drawn.apply(np.eye(n_features))
+    shape = {"n_rows": n_rows, "n_features": n_features}
+    return make_anchor(kind, number=3000 + number, **shape, **public).apply(np.eye(n_features))
 
 
 def released(rows, basis, anchor_rows=None, *, labels=None):
@@ -104,12 +100,11 @@ ABOUT = {
 
 @dataclass
 class AlignedRound:
-    """Rows, labels, bases, releases and changes of basis, one of each per party."""
+    """Rows, labels, bases and changes of basis, one of each per party."""
 
     rows: list
     labels: list
     bases: list
-    releases: list
     changes: list
 
     @property
@@ -119,7 +114,8 @@ class AlignedRound:
 
     @property
     def aligned(self):
-        return [each.rows @ turn for each, turn in zip(self.releases, self.changes, strict=True)]
+        each = zip(self.rows, self.bases, self.changes, strict=True)
+        return [table @ basis @ turn for table, basis, turn in each]
 
     def fitted(self, estimator, *, parties=None):
         """A model of the first so many parties, in the axes that training would choose."""
@@ -140,16 +136,9 @@ def aligned_round(data, *, parties, n_rows, n_components, shared=False):
         own_basis(rows[0] if shared else table, n_components, number=number)
         for number, table in enumerate(rows)
     ]
-    width = everything.shape[1]
-    common = anchor("isometric", width, width)
-    releases = [
-        released(table, basis, common, labels=label)
-        for table, basis, label in zip(rows, bases, labels, strict=True)
-    ]
-    images = {str(number): each.anchor_image for number, each in enumerate(releases)}
-    fits = align(ODC(), images).fits
-    changes = [fits[str(number)].change_of_basis for number in range(parties)]
-    return AlignedRound(rows, labels, bases, releases, changes)
+    common = anchor("isometric", *[everything.shape[1]] * 2)
+    images = {str(number): common @ basis for number, basis in enumerate(bases)}
+    return AlignedRound(rows, labels, bases, [*align(ODC(), images).changes_of_basis.values()])
 
 
 def members_told(scores, members):
@@ -171,7 +160,7 @@ def entries_found(guess, basis):
 def in_order(recovered, basis):
     """Put features that were found without their names in the order that fits the truth best."""
     likeness = basis @ recovered.basis.T
-    order = linear_sum_assignment(-np.abs(_unit(basis) @ _unit(recovered.basis).T))[1]
+    order = linear_sum_assignment(-np.abs(cosine_similarity(basis, recovered.basis)))[1]
     signs = np.where(likeness[np.arange(len(basis)), order] < 0, -1.0, 1.0)
     found = recovered.basis[order] * signs[:, np.newaxis]
     return Recovered(rows=recovered.rows[:, order] * signs, basis=found)
@@ -186,10 +175,5 @@ def directions_found(recovered, basis):
     for guess in (recovered, Recovered(rows=recovered.rows, basis=blind)):
         found = in_order(guess, basis).basis
         asked = np.any(found != 0, axis=1)
-        cosines.append(float(np.mean(np.sum(_unit(found[asked]) * _unit(basis[asked]), axis=1))))
+        cosines.append(float(np.mean(np.diag(cosine_similarity(found[asked], basis[asked])))))
     return tuple(cosines)
-
-
-def _unit(rows):
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(lengths > 0, lengths, 1.0)

@@ -20,12 +20,9 @@ ENTRY = re.compile(
 )
 ENTRIES = {found[1]: found for found in ENTRY.finditer(PAGE)}
 NO_ATTACKS = {
-    "known_records.FewestKnown",
-    "known_records.Inferred",
     "public_sample.Clouds",
     "scores.Content",
     "scores.Share",
-    "scores.Structure",
 }
 """What attacks take and return."""
 

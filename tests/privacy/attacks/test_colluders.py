@@ -78,7 +78,7 @@ def test_after_a_round_another_partys_frame_rebuilds_what_the_notes_measured(
     """Notes 2.3, digits of four parties of 300, the anchor destroyed."""
     done = aligned_round(digits(), parties=4, n_rows=300, n_components=16, shared=share)
     frame = frame_of_another(done.bases[1] @ done.changes[1], change=done.changes[3])
-    found = score_content(read_through(frame, done.releases[3].rows), done.rows[3])
+    found = score_content(read_through(frame, done.rows[3] @ done.bases[3]), done.rows[3])
     assert found.explained.value == pytest.approx(explained, abs=0.05)
     assert found.named.value == pytest.approx(named, abs=0.04)
 

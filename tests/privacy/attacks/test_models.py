@@ -9,14 +9,15 @@ from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessR
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from cobasis.errors import RowCarryingError
-from cobasis.models.families import refuse_row_carrying
 from cobasis.models.sources import read_chain
+from cobasis.models.tuning import refuse_row_carrying
 from cobasis.privacy.attacks.scores import nearest, score_content, told_apart
 from privacy.attacks.constructions import aligned_round, cancer, digits, members_told, own_basis
 
@@ -34,9 +35,8 @@ def named(recovered, everybody, places):
 def likened(rows, done):
     """The share of the others' records that a row goes with by .8, and with none more."""
     everybody, n_own = np.vstack(done.rows), len(done.rows[0])
-    found, known = (each - everybody.mean(axis=0) for each in (rows, everybody))
-    likeness = found @ known.T / np.linalg.norm(known, axis=1)
-    likeness /= np.linalg.norm(found, axis=1, keepdims=True)
+    average = everybody.mean(axis=0)
+    likeness = cosine_similarity(rows - average, everybody - average)
     best = likeness.argmax(axis=1)[likeness.max(axis=1) > 0.8]
     return len({*best[best >= n_own]}) / (len(everybody) - n_own)
 

@@ -2,7 +2,6 @@
 
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -44,19 +43,13 @@ def back_to_records(released: Matrix, records: Matrix) -> Matrix:
     return back
 
 
-@dataclass(frozen=True, kw_only=True)
-class FewestKnown:
-    """How few known people are enough; None where the most that were tried are too few."""
-
-    explained: int | None
-    named: int | None
-    tried: int
-
-
 def fewest_known(
     release: Release, truth: Matrix, *, rng: np.random.Generator, draws: int
-) -> FewestKnown:
-    """Find how many known people are enough to rebuild half, or to name one in eleven."""
+) -> tuple[int | None, int | None, int]:
+    """Find how many known people are enough to rebuild half, to name one in eleven, and the most.
+
+    None where the most that were tried are too few.
+    """
     tried = max(1, min(2 * release.rows.shape[1], len(truth) // 2))
     orders = [rng.permutation(len(truth)) for _ in range(draws)]
 
@@ -65,11 +58,9 @@ def fewest_known(
         found = [_figures(release.rows, truth, order, known=known) for order in orders]
         return np.asarray(np.mean(found, axis=0))
 
-    return FewestKnown(
-        explained=_first(lambda known: bool(at(known)[0] >= _HALF), tried),
-        named=_first(lambda known: bool(at(known)[1] >= _ELEVENTH), tried),
-        tried=tried,
-    )
+    explained = _first(lambda known: bool(at(known)[0] >= _HALF), tried)
+    named = _first(lambda known: bool(at(known)[1] >= _ELEVENTH), tried)
+    return explained, named, tried
 
 
 def _figures(released: Matrix, rows: Matrix, order: Places, *, known: int) -> tuple[float, float]:
@@ -85,23 +76,13 @@ def _first(enough: Callable[[int], bool], most: int) -> int | None:
     return bisect_left(range(1, most), 1, key=enough) + 1 if enough(most) else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Inferred:
-    """How well a fact is read off a release, beside what the labels say of it anyway."""
-
-    auc: float
-    from_labels: float
-
-    @property
-    def gain(self) -> float:
-        """What the rows add to the labels."""
-        return self.auc - self.from_labels
-
-
 def infer_attribute(
     release: Release, column: Matrix, *, rng: np.random.Generator, n_known: int, draws: int = 10
-) -> Inferred:
-    """Try to read who is above a column's median, knowing it of a few; ShapeError for no two."""
+) -> tuple[float, float]:
+    """Try to read who is above a column's median, knowing it of a few; ShapeError for no two.
+
+    AUC of the rows, and of the labels, which say something of it anyway.
+    """
     above = column > np.median(column)
     if not above.any():  # most people have the highest value: look for the others
         above = column >= np.median(column)
@@ -114,7 +95,7 @@ def infer_attribute(
         scores = (_regression(each, above, places) for each in (rows / size, labels))
         found.append([told_apart(each[asked], above[asked]) for each in scores])
     auc, from_labels = np.mean(found, axis=0)
-    return Inferred(auc=float(auc), from_labels=float(from_labels))
+    return float(auc), float(from_labels)
 
 
 def _chosen(above: npt.NDArray[np.bool_], *, n_known: int, rng: np.random.Generator) -> Places:

@@ -40,16 +40,6 @@ class Content:
     named: Share
 
 
-@dataclass(frozen=True, kw_only=True)
-class Structure:
-    """How much of the raw rows' structure the release shows as it is."""
-
-    distance_correlation: Share
-    neighbours_kept: Share
-    alone: int
-    alone_in_truth: int
-
-
 def score_content(recovered: Recovered, truth: Matrix, *, known: npt.ArrayLike = ()) -> Content:
     """Set recovered rows against the raw ones, but for people who were known beforehand."""
     if recovered.rows.shape != truth.shape:
@@ -101,7 +91,7 @@ def told_apart(scores: Matrix, really: npt.NDArray[np.bool_]) -> float:
     return float(roc_auc_score(really, scores))
 
 
-def score_structure(release: Release, truth: Matrix) -> Structure:
+def score_structure(release: Release, truth: Matrix) -> dict[str, float]:
     """Compare a release's distances and neighbours with those of the raw rows."""
     n_rows = len(release.rows)
     seen, real = (_apart(each) for each in (release.rows, truth))
@@ -113,12 +103,13 @@ def score_structure(release: Release, truth: Matrix) -> Structure:
         marks[each, np.argpartition(apart, NEIGHBOURS - 1, axis=1)[:, :NEIGHBOURS]] += 1
     kept = np.count_nonzero(marks == 2) / (n_rows * NEIGHBOURS)  # noqa: PLR2004 -- both
     alone = standing_alone(release.rows) > _SIGMAS
-    return Structure(
-        distance_correlation=Share(value=float(correlation), chance=0.0),
-        neighbours_kept=Share(value=kept, chance=NEIGHBOURS / (n_rows - 1)),
-        alone=int(alone.sum()),
-        alone_in_truth=int((alone & (standing_alone(truth) > _SIGMAS)).sum()),
-    )
+    return {
+        "neighbours_kept": kept,
+        "chance": NEIGHBOURS / (n_rows - 1),  # of a neighbour to be kept
+        "distance_correlation": float(correlation),
+        "alone": int(alone.sum()),
+        "alone_in_truth": int((alone & (standing_alone(truth) > _SIGMAS)).sum()),
+    }
 
 
 def standing_alone(rows: Matrix) -> Matrix:

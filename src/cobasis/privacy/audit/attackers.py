@@ -7,7 +7,7 @@ import numpy as np
 from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Matrix
 from cobasis.privacy.attacks import Recovered, Release
-from cobasis.privacy.attacks.known_records import Inferred, fewest_known, infer_attribute
+from cobasis.privacy.attacks.known_records import fewest_known, infer_attribute
 from cobasis.privacy.attacks.leaked_basis import read_through
 from cobasis.privacy.attacks.linkage import match_list
 from cobasis.privacy.attacks.public_sample import match_sample
@@ -266,27 +266,27 @@ def acquainted(subject: Subject, *, rng: np.random.Generator) -> Finding:
         )
         return Finding("P4", "red", words)
     some = subject.some(_ROWS, seed=int(rng.integers(2**32)))
-    found = fewest_known(some.release, some.listed, rng=rng, draws=_DRAWS)
-    named = (
-        f"Knowing {found.tried:,} of your people, the most that were tried, names fewer than one "
-        "in eleven of the rest"
-        if found.named is None
-        else f"Someone who knows the records of {found.named:,} of your people could name one in "
+    explained, named, tried = fewest_known(some.release, some.listed, rng=rng, draws=_DRAWS)
+    words = (
+        f"Knowing {tried:,} of your people, the most that were tried, names fewer than one in "
         "eleven of the rest"
+        if named is None
+        else f"Someone who knows the records of {named:,} of your people could name one in eleven "
+        "of the rest"
     )
-    rebuilt = (
-        f"{found.tried:,} do not rebuild half of the information in everybody's record"
-        if found.explained is None
-        else f"knowing {found.explained:,} rebuilds half of the information in everybody's record"
+    words += (
+        f"; {tried:,} do not rebuild half of the information in everybody's record."
+        if explained is None
+        else f"; knowing {explained:,} rebuilds half of the information in everybody's record."
     )
-    figures = {"explained_from": found.explained, "named_from": found.named, "tried": found.tried}
-    grade = worst(*(graded_known(each, found.tried) for each in (found.explained, found.named)))
-    return Finding("P4", grade, f"{named}; {rebuilt}.", figures)
+    figures = {"explained_from": explained, "named_from": named, "tried": tried}
+    grade = worst(*(graded_known(each, tried) for each in (explained, named)))
+    return Finding("P4", grade, words, figures)
 
 
 def attributes(subject: Subject, *, rng: np.random.Generator) -> Finding:
     """Infer sensitive columns from 20 known people: P5."""
-    found = dict[str, Inferred]()
+    found = dict[str, tuple[float, float]]()
     for name, values in subject.sensitive.items() if subject.n_rows >= FEWEST else ():
         try:
             found[name] = infer_attribute(subject.release, values, rng=rng, n_known=_KNOWN)
@@ -295,13 +295,14 @@ def attributes(subject: Subject, *, rng: np.random.Generator) -> Finding:
     if not found:
         asked = "too few people, or they are all alike" if subject.sensitive else "none was named"
         return Finding("P5", "told", f"Nothing was tried: {asked}.")
-    name = max(found, key=lambda each: found[each].gain)
-    gain, auc, labels = found[name].gain, found[name].auc, found[name].from_labels
+    name = max(found, key=lambda each: found[each][0] - found[each][1])
+    auc, labels = found[name]
     words = (
         f"Whoever knows {_KNOWN} people's value of '{name}' tells for {per_cent(auc)} of all "
         f"pairs of others who is above the median and who below; from the labels alone "
         f"{per_cent(labels)}, by guessing 50 %."
     )
+    gain = auc - labels  # what the rows add to the labels
     figures = {"column": name, "gain": gain, "auc": auc, "auc_from_labels": labels}
     return Finding("P5", graded(gain, ATTRIBUTE), words, {**figures, "n_columns": len(found)})
 
@@ -313,15 +314,8 @@ def structure(subject: Subject) -> Finding:
     some = subject.some(_ROWS_OF_STRUCTURE, seed=0)
     found = score_structure(some.release, some.rows)
     words = (
-        f"Of each person's {NEIGHBOURS} nearest, {per_cent(found.neighbours_kept.value)} are the "
-        f"same in the upload (chance: {per_cent(found.neighbours_kept.chance)}). {found.alone:,} "
-        f"of {some.n_rows:,} people stand alone there, {found.alone_in_truth:,} in truth."
+        f"Of each person's {NEIGHBOURS} nearest, {per_cent(found['neighbours_kept'])} are the "
+        f"same in the upload (chance: {per_cent(found['chance'])}). {found['alone']:,} of "
+        f"{some.n_rows:,} people stand alone there, {found['alone_in_truth']:,} in truth."
     )
-    figures = {
-        "neighbours_kept": found.neighbours_kept.value,
-        "chance": found.neighbours_kept.chance,
-        "distance_correlation": found.distance_correlation.value,
-        "alone": found.alone,
-        "alone_in_truth": found.alone_in_truth,
-    }
-    return Finding("P6", "told", words, figures)
+    return Finding("P6", "told", words, found)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from cobasis.algorithms import BasisName
 from cobasis.algorithms.bases import BASES
-from cobasis.models.families import FAMILIES
+from cobasis.models import FAMILIES
 from cobasis.privacy.audit.subject import Facts, Subject
 
 POLICY = "cobasis/audit/1"  # names the metrics and the bounds below; it travels with an upload
@@ -81,7 +81,6 @@ RENAMED = 0.05  # share of rows with a new identifier and known values; so many 
 WORST_CONDITION = 1e6
 
 _SAFE_ANCHORS = ("isometric", "gaussian")
-_TREES = {"boosted_trees", "xgboost"}
 
 
 @dataclass(frozen=True)
@@ -293,12 +292,13 @@ def _models(facts: Facts) -> Finding:
     if not facts.models:
         words = "No model is trained; a change of basis comes back, and nothing that can run."
         return Finding("H5", "green", words)
+    mixing = " and ".join(name for name, row in FAMILIES.items() if row.mixes)
     words = (
         f"What may come back is {', '.join(facts.models)}, as a checked model file: weights, "
-        "no records, nothing that could run by itself. Of ridge, rff and logistic each party also "
-        "gets the model of the others, without its own rows, for its local fit."
+        f"no records, nothing that could run by itself. Of {mixing} each party also gets the "
+        "model of the others, without its own rows, for its local fit."
     )
-    if _TREES.isdisjoint(facts.models):
+    if all(FAMILIES[name].chain != "boosted_trees" for name in facts.models):
         return Finding("H5", "green", words)
     words += " Thresholds of boosted trees are single values of somebody's projected rows."
     return Finding("H5", "amber", words)

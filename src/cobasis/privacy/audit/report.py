@@ -132,9 +132,10 @@ class AuditReport(Hidden):
     verdict_words: str
     sentences: tuple[str, str, str, str]  # with this table's own figures
     findings: tuple[Finding, ...]
-    distances: tuple[Distance, ...]  # epsilon-DR, as the papers mean it, under collusion
-    effects: tuple[Effect, ...]  # what would change the figures, measured
-    first: str  # the change that we would make first, and its price
+    # the next three stay empty where no rows leave
+    distances: tuple[Distance, ...] = ()  # epsilon-DR, as the papers mean it, under collusion
+    effects: tuple[Effect, ...] = ()  # what would change the figures, measured
+    first: str = ""  # the change that we would make first, and its price
     untested: tuple[str, ...]  # what no figure covers
 
     def __getitem__(self, id: str) -> Finding:  # noqa: A002 -- the findings' own word
@@ -220,9 +221,6 @@ def audit_proposal(
             model_sentence(facts),
         ),
         findings=checked(subject, facts),
-        distances=(),
-        effects=(),
-        first="",
         untested=("What rows give away: the upload, in which they leave, is audited.", *UNTESTED),
     )
 

@@ -70,9 +70,6 @@ def audit_sums(sums: SumsFacts, facts: Facts, *, about: Mapping[str, str]) -> Au
             Finding("H6", "green", "Labels leave in sums alone."),
             Finding("D1", "told", guarantee),
         ),
-        distances=(),
-        effects=(),
-        first="",
         untested=(
             "A party that sends wrong sums: it shifts the model of all, and nobody can see it.",
             "Totals of nearly these rows from another home: their difference shows people.",

@@ -1,65 +1,25 @@
-"""The model families that an agreement can name, each with its tuning grid, and the search.
+"""What scikit-learn fits: searched by folds, and refused where it carries rows.
 
-Default families carry no rows: what a party gets back is weights. Random Fourier features
-with ridge stand in for the RBF support-vector machine, whose file is made of rows. All parties
-share one map into the aligned space, so a support vector or a stored neighbour is a record that
-each of them can project back with its own ``F_i G_i``.
+All parties share one map into the aligned space, so a support vector or a stored neighbour is a
+record that each of them can project back with its own ``F_i G_i``.
 """
 
 import warnings
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.errors import OptionError, RowCarryingError
+from cobasis.errors import RowCarryingError
 from cobasis.linalg.arrays import Matrix
-from cobasis.models import Estimator, ModelName, Task
+from cobasis.models import FAMILIES, Estimator, ModelName, Task
 from cobasis.models.chain import Held
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 
 EARLY_STOPPING_ROWS = 200
 """With fewer rows the tenth that early stopping holds back costs more than it gives."""
 
 _FOLDS = 5
-
-
-@dataclass(frozen=True, kw_only=True)
-class Family:
-    """One row of the table of families."""
-
-    tasks: tuple[Task, ...] = ("classification", "regression")
-    carries_rows: bool = False
-    tabular: bool = False  # coefficients come back with their errors
-    # of what is searched by folds; empty where scikit-learn does not fit the family
-    grid: "Mapping[str, list[Any]]" = field(default_factory=dict)
-
-
-def family(name: ModelName, task: Task) -> Family:
-    """Return a family by name, if it can do the task."""
-    if task not in FAMILIES.get(name, Family(tasks=())).tasks:
-        known = [each for each, row in FAMILIES.items() if task in row.tasks]
-        raise OptionError(
-            f"model '{name}' is no family for {task}. Choose one of {', '.join(known)}."
-        )
-    return FAMILIES[name]
-
-
-DEFAULT_MODELS: "Mapping[Task, ModelName]" = {
-    "classification": "logistic",
-    "regression": "ridge",
-    "count": "poisson",
-    "survival": "cox",
-    "effect": "effect",
-    "clustering": "kmeans",
-    "novelty": "gaussian_mixture",
-    "representation": "logistic",
-}
-"""The family that is used where none is named."""
 
 
 def unfitted(name: ModelName, task: Task, *, n_rows: int, seed: int) -> Estimator:
@@ -81,30 +41,6 @@ def unfitted(name: ModelName, task: Task, *, n_rows: int, seed: int) -> Estimato
             trees = ensemble.HistGradientBoostingRegressor if number else trees
             return trees(min_samples_leaf=10, **early)
     return svm.SVR() if number else svm.SVC()
-
-
-FAMILIES: dict[ModelName, Family] = {
-    "logistic": Family(tasks=("classification",), grid={"C": [0.01, 0.1, 1.0, 10.0, 100.0]}),
-    "ridge": Family(),
-    "mlp": Family(grid={"alpha": [1e-4, 1e-2, 1.0]}),
-    "rff": Family(),
-    "boosted_trees": Family(grid={"learning_rate": [0.03, 0.1]}),
-    "xgboost": Family(),
-    "svm": Family(carries_rows=True, grid={"C": [0.1, 1.0, 10.0, 100.0]}),
-    "kmeans": Family(tasks=("clustering",)),
-    "gaussian_mixture": Family(tasks=("clustering", "novelty")),
-    "ols": Family(tasks=("regression",), tabular=True),
-    "logit": Family(tasks=("classification",), tabular=True),
-    "firth": Family(tasks=("classification",), tabular=True),
-    "poisson": Family(tasks=("count",), tabular=True),
-    "negative_binomial": Family(tasks=("count",), tabular=True),
-    "cox": Family(tasks=("survival",), tabular=True),
-    "effect": Family(tasks=("effect",), tabular=True),
-}
-
-
-TABULAR = frozenset(name for name, row in FAMILIES.items() if row.tabular)
-"""Regressions whose coefficients come back with their errors."""
 
 
 def log_likelihood(
@@ -220,7 +156,7 @@ def refuse_row_carrying(estimator: Estimator, rows: Matrix | None = None) -> Non
         )
 
 
-def _holds(array: "np.ndarray[Any, Any]", known: set[bytes], width: int) -> bool:
+def _holds(array: npt.NDArray[Any], known: set[bytes], width: int) -> bool:
     """Whether at least one in a hundred of `array`'s rows, or columns, is a training row."""
     if array.ndim != 2 or array.dtype != np.float64:  # noqa: PLR2004
         return False
@@ -232,7 +168,7 @@ def _holds(array: "np.ndarray[Any, Any]", known: set[bytes], width: int) -> bool
     return False
 
 
-def _parts(value: object, *, seen: set[int]) -> "Iterator[object]":
+def _parts(value: object, *, seen: set[int]) -> Iterator[object]:
     """Yield `value` and everything inside it, each object once."""
     if id(value) in seen or isinstance(value, str | bytes | int | float):
         return
