@@ -384,8 +384,9 @@ class RoundRecords(Hidden):
 
     def noted_table(self) -> tuple[Path | None, Fingerprints]:
         """Return the noted table, and whom it held back; None before, and behind `forget`."""
-        table, nobody = self._get("table"), np.zeros(0, np.uint64)
-        return (Path(table.about["path"]), table.arrays["held"]) if table else (None, nobody)
+        if (table := self._get("table")) is None:
+            return None, np.zeros(0, np.uint64)
+        return Path(table.about["path"]), table.arrays.get("held", np.zeros(0, np.uint64))
 
     def forget(self) -> None:
         """Destroy secret, consensus and return; nothing happens where there are none."""
