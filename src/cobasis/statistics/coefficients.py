@@ -2,7 +2,7 @@
 
 With as many components as columns an aligned row z is the encoded row x times one invertible M,
 the same for all parties. So x'beta = z'gamma for beta = M gamma: coefficients, and with them
-their covariance M C M', come back exactly, each party's M being known to that party alone.
+their covariance M C M', come back exactly at parties, which know M; the analyst does not.
 """
 
 from collections import Counter
