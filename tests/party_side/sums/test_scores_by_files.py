@@ -83,6 +83,9 @@ def test_scores_are_taken_once_and_of_the_rows_held_back_then(scoring):
     (scoring.session("north").work / "2-scores.sent").unlink()
     with pytest.raises((DifferenceError, StepError), match=r"\[CB(706|305)\]"):
         scoring.send("north", change=lambda frame: frame.head(60))
+    scoring.attempt()
+    with pytest.raises(StepError, match="is of the sums of east, north, south, west"):
+        scoring.send("north")
 
 
 def test_sums_are_no_scores_and_scores_wait_for_their_turn(scoring):
