@@ -50,6 +50,7 @@ SECTIONS: Mapping[str, Section] = {
     "streaming": Section("20,000 and 100,000 parties", "streaming:measure", threads=True),
     "formulas": Section("formulas against measurements", "formulas:measure"),
     "party": Section("a party's table on disk", "party_table:measure", threads=True),
+    "sums": Section("a party's table becomes masked sums", "sums_table:measure", threads=True),
     "training": Section("the analyst's training", "analyst_training:measure", threads=True),
     "round": Section("a whole round of 100 parties", "whole_round:measure"),
     "inbox": Section("the HTTPS inbox", "inbox:measure", threads=True),

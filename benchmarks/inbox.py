@@ -20,6 +20,7 @@ from asyncio import StreamReader, StreamWriter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -40,6 +41,7 @@ from cobasis.transport.certificate import Statement, certificate_at, make_certif
 from cobasis.transport.client import Remote
 from cobasis.transport.inbox import MOST_OPEN, STATEMENT, STATEMENTS
 from cobasis.transport.wire import FILE, PART_BYTES, PARTIAL, digest_field, sign_request
+from cobasis.transport.worker import Worker
 
 PARTIES, PER_SECOND, STALLED, INSISTING, TRIES, LINES, PIECE = 1000, 50, 300, 20, 1000, 4, 2**16
 WHAT, HOST, LAB = "1-upload", "127.0.0.1", Identity.new("lab", role="analyst")
@@ -63,7 +65,7 @@ def measure(*, quick: bool) -> Figures:
         torn = asyncio.run(cut(Path(name, "cut"), megabytes=large, cuts=cuts))
     slow = [stalled["p99"] / alone["p99"] for alone, stalled in both]
     many = f"{n_uploads:,} uploads of 1 MB at once"
-    die = f"{kills} kills during {n_small:,} uploads"
+    die = f"{kills} kills of server and worker during {n_small:,} uploads"
     lines = f"{LINES} uploads of {large:,} MB over a line cut {torn['cuts']} times"
     table: list[tuple[str, list[float], float, str]] = [
         (many, most["inbox"], 15, " s"),
@@ -114,6 +116,19 @@ class Place:
         words = ("cobasis", "serve", str(self.folder), "--only", "web", "--listen")
         return running(*words, f"{HOST}:{self.port}", port=self.port)
 
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Let the worker judge what comes, in a process of its own; kill it in the end."""
+        worker = Worker(folder=self.folder, identity=LAB, runs=True, certificate=self.certificate)
+        act = partial(worker.work, every=0.02, goes_on=lambda: True)
+        child = get_context("fork").Process(target=act)  # to open the key takes longer than a life
+        child.start()
+        try:
+            yield
+        finally:
+            child.kill()
+            child.join()
+
 
 class Upload:
     """One file of a party: random bytes that all share, and an end of its own."""
@@ -122,6 +137,7 @@ class Upload:
         self.place, self.who, self.content = place, who, start + os.urandom(8)
         self.digest = hashlib.sha256(self.content).hexdigest()
         self.stored = place.inbox / who.public.name / f"{WHAT}~{self.digest}"
+        self.judged = self.stored.with_name(f"{self.stored.name}.json")
 
     def head(self, offset: int) -> bytes:
         """Sign the request that brings all of it, or what is behind a place."""
@@ -262,7 +278,7 @@ def steady(place: Place, *, lasts: int, n_bytes: int, slow: int = 0) -> Figures:
 
 
 async def killed(place: Place, *, n_uploads: int, kills: int) -> Figures:
-    """Kill the server again and again while clients insist; look at the disk after each kill."""
+    """Kill server and worker again and again while clients insist; look at the disk each time."""
     draw, uploads = random.Random(1), place.uploads(n_uploads, 4000)  # noqa: S311 -- when it dies
     left, done, torn = iter(uploads), dict[Upload, bool](), set[Path]()
 
@@ -272,17 +288,21 @@ async def killed(place: Place, *, n_uploads: int, kills: int) -> Figures:
 
     clients = [asyncio.create_task(client()) for _ in range(INSISTING)]
     for life in range(1, kills + 2):
-        with place.serving():  # whose end is the kill
+        with place.working(), place.serving():  # whose end is the kill
             until = min(life - draw.random(), kills) * n_uploads / kills
             while len(done) < until:  # noqa: ASYNC110 -- an event for each number is no help
                 await asyncio.sleep(0.001)
             await asyncio.sleep(0.02 * draw.random())
         named = [path for path in place.inbox.glob("*/*") if path.suffix != PART]
-        torn |= {path for path in named if not path.name.endswith(file_digest(path))}
+        whole = [path for path in named if path.suffix != ".json"]
+        torn |= {path for path in whole if not path.name.endswith(file_digest(path))}
+        said = {*named} - {*whole}  # the worker's verdicts, each a JSON object
+        torn |= {path for path in said if not path.read_bytes().endswith(b"}")}
     await asyncio.gather(*clients)
-    sure = [each for each, whole in done.items() if whole]
-    kept = sum(each.stored in named and each.stored.read_bytes() == each.content for each in sure)
-    return {"lost": len(sure) - kept, "torn": len(torn), "never": n_uploads - len(sure)}
+    sure, known = [each for each, whole in done.items() if whole], {*named}
+    kept = sum(bool({each.stored, each.judged} & known) for each in sure)
+    told = {"judged": len(said), "never": n_uploads - len(sure)}
+    return {"lost": len(sure) - kept, "torn": len(torn), **told}
 
 
 async def carry(near: StreamReader, back: StreamWriter, *, to: int, line: Figures) -> None:

@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (2_180, 1_310, 15),
     "analyst_side": (2_480, 1_950, 11),
     "bundle": (2_490, 1_880, 11),
-    "cli": (4_600, 3_660, 25),
+    "cli": (4_650, 3_700, 25),
     "cobasis": (610, 270, 6),
     "disk": (610, 390, 5),
     "estimators": (910, 480, 5),
@@ -30,18 +30,18 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (250, 190, 2),
     "linalg": (730, 460, 6),
     "models": (3_590, 2_540, 15),
-    "party_side": (3_970, 3_110, 14),
+    "party_side": (3_980, 3_120, 14),
     "privacy": (3_130, 2_140, 21),
     "protocol": (8_070, 5_490, 36),
     "report": (1_040, 830, 6),
     "statistics": (2_140, 1_610, 11),
-    "tables": (990, 770, 4),
-    "transport": (1_880, 1_420, 10),
+    "tables": (1_000, 780, 4),
+    "transport": (1_900, 1_430, 10),
     "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 39_680,
-    "experiments and benchmarks": 10_900,
+    "tests": 39_940,
+    "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first

@@ -1,6 +1,7 @@
 """A party that comes late, one that leaves, and what is said of it; uploads that are destroyed."""
 
 import json
+import shutil
 from datetime import UTC, datetime, timedelta
 from unittest import mock
 
@@ -11,6 +12,7 @@ from analyst_side.rounds import EARLY, NAMES, PAST, began, contents
 from cobasis.analyst_side import membership
 from cobasis.analyst_side.membership import check_removal
 from cobasis.bundle import folders
+from cobasis.bundle.agreement_file import inbox_of
 from cobasis.errors import RetentionError, SignatureError, StepError, UnknownPartyError
 from cobasis.keys.identity import Identity
 from cobasis.models.chain_file import encode_chain
@@ -187,13 +189,14 @@ def test_uploads_are_destroyed_when_their_time_is_over_and_at_last_with_the_key(
     with pytest.raises(KeyboardInterrupt):
         ran.forget(early=True, ask=stop)
     assert not ran.session().history.forgotten
-    key, desk = tmp_path / "lab.key", ran.session()
+    key, desk, came = tmp_path / "lab.key", ran.session(), inbox_of(ran.path)
     key.write_bytes(b"sealed")
+    shutil.copytree(ran.work.received, came)  # what a server took in
     first = ran.forget(now=datetime.now(UTC) + timedelta(days=31))
     for call in (lambda: ran.remove("east"), ran.run, ran.receive):
         with pytest.raises(RetentionError, match=r"were destroyed on .*\[CB313\]"):
             call()
-    for folder in (ran.work.payloads, ran.work.received):
+    for folder in (ran.work.payloads, ran.work.received, came):
         assert not list(folder.glob("*"))
     assert ran.forget(early=True, key=key) == first
     assert not key.exists()

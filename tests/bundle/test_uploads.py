@@ -308,6 +308,9 @@ def test_a_folders_uploads_come_by_party_name_when_they_are_asked_for_and_others
     np.testing.assert_array_equal(first, tables(1)[1])
     first[:] = 0
     assert uploads["north"].read_image().any()
+    write(folder / "1.safetensors", party="north", seed=9)  # behind the folder's back
+    with pytest.raises(FileChangedError, match="party 'north'"):
+        uploads["north"].read_image()
     with pytest.raises(DiskError, match="No such file or directory"):
         UploadFolder(folder / "nowhere")
     write(folder / "again.safetensors", party="north")

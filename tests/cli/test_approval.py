@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from cli.round_by_commands import NAMES, PUBS
+from cli.round_by_commands import NAMES, PUBS, write_table
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.errors import ApprovalError
 from cobasis.party_side import approval
@@ -17,6 +17,14 @@ from cobasis.vault.vault import Vault
 SEND = "send icu.toml north.csv --yes"
 APPROVE = "approve icu.toml audit.json --yes"
 OFFICERS = ("officer", "second")
+AGREED = (
+    "--columns public.csv --i-may-publish --label sick --id patient --purpose study --yes "
+    "--task classification --retention-days 30 --model ridge --approver north=officer.pub"
+)
+TERMS = {
+    "proposal": "--n-components 3 --basis consensus --minimum-parties 2",
+    "sums": "--sums maps=rff,waves=2,most_rows=100,most_rows_in_all=300,least_rows=10",
+}
 OFFICER, UPLOAD = Path("icu.north.upload.officer.approval"), Path("icu.north.1-upload")
 
 
@@ -201,14 +209,17 @@ def test_an_analyst_takes_no_file_without_the_approval_that_is_agreed(audited, m
     assert (found["code"], "no approval that holds" in found["reason"]) == ("CB802", True)
 
 
-def test_a_proposal_leaves_with_an_approval_of_its_own(officers):
-    officers.sealed(more="--basis consensus --approver north=officer.pub")
+@pytest.mark.parametrize("message", TERMS)
+def test_a_proposal_or_sums_leave_with_an_approval_of_their_own(officers, message):
+    write_table(Path("public.csv"), seed=0)
+    officers.signed_on(f"{AGREED} {TERMS[message]}")
+    officers.tables()
     officers.refused(f"{SEND} --signed-by Dr", "[CB512]")
     officers("audit icu.toml north.csv -o audit.html")
     officers(APPROVE, by="officer")
-    assert Path("icu.north.proposal.officer.approval").exists()
+    assert Path(f"icu.north.{message}.officer.approval").exists()
     officers(SEND)
-    found = officers.json("receive icu.toml icu.north.1-proposal", by="lab")["files"][0]
+    found = officers.json(f"receive icu.toml icu.north.1-{message}", by="lab")["files"][0]
     assert found["verdict"] == "accepted"
     assert "3 needed, 1 in" in officers("status icu.toml", by="lab").stdout  # agreed were two
 

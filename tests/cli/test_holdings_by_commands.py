@@ -1,7 +1,6 @@
-"""A round as people type it in which a ward and a laboratory hold columns of the same people."""
+"""A round as people type it in which a ward and two laboratories hold columns of its people."""
 
 import hashlib
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,24 +8,25 @@ import onnxruntime
 import polars as pl
 import pytest
 
-from cli.round_by_commands import PUBS, write_table
-from cobasis.party_side import predict
+from cli.round_by_commands import write_table
 
-HELD = {"east": ["a", "b"], "north": ["c", "d", "sex"]}
-HOLDINGS = """
+NAMES = ("east", "north", "south", "west")
+PUBS = " ".join(f"{name}.pub" for name in (*NAMES, "lab"))
+HELD = {"east": ["a", "b"], "north": ["c", "sex"], "west": ["d"]}
+HOLDINGS = "".join(
+    f"""
 [[holdings]]
-party = "east"
-columns = ["a", "b"]
+party = "{name}"
+columns = {str(columns).replace("'", '"')}
 block = "city"
-n_components = 2
-
-[[holdings]]
-party = "north"
-columns = ["c", "d", "sex"]
-block = "city"
-n_components = 2
-labels = false
+n_components = {2 if name == "east" else 1}
+{"" if name == "east" else "labels = false"}
 """
+    for name, columns in HELD.items()
+)
+BESIDE = {
+    name: " ".join(f"--with {other}.part" for other in HELD if other != name) for name in HELD
+}
 
 
 def whole_rows(folder, *, seed=1, n_rows=80):
@@ -34,15 +34,16 @@ def whole_rows(folder, *, seed=1, n_rows=80):
 
 
 def parted(rows, folder, *, end=".csv"):
-    """The ward's table, and the laboratory's: other columns of these people, in another order."""
+    """The ward's table, and the laboratories': other columns of these people, in other orders."""
     rows.select("patient", *HELD["east"], "sick").write_csv(folder / f"east{end}")
-    lab = rows.select("patient", *HELD["north"]).sample(fraction=1.0, shuffle=True, seed=3)
-    lab.write_csv(folder / f"north{end}")
+    for seed, name in enumerate(("north", "west")):
+        lab = rows.select("patient", *HELD[name]).sample(fraction=1.0, shuffle=True, seed=seed)
+        lab.write_csv(folder / f"{name}{end}")
 
 
 @pytest.fixture
 def agreed(cobasis):
-    cobasis.keys()
+    cobasis.keys(NAMES)
     cobasis.draft(more="--basis svd --n-components 4 --holdout 0.25")
     text = (cobasis.folder / "icu.toml").read_text()
     (cobasis.folder / "icu.toml").write_text(text + HOLDINGS)
@@ -51,75 +52,85 @@ def agreed(cobasis):
 
 
 def ready(agreed, change=lambda rows: rows):
-    agreed.signed()
+    agreed.signed(NAMES)
     parted(whole_rows(agreed.folder), agreed.folder)
     write_table(agreed.folder / "south.csv", seed=2, n_rows=60)
     north = agreed.folder / "north.csv"
     change(pl.read_csv(north)).write_csv(north)
 
 
-def test_a_ward_and_a_laboratory_train_with_a_hospital_and_predict_together(agreed):
+def finished(agreed):
+    ready(agreed)
+    agreed.send(*NAMES)
+    agreed.run()
+    agreed.accept(*NAMES)
+
+
+def made_parts(agreed, *names, end=".csv"):
+    for name in names or ("north", "west"):
+        said = agreed(f"predict icu.toml {name}{end} --part -o {name}.part", by=name).output
+        assert "sealed for your block's others" in said
+
+
+def in_a_line(said):
+    return " ".join(said.split())
+
+
+def test_a_ward_and_laboratories_train_with_a_hospital_and_predict_together(agreed):
     said = " ".join(agreed("sign icu.toml --yes", by="north").output.split())
-    assert "Who holds east: a, b; north: c, d, sex; others all" in said
-    assert "JOINED lab puts each person's numbers beside those of east" in said
-    assert "per person 2 numbers pseudonymised" in said  # and no label
+    assert "Who holds east: a, b; north: c, sex; west: d; others all" in said
+    assert "JOINED lab puts each person's numbers beside those of east, west" in said
+    assert "per person 1 number pseudonymised" in said  # and no label
     ready(agreed)
     said = " ".join(agreed("send icu.toml north.csv --dry-run", by="north").output.split())
-    assert "56 rows in the order of east, with a tag of whose they are" in said
+    assert "56 rows in the order of east, west, with a tag of whose they are" in said
     assert "24 rows that are held back" in said
-    agreed.send()
-    ran = agreed.run().output
-    assert "east" in ran
-    assert "rows of east, north, south" in ran
-    said = agreed("verify icu.toml", by="lab").output
-    assert "fit" in said
-    agreed.accept()
+    agreed.send(*HELD)
+    assert "rows of east, north, west" in in_a_line(agreed.run("--without south").output)
+    agreed.accept(*HELD)
     said = agreed("accept icu.toml icu.north.1-return", by="north").output
     part = agreed.json("status icu.toml", by="north")["next"]
     assert part == "cobasis predict icu.toml new.csv --part -o north.part"
-    with_it = "cobasis predict icu.toml new.csv --with east.part -o out.csv"
+    with_it = "cobasis predict icu.toml new.csv --with east.part --with west.part -o out.csv"
     assert said.endswith(
-        f"Next:\n  {part}\nand with what east made of the same people in this way:\n  {with_it}\n"
+        f"Next:\n  {part}\nand with what east, west made of the same people in this way:\n"
+        f"  {with_it}\n"
     )
     new = whole_rows(agreed.folder, seed=9, n_rows=200)
     parted(new, agreed.folder, end="-new.csv")
-    for name in HELD:
-        said = agreed(f"predict icu.toml {name}-new.csv --part -o {name}.part", by=name).output
-        assert "sealed for your block's others" in said
-    for name, other in (("east", "north"), ("north", "east")):
-        agreed(f"predict icu.toml {name}-new.csv --with {other}.part -o {name}-out.csv", by=name)
-    ward, lab = (pl.read_csv(agreed.folder / f"{name}-out.csv").sort("patient") for name in HELD)
-    assert ward["prediction"].to_list() == lab["prediction"].to_list()
+    made_parts(agreed, *HELD, end="-new.csv")
+    agreed.send("south")  # a hospital that comes late
+    ran = agreed.run("--with south --yes").output
+    assert "rows of east, north, south, west" in in_a_line(ran)
+    assert "fit" in agreed("verify icu.toml", by="lab").output
+    agreed.accept(*NAMES)
+    line = f"predict icu.toml east-new.csv {BESIDE['east']} -o out.csv"
+    assert "is of another model" in in_a_line(agreed(line, by="east", code=2).stderr)
+    made_parts(agreed, *HELD, end="-new.csv")
+    for name, others in BESIDE.items():
+        agreed(f"predict icu.toml {name}-new.csv {others} -o {name}-out.csv", by=name)
+    ward, *labs = (pl.read_csv(agreed.folder / f"{name}-out.csv").sort("patient") for name in HELD)
+    for lab in labs:
+        assert ward["prediction"].to_list() == lab["prediction"].to_list()
     right = ward.join(new, on="patient")
     assert np.mean((right["prediction"] == right["sick"]).to_numpy()) > 0.9
 
 
 def test_a_block_that_shares_a_representation_is_told_no_prediction(cobasis):
-    cobasis.keys()
+    cobasis.keys(NAMES)
     cobasis(
         f"agreement new icu.toml {PUBS} --numbers a,b,c,d --category sex=f,m --id patient "
         "--task representation --basis svd --n-components 4 --holdout 0 --minimum-parties 2 "
         "--retention-days 30 --purpose study --yes"
     )
     text = Path("icu.toml").read_text()
-    Path("icu.toml").write_text(text + HOLDINGS.replace("labels = false\n", ""))
+    Path("icu.toml").write_text(text + HOLDINGS.replace("labels = false", ""))
     cobasis(f"agreement new icu.toml {PUBS} --yes")
     ready(cobasis)
-    cobasis.send()
+    cobasis.send(*NAMES)
     cobasis.run()
-    cobasis.accept()
+    cobasis.accept(*NAMES)
     assert "predict" not in cobasis("accept icu.toml icu.north.1-return", by="north").output
-
-
-def finished(agreed):
-    ready(agreed)
-    agreed.send()
-    agreed.run()
-    agreed.accept()
-
-
-def in_a_line(said):
-    return " ".join(said.split())
 
 
 def held_back(ids, share=0.25):
@@ -131,35 +142,39 @@ def held_back(ids, share=0.25):
 def test_a_block_scores_on_people_whom_all_of_it_held_back(agreed):
     finished(agreed)
     told = {
-        "east": "holds some columns of its people, and the model takes all: those of north are",
+        "east": "holds some columns of its people, and the model takes all: those of north, west",
         "north": "Note: east has your people's labels, and scores with your part of those who",
         "south": "rows that never left",
     }
     for name, words in told.items():
         said = agreed(f"accept icu.toml icu.{name}.1-return", by=name).output
         assert words in in_a_line(said)
-    said = agreed("predict icu.toml --part -o held.part", by="north").output
-    assert "24 people's parts" in said
-    agreed("predict icu.toml north.csv --part -o all.part", by="north")
-    agreed("predict icu.toml east.csv --with all.part -o out.csv", by="east")
+    for name in ("north", "west"):
+        said = agreed(f"predict icu.toml --part -o {name}.part", by=name).output
+        assert "24 people's parts" in said
+        agreed(f"predict icu.toml {name}.csv --part -o {name}-all.part", by=name)
+    everybody = BESIDE["east"].replace(".part", "-all.part")
+    agreed(f"predict icu.toml east.csv {everybody} -o out.csv", by="east")
     rows = pl.read_csv(agreed.folder / "east.csv")
     kept = pl.Series(held_back(rows["patient"]))
     right = rows["sick"] == pl.read_csv(agreed.folder / "out.csv")["prediction"]
-    found = agreed.json("score icu.toml --with held.part", by="east")["score"]
+    score = f"score icu.toml {BESIDE['east']}"
+    found = agreed.json(score, by="east")["score"]
     assert found["n_rows"] == kept.sum() == 24
     assert found["together"]["accuracy"][0] == pytest.approx(right.filter(kept).mean())
     assert found["alone"]["accuracy"][0] < 1  # of the ward's columns
-    assert found == agreed.json("score icu.toml --with all.part", by="east")["score"]
-    said = in_a_line(agreed("score icu.toml --with held.part --send --yes", by="east").output)
+    assert found == agreed.json(f"score icu.toml {everybody}", by="east")["score"]
+    said = in_a_line(agreed(f"{score} --send --yes", by="east").output)
     assert "Wrote icu.east.word" in said
-    said = agreed("score icu.toml --with held.part", by="south", code=2).stderr
+    said = agreed(score, by="south", code=2).stderr
     assert "holds no part of other parties' people" in in_a_line(said)
-    lab = pl.read_csv(agreed.folder / "north.csv")
-    came = [name for name in map("came-{}".format, range(9)) if not held_back([name])[0]]
-    more = lab.head(len(came)).with_columns(patient=pl.Series(came))
-    pl.concat([lab, more]).write_csv(agreed.folder / "north.csv")
-    said = agreed("predict icu.toml --part -o held.part", by="north").output
-    assert "24 people's parts" in said  # nobody's who came later
+    for name in HELD:  # somebody who came later is nobody who was held back, whatever the rule says
+        own = pl.read_csv(agreed.folder / f"{name}.csv")
+        more = own.head(9).with_columns(patient=pl.Series(map("came-{}".format, range(9))))
+        pl.concat([own, more]).write_csv(agreed.folder / f"{name}.csv")
+    said = agreed("predict icu.toml --part -o north.part", by="north").output
+    assert "24 people's parts" in said
+    assert found["together"] == agreed.json(score, by="east")["score"]["together"]
     (agreed.folder / "north.csv").unlink()
     said = agreed("predict icu.toml --part -o gone.part", by="north", code=2).stderr
     assert "there is nobody who was held back. Name a table" in in_a_line(said)
@@ -167,13 +182,14 @@ def test_a_block_scores_on_people_whom_all_of_it_held_back(agreed):
 
 def test_a_block_explains_and_exports_what_it_can(agreed):
     finished(agreed)
-    agreed("predict icu.toml north.csv --part -o north.part", by="north")
-    agreed("predict icu.toml east.csv --with north.part --explain -o why.csv", by="east")
+    made_parts(agreed)
+    agreed(f"predict icu.toml east.csv {BESIDE['east']} --explain -o why.csv", by="east")
     why = pl.read_csv(agreed.folder / "why.csv")
-    added = why.select(pl.sum_horizontal("base", "why_a", "why_b", "why_part_of_north")).to_series()
+    parts = [f"why_{each}" for each in ("a", "b", "part_of_north_west")]
+    added = why.select(pl.sum_horizontal("base", *parts)).to_series()
     told = (why["probability_yes"] / why["probability_no"]).log()
     assert np.allclose(added, told)
-    said = agreed("export icu.toml --surrogate east.csv --with north.part", by="east").output
+    said = agreed(f"export icu.toml --surrogate east.csv {BESIDE['east']}", by="east").output
     assert "meets the model with R2 0." in in_a_line(said)
     graphs = {}
     for name in HELD:
@@ -186,56 +202,58 @@ def test_a_block_explains_and_exports_what_it_can(agreed):
         for name, each in given.items()
     }
     inputs["north"]["sex"] = inputs["north"]["sex"].astype(object)
-    part = graphs["north"].run(["part"], inputs["north"] | {"beside": np.zeros((80, 4))})[0]
-    [scores] = graphs["east"].run(["scores"], inputs["east"] | {"beside": part})
+    nothing = {"beside": np.zeros((80, 4))}
+    parts = [graphs[x].run(["part"], inputs[x] | nothing)[0] for x in ("north", "west")]
+    [scores] = graphs["east"].run(["scores"], inputs["east"] | {"beside": sum(parts)})
     assert np.allclose(scores[:, 1], why.sort("patient")["probability_yes"], atol=1e-6)
 
 
 def test_what_takes_a_whole_row_is_refused_at_a_party_that_holds_a_part(agreed):
     finished(agreed)
     predict = "predict icu.toml east.csv -o out.csv"
-    agreed("predict icu.toml north.csv --part -o north.part", by="north")
-    halves = ("", "--with east.part --with north.part", "--part --with north.part")
+    made_parts(agreed)
+    halves = ("", "--with north.part", f"--with east.part {BESIDE['east']}")
+    halves += (f"--part {BESIDE['east']}",)
     lines = [f"{predict} {more}" for more in (*halves, "--explain", "--part --explain")]
     for line in (*lines, "score icu.toml east.csv", "score icu.toml"):
         said = agreed(line, by="east", code=2).stderr
-        assert "those of north are needed as well" in " ".join(said.split())
+        assert "those of north, west are needed as well" in in_a_line(said)
     said = agreed("predict icu.toml south.csv --part -o out.csv", by="south", code=2).stderr
-    assert "holds no part" in " ".join(said.split())
+    assert "holds no part" in in_a_line(said)
     said = agreed("export icu.toml --surrogate east.csv", by="east", code=2).stderr
-    assert "those of north are needed as well" in in_a_line(said)
+    assert "those of north, west are needed as well" in in_a_line(said)
     said = agreed("export icu.toml --with north.part", by="east", code=2).stderr
     assert "--of and --with are of a surrogate" in in_a_line(said)
-    said = agreed("predict icu.toml -o out.csv --with north.part", by="east", code=2).stderr
+    said = agreed(f"predict icu.toml -o out.csv {BESIDE['east']}", by="east", code=2).stderr
     assert "takes a table of new rows" in in_a_line(said)
 
 
-def test_a_part_is_for_its_block_its_model_and_its_people(agreed, monkeypatch):
+def test_a_part_is_for_its_block_and_its_people(agreed):
     finished(agreed)
+    made_parts(agreed, "west")
     whole = pl.read_csv(agreed.folder / "north.csv")
 
-    def refused(rows=whole, *, by="east", code=2):
+    def said_of(part, code=2):
+        line = f"predict icu.toml east.csv --with {part}.part --with west.part -o out.csv"
+        return in_a_line(agreed(line, by="east", code=code).stderr)
+
+    def refused(rows):
         rows.write_csv(agreed.folder / "some.csv")
         agreed("predict icu.toml some.csv --part -o north.part", by="north")
-        line = f"predict icu.toml {by}.csv --with north.part -o out.csv"
-        return " ".join(agreed(line, by=by, code=code).stderr.split())
+        return said_of("north")
 
     assert "lacks 10 of 80 people" in refused(whole.head(70))
     assert not list(agreed.folder.rglob("part.parquet"))  # nothing plain is left
     assert "1 more than once" in refused(pl.concat([whole, whole.head(1)]))
-    usable = predict.usable
-    with monkeypatch.context() as before:  # as of a model that came before
-        before.setattr(predict, "usable", lambda *a, **b: replace(usable(*a, **b), of="0" * 64))
-        agreed("predict icu.toml north.csv --part -o old.part", by="north")
-    said = agreed("predict icu.toml east.csv --with old.part -o out.csv", by="east", code=2).stderr
-    assert "is of another model" in " ".join(said.split())
+    agreed("predict icu.toml west.csv --part -o again.part", by="west")
+    assert "of west was given twice" in said_of("again")
     assert (
         "is a part from 'north'" in agreed("accept icu.toml north.part", by="east", code=3).stderr
     )
     agreed("predict icu.toml east.csv --part -o own.part", by="east")
-    agreed("predict icu.toml east.csv --with own.part -o out.csv", by="east", code=3)
+    said_of("own", code=3)
     pl.read_csv(agreed.folder / "east.csv").write_csv(agreed.folder / "plain.part")
-    agreed("predict icu.toml east.csv --with plain.part -o out.csv", by="east", code=3)
+    said_of("plain", code=3)
 
 
 OTHERS = {
@@ -249,27 +267,27 @@ OTHERS = {
 @pytest.mark.parametrize("case", OTHERS)
 def test_uploads_of_other_people_are_not_joined(case, agreed):
     ready(agreed, OTHERS[case])
-    agreed.send()
+    agreed.send(*NAMES)
     said = agreed.run(code=3).stderr
-    assert "are not of the same people" in " ".join(said.split())
+    assert "are not of the same people" in in_a_line(said)
     said = agreed("run icu.toml --without north", by="lab", code=2).output
-    assert "at least 2 are needed" in " ".join(said.split())
+    assert "at least 2 are needed" in in_a_line(said)
 
 
 def test_no_part_is_sealed_for_a_key_that_was_revoked_nor_taken_from_it(agreed):
     finished(agreed)
-    agreed("predict icu.toml north.csv --part -o north.part", by="north")
+    made_parts(agreed)
     for by in ("south", "lab"):
         agreed("key revoke icu.toml north --yes", by=by)
     agreed("accept icu.toml icu.news", by="east")
-    for more in ("--part -o east.part", "--with north.part -o out.csv"):
+    for more in ("--part -o east.part", f"{BESIDE['east']} -o out.csv"):
         assert "[CB315]" in agreed(f"predict icu.toml east.csv {more}", by="east", code=2).stderr
     assert not (agreed.folder / "east.part").exists()
 
 
 def test_a_party_that_leaves_takes_its_block_along(agreed):
     ready(agreed)
-    agreed.send()
+    agreed.send(*NAMES)
     agreed.run()
     said = " ".join(agreed("remove icu.toml north", by="lab", code=2).stderr.split())
     assert "1 would stay (south)" in said

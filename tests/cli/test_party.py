@@ -231,7 +231,10 @@ def test_of_a_folder_what_is_for_a_party_and_new_is_taken_and_the_rest_is_named(
     assert events() == ["joined", "signed", "audited", "prepared", "receipt", "accepted"]
     again = "name the file itself, which is taken again"
     sealed.refused("accept icu.toml came", "none is new for 'north'", again, code=4)
+    card = Path("icu.north.card.html")
+    card.unlink()  # as where a kill came before it
     sealed("accept icu.toml came/icu.north.1-return")
+    assert card.exists()
 
 
 @pytest.mark.parametrize(

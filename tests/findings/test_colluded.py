@@ -8,7 +8,7 @@ import pytest
 from experiments.attacks.models import by_span
 
 from cobasis.algorithms.consensus import consensus_span, weighted_directions
-from cobasis.features.contract import CategoryFeature, NumericFeature, with_bases
+from cobasis.features.contract import CategoryFeature, NumericFeature
 from cobasis.features.encoder import encode
 from cobasis.linalg.directions import leading_directions
 from cobasis.linalg.rng import KeyStream, haar_columns
@@ -16,7 +16,7 @@ from cobasis.privacy.attacks import Release
 from cobasis.privacy.attacks.leaked_basis import read_through
 from cobasis.privacy.attacks.scores import score_content, told_apart
 from cobasis.privacy.audit.attackers import colluded
-from cobasis.privacy.audit.counted import BITS, bits_agreed, bits_of_record, bits_sent
+from cobasis.privacy.audit.counted import BITS, bits_agreed, bits_of_record, bits_sent, tried
 from cobasis.privacy.audit.policy import graded_bits
 from cobasis.privacy.audit.subject import Subject
 from privacy.attacks.constructions import anchor, cancer, digits
@@ -33,10 +33,10 @@ def discrete(levels, size, precision, *, features=()):
     else:
         rows = np.stack(draws, axis=1).astype(float)
         features = tuple(
-            NumericFeature(name=f"c{at}", scale=most - 1.0, low=0.0, high=most - 1.0)
+            NumericFeature(name=f"c{at}", centre=5.0, scale=most - 1.0, low=4.0, high=most + 3.0)
             for at, most in enumerate(levels)
         )
-        rows /= np.array(levels) - 1.0
+        rows = (rows - 1.0) / (np.array(levels) - 1.0)
     basis = haar_columns(KeyStream(bytes(32), "b"), n_rows=rows.shape[1], n_columns=size)
     sent = rows @ basis
     step = np.abs(sent).max() / 127
@@ -77,8 +77,9 @@ def test_r1_records_of_few_values_count_as_rebuilt_where_enough_bits_leave(
 
 
 def test_r1_words_beside_each_other_and_decimals_are_counted_as_they_are():
-    words = tuple(CategoryFeature(name=f"w{at}", values=tuple("abcdef")) for at in range(4))
-    found = colluded(discrete((6,) * 4, 1, "fp64", features=with_bases(words)))  # of 1,296 rows
+    told = {"values": tuple("abcdef"), "base": "c"}
+    words = tuple(CategoryFeature(name=f"w{at}", **told) for at in range(4))
+    found = colluded(discrete((6,) * 4, 1, "fp64", features=words))  # of 1,296 rows
     assert (found.grade, found.figures["exact"]) == ("red", 1)
     assert "enough to give records back whole" in found.words
     assert found.figures["bits_of_record"] == pytest.approx(4 * np.log2(6))
@@ -89,9 +90,22 @@ def test_r1_words_beside_each_other_and_decimals_are_counted_as_they_are():
     wide = replace(tenths, features=tuple(x.model_copy(update=ranges) for x in tenths.features))
     assert bits_of_record(wide) == pytest.approx(2 * np.log2(20_001))
     assert bits_agreed([NumericFeature(name="a", low=0.0, high=7.0)]) == 3
+    assert bits_agreed([NumericFeature(name="a", low=0.0)]) == np.log2(600)
+    turned = replace(tenths, rows=np.sqrt(2) * fine.rows)  # no decimal is the last
+    steps = np.ptp(turned.rows, axis=0) / np.spacing(np.abs(10 * turned.rows).max(axis=0)) * 10
+    assert bits_of_record(turned) == pytest.approx(np.log2(steps + 1).sum())
     noisy = replace(fine, noisy=True, precision="fp64")
     blurred = noisy.release.rows + np.random.default_rng(0).normal(size=(600, 1))
-    assert bits_sent(replace(noisy, release=Release(rows=blurred))) < 1
+    exact = noisy.listed @ noisy.basis
+    right = np.log2(1 + exact.var() / (blurred - exact).var()) / 2
+    assert bits_sent(replace(noisy, release=Release(rows=blurred))) == pytest.approx(right)
+    assert bits_sent(replace(noisy, release=Release(rows=exact))) == 53
+    spline = NumericFeature(name="a", knots=(0.0, 0.5, 1.0))  # of two columns
+    assert tried(noisy) is tried(replace(fine, features=(spline,))) is None
+    rows, told = np.column_stack([fine.rows, 3 * fine.rows[:, 1]]), (spline, tenths.features[1])
+    right = np.log2(600) + np.log2(np.ptp(rows[:, 2]) * 100 + 1)
+    behind = replace(fine, rows=rows, features=told, basis=np.eye(3)[:, :1])
+    assert bits_of_record(behind) == pytest.approx(right)
     assert [bits_sent(replace(fine, precision=each)) for each in BITS] == [53, 24, 11, 8]
 
 

@@ -76,3 +76,9 @@ def test_nothing_is_recorded_that_is_not_measured():
     assert {door: list(doors.recorded(door)) for door in doors.DOORS} == {
         door: list(measures) for door, measures in doors.DOORS.items()
     }
+
+
+def test_a_change_above_rounding_is_told_and_one_below_is_not():
+    old = {"labels": "01", "gram": [1.0, 2.0]}
+    changes = {"gram": [1.0, 2.0 + 1e-7]}, {"gram": [1.0, 2.1]}, {"gram": [1.0]}, {"labels": ""}
+    assert [len([*different(old, old | new, within=1e-6)]) for new in changes] == [0, 1, 1, 1]

@@ -63,7 +63,7 @@ FINE = {
     delta_of: dict.fromkeys(("epsilon", "noise", "sensitivity"), 0.5),
     noise_scale: dict.fromkeys(("epsilon", "delta", "sensitivity"), 0.5),
     epsilon_of: dict.fromkeys(("noise", "delta", "sensitivity"), 0.5),
-    keep_probability: {"epsilon": 1.0, "n_classes": 2},
+    randomised: {"rows": np.zeros(3, np.int64), "stream": None, "epsilon": 1.0, "n_classes": 2},
 }
 REFUSED = [
     (clip_rows, {"rows": [[0.0, np.nan]]}, NotFiniteError, "rows contains"),
@@ -94,7 +94,7 @@ REFUSED = [
         for each in values
     ),
     *(
-        (keep_probability, bad, OptionError, "cannot be randomised")
+        (randomised, bad, OptionError, "cannot be randomised")
         for bad in ({"epsilon": 0.0}, {"epsilon": 16.5}, {"n_classes": 1})
     ),
 ]

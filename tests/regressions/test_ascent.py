@@ -25,6 +25,8 @@ def test_too_long_a_step_is_halved_until_the_likelihood_grows():
     assert asked[2:4] == pytest.approx([2 + (asked[1] - 2) / 2, 2 + (asked[1] - 2) / 4])
     assert found.settled
     assert found.weights == pytest.approx(0, abs=1e-9)
+    for off, rest in ((1e-5, False), (1e-7, True)):  # by so many standard errors a step would move
+        assert ascend(at(None, [off]), [off], later=(), at=at).settled == rest
     near = np.array([1e-9])  # nor is it at rest where a step was worse, however short
     worse = replace(at(None, near), value=-1.0)
     assert not ascend(at(None, near), near, later=range(1), at=lambda *_: worse).settled

@@ -46,7 +46,7 @@ def test_a_joint_test_is_the_pooled_fits(names):
         assert ours.statistic == pytest.approx(theirs.statistic, rel=1e-7)
         assert ours.p == pytest.approx(float(theirs.pvalue), rel=1e-6)
         assert set(ours.names) == set(of)
-        assert made.tests == {"any column": made.wald(), "ward": made.wald("ward")}
+        assert made.tests == {"all columns": made.wald(), "ward": made.wald("ward")}
         assert ours.free == ((len(of), 594) if model == "ols" else (len(of),))
 
 
@@ -113,8 +113,8 @@ def test_a_table_fits_on_80_columns(model):
     assert max(map(len, text.splitlines())) <= 80
     assert [*map(p_value, (0.0009, 0.0011, 0.5))] == ["<.001", ".001", ".500"]
     assert "ward=surgery" in text
-    kind = "F(2, 594)" if model == "ols" else "chi-squared(2)"
-    assert f"Whether ward has an effect: {kind} = " in text
+    kind = "F test of ward: F(2, 594)" if model == "ols" else "Wald test of ward: chi-squared(2)"
+    assert f"{kind} = " in text
     assert ("(intercept)" in text) == (model != "cox")
 
 

@@ -121,18 +121,28 @@ def test_matches_and_folds_are_those_of_plain_lines_on_pooled_rows():
     assert abs(found["matching", "ATE"][0] - gains[near].mean()) < 1e-10
     assert abs(found["matching", "ATT"][0] - gains[near & (T == 1)].mean()) < 1e-10
     # of Abadie and Imbens, of matches by an estimated propensity (Econometrica 2016, Theorem 1)
-    times, spreads, along = np.bincount(apart.argmin(axis=1)[near], minlength=len(Y)), [], []
+    nearest, covariance = apart.argmin(axis=1), LOGIT.cov_params()
+    spreads, along, means, lines = [], [], [], []
     for group in (1, 0):
         mine = np.flatnonzero(group == T)
         four = mine[np.argsort(np.abs(logit[:, None] - logit[mine]), axis=1)[:, :4]]
         off = Y[four] - Y[four].mean(axis=1, keepdims=True)
         spreads.append(np.sum(off**2, axis=1) / 3)
         along.append(np.einsum("ij,ijk->ik", off, DESIGN[four]) / 3)
-    moved = ((1 - SHARE) @ along[0] + SHARE @ along[1]) / len(Y)
-    square = np.sum((gains[near] - gains[near].mean()) ** 2)
-    square += ((near + times) ** 2 - near - times) @ np.where(T == 1, *spreads)
-    right = square / near.sum() ** 2 - moved @ LOGIT.cov_params() @ moved
-    assert found["matching", "ATE"][1] == pytest.approx(right**0.5, rel=1e-6)
+        means.append(Y[four].mean(axis=1))
+        lines.append(sm.OLS(Y[mine], DESIGN[mine]).fit().predict(DESIGN))
+    balanced = {"ATE": ((1 - SHARE) @ along[0] + SHARE @ along[1]) / len(Y)}
+    gain, weigh = found["matching", "ATT"][0], SHARE * (1 - SHARE) / SHARE.sum()
+    balanced["ATT"] = weigh @ ((means[0] - means[1] - gain)[:, None] * DESIGN + along[0])
+    balanced["ATT"] += (weigh * SHARE / (1 - SHARE)) @ along[1]
+    slope = {"ATE": 0 * covariance[0], "ATT": (weigh * (lines[0] - lines[1] - gain)) @ DESIGN}
+    for target, own in {"ATE": near, "ATT": near & (T == 1)}.items():
+        times = np.bincount(nearest[own], minlength=len(Y))
+        square = np.sum((gains[own] - gains[own].mean()) ** 2)
+        square += ((own + times) ** 2 - own - times) @ np.where(T == 1, *spreads)
+        right = square / own.sum() ** 2 + slope[target] @ covariance @ slope[target]
+        right -= balanced[target] @ covariance @ balanced[target]
+        assert found["matching", target][1] == pytest.approx(right**0.5, rel=1e-6)
     assert effects.unmatched == (np.sum(~near & (T == 1)), np.sum(~near & (T == 0)))
     ours, theirs = np.zeros((2, len(Y)))
     for learned, rest in folds(T > 0, task="classification", seed=0):

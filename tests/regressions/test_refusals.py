@@ -61,6 +61,18 @@ def test_what_determines_no_estimate_is_refused(case):
         fitted(RAW, ODD, value, **told)
 
 
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [("class", {"model": "logit"}), ("count", {"model": "poisson"}), ("time", COX)],
+)
+def test_a_fit_that_moves_on_at_the_last_step_is_no_estimate_and_not_called_separated(
+    value, told, monkeypatch
+):
+    monkeypatch.setattr("cobasis.statistics.regression._STEPS", 4)
+    with pytest.raises(EstimateError, match="did not converge on 600 rows"):
+        fitted(RAW, LABELS, value, **told)
+
+
 @pytest.mark.parametrize("model", ["logit", "poisson"])
 @pytest.mark.parametrize("n_rows", [1, 2, 5, 20])
 def test_a_rare_level_without_events_is_no_estimate_with_small_errors(n_rows, model):

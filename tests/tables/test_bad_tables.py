@@ -155,10 +155,32 @@ UNCLEAR = {
 }
 
 
-def test_points_that_may_part_thousands_are_seen_however_far_down(tmp_path):
-    (tmp_path / "icu.csv").write_text("x;died\n" + "999;0\n" * 20_000 + "1.234;1\n")
+@pytest.mark.parametrize(
+    ("first", "last", "error"),
+    [
+        ("999", "1.234", "like 1.234"),
+        ("1.234", "1.235", "like 1.234"),
+        ("99.5", "1,5", "comma, and others with a decimal point"),
+    ],
+)
+def test_marks_beside_semicolons_are_seen_however_far_down(first, last, error, tmp_path):
+    (tmp_path / "icu.csv").write_text("x;died\n" + f"{first};0\n" * 20_000 + f"{last};1\n")
     small = site(features=numeric_features(["x"]), n_components=1, n_anchor_rows=2)
-    attempt(tmp_path / "icu.csv", tmp_path, expected=TableError, match="like 1.234", where=small)
+    attempt(tmp_path / "icu.csv", tmp_path, expected=TableError, match=error, where=small)
+
+
+@pytest.mark.parametrize("parted", [",", ";"])
+@pytest.mark.parametrize(
+    ("first", "last", "value"),
+    [("99.5", "1.234", 1.234), ("999", "7", 7), ("99.5", "", None), ("99.5", "NA", None)],
+)
+def test_numbers_are_read_as_text_only_where_it_is_needed(first, last, value, parted, tmp_path):
+    lines = [f"x{parted}y", *[f"{first}{parted}0"] * 20_000, f"{last}{parted}1"]
+    (tmp_path / "icu.csv").write_text("\n".join(lines))
+    told = {"party": "north", "features": numeric_features(["x"])}
+    found = source_of(tmp_path / "icu.csv", **told).frame
+    assert found.select("x").tail(1).collect().item() == value
+    assert ("strip_chars" in found.explain()) == (last == "NA")
 
 
 @pytest.mark.parametrize("what", UNCLEAR)

@@ -70,7 +70,7 @@ def test_all_that_is_wrong_is_told_at_once(kind, tmp_path):
 
 
 MAPPED = """
-age = { blanks = ["-9", "999,50", "not done"], factor = 2 }
+age = { blanks = ["-9", "999,50", "20,000", "not done"], factor = 2 }
 ward = { blanks = ["-9"] }
 seen = { blanks = ["1900-01-01"], days_since = 2026-01-01 }
 """

@@ -36,17 +36,18 @@ def free_port():
 class World:
     """A folder for each role; keys and agreement made, which names a server."""
 
-    def __init__(self, root, monkeypatch, *, terms=ROWS, agreed=AGREED, more=""):
+    def __init__(self, root, monkeypatch, *, terms=ROWS, agreed=AGREED, more="", names=NAMES):
         self.root, self.port = root, free_port()
         root.mkdir(exist_ok=True)
         self.typed = Typed(root, monkeypatch)
-        self.typed.keys()
+        self.typed.keys(names)
+        self.typed("key new officer --approver", by="officer")  # named by some terms
         write_table(root / "public.csv", seed=0)
         self.typed(f"{agreed} --server https://localhost:{self.port} {terms}")
         if more:
             (root / "icu.toml").write_text((root / "icu.toml").read_text() + more)
             self.typed("agreement new icu.toml --yes")
-        for seed, name in enumerate((*NAMES, "lab"), start=1):
+        for seed, name in enumerate((*names, "lab"), start=1):
             (root / name).mkdir()
             shutil.copy(root / "icu.toml", root / name)
             write_table(root / name / "data.csv", seed=seed)

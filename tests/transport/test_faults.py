@@ -8,14 +8,17 @@ import socket
 import threading
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from itertools import count
 
+import httpx
 import pytest
+from starlette.responses import PlainTextResponse
 
-from cobasis.errors import CertificateError, RequestError, UnreachableError
+from cobasis.errors import CertificateError, DiskError, RequestError, UnreachableError
 from cobasis.transport import client, server
 from cobasis.transport.certificate import Statement, certificate_at, make_certificate
 from cobasis.transport.inbox import Inbox, Sent
-from faults import FULL, at_call, calls_of, deaths
+from faults import BROKEN, FULL, at_call, calls_of, deaths
 from transport.serving import STEP, free_port
 
 DATA = random.Random(0).randbytes(300_000)  # noqa: S311 -- bytes of a test
@@ -99,6 +102,26 @@ def test_a_line_that_never_carries_a_whole_part_gets_smaller_ones(fresh, file, m
 
 
 @pytest.mark.usefixtures("quickly")
+def test_behind_a_proxy_that_knows_no_patch_parts_go_by_post(fresh, file, monkeypatch):
+    app, seen = server.Server.app, []
+
+    def proxied(served):
+        async def answer(scope, receive, send):
+            seen.append(scope.get("method"))
+            away = PlainTextResponse("", httpx.codes.METHOD_NOT_ALLOWED)
+            await (away if seen[-1] == "PATCH" else app(served))(scope, receive, send)
+
+        return answer
+
+    monkeypatch.setattr(server.Server, "app", proxied)
+    fresh.worker().step()
+    with fresh.serving(), fresh.remote("north") as remote:
+        remote.upload(file, "1-upload")
+    assert arrived(fresh) == DATA
+    assert seen.count("PATCH") == len(DATA) / STEP
+
+
+@pytest.mark.usefixtures("quickly")
 def test_two_clients_of_a_party_bring_one_file(world, file):
     failed = []
 
@@ -168,6 +191,30 @@ def test_a_disk_that_is_full_is_told_and_the_same_file_comes_later(world, file, 
         assert clock.stopped_at is not None
         remote.upload(file, "1-upload")
     assert arrived(world) == DATA
+
+
+@pytest.mark.parametrize("before", [None, b"old"])
+def test_whatever_fails_on_a_partys_disk_while_it_fetches_the_next_try_has_it(
+    world, tmp_path, before
+):
+    (world.lab / "icu.news").write_bytes(b"new")
+    place = tmp_path / "here" / "news"
+    place.parent.mkdir()
+    failed = set()
+    with world.remote("north") as remote:
+        for number in count(1):
+            place.unlink(missing_ok=True) if before is None else place.write_bytes(before)
+            at = at_call(number, BROKEN, counts=lambda *told: "here" in told[-1].parts)
+            with at as clock, suppress(DiskError):
+                remote.fetch("news", place)
+            found = place.read_bytes() if place.exists() else None
+            assert found in {before, b"new"}, clock.stopped_at
+            remote.fetch("news", place)
+            assert [place.read_bytes(), *place.parent.iterdir()] == [b"new", place]
+            if clock.stopped_at is None:
+                break
+            failed.add(clock.stopped_at)
+    assert failed >= {"pwrite", "fsync", "replace"}
 
 
 def test_a_statement_that_is_old_or_somebody_elses_is_none(fresh, monkeypatch):

@@ -2,14 +2,16 @@
 
 import json
 import shutil
+import threading
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from answers import titles_of
+from cli.round_by_commands import write_table
 from cli.test_holdings_by_commands import HELD, HOLDINGS, parted
-from cobasis.cli import options
+from cobasis.cli import options, page
 from cobasis.disk.lock import Lock
 from transport.serving import SUMS, World
 
@@ -75,6 +77,52 @@ def test_every_release_goes_round_by_the_same_command(release, tmp_path, monkeyp
     assert len({world.model(name) for name in NAMES}) == 1
 
 
+def test_what_an_officer_approves_leaves_and_what_it_covers_runs_unattended(tmp_path, monkeypatch):
+    """Sums of four, begun again without one, and then scores, which take another approval."""
+    everybody = (*NAMES, "west")
+    sums = "--sums maps=rff,waves=2,most_rows=200,most_rows_in_all=800,least_rows=80,scores=true"
+    terms = f"{sums} --holdout 0.3 --deadline 2020-01-01 west.pub --approver north=officer.pub"
+    world = World(tmp_path, monkeypatch, terms=terms, names=everybody)
+    for seed, name in enumerate(everybody):
+        write_table(tmp_path / name / "data.csv", seed=seed, n_rows=180)
+    worker, north = world.worker(), tmp_path / "north"
+    approve = "approve north/icu.toml north/icu.north.audit.json"
+
+    def go(*names):
+        found = [world.go(name, SIGNED, code=4).output for name in names]
+        worker.step()
+        return " ".join(found[-1].split())
+
+    with world.serving():
+        worker.step()
+        go(*everybody)
+        assert f"waits for the approval of officer: cobasis {approve}" in go("north")
+        kept = (north / "icu.north.audit.json").read_bytes()
+        assert "[CB512]" in go("north")
+        assert (north / "icu.north.audit.json").read_bytes() == kept
+        assert (north / "icu.north.audit.html").exists()
+        world.typed(f"{approve} --yes --times 2 --deadline 2031-05-06", by="officer")
+        assert "west, lab. Nothing is lost" in go("south", "east", "north")
+        world.typed("run lab/icu.toml --without west --yes", by="lab")
+        assert "east, south, lab. Nothing is lost" in go("south", "east", "north")
+        told = go("south", "east", "north")
+        assert f"waits for the approval of officer: cobasis {approve}" in told
+        assert "masks that cancel in the total of all who take part" in told  # three by now
+        assert (north / "icu.north.audit.json").read_bytes() != kept
+        world.typed(f"{approve} --yes --deadline 2031-05-06", by="officer")
+        scores = north / "icu.north.scores.officer.approval"
+        scores.rename(tmp_path / "away")
+        with world.working():
+            threading.Timer(3, lambda: (tmp_path / "away").rename(scores)).start()
+            assert "Everything has come back" in world.go("north", "--wait 60").output
+            assert "Everything has come back" in world.go("south").output
+        said = world.typed("score south/icu.toml --send --yes", by="south").output
+        assert "Next: cobasis go icu.toml data.csv, which brings it to lab" in said
+        world.go("south")
+        worker.step()
+    assert "word       south: " in world.typed("status lab/icu.toml", by="lab").output
+
+
 def test_what_the_analyst_refuses_is_told_to_its_party(served):
     served.go("north", code=4)
     [blob] = (served.lab / "icu.inbox").glob("north/signature~*")
@@ -97,6 +145,30 @@ def test_a_secret_that_another_party_puts_in_keeps_nobody_out(served, tmp_path):
     assert not (served.root / "south" / "south.secret.came").exists()
 
 
+def test_what_the_server_cannot_end_is_told_to_all_until_it_is_ended(served):
+    told = "lab could not end the exchange: rows on another scale than everybody else's [CB309]"
+    table, worker = served.root / "east" / "data.csv", served.worker()
+    pl.read_csv(table).with_columns(pl.col("a", "b", "c", "d") * 1e4).write_csv(table)
+    signed = SIGNED + "".join(f" --checked {each}" for each in "abcd")
+
+    def shown(name):
+        return " ".join(served.typed(f"status {name}/icu.toml", by=name).output.split())
+
+    for _ in range(2):
+        for name in NAMES:
+            served.go(name, signed, code=4)
+        worker.step()
+    worker.step()
+    assert f"{told}. Ask" in served.go("north", code=3).output
+    assert [f"halted {told}" in shown(name) for name in ("north", "lab")] == [True, True]
+    home = options.Home(home=served.root / "home-lab")
+    assert told in page._topic(home, served.lab / "icu.toml").line
+    assert (served.lab / "icu.round" / "transcript.jsonl").read_text().count('"halted"') == 1
+    served.typed("run lab/icu.toml --without east --yes", by="lab")
+    assert "Everything has come back" in served.go("north").output
+    assert "halted" not in shown("north") + shown("lab")
+
+
 def test_what_was_fetched_and_not_accepted_is_accepted_by_the_same_command(served):
     """As after a kill between the two, or where somebody sent it by hand as well."""
     for _ in range(2):
@@ -106,6 +178,30 @@ def test_what_was_fetched_and_not_accepted_is_accepted_by_the_same_command(serve
     for name in ("outbox/icu.north.1-return", "icu.news"):
         shutil.copy(served.lab / name, served.root / "north")
     assert "Everything has come back" in served.go("north").output
+    served.typed("remove lab/icu.toml south", by="lab")  # which has not fetched its own
+    assert "in this round, which goes on without it" in served.go("south", code=2).output
+    for name in ("north", "east"):
+        assert "Trained on east, north.\n" in served.go(name).output
+
+
+CHANGES = {  # of what lies at the server: the file, how, the exit code, and what is told
+    "text": ("icu.toml", lambda text: text.replace("days = 30", "days = 31"), 3, "[CB903]"),
+    "fewer": ("icu.sealed.toml", lambda text: text[: text.rindex("[[sig")], 4, "[CB311]"),
+    "cut": ("icu.sealed.toml", lambda text: text[:300], 2, "[CB303]"),
+}
+
+
+def test_an_agreement_that_is_changed_at_the_server_is_refused_and_the_right_one_taken(served):
+    for name in NAMES:
+        served.go(name, code=4)
+    served.worker().step()
+    for file, changed, code, told in CHANGES.values():
+        path = served.lab / file
+        text = path.read_text()
+        path.write_text(changed(text))
+        assert told in served.go("north", code=code).output
+        path.write_text(text)
+    assert "Wrote north/icu.north.1-upload" in served.go("north", SIGNED, code=4).output
 
 
 def test_go_says_what_it_needs(fresh):

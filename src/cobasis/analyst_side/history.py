@@ -15,7 +15,7 @@ from cobasis.protocol.word import WORD, Word
 
 OPENED, AGREED, RECEIVED, CONSENSUS = "opened", "agreed", "received", "consensus"
 LATE, RUN, ADDED, REMOVED = "late", "run", "added", "removed"
-ATTEMPT = "attempt"
+ATTEMPT, HALTED = "attempt", "halted"
 FORGOTTEN, KEY_DESTROYED, REVOKED = "forgotten", "key destroyed", "revoked"
 
 UNREADABLE = "unreadable"
@@ -122,6 +122,7 @@ class History:
     late: tuple[str, ...] = ()  # digests of proposals that came after it was made
     ended: tuple[str, ...] = ()  # when each exchange ended, as many as have
     last: int | None = None  # of steps: the exchange that was found to be the last
+    halted: str = ""  # why the open exchange could not be ended; empty where nothing failed since
     outcome: Outcome | None = None
     words: dict[tuple[str, str], Word] = field(default_factory=dict)  # by party and model
     revoked: dict[str, Revocation] = field(default_factory=dict)  # by whose key it was
@@ -169,6 +170,7 @@ class History:
             self.ended += (entry.time,) * more
             self.outcome = _outcome(told, time=entry.time)
             self.last = told["exchange"] if told.get("finished") else None
+        self.halted = told.get("why", "" if "without" in told else self.halted)
         self.without = tuple(told.get("without", self.without))
 
 

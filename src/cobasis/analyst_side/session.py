@@ -281,6 +281,7 @@ class AnalystSession(Hidden):
             removed=history.removed,
             attempt=history.attempt,
             last=history.last,
+            halted=history.halted,
             revoked=tuple(history.revoked.values()),
         )
         write_whole(self.news, told.text(self.identity.sign), mode=0o644)

@@ -10,9 +10,10 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from cobasis.bundle.agreement_file import read_agreement, sealed_path, stem_of
+from cobasis.bundle.agreement_file import read_agreement, seal, stem_of
 from cobasis.cli import options
 from cobasis.cli.accept import accept
+from cobasis.cli.audit import audit
 from cobasis.cli.options import Owner, ProxyCA, Public, agreed, grouped, progress, the_one
 from cobasis.cli.send import Asked, send
 from cobasis.cli.sign import sign
@@ -21,6 +22,8 @@ from cobasis.cli.words import aside, listed
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import file_digest, make_folder, remove_tree
 from cobasis.errors import (
+    ApprovalError,
+    AuditUnsignedError,
     CommitmentError,
     IdentityError,
     OptionError,
@@ -31,9 +34,11 @@ from cobasis.errors import (
     WaitingError,
 )
 from cobasis.keys.identity import Identity, save_identity
+from cobasis.party_side.approval import approvals, read_audit
 from cobasis.party_side.send import finish, send_again
 from cobasis.party_side.session import NEWS, transcript_path
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.approval import officers_of
 from cobasis.protocol.exchanges import Exchange
 from cobasis.transport.client import Post, Remote
 from cobasis.transport.invites import PREFIX, Code, take_agreement
@@ -73,9 +78,9 @@ def go(
     """Take part in a round over HTTPS, from signing to the model, as far as it goes now.
 
     It signs, sends and accepts as the commands of these names do, with their questions, and waits
-    for others. Ended at any moment, the same command goes on; with nobody to ask it stops where
-    others' files are missing, with exit code 4. An author's CODE brings the agreement, and makes
-    a key where there is none.
+    for others, and for the officer who approves a file. Ended at any moment, the same command
+    goes on; with nobody to ask it stops where others' files are missing, with exit code 4. An
+    author's CODE brings the agreement, and makes a key where there is none.
 
     Example: cobasis go icu.toml data.csv
     """
@@ -184,11 +189,12 @@ class Trip:
         elif self._news(found) and standing(self.owner, self.path).step != found.step:
             return True  # as where sums begin again; what others send must not hold this one up
         elif what == "send":
-            words = [self.path, self.data]
-            self._type(send, words=words, asked=self.asked, public_rows=self.public_rows)
+            self._sent(found)
         elif what == "accept":
             self._answered(found)
         else:  # all is here; unless somebody came late, or left
+            if (word := self.beside(f"{found.name}.word")).exists():
+                self.remote.upload(word, "word")
             return self._taken(found, found.exchanges[-1], seconds=0)
         return True
 
@@ -233,12 +239,46 @@ class Trip:
             secret = self.path.with_name(f"{name}.secret")
             if found.agreement.sums is None and name != found.name and secret.exists():
                 self.remote.upload(secret, f"secret.{name}")
-        sealed = sealed_path(self.path)
         self._wait(
-            lambda left: self.remote.fetch("agreement", sealed, seconds=left),
+            self._sealed,
             what="everybody's signature",
             brought=(self.path.with_name(f"{found.name}.sig"), "signature"),
         )
+
+    def _sealed(self, left: float) -> bool:
+        """Seal the agreement here with the signatures that came; the text with them is not kept."""
+        came = self.beside("came")
+        try:
+            if there := self.remote.fetch("agreement", came, seconds=left):
+                seal(self.path, read_agreement(came).signatures)
+            return there
+        finally:
+            remove_tree(came)
+
+    def _sent(self, found: Standing) -> None:
+        """Make the next file; or keep its audit for an officer, and wait for the approval."""
+        told: Any = {"words": [self.path, self.data], "public_rows": self.public_rows}
+        given = approvals(self.path, found.name, given=self.asked.approval)
+        try:
+            self._type(send, asked=self.asked, **told)
+        except (ApprovalError, AuditUnsignedError) as error:
+            if not (officers := officers_of(found.agreement, found.name)):
+                raise
+            aside(str(error))
+            page = self.beside(f"{found.name}.audit.html")
+            kept = page.with_suffix(".json")
+            # one that nobody has approved yet stays: perhaps an officer is reading it
+            known = {each.report for each in given}
+            if not kept.exists() or read_audit(kept, found.agreement).seal in known:
+                asked = {"mapped": self.asked, "sensitive": self.asked.sensitive}
+                self._type(audit, out=page, **asked, **told)
+
+            def came(left: float) -> bool:
+                time.sleep(min(1, left))
+                return approvals(self.path, found.name, given=self.asked.approval) != given
+
+            command = f"cobasis approve {self.path} {kept}"
+            self._wait(came, what=f"the approval of {listed(officers)}: {command}")
 
     def _answered(self, found: Standing) -> None:
         """Bring the file that was made last, and wait for its answer, or other news."""
@@ -292,6 +332,10 @@ class Trip:
                     "in its place without a change. Ask the analyst what to do."
                 )
             found = standing(self.owner, self.path)
+            if found.halted and not what:
+                raise RequestError(
+                    f"{found.halted}. Ask what to do; once it has ended, the same command goes on."
+                )
             others = listed(name for name in found.waits_for if name != found.name)
             told = f"waits for {what or others}"
             if time.monotonic() >= until:

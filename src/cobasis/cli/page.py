@@ -88,6 +88,7 @@ def _line(found: Standing) -> str:
         came = listed(each for each in found.receipts(here) if each not in found.out)
         how = f"Exchange {here.number} of {len(found.exchanges)}: {here.message} of {came} in"
         how += f", {here.fewest} needed; missing: {listed(found.awaited)}"
+    how = f"{found.halted}. {how}" if found.halted else how
     if found.revoked:
         how = f"The key of {listed(found.revoked)} is revoked: all stands still [CB315]. {how}"
     return f"{how}. Waits for {listed(found.waits_for)}."

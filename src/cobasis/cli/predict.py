@@ -130,7 +130,9 @@ def score(
         owner.tell(wrapped(f"Leaves, to {session.analyst.name}, unsealed: {word.said()}."))
         consent("Send this word?", yes=yes, what="the word")
         place = scoring.send_word(session, word)
-        lines = [f"Wrote {place}", f"Next: send {place.name} to {session.analyst.name}"]
+        how = f"cobasis go {agreement.name} data.csv, which brings it"
+        how = how if session.agreement.server else f"send {place.name}"
+        lines = [f"Wrote {place}", f"Next: {how} to {session.analyst.name}"]
     owner.say(lines, **about(session, command="score"), score=scores, word=place)
 
 

@@ -76,6 +76,12 @@ class Standing:
         told = [each.name for each in self.news.revoked] if self.news else []
         return tuple(name for name in told if name == self.name or name not in self.out)
 
+    @property
+    def halted(self) -> str:
+        """Why the analyst could not end the exchange that is open, without a figure."""
+        why = self.news.halted if self.news else ""
+        return why and f"{self.analyst} could not end the exchange: {why}"
+
     @cached_property
     def outside(self) -> dict[str, str]:
         """The parties that the common span was made without, each with what is known of it."""
@@ -212,7 +218,7 @@ def status(owner: Owner, agreement: AgreementFile = None, tls_ca: ProxyCA = None
             missing=missing,
             next=command,
             now=True,
-            **dict.fromkeys(("name", "role", "asked", "deadline"), ""),
+            **dict.fromkeys(("name", "role", "asked", "deadline", "halted"), ""),
             **dict.fromkeys(("parties", "waits_for", "revoked"), ()),
             **dict.fromkeys(("n_exchanges", "minimum_parties"), 0),
             **dict.fromkeys(("as_of", "exchange")),
@@ -231,7 +237,7 @@ def status(owner: Owner, agreement: AgreementFile = None, tls_ca: ProxyCA = None
         parties=[found.party(name) for name in found.agreement.parties],
         next=found.step.command,
         now=bool(found.step.command) and not found.step.when,
-        **picked(found, "path", "name", "role", "asked", "waits_for", "revoked"),
+        **picked(found, "path", "name", "role", "asked", "waits_for", "revoked", "halted"),
         **picked(found.agreement, "deadline", "minimum_parties"),
     )
 
@@ -312,6 +318,7 @@ def _lines(of: Standing) -> Iterator[str]:
         yield from _messages(of)
     for name in of.revoked:
         yield f"  {'revoked':<11}the key of {name}: all stands still [CB315]"
+    yield from wrapped(of.halted, lead=f"  {'halted':<11}")
     for each in (Word.model_validate(dict(x.told)) for x in of.own if x.event == WORD):
         yield from wrapped(f"{each.party}: {each.said()}", lead=f"  {'word':<11}")
     *first_ones, last = of.waits_for or ("nobody",)

@@ -210,7 +210,7 @@ def _flaw(session: PartySession, told: Mapping[str, Any], approval: Approval) ->
         kept = read_audit(session.audits / f"{approval.report[:16]}.json", agreement)
     if kept.seal != approval.report:
         return "one is of an audit that this home does not keep as it was"
-    changed = [each for each in _BOUND if kept.report["about"].get(each) != about[each]]
+    changed = [each for each in _BOUND if kept.report["about"].get(each) != about.get(each)]
     if changed:
         words = ", ".join(changed).replace("_", " ")
         return f"what one was given for is not as it was then: {words}"

@@ -147,7 +147,7 @@ def predict(
     A party of a block seals its `part` of aligned rows for the others, whose stand `beside`:
     without a table, of the people of the uploaded one who were held back.
     """
-    for own in (table, session.round.noted_table()):
+    for own in (table, session.round.noted_table()[0]):
         refuse_target(to, table=own)
     if not part and to.suffix.lower() not in (*CSV, *PARQUET):
         raise OptionError(
@@ -308,12 +308,12 @@ def refuse_halves(
 
 def held_back(session: PartySession, *, report: Report) -> pl.LazyFrame:
     """Return the uploaded table's rows of people who are held back, and not of who came since."""
-    noted = session.round.noted_table()
+    noted, people = session.round.noted_table()
     if noted is not None and noted.is_file():
-        rows = open_rows(session, noted, report=report)
-        if people := rows.kept.people():
-            named = pl.col(session.agreement.id).cast(pl.String)
-            return rows.table.source.frame.filter(named.is_in(people))
+        rows = open_rows(session, noted, report=report).keeping(people)
+        if named := rows.kept.people():
+            column = pl.col(session.agreement.id).cast(pl.String)
+            return rows.table.source.frame.filter(column.is_in(named))
     raise OptionError(
         f"the table that party '{session.name}' uploaded is not there any more, or all of its "
         "people were uploaded, so there is nobody who was held back. Name a table of people."

@@ -247,11 +247,11 @@ def _scores(agreement: Agreement, rows: PartyRows) -> Preview:
 
 
 def _masked(agreement: Agreement, what: str, *, few: str, n_words: int) -> Preview:
-    noise, parties = "" if agreement.dp is None else ", with noise", len(agreement.parties)
+    noise = "" if agreement.dp is None else ", with noise"
     return Preview(
         n_bytes=8 * n_words,
         precision="int64",
-        leaves=(f"{what}{noise}, under masks that cancel in the total of {parties} parties",),
+        leaves=(f"{what}{noise}, under masks that cancel in the total of all who take part",),
         stays=("the raw rows and every label, your sums without masks, the key of the masks",),
         warnings=(few,),
     )

@@ -117,7 +117,8 @@ def send(
     with session.alone():
         place = _place(session, exchange, to, table=source)
         if source is not None:
-            session.round.note_table(source)
+            people = ready.rows.marks if ready.rows.ids is None else ready.rows.ids
+            session.round.note_table(source, held=people[ready.rows.held])
         if exchange.rows:
             enclosed, number = _upload(ready, _projection(ready), allow=allow, report=report)
         else:

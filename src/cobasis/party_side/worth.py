@@ -78,7 +78,7 @@ def score(
     table are left out where they were uploaded, in this round or in an earlier one. A party of a
     block needs the others' parts of these people `beside`.
     """
-    found, noted = session.round.accepted(), session.round.noted_table()
+    found, (noted, people) = session.round.accepted(), session.round.noted_table()
     nothing = Scores(n_rows=0, chosen=None if found is None else found.chosen)
     if reason := _unscorable(session.agreement, table):
         return replace(nothing, remarks=(reason,))
@@ -91,12 +91,13 @@ def score(
     use = replace(usable(session, model="common"), beside=beside)
     if use.model.fit is not None and not use.model.fit.finished:
         return nothing
-    rows = unseen(session, place, dataset=use.dataset, report=report)
+    own = rows = unseen(session, place, dataset=use.dataset, report=report)
+    if beside and table is None:  # others' parts are of those people alone
+        rows = rows.keeping(people)
     if not rows.n_held:
         all_sent = f"every row of '{place.name}' was uploaded, so none is left to score on"
         return replace(nothing, remarks=(all_sent,))
-    own = rows
-    if not rows.n_sent and noted is not None and noted.is_file():
+    if not own.n_sent and noted is not None and noted.is_file():
         own = unseen(session, noted, dataset=use.dataset, report=report)
     return replace(_scored(session, rows, own=own, use=use), chosen=nothing.chosen)
 
@@ -106,9 +107,11 @@ def _unscorable(agreement: Agreement, table: Path | None) -> str:
     if agreement.task in MODELLESS | UNLABELLED:
         return f"the round was for {agreement.task}: no label says what a model is worth"
     if agreement.unlabelled:
+        others = others_of(agreement)
+        labelled = [x.party for x in agreement.holdings if x.labels and x.party in others]
         return (
-            f"{' or '.join(others_of(agreement))} has your people's labels, and scores with your "
-            "part of those who were held back: cobasis predict --part -o PART"
+            f"{' or '.join(labelled)} has your people's labels, and scores with your part of those "
+            "who were held back: cobasis predict --part -o PART"
         )
     if not agreement.holdout and table is None:
         return "the agreement holds no rows back; give a table: cobasis score TABLE"
@@ -223,7 +226,7 @@ def fit_local(session: PartySession, *, report: Report = silent) -> Kind | None:
 
     None where the return has no model of the others, or the uploaded rows are not there any more.
     """
-    found, place = session.round.accepted(), session.round.noted_table()
+    found, (place, _) = session.round.accepted(), session.round.noted_table()
     if found is None or found.others is None or place is None or not place.is_file():
         return None
     agreement = session.agreement
@@ -254,7 +257,7 @@ def fit_local(session: PartySession, *, report: Report = silent) -> Kind | None:
 
 def export_onnx(session: PartySession, to: Path, *, precision: Precision = "float64") -> int:
     """Write encoding, ``F_i G_i`` and model as one graph that takes raw columns."""
-    refuse_target(to, table=session.round.noted_table())
+    refuse_target(to, table=session.round.noted_table()[0])
     found, agreement = usable(session), session.agreement
     data = raw_graph(
         agreement.features,
@@ -279,7 +282,7 @@ def write_surrogate(
     report: Report = silent,
 ) -> Surrogate:
     """Write the line or tree in raw columns that stands for the model on rows of a table."""
-    for own in (table, session.round.noted_table()):
+    for own in (table, session.round.noted_table()[0]):
         refuse_target(to, table=own)
     use, agreement = usable(session), session.agreement
     refuse_halves(session, part=False, beside=beside)

@@ -104,6 +104,7 @@ class News(Strict):
     attempt: Annotated[int, Field(ge=1, le=255, exclude_if=lambda attempt: attempt == 1)] = 1
     # of steps: the exchange that was found to be the last
     last: Annotated[int | None, Field(ge=1), IF_ANY] = None
+    halted: Annotated[str, IF_ANY] = ""  # why the open exchange could not be ended, and the code
     revoked: Annotated[tuple[Revocation, ...], IF_ANY] = ()
 
     def refuse_revoked(self, agreement: Agreement, *, asking: str) -> None:

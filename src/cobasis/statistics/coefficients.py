@@ -2,7 +2,7 @@
 
 With as many components as columns an aligned row z is the encoded row x times one invertible M,
 the same for all parties. So x'beta = z'gamma for beta = M gamma: coefficients, and with them
-their covariance M C M', come back exactly, each party's M being known to that party alone.
+their covariance M C M', come back exactly at parties, which know M; the analyst does not.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.models import RegressionName
 from cobasis.models.regressions import Estimates, Figures, RegressionFit
 
-INTERCEPT, ANY = "(intercept)", "any column"
+INTERCEPT, ALL = "(intercept)", "all columns"
 _LOGIT = ("odds ratio", "of class {}")
 _NAMES: Mapping[RegressionName, tuple[str, str, str]] = {
     "ols": ("Linear regression", "coefficient", ""),
@@ -138,9 +138,9 @@ class CoefficientTable(Figures, Readable):
         lines = Counter(each.feature.name for each in self.columns)
         several = [name for name, count in lines.items() if 1 < count < lines.total()]
         found = {}
-        for name in [ANY] * (len(self.columns) > 1) + several:
+        for name in [ALL] * (len(self.columns) > 1) + several:
             with suppress(EstimateError):  # of errors by party, which may be too few directions
-                found[name] = self.wald(*() if name == ANY else (name,))
+                found[name] = self.wald(*() if name == ALL else (name,))
         return found
 
     def _places(self, name: str | None) -> list[int]:
@@ -194,11 +194,11 @@ class CoefficientTable(Figures, Readable):
         if self.model in {"ols", "negative_binomial"}:
             word = "Variance of residuals" if self.model == "ols" else "Alpha"
             told.append(f"{word}: {self.dispersion:.6g}.")
-        kind = "F" if self.model == "ols" else "chi-squared"
+        test_of, kind = ("F", "F") if self.model == "ols" else ("Wald", "chi-squared")
         for name, test in self.tests.items():
             free = ", ".join(f"{one:,}" for one in test.free)
             statistic = f"{kind}({free}) = {figure(test.statistic)}"
-            told.append(f"Whether {name} has an effect: {statistic}, p {p_value(test.p)}.")
+            told.append(f"{test_of} test of {name}: {statistic}, p {p_value(test.p)}.")
         if compared := [each.across for each in self.lines if each.across]:
             told.append(
                 f"I2: the share of the differences between {len(compared[0].estimates)} parties' "

@@ -41,7 +41,7 @@ class Dialect:
 
     separator: str = ","
     encoding: str = "utf-8"
-    comma: bool = False  # whether numbers may have a decimal comma, and points between thousands
+    decimal: frozenset[str] = frozenset()  # columns with a point that surely parts no thousands
     before: int = 0  # lines before the names: Excel's sep=;
 
     def scan(self, path: Path, **options: object) -> pl.LazyFrame:
@@ -55,7 +55,7 @@ class Dialect:
 
 @lru_cache(maxsize=8)
 def dialect_of(path: Path, stamp: Stamp, *, what: str) -> Dialect:  # noqa: ARG001 -- a changed file is read anew
-    """Tell letters, separator and decimal mark from a file; TableError where they are unclear."""
+    """Tell letters and separator from a file; TableError where they are unclear."""
     decoder, head, encoding = codecs.getincrementaldecoder("utf-8")(), b"", "utf-8"
     with opened(path) as (file, _):
         try:
@@ -85,9 +85,13 @@ def dialect_of(path: Path, stamp: Stamp, *, what: str) -> Dialect:  # noqa: ARG0
     names, *rows = by[separator] or [[]]
     if rows and rows[0] == names and len(names) > 1:
         raise TableError(f"{what} names its columns twice, in the first two lines. Leave one out.")
-    cells = (cell.strip() for row in rows for cell in row)
-    comma = separator == ";" or any(re.match(_COMMA, cell) for cell in cells)
-    return Dialect(separator, encoding, comma, before=int(told is not None))
+    decimal = {
+        name
+        for row in rows
+        for name, cell in zip(names, row, strict=False)
+        if re.match(_POINT, cell) and not re.match(_MARKS["."][1], cell)
+    }
+    return Dialect(separator, encoding, frozenset(decimal), before=int(told is not None))
 
 
 def _plain(name: str) -> str:
@@ -117,7 +121,8 @@ def _words(column: pl.Expr, feature: CategoryFeature, step: ColumnMapping) -> pl
 
 def _scaled(number: pl.Expr, step: ColumnMapping, *, single: bool = False) -> pl.Expr:
     """Return numbers in the agreed unit; nothing for those that stand for no value."""
-    said = pl.Series([each.replace(",", ".") for each in step.blanks], dtype=pl.String)
+    one = [each for each in step.blanks if not re.match(_MARKS[","][1], each)]  # not 1,234
+    said = pl.Series([each.replace(",", ".") for each in one], dtype=pl.String)
     found = said.cast(pl.Float64, strict=False).drop_nulls()
     blanks = found.cast(pl.Float32 if single else pl.Float64).to_list()  # rounded as the cells are
     scaled = number * step.factor if step.factor != 1 else number  # or integers would be rounded
@@ -250,12 +255,12 @@ class AgreedColumns:
         there = _any(frame, {x: text.str.contains(x[0], literal=True) for x, text in rest.items()})
         seen |= _seen(frame, {each: text for each, text in rest.items() if there[each]})
         commas, pointed = ([x for x in texts if seen["some", mark, x]] for mark in _MARKS)
-        reason, semicolons = "", self.dialect is not None and self.dialect.separator == ";"
+        reason, parts = "", self.dialect and self.dialect.separator == ";" and not points
         if commas and (points or pointed):
             reason = "numbers with a decimal comma, and others with a decimal point"
         elif commas and not any(seen["only", ",", name] for name in commas):
             reason = "numbers like 1,234 alone, whose comma may be decimal or part thousands"
-        elif pointed and semicolons and not any(seen["only", ".", name] for name in pointed):
+        elif pointed and parts and not any(seen["only", ".", name] for name in pointed):
             reason = "numbers like 1.234 alone, whose point may be decimal or part thousands"
         if reason:
             where = " and ".join(f"'{name}'" for name in [*commas[:1], *pointed[:1]])

@@ -149,7 +149,7 @@ def source_of(
         file = _of_file(Path(table), party=party)
         told: Any = {"features": features, "mapping": mapping, "lenient": lenient}
         agreed = AgreedColumns(what=file.what, dialect=file.dialect, **told)
-        return _as_agreed(file, agreed, labels=labels)
+        return _as_agreed(file, agreed)
     what = f"the table of party '{party}'"
     if isinstance(table, (pl.LazyFrame, pl.DataFrame)):
         return Source(frame=table.lazy(), what=what)
@@ -199,7 +199,7 @@ def _of_file(path: Path, *, party: str) -> Source:
     return Source(frame=dialect.scan(path), what=what, path=path, stamp=stamp, dialect=dialect)
 
 
-def _as_agreed(source: Source, agreed: AgreedColumns, *, labels: str | None) -> Source:
+def _as_agreed(source: Source, agreed: AgreedColumns) -> Source:
     """Read a file's columns as the agreed ones."""
     schema, frame, dialect, path = source.schema, source.frame, source.dialect, source.path
     own = agreed.own(schema.names())
@@ -209,19 +209,26 @@ def _as_agreed(source: Source, agreed: AgreedColumns, *, labels: str | None) -> 
             "names there; nothing of it was used."
         )
     types: dict[str, Any] = {}
+    numbers: list[str] = []
     integers: set[str] = set()
     if dialect is not None and path is not None:
         for each in (each for each in agreed.features if each.name in own):
             name, kind = own[each.name], schema[own[each.name]]
             category = isinstance(each, CategoryFeature)
-            marked = dialect.comma and kind != pl.Boolean
-            if agreed.lenient or marked or kind == pl.String or category:
-                types.setdefault(name, pl.String)
-            elif kind.is_numeric() and each.name != labels:
-                types[name] = pl.Float64
-            if kind.is_integer() and not category and each.name != labels:
+            if agreed.lenient or kind == pl.String or category:
+                types[name] = pl.String
+            elif kind.is_numeric():
+                numbers.append(name)
+            if kind.is_integer() and not category:
                 integers.add(each.name)
-        frame = dialect.scan(path, schema_overrides=types)
+        parts = dialect.separator == ";" and not dialect.decimal.intersection(numbers)
+        looks = dict.fromkeys(numbers, pl.Int64 if parts else pl.Float64)
+        frame = dialect.scan(path, schema_overrides=types | looks)
+        try:
+            frame.select(pl.col(numbers).count()).collect(engine="streaming")
+        except pl.exceptions.PolarsError:
+            # Some cell is no number, or its point may part thousands: all are text, which is slow.
+            frame = dialect.scan(path, schema_overrides=types | dict.fromkeys(numbers, pl.String))
     with source.reading():
         made = agreed.of(frame, own=own)
     return replace(source, frame=made, integers=frozenset(integers))

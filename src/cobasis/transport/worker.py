@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
+from cobasis.analyst_side.history import HALTED
 from cobasis.analyst_side.plan import planned
 from cobasis.analyst_side.receive import FileVerdict, receive
 from cobasis.analyst_side.run import run
@@ -135,6 +136,11 @@ class Worker:
         except WaitingError:
             if first:
                 session.tell()
+        except CobasisError as error:
+            known = isinstance(error, AnotherRunError | DiskError | RevokedError)  # or tried again
+            if not known and len(session.history.ended) < len(session.exchanges):
+                _halt(session, error)
+            raise
 
     def _state(self, identity: Identity) -> None:
         """Sign for the server's certificate, where nothing does that holds for long."""
@@ -167,6 +173,16 @@ def _received(session: AnalystSession, path: Path) -> FileVerdict:
         reason = f"it cannot be read ({type(error).__name__})"
         return FileVerdict(file=path.name, verdict="refused", reason=reason)
     return next(each for each in files if each.file == path.name)
+
+
+def _halt(session: AnalystSession, error: CobasisError) -> None:
+    """Tell everybody why an exchange could not be ended: what such an error is, and no figure."""
+    what = (type(error).__doc__ or "").partition("\n")[0]
+    why = f"{what[:1].lower()}{what[1:].rstrip('.')} [{error.code}]"
+    with session.at_work() as history:
+        if history.halted != why:
+            session.note(HALTED, {"why": why})
+        session.tell()
 
 
 def _log(event: str, **told: object) -> None:

@@ -378,14 +378,15 @@ class RoundRecords(Hidden):
         change = arrays.get("change_of_basis")
         return Accepted(change_of_basis=change, **{"model": None, **about})
 
-    def note_table(self, table: Path) -> None:
-        """Keep which table is uploaded, for what is done with it later in the round."""
-        self._put("table", about={"path": str(table.resolve())})
+    def note_table(self, table: Path, *, held: Fingerprints) -> None:
+        """Keep which table is uploaded, and who of it is held back, for what is done later."""
+        self._put("table", arrays={"held": held}, about={"path": str(table.resolve())})
 
-    def noted_table(self) -> Path | None:
-        """Return the table that was noted; None before, and behind `forget`."""
-        record = self._get("table")
-        return None if record is None else Path(record.about["path"])
+    def noted_table(self) -> tuple[Path | None, Fingerprints]:
+        """Return the noted table, and whom it held back; None before, and behind `forget`."""
+        if (table := self._get("table")) is None:
+            return None, np.zeros(0, np.uint64)
+        return Path(table.about["path"]), table.arrays.get("held", np.zeros(0, np.uint64))
 
     def forget(self) -> None:
         """Destroy secret, consensus and return; nothing happens where there are none."""

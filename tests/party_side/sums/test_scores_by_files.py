@@ -16,6 +16,7 @@ from cobasis.errors import (
 )
 from cobasis.party_side.predict import usable
 from cobasis.protocol.card import ModelCard, make_card
+from cobasis.report.audit_page import render_audit
 from cobasis.report.pages import render_card
 from party_side.sites import killed, steps
 from party_side.summing import NAMES, TERMS, Summing
@@ -82,6 +83,9 @@ def test_scores_are_taken_once_and_of_the_rows_held_back_then(scoring):
     (scoring.session("north").work / "2-scores.sent").unlink()
     with pytest.raises((DifferenceError, StepError), match=r"\[CB(706|305)\]"):
         scoring.send("north", change=lambda frame: frame.head(60))
+    scoring.attempt()
+    with pytest.raises(StepError, match="is of the sums of east, north, south, west"):
+        scoring.send("north")
 
 
 def test_sums_are_no_scores_and_scores_wait_for_their_turn(scoring):
@@ -142,6 +146,9 @@ def test_the_audit_of_scores_counts_small_bins(scoring):
     made, report = scoring.looked()
     assert report["S3"].figures["small_cells"] == made.party.small_cells > 0
     assert "held-back rows of each class" in report["S3"].words
+    page = render_audit(report, scoring.agreement)
+    assert "What these scores give away" in page
+    assert f"{report.about['n_features']} sums leave, and no row" in page
 
 
 @steps(15)
