@@ -103,17 +103,17 @@ def test_counts_in_the_thousands_have_a_negative_binomial_table():
     assert made.null_log_likelihood == pytest.approx(max(null), rel=1e-5)
 
 
-def test_one_row_with_very_many_events_does_not_hide_how_much_the_others_vary():
-    """Its own mean is fitted well, and the slope of the likelihood at alpha 0 is below 0."""
-    far = np.arange(len(RAW)) == 0
-    raw = RAW.assign(income=np.where(far, 1e6, RAW.income))
-    labels = LABELS.assign(counts=np.where(far, 1e6, LABELS.counts))
-    made = table(raw, labels, "counts", model="negative_binomial")
-    asked = sm.NegativeBinomial(labels.counts, sm.add_constant(columns(raw)))
-    start = [*(line.estimate for line in made.lines), made.dispersion]
-    found = asked.fit(start_params=start, method="newton", tol=1e-13, disp=0)
-    assert found.params["alpha"] == pytest.approx(made.dispersion, rel=1e-8)
-    assert made.dispersion > 0.3
+def test_one_row_or_all_with_very_many_events_do_not_hide_how_much_counts_vary():
+    """The slope at alpha 0 is below 0, and an alpha of 1e-5 doubles the variance of 100,000."""
+    far, many = RAW.index == 0, np.rint(np.random.default_rng(0).gamma(5e4, 2, len(RAW)))
+    few = np.where(far, 1e6, LABELS.counts), np.where(far, 1e6, RAW.income), 0.3
+    for counts, income, least in (few, (many, RAW.income, 5e-6)):
+        raw, labels = RAW.assign(income=income), LABELS.assign(counts=counts)
+        made = table(raw, labels, "counts", model="negative_binomial")
+        asked = sm.NegativeBinomial(labels.counts, sm.add_constant(columns(raw)))
+        start = [*(line.estimate for line in made.lines), made.dispersion]
+        found = asked.fit(start_params=start, method="newton", tol=1e-13, disp=0)
+        assert least < made.dispersion == pytest.approx(found.params["alpha"], rel=1e-8)
 
 
 def cox(raw, labels, *, time="days", **told):

@@ -44,7 +44,7 @@ class Asked(Mapped):
     sensitive: Sensitive = None
     signed_by: Annotated[list[str] | None, Option(help="Who signs for the audit; repeat.")] = None
     approval: Annotated[
-        list[Path] | None, Option(help="An officer's approval; else those beside the agreement.")
+        list[Path] | None, Option(help="An officer's approval that lies in another folder.")
     ] = None
     override_by: Annotated[list[str] | None, Option(help="Two who answer for what is blocked.")] = (
         None

@@ -173,7 +173,7 @@ class Analyst:
         if self._alignment is not None:
             try:
                 self.align()
-            except Exception:
+            except BaseException:  # also Ctrl-C, after which the model is still of what is in
                 del self._received[upload.party]
                 raise
         self._model = None

@@ -35,7 +35,9 @@ _FLAT = 1e-7
 """Where the likelihood is so much flatter than elsewhere, some rows' outcome is told without error.
 There statsmodels drops a direction, and takes it for rest."""
 
-_NEAR, _LOG_ALPHA = 1e-4, (-14.0, 7.0)  # from where Newton's steps end; below it alpha is none
+_NEAR, _LEAST, _MOST = 1e-4, 1e-3, 1e3  # the first: from where Newton's steps end
+"""Alpha is looked for from where it adds the second, a share, to a mean count's variance, up to the
+third. Below, floats are too coarse to tell it from none, and errors are as good as Poisson's."""
 
 
 def fit_regression(
@@ -228,7 +230,7 @@ def _negative_binomial(sample: Sample, whole: Matrix, fit: RegressionFit) -> Reg
 
         asked = [NegativeBinomial(value, each, offset=offset) for each in (whole[:, :1], whole)]
         near = [_near(each) for each in asked]
-        if near[1][-1] < _NEAR:
+        if near[1][-1] * value.mean() < 2 * _LEAST:
             raise EstimateError(
                 "counts vary no more than a Poisson model has them, so alpha of "
                 "model='negative_binomial' has no estimate above 0. Agree on model='poisson'."
@@ -258,14 +260,14 @@ def _near(asked: Any) -> Matrix:  # noqa: ANN401 -- statsmodels' negative binomi
     from statsmodels.genmod.families import NegativeBinomial
     from statsmodels.genmod.generalized_linear_model import GLM
 
-    alpha = 1.0
+    alpha, bounds = 1.0, (float(np.log(_LEAST / asked.endog.mean())), float(np.log(_MOST)))
     for _ in range(_STEPS):
         before, family = alpha, NegativeBinomial(alpha=alpha)
         found = GLM(asked.endog, asked.exog, family=family, offset=asked.offset).fit()
         told = lambda log, means=found.mu: (  # noqa: E731
             -NegativeBinomial(alpha=np.exp(log)).loglike(asked.endog, means)
         )
-        alpha = float(np.exp(minimize_scalar(told, bounds=_LOG_ALPHA, method="bounded").x))
+        alpha = float(np.exp(minimize_scalar(told, bounds=bounds, method="bounded").x))
         if abs(alpha / before - 1) < _NEAR:
             break
     return np.append(found.params, alpha)

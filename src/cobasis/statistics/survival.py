@@ -1,4 +1,4 @@
-"""Survival curves, and what a survival model is worth on rows that it has not seen."""
+"""Survival curves, scores of a Cox model's rows, and what it is worth on rows it has not seen."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -46,7 +46,7 @@ def back_to_records(released: Matrix, records: Matrix) -> Matrix:
 def fewest_known(
     release: Release, truth: Matrix, *, rng: np.random.Generator, draws: int
 ) -> tuple[int | None, int | None, int]:
-    """Find how many known people are enough to rebuild half, to name one in eleven, and the most.
+    """Find how few known people rebuild half, how few name one in eleven, and how many were tried.
 
     None where the most that were tried are too few.
     """
