@@ -55,26 +55,27 @@ def test_parties_by_one_command_and_one_by_files_get_one_model(served):
 
 @pytest.mark.parametrize("release", ["sums", "columns of the same people"])
 def test_every_release_goes_round_by_the_same_command(release, tmp_path, monkeypatch):
+    names = NAMES
     if release == "sums":
         world = World(tmp_path, monkeypatch, terms=SUMS)
     else:
-        terms = "--basis svd --n-components 4 --holdout 0"
-        world = World(tmp_path, monkeypatch, terms=terms, more=HOLDINGS)
+        terms, names = "--basis svd --n-components 4 --holdout 0 west.pub", (*NAMES, "west")
+        world = World(tmp_path, monkeypatch, terms=terms, more=HOLDINGS, names=names)
         parted(pl.read_csv(tmp_path / "north" / "data.csv"), tmp_path)
         for name in HELD:
             shutil.move(tmp_path / f"{name}.csv", tmp_path / name / "data.csv")
     world.worker().step()
     with world.serving(), world.working():
-        for name in NAMES:
+        for name in names:
             world.go(name, SIGNED, code=4)
         world.sealed()
-        for name in NAMES[:2]:
+        for name in names[:-1]:
             world.go(name, SIGNED, code=4)
-        done = world.go(NAMES[2], "--wait 30 --signed-by Officer")  # the answer comes meanwhile
+        done = world.go(names[-1], "--wait 30 --signed-by Officer")  # the answer comes meanwhile
         assert "Everything has come back" in done.output
-        for name in NAMES:
+        for name in names:
             assert "Everything has come back" in world.go(name).output
-    assert len({world.model(name) for name in NAMES}) == 1
+    assert len({world.model(name) for name in names}) == 1
 
 
 def test_what_an_officer_approves_leaves_and_what_it_covers_runs_unattended(tmp_path, monkeypatch):
