@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import binomtest
 
 from cobasis import Party
 from cobasis.bundle.enclosure import write_bundle
@@ -95,10 +96,10 @@ def test_the_upload_is_the_mechanism_of_the_protocol_bit_for_bit(noisy):
     expected = party.prepare(table, classes, basis=ready.choice.dataset.basis)
     np.testing.assert_array_equal(upload.rows, expected.rows)
     np.testing.assert_array_equal(upload.labels, expected.labels)
-    kept = (
-        upload.labels == labels[key.stream(f"order/{agreement.round_id}").permutation(len(labels))]
-    ).mean()
-    assert 0.4 < kept < 0.99  # the key is drawn; of some 43 rows 73 % stay in the mean
+    order = key.stream(f"order/{agreement.round_id}").permutation(len(labels))
+    kept = int((upload.labels == labels[order]).sum())
+    share = np.e / (1 + np.e)  # of two classes at an epsilon of 1
+    assert binomtest(kept, len(labels), share).pvalue > 1e-5  # the key is drawn
     assert ((upload.rows / TERMS.calibration.grid) % 1 == 0).all()
 
 
