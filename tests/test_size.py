@@ -30,17 +30,17 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (250, 190, 2),
     "linalg": (730, 460, 6),
     "models": (3_590, 2_540, 15),
-    "party_side": (3_980, 3_120, 14),
+    "party_side": (3_980, 3_110, 14),
     "privacy": (3_130, 2_140, 21),
-    "protocol": (8_070, 5_490, 36),
-    "report": (1_040, 830, 6),
-    "statistics": (2_140, 1_610, 11),
+    "protocol": (8_090, 5_500, 36),
+    "report": (1_070, 860, 6),
+    "statistics": (2_160, 1_630, 11),
     "tables": (1_000, 780, 4),
     "transport": (1_900, 1_430, 10),
     "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 39_950,
+    "tests": 39_970,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

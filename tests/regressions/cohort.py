@@ -108,7 +108,7 @@ def fitted(raw, labels, value, *, model, features=FEATURES, kind="invertible", *
 
 def table(raw, labels, value, *, features=FEATURES, **told):
     fit, turn = fitted(raw, labels, value, features=features, **told)
-    return table_of(fit, turn=turn, features=features)
+    return table_of(fit, turn=turn, features=features, horizons=told.get("horizons", ()))
 
 
 def columns(raw):

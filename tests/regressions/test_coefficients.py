@@ -102,7 +102,7 @@ def test_a_party_with_few_rows_or_one_class_is_left_out_and_named():
 ASKED = {
     "ols": ("number", {"model": "ols"}),
     "logit": ("class", COMPARED),
-    "cox": ("time", {"model": "cox", "event": "event"}),
+    "cox": ("time", {"model": "cox", "event": "event", "horizons": (10.0, 30.0)}),
 }
 
 
@@ -121,7 +121,7 @@ def test_a_table_fits_on_80_columns(model):
 EVIL = "a_b & <i>100 %</i> $x$ {y} \\z\n#"
 
 
-@pytest.mark.parametrize("model", ["ols", "logit"])
+@pytest.mark.parametrize("model", ASKED)
 def test_the_files_hold_the_table_and_obey_no_columns_name(model, tmp_path):
     features = (FEATURES[0].model_copy(update={"name": EVIL, "unit": "years"}), FEATURES[3])
     raw = RAW[["age", "ward"]].rename(columns={"age": EVIL})
@@ -134,13 +134,15 @@ def test_the_files_hold_the_table_and_obey_no_columns_name(model, tmp_path):
     assert found == pytest.approx([line.p for line in made.lines], rel=1e-9)
     assert ("ratio" in lines[0]) == (model != "ols")
     told = json.loads(read["coefficients.json"])
-    assert told["lines"][1]["name"] == EVIL
+    assert told["lines"][-3]["name"] == EVIL
     assert told["covariance"] == made.covariance.tolist()
     page = read["coefficients.html"].decode()
     assert "<i>" not in page
     assert "http" not in page.replace("http://www.w3.org/", "")
     assert ET.fromstring(read["forest.svg"]).tag.endswith("svg")  # noqa: S314 -- ours
     assert read["forest.png"].startswith(b"\x89PNG")
+    assert told["shares"] == {str(at): share for at, share in made.shares.items()}
+    assert ("survival.png" in read) == (page.count("<svg") == 2) == (model == "cox")
     tex = read["coefficients.tex"].decode()
     escaped = r"a\_b \& $<$i$>$100 \%$<$/i$>$ \$x\$ \{y\} \textbackslash{}z \#"
     assert [line for line in tex.splitlines() if line.startswith(escaped + " & ")]

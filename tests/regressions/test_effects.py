@@ -22,6 +22,7 @@ from cobasis.features.encoder import encode
 from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.models.onnx import raw_graph
 from cobasis.models.tuning import folds
+from cobasis.report.estimates import survival_plot, write_effects
 from cobasis.statistics.effects import _share, fit_effects
 from models.test_onnx import agree, run
 from regressions import cohort
@@ -201,6 +202,20 @@ def test_weighted_survival_is_that_of_lifelines():
             known = TOLD[mine[0]]
             curve = KaplanMeierFitter().fit(known["days"], known["event"], weights=mine[1])
             assert abs(curve.predict(horizon) - mean) < 1e-9
+
+
+def test_both_groups_curves_are_drawn_and_are_the_tables_shares(tmp_path):
+    labels = TOLD[["days", "treated", "event"]].rename(columns={"days": "value"})
+    told = {"task": "effect", "outcome": Outcome(treatment="treated", **SURVIVAL)}
+    made = in_three(RAW, labels, features=FEATURES, **told).parties["south"].effects()
+    page = write_effects(made, tmp_path).read_text()
+    assert page.count("<svg") == 2
+    axes = survival_plot(made.shares).axes[0]
+    drawn = {each.get_label(): [*each.get_ydata()] for each in axes.lines}
+    for at, target in enumerate(("ATE", "ATT")):
+        ends = made.effects[2 * at : 2 * at + 2]
+        assert drawn[f"{target}: treated"] == [1.0, *(each.treated for each in ends)]
+        assert drawn[f"{target}: control"] == [1.0, *(each.control for each in ends)]
 
 
 def test_a_share_moves_with_each_rows_weight_as_its_slope_says():

@@ -36,13 +36,13 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.card import card_of, make_card
 from cobasis.protocol.exchanges import Exchange
+from cobasis.protocol.explanations import coefficients_of
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.refusals import LEAVE_OUT
 from cobasis.protocol.scores import Worth
 from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.totals import Integers
 from cobasis.protocol.vertical import unit_of
-from cobasis.statistics.coefficients import table_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,8 +203,7 @@ def _conclude_sums(session: AnalystSession, plan: Plan) -> Concluded:
     result = analyst.run()
     told: Any = {"model": result.model, "n_rows": result.total.n_rows, "sums": result}
     if (fit := result.model.fit) and fit.finished:
-        columns, classes = session.agreement.features, session.agreement.classes
-        told["coefficients"] = table_of(fit, features=columns, classes=classes)
+        told["coefficients"] = coefficients_of(fit, session.agreement)
     return _returned(session, plan, analyst, **told)
 
 

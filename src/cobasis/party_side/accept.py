@@ -27,6 +27,7 @@ from cobasis.protocol.agreement import moment_of
 from cobasis.protocol.baseline import BaselineTable, table_of
 from cobasis.protocol.card import ModelCard, check_card
 from cobasis.protocol.exchanges import Reply, exchanges
+from cobasis.protocol.explanations import coefficients_of
 from cobasis.protocol.messages import ConsensusSpan, Return
 from cobasis.protocol.news import MAX_BYTES as NEWS_BYTES
 from cobasis.protocol.news import News
@@ -35,7 +36,6 @@ from cobasis.protocol.signatures import SignedReceipt, check_receipt, countersig
 from cobasis.protocol.span_lines import check_lines
 from cobasis.protocol.sums_terms import table_layout
 from cobasis.statistics.coefficients import CoefficientTable
-from cobasis.statistics.coefficients import table_of as coefficients_of
 from cobasis.statistics.effect_table import EffectTable, effects_of
 from cobasis.vault.datasets import UploadEntry
 from cobasis.vault.vault import Accepted
@@ -254,8 +254,7 @@ def coefficients_in(session: PartySession) -> CoefficientTable | None:
     fit, turn = _fitted(session)
     if fit is None or not fit.finished:
         return None
-    columns, classes = session.agreement.features, session.agreement.classes
-    return coefficients_of(fit, turn=turn, features=columns, classes=classes)
+    return coefficients_of(fit, session.agreement, turn=turn)
 
 
 def effects_in(session: PartySession) -> EffectTable | None:

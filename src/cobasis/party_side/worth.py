@@ -172,13 +172,12 @@ def _measured(
     agreement: Agreement, model: Chain, rows: Matrix, *, truth: Labels
 ) -> Mapping[str, Figure]:
     """Measure a model on held-back rows."""
-    outcome, task = agreement.outcome, agreement.task
+    task = agreement.task
     if task == "effect":  # of which no row tells how right it is
         return {}
     if task == "survival":
         risk, shares = model.predict(rows), model.survival(rows)
-        horizons = () if outcome is None else outcome.horizons
-        return survival_figures(truth, risk=risk, shares=shares, horizons=horizons)
+        return survival_figures(truth, risk=risk, shares=shares, horizons=agreement.horizons)
     value, predicted = np.asarray(part_of(truth)), model.predict(rows)
     if (exposure := part_of(truth, "exposure")) is not None:
         predicted = predicted * exposure

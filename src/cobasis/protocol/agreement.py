@@ -280,6 +280,11 @@ class Agreement(Strict):
         return self.model in TABULAR
 
     @property
+    def horizons(self) -> tuple[float, ...]:
+        """Times at which the share without event is told; none where no outcome is agreed on."""
+        return () if self.outcome is None else self.outcome.horizons
+
+    @property
     def allowed_models(self) -> tuple[ModelName, ...]:
         """The families that the analyst may train: ``models``, or ``model`` alone."""
         return self.models or (() if self.model is None else (self.model,))

@@ -32,6 +32,20 @@ _MOST_ROWS = 50
 """Of the reference: each prediction is asked of all of them, for thousands of coalitions."""
 
 
+def coefficients_of(
+    fit: RegressionFit, agreement: Agreement, *, turn: Matrix | None = None, level: float = 0.95
+) -> CoefficientTable:
+    """Read a fit in the agreed columns; of aligned rows by M = F_i G_i, of sums by none."""
+    return table_of(
+        fit,
+        features=agreement.features,
+        classes=agreement.classes,
+        horizons=agreement.horizons,
+        turn=turn,
+        level=level,
+    )
+
+
 def reference(agreement: Agreement, anchor: Anchor | None, *, public: Matrix | None) -> Matrix:
     """Return encoded rows, the same at all parties: public ones, or of the anchor, if there is."""
     if public is not None:
@@ -181,8 +195,7 @@ class Explaining(ABC):
         **Who sees what.** Made here, of the party's own change of basis. **Cost.** None.
         """
         fit, turn = self._fitted()
-        columns, classes = self.agreement.features, self.agreement.classes
-        return table_of(fit, turn=turn, features=columns, classes=classes, level=level)
+        return coefficients_of(fit, self.agreement, turn=turn, level=level)
 
     def effects(self, *, level: float = 0.95) -> EffectTable:
         """Return a treatment's effects and its groups' balance, the same at every party."""

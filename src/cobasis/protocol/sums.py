@@ -144,13 +144,13 @@ class SumsAnalyst:
 
     def _stepped(self) -> SumsResult:
         """Take a step of a regression, the only one of least squares."""
-        agreement, outcome = self.agreement, self.agreement.outcome
+        agreement = self.agreement
         layout = newton_layout(agreement)
         model = newton_chain(
             layout,
             [*self.before, self.total],
             features=agreement.features,
-            horizons=() if outcome is None else outcome.horizons,
+            horizons=agreement.horizons,
             n_classes=len(agreement.classes),
         )
         n_rows = 0 if model.fit is None else model.fit.n_rows

@@ -2,9 +2,10 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, fields
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -36,42 +37,61 @@ _MARKS = (("x", GREY), ("o", TOGETHER), ("s", CONSENSUS), ("D", ALONE), ("^", SU
 _LONGEST, _SMALL, _FAR, _WIDE = 26, 9, 3.0, 3.0
 
 
+class _Drawn(NamedTuple):
+    file: str
+    figure: Figure
+    title: str
+    about: str = ""
+
+
 def write_coefficients(table: CoefficientTable, folder: Path) -> Path:
     """Write a table as a page, as CSV, JSON and LaTeX, with its forest; return the page's place."""
     told = {each.name: getattr(table, each.name) for each in fields(Figures)}
     told |= {"effect": table.effect, "level": table.level, "lines": [*map(asdict, table.lines)]}
     tests = {name: asdict(each) for name, each in table.tests.items()}
-    told |= {"covariance": table.covariance.tolist(), "tests": tests}
-    drawn, own = forest(table), " Small marks: parties' own." if table.lines[-1].across else ""
-    page = template("estimates.html").render(
-        tables=[table],
-        units=": of a number per unit of its column, of a word against the word that has no column",
-        drawn=as_svg(drawn),
-        title="Effects and their intervals",
-        about=f"Of a number per agreed scale, so that all fit one axis.{own}",
-    )
+    told |= {"covariance": table.covariance.tolist(), "tests": tests, "shares": table.shares}
+    own = " Small marks: parties' own." if table.lines[-1].across else ""
+    about = f"Of a number per agreed scale, so that all fit one axis.{own}"
+    drawn = [_Drawn("forest.svg", forest(table), "Effects and their intervals", about)]
+    if table.shares:
+        shares = survival_plot({"": table.shares})
+        about = "At the agreed times, of a row at every centre and base."
+        drawn.append(_Drawn("survival.svg", shares, "Share without event", about))
+    units = ": of a number per unit of its column, of a word against the word that has no column"
     files = {"coefficients.csv": as_csv(_records(table)), "coefficients.tex": latex(table)}
     files |= {"coefficients.json": json.dumps(told, indent=1)}
-    return write_files(folder, {**files, "forest.svg": drawn, "coefficients.html": page})
+    return _write(folder, files, [table], drawn, page="coefficients.html", units=units)
 
 
 def write_effects(table: EffectTable, folder: Path) -> Path:
     """Write effects and balance as a page, as CSV and LaTeX, with the love plot."""
-    drawn, balance = love_plot(table.balance), table.balance
-    page = template("estimates.html").render(
-        tables=[table, balance],
-        units="",
-        drawn=as_svg(drawn),
-        title="Balance before and after",
-        about="",
-    )
+    balance = table.balance
+    drawn = [_Drawn("love.svg", love_plot(balance), "Balance before and after")]
+    if shares := table.shares:
+        about = "At the agreed times, by Kaplan-Meier curves of weighted rows."
+        drawn.append(_Drawn("survival.svg", survival_plot(shares), "Share without event", about))
     effects = [[each.name for each in fields(Effect)], *map(astuple, table.effects)]
     kinds = [f"{each}: {kind}" for kind in ("raw", "standardised") for each in balance.adjusted]
     both = np.vstack([balance.differences, balance.standardised]).T.round(10)
     columns = ((name, *line) for name, line in zip(balance.names, both.tolist(), strict=True))
     files = {"effects.csv": as_csv(effects), "balance.csv": as_csv([["name", *kinds], *columns])}
     files |= {"effects.tex": latex(table) + latex(balance)}
-    return write_files(folder, {**files, "love.svg": drawn, "effects.html": page})
+    return _write(folder, files, [table, balance], drawn, page="effects.html")
+
+
+def _write(
+    folder: Path,
+    files: Mapping[str, str],
+    tables: Sequence[CoefficientTable | EffectTable | Balance],
+    drawn: Sequence[_Drawn],
+    *,
+    page: str,
+    units: str = "",
+) -> Path:
+    pictures = [(each.title, each.about, as_svg(each.figure)) for each in drawn]
+    shown = template("estimates.html").render(tables=tables, pictures=pictures, units=units)
+    plots = {each.file: each.figure for each in drawn}
+    return write_files(folder, {**files, **plots, page: shown})
 
 
 def _records(table: CoefficientTable) -> Iterator[list[object]]:
@@ -137,6 +157,22 @@ def forest(table: CoefficientTable) -> Figure:
         side.tick_params(axis="y", length=0)
         side.spines[["top", "left", "right"] if side is axes else ["right"]].set_visible(False)
     axes.set_xlabel(f"{table.effect}, {100 * table.level:g} % interval", fontsize=_SMALL)
+    return figure
+
+
+def survival_plot(curves: Mapping[str, Mapping[float, float]]) -> Figure:
+    """Draw shares without event at some times; with a name for each where there are several."""
+    figure = Figure(figsize=(5.6, 3.3), layout="constrained")
+    axes = figure.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    for at, (name, shares) in enumerate(curves.items()):
+        colour, line = (TOGETHER, ALONE)[at % 2], ("-", "--")[at // 2]
+        times, left = [0.0, *shares], [1.0, *shares.values()]
+        axes.plot(times, left, f"o{line}", color=colour, label=name, markersize=4, linewidth=1.2)
+    axes.set(ylim=(0, 1.02), xlabel="time", ylabel="share without event")
+    axes.set_xlim(left=0.0)
+    if len(curves) > 1:
+        axes.legend(frameon=False, fontsize=_SMALL)
     return figure
 
 

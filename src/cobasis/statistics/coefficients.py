@@ -103,6 +103,9 @@ class CoefficientTable(Figures, Readable):
     covariance: Matrix = field(repr=False)  # q x q, of the estimates
     columns: tuple[EncodedColumn, ...] = field(repr=False)
     likely: str = "1"  # the class whose odds are told, of a logistic regression
+    # of a Cox model: the share without event at each agreed horizon, of a row at all agreed centres
+    # (of a number with knots: at the first) and bases
+    shares: Mapping[float, float] = field(default_factory=dict)
 
     @property
     def effect(self) -> str:
@@ -199,6 +202,9 @@ class CoefficientTable(Figures, Readable):
             free = ", ".join(f"{one:,}" for one in test.free)
             statistic = f"{kind}({free}) = {figure(test.statistic)}"
             told.append(f"{test_of} test of {name}: {statistic}, p {p_value(test.p)}.")
+        if self.shares:
+            found = (f"{share:.3f} at {time:g}" for time, share in self.shares.items())
+            told.append(f"Without event, of a row at every centre and base: {', '.join(found)}.")
         if compared := [each.across for each in self.lines if each.across]:
             told.append(
                 f"I2: the share of the differences between {len(compared[0].estimates)} parties' "
@@ -233,6 +239,7 @@ def table_of(
     *,
     features: Sequence[Feature],
     classes: Sequence[str | int] = (),
+    horizons: Sequence[float] = (),
     turn: Matrix | None = None,
     level: float = 0.95,
 ) -> CoefficientTable:
@@ -270,6 +277,7 @@ def table_of(
     )
     shared = {each.name: getattr(fit, each.name) for each in fields(Figures)}
     shared |= {"columns": columns, "likely": str(classes[-1]) if classes else "1"}
+    shared["shares"] = dict(zip(horizons, np.exp(-fit.hazards).tolist(), strict=False))
     return CoefficientTable(lines=tuple(lines), level=level, covariance=covariance, **shared)
 
 

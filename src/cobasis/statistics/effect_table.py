@@ -104,6 +104,16 @@ class EffectTable(Readable):
     trimmed: tuple[int, int]
     unmatched: tuple[int, int]
 
+    @property
+    def shares(self) -> dict[str, dict[float, float]]:
+        """Shares without event by target and group, at each horizon; nothing of a number."""
+        found: dict[str, dict[float, float]] = {}
+        for each in self.effects:
+            if each.horizon:
+                found.setdefault(f"{each.target}: treated", {})[each.horizon] = each.treated
+                found.setdefault(f"{each.target}: control", {})[each.horizon] = each.control
+        return found
+
     def summary(self) -> str:
         """Return effects, overlap and balance for people, at most 80 columns wide."""
         return f"{super().summary()}\n\n{self.balance.summary()}"
