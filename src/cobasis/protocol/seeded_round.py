@@ -192,7 +192,9 @@ def _ranges(rows: Rows, given: Mapping[str, Any]) -> dict[str, Any]:
         found["target_range"] = (0.0 if task == "count" else low, high)
     if outcome is not None and outcome.exposure:
         found["most_exposure"] = _range_of(rows, outcome.exposure)[1]
-    return found | ({"steps": N_STEPS} if given["tabular"] and task != "regression" else {})
+    if given["tabular"] and task != "regression":
+        found["steps"] = 2 * N_STEPS if task == "count" else N_STEPS  # steep counts take 9 or 10
+    return found
 
 
 def _range_of(rows: Rows, column: str) -> tuple[float, float]:
