@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 
 from cli.round_by_commands import write_table
+from cobasis.bundle.agreement_file import sealed_agreement
+from cobasis.cli.approve import draw
 
 NAMES = ("east", "north", "south", "west")
 PUBS = " ".join(f"{name}.pub" for name in (*NAMES, "lab"))
@@ -114,6 +116,14 @@ def test_a_ward_and_laboratories_train_with_a_hospital_and_predict_together(agre
         assert ward["prediction"].to_list() == lab["prediction"].to_list()
     right = ward.join(new, on="patient")
     assert np.mean((right["prediction"] == right["sick"]).to_numpy()) > 0.9
+
+
+def test_the_page_that_an_officer_approves_is_of_what_this_party_sends(agreed):
+    ready(agreed)
+    agreed("audit icu.toml north.csv -o audit.html")
+    audited, path = Path("audit.html").read_text(encoding="utf-8"), Path("icu.toml")
+    assert draw(Path("audit.json"), sealed_agreement(path), beside=path) == audited
+    assert "in the clear" not in audited  # the ward has the labels
 
 
 def test_a_block_that_shares_a_representation_is_told_no_prediction(cobasis):

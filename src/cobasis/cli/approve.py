@@ -73,6 +73,7 @@ def draw(audit: Path, agreement: Agreement, *, beside: Path, approve: str = "") 
     """Draw the page of an audit that is kept, with its approvals that lie beside an agreement."""
     kept = read_audit(audit, agreement)
     report, party = from_json(kept.report), kept.report["about"]["party"]
+    agreement = agreement.held_by(party)  # nothing of other columns leaves
     last = newest(approvals(beside, party), agreement).values()
     told: Any = {**kept.page, "approvals": [each for each in last if each.report == kept.seal]}
     return render_audit(report, agreement, **told, seal=kept.seal, approve=approve)
