@@ -133,6 +133,12 @@ def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, m
     Path("icu.north.upload.copy.approval").write_text(before)
     refused("CB513", "one was withdrawn")
     refused("CB513", "one was withdrawn", "--approval icu.north.upload.copy.approval")
+    audited("audit icu.toml north.csv -o audit.html")  # of the same rows, once more
+    Path("icu.north.upload.copy.approval").rename("kept.approval")
+    said = audited(f"{APPROVE} --withdraw", by="officer").stdout
+    assert "What may leave no more" in said
+    assert "and sends nothing" in said
+    refused("CB513", "one was withdrawn", "--approval kept.approval")
     audited(f"{APPROVE} --times 2", by="second")
     audited(SEND.removesuffix("--yes"))  # nobody is here to be asked, and an officer has answered
     received = audited.json("receive icu.toml icu.north.1-upload", by="lab")["files"][0]

@@ -63,7 +63,8 @@ def approve(
     write_whole(to, made.text().encode(), mode=0o644)
     write_whole(page, draw(audit, agreement, beside=path).encode())
     wrote = [f"Wrote {each}" for each in (to, page)]
-    lines = [*wrote, f"Next: {party} keeps it beside {path.name} and sends"]
+    then = "and sends nothing with what was approved" if withdraw else "and sends"
+    lines = [*wrote, f"Next: {party} keeps it beside {path.name} {then}"]
     told = {"digest": made.report, "path": to, "again": False, "secret_from": ""}
     told |= {"command": "approve", "round": agreement.round_id, **picked(who, *PERSON)}
     owner.say(lines, **told)
@@ -85,6 +86,10 @@ def _screen(report: dict[str, Any], made: Approval) -> Iterator[str]:
         f"The {made.exchange} of {made.party}, as it was audited on {report['about']['time']}."
     )
     yield from audit_in_words(report)
+    if made.withdrawn:
+        told = f"What may leave no more, whatever was approved before: {made.exchange}."
+        yield from wrapped(f"{told} What has left stays where it is.")
+        return
     if made.word:
         yield from wrapped(
             f"{made.party} may say back once whether the model is better there, on how many rows "

@@ -151,9 +151,17 @@ def approvals(
 def newest(
     given: Iterable[Approval], agreement: Agreement
 ) -> dict[tuple[Approver | None, str, MessageName], Approval]:
-    """Return each officer's last word on an audit and a kind of file."""
-    in_time = sorted(given, key=lambda each: (each.time, each.withdrawn))
-    return {(each.officer(agreement), each.report, each.exchange): each for each in in_time}
+    """Return each officer's last word on an audit and a kind of file.
+
+    A withdrawal ends what was given for that kind of file before, by whichever audit.
+    """
+    found: dict[tuple[Approver | None, str, MessageName], Approval] = {}
+    for each in sorted(given, key=lambda each: (each.time, each.withdrawn)):
+        who, kind = each.officer(agreement), each.exchange
+        if each.withdrawn:
+            found = {key: told for key, told in found.items() if (key[0], key[2]) != (who, kind)}
+        found[who, each.report, kind] = each
+    return found
 
 
 def word_approved(session: PartySession) -> str:
