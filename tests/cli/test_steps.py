@@ -72,6 +72,22 @@ def test_a_table_takes_as_many_exchanges_as_steps_and_is_printed_on_all_sides(co
     cobasis("predict icu.toml north.csv -o out.csv")
 
 
+def test_each_step_leaves_with_an_approval_of_its_own(cobasis):
+    for seed, name in enumerate(NAMES):
+        write_people(Path(f"{name}.csv"), seed=seed)
+    cobasis("key new officer --approver", by="officer")
+    cobasis.signed_on(f"{TERMS} --approver north=officer.pub")
+    for number in (1, 2):
+        cobasis("audit icu.toml north.csv -o audit.html")
+        cobasis("approve icu.toml audit.json --yes", by="officer")
+        cobasis.send("north")
+        if number == 1:
+            cobasis.send("east", "south")
+            cobasis.run()
+            cobasis.accept()
+            cobasis.refused("send icu.toml north.csv --yes", "one was used up", "[CB513]")
+
+
 def test_importance_is_agreed_on_by_words_and_printed_on_all_sides(cobasis):
     asked = f"{SUMS},maps=columns,scores=yes,importance=yes"
     terms = TERMS.replace("--model logit --holdout 0", "--holdout .4").replace(SUMS, asked)

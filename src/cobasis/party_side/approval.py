@@ -212,7 +212,9 @@ def _flaw(session: PartySession, told: Mapping[str, Any], approval: Approval) ->
     exchange, at = about["exchange"], moment_text(now())
     if flaw := approval.flaw(agreement, party=session.name, exchange=exchange, at=at):
         return flaw
-    if len(session.history(EXCHANGES[exchange].sent_as)) >= approval.times:
+    sent = session.history(EXCHANGES[exchange].sent_as)
+    left = sum(approval.signature in str(each.told.get("approvals")) for each in sent)
+    if left >= approval.times:
         return "one was used up"
     with suppress(CobasisError):
         kept = read_audit(session.audits / f"{approval.report[:16]}.json", agreement)

@@ -141,6 +141,8 @@ def send(
         told: dict[str, Fact] = {exchange.message: digest, "exchange": exchange.number}
         told |= {"analyst": session.analyst.name, "history": head}
         told |= {"attempt": session.roster()[1]} if session.agreement.sums else {}
+        if given := (enclosed.draft["audit"] or {}).get("approvals"):
+            told["approvals"] = [each["signature"] for each in given]
         session.transcript.append(exchange.sent_as, told)
         return _delivered(session, exchange, place, digest=digest)
 
