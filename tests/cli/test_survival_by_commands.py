@@ -76,3 +76,16 @@ def test_three_hospitals_get_the_curves_of_all_patients_by_one_command_each(coba
     page = (cobasis.folder / "icu.north.table" / "table.html").read_text()
     assert page.count("<svg") == 2
     assert "http://" not in page.replace("http://www.w3.org", "")
+
+
+def test_times_that_one_row_alone_has_are_counted_in_the_whole_table(cobasis, monkeypatch):
+    cobasis.signed_on(
+        "--numbers age:centre=60,scale=10 --category sex=female,male --label days --id patient "
+        "--task survival --outcome event=died --purpose study --holdout 0 --retention-days 30 --yes"
+    )
+    written(cobasis.folder)
+    monkeypatch.setattr("cobasis.party_side.audit.sample_size", lambda *_: 40)
+    found = cobasis.json("audit icu.toml north.csv", by="north")
+    [labels] = [each for each in found["findings"] if each["id"] == "H6"]
+    times = pl.read_csv(cobasis.folder / "north.csv")["days"]
+    assert labels["figures"] == {"times_alone": times.is_unique().mean()}

@@ -181,7 +181,7 @@ def _facts(ready: Ready, told: Labels | None, asked: Question) -> Facts:
     """Return what is agreed, and what was uploaded before."""
     agreement, choice, guarantee = ready.session.agreement, ready.choice, None
     terms, counts = agreement.dp, np.zeros(0, dtype=np.intp)
-    if told is not None and agreement.task == "classification":
+    if told is not None and agreement.task in {"classification", "survival"}:
         counts = np.unique(np.asarray(part_of(told)), return_counts=True)[1]
     if terms is not None:
         guarantee = Guarantee(
@@ -196,7 +196,8 @@ def _facts(ready: Ready, told: Labels | None, asked: Question) -> Facts:
         basis=agreement.basis,
         task=agreement.task,
         models=agreement.allowed_models,
-        class_counts=tuple(map(int, counts)),
+        class_counts=tuple(map(int, counts)) if agreement.task == "classification" else (),
+        times_alone=float(np.sum(counts == 1) / max(1, counts.sum())),
         sensitive_label=bool(agreement.label) and agreement.label in asked.sensitive,
         span=choice.span,
         added=None if choice.changes is None else choice.changes.added,

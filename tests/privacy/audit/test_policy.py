@@ -108,11 +108,6 @@ def test_bounds_are_those_of_the_policy_and_only_three_reds_block():
     assert cells == ["green", "amber"]
 
 
-def test_times_that_nobody_else_has_are_counted():
-    times = np.r_[np.arange(50.0), np.repeat(np.arange(50.0, 125.0), 2)]
-    assert found("H6", labels=times, task="survival").figures == {"times_alone": 0.25}
-
-
 WORDS = [
     (per_cent, (-1, 0, 0.0004, 0.004, 0.42), "0 %, 0 %, less than 0.1 %, 0.4 %, 42 %"),
     (per_cent, (0.995, 0.9962, 0.99999, 1), "100 %, 99.6 %, more than 99.9 %, 100 %"),

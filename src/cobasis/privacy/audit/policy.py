@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis.algorithms import BasisName
 from cobasis.algorithms.bases import BASES
@@ -314,7 +313,7 @@ def _labels(subject: Subject, facts: Facts) -> Finding:
     if facts.guarantee is not None:
         return Finding("H6", "green", f"Labels: {facts.guarantee.labels}.")
     if facts.task == "survival":
-        return _times(subject.release.labels)
+        return _times(facts.times_alone)
     n_classes = len(facts.class_counts)
     kind = "one of two" if n_classes == 2 else f"one of {n_classes:,}"  # noqa: PLR2004
     what = f"{kind} classes" if n_classes else "a number"
@@ -326,10 +325,8 @@ def _labels(subject: Subject, facts: Facts) -> Finding:
     return Finding("H6", "amber", words, {"n_classes": n_classes or None})
 
 
-def _times(times: npt.NDArray[Any]) -> Finding:
+def _times(share: float) -> Finding:
     """H6 of survival: a time that nobody else has is as telling as a date of birth."""
-    counts = np.unique(times, return_counts=True)[1]
-    share = float(np.sum(counts == 1)) / len(times)
     words = (
         "The analyst sees the time and the event of each row as they are, and "
         f"{per_cent(share)} of the times are of one row alone: whoever knows when somebody was "
