@@ -108,6 +108,18 @@ def test_bounds_are_those_of_the_policy_and_only_three_reds_block():
     assert cells == ["green", "amber"]
 
 
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"models": ("rff", "mlp")}, True),
+        ({"models": ("mlp",)}, False),
+        ({"models": ("rff",), "guarantee": GUARANTEE}, False),
+    ],
+)
+def test_the_model_of_the_others_is_told_of_where_one_comes_back(changes, told):
+    assert ("gets the model of the others" in found("H5", **changes).words) is told
+
+
 WORDS = [
     (per_cent, (-1, 0, 0.0004, 0.004, 0.42), "0 %, 0 %, less than 0.1 %, 0.4 %, 42 %"),
     (per_cent, (0.995, 0.9962, 0.99999, 1), "100 %, 99.6 %, more than 99.9 %, 100 %"),

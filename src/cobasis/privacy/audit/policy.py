@@ -291,12 +291,16 @@ def _models(facts: Facts) -> Finding:
     if not facts.models:
         words = "No model is trained; a change of basis comes back, and nothing that can run."
         return Finding("H5", "green", words)
-    *mixed, last = (name for name, row in FAMILIES.items() if row.mixes)
     words = (
         f"What may come back is {', '.join(facts.models)}, as a checked model file: weights, "
-        f"no records, nothing that could run by itself. Of {', '.join(mixed)} and {last} "
-        "each party also gets the model of the others, without its own rows, for its local fit."
+        "no records, nothing that could run by itself."
     )
+    mixed = [name for name in facts.models if FAMILIES[name].mixes]
+    if mixed and facts.guarantee is None:
+        words += (
+            f" With {' or '.join(mixed)}, and where three to twenty parties take part, each also "
+            "gets the model of the others, without its own rows, for its local fit."
+        )
     if all(FAMILIES[name].chain != "boosted_trees" for name in facts.models):
         return Finding("H5", "green", words)
     words += " Thresholds of boosted trees are single values of somebody's projected rows."
