@@ -102,6 +102,7 @@ def render_audit(
         labels=any(each.accuracy is not None for each in report.effects),
         distance_words=_DISTANCES,
         own_distance=told,
+        counted=task == "table",
         policy=POLICY,
         marks=MARKS,
         seal=seal,

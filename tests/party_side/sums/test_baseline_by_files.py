@@ -60,6 +60,7 @@ def test_every_party_gets_the_table_of_all_rows_and_no_model(counting):
 
 def test_the_audit_counts_ones_own_small_cells_before_anything_leaves(counting):
     made, report = counting.looked()
+    assert report.about["n_features"] == len(made.sums.words)  # those of each group
     cells = report["S3"]
     assert cells.grade == "amber"
     assert cells.figures["small_cells"] == made.party.small_cells > 0
