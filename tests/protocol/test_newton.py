@@ -334,14 +334,14 @@ def test_small_cells_of_words_and_of_intervals_are_counted(first):
     table, seen, _ = times(n_rows=60)
     table["ward"] = ["b"] * 3 + ["c"] * 5 + ["a"] * 52
     one, later = (party("north", agree(**CLASSES)) for _ in range(2))
-    model = first[1].run().model  # whose risks are far from even at thrice its weights
-    [layer] = model.layers
+    [layer] = (model := first[1].run().model).layers  # at thrice its weights risks are uneven
     later.accept(replace(model, layers=(replace(layer, weights=3 * layer.weights),)))
+    labels = (seen["died"] > 0).astype(int)
     for exchange, each in ((1, one), (2, later)):
-        each.prepare(table, (seen["died"] > 0).astype(int), exchange=exchange)
-        assert each.small_cells == 1
-    one = party("north", agree(**SURVIVAL))
-    one.prepare(table, seen)
+        each.prepare(table, labels, exchange=exchange)
+        cells = pd.crosstab(table["ward"], labels)
+        assert each.small_cells == 1 + np.isin(cells, range(1, 5)).sum()
+    (one := party("north", agree(**SURVIVAL))).prepare(table, seen)
     assert one.small_cells > 7
 
 

@@ -318,13 +318,29 @@ def test_small_cells_are_those_of_words_and_classes_where_columns_themselves_are
     words = (("a", ("no", "yes"), "no"), ("b", tuple("uvwxyz"), None))
     features = [CategoryFeature(name=x, values=each, base=base) for x, each, base in words]
     features += [number, Interaction(of=("a", "n"))]  # of which neither is of words alone
-    hot = [table["a"] == "yes", *(table["b"] == each for each in "uvwxyz"), labels, 1 - labels]
+    hot = [
+        *(table["a"] == each for each in ("no", "yes")),
+        *(table["b"] == each for each in "uvwxyz"),
+        labels,
+        1 - labels,
+    ]
     counts = np.triu(np.transpose(hot).T.astype(int) @ np.transpose(hot).astype(int))
     for some_maps, small in ((maps, np.sum((counts > 0) & (counts < 5))), (TERMS.maps, None)):
         terms = TERMS.model_copy(update={"maps": some_maps})
         north = party("north", agree(**FIELDS | {"features": tuple(features), "sums": terms}))
         north.prepare(table.assign(n=0.99), labels)
         assert north.small_cells == small
+
+
+def test_a_small_cell_of_a_base_word_is_counted_since_it_follows_from_the_others():
+    words = [CategoryFeature(name=name, values=("no", "yes"), base="no") for name in "ab"]
+    cells = [("no", "no")] * 58 + [("no", "yes")] * 2 + [("yes", "no"), ("yes", "yes")] * 30
+    sizes = {"most_rows": 200, "most_rows_in_all": 400}
+    fitted = {"model": "logit", "sums": SumsTerms(**sizes, steps=8)}
+    for changes in (fitted, {"sums": SumsTerms(**sizes, maps=(Columns(),))}):
+        one = party("north", agree(**FIELDS | changes | {"features": tuple(words)}))
+        one.prepare(pd.DataFrame(cells, columns=[*"ab"]), np.arange(len(cells)) // 2 % 2)
+        assert one.small_cells == 1
 
 
 def test_a_small_cell_of_three_words_is_counted_where_products_of_two_are_summed():

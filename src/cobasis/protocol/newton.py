@@ -143,14 +143,16 @@ class NewtonLayout:
     def small_cells(self, sums: Integers, *, few: int, words: Integers) -> int:
         """Count cells that some rows have, and fewer than a few, in sums at weights of zero.
 
-        Those are outcomes of an interval, and pairs of words in it; of a Poisson model with an
-        exposure, about. `words` are the places of columns of words.
+        Those are outcomes of an interval, and pairs of words, or of a word and a class; of a
+        Poisson model with an exposure, about. `words` say of which columns each word is the sum.
         """
-        tables = _read(self, sums).tables[:, words][:, :, words] * (
-            4 if self.model == "logit" else 1
-        )
-        outcomes = self.leavers(sums) if self.grid else np.zeros(0)
-        counts = np.concatenate([tables[:, *np.triu_indices(len(words))].ravel(), outcomes])
+        read, binary = _read(self, sums), self.model == "logit"
+        tables = words @ read.tables @ words.T * (4 if binary else 1)
+        found: list[Matrix] = [tables[:, *np.triu_indices(len(words))].ravel()]
+        if binary:
+            more, half = words @ read.sums[1 : 1 + self.width], np.diagonal(tables[0]) / 2
+            found += [half + more, half - more]
+        counts = np.concatenate([*found, self.leavers(sums) if self.grid else np.zeros(0)])
         return int(np.count_nonzero((counts > 0.5) & (counts < few - 0.5)))  # noqa: PLR2004
 
     def leavers(self, sums: Integers) -> Integers:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.errors import AgreementError, LabelError, StepError
-from cobasis.features.contract import CategoryFeature, width_of
+from cobasis.features.contract import CategoryFeature, columns_in, width_of
 from cobasis.features.encoder import encode, encoded_columns
 from cobasis.features.maps import Columns, turn_of
 from cobasis.linalg.arrays import Matrix, gathered
@@ -314,15 +314,20 @@ def _small_cells(sums: Integers, agreement: Agreement) -> int | None:
         return layout.small_cells(sums, few=_FEW)
     kinds = [isinstance(each.feature, CategoryFeature) for each in columns]
     of = [each.of or (at,) for at, each in enumerate(columns)]  # of products of words, too
-    words = [at for at, parts in enumerate(of, 1) if all(kinds[part] for part in parts)]
+    ones = np.eye(1 + len(columns), dtype=np.int64)
+    words = [ones[at] for at, parts in enumerate(of, 1) if all(kinds[part] for part in parts)]
+    for each in columns_in(agreement.features):  # a base follows from the other words
+        if isinstance(each, CategoryFeature) and each.base is not None:
+            own = [ones[at] for at, column in enumerate(columns, 1) if column.feature == each]
+            words.append(ones[0] - np.sum(own, axis=0, dtype=np.int64))
     if isinstance(layout, NewtonLayout):
-        found = layout.small_cells(sums, few=_FEW, words=np.array(words, dtype=np.int64))
-        return found if words or layout.grid else None
+        picked = np.array(words, dtype=np.int64).reshape(-1, len(ones))
+        return layout.small_cells(sums, few=_FEW, words=picked) if words or layout.grid else None
     tables = zip(terms_of(agreement).maps, layout.tables(sums), strict=True)
     table = next((table for each, table in tables if isinstance(each, Columns) and words), None)
     if table is None:
         return None
-    classes = range(len(columns) + 1, len(table)) if layout.one_hot else ()
-    places = [*words, *classes]
-    cells = np.triu(table[np.ix_(places, places)]) >> 2 * layout.bits
+    classes = np.eye(len(table), dtype=np.int64)[len(ones) :][: None if layout.one_hot else 0]
+    places = np.vstack([np.pad(words, ((0, 0), (0, len(table) - len(ones)))), classes])
+    cells = np.triu(places @ table @ places.T) >> 2 * layout.bits
     return int(np.count_nonzero((cells > 0) & (cells < _FEW)))
