@@ -89,3 +89,15 @@ def test_times_that_one_row_alone_has_are_counted_in_the_whole_table(cobasis, mo
     [labels] = [each for each in found["findings"] if each["id"] == "H6"]
     times = pl.read_csv(cobasis.folder / "north.csv")["days"]
     assert labels["figures"] == {"times_alone": times.is_unique().mean()}
+
+
+def test_whoever_signs_and_files_reads_that_each_partys_own_estimates_are_shown(cobasis):
+    said = cobasis.signed_on(
+        "--numbers age:centre=60,scale=10 --label days --id patient --task survival --holdout 0 "
+        "--outcome event=died,compare_parties=yes --purpose study --retention-days 30 --yes"
+    )
+    assert "Others get the model, cox, and EACH PARTY'S OWN ESTIMATES: north" in said
+    written(cobasis.folder)
+    cobasis("audit icu.toml north.csv -o audit.html")
+    page = (cobasis.folder / "audit.html").read_text("utf-8")
+    assert "Who gets the model, and each party&#39;s own estimates" in page

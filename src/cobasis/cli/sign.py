@@ -322,4 +322,6 @@ def _model(agreement: Agreement) -> str:
         rows = "no model, only how their rows are aligned"
         return "the baseline table of all rows, and no model" if agreement.sums else rows
     others = [each for each in agreement.allowed_models if each != agreement.model]
-    return f"the model, {agreement.model}" + (f" (or {', '.join(others)})" if others else "")
+    found = f"the model, {agreement.model}" + (f" (or {', '.join(others)})" if others else "")
+    alone = agreement.outcome is not None and agreement.outcome.compare_parties
+    return found + (", and EACH PARTY'S OWN ESTIMATES" if alone else "")

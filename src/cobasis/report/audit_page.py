@@ -138,6 +138,7 @@ def filed(agreement: Agreement, own: Mapping[str, str]) -> list[tuple[str, str]]
         if isinstance(each, NumericFeature)
     ]
     sources = sorted({each.source for each in columns_in(agreement.features)} - {""})
+    alone = agreement.outcome is not None and agreement.outcome.compare_parties
     noise = "none, so no guarantee" if dp is None else f"eps={dp.epsilon:g}"
     leaves = f"{size:,} numbers through the secret basis '{basis}'"
     if agreement.sums is not None:
@@ -156,7 +157,7 @@ def filed(agreement: Agreement, own: Mapping[str, str]) -> list[tuple[str, str]]
         ("Noise", noise),
         ("Who gets the file", reader),
         ("Contract with the processor (art. 28)", record.processor),
-        ("Who gets the model", names),
+        ("Who gets the model" + (", and each party's own estimates" if alone else ""), names),
         ("Who may use it", record.users),
         ("Transfers", record.transfers),
         ("Retention", f"{keep:,} days at the analyst" if keep else ""),
