@@ -89,6 +89,8 @@ def test_times_that_one_row_alone_has_are_counted_in_the_whole_table(cobasis, mo
     [labels] = [each for each in found["findings"] if each["id"] == "H6"]
     times = pl.read_csv(cobasis.folder / "north.csv")["days"]
     assert labels["figures"] == {"times_alone": times.is_unique().mean()}
+    found = cobasis.json("audit icu.toml north.csv --sensitive died", by="north")
+    assert "H6" in found["to_sign"]  # the event leaves as the time does
 
 
 def test_whoever_signs_and_files_reads_that_each_partys_own_estimates_are_shown(cobasis):

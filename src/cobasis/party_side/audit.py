@@ -25,7 +25,7 @@ from cobasis.privacy.audit.policy import POLICY
 from cobasis.privacy.audit.report import audit, audit_proposal
 from cobasis.privacy.audit.subject import Facts, Guarantee, Subject, sample_size, settings_of
 from cobasis.privacy.audit.sums import Counted, SumsFacts, audit_sums
-from cobasis.protocol.agreement import moment_text
+from cobasis.protocol.agreement import Agreement, moment_text
 from cobasis.protocol.messages import Labels
 from cobasis.protocol.refusals import row_blocks
 from cobasis.protocol.secrets import check_public_rows
@@ -54,7 +54,7 @@ def audited(made: Projected | Proposed | Summed, *, question: Question | None = 
     """
     asked, ready = question or Question(), made.ready
     agreement, rows = ready.session.agreement, ready.rows
-    known = {*agreement.columns, *([agreement.label] if agreement.label else [])}
+    known = {*agreement.columns, *_labels(agreement)}
     unknown = sorted(set(asked.sensitive) - known)
     if unknown:
         raise OptionError(
@@ -81,6 +81,12 @@ def audited(made: Projected | Proposed | Summed, *, question: Question | None = 
     settings = settings_of(subject, own, n_components=asked.n_components, noise=asked.noise)
     compared, facts = settings if asked.compared else (), _facts(ready, payload.labels(), asked)
     return Audited(report=audit(subject, facts=facts, about=about, rng=rng, settings=compared))
+
+
+def _labels(agreement: Agreement) -> set[str]:
+    """Return the columns that leave beside the rows, as they are."""
+    beside = () if agreement.outcome is None else agreement.outcome.columns.values()
+    return {agreement.label, *beside} - {""}
 
 
 def _about(ready: Ready) -> dict[str, str]:
@@ -201,7 +207,7 @@ def _facts(ready: Ready, told: Labels | None, asked: Question) -> Facts:
         models=agreement.allowed_models,
         class_counts=tuple(map(int, counts)) if agreement.task == "classification" else (),
         times_alone=float(np.sum(counts == 1) / max(1, counts.sum())),
-        sensitive_label=bool(agreement.label) and agreement.label in asked.sensitive,
+        sensitive_label=not _labels(agreement).isdisjoint(asked.sensitive),
         span=choice.span,
         added=None if choice.changes is None else choice.changes.added,
         gone=None if choice.changes is None else choice.changes.gone,

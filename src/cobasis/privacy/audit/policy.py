@@ -312,7 +312,7 @@ def _labels(subject: Subject, facts: Facts) -> Finding:
     if subject.release.labels is None:
         return Finding("H6", "green", "No labels are sent.")
     if facts.sensitive_label:
-        words = "The label was declared sensitive, and the analyst sees it, one for each row."
+        words = "A label was declared sensitive, and the analyst sees it, one for each row."
         return Finding("H6", "red", words)
     if facts.guarantee is not None:
         return Finding("H6", "green", f"Labels: {facts.guarantee.labels}.")
