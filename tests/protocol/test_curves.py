@@ -7,12 +7,14 @@ from lifelines import KaplanMeierFitter
 from lifelines.datasets import load_lung, load_rossi
 from lifelines.statistics import multivariate_logrank_test
 from lifelines.utils import median_survival_times, restricted_mean_survival_time
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from cobasis import NumericFeature, SumsTerms
 from cobasis.errors import AgreementError, LabelError, MessageError
 from cobasis.features.outcome import Outcome, times_of
 from cobasis.protocol.baseline import BaselineTable, table_of
 from cobasis.protocol.sums_terms import table_layout
+from cobasis.report import table
 from cobasis.statistics.survival import halved
 from protocol.summed import agree, dealt, party, summing
 
@@ -189,3 +191,18 @@ def test_a_total_of_leavers_that_no_rows_have_is_void(change):
     words[-1] += change
     with pytest.raises(MessageError, match="what no rows have"):
         table_of(words, agreement, layout=table_layout(agreement))
+
+
+@pytest.mark.parametrize("groups", [3, 6])
+def test_the_numbers_at_risk_of_the_last_group_lie_in_the_picture(groups, tmp_path, monkeypatch):
+    rows = ties(2).with_columns(group=pl.arange(360) % groups)
+    found, _ = counted(agreed(rows, times_of("grid", "10/20/../60")), rows)
+    drawn = []
+    monkeypatch.setattr(table, "as_svg", lambda figure: drawn.append(figure) or "<svg/>")
+    table.write_table(found, tmp_path)
+    canvas = FigureCanvasAgg(drawn[0])
+    canvas.draw()
+    texts = drawn[0].axes[0].texts
+    assert len({each.get_color() for each in texts}) == groups
+    ends = [each.get_window_extent(canvas.get_renderer()) for each in texts]
+    assert min(each.y0 for each in ends) > 0
