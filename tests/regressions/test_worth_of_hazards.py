@@ -51,9 +51,11 @@ def test_a_brier_score_is_a_mean_of_squares_in_which_rows_stand_for_those_lost_b
     truth, risk = patients(censored=censored)
     share, time = np.exp(-0.5 * risk), truth["value"]
     told = survival_figures(truth, risk=risk, shares=share[:, None], horizons=(0.5,))
-    lost, there = KaplanMeierFitter().fit(time, 1 - truth["event"]), time > 0.5
-    kept = np.where(there, lost.predict(0.5), lost.predict(time - 1e-9))
-    known = there | (truth["event"] == 1)
+    there, event = time > 0.5, truth["event"]
+    lost = KaplanMeierFitter().fit(time + 1e-9 * (event == 0), 1 - event)  # events come first
+    kept = np.where(there, lost.predict(0.5 + 1e-9), lost.predict(time))
+    known = there | (event == 1)
+    assert np.mean(known / kept) == pytest.approx(1)  # rows stand for all
     right = np.mean(known * (there - share) ** 2 / kept)
     assert told["Brier at 0.5"].value == pytest.approx(right, abs=1e-12)
 

@@ -165,11 +165,12 @@ def _concordance(time: Vector, event: Vector, *, entry: Vector | None, risk: Vec
 
 def _brier(time: Vector, event: Vector, *, horizon: float, share: Vector) -> Figure:
     """Return the mean squared error of shares; rows that were lost before stand for none (Graf)."""
-    lost = kaplan_meier(time, 1 - event)
-    kept = np.array([lost.at(np.nextafter(min(each, horizon), 0))[0] for each in time])
+    # of one time events come first: who is lost then is lost a moment later
+    lost = kaplan_meier(np.where(event == 1, time, np.nextafter(time, np.inf)), 1 - event)
+    kept = np.array([lost.at(each)[0] for each in time])
     there, had = time > horizon, (time <= horizon) & (event == 1)
     losses = np.zeros(len(time))
-    losses[there] = (1 - share[there]) ** 2 / lost.at(horizon)[0]
+    losses[there] = (1 - share[there]) ** 2 / lost.at(np.nextafter(horizon, np.inf))[0]
     losses[had] = share[had] ** 2 / kept[had]
     value = float(losses.mean())
     off = _Z * float(losses.std(ddof=1)) / len(losses) ** 0.5 if len(losses) > 1 else np.nan
