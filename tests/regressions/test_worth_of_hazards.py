@@ -1,8 +1,9 @@
 """What held-back rows say of a survival model: order, Brier score, observed over expected."""
 
 import numpy as np
+import pandas as pd
 import pytest
-from lifelines import KaplanMeierFitter
+from lifelines import CoxPHFitter, KaplanMeierFitter
 from lifelines.utils import concordance_index
 
 from cobasis.features.outcome import record_type
@@ -44,6 +45,17 @@ def test_who_came_late_is_compared_from_then_on_and_with_no_share_from_0():
     right = (risk[:, None] > risk) + 0.5 * (risk[:, None] == risk)
     assert {*found} == {"C-index"}
     assert found["C-index"].value == pytest.approx(right[first].mean(), abs=1e-12)
+
+
+def test_rows_of_two_strata_are_not_compared():
+    truth, risk = patients()
+    parted = np.empty(N, dtype=record_type({"event": "died", "stratum": "site"}))
+    parted["value"], parted["event"], none = truth["value"], truth["event"], np.zeros((N, 0))
+    parted["stratum"] = site = np.arange(N) % 3
+    found = survival_figures(parted, risk=risk * 9.0**site, shares=none, horizons=())["C-index"]
+    table = pd.DataFrame({"risk": np.log(risk), "time": truth["value"], "event": truth["event"]})
+    fit = CoxPHFitter().fit(table.assign(site=site), "time", "event", strata="site")
+    assert found.value == pytest.approx(fit.concordance_index_, abs=1e-12)
 
 
 @pytest.mark.parametrize("censored", [False, True])

@@ -121,7 +121,8 @@ def survival_figures(
     time, event, entry = (part_of(truth, role) for role in ("value", "event", "entry"))
     if time is None or event is None:
         return {}
-    found = {"C-index": _concordance(time, event, entry=entry, risk=risk)}
+    strata = part_of(truth, "stratum")
+    found = {"C-index": _concordance(time, event, entry=entry, strata=strata, risk=risk)}
     if entry is not None:  # who came late was not followed from 0, where shares begin
         horizons = ()
     for horizon, expected in zip(horizons, shares.T, strict=False):
@@ -137,10 +138,13 @@ def survival_figures(
     return {name: each for name, each in found.items() if np.isfinite(each).all()}
 
 
-def _concordance(time: Vector, event: Vector, *, entry: Vector | None, risk: Vector) -> Figure:
+def _concordance(
+    time: Vector, event: Vector, *, entry: Vector | None, strata: Vector | None, risk: Vector
+) -> Figure:
     """Return how often, of two rows, the one with the larger hazard had its event first (Harrell).
 
-    Its error is that of a ratio of U-statistics, by each row's share in both sums.
+    Rows of two strata have no hazards that compare. The error is that of a ratio of U-statistics,
+    by each row's share in both sums.
     """
     n, right, pairs = len(time), np.zeros(len(time)), np.zeros(len(time))
     first = np.flatnonzero(event == 1)
@@ -150,6 +154,8 @@ def _concordance(time: Vector, event: Vector, *, entry: Vector | None, risk: Vec
         later = (time > time[rows]) | ((time == time[rows]) & (event == 0))
         if entry is not None:
             later &= entry < time[rows]
+        if strata is not None:
+            later &= strata == strata[rows]
         ahead = (risk[rows] > risk) + 0.5 * (risk[rows] == risk)
         ahead = ahead * later
         right += ahead.sum(axis=0)
