@@ -71,6 +71,19 @@ def test_a_formula_gives_the_pooled_coefficients_and_errors(formula, model):
         assert "income[...]: at each knot, against 22000." in made.summary()
 
 
+@pytest.mark.parametrize(("formula", "income"), [(f"age + {SPLINE}", 22e3), ("age + income", 4e4)])
+def test_shares_without_event_say_of_which_row_they_are(formula, income):
+    given = {"features": with_formula(FEATURES, formula), "task": "survival"}
+    labels = pd.DataFrame({"value": LABELS.time, "event": LABELS.event})
+    outcome = Outcome(event="event", horizons=(9.0,))
+    party = in_three(RAW[["age", "income"]], labels, outcome=outcome, **given).parties["north"]
+    [share] = party.coefficients().shares.values()
+    row = party.transform(pd.DataFrame({"age": [60.0], "income": [income]}))
+    assert party.model.survival(row) == pytest.approx(share)
+    words = "every centre, first knot and base" if "cr" in formula else "every centre and base"
+    assert f"Without event, of a row at {words}: {share:.3f} at 9." in party.coefficients().notes
+
+
 def test_commands_give_the_same_table_and_predictions(tmp_path, monkeypatch):
     typed, formula = Typed(tmp_path, monkeypatch), f"age * ward + {SPLINE}"
     said = typed.signed_on(

@@ -55,7 +55,7 @@ def write_coefficients(table: CoefficientTable, folder: Path) -> Path:
     drawn = [_Drawn("forest.svg", forest(table), "Effects and their intervals", about)]
     if table.shares:
         shares = survival_plot({"": table.shares})
-        about = "At the agreed times, of a row at every centre and base."
+        about = f"At the agreed times, of {table.reference}."
         drawn.append(_Drawn("survival.svg", shares, "Share without event", about))
     units = ": of a number per unit of its column, of a word against the word that has no column"
     files = {"coefficients.csv": as_csv(_records(table)), "coefficients.tex": latex(table)}

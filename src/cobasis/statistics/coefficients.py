@@ -112,6 +112,12 @@ class CoefficientTable(Figures, Readable):
         """What a line tells: a coefficient, or a ratio of odds, rates or hazards."""
         return _NAMES[self.model][1]
 
+    @property
+    def reference(self) -> str:
+        """The row whose shares without event are told."""
+        bent = any(getattr(each.feature, "knots", ()) for each in self.columns)
+        return f"a row at every centre{', first knot' * bent} and base"
+
     def wald(self, *names: str) -> WaldTest:
         """Test whether the coefficients of some columns, or of all levels of a word, are zero."""
         from scipy.special import chdtrc, fdtrc
@@ -204,7 +210,7 @@ class CoefficientTable(Figures, Readable):
             told.append(f"{test_of} test of {name}: {statistic}, p {p_value(test.p)}.")
         if self.shares:
             found = (f"{share:.3f} at {time:g}" for time, share in self.shares.items())
-            told.append(f"Without event, of a row at every centre and base: {', '.join(found)}.")
+            told.append(f"Without event, of {self.reference}: {', '.join(found)}.")
         if compared := [each.across for each in self.lines if each.across]:
             told.append(
                 f"I2: the share of the differences between {len(compared[0].estimates)} parties' "
