@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from cobasis import Round, numeric_features, simulate
+from cobasis.algorithms.readable import Table
 from cobasis.errors import LabelError, StepError, UnknownPartyError
 
 EVIL = "<script>alert('south')</script>\x1b[2J"
@@ -142,3 +143,13 @@ def test_a_data_frame_needs_no_features_where_its_columns_are_numbers():
     assert made.agreement.features == numeric_features(["age", "pulse", "ph", "u", "v", "w"])
     table, label = rows["north"]
     assert made.score(table, label) == done().score(*rows_of()["north"])
+
+
+def test_rows_that_would_look_alike_are_told_apart():
+    names = ("weighting ATE at 90", "weighting ATE at 365", "weighting ATT at 365")
+    rows = [(name, *["-0.004179"] * 6) for name in names]
+    shown = Table(title="Effects", header=("", *"abcdef"), rows=rows).text()
+    assert all(name in shown for name in names)
+    rows = [(f"{at}{'x' * 90}", "1") for at in range(3)]
+    shown = Table(title="Parties", header=("", "a"), rows=rows).text()
+    assert max(map(len, shown.splitlines())) == 80

@@ -29,13 +29,16 @@ class Table:
         return ((f"And {left} parties more.",) if left > 0 else ()) + self.notes
 
     def text(self) -> str:
-        """Write for a screen of 80 columns."""
+        """Write for a screen of 80 columns, or of more where names would look alike."""
         others = [
             [row[at] for row in (self.header, *self.rows)] for at in range(1, len(self.header))
         ]
         widths = [max(map(len, column)) for column in others]
         room = WIDTH - sum(widths) - 2 * len(widths)
-        names = [_short(row[0], room) for row in (self.header, *self.rows)]
+        plain = [_plain(row[0]) for row in (self.header, *self.rows)]
+        names = [_short(each, room) for each in plain]
+        if len({*names}) < len({*plain}):  # cut to their room some would look alike
+            names = plain
         first = max(map(len, names))
         lines = wrap(_plain(self.title), WIDTH)
         for name, *figures in zip(names, *others, strict=True):
@@ -88,7 +91,7 @@ class Readable:
         """Say what there is to show."""
 
     def summary(self) -> str:
-        """Return what this is in a table for people, at most 80 columns wide.
+        """Return what this is in a table for people, 80 columns wide where names allow it.
 
         Returns
         -------

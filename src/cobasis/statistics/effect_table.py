@@ -115,7 +115,7 @@ class EffectTable(Readable):
         return found
 
     def summary(self) -> str:
-        """Return effects, overlap and balance for people, at most 80 columns wide."""
+        """Return effects, overlap and balance for people, 80 columns wide where names allow it."""
         return f"{super().summary()}\n\n{self.balance.summary()}"
 
     def _repr_html_(self) -> str:
