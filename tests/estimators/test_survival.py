@@ -76,3 +76,11 @@ def test_it_is_cloned_and_takes_fields_in_either_order_and_no_other_labels(lung)
             model.fit(X, bad, parties=parties)
     with pytest.raises(LabelError, match=rf"shape \({len(y) - 1},\) for {len(y)} rows"):
         model.fit(X, y[1:], parties=parties)
+
+
+def test_rows_of_which_none_is_known_to_be_first_have_no_score(lung):
+    X, y, parties = lung
+    model, nobody = survival().fit(X, y, parties=parties), y.copy()
+    nobody["cens"] = False
+    with pytest.raises(LabelError, match="there is no C-index"):
+        model.score(X, nobody, parties=parties)

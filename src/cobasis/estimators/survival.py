@@ -94,7 +94,13 @@ class CollaborativeSurvival(CollaborativeTransformer):
         """Return the C-index: how often, of two rows, that of larger hazard had its event first."""
         risk = self.predict(X, parties=parties)
         truth, none = self._labels(y, n_rows=len(risk)), np.empty((len(risk), 0))
-        return survival_figures(truth, risk=risk, shares=none, horizons=())["C-index"].value
+        found = survival_figures(truth, risk=risk, shares=none, horizons=())
+        if "C-index" not in found:
+            raise LabelError(
+                "of no two rows of y is it known whose event came first, so there is no C-index. "
+                "Score rows of which some had the event while others were followed."
+            )
+        return found["C-index"].value
 
     def _labels(self, y: npt.ArrayLike | None, *, n_rows: int) -> Array:
         given = np.asarray(y)
