@@ -8,6 +8,7 @@ import pytest
 from cobasis.errors import EstimateError, MissingExtraError
 from cobasis.features.contract import CategoryFeature, NumericFeature
 from cobasis.features.encoder import encode
+from cobasis.models.chain import regression_chain
 from regressions.cohort import FEATURES, fitted, people, table
 
 RAW, LABELS = people()
@@ -59,6 +60,14 @@ def test_what_determines_no_estimate_is_refused(case):
     value, told, reason = REFUSED[case]
     with pytest.raises(EstimateError, match=rf"(?s){reason}.*\[CB109\]"):
         fitted(RAW, ODD, value, **told)
+
+
+def test_centres_that_lie_too_far_from_all_rows_to_tell_shares_are_named():
+    features = (AGE.model_copy(update={"centre": 2e5}),)
+    told = COX | {"horizons": (10.0,), "features": features}
+    fit, _ = fitted(RAW[["age"]], LABELS, "time", **told)
+    with pytest.raises(EstimateError, match="Agree on centres"):
+        regression_chain(fit, n_classes=0)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any, Literal, NoReturn, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.errors import ModelFileError, NotFiniteError, OptionError
+from cobasis.errors import EstimateError, ModelFileError, NotFiniteError, OptionError
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.models import FAMILIES, ChainFamily
 from cobasis.models.regressions import RegressionFit
@@ -295,6 +295,12 @@ def folded(layers: Sequence[Layer]) -> tuple[Layer, ...]:
 
 def regression_chain(fit: RegressionFit, *, n_classes: int) -> Chain:
     """Return the model of a fitted regression: log-odds, a number, or the log of a rate."""
+    if not np.isfinite(fit.hazards).all():
+        raise EstimateError(
+            "a row at every agreed centre is so far from all rows that its hazard leaves the "
+            "numbers' range, so no share without event can be told. Agree on centres that lie "
+            "among the rows, or on no horizons."
+        )
     weights, offset = fit.weights, np.zeros(1)
     if fit.model != "cox":
         weights, offset = weights[1:], weights[:1]

@@ -347,7 +347,8 @@ def _hazards(
     # than their number: beside an agreed zero far away they could all be cut to nothing.
     if not fit.finished:
         return regression_chain(fit, n_classes=0).rescaled(1.0, np.array([moved]))
-    reached = [float(np.exp(moved) * at[np.array(times) <= each].sum()) for each in to]
+    with np.errstate(over="ignore"):
+        reached = [float(np.exp(moved) * at[np.array(times) <= each].sum()) for each in to]
     return regression_chain(replace(fit, hazards=np.array(reached)), n_classes=0)
 
 

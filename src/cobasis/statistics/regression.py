@@ -89,7 +89,8 @@ def _fit(sample: Sample, *, fewest: int = 1) -> RegressionFit:
     found = _FITS[sample.model](sample, whole, fit)
     weights, hazards = back @ found.weights, found.hazards
     if hazards.size:  # so far at the mean of all rows, where nothing overflows
-        hazards = hazards * np.exp(-sample.rows.mean(axis=0) @ weights)
+        with np.errstate(over="ignore"):
+            hazards = hazards * np.exp(-sample.rows.mean(axis=0) @ weights)
     covariance = back @ found.covariance @ back.T
     return replace(found, weights=weights, covariance=covariance, hazards=hazards)
 
