@@ -321,9 +321,10 @@ def _dependent(found: Matrix, columns: Sequence[EncodedColumn]) -> EstimateError
     ]
     return EstimateError(
         f"of the columns {', '.join(named)}, {found.shape[1]} follow from the others and a "
-        "constant in every row of all parties, or do not vary, so no coefficient of them is "
-        "determined. Leave so many of them out of the agreement, or name a base where they are "
-        "levels of one category."
+        "constant in every row of all parties, or do not vary, or do so a million times less than "
+        "others on the agreed scales, so no coefficient of them is determined. Leave so many of "
+        "them out of the agreement, agree on scales that suit the units, or name a base where they "
+        "are levels of one category."
     )
 
 
