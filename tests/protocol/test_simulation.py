@@ -6,6 +6,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 
 from cobasis import ODC, PrivacyWarning, simulate
 from cobasis.algorithms import AlignerName
@@ -118,6 +119,11 @@ def test_a_representation_round_sends_no_labels_trains_no_model_and_transforms()
 def test_an_aligner_with_other_options_is_used():
     done = run(aligner=ODC(reference="east"))
     assert done.analyst.alignment.target.shaped_by == ("east",)
+
+
+def test_the_summary_names_the_model_that_was_trained_and_not_the_default():
+    assert "model RandomForestClassifier." in str(run(model=RandomForestClassifier(2)))
+    assert "model ridge." in str(run())
 
 
 def test_excluded_parties_get_nothing_and_leave_no_trace():

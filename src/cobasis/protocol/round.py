@@ -206,7 +206,10 @@ class Round(Simulated):
             told = dict(self.analyst.certificate.parties)
             aligner = type(self.analyst.alignment.aligner).__name__
             used = f"{agreed.anchor} anchor, basis {agreed.basis}, aligned by {aligner}"
-            model = f"model {agreed.model}" if agreed.model else "no model"
+            fitted = next(each.returned.model for each in self.parties.values() if each.finished)
+            own = getattr(fitted, "estimator", None)  # the caller's, of which nothing was agreed
+            trained = agreed.model if own is None else type(own).__name__
+            model = f"model {trained}" if agreed.model else "no model"
             notes = [f"{used}, {model}.", f"Evidence: {self.analyst.certificate.headline}."]
         rows = []
         for name in islice(self.parties, MOST_ROWS):
