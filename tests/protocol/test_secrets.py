@@ -212,6 +212,8 @@ def test_public_rows_must_be_the_agreed_ones_in_both_directions():
             join(other)
     with pytest.raises(AgreementError, match="the agreement says none"):
         join(rows, agree(SECRET))
+    with pytest.raises(ShapeError, match="the table of public rows of party 'north' has 2 columns"):
+        join(rows[:, :2])
     frame = mixed(12)  # with categories they are known by their encoding
     digest = public_rows_digest(encode(frame, MIXED, party="public"))
     by = {"features": MIXED, "n_anchor_rows": ENCODED, "basis": "public"}

@@ -306,9 +306,11 @@ class Encoder:
             return squares <= LARGEST**2 or bool(np.abs(out).max() <= LARGEST)
 
 
-def encode(rows: npt.ArrayLike, features: Sequence[Feature], *, party: str) -> Matrix:
+def encode(
+    rows: npt.ArrayLike, features: Sequence[Feature], *, party: str, table: str = "table"
+) -> Matrix:
     """Check a party's rows against the features and encode them."""
-    what = f"the table of party '{party}'"
+    what = f"the {table} of party '{party}'"
     # what another library calls columns may be the cells themselves, as pyarrow does
     frame = as_frame(rows) if hasattr(rows, "columns") else None
     names = getattr(rows if frame is None else frame, "columns", None)
@@ -324,8 +326,8 @@ def encode(rows: npt.ArrayLike, features: Sequence[Feature], *, party: str) -> M
             "array has no place for. Give a data frame, with the agreement's columns by name."
         )
     else:
-        table = as_table(rows, name=what, columns=len(encoder.features)).T
-        raw = [*table] if any(getattr(each, "knots", ()) for each in features) else [table]
+        cells = as_table(rows, name=what, columns=len(encoder.features)).T
+        raw = [*cells] if any(getattr(each, "knots", ()) for each in features) else [cells]
     n_rows = raw[0].shape[-1]
     if not n_rows:
         raise ShapeError(f"{what} is empty: 0 rows. Leave the party out, or give it rows.")

@@ -357,10 +357,11 @@ def check_public_rows(
     """Return public rows on the agreed scale, if they are the agreement's."""
     expected = agreement.public_rows_sha256
     features = agreement.whole.features
-    encoded = None if rows is None else encode(rows, features, party=party)
+    table = "table of public rows"
+    encoded = None if rows is None else encode(rows, features, party=party, table=table)
     words = any(isinstance(each, CategoryFeature) for each in features)
-    table = encoded if words else rows
-    given = None if table is None else public_rows_digest(table)
+    told = encoded if words else rows
+    given = None if told is None else public_rows_digest(told)
     if given != expected:
         have = "no public rows" if given is None else f"public rows with digest {given[:12]}..."
         want = "none" if expected is None else f"{expected[:12]}..."
