@@ -152,6 +152,7 @@ OPTIONS = {
     "names for features": ({"features": NAMES}, OptionError, "holds 'a'.*numeric_features"),
     "fewer features": ({"features": numeric_features(NAMES[:5])}, ShapeError, "6 columns"),
     "no such column": ({"party_column": 6}, FeatureError, "party_column=6 is no column"),
+    "before the first": ({"party_column": -9}, FeatureError, "party_column=-9 is no column"),
     "a name in an array": ({"party_column": "site"}, FeatureError, "by its position"),
     "parties twice": ({"party_column": 0}, OptionError, "party_column=0 as well"),
     "random state": ({"random_state": "x"}, OptionError, "random_state='x'"),

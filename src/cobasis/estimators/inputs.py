@@ -54,13 +54,13 @@ def take_parties(table: Cells, column: str | int) -> tuple[Cells, list[Any]]:
     """Take the column that says whose row each is out of a table."""
     if isinstance(table, nw.DataFrame):
         names = table.columns
-        name = names[column] if isinstance(column, int) and column < len(names) else column
+        name = names[int(column)] if column in range(len(names)) else column
         if isinstance(name, str) and name in names:
             return table.drop(name), table.get_column(name).to_list()
     else:
         array = np.asarray(table)
-        if isinstance(column, int) and array.ndim > 1 and column < array.shape[1]:
-            return np.delete(array, column, axis=1), array[:, column].tolist()
+        if array.ndim > 1 and column in range(array.shape[1]):
+            return np.delete(array, int(column), axis=1), array[:, int(column)].tolist()
     raise FeatureError(
         f"party_column={column!r} is no column of X. Give a data frame's column by its name, an "
         "array's by its position from 0."
