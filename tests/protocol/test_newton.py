@@ -18,7 +18,7 @@ from cobasis.features.encoder import encode
 from cobasis.features.maps import Columns, turn_of
 from cobasis.features.outcome import Outcome, record_type
 from cobasis.models.chain_file import decode_chain, encode_chain
-from cobasis.protocol.newton import N_STEPS, NewtonLayout, newton_chain
+from cobasis.protocol.newton import NewtonLayout, newton_chain
 from cobasis.protocol.sums import SumsAnalyst
 from protocol.summed import NAMES, PUBLIC, agree, party, summing
 
@@ -137,18 +137,6 @@ def test_a_poisson_table_with_exposures_is_the_pooled_one():
     )
     right = model.fit(tol=1e-12, tol_criterion="params")
     agrees(done, right.params, errors=right.bse, likelihoods=(right.llf, right.llnull))
-
-
-def test_steep_counts_take_more_steps_than_a_usual_agreement_has():
-    rng = np.random.default_rng(0)
-    dose = pd.DataFrame({"dose": rng.uniform(-3, 3, 600)})
-    counts = rng.poisson(np.exp(2 * dose["dose"] - 2)).astype(float)
-    features = [NumericFeature(name="dose", low=-3.0, high=3.0)]
-    done = summed("count", dose, counts, model="poisson", features=features)
-    right = GLM(counts, add_constant(dose), family=Poisson()).fit(tol=1e-12)
-    null = GLM(counts, np.ones(600), family=Poisson()).fit().llf
-    agrees(done, right.params, errors=right.bse, likelihoods=(right.llf, null))
-    assert len(done.analyst.before) + 1 > N_STEPS
 
 
 def test_a_cox_table_on_a_grid_is_the_pooled_one_of_the_rounded_times():

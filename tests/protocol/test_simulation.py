@@ -7,10 +7,13 @@ from typing import get_args
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
+from statsmodels.api import GLM, add_constant
+from statsmodels.genmod.families import Poisson
 
-from cobasis import ODC, PrivacyWarning, simulate
+from cobasis import ODC, NumericFeature, PrivacyWarning, simulate
 from cobasis.algorithms import AlignerName
 from cobasis.errors import AgreementError, DimensionError, OptionError, ShapeError, StepError
+from cobasis.protocol.newton import N_STEPS
 from protocol.consortium import COMPONENTS, NAMES, WIDTH, tables, trained
 
 
@@ -175,3 +178,16 @@ def test_rows_and_options_that_do_not_fit_are_refused_and_nobody_is_to_sign(case
 @pytest.mark.parametrize("basis", ["consensus", "weighted_consensus"])
 def test_a_party_with_two_rows_takes_part_through_a_consensus_basis(basis):
     assert accuracy(run(few_rows(), basis=basis)) > 0.9
+
+
+def test_steep_counts_take_more_steps_than_a_usual_agreement_has():
+    rng = np.random.default_rng(0)
+    dose = rng.uniform(-3, 3, (600, 1))
+    counts = rng.poisson(np.exp(2 * dose[:, 0] - 2))
+    rows = {name: (dose[at::3], counts[at::3]) for at, name in enumerate(["a", "b", "c"])}
+    told = {"task": "count", "features": [NumericFeature(name="dose", low=-3.0, high=3.0)]}
+    done = simulate(rows, rng=rng, release="sums", model="poisson", **told)
+    right = GLM(counts, add_constant(dose), family=Poisson()).fit(tol=1e-12).params
+    found = [each.estimate for each in done.parties["a"].coefficients().lines]
+    np.testing.assert_allclose(found, right, rtol=1e-6)
+    assert len(done.analyst.before) + 1 > N_STEPS
