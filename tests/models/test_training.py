@@ -221,6 +221,21 @@ def test_a_family_fits_and_predicts_the_tasks_it_names_and_refuses_others(name, 
         assert len(fitted.scores(rows, method=method)) == 60
 
 
+@pytest.mark.parametrize("model", ["ridge", "rff", "mlp", "boosted_trees", "xgboost"])
+@pytest.mark.parametrize(("centre", "unit"), [(120, 15), (0, 1e-6), (2e9, 3e4)])
+def test_a_numbers_unit_changes_no_prediction(model, centre, unit, monkeypatch):
+    quicken(model, monkeypatch)
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(120, 3))
+    labels = np.sin(rows[:, 0]) + rows[:, 1]
+    plain, other = (
+        train(rows, each, model=model, task="regression", seed=0).predict(rows)
+        for each in (labels, centre + unit * labels)
+    )
+    np.testing.assert_allclose((other - centre) / unit, plain, atol=0.02)
+    assert np.corrcoef(plain, labels)[0, 1] > 0.7
+
+
 @pytest.mark.parametrize("name", ["mlp", "boosted_trees"])
 @pytest.mark.parametrize("task", TASKS)
 def test_nothing_stops_early_under_two_hundred_rows_and_what_is_random_follows_the_seed(name, task):

@@ -7,7 +7,7 @@ in that order, so a model that is made of sums is the same wherever its rows lie
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -92,6 +92,34 @@ class WholeRows:
     def only(self, blocks: Sequence[int]) -> LabelledRows:  # noqa: ARG002 -- there is one
         """Return itself."""
         return self
+
+
+@dataclass(frozen=True)
+class OneSize:
+    """The same rows, whose labels are numbers about zero with a spread of one."""
+
+    source: LabelledRows
+    middle: float
+    spread: float
+
+    n_rows = property(lambda self: self.source.n_rows)
+    n_columns = property(lambda self: self.source.n_columns)
+    n_blocks = property(lambda self: self.source.n_blocks)
+
+    def block(self, index: int) -> Block:
+        """Return one block."""
+        return self._of(self.source.block(index))
+
+    def sample(self, n_rows: int) -> Block:
+        """Draw rows as the source does."""
+        return self._of(self.source.sample(n_rows))
+
+    def only(self, blocks: Sequence[int]) -> LabelledRows:
+        """Return what another process needs."""
+        return replace(self, source=self.source.only(blocks))
+
+    def _of(self, block: Block) -> Block:
+        return Block(block.rows, (block.labels - self.middle) / self.spread)
 
 
 Work = Callable[[LabelledRows, int], Result]

@@ -6,7 +6,7 @@ mini-batches, xgboost from files, and scikit-learn's trees are refused.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias, cast
 
@@ -23,6 +23,7 @@ from cobasis.models.passes import (
     Block,
     LabelledRows,
     Labels,
+    OneSize,
     Pass,
     Seen,
     Threads,
@@ -326,12 +327,26 @@ def _whole(job: Job, name: str) -> Block:
     return job.turned()
 
 
+def _in_any_unit(fit: Callable[[Job], Chain]) -> Callable[[Job], Chain]:
+    """Let a library whose steps and stops suit labels of size one fit numbers of any unit."""
+
+    def fitted(job: Job) -> Chain:
+        if job.task == "classification":
+            return fit(job)
+        labels = job.rows.sample(SAMPLE_ROWS).labels
+        middle, spread = float(labels.mean()), float(labels.std()) or 1.0
+        found = fit(replace(job, rows=OneSize(job.rows, middle, spread)))
+        return found.rescaled(spread, np.array([middle]))
+
+    return fitted
+
+
 _FITS: dict[ModelName, Callable[[Job], Model]] = {
     "logistic": _logistic,
     "ridge": partial(_linear, name="linear"),
-    "mlp": _perceptron,
+    "mlp": _in_any_unit(_perceptron),
     "rff": partial(_linear, name="rff"),
-    "boosted_trees": _boosted_trees,
-    "xgboost": _xgboost,
+    "boosted_trees": _in_any_unit(_boosted_trees),
+    "xgboost": _in_any_unit(_xgboost),
     "svm": _svm,
 }
