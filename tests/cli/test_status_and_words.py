@@ -1,5 +1,6 @@
 """What `status` says to each role at each step of a round in one folder, and of words that fail."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.round_by_commands import NAMES, commands
+from cli.round_by_commands import NAMES, PUBS, commands
 from cobasis.cli import words as words_of
 
 HEAVY = {  # pydantic is not among them: typer takes it for an option's default
@@ -129,3 +130,17 @@ def test_help_loads_nothing_that_computes(words):
     assert ("0.1.0" in said) == (words == ("--version",))
     assert "cobasis.cli.main" in last.split()
     assert HEAVY & set(last.split()) == set()
+
+
+def test_a_pipe_or_a_file_without_end_in_a_shared_folder_keeps_nobody_waiting(ran):
+    news = Path("icu.news")
+    news.unlink()
+    for make in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
+        make(news)
+        ran.refused("status icu.toml", "no file", "CB601")
+        told = ran.draft("new.toml", pubs=PUBS, more="--known icu.toml", code=2).stderr
+        assert "icu.news' cannot be read: it is no" in told
+        news.unlink()
+    Path("north.pub").unlink()
+    os.mkfifo("north.pub")
+    ran.refused("key new north", "no file", "CB601")

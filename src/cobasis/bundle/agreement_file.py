@@ -21,6 +21,8 @@ from cobasis.errors import AgreementError, AgreementFileError
 from cobasis.protocol.agreement import Agreement, missing_fields, moment_text
 from cobasis.protocol.approval import Approver
 from cobasis.protocol.enrolment import OneLine, PublicIdentity
+from cobasis.protocol.news import MAX_BYTES as NEWS_BYTES
+from cobasis.protocol.news import News
 from cobasis.protocol.signatures import Signature, check_sealed, signers
 from cobasis.protocol.sums_terms import NEEDED_FOR_ROWS
 
@@ -116,6 +118,14 @@ def line_in(path: Path, kind: type[Line]) -> Line:
         return kind.from_text(text_of(path))
     except (AgreementError, AgreementFileError) as error:
         raise AgreementError(f"'{path}' cannot be used: {error.args[0]}") from None
+
+
+def news_at(path: Path, agreement: Agreement) -> News | None:
+    """Return the news of a round that lie there, if they are its analyst's."""
+    if not path.exists():
+        return None
+    with opened(path) as (file, _):  # anybody may have put a pipe there, or what has no end
+        return News.from_text(file.read(NEWS_BYTES + 1) or b"", agreement)
 
 
 def _document(path: Path, text: str | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from cobasis.bundle.agreement_file import REVOKED, line_in, sealed_agreement, stem_of
+from cobasis.bundle.agreement_file import REVOKED, line_in, sealed_agreement, stem_of, text_of
 from cobasis.bundle.transcript import now
 from cobasis.cli.options import Owner, Yes, agreed, consent, grouped, the_one
 from cobasis.cli.words import PERSON, picked, wrapped
@@ -90,7 +90,7 @@ def _own(owner: Owner, name: str, *, role: Role, to: Path) -> tuple[Identity, ..
             f"the key of '{name}' is there, and its role is {own[0].public.role}, not {role}. A "
             "key has one role, and is never written over. Choose another name for the other."
         )
-    there = to.read_text(encoding="utf-8") if to.exists() else None
+    there = text_of(to) if to.exists() else None
     if there is not None and there not in {each.public.text() for each in own}:
         whose = f"'{path}'" if own else "that would be made. Nothing was made"
         raise DiskError(

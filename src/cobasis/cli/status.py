@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from cobasis.analyst_side.session import work_folder
-from cobasis.bundle.agreement_file import read_draft, signed_agreement, stem_of
+from cobasis.bundle.agreement_file import news_at, read_draft, signed_agreement, stem_of
 from cobasis.bundle.transcript import Entry, verify_transcript
 from cobasis.cli.options import AgreementFile, Home, Owner, ProxyCA, alone, grouped
 from cobasis.cli.words import listed, picked, wrapped
@@ -275,7 +275,7 @@ def standing(keys: Home, path: Path) -> Standing:
     elif who is not None:
         own = transcript_path(agreement, who.name, home=keys.folder())
         places.append(own.with_name(NEWS))
-    news = [News.from_text(each.read_bytes(), agreement) for each in places if each.exists()]
+    news = [found for each in places if (found := news_at(each, agreement)) is not None]
     newest = max(news, key=lambda each: each.time, default=None)
     entries = verify_transcript(own).entries if own is not None and own.exists() else ()
     told = [*signed_by(agreement, file.signatures), *(newest.agreed if newest else ())]

@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from cobasis.bundle.agreement_file import (
     line_in,
+    news_at,
     read_agreement,
     read_draft,
     sealed_agreement,
@@ -43,7 +44,6 @@ from cobasis.party_side.session import NEWS, PART, SUFFIX
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.approval import Approver
 from cobasis.protocol.enrolment import PublicIdentity, Succession
-from cobasis.protocol.news import News
 from cobasis.protocol.secrets import ConsortiumSecret
 from cobasis.protocol.signatures import Signature, signers
 
@@ -103,8 +103,8 @@ def vouched(
     gone = {
         signers(agreement)[each.name]
         for agreement, news in rounds
-        if news.exists()
-        for each in News.from_text(news.read_bytes(), agreement).revoked
+        if (kept := news_at(news, agreement)) is not None
+        for each in kept.revoked
     }
     stolen = {each.name for each in gone}
     found = dict[PublicIdentity, PublicIdentity]()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from cobasis.bundle.agreement_file import (
+    news_at,
     read_agreement,
     sealed_agreement,
     signed_agreement,
@@ -16,7 +17,7 @@ from cobasis.bundle.envelope import Bundle, open_bundle, open_in_memory
 from cobasis.bundle.manifest import Expected, Kind
 from cobasis.bundle.transcript import Entry, Transcript, now, verify_transcript
 from cobasis.disk.lock import Lock
-from cobasis.disk.whole import make_folder, opened, remove_tree
+from cobasis.disk.whole import make_folder, remove_tree
 from cobasis.errors import (
     CommitmentError,
     DiskError,
@@ -31,7 +32,6 @@ from cobasis.linalg.rng import KEY_BYTES
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.exchanges import Exchange, exchanges
-from cobasis.protocol.news import MAX_BYTES as NEWS_BYTES
 from cobasis.protocol.news import News
 from cobasis.protocol.secrets import ConsortiumSecret
 from cobasis.protocol.signatures import analyst_of, check_sealed, mask_keys, signers
@@ -107,10 +107,7 @@ class PartySession(Hidden):
 
     def news_at(self, path: Path) -> News | None:
         """Return the news of the round that lie there, if they are the analyst's."""
-        if not path.exists():
-            return None
-        with opened(path) as (file, _):
-            return News.from_text(cast("bytes", file.read(NEWS_BYTES + 1)), self.agreement)
+        return news_at(path, self.agreement)
 
     def refuse_rollback(self) -> None:
         """Raise VaultError where a transcript or a receipt knows a file that the vault does not.

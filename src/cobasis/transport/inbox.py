@@ -19,6 +19,7 @@ from cobasis.bundle.agreement_file import (
     REVOKED,
     beside,
     inbox_of,
+    news_at,
     read_agreement,
     sealed_path,
     stem_of,
@@ -40,7 +41,6 @@ from cobasis.errors import CobasisError, DiskError, RequestError
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.exchanges import exchanges
-from cobasis.protocol.news import News
 from cobasis.strict_json import canonical_json
 from cobasis.transport.wire import MOST_BYTES, SMALL_BYTES, nobody
 
@@ -224,12 +224,11 @@ class Served:
 
     def refuse_revoked(self, *, party: str, brings: bool) -> None:
         """Raise RevokedError for who has a revoked key, or brings something, by the news."""
-        path = self.path.with_name(f"{stem_of(self.path)}.news")
-        # a thousand at once read no news, but where a revocation lies beside them
-        if beside(self.path, f"*{REVOKED}") and path.exists():
-            news = News.from_text(path.read_bytes(), self.agreement)
-            if brings or any(each.name == party for each in news.revoked):
-                news.refuse_revoked(self.agreement, asking=party)
+        if not beside(self.path, f"*{REVOKED}"):  # a thousand at once read no news
+            return
+        news = news_at(self.path.with_name(f"{stem_of(self.path)}.news"), self.agreement)
+        if news and (brings or any(each.name == party for each in news.revoked)):
+            news.refuse_revoked(self.agreement, asking=party)
 
     def out(self, what: str, *, party: str) -> Path | None:
         """Return where that stands which a party may have; RequestError for anything else."""
