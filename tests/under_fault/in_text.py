@@ -64,6 +64,9 @@ VOID = {
 REFUSED = {
     "the secret in it": ("^round_id", f'secret = "{"0" * 64}"\nround_id'),
     "no round": ("^round_id = .*", ""),
+    "a list as its task": ("^task = .*", "task = []"),
+    "a party with Python's own name": ('^name = "south"\nrole', 'self = 1\nname = "south"\nrole'),
+    "a signature with Python's own name": ("^signature = ", "self = 1\nsignature = "),
     "a true component": ("^n_components = .*", "n_components = true"),
     "a time before the first year": ("^deadline = .*", "deadline = 0001-01-01T00:00:00+23:59"),
     "a time behind the last year": ("^deadline = .*", "deadline = 9999-12-31T23:59:59-23:59"),

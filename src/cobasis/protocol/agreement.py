@@ -358,6 +358,7 @@ def missing_fields(agreement: Agreement | Mapping[str, object]) -> tuple[str, ..
     needed += NEEDED_FOR_ROWS if fields.get("release", "rows") == "rows" else ["sums"]
     needed += NEEDED_TO_SIGN
     task = fields.get("task")
+    task = task if isinstance(task, str) else None  # of a file that may say anything
     needed += [] if task in MODELLESS | UNLABELLED else ["label"]
     needed += [] if task in MODELLESS else ["model"]
     needed += ["classes"] if task in {None, "classification", "clustering"} else []

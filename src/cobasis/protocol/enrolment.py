@@ -46,7 +46,7 @@ class OneLine(Strict):
 
     if not TYPE_CHECKING:
 
-        def __init__(self, **fields: object) -> None:
+        def __init__(self, /, **fields: object) -> None:
             """Check each field."""
             try:
                 super().__init__(**fields)
@@ -66,7 +66,6 @@ class OneLine(Strict):
             fields = json_object(text.encode())
         except ValueError:
             fields = {}
-        # `cls(**fields)` would take a name like self for something else than a field
         if fields.pop("format", None) != cls.form or set(fields) - set(cls.model_fields):
             raise AgreementError(
                 f"this is no {cls.what}: a '{cls.form}' file is one line of JSON with "
