@@ -144,3 +144,16 @@ def test_a_pipe_or_a_file_without_end_in_a_shared_folder_keeps_nobody_waiting(ra
     Path("north.pub").unlink()
     os.mkfifo("north.pub")
     ran.refused("key new north", "no file", "CB601")
+
+
+def test_a_name_that_a_terminal_would_obey_is_shown_and_not_obeyed(sent):
+    name = Path("inbox", "a\nFAKE accepted\a\x85.1-upload")
+    Path("inbox", "icu.north.1-upload").rename(name)
+    for words, by in (
+        ("receive icu.toml inbox", "lab"),
+        (f"inspect '{name}'", "lab"),
+        (f"accept icu.toml '{name}' east.pub", "north"),
+    ):
+        lines = sent(words, by=by, code=None).output.split("\n")
+        assert any("a?FAKE accepted??.1-upload" in line for line in lines)
+        assert all(line.isprintable() and not line.startswith("FAKE") for line in lines)

@@ -12,7 +12,7 @@ from cobasis.bundle.agreement_file import stem_of
 from cobasis.cli.options import Files, Owner, about, agreed, grouped, progress
 from cobasis.cli.predict import scores_in_words
 from cobasis.cli.status import Step, standing
-from cobasis.cli.words import listed, picked, wrapped
+from cobasis.cli.words import listed, picked, safe, wrapped
 from cobasis.errors import CobasisError, EstimateError, WaitingError
 from cobasis.party_side import accept as accepting
 from cobasis.party_side.session import PartySession
@@ -63,7 +63,7 @@ def accept(
     for path, why in refused.items():
         if len(refused) == 1 and not lines:
             raise why
-        typer.echo(f"Refused {path.name}: {type(why).__name__}: {why}", err=True)
+        typer.echo(safe(f"Refused {path.name}: {type(why).__name__}: {why}"), err=True)
     for why in refused.values():
         raise typer.Exit(why.exit_code)
 

@@ -21,7 +21,7 @@ from cobasis.analyst_side.session import open_session as open_analyst
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.bundle.envelope import plain_kind
 from cobasis.cli.bar import shown
-from cobasis.cli.words import on_screen
+from cobasis.cli.words import on_screen, safe
 from cobasis.errors import DiskError, IdentityError, OptionError, PassphraseError
 from cobasis.keys.identity import (
     Identity,
@@ -70,11 +70,11 @@ class Screen:
     def tell(self, lines: Iterable[str]) -> None:
         """Say something before the answer, out of the way of --json."""
         for line in lines:
-            typer.echo(line, err=self.as_json)
+            typer.echo(safe(line), err=self.as_json)
 
     def say(self, lines: Iterable[str], **told: object) -> None:
         """Print an answer: lines for people, or the object that docs/reference/json.md has."""
-        for line in [to_json(told, inf_nan_mode="null")] if self.as_json else lines:
+        for line in [to_json(told, inf_nan_mode="null")] if self.as_json else map(safe, lines):
             typer.echo(line)
 
 

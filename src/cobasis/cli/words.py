@@ -18,16 +18,22 @@ def on_screen() -> bool:
     return sys.stderr.isatty()
 
 
+def safe(line: str) -> str:
+    """Return a line without what a terminal would obey, such as an escape in a file's name."""
+    return "".join(each if each.isprintable() else "?" for each in line)
+
+
 def wrapped(text: str, *, lead: str = "") -> list[str]:
     """Return a text in lines that fit a terminal of 80 columns, indented below the first.
 
     Others wrote some of it: what a terminal would obey, such as an escape, stands as a question
     mark, so that nobody's words can hide or move what stands beside them.
     """
+    text = "".join(" " if each.isspace() else each for each in text)
     return textwrap.wrap(
-        "".join(each if each.isprintable() or each.isspace() else "?" for each in text),
+        safe(text),
         _WIDE,
-        initial_indent=lead,
+        initial_indent=safe(lead),
         subsequent_indent=" " * len(lead),
         break_long_words=False,
         break_on_hyphens=False,
