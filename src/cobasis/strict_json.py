@@ -1,6 +1,7 @@
 """JSON that two readers cannot read in two ways, and that two writers write in one."""
 
 import json
+import math
 from operator import not_
 from typing import Any, NoReturn, Self
 
@@ -25,7 +26,9 @@ class Strict(BaseModel):
 def json_object(text: bytes) -> dict[str, Any]:
     """Parse an object in which every name stands once; ValueError says what the text is not."""
     try:
-        found: object = json.loads(text.decode(), object_pairs_hook=_once, parse_constant=_refuse)
+        found: object = json.loads(
+            text.decode(), object_pairs_hook=_once, parse_float=_finite, parse_constant=_refuse
+        )
     except (ValueError, RecursionError):
         raise ValueError("no JSON object with every name once") from None
     if not isinstance(found, dict):
@@ -45,6 +48,11 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise ValueError
     return found
+
+
+def _finite(word: str) -> float:
+    """Read a number; 1e999 would be infinite, which no JSON can say again."""
+    return found if math.isfinite(found := float(word)) else _refuse(word)
 
 
 def _refuse(word: str) -> NoReturn:

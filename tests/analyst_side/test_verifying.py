@@ -7,8 +7,10 @@ import pytest
 
 from analyst_side.rounds import NAMES, real_round
 from cobasis.analyst_side.verify import verify
+from cobasis.bundle.transcript import Transcript
 from cobasis.disk.tensors import read_tables, write_tables
 from cobasis.errors import OptionError
+from cobasis.protocol.signatures import Receipt
 
 
 def concluded(folder, **changes):
@@ -103,3 +105,25 @@ def test_fits_by_least_squares_to_images_in_few_bits_are_checked_too(tmp_path):
     made = concluded(tmp_path, aligner="imakura", precision="fp32")
     found = verify(made.path, made.work.path).findings
     assert [each.holds for each in found if each.what == "fit"] == [True] * 4
+
+
+def test_what_somebody_made_up_fails_by_name_and_hides_nothing_else(done):
+    digest = done.agreement.digest().hex()
+    words = {*Receipt.model_fields, "signature", "countersignature"}
+    made_up = (
+        [("opened", {})],
+        [("x", dict.fromkeys(words, "z"))],
+        [("opened", {"agreement": digest}), ("received", {"party": "west"})],
+        [("opened", {"agreement": digest}), ("run", {"returns": 3})],
+    )
+    for at, lines in enumerate(made_up):
+        transcript = Transcript(done.folder / f"{at}.jsonl")
+        for event, told in lines:
+            transcript.append(event, told)
+    (done.folder / "removal-west.json").write_text(
+        '{"format":"cobasis/removal/1","removal":{"party":1e999},"signature":"00"}'
+    )
+    found = verify(done.path, done.folder)
+    failed = Counter((each.what, each.code) for each in found.failed)
+    assert failed == {("transcript", "CB807"): 3, ("receipt", "CB807"): 1, ("removal", "CB803"): 1}
+    assert sum(each.what == "fit" for each in found.findings) == 4

@@ -34,7 +34,14 @@ from bundle.bundles import (
     write,
 )
 from cobasis.bundle.enclosure import _Source
-from cobasis.bundle.manifest import PARTS, Expected, refuse_replay, signed_message
+from cobasis.bundle.manifest import (
+    PARTS,
+    Expected,
+    make_manifest,
+    read_manifest,
+    refuse_replay,
+    signed_message,
+)
 from cobasis.bundle.seal import look
 from cobasis.errors import (
     BundleError,
@@ -181,6 +188,15 @@ def test_a_bundle_above_the_limits_is_refused(tmp_path):
     refused(tmp_path / "a.cb", BundleError, "10,000,042 bytes", max_bytes=10**6)
     refused(receipt(tmp_path / "b.cb"), BundleError, "20 bytes", max_bytes=19)
     opened(tmp_path / "b.cb", tmp_path / "in", max_bytes=20, expected=Expected(now=NOW))
+
+
+def test_a_number_without_end_is_refused_as_an_infinite_one_is():
+    part = {"name": "receipt.json", "n_bytes": 1, "sha256": "0" * 64}
+    made = make_manifest(draft(), parts=(part,), recipients=("lab",), created=NOW).encoded()
+    assert read_manifest(made, what="x").encoded() == made
+    for told in (b'{"a":1e999}', b'{"a":[-1e999]}', b'{"a":Infinity}'):
+        with pytest.raises(BundleError):
+            read_manifest(made.replace(b'"audit":null', b'"audit":' + told), what="x")
 
 
 def test_it_is_believed_when_its_sender_who_is_enrolled_signed_it(tmp_path):

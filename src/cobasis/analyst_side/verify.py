@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 from cobasis.algorithms.base import TARGET
 from cobasis.algorithms.certificate import fit_error, refuse_wrong_fit
 from cobasis.algorithms.images import View
-from cobasis.analyst_side.history import OPENED, RECEIVED, history_of
+from cobasis.analyst_side.history import OPENED, RECEIVED, Outcome, history_of
 from cobasis.analyst_side.membership import check_removal
 from cobasis.analyst_side.session import NEWS, SUFFIX, WorkFolder
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, stem_of
@@ -96,7 +96,10 @@ class _Check:
         self.agreement, self.folder, self.stem, self.report = agreement, folder, stem, report
         self.findings: list[Finding] = []
         self.chains: dict[str, Checked] = {}
-        self.entries: tuple[Entry, ...] = ()  # of the analyst's transcript, if it is there
+        # of the analyst's transcript, if it is there
+        self.entries: tuple[Entry, ...] = ()
+        self.known: dict[str, set[str]] = {}
+        self.outcome: Outcome | None = None
 
     def one(self, what: str, name: str, *of: object, by: Callable[..., Value]) -> Value | None:
         """Check one thing; an error of ours is what came of it."""
@@ -106,17 +109,28 @@ class _Check:
             reason = str(error.args[0])
             self.findings.append(Finding(what=what, name=name, code=error.code, reason=reason))
             return None
+        except (AttributeError, LookupError, TypeError, ValueError):  # whoever made it up
+            reason = "it says what no command of cobasis writes there, so somebody made it up"
+            code = TranscriptError.code
+            self.findings.append(Finding(what=what, name=name, code=code, reason=reason))
+            return None
         self.findings.append(Finding(what=what, name=name))
         return found
 
     def transcripts(self) -> None:
         """Check every transcript's chain; one of them is the analyst's."""
         for path in sorted(self.folder.rglob("*.jsonl")):
-            if found := self.one("transcript", path.name, path, by=verify_transcript):
+            if found := self.one("transcript", path.name, path, by=self._transcript):
                 self.chains[str(path)] = found
-                opening = [each.told["agreement"] for each in found.entries if each.event == OPENED]
-                if not self.entries and opening[-1:] == [self.agreement.digest().hex()]:
-                    self.entries = found.entries
+
+    def _transcript(self, path: Path) -> Checked:
+        found = verify_transcript(path)
+        opening = [each.told["agreement"] for each in found.entries if each.event == OPENED]
+        if not self.entries and opening[-1:] == [self.agreement.digest().hex()]:
+            self.outcome = history_of(found.entries).outcome
+            self.known = _known(found.entries, self.stem)
+            self.entries = found.entries
+        return found
 
     def receipts(self) -> None:
         """Check news and every receipt in them, and those that parties countersigned."""
@@ -177,23 +191,22 @@ class _Check:
 
     def files(self) -> None:
         """Compare what was sent and returned, and is there, with the transcript's digests."""
-        known = _known(self.entries, self.stem)
         inside = sorted(self.folder.rglob("*"))
-        paths = [path for path in inside if path.name in known and path.is_file()]
+        paths = [path for path in inside if path.name in self.known and path.is_file()]
         for done, path in enumerate(paths):
             self.report("comparing digests", done, len(paths))
             what = "payload" if path.suffix == ".safetensors" else path.name.rpartition("-")[2]
-            self.one(what, path.name, path, known[path.name], by=_compare)
+            self.one(what, path.name, path, self.known[path.name], by=_compare)
 
     def fits(self) -> None:
         """Check every fit of the last run, where anchor images and target are."""
         work = WorkFolder(self.folder / f"{self.stem}{SUFFIX}")
         if not work.path.is_dir():
             work = WorkFolder(self.folder)
-        outcome = history_of(self.entries).outcome
+        outcome = self.outcome
         if outcome is None or not work.payloads.is_dir():
             return
-        place = work.alignments / outcome.alignment
+        place = work.alignments / str(outcome.alignment)
         kept = StateFolder(place).get(TARGET)
         if kept is None:
             return
