@@ -12,7 +12,7 @@ from itertools import count
 
 import httpx
 import pytest
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from cobasis.errors import CertificateError, DiskError, RequestError, UnreachableError
 from cobasis.transport import client, server
@@ -332,3 +332,34 @@ def test_what_the_server_gives_is_as_large_as_its_kind_and_whole(served, tmp_pat
         with pytest.raises(UnreachableError, match="not what the server has"):
             remote.fetch("news", tmp_path / "news")
     assert not (tmp_path / "news").exists()
+
+
+def test_an_answer_without_end_or_of_another_form_ends_the_command(served, tmp_path, monkeypatch):
+    made = tmp_path / "made"
+    made.write_bytes(b"a file")
+
+    async def endless(*_):
+        return StreamingResponse(iter(lambda: bytes(2**20), None), status_code=400)
+
+    monkeypatch.setattr(server.Server, "_when", endless)
+    with served.remote("north") as remote:
+        with pytest.raises(RequestError, match="no end"):
+            remote.fetch("news", tmp_path / "news")
+        fields = {"upload-offset": "7", "upload-complete": "?0"}
+        for told in (b'{"verdict":"refused"}', b'{"verdict":{"verdict":"refused"}}'):
+            monkeypatch.setattr(server, "_told", lambda *_, t=told, **__: Response(t, 200, fields))
+            assert remote.refusal(made, "word") == ""
+        with pytest.raises(RequestError, match="7 bytes of a file of 6"):
+            remote.upload(made, "word")
+
+    async def packed(*_):
+        return Response(b"no gzip", 404, {"content-encoding": "gzip"})
+
+    monkeypatch.setattr(server.Server, "_when", packed)
+    with served.remote("north") as remote, pytest.raises(RequestError, match="answers 404"):
+        remote.fetch("news", tmp_path / "news")
+    asked, fields = httpx.Request("GET", "https://lab/news"), {"content-length": "3"}
+    came = httpx.Response(200, headers=fields, content=iter([b"ab", b"cd"]), request=asked)
+    with pytest.raises(httpx.RemoteProtocolError):
+        client._write(came, tmp_path / "news")
+    assert [*tmp_path.glob("news*")] == []

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _PAUSES = (0.5, 1, 2, 4, 8)  # seconds between tries, before a person is told
 
-_SLOW, _LEAST_PART = 300, 2**16
+_SLOW, _LEAST_PART, _ANSWER = 300, 2**16, 2**21
 _TIMEOUT = httpx.Timeout(30, read=_SLOW)  # the last part of a large file is hashed as a whole
 _NO_PATCH = {httpx.codes.METHOD_NOT_ALLOWED, httpx.codes.NOT_IMPLEMENTED}
 _CHANGED = "CERTIFICATE_VERIFY_FAILED"
@@ -78,7 +78,7 @@ class Line:
         to: Path | None = None,
     ) -> httpx.Response:
         """Ask again and again while the line fails; what the server refuses is raised."""
-        told, ends = dict(fields or {}), (content, to)
+        told, ends = {"accept-encoding": "identity", **(fields or {})}, (content, to)
         if content is not None:
             told["content-digest"] = digest_field(hashlib.sha256(content).hexdigest())
         found = self._again(lambda: self._once(method, url, fields=told, ends=ends))
@@ -100,7 +100,7 @@ class Line:
     ) -> httpx.Response:
         """Ask for something that may not be there yet; the server waits for it for some seconds."""
         began, wait = time.monotonic(), min(WAIT_SECONDS, math.ceil(seconds))
-        told = {**(fields or {}), "prefer": f"wait={wait}", "accept-encoding": "identity"}
+        told = {**(fields or {}), "prefer": f"wait={wait}"}
         found = self.ask("GET", url, fields=told, to=to)
         if found.status_code != httpx.codes.OK:
             # whoever answers sooner than was asked, as a cache in between, is not asked in a circle
@@ -132,10 +132,13 @@ class Line:
         try:
             if to is not None and found.status_code == httpx.codes.OK:
                 _write(found, to)
+                told = b""
             else:
-                found.read()
+                told = _told(found)
         finally:
             found.close()
+        plain = [field for field in found.headers.multi_items() if field[0] != "content-encoding"]
+        found = httpx.Response(found.status_code, headers=plain, content=told, request=request)
         status, ours = found.status_code, found.headers.get("content-type") == PROBLEM
         if status >= httpx.codes.INTERNAL_SERVER_ERROR and not ours and status not in _NO_PATCH:
             raise httpx.RemoteProtocolError(f"it answers {status}")
@@ -174,12 +177,7 @@ class Line:
             with _client(look) as client, client.stream("GET", url, headers=fields) as found:
                 line = found.extensions["network_stream"].get_extra_info("ssl_object")
                 shown = line.getpeercert(True)  # noqa: FBT003 -- as DER; it takes no words
-                told = b""
-                for piece in found.iter_raw():
-                    told += piece
-                    if len(told) > 2**20:
-                        break
-            return shown, told
+                return shown, _told(found)
 
         shown, told = self._again(ask)
         try:
@@ -231,8 +229,10 @@ class Remote(Line):
         place = self._place(path, what)
         if self._known(place) is None:
             return ""
-        found = _object(self.ask("GET", place)).get("verdict") or {"verdict": ""}
-        return f"{found['reason']} [{found['code']}]" if found["verdict"] in REFUSED else ""
+        match _object(self.ask("GET", place)).get("verdict"):
+            case {"verdict": str(word), "reason": reason, "code": code} if word in REFUSED:
+                return f"{reason} [{code}]"
+        return ""
 
     def fetch(self, what: str, to: Path, *, seconds: float = 0) -> bool:
         """Write what the server has of something, if it is new; wait for it for some seconds."""
@@ -272,6 +272,9 @@ class Remote(Line):
         size = PART_BYTES
         while found.headers.get("upload-complete") != "?1":
             offset = whole_number(found.headers.get("upload-offset"), field="Upload-Offset")
+            if offset > n_bytes:
+                told = f"the server says that it has {offset:,} bytes of a file of {n_bytes:,}"
+                raise RequestError(f"{told}. Ask the analyst.")
             report("sending", offset, n_bytes)
             file.seek(offset)
             content = file.read(size)
@@ -313,6 +316,16 @@ class Post(Line):
         return data_in(self._token, found.content, slot=slot)
 
 
+def _told(found: httpx.Response) -> bytes:
+    """Return what comes as an answer, and unpack none of it; RequestError where it has no end."""
+    told = b""
+    for piece in found.iter_raw():
+        told += piece
+        if len(told) > _ANSWER:
+            raise RequestError("what answers for the server has no end. Ask the analyst.")
+    return told
+
+
 def _write(found: httpx.Response, to: Path) -> None:
     """Write what comes into a file, whole and as the server says it is, or leave what was there."""
     n_bytes = whole_number(found.headers.get("content-length"), field="Content-Length")
@@ -327,6 +340,8 @@ def _write(found: httpx.Response, to: Path) -> None:
     with WholeFile(to, n_bytes=n_bytes, mode=0o644) as whole:
         at = 0
         for piece in found.iter_raw():
+            if at + len(piece) > n_bytes:  # chunks may say another length than the field
+                break
             whole.write(piece, offset=at)
             digest.update(piece)
             at += len(piece)
