@@ -8,8 +8,9 @@ from contextlib import chdir
 import pytest
 
 from cli.round_by_commands import Typed, write_table
-from cobasis.errors import RequestError
+from cobasis.errors import RequestError, UnreachableError
 from cobasis.keys.identity import Identity
+from cobasis.transport import client
 from cobasis.transport.certificate import make_certificate
 from cobasis.transport.client import Post
 from cobasis.transport.invites import Code
@@ -157,3 +158,24 @@ def test_a_code_that_is_cut_and_an_invitation_of_nobody_or_nowhere_are_refused(m
         server = f"--analyst lab.pub --server https://localhost:1 --invite '{bad}' --yes"
         found = meeting.typed(f"agreement new x.toml {server} {TERMS}", code=2)
         assert "none with an accent" in " ".join(found.output.split())
+
+
+def test_what_is_no_text_and_an_address_without_tls_are_refused_by_name(meeting, monkeypatch):
+    monkeypatch.setattr(client, "_PAUSES", ())
+    east, south = (Code.of_words(meeting.said["invited"][name]) for name in ("east", "south"))
+    with meeting.serving():
+        with Post(south) as post:
+            post.bring("key", b"\xff")
+        meeting.come("east", code=4)
+        told = meeting.author(code=2).stderr
+        assert "under the invitation of 'south' came no key" in told
+        with Post(east) as post:
+            post.bring("agreement", b"a = 1\n\xff")
+        assert "line 2: it is no UTF-8 text" in meeting.come("east", code=2).stderr
+    for server in ("http://localhost:1", "https://localhost/x", "file:///etc"):
+        words = east.model_copy(update={"server": server}).words()
+        assert (
+            "this code is cut, or changed" in meeting.typed(f"go {words} east.csv", code=2).stderr
+        )
+    with pytest.raises(UnreachableError, match="IPv4"):
+        Post(east.model_copy(update={"server": "https://999.1.1.1"}))

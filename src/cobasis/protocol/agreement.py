@@ -64,6 +64,7 @@ def _server(address: str) -> str:
     return address
 
 
+Server = Annotated[str, Field(max_length=200), AfterValidator(_server)]
 Moment = Annotated[str, AfterValidator(lambda text: moment_text(moment_of(text)))]
 
 
@@ -185,7 +186,7 @@ class Agreement(Strict):
     purpose: Text = ""
     threat_model: Literal["", "semi-honest"] = ""
     retention_days: Count | None = None
-    server: Annotated[str, Field(max_length=200), AfterValidator(_server), IF_ANY] = ""
+    server: Annotated[Server, IF_ANY] = ""
     enrolled: tuple[PublicIdentity, ...] = ()
     analyst: PublicIdentity | None = None
     dp: Annotated[DPTerms | None, IF_ANY] = None

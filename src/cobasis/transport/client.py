@@ -150,7 +150,7 @@ class Line:
         for pause in (*self._pauses, None):
             try:
                 return act()
-            except httpx.TransportError as error:
+            except (httpx.TransportError, httpx.InvalidURL, UnicodeError) as error:
                 why = error or type(error).__name__
             if pause is not None:
                 time.sleep(pause)

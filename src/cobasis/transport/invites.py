@@ -12,11 +12,11 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from cobasis.bundle.agreement_file import read_agreement, stem_of
+from cobasis.bundle.agreement_file import decoded, read_agreement, stem_of
 from cobasis.disk.whole import make_folder, opened, write_whole
 from cobasis.errors import AgreementError, DiskError, IdentityError, OptionError, WaitingError
 from cobasis.party_side.author import Authorship
-from cobasis.protocol.agreement import moment_text
+from cobasis.protocol.agreement import Server, moment_text
 from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, is_identity_name
 from cobasis.transport.mailbox import INVITES, Invites, address_of
 
@@ -33,7 +33,7 @@ class Code(OneLine):
 
     party: IdentityName
     stem: Annotated[str, Field(pattern="^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$")]
-    server: Annotated[str, Field(max_length=200)]
+    server: Server
     analyst: str  # the public identity's text, whole
     token: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
 
@@ -104,7 +104,13 @@ class Invitations:
             if told is None:
                 away.append(code.party)
                 continue
-            who = PublicIdentity.from_text(told.decode())
+            try:
+                who = PublicIdentity.from_text(told.decode(errors="replace"))
+            except AgreementError as error:
+                raise IdentityError(
+                    f"under the invitation of '{code.party}' came no key: {error.args[0]} Then "
+                    "invite it again."
+                ) from None
             if (who.name, who.role) != (code.party, "party"):
                 raise IdentityError(
                     f"under the invitation of '{code.party}' came the key of '{who.name}', made "
@@ -139,7 +145,7 @@ def take_agreement(code: Code, text: bytes, *, folder: Path) -> Path:
             f"'{path}' is in the way: it is another text than the invitation's agreement. Move it "
             "away, or type this in another folder."
         )
-    agreement = read_agreement(path, text=text.decode()).agreement
+    agreement = read_agreement(path, text=decoded(text, path=path)).agreement
     if agreement.server != code.server or agreement.analyst != code.who:
         raise OptionError(
             "the agreement names another server or analyst than the invitation did. Ask its author."
