@@ -205,6 +205,19 @@ def test_an_agreement_that_is_changed_at_the_server_is_refused_and_the_right_one
     assert "Wrote north/icu.north.1-upload" in served.go("north", SIGNED, code=4).output
 
 
+def test_go_fetches_the_sealed_agreement_after_news_and_into_another_folder(served):
+    for name in NAMES:
+        served.go(name, code=4)
+    served.worker().step()
+    told = served.typed("status north/icu.toml").stdout  # the server's news come without it
+    assert "sealed" in told
+    assert "when lab's sealed agreement lies here" in told
+    assert "Wrote north/icu.north.1-upload" in served.go("north", SIGNED, code=4).output
+    for path in (served.root / "north").glob("*.s*"):
+        path.unlink()
+    assert "waits for east, south, lab" in served.go("north", code=4).output
+
+
 def test_go_says_what_it_needs(fresh):
     plain = fresh.root / "plain.toml"
     text = (fresh.root / "icu.toml").read_text()

@@ -239,11 +239,9 @@ class Trip:
             secret = self.path.with_name(f"{name}.secret")
             if found.agreement.sums is None and name != found.name and secret.exists():
                 self.remote.upload(secret, f"secret.{name}")
-        self._wait(
-            self._sealed,
-            what="everybody's signature",
-            brought=(self.path.with_name(f"{found.name}.sig"), "signature"),
-        )
+        own = self.path.with_name(f"{found.name}.sig")  # elsewhere, in a folder that is new
+        brought = (own, "signature") if own.exists() else None
+        self._wait(self._sealed, what="everybody's signature", brought=brought)
 
     def _sealed(self, left: float) -> bool:
         """Seal the agreement here with the signatures that came; the text with them is not kept."""

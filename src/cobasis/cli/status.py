@@ -44,6 +44,7 @@ class Standing:
     analyst: str
     signed: tuple[str, ...]
     unsigned: tuple[str, ...]  # as far as is known
+    sealed: bool  # everybody's signature lies here, without which nothing is sent or accepted
     name: str
     role: str  # empty for nobody's key
     own: tuple[Entry, ...]
@@ -149,7 +150,7 @@ class Standing:
             secret = self.path.with_name(f"{self.name}.secret")
             when = "" if secret.exists() else f"{secret.name} lies here"
             return Step("sign", f"cobasis sign {name}", when=when)
-        if self.unsigned:
+        if not self.sealed:
             here = f"{self.analyst}'s sealed agreement lies here"
             return Step("wait", f"cobasis status {name}", when=here)
         for each in self.exchanges:
@@ -278,7 +279,8 @@ def standing(keys: Home, path: Path) -> Standing:
     news = [found for each in places if (found := news_at(each, agreement)) is not None]
     newest = max(news, key=lambda each: each.time, default=None)
     entries = verify_transcript(own).entries if own is not None and own.exists() else ()
-    told = [*signed_by(agreement, file.signatures), *(newest.agreed if newest else ())]
+    here = signed_by(agreement, file.signatures)
+    told = [*here, *(newest.agreed if newest else ())]
     ended = [cast("int", each.told["exchange"]) for each in entries if each.told.get("finished")]
     last = ended[-1] if ended else None if newest is None else newest.last
     return Standing(
@@ -288,6 +290,7 @@ def standing(keys: Home, path: Path) -> Standing:
         analyst=analyst_of(agreement).name,
         signed=tuple(dict.fromkeys(told)),
         unsigned=tuple(name for name in signers(agreement) if name not in told),
+        sealed={*here} == {*signers(agreement)},
         name=who.name if who else "",
         role=who.role if who else "",
         own=entries,
