@@ -104,6 +104,7 @@ def test_what_an_officer_approves_leaves_and_what_it_covers_runs_unattended(tmp_
         assert (north / "icu.north.audit.html").exists()
         world.typed(f"{approve} --yes --times 2 --deadline 2031-05-06", by="officer")
         assert "west, lab. Nothing is lost" in go("south", "east", "north")
+        assert "waits for west, lab. Nothing is lost" in go("north")  # though the deadline is over
         world.typed("run lab/icu.toml --without west --yes", by="lab")
         assert "east, south, lab. Nothing is lost" in go("south", "east", "north")
         told = go("south", "east", "north")

@@ -108,7 +108,8 @@ class Standing:
         if self.open is None:
             return False
         closes, came = self.agreement.closes, set(self.receipts(self.open)) - set(self.out)
-        closed = closes is not None and closes < self.now
+        # masks cancel in the sums of all only, whenever that is
+        closed = closes is not None and closes < self.now and not self.open.masked
         return len(came) >= self.open.fewest and (closed or not self.awaited)
 
     @cached_property
