@@ -20,27 +20,27 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (2_180, 1_320, 15),
-    "analyst_side": (2_480, 1_950, 11),
-    "bundle": (2_490, 1_880, 11),
-    "cli": (4_660, 3_710, 25),
-    "cobasis": (610, 270, 6),
+    "analyst_side": (2_520, 1_990, 11),
+    "bundle": (2_500, 1_890, 11),
+    "cli": (4_670, 3_710, 25),
+    "cobasis": (620, 270, 6),
     "disk": (610, 390, 5),
     "estimators": (920, 490, 5),
     "features": (1_490, 950, 7),
     "keys": (250, 190, 2),
     "linalg": (730, 460, 6),
-    "models": (3_590, 2_550, 15),
+    "models": (3_630, 2_570, 15),
     "party_side": (4_000, 3_130, 14),
     "privacy": (3_130, 2_140, 21),
     "protocol": (8_100, 5_520, 36),
     "report": (1_080, 860, 6),
     "statistics": (2_170, 1_640, 11),
     "tables": (1_000, 780, 4),
-    "transport": (1_900, 1_430, 10),
+    "transport": (1_920, 1_450, 10),
     "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 40_160,
+    "tests": 40_320,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -48,6 +48,17 @@ def test_a_whole_round_verifies_fits_included_and_where_nothing_is_it_is_refused
             verify(done.path, folder)
 
 
+def test_another_round_in_the_same_folder_fails_nothing_and_counts_for_nothing(done):
+    alone = verify(done.path, done.folder)
+    (done.folder / "other").mkdir()
+    other = concluded(done.folder / "other", round_id="other")
+    other.remove("west")
+    for folder in (other.inbox, other.outbox):  # whose names begin as this round's do
+        shutil.rmtree(folder)
+    beside = verify(done.path, done.folder)
+    assert (beside.findings, beside.heads) == (alone.findings, alone.heads)
+
+
 def test_every_kind_of_change_is_found_and_named(done):
     work = done.work
     good = {path: path.read_bytes() for path in done.folder.rglob("*") if path.is_file()}
@@ -115,9 +126,10 @@ def test_what_somebody_made_up_fails_by_name_and_hides_nothing_else(done):
         [("x", dict.fromkeys(words, "z"))],
         [("opened", {"agreement": digest}), ("received", {"party": "west"})],
         [("opened", {"agreement": digest}), ("run", {"returns": 3})],
+        [("opened", {"agreement": "00"})],
     )
     for at, lines in enumerate(made_up):
-        transcript = Transcript(done.folder / f"{at}.jsonl")
+        transcript = Transcript((done.folder, done.work.path)[at // 4] / f"{at}.jsonl")
         for event, told in lines:
             transcript.append(event, told)
     (done.folder / "removal-west.json").write_text(

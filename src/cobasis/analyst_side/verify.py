@@ -1,6 +1,7 @@
 """``cobasis verify``: what anybody can check of a round, and what only its analyst can."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -17,6 +18,7 @@ from cobasis.bundle.transcript import Checked, Entry, verify_transcript
 from cobasis.disk.whole import file_digest, opened
 from cobasis.errors import (
     CobasisError,
+    DiskError,
     FileChangedError,
     OptionError,
     SignatureError,
@@ -33,6 +35,7 @@ from cobasis.protocol.signatures import (
     check_receipt,
 )
 from cobasis.protocol.vertical import units_of
+from cobasis.strict_json import json_object
 
 Value = TypeVar("Value")
 
@@ -77,7 +80,7 @@ def verify(agreement_path: Path, folder: Path, *, report: Report = silent) -> Ve
     check.transcripts()
     check.receipts()
     check.files()
-    for path in sorted(folder.rglob("removal-*.json")):
+    for path in check.here("removal-*.json"):
         check.one("removal", path.name, path, by=check.removal)
     check.fits()
     if len(check.findings) == 1:
@@ -100,6 +103,7 @@ class _Check:
         self.entries: tuple[Entry, ...] = ()
         self.known: dict[str, set[str]] = {}
         self.outcome: Outcome | None = None
+        self.elsewhere: set[Path] = set()  # folders of other rounds that lie here, too
 
     def one(self, what: str, name: str, *of: object, by: Callable[..., Value]) -> Value | None:
         """Check one thing; an error of ours is what came of it."""
@@ -117,9 +121,33 @@ class _Check:
         self.findings.append(Finding(what=what, name=name))
         return found
 
+    def here(self, pattern: str) -> Iterator[Path]:
+        """Yield files of a kind; none in another round's folder, nor news or removals of one."""
+        for path in sorted(self.folder.rglob(pattern)):
+            if self.elsewhere.isdisjoint(path.parents) and not self._foreign(path):
+                yield path
+
+    def _foreign(self, path: Path) -> bool:
+        if path.suffix not in {NEWS, ".json"} or path == self.folder / f"{self.stem}{NEWS}":
+            return False
+        with suppress(DiskError, ValueError, KeyError, TypeError), opened(path) as (file, _):
+            found = json_object(file.read(MAX_BYTES) or b"")
+            told = found["news" if path.suffix == NEWS else "removal"]
+            return bool(told["round_id"] != self.agreement.round_id)
+        return False
+
     def transcripts(self) -> None:
         """Check every transcript's chain; one of them is the analyst's."""
-        for path in sorted(self.folder.rglob("*.jsonl")):
+        said: dict[Path, set[str]] = {}
+        for path in self.folder.rglob("*.jsonl"):
+            with suppress(CobasisError):
+                told = [each.told.get("agreement") for each in verify_transcript(path).entries]
+                said[path] = {str(each) for each in told if each is not None}
+        digest = self.agreement.digest().hex()
+        # a transcript that somebody put beside this round's hides nothing
+        ours = {self.folder, *(path.parent for path, told in said.items() if digest in told)}
+        self.elsewhere = {path.parent for path, told in said.items() if told} - ours
+        for path in self.here("*.jsonl"):
             if found := self.one("transcript", path.name, path, by=self._transcript):
                 self.chains[str(path)] = found
 
@@ -134,7 +162,7 @@ class _Check:
 
     def receipts(self) -> None:
         """Check news and every receipt in them, and those that parties countersigned."""
-        for path in sorted(self.folder.rglob(f"*{NEWS}")):
+        for path in self.here(f"*{NEWS}"):
             news = self.one("news", path.name, path, by=self._news)
             for signed in news.receipts if news else ():
                 what = f"{signed.receipt.party}, exchange {signed.receipt.exchange}"
@@ -191,8 +219,7 @@ class _Check:
 
     def files(self) -> None:
         """Compare what was sent and returned, and is there, with the transcript's digests."""
-        inside = sorted(self.folder.rglob("*"))
-        paths = [path for path in inside if path.name in self.known and path.is_file()]
+        paths = [path for path in self.here("*") if path.name in self.known and path.is_file()]
         for done, path in enumerate(paths):
             self.report("comparing digests", done, len(paths))
             what = "payload" if path.suffix == ".safetensors" else path.name.rpartition("-")[2]
