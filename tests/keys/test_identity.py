@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import re
 import stat
 
 import pyrage
@@ -170,6 +171,16 @@ def test_a_damaged_key_is_refused(path):
         *({"format": "cobasis/key/2"}, {"age_key": "AGE-SECRET-KEY-1QQQ"}),
     ):  # under the right passphrase
         refused(by_hand(path, **changes), IdentityError, "is damaged, or no key")
+
+
+def test_a_key_that_a_busy_machine_does_not_open_is_tried_again_and_not_called_damaged(
+    path, monkeypatch
+):
+    much, pauses = re.sub(rb" \d+\n", b" 40\n", by_hand(path).read_bytes(), count=1), []
+    path.write_bytes(much)  # 2^40 steps of work
+    monkeypatch.setattr("cobasis.keys.identity.time.sleep", pauses.append)
+    refused(path, IdentityError, "type the same command again when the machine has less to do")
+    assert len(pauses) == 3
 
 
 def test_the_home_is_what_is_given_or_named_or_in_the_persons_own_folder(tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ A home folder keeps a file for each, under a passphrase, for its owner only. The
 
 import os
 import stat
+import time
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
@@ -27,6 +28,7 @@ MAX_KEY_FILE = 2**16
 _SUFFIX = ".key"
 _OWN = b"cobasis/own/1\0"
 _SIGNATURE_BYTES = 64
+_TOO_MUCH = "Excessive work"  # pyrage's words
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -132,7 +134,7 @@ class Identity(Hidden):
     def decrypted(cls, data: bytes, *, passphrase: str, what: str) -> Self:
         """Read what `encrypted` returned."""
         try:
-            fields = json_object(pyrage.passphrase.decrypt(data, passphrase))
+            fields = json_object(_opened(data, passphrase))
             if fields.pop("format") == FORMAT:
                 found = cls._of(fields, fields)
                 found.before = tuple(cls._of(fields, each) for each in fields.get("before", ()))
@@ -144,12 +146,30 @@ class Identity(Hidden):
                     "capitals. A passphrase that is lost cannot be recovered: make a new key, and "
                     "have it enrolled."
                 ) from None
+            if _TOO_MUCH in str(error):
+                raise IdentityError(
+                    f"{what} takes more work to open than this machine, slow or busy as it is, "
+                    "does at once. The key may well be whole: type the same command again when "
+                    "the machine has less to do, or on a faster one, before you restore a copy."
+                ) from None
         except (ValueError, KeyError, TypeError, AttributeError, pyrage.IdentityError):
             pass  # what follows says so, without anything of the text
         raise IdentityError(
             f"{what} is damaged, or no key that cobasis keeps. Restore it from a copy, or make a "
             "new key and have it enrolled."
         )
+
+
+def _opened(data: bytes, passphrase: str) -> bytes:
+    """Decrypt; age measures each time how much work is too much, perhaps in a busy moment."""
+    for pause in (0.1, 0.3, 1):
+        try:
+            return bytes(pyrage.passphrase.decrypt(data, passphrase))
+        except pyrage.DecryptError as error:
+            if _TOO_MUCH not in str(error):
+                raise
+        time.sleep(pause)
+    return bytes(pyrage.passphrase.decrypt(data, passphrase))
 
 
 def home(path: Path | None = None) -> Path:
