@@ -27,10 +27,10 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "disk": (610, 390, 5),
     "estimators": (920, 490, 5),
     "features": (1_490, 950, 7),
-    "keys": (250, 190, 2),
+    "keys": (270, 210, 2),
     "linalg": (730, 460, 6),
     "models": (3_630, 2_570, 15),
-    "party_side": (4_000, 3_130, 14),
+    "party_side": (3_990, 3_120, 14),
     "privacy": (3_130, 2_140, 21),
     "protocol": (8_100, 5_520, 36),
     "report": (1_080, 860, 6),
@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 40_320,
+    "tests": 40_330,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -104,11 +104,7 @@ def text_of(path: Path) -> str:
                 f"'{path}' has {stamp.size:,} bytes, and no agreement has more than "
                 f"{MAX_BYTES:,}. Give the agreement's TOML file."
             )
-        return decoded(file.readall() or b"", path=path)
-
-
-def decoded(data: bytes, *, path: Path) -> str:
-    """Return bytes as text; AgreementFileError where they are none."""
+        data = file.readall() or b""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

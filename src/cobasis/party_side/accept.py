@@ -6,6 +6,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+from cobasis.bundle.agreement_file import news_at
 from cobasis.bundle.envelope import PLAIN, inspect_bundle, plain_kind
 from cobasis.bundle.messages import consensus_in, return_in
 from cobasis.disk.whole import file_digest, opened, remove_tree, write_whole
@@ -87,7 +88,7 @@ def accept_news(session: PartySession, path: Path) -> tuple[News, tuple[SignedRe
     """Check news, countersign the receipts that are new in them, and keep them if newest."""
     with opened(path) as (file, _):
         text = cast("bytes", file.read(NEWS_BYTES + 1))
-    news, kept = News.from_text(text, session.agreement), session.news_at(session.news)
+    news, kept = News.from_text(text, session.agreement), news_at(session.news, session.agreement)
     if kept is not None and moment_of(news.time) < moment_of(kept.time):
         raise ReplayError(
             f"the news '{path.name}' are of {news.time}, and newer ones are kept, of {kept.time}. "

@@ -32,7 +32,6 @@ from cobasis.linalg.rng import KEY_BYTES
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.exchanges import Exchange, exchanges
-from cobasis.protocol.news import News
 from cobasis.protocol.secrets import ConsortiumSecret
 from cobasis.protocol.signatures import analyst_of, check_sealed, mask_keys, signers
 from cobasis.protocol.sums_terms import may_leave_out
@@ -105,10 +104,6 @@ class PartySession(Hidden):
         """Return where the sealed file of an exchange is kept until the return is accepted."""
         return self.work / f"{exchange.number}-{exchange.message}{end}"
 
-    def news_at(self, path: Path) -> News | None:
-        """Return the news of the round that lie there, if they are the analyst's."""
-        return news_at(path, self.agreement)
-
     def refuse_rollback(self) -> None:
         """Raise VaultError where a transcript or a receipt knows a file that the vault does not.
 
@@ -117,9 +112,9 @@ class PartySession(Hidden):
         homes, told = self.transcript.path.parent.parent, []
         for path in homes.glob("*/transcript.jsonl"):  # of all rounds
             told += [str(each.told.get("history", "")) for each in verify_transcript(path).entries]
-        news = self.news_at(self.path.with_name(f"{stem_of(self.path)}.{NEWS}"))
+        news = news_at(self.path.with_name(f"{stem_of(self.path)}.{NEWS}"), self.agreement)
         if news is not None and news.revoked:
-            kept = self.news_at(self.news)
+            kept = news_at(self.news, self.agreement)
             if kept is None or not kept.revoked or kept.time < news.time:
                 news.refuse_revoked(self.agreement, asking=self.name)
         receipts = () if news is None else (each.receipt for each in news.receipts)
@@ -137,7 +132,7 @@ class PartySession(Hidden):
                 f"{forgotten[-1].time}, so it stays closed here. For a new model, agree on a new "
                 "round."
             )
-        news = self.news_at(self.news)
+        news = news_at(self.news, self.agreement)
         if news is not None and news.revoked:
             news.refuse_revoked(self.agreement, asking=self.name)
 
@@ -179,7 +174,7 @@ class PartySession(Hidden):
         """
         agreement, signatures = self.agreement, signed_agreement(self.path).signatures
         check_sealed(agreement, signatures=signatures)  # of what is read now
-        keys, news = mask_keys(agreement, signatures), self.news_at(self.news)
+        keys, news = mask_keys(agreement, signatures), news_at(self.news, self.agreement)
         kept, left = self.round.accepted(), () if news is None else news.without
         if kept is not None and {*keys} - {*left} != {*kept.trained_on}:
             raise StepError(

@@ -12,7 +12,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from cobasis.bundle.agreement_file import decoded, read_agreement, stem_of
+from cobasis.bundle.agreement_file import read_agreement, stem_of
 from cobasis.disk.whole import make_folder, opened, write_whole
 from cobasis.errors import AgreementError, DiskError, IdentityError, OptionError, WaitingError
 from cobasis.party_side.author import Authorship
@@ -145,7 +145,7 @@ def take_agreement(code: Code, text: bytes, *, folder: Path) -> Path:
             f"'{path}' is in the way: it is another text than the invitation's agreement. Move it "
             "away, or type this in another folder."
         )
-    agreement = read_agreement(path, text=decoded(text, path=path)).agreement
+    agreement = read_agreement(path, text=text.decode(errors="replace")).agreement
     if agreement.server != code.server or agreement.analyst != code.who:
         raise OptionError(
             "the agreement names another server or analyst than the invitation did. Ask its author."

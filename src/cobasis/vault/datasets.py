@@ -9,9 +9,10 @@ again, without keeping it, by eight keyed bytes.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, Self
+from functools import partial
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -36,8 +37,7 @@ _FOLDER, _PRINTS = "datasets", ("last", "earlier", "people")
 _PEOPLE = 2
 
 
-def _nobody() -> Fingerprints:
-    return np.zeros(0, dtype=np.uint64)
+_nobody = cast("Callable[[], Fingerprints]", partial(np.zeros, 0, np.uint64))
 
 
 @dataclass(frozen=True, kw_only=True)
