@@ -171,7 +171,7 @@ def test_what_is_no_text_and_an_address_without_tls_are_refused_by_name(meeting,
         assert "under the invitation of 'south' came no key" in told
         with Post(east) as post:
             post.bring("agreement", b"a = 1\n\xff")
-        assert "line 2: it is no UTF-8 text" in meeting.come("east", code=2).stderr
+        assert "line 2: Invalid statement" in meeting.come("east", code=2).stderr
     for server in ("http://localhost:1", "https://localhost/x", "file:///etc"):
         words = east.model_copy(update={"server": server}).words()
         assert (
