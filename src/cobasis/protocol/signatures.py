@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Annotated, Literal
 
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from pydantic import Field
 
 from cobasis.errors import (
@@ -108,7 +109,15 @@ def analyst_of(agreement: Agreement) -> PublicIdentity:
 
 
 _NOT_ENROLLED, _OTHER_VERSION = "not enrolled", "signed another version"
-_NO_MASK = "without a key for masks, or with one where no sums are sent"
+_NO_MASK = "without a key for masks that hides, or with one where no sums are sent"
+
+
+def _hides(mask_key: str) -> bool:
+    """Tell whether masks of a key are secret: with a point of low order everybody knows them."""
+    with suppress(ValueError):
+        public = X25519PublicKey.from_public_bytes(bytes.fromhex(mask_key))
+        return bool(X25519PrivateKey.generate().exchange(public))
+    return False
 
 
 def _flaw(signature: Signature, agreement: Agreement, who: PublicIdentity | None) -> str:
@@ -117,7 +126,8 @@ def _flaw(signature: Signature, agreement: Agreement, who: PublicIdentity | None
         return _NOT_ENROLLED
     if signature.agreement != agreement.digest().hex():
         return _OTHER_VERSION
-    if bool(signature.mask_key) != (agreement.sums is not None and who.role == "party"):
+    wanted = agreement.sums is not None and who.role == "party"
+    if bool(signature.mask_key) != wanted or (wanted and not _hides(signature.mask_key)):
         return _NO_MASK
     message = PREFIX + bytes.fromhex(signature.agreement + signature.mask_key)
     right = verify(who, message, signature=bytes.fromhex(signature.signature))

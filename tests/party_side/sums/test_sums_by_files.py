@@ -227,6 +227,7 @@ def test_a_signature_without_a_key_for_masks_or_with_anothers_is_none(site):
     for changes, words in (
         ({"mask_key": MaskKey().public}, "not made with the key"),
         ({"mask_key": ""}, "without a key for masks"),
+        ({"mask_key": "0" * 64}, "for masks that hides"),  # of which all know what it gives
     ):
         with pytest.raises(SignatureError, match=words):
             check_signature(agreement, made.model_copy(update=changes))
