@@ -206,3 +206,18 @@ def test_the_numbers_at_risk_of_the_last_group_lie_in_the_picture(groups, tmp_pa
     assert len({each.get_color() for each in texts}) == groups
     ends = [each.get_window_extent(canvas.get_renderer()) for each in texts]
     assert min(each.y0 for each in ends) > 0
+
+
+def test_names_that_matplotlib_would_read_as_a_formula_are_drawn_as_they_are(tmp_path):
+    names, classes = {"event": "$_$ paid", "time": "$\\days$", "group": "ward"}, ("$_$", "$x$")
+    rows = LUNG.rename(names).with_columns(
+        pl.Series(classes).gather(LUNG["group"] - 1).alias("ward")
+    )
+    outcome = Outcome(
+        time=names["time"], event=names["event"], grid=times_of("grid", "90/180/../990")
+    )
+    agreement = agree(**FIELDS, outcome=outcome, label="ward", classes=classes)
+    found = summing(agreement, dealt(rows.select("age"), rows)).count()
+    drawn = table.write_table(found, tmp_path / "table").read_text()
+    for name in (*classes, names["time"], "$_$ paid"):
+        assert drawn.count(name) > 1

@@ -22,6 +22,7 @@ from cobasis.report.pages import (
     TOGETHER,
     as_csv,
     as_svg,
+    plain,
     template,
     write_files,
 )
@@ -181,15 +182,13 @@ def _scaled(column: EncodedColumn) -> tuple[str, float]:
     name = _label(column.name)
     if column.level is not None:
         return name, 1.0
-    unit = getattr(column.feature, "unit", "")
+    unit = plain(getattr(column.feature, "unit", ""))
     return f"{name}, per {column.scale:g} {unit}".rstrip(), column.scale
 
 
 def _label(name: str) -> str:
     """Return a column's name as a figure has room for it."""
-    name = "".join(each if each.isprintable() else "?" for each in name)
-    name = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
-    return name.replace("$", r"\$")  # else matplotlib reads a formula
+    return plain(name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}...")
 
 
 def love_plot(balance: Balance) -> Figure:

@@ -74,6 +74,11 @@ def _empty(*, width: float, height: float = 3.4) -> tuple[Figure, "Axes"]:
     return figure, axes
 
 
+def plain(text: str) -> str:
+    """Return what somebody wrote as a figure shows it: matplotlib reads $...$ as a formula."""
+    return "".join(each if each.isprintable() else "?" for each in text).replace("$", r"\$")
+
+
 def as_svg(figure: Figure) -> str:
     """Return the figure as an SVG element without prologue, date or outside references."""
     buffer = io.StringIO()

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from cobasis.protocol.baseline import BaselineTable, NumberSummary, Summary, WordSummary
 from cobasis.protocol.curves import Curves, GroupCurve
-from cobasis.report.pages import as_csv, as_svg, template, write_files
+from cobasis.report.pages import as_csv, as_svg, plain, template, write_files
 
 FEW = 5  # registers commonly forbid to publish cells of fewer people
 
@@ -133,15 +133,15 @@ def _drawn(table: BaselineTable) -> str:
             [1.0, *(math.nan if x is None else x for x in some)]
             for some in (each.low, each.shares, each.high)
         )
-        axes.step(times, shares, where="post", color=colour, label=name)
+        axes.step(times, shares, where="post", color=colour, label=plain(name))
         axes.fill_between(times, low, high, step="post", color=colour, alpha=0.15, linewidth=0)
         off = (0, -48 - 14 * at)  # in points: as parts of axes that shrink, the last were cut off
         for mark in marks:
             place, told = (times[mark], 0), f"{there[mark]:,}"
             axes.annotate(told, place, off, below, "offset points", color=colour, ha="center")
     axes.set_xticks([times[mark] for mark in marks])
-    axes.set(ylim=(0, 1.02), xlim=(0, last), ylabel=f"without '{found.event}'")
-    axes.set_xlabel(f"{found.time}; below: how many are at risk")
+    axes.set(ylim=(0, 1.02), xlim=(0, last), ylabel=plain(f"without '{found.event}'"))
+    axes.set_xlabel(f"{plain(found.time)}; below: how many are at risk")
     if grouped:
         axes.legend(frameon=False)
     return as_svg(figure)
