@@ -199,6 +199,13 @@ def test_a_round_with_a_common_span_runs_by_files_in_two_exchanges(consensual):
     assert (len(made.news().ended), set(made.news().receipts_of(2))) == (2, set(NAMES))
 
 
+def test_who_leaves_behind_a_common_span_is_told_to_have_shaped_it(consensual):
+    spanned(consensual)
+    [told] = consensual.remove("east").removals
+    assert "The common span still descends from east, north, south, west." in told.not_gone
+    assert any("only replaced by a new round" in each for each in told.not_gone)
+
+
 def test_a_proposal_that_the_disk_lost_is_asked_for_by_name(consensual):
     for name in NAMES:
         consensual.proposal(name)

@@ -40,7 +40,7 @@ class Removal:
     trained_again: bool
     realigned: bool  # whether the target was made again without it, then or later
     trained_on: tuple[str, ...]  # whose rows shaped the model that is in use now
-    target_carries: tuple[str, ...]  # from whom the target in use descends
+    target_carries: tuple[str, ...]  # from whom the target in use descends; before, a common span
     model_sha256: str  # in use now; empty where there is none
 
     @property
@@ -76,7 +76,8 @@ class Removal:
                 f"That of '{self.party}' stays beside the target, with the analyst."
             )
         if self.target_carries:
-            found.append(f"The target still descends from {', '.join(self.target_carries)}.")
+            what = "target" if self.trained_on else "common span"
+            found.append(f"The {what} still descends from {', '.join(self.target_carries)}.")
         if self.party in self.target_carries:
             found.append(
                 f"That includes '{self.party}'. A common span that it helped to shape is only "
@@ -115,7 +116,7 @@ def removal_of(session: AnalystSession, party: str) -> Removal:
     lines = [each for each in removals if each.told["party"] == party]
     entry, since = lines[-1], removals[removals.index(lines[0]) :]
     before = history_of(entries[: entries.index(lines[0])]).outcome
-    outcome = session.history.outcome
+    outcome, span = session.history.outcome, session.history.contributors
     return Removal(
         round_id=session.agreement.round_id,
         agreement=session.digest,
@@ -127,7 +128,7 @@ def removal_of(session: AnalystSession, party: str) -> Removal:
         trained_again=before is not None and party in before.uploads,
         realigned=any(bool(each.told["realigned"]) for each in since),
         trained_on=() if outcome is None else tuple(outcome.uploads),
-        target_carries=() if outcome is None else outcome.target_carries,
+        target_carries=span if outcome is None else outcome.target_carries,
         model_sha256="" if outcome is None else outcome.model_sha256 or "",
     )
 
