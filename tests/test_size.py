@@ -32,7 +32,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "models": (3_630, 2_570, 15),
     "party_side": (3_990, 3_120, 14),
     "privacy": (3_130, 2_140, 21),
-    "protocol": (8_100, 5_520, 36),
+    "protocol": (8_110, 5_530, 36),
     "report": (1_080, 860, 6),
     "statistics": (2_170, 1_640, 11),
     "tables": (1_000, 780, 4),
@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 40_330,
+    "tests": 40_360,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
