@@ -156,7 +156,7 @@ ALLOWED = {
     | REAL,
 }
 MISTYPED = {
-    "round_id": ["", "x" * 101, b"icu"],
+    "round_id": ["", "x" * 101, b"icu", "icu\x85"],
     "parties": [list(NAMES), (), "north", ("",)],
     "features": [(), ("x0",), list(made().features), ({"name": "y", "colour": "red"},)],
     "classes": [(0, "1"), (0.0, 1.0), (True, False), [0, 1]],
