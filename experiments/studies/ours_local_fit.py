@@ -25,10 +25,11 @@ from cobasis.models.chain import Chain
 from cobasis.models.local import fit_locally, losses, over_columns
 from cobasis.models.trainer import train
 from experiments.data.hospitals import diabetes130, eicu_demo, heart_disease_4site
+from experiments.data.molecules import TASKS as MOLECULES
 from experiments.harness.models import Labels, Table
 from experiments.harness.study import Study, Values, table
 from experiments.harness.systems import a_round, generator, prefixed
-from experiments.studies._ours import DAYS, JUDGES, MOLECULES, TASKS, deal, sizes
+from experiments.studies._ours import DAYS, JUDGES, TASKS, deal, sizes
 from experiments.studies.table_11 import Setup, wards
 
 SITES: Mapping[str, Setup] = {

@@ -151,6 +151,13 @@ def test_everybody_signs_once_and_then_it_is_sealed(agreed):
     assert events(agreed, "east") == ["joined", "signed"]
 
 
+def test_nobody_signs_where_nothing_can_be_sealed_for_somebody(agreed):
+    recipient = read_agreement(Path("icu.toml")).agreement.enrolled[-1].recipient
+    agreed.edit(recipient, recipient[:-1] + "qp"[recipient[-1] == "q"])
+    agreed.refused("sign icu.toml --yes --secret-later", "nobody can seal for", "[CB702]", by="lab")
+    assert not Path("lab.sig").exists()
+
+
 def test_without_the_right_secret_nothing_is_signed_unless_somebody_says_so(agreed):
     old = Path("east.secret").read_bytes()
     agreed.edit("retention_days = 30", "retention_days = 31")

@@ -1,6 +1,6 @@
 """The outermost layer: age, to one or more X25519 recipients, as the age tool writes it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import BinaryIO
 import pyrage
 
 from cobasis.disk.whole import opened
-from cobasis.errors import OptionError, SealError
+from cobasis.errors import IdentityError, OptionError, SealError
 
 MAX_AGE_HEADER = 2**18  # bytes of an age header that are read: room for some 2,500 recipients
 
@@ -60,6 +60,18 @@ def _witnessed(source: BinaryIO, target: BinaryIO) -> Iterator[tuple[_Witness, _
         for stream in streams:
             if stream.raised is not None:
                 raise stream.raised from None
+
+
+def refuse_malformed(recipients: Mapping[str, str]) -> None:
+    """Raise IdentityError for who cannot be sealed for, by name."""
+    for name, each in recipients.items():
+        try:
+            pyrage.x25519.Recipient.from_str(each)
+        except pyrage.RecipientError:
+            raise IdentityError(
+                f"nobody can seal for '{name}': the 'age1...' of its public identity was changed, "
+                "or not copied whole. Ask for its .pub again, and the author for a new agreement."
+            ) from None
 
 
 def encrypt(source: BinaryIO, target: BinaryIO, *, recipients: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 from typer import Option
 
 from cobasis.bundle.agreement_file import line_in, read_agreement
+from cobasis.bundle.seal import refuse_malformed
 from cobasis.cli.options import AgreementFile, Owner, Yes, alone, consent, grouped
 from cobasis.cli.words import PERSON, picked, wrapped
 from cobasis.disk.whole import write_whole
@@ -19,7 +20,7 @@ from cobasis.protocol.approval import Record
 from cobasis.protocol.enrolment import PublicIdentity, words_of
 from cobasis.protocol.exchanges import exchanges
 from cobasis.protocol.rows_terms import others_of
-from cobasis.protocol.signatures import Signature, analyst_of, refuse_gaps, sign_agreement
+from cobasis.protocol.signatures import Signature, analyst_of, refuse_gaps, sign_agreement, signers
 from cobasis.protocol.sums_terms import guarantee_of, layout_of
 
 _TITLE, _MOST = 12, 240
@@ -49,6 +50,7 @@ def sign(
     path = alone(agreement)
     found = read_agreement(path).agreement
     refuse_gaps(found)
+    refuse_malformed({name: each.recipient for name, each in signers(found).items()})
     who = owner.who(found)
     to = out or path.with_name(f"{who.name}.sig")
     session = None if who.role == "analyst" else owner.party(path, sealed=False)
