@@ -142,6 +142,27 @@ def test_codes_that_ran_out_are_made_anew(meeting):
         assert "Next: cobasis go icu.toml data.csv" in meeting.author().output
 
 
+def test_an_agreement_that_is_edited_after_it_was_brought_goes_by_hand(meeting):
+    agreed, listed = meeting.root / "icu.toml", meeting.lab / "icu.invites"
+    with meeting.serving():
+        for name in INVITED:
+            meeting.come(name, code=4)
+        meeting.author()
+        meeting.come("south", code=3)  # has the first text
+        for days in (30, 60):
+            text = agreed.read_text()
+            agreed.write_text(re.sub("retention_days = .*", f"retention_days = {days + 1}", text))
+            told = " ".join(meeting.author().output.split())
+            assert "does not bring this text to south, east" in told
+            assert "then each types: cobasis go icu.toml data.csv" in told
+            listed.write_text(re.sub('"until":"....', '"until":"2020', listed.read_text()))
+        (meeting.lab / "icu.toml").write_bytes(agreed.read_bytes())
+        meeting.typed("go icu.toml north.csv --yes --wait 0", code=4)
+        for name in INVITED:
+            (meeting.root / name / "icu.toml").write_bytes(agreed.read_bytes())
+            assert "waits for everybody's signature" in meeting.come(name, code=4).output
+
+
 def test_an_agreement_without_invitations_needs_no_client():
     line = "import sys, cobasis.transport.invites; sys.exit('httpx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", line], check=False).returncode == 0

@@ -206,7 +206,7 @@ def new(
     text = _edited(author, people) if edited else _drawn_up(author, people, terms)
     changed = author.changed(text("")) if edited else ()
     if edited and not (changed or enrolment.invite) and author.whole():
-        invited.tell()  # again, if it did not get through
+        _bring(invited)  # again, if it did not get through
         _show(owner, author, identity, lead="Nothing changed since it was written.")
         return
     owner.tell(f"  {line}" for line in changed)
@@ -223,7 +223,7 @@ def new(
             consent(asked, yes=enrolment.yes, what="the new secret")
         issue(author, text=text, identity=identity, words=words)
     if edited and not missing_fields(read_draft(file)):
-        invited.tell()
+        _bring(invited)
     void = "The secrets are new: what was sent before is of no use. " if last.files else ""
     _show(owner, author, identity, changed=changed, more=void)
 
@@ -247,7 +247,7 @@ def _gathered(
         if again and there.analyst and not there.parties:  # as where codes ran out: all are new
             invited.invite(again, server=str(draft["server"]), analyst=there.analyst)
             return there, known
-        came = People(parties=tuple(invited.keys()))
+        came = People(parties=() if there.parties else tuple(invited.keys()))
         return there.joined(people).joined(came), known.joined(came)
     if not enrolment.invite:
         return people, known
@@ -258,6 +258,17 @@ def _gathered(
         )
     invited.invite(enrolment.invite, server=terms.server, analyst=people.analyst)
     return replace(people, parties=()), known
+
+
+def _bring(invited: Invitations) -> None:
+    """Bring the agreement to who was invited; say to whom the server brings it no more."""
+    if left := invited.tell():
+        file = invited.author.path.name
+        aside(
+            f"The server does not bring this text to {listed(left)}: an invitation brings one, in "
+            f"14 days. Send them {file}, which goes in the place of any earlier one; then each "
+            f"types: cobasis go {file} data.csv"
+        )
 
 
 def _edited(author: Authorship, people: People) -> Callable[[str], str]:

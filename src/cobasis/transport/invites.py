@@ -14,7 +14,14 @@ from pydantic import Field
 
 from cobasis.bundle.agreement_file import read_agreement, stem_of
 from cobasis.disk.whole import make_folder, opened, write_whole
-from cobasis.errors import AgreementError, DiskError, IdentityError, OptionError, WaitingError
+from cobasis.errors import (
+    AgreementError,
+    DiskError,
+    IdentityError,
+    OptionError,
+    RequestError,
+    WaitingError,
+)
 from cobasis.party_side.author import Authorship
 from cobasis.protocol.agreement import Server, moment_text
 from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, is_identity_name
@@ -123,15 +130,25 @@ class Invitations:
                 "command again later."
             )
 
-    def tell(self) -> None:
-        """Bring the agreement to everybody who was invited."""
+    def tell(self) -> list[str]:
+        """Bring the agreement to everybody who was invited; return to whom it goes by hand.
+
+        An invitation brings one text, and none once it has run out.
+        """
         from cobasis.transport.client import Post  # noqa: PLC0415 -- as above
 
         with opened(self.author.path) as (file, _):
             text = file.readall() or b""
+        left = []
         for code in self.codes():
             with Post(code) as post:
-                post.bring("agreement", text)
+                try:
+                    post.bring("agreement", text)
+                except RequestError as error:
+                    if error.status not in {404, 409}:
+                        raise
+                    left.append(code.party)
+        return left
 
 
 def take_agreement(code: Code, text: bytes, *, folder: Path) -> Path:
