@@ -204,6 +204,9 @@ def test_r7_a_vault_that_knows_less_than_its_receipts_sends_nothing(ran):
             ran(look)
         else:
             assert "[CB704]" in ran(look, code=2).stderr
+        if gone == transcript:
+            told = ran("accept icu.toml icu.news", code=2).stderr
+            assert "put back from an older copy" in " ".join(told.split())
 
 
 def test_r7_a_file_without_identifiers_or_out_of_the_middle_is_missed(tmp_path):

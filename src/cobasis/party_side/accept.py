@@ -16,6 +16,7 @@ from cobasis.errors import (
     MessageError,
     ReplayError,
     StepError,
+    VaultError,
 )
 from cobasis.linalg.arrays import Matrix, orthonormality_defect
 from cobasis.models.chain import Chain
@@ -107,13 +108,19 @@ def accept_news(session: PartySession, path: Path) -> tuple[News, tuple[SignedRe
         found = news.receipts_of(exchange.number).get(session.name)
         if found is None:
             continue
-        sent = session.digests_sent(exchange)
+        if not (sent := session.digests_sent(exchange)):
+            raise VaultError(
+                f"the analyst has received a file of party '{session.name}' that nothing in this "
+                "home folder knows of. It was put back from an older copy, or another machine has "
+                "sent with this key. Put the newest copy of the whole folder back; where there is "
+                "none, these rows have to stay here. If neither is so, somebody else has the key."
+            )
         check_receipt(
             found,
             analyst=session.analyst,
             agreement=session.agreement.digest().hex(),
             party=session.name,
-            file=found.receipt.file if found.receipt.file in sent else (sent or ("",))[-1],
+            file=found.receipt.file if found.receipt.file in sent else sent[-1],
         )
         if found.receipt.transcript not in known:
             signed.append(countersign(found, session.identity.sign))
