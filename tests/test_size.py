@@ -21,8 +21,8 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (2_180, 1_320, 15),
     "analyst_side": (2_520, 1_990, 11),
-    "bundle": (2_500, 1_890, 11),
-    "cli": (4_670, 3_710, 25),
+    "bundle": (2_500, 1_900, 11),
+    "cli": (4_680, 3_720, 25),
     "cobasis": (620, 270, 6),
     "disk": (610, 390, 5),
     "estimators": (920, 490, 5),
@@ -30,17 +30,17 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (270, 210, 2),
     "linalg": (730, 460, 6),
     "models": (3_630, 2_570, 15),
-    "party_side": (3_990, 3_120, 14),
+    "party_side": (4_000, 3_130, 14),
     "privacy": (3_130, 2_140, 21),
-    "protocol": (8_110, 5_530, 36),
+    "protocol": (8_120, 5_530, 36),
     "report": (1_080, 860, 6),
     "statistics": (2_170, 1_640, 11),
     "tables": (1_000, 780, 4),
-    "transport": (1_920, 1_450, 10),
+    "transport": (1_940, 1_470, 10),
     "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 40_360,
+    "tests": 40_390,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
