@@ -21,7 +21,7 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (2_180, 1_320, 15),
     "analyst_side": (2_520, 1_990, 11),
-    "bundle": (2_500, 1_900, 11),
+    "bundle": (2_510, 1_900, 11),
     "cli": (4_680, 3_720, 25),
     "cobasis": (620, 270, 6),
     "disk": (610, 390, 5),
@@ -32,7 +32,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "models": (3_630, 2_570, 15),
     "party_side": (4_000, 3_130, 14),
     "privacy": (3_130, 2_140, 21),
-    "protocol": (8_120, 5_530, 36),
+    "protocol": (8_110, 5_530, 36),
     "report": (1_080, 860, 6),
     "statistics": (2_170, 1_640, 11),
     "tables": (1_000, 780, 4),

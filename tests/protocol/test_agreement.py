@@ -67,6 +67,7 @@ CONTRADICTIONS = {
     "isometric, too few rows": ({"n_anchor_rows": WIDTH - 1}, "needs n_anchor_rows >= 6"),
     "isometric, too many": ({"features": WIDE, "n_anchor_rows": 8193}, "8193 features are above"),
     "low rank": ({"anchor": "gaussian", "n_anchor_rows": 2}, "is below n_components"),
+    "a name that files cannot have": ({"round_id": "icu\x85"}, "round_id and what no file may"),
     "one party twice": ({"parties": (*NAMES, "north")}, "case, names north more than once"),
     "one feature twice": ({"features": numeric_features(["x0"] * 6)}, "features names x0 more"),
     "one class twice": ({"classes": (0, 1, 0)}, "classes names 0 more than once"),
@@ -156,7 +157,7 @@ ALLOWED = {
     | REAL,
 }
 MISTYPED = {
-    "round_id": ["", "x" * 101, b"icu", "icu\x85"],
+    "round_id": ["", "x" * 101, b"icu"],
     "parties": [list(NAMES), (), "north", ("",)],
     "features": [(), ("x0",), list(made().features), ({"name": "y", "colour": "red"},)],
     "classes": [(0, "1"), (0.0, 1.0), (True, False), [0, 1]],

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NoReturn
 from pydantic import AfterValidator, Field, ValidationError
 
 from cobasis.errors import BundleError, ClockError, ForeignBundleError, OptionError, ReplayError
-from cobasis.protocol.agreement import Digest, Moment, moment_of, moment_text, printable
+from cobasis.protocol.agreement import Digest, Moment, moment_of, moment_text
 from cobasis.protocol.enrolment import IdentityName, field_findings
 from cobasis.protocol.exchanges import Answer, MessageName
 from cobasis.protocol.span_lines import SpanLine
@@ -63,7 +63,13 @@ FORMAT: Literal["cobasis/bundle/1"] = "cobasis/bundle/1"
 MAX_MANIFEST = 2**20
 
 
-Words = Annotated[str, Field(max_length=1000), AfterValidator(printable)]
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("not printable")
+    return text
+
+
+Words = Annotated[str, Field(max_length=1000), AfterValidator(_printable)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 Told = bool | Whole | Number | Words | list[Words]  # what may stand behind a word of `told`

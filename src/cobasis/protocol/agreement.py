@@ -57,13 +57,6 @@ def moment_of(text: str) -> datetime:
     raise ValueError("it is no time in UTC like 2026-12-31T23:59:59Z")
 
 
-def printable(text: str) -> str:
-    """Return a text; ValueError where a terminal would obey some of it, and no file may name it."""
-    if not text.isprintable():
-        raise ValueError("not printable")
-    return text
-
-
 def _server(address: str) -> str:
     """Return an address; ValueError where a request to it could be meant for another."""
     if not re.fullmatch(r"(https://[a-z0-9.-]+(:[0-9]{1,5})?)?", address):
@@ -165,7 +158,7 @@ class Agreement(Strict):
     **Who sees what.** Everybody sees all of it. **Cost.** None.
     """
 
-    round_id: Annotated[Name, AfterValidator(printable)]
+    round_id: Name
     parties: Annotated[tuple[Name, ...], Field(min_length=1)]
     features: Annotated[tuple[Feature, ...], Field(min_length=1)]
     task: Task
@@ -223,6 +216,8 @@ class Agreement(Strict):
         check_basis_rule(self.basis, anchor=self.anchor, n_parties=len(self.parties))
         kinds = [each.kind for each in self.features]
         problems = [
+            *["round_id and what no file may say, as a line break"]
+            * (not self.round_id.isprintable()),
             # two of them would be one file on some disks
             *_repeats("parties, in whatever case,", map(str.casefold, self.parties)),
             *_repeats("features", (each.name for each in self.features)),
