@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from cobasis import ConsortiumSecret
+from cobasis.bundle.agreement_file import news_at
 from cobasis.errors import (
     CobasisError,
     ForeignBundleError,
@@ -187,10 +188,10 @@ def test_a_receipt_in_news_is_countersigned_into_the_transcript_once(uploaded):
     assert accept_news(session, path)[1] == ()
     [line] = session.history("receipt")
     assert line.told["countersignature"] == signed.countersignature
-    assert session.news_at(session.news) == news
+    assert news_at(session.news, session.agreement) == news
     with pytest.raises(ReplayError, match="newer ones are kept"):
         accept_news(session, news_of(site, time="2026-11-20T15:30:00Z"))
-    assert session.news_at(session.news) == news
+    assert news_at(session.news, session.agreement) == news
 
 
 def test_forged_news_and_receipts_are_refused_and_not_kept(uploaded):
@@ -206,7 +207,7 @@ def test_forged_news_and_receipts_are_refused_and_not_kept(uploaded):
     ):
         with pytest.raises(error, match=words):
             accept_news(session, make_file())
-    assert session.news_at(session.news) is None
+    assert news_at(session.news, session.agreement) is None
 
 
 def test_a_file_is_known_by_what_is_in_it_and_others_are_refused(returns):
