@@ -134,6 +134,17 @@ def test_what_the_analyst_refuses_is_told_to_its_party(served):
         assert "the analyst did not take 'north.sig'" in served.go("north", code=3).output
 
 
+def test_who_was_left_out_and_comes_is_told_who_has_to_take_it_in(served):
+    worker = served.worker()
+    for names in (NAMES, NAMES[:2]):
+        for name in names:
+            served.go(name, SIGNED, code=4)
+        worker.step()
+    served.typed("run lab/icu.toml --without east --yes", by="lab")
+    told = " ".join(served.go("east", SIGNED, code=4).output.split())
+    assert "waits for lab to type: cobasis run --with east. Nothing is lost" in told
+
+
 def test_a_secret_that_another_party_puts_in_keeps_nobody_out(served, tmp_path):
     (tmp_path / "junk").write_bytes(b"junk")
     for name, other in (("east", "south"), ("south", "east")):

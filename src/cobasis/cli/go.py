@@ -335,6 +335,8 @@ class Trip:
                     f"{found.halted}. Ask what to do; once it has ended, the same command goes on."
                 )
             others = listed(name for name in found.waits_for if name != found.name)
+            if found.name in found.out:
+                others = f"{found.analyst} to type: cobasis run --with {found.name}"
             told = f"waits for {what or others}"
             if time.monotonic() >= until:
                 raise WaitingError(
