@@ -208,7 +208,7 @@ def test_nobody_signs_unasked_and_drafts_and_files_in_the_way_are_refused(agreed
     terminal.undo()
     agreed.refused("sign icu.toml", "[CB107]", by="south")
     Path("south.sig").write_text("mine\n")
-    agreed.refused("sign icu.toml --yes", "[CB601]", by="south")
+    agreed.refused("sign icu.toml --yes", "of another round, give each a folder", by="south")
     assert Path("south.sig").read_text() == "mine\n"
     agreed("agreement new draft.toml --numbers a,b")
     agreed.refused("sign draft.toml", "[CB303]")

@@ -107,8 +107,9 @@ def _stands(to: Path, agreement: Agreement, *, name: str) -> bool:
         if (found.name, found.agreement) == (name, agreement.digest().hex()):
             return True
     raise DiskError(
-        f"'{to}' is in the way: it is no signature of '{name}' under this text. If it is of an "
-        "earlier text, nobody needs it any more. Move it away, or choose another name with -o."
+        f"'{to}' is in the way: it is no signature of '{name}' under this text. If it is of "
+        "another round, give each a folder of its own, or choose another name with -o. If it is "
+        "of an earlier text of this one, nobody needs it any more: move it away."
     )
 
 
