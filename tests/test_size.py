@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (2_180, 1_320, 15),
     "analyst_side": (2_520, 1_990, 11),
     "bundle": (2_510, 1_900, 11),
-    "cli": (4_680, 3_720, 25),
+    "cli": (4_680, 3_730, 25),
     "cobasis": (620, 270, 6),
     "disk": (610, 390, 5),
     "estimators": (920, 490, 5),
@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 40_390,
+    "tests": 40_400,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
