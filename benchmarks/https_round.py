@@ -70,7 +70,7 @@ class House:
         table = np.column_stack([range(len(rows)), digits, rows])
         for at, (name, who) in enumerate({**self.people, "lab": LAB}.items()):
             (root / name / "home" / "keys").mkdir(parents=True)
-            (root / name / "home" / "keys" / f"{name}.key").touch()
+            (root / name / "home" / "keys" / f"{name}.key").touch(mode=0o600)
             (root / f"{name}.pub").write_text(who.public.text(), encoding="utf-8")
             np.savetxt(root / name / "data.csv", table[at::parties], **dealt)
         np.savetxt(root / "public.csv", table, **dealt)
