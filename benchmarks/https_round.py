@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from inspect import unwrap
 from pathlib import Path
 from statistics import median
@@ -39,7 +39,7 @@ TERMS = "--i-may-publish --leave-out none --id id --label digit --task classific
 MORE = "--n-components 16 --model ridge --models ridge --holdout 0.2 --retention-days 9"
 COLUMNS = [f"p{at}" for at in range(64)]
 ASKED = Asked(signed_by=["Officer"], checked=COLUMNS, yes=True)  # pixels at the edge are rare
-LOADERS = ("keys.identity", "party_side.session", "analyst_side.session")
+LOADERS = ("keys.identity", "party_side.session", "analyst_side.session", "cli.options")
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
@@ -84,11 +84,10 @@ class House:
     def opened(self) -> Iterator[None]:
         """Let nobody wait for a key to be opened."""
         known = {**self.people, "lab": LAB}
-        loaders = [
-            patch(f"cobasis.{each}.load_identity", lambda path, **_: known[path.stem])
-            for each in LOADERS
-        ]
-        with loaders[0], loaders[1], loaders[2]:
+        with ExitStack() as stack:
+            for each in LOADERS:
+                loader = f"cobasis.{each}.load_identity"
+                stack.enter_context(patch(loader, lambda path, **_: known[path.stem]))
             yield
 
     def agree(self) -> None:
