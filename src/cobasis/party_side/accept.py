@@ -113,7 +113,8 @@ def accept_news(session: PartySession, path: Path) -> tuple[News, tuple[SignedRe
                 f"the analyst has received a file of party '{session.name}' that nothing in this "
                 "home folder knows of. It was put back from an older copy, or another machine has "
                 "sent with this key. Put the newest copy of the whole folder back; where there is "
-                "none, these rows have to stay here. If neither is so, somebody else has the key."
+                "none, these rows have to stay here. If neither is so, ask the analyst for the "
+                "file: its signature shows whether this key has sent it."
             )
         check_receipt(
             found,

@@ -120,9 +120,8 @@ def _sums_facts(made: Summed) -> SumsFacts:
     agreement, rows = made.ready.session.agreement, made.ready.rows
     terms, others = terms_of(agreement), len(made.party.participants) - 1
     counted, n_rows, layout = _counted(made), rows.n_sent, layout_of(agreement)
-    widths = (
-        (layout.n_words,) if counted == "table" else layout.n_features
-    )  # each group has its own
+    # each group of a table has sums of its own
+    widths = (layout.n_words,) if counted == "table" else layout.n_features
     least, most = terms.least_rows, terms.most_rows
     if made.ready.exchange.held:  # the others' may be zeros
         n_rows, widths, least = rows.n_held, (score_layout(agreement).n_words,), 0
