@@ -33,7 +33,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "party_side": (4_000, 3_130, 14),
     "privacy": (3_130, 2_140, 21),
     "protocol": (8_110, 5_530, 36),
-    "report": (1_080, 860, 6),
+    "report": (1_090, 870, 6),
     "statistics": (2_170, 1_640, 11),
     "tables": (1_000, 780, 4),
     "transport": (1_940, 1_470, 10),

@@ -104,7 +104,7 @@ def test_a_lost_return_is_sealed_again_and_remove_certifies_and_says_what_is_lef
     assert not Path("outbox/icu.south.1-return").exists()
     removed = ran.json("remove south --realign", by="lab")
     names = [Path(path).name for path in removed["certificates"]]
-    assert names == ["removal-south.json", "removal-south.txt"]
+    assert names == ["icu.removal-south.json", "icu.removal-south.txt"]
     assert removed["trained_on"] == ["east", "north"]
     ran.refused("remove icu.toml north", "without north 1 would stay (east)", by="lab")
     ran.refused("remove icu.toml", "wants the name of a party", by="lab")

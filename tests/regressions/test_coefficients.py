@@ -118,7 +118,7 @@ def test_a_table_fits_on_80_columns(model):
     assert ("(intercept)" in text) == (model != "cox")
 
 
-EVIL = "a_b & <i>100 %</i> $x$ {y} \\z\n#"
+EVIL = "=a_b & <i>100 %</i> $x$ {y} \\z\n#"
 
 
 @pytest.mark.parametrize("model", ASKED)
@@ -133,6 +133,7 @@ def test_the_files_hold_the_table_and_obey_no_columns_name(model, tmp_path):
     found = [float(each["p"]) for each in lines]
     assert found == pytest.approx([line.p for line in made.lines], rel=1e-9)
     assert ("ratio" in lines[0]) == (model != "ols")
+    assert lines[-3]["name"] == f"'{EVIL}"  # a formula to no spreadsheet
     told = json.loads(read["coefficients.json"])
     assert told["lines"][-3]["name"] == EVIL
     assert told["covariance"] == made.covariance.tolist()
@@ -144,7 +145,7 @@ def test_the_files_hold_the_table_and_obey_no_columns_name(model, tmp_path):
     assert told["shares"] == {str(at): share for at, share in made.shares.items()}
     assert ("survival.png" in read) == (page.count("<svg") == 2) == (model == "cox")
     tex = read["coefficients.tex"].decode()
-    escaped = r"a\_b \& $<$i$>$100 \%$<$/i$>$ \$x\$ \{y\} \textbackslash{}z \#"
+    escaped = r"=a\_b \& $<$i$>$100 \%$<$/i$>$ \$x\$ \{y\} \textbackslash{}z \#"
     assert [line for line in tex.splitlines() if line.startswith(escaped + " & ")]
     assert tex.count(r"\\") == 1 + len(made.lines)
 

@@ -220,14 +220,14 @@ def _trained(site, **options):
 
 def _removed(site):
     desk = analyst_of(site)
-    work, certificates = desk.work, {"removal-south.json", "removal-south.txt"}
+    work, certificates = desk.work, {f"icu.removal-south.{end}" for end in ("json", "txt")}
     gone = (work.payload("south"), work.sealed("south", desk.exchanges[-1]), reply(site, "south"))
     return _returned(site, [name for name in NAMES if name != "south"]) | {
         "the removal is recorded": "south" in desk.history.removed,
         **{f"{path.name} of the removed is gone": not path.exists() for path in gone},
         **{
             f"the removal is certified in {folder.name}": (
-                {path.name for path in folder.glob("removal-*")} == certificates
+                {path.name for path in folder.glob("*removal-*")} == certificates
             )
             for folder in (work.certificates, site.root / "returns")
         },

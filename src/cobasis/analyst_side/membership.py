@@ -11,7 +11,7 @@ from cobasis.analyst_side.plan import listed
 from cobasis.analyst_side.returns import Concluded
 from cobasis.analyst_side.run import conclude, delete_targets
 from cobasis.analyst_side.session import AnalystSession
-from cobasis.bundle.agreement_file import inbox_of
+from cobasis.bundle.agreement_file import inbox_of, stem_of
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole
 from cobasis.errors import BundleError, SignatureError, StepError, UnknownPartyError
@@ -134,12 +134,13 @@ def removal_of(session: AnalystSession, party: str) -> Removal:
 
 
 def _write(session: AnalystSession, removal: Removal, *, to: Path) -> tuple[Path, Path]:
-    """Write the certificate, signed, and its text for people."""
+    """Write the certificate, signed, and its text for people; rounds of a server share outbox/."""
     make_folder(to)
     told = {**asdict(removal), "gone": list(removal.gone), "not_gone": list(removal.not_gone)}
     signature = session.identity.sign(_SIGNED + canonical_json(told)).hex()
     data = {"format": FORMAT, "removal": told, "signature": signature}
-    paths = to / f"removal-{removal.party}.json", to / f"removal-{removal.party}.txt"
+    stem = f"{stem_of(session.path)}.removal-{removal.party}"
+    paths = to / f"{stem}.json", to / f"{stem}.txt"
     write_whole(paths[0], canonical_json(data) + b"\n")
     write_whole(paths[1], removal.text().encode())
     return paths

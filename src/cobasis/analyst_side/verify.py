@@ -80,7 +80,7 @@ def verify(agreement_path: Path, folder: Path, *, report: Report = silent) -> Ve
     check.transcripts()
     check.receipts()
     check.files()
-    for path in check.here("removal-*.json"):
+    for path in check.here("*removal-*.json"):
         check.one("removal", path.name, path, by=check.removal)
     check.fits()
     if len(check.findings) == 1:

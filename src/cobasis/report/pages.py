@@ -92,10 +92,15 @@ def as_svg(figure: Figure) -> str:
 def as_csv(lines: Iterable[Iterable[object]]) -> str:
     """Write lines to ten digits: so all parties write one and the same file."""
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(
-        [f"{cell:.10g}" if isinstance(cell, float) else cell for cell in line] for line in lines
-    )
+    csv.writer(text, lineterminator="\n").writerows([*map(_cell, line)] for line in lines)
     return text.getvalue()
+
+
+def _cell(cell: object) -> object:
+    """Return what stands in a file for a cell: no spreadsheet is to take a name for a formula."""
+    if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@")):
+        return f"'{cell}"
+    return f"{cell:.10g}" if isinstance(cell, float) else cell
 
 
 def write_files(folder: Path, files: Mapping[str, str | Figure]) -> Path:
