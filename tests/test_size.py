@@ -30,17 +30,17 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (270, 210, 2),
     "linalg": (730, 460, 6),
     "models": (3_630, 2_570, 15),
-    "party_side": (4_000, 3_130, 14),
-    "privacy": (3_130, 2_140, 21),
-    "protocol": (8_110, 5_530, 36),
-    "report": (1_090, 870, 6),
+    "party_side": (4_010, 3_140, 14),
+    "privacy": (3_150, 2_140, 21),
+    "protocol": (8_140, 5_550, 36),
+    "report": (1_090, 860, 6),
     "statistics": (2_170, 1_640, 11),
     "tables": (1_000, 780, 4),
     "transport": (1_940, 1_470, 10),
     "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 40_400,
+    "tests": 40_430,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -20,6 +20,7 @@ from cobasis.party_side.approval import Audited, approved, keep
 from cobasis.party_side.preview import Ready, budget_of, own_setting
 from cobasis.party_side.send import Projected, Proposed, Summed
 from cobasis.party_side.session import PartySession
+from cobasis.privacy.aggregate import rows_asked
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.audit.policy import POLICY
 from cobasis.privacy.audit.report import audit, audit_proposal
@@ -122,13 +123,18 @@ def _sums_facts(made: Summed) -> SumsFacts:
     counted, n_rows, layout = _counted(made), rows.n_sent, layout_of(agreement)
     # each group of a table has sums of its own
     widths = (layout.n_words,) if counted == "table" else layout.n_features
+    common = made.party.common or (1.0,) * len(widths)
     least, most = terms.least_rows, terms.most_rows
     if made.ready.exchange.held:  # the others' may be zeros
         n_rows, widths, least = rows.n_held, (score_layout(agreement).n_words,), 0
+        common = (1.0,)
         most = int(most * agreement.holdout / (1 - agreement.holdout))
+    maps = zip(widths, common, strict=True)
+    width, shared = max(maps, key=lambda each: each[0] * rows_asked(each[1]))
     return SumsFacts(
         n_rows=n_rows,
-        n_features=max(widths),
+        n_features=width,
+        common=shared,
         n_parties=others + 1,
         least=n_rows + others * least,
         most=min(terms.most_rows_in_all, n_rows + others * most),

@@ -13,7 +13,7 @@ from cobasis.features.maps import Turn, turn_of
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import Affine, Chain, Layer, chain_of, folded
 from cobasis.models.evidence import Evident, fit_noisy, fit_total
-from cobasis.privacy.aggregate import OFTEN, light_of
+from cobasis.privacy.aggregate import OFTEN, light_of, rows_asked
 from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.baseline import BaselineTable, table_of
@@ -49,24 +49,29 @@ class SumsResult:
         return self.model.fit is None or self.model.fit.finished
 
     @property
-    def n_features(self) -> int:
-        """D of the chosen map."""
-        return self.total.layout.n_features[self.chosen]
+    def shown(self) -> int:
+        """The place of the map that tells most of who is in the total; all maps' leave."""
+        sizes, common = self.total.layout.n_features, self.total.common
+        return max(range(len(sizes)), key=lambda at: sizes[at] * rows_asked(common[at]))
 
     @property
     def rows_per_feature(self) -> float:
-        """n/D: what decides how far the total is an aggregate."""
-        return self.total.n_rows / self.n_features
+        """n/D of that map: what decides how far the total is an aggregate."""
+        return self.total.n_rows / self.total.layout.n_features[self.shown]
 
     @property
     def aggregate(self) -> str:
         """Say how far the total is an aggregate, with a traffic light: red, amber or green."""
-        share, light = self.rows_per_feature, light_of(self.rows_per_feature)
-        of = f"map {self.chosen + 1} of {len(self.found)}" if self.found else "all steps"
+        n_rows, share, at = self.total.n_rows, self.rows_per_feature, self.shown
+        width, common = self.total.layout.n_features[at], self.total.common[at]
+        light, of = light_of(share, common=common), "all steps"
+        if self.found:
+            narrow = ", whose bandwidth is narrow" * (rows_asked(common) > 1)
+            of = f"map {at + 1} of {len(self.found)}{narrow}"
         return (
-            f"{self.total.n_rows:,} rows, {share:.3g} for each of the {self.n_features:,} features "
-            f"of {of}: {light}. With a person's record at hand the analyst can {OFTEN[light]} tell "
-            "whether the person is in the total."
+            f"{n_rows:,} rows, {share:.3g} for each of the {width:,} features of {of}: {light}. "
+            f"With a person's record at hand the analyst can {OFTEN[light]} tell whether the "
+            "person is in the total."
         )
 
 
@@ -154,7 +159,7 @@ class SumsAnalyst:
             n_classes=len(agreement.classes),
         )
         n_rows = 0 if model.fit is None else model.fit.n_rows
-        total = Total(layout=layout, n_rows=n_rows, grams=())
+        total = Total(layout=layout, n_rows=n_rows, grams=(), common=(1.0,))
         return SumsResult(model=model, chosen=0, found=(), total=total)
 
     def count(self) -> BaselineTable:

@@ -75,6 +75,7 @@ class SumsParty(Explaining):
         # cells of few people, this party's own, of what the sums count; None where they count none
         self.small_cells: int | None = None
         self.few_leavers: int | None = None  # and intervals of time in which few left
+        self.common: tuple[float, ...] = ()  # what two own rows have in common under each map
         self._sent = set[int]()  # exchanges of which the sums were made
         self._model: Chain | None = None
 
@@ -120,6 +121,9 @@ class SumsParty(Explaining):
             summands = self._summands(layout, rows.labels())
             first = _over(rows, summands, n_words=layout.n_words)
         self.small_cells = _small_cells(first, self.agreement)
+        if isinstance(layout, Layout):
+            n_waves = (getattr(each, "n_waves", 0) for each in terms.maps)
+            self.common = layout.common(found, n_waves)
         if isinstance(layout, TableLayout) and layout.grid:
             left = layout.leavers(found).sum(axis=1)
             self.few_leavers = int(np.count_nonzero((left > 0) & (left < _FEW)))

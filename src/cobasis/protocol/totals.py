@@ -7,7 +7,7 @@ same in any order; integers of 64 bits are added modulo 2**64, under masks as in
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -66,6 +66,19 @@ class Layout:
             rows, columns = rows[kept], columns[kept]
         return rows, columns
 
+    def common(self, words: Integers, n_waves: Iterable[int]) -> tuple[float, ...]:
+        """Return of each map what two rows have in common: their waves' product, on average.
+
+        1 of a map without waves, and where nothing is counted.
+        """
+        found, at = [1.0] * len(self.n_features), 0
+        for place, (width, half) in enumerate(zip(self.widths, n_waves, strict=True)):
+            if half and not self.bare:  # the ones' row: the count, then the sums of waves
+                means = words[at + 1 : at + 1 + 2 * half] / words[at]
+                found[place] = float(np.square(means).sum())
+            at += width * (width + 1) // 2
+        return tuple(found)
+
     def digest(self) -> bytes:
         """Return what all parties' masks are bound to."""
         told = {name: each for name, each in asdict(self).items() if name != "bare" or each}
@@ -114,9 +127,10 @@ class Total:
     layout: "Layout | NewtonLayout"
     n_rows: int  # 0 where there is noise, under which nothing is counted
     grams: tuple[Matrix, ...]  # Z'Z of each map, in Z's own units
+    common: tuple[float, ...]  # what two rows have in common under each map; 1 where untold
 
 
-def checked(layout: Layout, words: Integers, *, n_waves: Iterable[int]) -> Total:
+def checked(layout: Layout, words: Integers, *, n_waves: Sequence[int]) -> Total:
     """Return the total, or refuse what no rows can add up to; of each map the waves are told.
 
     A map of cosines and sines has as many of each, and the squares of a pair add up to the same
@@ -145,7 +159,8 @@ def checked(layout: Layout, words: Integers, *, n_waves: Iterable[int]) -> Total
     if not good:
         raise void()
     grams = tuple(each.astype(np.float64) / unit for each in tables)
-    return Total(layout=layout, n_rows=n_rows, grams=grams)
+    common = layout.common(words, n_waves)
+    return Total(layout=layout, n_rows=n_rows, grams=grams, common=common)
 
 
 def within(layout: Layout, words: Integers, *, noise: float) -> Total:
@@ -157,7 +172,7 @@ def within(layout: Layout, words: Integers, *, noise: float) -> Total:
     grams = tuple(each.astype(np.float64) / unit for each in tables)
     if any(np.abs(each).max() > layout.most_rows + noise for each in grams):
         raise void()
-    return Total(layout=layout, n_rows=0, grams=grams)
+    return Total(layout=layout, n_rows=0, grams=grams, common=(1.0,) * len(grams))
 
 
 def void() -> MessageError:

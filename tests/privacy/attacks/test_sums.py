@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 from cobasis import Columns, NumericFeature, RandomFourier, numeric_features, simulate
 from cobasis.features.contract import CategoryFeature
 from cobasis.features.maps import turn_of
-from cobasis.privacy.aggregate import GREEN, RED
+from cobasis.privacy.aggregate import GREEN, MORE, RED, light_of, rows_asked
 from cobasis.protocol.totals import cut, gram, ones_and
 
 ROWS, LABELS = load_digits(return_X_y=True)
@@ -27,10 +27,11 @@ def played(parts):
     return simulate(parts, rng=RNG(0), release="sums", maps=[WAVES])
 
 
-def told_apart(rate, *, seed):
+def told_apart(rate, *, seed, bandwidth=2.0, n_waves=20):
     """Area under the curve of who is in a total, by leverage, at so many rows a feature."""
-    waves = RandomFourier(n_waves=20, bandwidth=2.0, seed=seed)
-    phi, n_rows = mapped(ROWS[RNG(seed).permutation(len(ROWS))], waves), int(rate * 40)
+    waves = RandomFourier(n_waves=n_waves, bandwidth=bandwidth, seed=seed)
+    n_rows = int(rate * 2 * n_waves)
+    phi = mapped(ROWS[RNG(seed).permutation(len(ROWS))], waves)
     inside, outside = phi[:n_rows], phi[n_rows : 2 * n_rows]
     second = inside.T @ inside
     inverse = np.linalg.inv(second + 1e-9 * np.trace(second) * np.eye(len(second)))
@@ -47,6 +48,37 @@ def test_who_is_in_a_total_shows_by_rows_a_feature():
     assert found[2.0] > 0.8
     assert 0.55 < found[RED] < 0.8
     assert found[GREEN] < 0.6
+
+
+@pytest.mark.parametrize("bandwidth", [0.75, 1.5, 3.0])  # as a simulation's three
+def test_a_narrow_bandwidth_takes_four_times_the_rows(bandwidth):
+    waves = RandomFourier(n_waves=5, bandwidth=bandwidth)
+    means = mapped(ROWS, waves).mean(axis=0)
+    common = float(means @ means)
+    assert rows_asked(common) == (MORE if bandwidth < 1 else 1)
+    enough = GREEN * rows_asked(common)
+    for rate, least, most in ((enough, 0.5, 0.58), (enough / MORE, 0.52, 0.75)):
+        told = {"bandwidth": bandwidth, "n_waves": 5}
+        area = np.mean([told_apart(rate, seed=seed, **told) for seed in range(10)])
+        assert least < area < most
+        assert light_of(rate, common=common) == ("green" if rate == enough else "amber")
+    low, high = (
+        np.mean([told_apart(GREEN, seed=s, bandwidth=b) for s in range(5)]) for b in (3.0, 0.75)
+    )
+    assert high > low + 0.1
+
+
+def test_a_round_is_graded_by_the_map_that_tells_most():
+    rows = RNG(0).normal(size=(600, 6))
+    dealt = {name: (rows[at::3], rows[at::3, 0] > 0) for at, name in enumerate("abc")}
+    lights = {}
+    for bandwidths in ((3.0,), (3.0, 0.5)):
+        maps = [RandomFourier(n_waves=12, bandwidth=each) for each in bandwidths]
+        told = simulate(dealt, rng=RNG(0), release="sums", maps=maps).result
+        assert told.chosen == 0
+        lights[len(maps)] = told.aggregate
+    assert ": green." in lights[1]
+    assert "of map 2 of 2, whose bandwidth is narrow: amber." in lights[2]
 
 
 def test_a_row_that_left_between_two_totals_is_read_exactly():

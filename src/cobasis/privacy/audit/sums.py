@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from cobasis.privacy.aggregate import OFTEN, Light, light_of
+from cobasis.privacy.aggregate import OFTEN, Light, light_of, rows_asked
 from cobasis.privacy.audit.policy import Finding, Grade, history_finding
 from cobasis.privacy.audit.report import UNTESTED, AuditReport, Verdict
 from cobasis.privacy.audit.subject import Facts, Guarantee
@@ -25,7 +25,8 @@ class SumsFacts:
     """What a party's sums are, beside those of the others."""
 
     n_rows: int
-    n_features: int  # D, of the largest map
+    n_features: int  # D, of the map that tells most
+    common: float = 1.0  # what two own rows have in common under it; 1 where no wave is
     n_parties: int
     least: int  # rows that all parties have at least, and at most, by what is agreed
     most: int
@@ -41,7 +42,8 @@ class SumsFacts:
     @property
     def light(self) -> Light:
         """Say how far the total is an aggregate, by the fewest rows that are agreed."""
-        return light_of(self.least / self.n_features, table=self.alone)
+        rate = self.least / self.n_features
+        return light_of(rate, table=self.alone, common=self.common)
 
 
 def audit_sums(sums: SumsFacts, facts: Facts, *, about: Mapping[str, str]) -> AuditReport:
@@ -50,6 +52,8 @@ def audit_sums(sums: SumsFacts, facts: Facts, *, about: Mapping[str, str]) -> Au
     light, own = sums.light, sums.n_rows / sums.n_features
     kind = "sums" if sums.alone else "features"
     between = f"{low:.3g} to {high:.3g} rows for each of {sums.n_features:,} {kind}"
+    if (asked := rows_asked(sums.common)) > 1:
+        between += f" of a narrow bandwidth, which take {asked} times as many as others"
     words, verdict = _verdict(light, facts.guarantee)
     noised: Grade | None = None if facts.guarantee is None else "told"
     guarantee = "No formal guarantee: no proof bounds what is found out."
