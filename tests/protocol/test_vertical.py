@@ -11,6 +11,7 @@ from cobasis.errors import (
     FeatureError,
     MessageError,
     OptionError,
+    ShapeError,
     UndeterminedFitError,
 )
 from cobasis.features.contract import Interaction
@@ -141,8 +142,6 @@ def test_every_party_of_a_block_gets_its_own_part_of_the_change_of_basis():
     for block in BLOCKS:
         assert np.mean(made.predict(block, tests) == labels) > 0.8
     assert np.mean(made.parties["whole"].predict(tests) == labels) > 0.8
-    with pytest.raises(OptionError, match="needs beside="):
-        made.parties["first-ward"].predict(tests[:, :3])
     with pytest.raises(OptionError, match="takes no beside="):
         made.parties["whole"].predict(tests, beside=np.zeros((400, 4)))
 
@@ -168,13 +167,14 @@ def test_reasons_at_a_block_are_exact_for_own_columns_and_one_number_for_the_oth
         assert np.allclose(each.values.sum(axis=1) + each.base, told)
         assert np.allclose(each.values[:, 3], other.values[:, :3].sum(axis=1))
     other = ward.attributions(own, beside=np.zeros_like(beside))
-    assert np.allclose(other.values[:, :3], one.values[:, :3])
-    assert not other.values[:, 3].any()
+    assert np.allclose(other.values, one.values * [1, 1, 1, 0], atol=0)
     line = ward.surrogate(own, beside=beside)
     assert 0.1 < line.fidelity < 0.9  # of what the laboratory's columns say, it says nothing
-    for asked in (ward.attributions, ward.surrogate):
+    for asked in (ward.predict, ward.attributions, ward.surrogate):
         with pytest.raises(OptionError, match="needs beside="):
             asked(own)
+        with pytest.raises(ShapeError, match=r"beside has 1 rows for 60 .*\[CB102\]$"):
+            asked(own, beside=beside[:1])
 
 
 def test_reasons_of_a_bent_model_would_show_the_others_basis_and_are_refused(monkeypatch):

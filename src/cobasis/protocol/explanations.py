@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.anchors import Anchor, draw_anchor
-from cobasis.errors import OptionError, StepError
+from cobasis.errors import OptionError, ShapeError, StepError
 from cobasis.features.contract import CategoryFeature, Feature
 from cobasis.features.encoder import encode, encoded_columns
 from cobasis.linalg.arrays import Matrix, as_matrix
@@ -245,7 +245,7 @@ class Explaining(ABC):
         agreement, common = self.agreement, self._reference()
         table = encode(rows, agreement.features, party=self.name)
         told: Any = {"aligned": self._aligned, "background": common, "of": of}
-        told["beside"] = self._others(beside)
+        told["beside"] = self._others(beside, n_rows=len(table))
         with one_blas_thread():
             return explain(self.model, table, agreement=agreement, **told)
 
@@ -278,15 +278,16 @@ class Explaining(ABC):
         **Who sees what.** It stays here: it is made of rows, and a tree's splits are values of
         them. **Cost.** One prediction a row, and twelve small fits. arXiv:2011.04437.
         """
-        agreed, others = self.agreement, self._others(beside)
+        agreed = self.agreement
         table = encode(rows, agreed.features, party=self.name)
+        others = self._others(beside, n_rows=len(table))
         told: Any = {"agreement": agreed, "aligned": self._aligned, "of": of}
         if others is not None:
             told["aligned"] = lambda some: self._aligned(some) + others
         with one_blas_thread():
             return stand_in(self.model, table, **told)
 
-    def _others(self, beside: npt.ArrayLike | None) -> Matrix | None:
+    def _others(self, beside: npt.ArrayLike | None, *, n_rows: int) -> Matrix | None:
         """Return the others' parts of a block's people; OptionError where they are lacking."""
         others = others_of(self.agreement)
         if (beside is None) == bool(others):
@@ -295,8 +296,15 @@ class Explaining(ABC):
                 "its block's other parties: with their columns left out, a prediction is of "
                 "another person. Ask them for transform(rows) of these people."
             )
-        n_columns = self.agreement.n_inputs
-        return None if beside is None else as_matrix(beside, name="beside", columns=n_columns)
+        if beside is None:
+            return None
+        found = as_matrix(beside, name="beside", columns=self.agreement.n_inputs)
+        if len(found) != n_rows:
+            raise ShapeError(
+                f"beside has {len(found)} rows for {n_rows} rows of party '{self.name}', so it is "
+                "not known whose parts they are. Give one for each row, in the same order."
+            )
+        return found
 
     @abstractmethod
     def _aligned(self, table: Matrix) -> Matrix:

@@ -368,7 +368,7 @@ class Party(Explaining):
         """
         aligned = self.transform(rows)
         if beside is not None or self.agreement.holdings:
-            others = self._others(beside)
+            others = self._others(beside, n_rows=len(aligned))
             aligned = aligned if others is None else aligned + others
         return decode_labels(self.model.predict(aligned), self.agreement)
 
