@@ -1,6 +1,7 @@
 """What columns hold is said by `features`; whose rows are whose by labels of any kind."""
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
@@ -80,6 +81,16 @@ def test_an_array_takes_features_by_their_order_with_blanks_filled(small):
         found.fit_transform(blank, parties=small.parties),
         found.fit_transform(filled, parties=small.parties),
     )
+
+
+def test_a_number_names_the_column_of_a_frame_that_is_called_so(small):
+    frame = pd.DataFrame(small.X, columns=[5, 4, 3, 2, 1, 9])
+    frame.insert(6, 0, np.arange(90) % 3)
+    found = CollaborativeTransformer(party_column=0, random_state=0).fit(frame)
+    assert found.parties_.tolist() == [0, 1, 2]
+    parties = np.arange(90) % 3
+    expected = clone(found).set_params(party_column=None).fit_transform(small.X, parties=parties)
+    np.testing.assert_array_equal(found.transform(frame), expected)
 
 
 DAYS = np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]")

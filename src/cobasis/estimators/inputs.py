@@ -59,8 +59,10 @@ def take_parties(table: Cells, column: str | int) -> tuple[Cells, list[Any]]:
             return table.drop(name), table.get_column(name).to_list()
     else:
         array = np.asarray(table)
-        if array.ndim > 1 and column in range(array.shape[1]):
-            return np.delete(array, int(column), axis=1), array[:, int(column)].tolist()
+        names = [*getattr(table, "columns", range(array.shape[-1] if array.ndim > 1 else 0))]
+        if column in names:
+            at = names.index(column)
+            return np.delete(array, at, axis=1), array[:, at].tolist()
     raise FeatureError(
         f"party_column={column!r} is no column of X. Give a data frame's column by its name, an "
         "array's by its position from 0."
