@@ -101,6 +101,7 @@ LABELS = {
     "days": (DAYS, ["2026-01-01", "2026-01-02"]),
     "a column of words": (pl.Series(["north", "south"], dtype=pl.Categorical), NAMES),
     "two that are written alike": ([1, "1"], ["party 0", "party 1"]),
+    "two that differ in case": (["A1", "a1"], ["party 0", "party 1"]),
     "long ones": (["a" * 101, "b" * 101], ["party 0", "party 1"]),
 }
 

@@ -132,7 +132,8 @@ def names_of(labels: Iterable[Hashable]) -> dict[Hashable, str]:
     except TypeError:
         distinct = sorted(found, key=lambda label: (type(label).__name__, str(label)))
     names = [str(label) for label in distinct]
-    if len(set(names)) < len(names) or max(map(len, names)) > LONGEST_NAME:
+    # an agreement takes names that differ in case alone for one
+    if len({*map(str.casefold, names)}) < len(names) or max(map(len, names)) > LONGEST_NAME:
         names = [f"party {number}" for number in range(len(names))]
     return dict(zip(distinct, names, strict=True))
 
