@@ -8,6 +8,7 @@ from lifelines import CoxPHFitter
 from lifelines.datasets import load_lung
 from lifelines.utils import concordance_index
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from cobasis import CategoryFeature, NumericFeature
 from cobasis.errors import LabelError
@@ -76,6 +77,11 @@ def test_it_is_cloned_and_takes_fields_in_either_order_and_no_other_labels(lung)
             model.fit(X, bad, parties=parties)
     with pytest.raises(LabelError, match=rf"shape \({len(y) - 1},\) for {len(y)} rows"):
         model.fit(X, y[1:], parties=parties)
+
+
+def test_nothing_is_told_before_it_is_fitted():
+    with pytest.raises(NotFittedError):
+        survival().coefficients()
 
 
 def test_rows_of_which_none_is_known_to_be_first_have_no_score(lung):

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
 from cobasis.algorithms import BasisName
 from cobasis.errors import LabelError
@@ -85,6 +86,7 @@ class CollaborativeSurvival(CollaborativeTransformer):
 
     def coefficients(self, *, level: float = 0.95) -> CoefficientTable:
         """Return hazard ratios with intervals, the same at every party."""
+        check_is_fitted(self, "round_")
         found: CoefficientTable = next(iter(self.round_.parties.values())).coefficients(level=level)
         return found
 
