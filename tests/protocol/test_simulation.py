@@ -7,6 +7,8 @@ from typing import get_args
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from statsmodels.api import GLM, add_constant
 from statsmodels.genmod.families import Poisson
 
@@ -191,3 +193,13 @@ def test_steep_counts_take_more_steps_than_a_usual_agreement_has():
     found = [each.estimate for each in done.parties["a"].coefficients().lines]
     np.testing.assert_allclose(found, right, rtol=1e-6)
     assert len(done.analyst.before) + 1 > N_STEPS
+
+
+@pytest.mark.parametrize("names", [(1, 2), ("well", "ill")])
+def test_class_weights_of_an_estimator_go_by_the_labels_that_parties_have(names):
+    first, rows = min(names), tables()
+    named = {name: (X, np.array(names)[y]) for name, (X, y) in rows.items()}
+    heavy = LogisticRegression(class_weight={first: 1.0, max(names): 1e-9})
+    found = run(named, model=make_pipeline(heavy)).predict(rows["west"][0])
+    assert {*np.concatenate([*found.values()]).tolist()} == {first}
+    assert heavy.class_weight[first] == 1.0

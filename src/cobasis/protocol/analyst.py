@@ -25,7 +25,7 @@ from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.aligned import AlignedRows
 from cobasis.protocol.messages import ConsensusSpan, ReadableUpload, Return, SpanProposal
-from cobasis.protocol.training import fit_agreed, fit_unlabelled
+from cobasis.protocol.training import fit_agreed, fit_unlabelled, weighed_by_place
 from cobasis.protocol.vertical import linked_parts, members_of, unit_of, units_of
 
 
@@ -295,6 +295,8 @@ class Analyst:
         if self.agreement.task == "representation" or self._model is not None:
             return self._model
         model = self.agreement.model if model is None else model
+        if not isinstance(model, str):
+            model = weighed_by_place(model, self.agreement)
         rows = AlignedRows(self.uploads, self.alignment.changes_of_basis)
         if self.agreement.task in UNLABELLED:
             self._model = fit_unlabelled(rows, self.agreement, model=model, report=self._report)

@@ -1,6 +1,6 @@
 """What an analyst fits besides a family with labels: regressions, clusters, what is compared."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -48,6 +48,19 @@ def fit_agreed(rows: AlignedRows, agreement: Agreement) -> Chain:
         model = cast("RegressionName", agreement.model)
         fit = fit_regression(*rows.block(0), model=model, outcome=outcome, owners=owners)
     return regression_chain(fit, n_classes=len(agreement.classes))
+
+
+def weighed_by_place(model: Estimator, agreement: Agreement) -> Estimator:
+    """Return an estimator whose class weights go, as labels do, by the places of classes."""
+    from sklearn.base import clone  # noqa: PLC0415 -- keeps imports light
+
+    places = {name: at for at, name in enumerate(agreement.classes)}
+    weights = {
+        name: {places[label]: weight for label, weight in told.items()}
+        for name, told in getattr(model, "get_params", dict)().items()
+        if name.endswith("class_weight") and isinstance(told, Mapping) and {*told} <= {*places}
+    }
+    return clone(model).set_params(**weights) if weights else model
 
 
 def fit_unlabelled(
