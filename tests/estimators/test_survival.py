@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from cobasis import CategoryFeature, NumericFeature
-from cobasis.errors import LabelError
+from cobasis.errors import LabelError, OptionError
 from cobasis.estimators import CollaborativeSurvival
 from cobasis.models.chain_file import decode_chain, encode_chain
 
@@ -77,6 +77,13 @@ def test_it_is_cloned_and_takes_fields_in_either_order_and_no_other_labels(lung)
             model.fit(X, bad, parties=parties)
     with pytest.raises(LabelError, match=rf"shape \({len(y) - 1},\) for {len(y)} rows"):
         model.fit(X, y[1:], parties=parties)
+
+
+@pytest.mark.parametrize("options", [{"errors": "huber"}, {"horizons": [0.0]}, {"horizons": 365}])
+def test_options_that_cannot_stand_are_refused_as_those_of_other_faces_are(lung, options):
+    X, y, parties = lung
+    with pytest.raises(OptionError, match=rf"{next(iter(options))}=.* cannot stand.*\[CB107\]$"):
+        survival(**options).fit(X, y, parties=parties)
 
 
 def test_nothing_is_told_before_it_is_fitted():

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from cobasis.algorithms import BasisName
-from cobasis.errors import LabelError
+from cobasis.errors import LabelError, OptionError
 from cobasis.estimators.inputs import Array, label_column
 from cobasis.estimators.transformer import REQUESTED, CollaborativeTransformer
 from cobasis.features.outcome import VALUE, Outcome, record_type
@@ -121,5 +121,11 @@ class CollaborativeSurvival(CollaborativeTransformer):
 
     def _options(self, *, n_features: int) -> dict[str, Any]:
         options = super()._options(n_features=n_features)
-        outcome = Outcome(event="event", horizons=tuple(self.horizons), errors=self.errors)
+        try:
+            outcome = Outcome(event="event", horizons=tuple(self.horizons), errors=self.errors)
+        except (TypeError, ValueError):
+            raise OptionError(
+                f"horizons={self.horizons!r} or errors={self.errors!r} cannot stand. Give times "
+                "above 0, and errors='model', 'robust' or 'party'."
+            ) from None
         return {**options, "n_components": None, "model": "cox", "outcome": outcome}
