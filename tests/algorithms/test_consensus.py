@@ -65,10 +65,10 @@ SAME, WHOLE = haar(3, FEATURES)[:, :3], {f"p{i}": haar(i, FEATURES) for i in ran
 FEW = {party: each[:, :1] for party, each in WHOLE.items()}
 ALIKE = {f"p{i}": SAME @ haar(10 + i, 3) for i in range(3)}
 UNDETERMINED = {  # proposals, how many components, the error and its words
-    "fewer in all": (images(FEW), 4, ConsensusError, r"fewer directions.*\[CB206\]"),
-    "one span": (images(ALIKE), 4, ConsensusError, r"component 4 and the next.*\[CB206\]"),
-    "above the features": (images(WHOLE), 13, ConsensusError, r"component 13 and the.*\[CB206\]"),
-    "above the rows": (images(WHOLE), 31, ConsensusError, r"component 31 and the next.*\[CB206\]"),
+    "fewer in all": (images(FEW), 4, ConsensusError, r"sent 3 directions that.*fewer.*\[CB206\]"),
+    "one span": (images(ALIKE), 4, ConsensusError, r"sent 3 directions.*\[CB206\]"),
+    "above the features": (images(WHOLE), 13, ConsensusError, r"sent 12 directions.*\[CB206\]"),
+    "above the rows": (images(WHOLE), 31, ConsensusError, r"sent 12 directions.*\[CB206\]"),
     "zero": (images(near(9)) | {"p1": np.zeros((30, 3))}, 3, AnchorImageError, "party 'p1'"),
     "NaN": (images(near(9)) | {"p1": np.full((30, 3), np.nan)}, 3, NotFiniteError, "party 'p1'"),
 }

@@ -45,11 +45,6 @@ def consensus_span(images: Images, *, n_components: int, weighted: bool = False)
         for batch in batches(images)
         for party, image in batch.items()
     }
-    if sum(image.shape[1] for image in checked.values()) < n_components:
-        raise ConsensusError(
-            f"all {len(checked)} parties together sent fewer directions than "
-            f"n_components={n_components}, so there is no such span. Agree on fewer components."
-        )
     with one_blas_thread():
         if weighted:  # what is louder than the median party is scaled down to it
             norms = {party: float(np.linalg.norm(image)) for party, image in checked.items()}
@@ -62,7 +57,15 @@ def consensus_span(images: Images, *, n_components: int, weighted: bool = False)
     shares = np.append(values**2, np.zeros(n_components))
     gap = float(shares[n_components - 1] - shares[n_components])
     scale = float(np.mean(np.sum(stacked**2, axis=0)))  # 1 where columns are orthonormal
-    if gap < MIN_GAP * len(checked) * scale:
+    least = MIN_GAP * len(checked) * scale
+    if gap < least:
+        sent = int(np.count_nonzero(shares >= least))
+        if sent < n_components:
+            raise ConsensusError(
+                f"all {len(checked)} parties together sent {sent} directions that stand out, fewer "
+                f"than n_components={n_components}, so there is no such span. Agree on fewer "
+                "components."
+            )
         raise ConsensusError(
             f"component {n_components} and the next stand out equally, so the "
             f"common span is not determined. Try n_components={n_components - 1} or "
