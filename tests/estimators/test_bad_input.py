@@ -142,6 +142,13 @@ def test_a_party_that_was_not_in_fit_is_named_with_those_that_were(small, fitted
         fitted.predict(small.X, parties=stranger)
 
 
+def test_labels_that_are_written_alike_are_told_apart_where_one_is_unknown(small):
+    numbers = np.arange(90) % 2
+    found = CollaborativeClassifier(estimator="ridge").fit(small.X, small.y, parties=numbers)
+    with pytest.raises(UnknownPartyError, match=r"fit: '0', '1' \(2 in all\)\..*Known: 0, 1\."):
+        found.predict(small.X, parties=numbers.astype(str))
+
+
 OPTIONS = {
     "too many components": ({"n_components": 7}, AgreementError, "n_components=7"),
     "no components": ({"n_components": 0}, OptionError, "n_components=0 is no whole number"),
