@@ -25,14 +25,14 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "cli": (4_680, 3_730, 25),
     "cobasis": (620, 270, 6),
     "disk": (610, 390, 5),
-    "estimators": (920, 490, 5),
+    "estimators": (930, 500, 5),
     "features": (1_490, 950, 7),
     "keys": (270, 210, 2),
     "linalg": (730, 460, 6),
     "models": (3_630, 2_570, 15),
     "party_side": (4_010, 3_140, 14),
     "privacy": (3_150, 2_140, 21),
-    "protocol": (8_140, 5_550, 36),
+    "protocol": (8_160, 5_570, 36),
     "report": (1_090, 860, 6),
     "statistics": (2_170, 1_640, 11),
     "tables": (1_000, 780, 4),
@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_050, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 40_430,
+    "tests": 40_480,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
