@@ -49,6 +49,21 @@ def test_releases_add_up_as_the_square_root_of_squares(vault):
     assert 2.8 < found < 3.0  # not 4
 
 
+def test_noise_for_a_row_beside_the_centre_hides_half_of_one_that_is_somebody_elses(vault):
+    """A promise of `replace-one` is about rows that are 2r apart, whatever came later hides."""
+    terms = TERMS.model_copy(update={"adjacency": "add-remove"})
+    centred = {"adjacency": "add-remove", "lifetime_epsilon": 3}
+    release(vault, table(), drawn="1", agreement=noisy("first", **centred))
+    release(vault, table(), drawn="2", agreement=noisy("second", **centred))
+    mu = terms.calibration.mu
+    assert spent(vault, table()).epsilon(1e-6, centred=True) == pytest.approx(2.93, abs=0.01)
+    expected = epsilon_of(noise=1, delta=1e-6, sensitivity=math.sqrt(8) * mu)
+    assert spent(vault, table()).epsilon(1e-6) == pytest.approx(expected, rel=1e-12)
+    release(vault, table(seed=1), drawn="1", agreement=noisy("first", lifetime_epsilon=3))
+    with pytest.raises(BudgetError, match=r"epsilon=4\.899.*lifetime of 3 was promised"):
+        release(vault, table(seed=1), drawn="2", agreement=noisy("second", **centred))
+
+
 def test_labels_add_up_plainly(vault):
     changes = {"labels": "randomised_response", "label_epsilon": 0.5, "lifetime_epsilon": 9}
     fields = {"task": "classification", "classes": (0, 1)}

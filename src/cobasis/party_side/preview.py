@@ -154,9 +154,10 @@ def _preview(
     if agreement.dp is not None:
         terms = agreement.dp
         promised = [terms.lifetime_epsilon, *(each.lifetime_epsilon for each in spent.charges)]
+        so_far = spent.epsilon(terms.delta, centred=terms.adjacency == "add-remove")
         guarantee = (
             f"{guarantee_of(agreement)}; releases so far {len(spent.charges)}, "
-            f"epsilon spent on these rows {spent.epsilon(terms.delta):.4g} of {min(promised):g}"
+            f"epsilon spent on these rows {so_far:.4g} of {min(promised):g}"
         )
     shown = _SHOWN[exchange.message](agreement, rows)
     stays, warnings = [*shown.stays], [*shown.warnings]

@@ -17,6 +17,7 @@ from cobasis.protocol.sums_terms import noise_of
 from cobasis.vault.datasets import Asked, Charge, Dataset
 
 _DISCRETE = "sums/"  # before the digest of a release whose noise is discrete
+_CENTRED = "add-remove/"  # of one whose noise hides whether a row is somebody's or the centre
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,11 +29,17 @@ class Spent:
     # digests of those that something of these rows left under
     agreements: frozenset[str] = frozenset()
 
-    def epsilon(self, delta: float) -> float:
-        """Return what all releases together spend at a delta; infinity if one had no noise."""
+    def epsilon(self, delta: float, *, centred: bool = False) -> float:
+        """Return what all releases together spend at a delta; infinity if one had no noise.
+
+        Of a person whose row is somebody else's, or, `centred`, who gives way to the centre.
+        """
         if self.bare:
             return math.inf
-        mu = math.hypot(*(each.mu for each in self.charges))
+        # from one row by way of the centre to another is twice as far as to the centre
+        far = 1 if centred else 2
+        mus = (each.mu * (far if each.release.startswith(_CENTRED) else 1) for each in self.charges)
+        mu = math.hypot(*mus)
         labels = sum(each.labels for each in self.charges)
         if any(each.release.startswith(_DISCRETE) for each in self.charges):
             return labels + zcdp_epsilon(mu=mu, delta=delta)  # which holds of both kinds of noise
@@ -44,9 +51,9 @@ def charge_of(agreement: Agreement, release: str) -> Charge | None:
     terms = agreement.dp
     if terms is None:
         return None
-    sums = noise_of(agreement)
+    sums, kind = noise_of(agreement), _CENTRED if terms.adjacency == "add-remove" else ""
     return Charge(
-        release=release if sums is None else f"{_DISCRETE}{release}",
+        release=f"{kind if sums is None else _DISCRETE}{release}",
         mu=terms.calibration.mu if sums is None else sums.mu,
         labels=terms.spent_on_labels,
         lifetime_epsilon=terms.lifetime_epsilon,
@@ -97,7 +104,8 @@ def affordable(
         return spent
     after = Spent(charges=(*spent.charges, charge))
     for promised in after.charges:
-        total = after.epsilon(promised.delta)
+        centred = promised.release.startswith(_CENTRED)
+        total = after.epsilon(promised.delta, centred=centred)
         if total > promised.lifetime_epsilon:
             raise BudgetError(
                 f"this upload of party '{party}' would be release {len(after.charges)} of some "
