@@ -4,6 +4,7 @@ import csv
 
 import numpy as np
 import polars as pl
+import pytest
 from lifelines.datasets import load_lung
 
 from cli.round_by_commands import NAMES
@@ -76,6 +77,35 @@ def test_three_hospitals_get_the_curves_of_all_patients_by_one_command_each(coba
     page = (cobasis.folder / "icu.north.table" / "table.html").read_text()
     assert page.count("<svg") == 2
     assert "http://" not in page.replace("http://www.w3.org", "")
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "--task survival --outcome event=died",
+        "--task effect --outcome treatment=drug",
+        "--task effect --outcome treatment=drug,event=died,horizons=10,estimators=weighting",
+    ],
+)
+def test_few_people_with_an_event_or_a_treatment_are_a_small_class(cobasis, task):
+    """Two of them stand out whatever their label is, and no green says that nothing is sent."""
+    cobasis.signed_on(
+        "--numbers age:centre=60,scale=10 --category sex=female,male --label days --id patient "
+        f"{task} --purpose study --holdout 0 --retention-days 30 --yes"
+    )
+    written(cobasis.folder)
+    path = cobasis.folder / "north.csv"
+    two = (pl.int_range(pl.len()) < 2).cast(int)
+    pl.read_csv(path).with_columns(died=two, drug=two).write_csv(path)
+    found = cobasis.json("audit icu.toml north.csv", by="north")
+    finding = {each["id"]: each for each in found["findings"]}
+    assert finding["H3"]["figures"]["smallest_class"] == 2
+    assert "H3" in found["to_sign"]
+    told = finding["H6"]["words"]
+    assert ("the time and the event" in told, "treated" in told) == (
+        "event=" in task,
+        "eff" in task,
+    )
 
 
 def test_times_that_one_row_alone_has_are_counted_in_the_whole_table(cobasis, monkeypatch):

@@ -14,7 +14,7 @@ from cobasis.bundle.transcript import Fact, now
 from cobasis.bundle.uploads import Payload, open_payload
 from cobasis.errors import AuditBlockedError, AuditUnsignedError, OptionError
 from cobasis.features.encoder import encoded_columns
-from cobasis.features.outcome import part_of
+from cobasis.features.outcome import VALUE, part_of
 from cobasis.linalg.arrays import gathered
 from cobasis.party_side.approval import Audited, approved, keep
 from cobasis.party_side.preview import Ready, budget_of, own_setting
@@ -194,9 +194,11 @@ def _subject(made: Projected, payload: Payload, places: Places, asked: Question)
 def _facts(ready: Ready, told: Labels | None, asked: Question) -> Facts:
     """Return what is agreed, and what was uploaded before."""
     agreement, choice, guarantee = ready.session.agreement, ready.choice, None
-    terms, counts = agreement.dp, np.zeros(0, dtype=np.intp)
-    if told is not None and agreement.task in {"classification", "survival"}:
-        counts = np.unique(np.asarray(part_of(told)), return_counts=True)[1]
+    terms, classified = agreement.dp, agreement.task == "classification"
+    value, event, treatment = (
+        () if part is None else tuple(map(int, np.unique(np.asarray(part), return_counts=True)[1]))
+        for part in (part_of(told, role) for role in (VALUE, "event", "treatment"))
+    )
     if terms is not None:
         guarantee = Guarantee(
             epsilon=terms.epsilon,
@@ -210,8 +212,9 @@ def _facts(ready: Ready, told: Labels | None, asked: Question) -> Facts:
         basis=agreement.basis,
         task=agreement.task,
         models=agreement.allowed_models,
-        class_counts=tuple(map(int, counts)) if agreement.task == "classification" else (),
-        times_alone=float(np.sum(counts == 1) / max(1, counts.sum())),
+        class_counts=value if classified else (),
+        marked_counts=(*event, *treatment),
+        times_alone=value.count(1) / sum(value) if event else None,
         sensitive_label=not _labels(agreement).isdisjoint(asked.sensitive),
         span=choice.span,
         added=None if choice.changes is None else choice.changes.added,

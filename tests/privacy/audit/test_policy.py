@@ -55,6 +55,7 @@ GRADES = [
     ("H3", {"class_counts": (11, 90)}, "green"),
     ("H3", {"class_counts": (10, 90)}, "red"),
     ("H3", {"class_counts": ()}, "green"),
+    ("H3", {"class_counts": (), "marked_counts": (10, 90)}, "red"),
     # one to ten rows came or went, or less than a twentieth
     ("H4", {**KEPT, "added": None, "gone": None}, "green"),
     ("H4", {"renamed": 0.05}, "green"),

@@ -221,15 +221,16 @@ def _rows_per_component(subject: Subject, facts: Facts) -> Finding:
 
 
 def _smallest_class(facts: Facts) -> Finding:
-    """H3: few people with one label stand out, whatever their numbers are."""
-    if not facts.class_counts:
+    """H3: few people with one label, an event or a treatment stand out, whatever their numbers."""
+    counts = (*facts.class_counts, *facts.marked_counts)
+    if not counts:
         return Finding("H3", "green", "No classes are sent.")
-    least = min(facts.class_counts)
+    least = min(counts)
     words = (
         f"The smallest class that is sent has {least:,} {'person' if least == 1 else 'people'}; "
         f"fewer than {SMALLEST_CLASS} stand out."
     )
-    figures = {"smallest_class": least, "n_classes": len(facts.class_counts)}
+    figures = {"smallest_class": least, "n_classes": len(counts)}
     return Finding("H3", "green" if least >= SMALLEST_CLASS else "red", words, figures)
 
 
@@ -316,8 +317,8 @@ def _labels(subject: Subject, facts: Facts) -> Finding:
         return Finding("H6", "red", words)
     if facts.guarantee is not None:
         return Finding("H6", "green", f"Labels: {facts.guarantee.labels}.")
-    if facts.task == "survival":
-        return _times(facts.times_alone)
+    if facts.times_alone is not None:
+        return _times(facts.times_alone, treated=facts.task == "effect")
     n_classes = len(facts.class_counts)
     kind = "one of two" if n_classes == 2 else f"one of {n_classes:,}"  # noqa: PLR2004
     what = f"{kind} classes" if n_classes else "a number"
@@ -329,10 +330,11 @@ def _labels(subject: Subject, facts: Facts) -> Finding:
     return Finding("H6", "amber", words, {"n_classes": n_classes or None})
 
 
-def _times(share: float) -> Finding:
-    """H6 of survival: a time that nobody else has is as telling as a date of birth."""
+def _times(share: float, *, treated: bool) -> Finding:
+    """H6 of times: one that nobody else has is as telling as a date of birth."""
+    beside = ", and whether it was treated," if treated else ""
     words = (
-        "The analyst sees the time and the event of each row as they are, and "
+        f"The analyst sees the time and the event of each row{beside} as they are, and "
         f"{per_cent(share)} of the times are of one row alone: whoever knows when somebody was "
         "taken in, and when the event was, finds the row. Agree on coarser times, as weeks."
     )

@@ -126,7 +126,8 @@ class Facts:
     task: Task
     models: tuple[ModelName, ...] = ()  # families that the analyst may train; empty where none is
     class_counts: tuple[int, ...] = ()  # people of each class that is sent
-    times_alone: float = 0.0  # share of all times that one row alone has
+    marked_counts: tuple[int, ...] = ()  # people with an event and without, treated and not
+    times_alone: float | None = None  # share of all times that one row alone has, where any is sent
     sensitive_label: bool = False
     # kept where these rows have a basis; forced where a second one was insisted on
     span: Literal["fresh", "kept", "forced"] = "fresh"
