@@ -51,6 +51,18 @@ def test_p3_is_every_person_without_noise_and_few_with_much():
     assert linkage(subject(twice, n_components=4)).value == 1
 
 
+def test_twins_are_one_whichever_of_them_the_last_bit_of_a_product_makes_nearer():
+    """A table of words has few unlike rows: P3 fell to green, and P4 named one of twenty twins."""
+    kinds = np.array([[1.0, 0, 0, 1], [0, 1, 1, 0]])
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        rows = kinds[(rng.random(rng.integers(60, 400)) < 0.1).astype(int)]
+        assert linkage(subject(rows, n_components=2, seed=seed)).value == 1
+    many = np.repeat(rng.normal(size=(20, 30)), 20, axis=0)
+    finding = acquainted(subject(many, n_components=18), rng=rng)
+    assert finding.figures["named_from"] <= 18
+
+
 def test_p2_and_p3_move_a_list_of_people_into_the_agreed_ball():
     rows, _ = digits(200)
     rows = rows - 0.3

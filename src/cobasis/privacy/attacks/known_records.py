@@ -67,7 +67,7 @@ def _figures(released: Matrix, rows: Matrix, order: Places, *, known: int) -> tu
     """Return R2 and re-identification of people who are not known."""
     places, asked = order[:known], order[known:][-_ASKED:]
     guessed = released[asked] @ back_to_records(released[places], rows[places])
-    named = np.mean(nearest(guessed, among=rows) == asked)
+    named = np.mean((rows[nearest(guessed, among=rows)] == rows[asked]).all(axis=1))
     return explained(guessed, rows[asked]), float(named)
 
 

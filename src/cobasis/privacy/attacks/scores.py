@@ -76,7 +76,9 @@ def explained(guessed: Matrix, truth: Matrix) -> float:
 def score_linkage(rows: Matrix, basis: Matrix, *, candidates: Matrix, places: Places) -> Share:
     """Take each released person for the candidate whose projection is nearest; count who is."""
     found = nearest(rows, among=candidates @ basis)
-    return Share(value=float(np.mean(found == places)), chance=1 / len(candidates))
+    # twins cannot be told apart: which is found, the last bit of a product decides
+    right = (candidates[found] == candidates[places]).all(axis=1)
+    return Share(value=float(np.mean(right)), chance=1 / len(candidates))
 
 
 def told_apart(scores: Matrix, really: npt.NDArray[np.bool_]) -> float:

@@ -144,7 +144,8 @@ def linkage(subject: Subject, *, rows: Matrix | None = None, basis: Matrix | Non
     """Link released rows with a list of these people, by the true basis or a guessed one."""
     seen = subject.release.rows if rows is None else rows
     axes = subject.basis if basis is None else basis
-    return score_linkage(seen, axes, candidates=subject.listed, places=subject.places)
+    places = np.arange(subject.n_rows)
+    return score_linkage(seen, axes, candidates=subject.listed, places=places)
 
 
 def linked(subject: Subject) -> Finding:

@@ -72,12 +72,6 @@ class Subject(Hidden):
         return self.rows if self.clipped is None else self.clipped
 
     @property
-    def places(self) -> npt.NDArray[np.intp]:
-        """Where each person stands among these; twins, who cannot be told apart, at one place."""
-        _, first, inverse = np.unique(self.rows, axis=0, return_index=True, return_inverse=True)
-        return first[inverse.ravel()]
-
-    @property
     def classes(self) -> npt.NDArray[Any] | None:
         """The labels that are sent, where an attacker can match people class by class."""
         sent = self.release.labels
