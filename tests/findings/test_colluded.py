@@ -94,6 +94,11 @@ def test_r1_words_beside_each_other_and_decimals_are_counted_as_they_are():
     turned = replace(tenths, rows=np.sqrt(2) * fine.rows)  # no decimal is the last
     steps = np.ptp(turned.rows, axis=0) / np.spacing(np.abs(10 * turned.rows).max(axis=0)) * 10
     assert bits_of_record(turned) == pytest.approx(np.log2(steps + 1).sum())
+    for unit, counted in ((1e-6, turned), (1e-6 / np.sqrt(2), fine)):  # mol, say, and not umol
+        feature = NumericFeature(name="a", scale=unit)
+        small = replace(turned, features=(feature, feature))
+        assert bits_of_record(small) == pytest.approx(bits_of_record(counted), abs=5)
+        assert (colluded(small).figures["exact"] is None) == (counted is turned)
     noisy = replace(fine, noisy=True, precision="fp64")
     blurred = noisy.release.rows + np.random.default_rng(0).normal(size=(600, 1))
     exact = noisy.listed @ noisy.basis

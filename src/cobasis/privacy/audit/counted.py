@@ -6,7 +6,7 @@ whoever has the basis tries them all, or solves for them.
 """
 
 from collections.abc import Iterable, Iterator
-from math import log2
+from math import floor, log2, log10
 
 import numpy as np
 
@@ -21,7 +21,7 @@ MOST_TRIED = 10**6  # so many valid records are tried one by one
 
 _PEOPLE = 600
 _FINE = 600
-_DECIMALS, _CLOSE = 9, 1e-4
+_DECIMALS, _CLOSE, _LEAST = 9, 1e-4, 1e-99
 
 
 def bits_sent(subject: Subject) -> float:
@@ -106,7 +106,9 @@ def _columns(subject: Subject) -> Iterator[tuple[float, float, float]]:
 
 def _step(values: Matrix) -> float:
     """Return what the last decimal stands for; where there is none, what float64 tells apart."""
-    for decimals in range(_DECIMALS + 1):
+    # zeros behind the point of the largest are no digits: beside it, all would be close to 0
+    first = max(0, -floor(log10(max(float(np.abs(values).max()), _LEAST))))
+    for decimals in range(first, first + _DECIMALS + 1):
         scaled = values * 10.0**decimals
         if np.abs(scaled - np.rint(scaled)).max() <= _CLOSE:
             return 10.0**-decimals
