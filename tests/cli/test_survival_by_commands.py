@@ -106,6 +106,8 @@ def test_few_people_with_an_event_or_a_treatment_are_a_small_class(cobasis, task
         "event=" in task,
         "eff" in task,
     )
+    names = [each["name"] for each in found["effects"]]
+    assert not any("component" in each for each in names)  # which all columns take
 
 
 def test_times_that_one_row_alone_has_are_counted_in_the_whole_table(cobasis, monkeypatch):

@@ -79,7 +79,8 @@ def audited(made: Projected | Proposed | Summed, *, question: Question | None = 
     places = np.sort(rng.permutation(rows.n_sent)[:size])
     payload, own = open_payload(made.payload), own_setting(agreement)
     subject = _subject(made, payload, places, asked)
-    settings = settings_of(subject, own, n_components=asked.n_components, noise=asked.noise)
+    sizes = asked.n_components or (own.n_components,) * agreement.tabular  # takes all columns
+    settings = settings_of(subject, own, n_components=sizes, noise=asked.noise)
     compared, facts = settings if asked.compared else (), _facts(ready, payload.labels(), asked)
     return Audited(report=audit(subject, facts=facts, about=about, rng=rng, settings=compared))
 

@@ -96,6 +96,18 @@ def test_what_would_change_it_is_measured_and_said(report):
     assert "points of right answers" in report.first
 
 
+def test_a_change_that_no_agreement_can_make_is_not_what_to_change_first():
+    """Noise without a guarantee, which halves most shares, is measured to compare."""
+    upload = subject(np.random.default_rng(3).normal(size=(120, 1)), n_components=1)
+    own = replace(OWN, n_components=1)
+    found = audited(upload, settings=settings_of(upload, own, noise=[0.4]))
+    noisy = next(each for each in found.effects if each.name == "noise 0.4")
+    assert noisy.leaked < 0.5 < found.effects[0].leaked
+    assert found.first == (
+        "No single change that was tried, and can be agreed on, halves the largest share."
+    )
+
+
 def test_settings_that_somebody_asks_for_are_measured_but_no_larger_consensus():
     """Which a party alone cannot make."""
     asked = settings_of(UPLOAD, OWN, n_components=[2, 6], noise=[0.2])

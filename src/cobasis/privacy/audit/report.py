@@ -100,12 +100,13 @@ def _first(effects: Sequence[Effect], *, task: str) -> str:
     found = [
         (_price(now, each), _shares(each)[at], at, each)
         for each in effects[1:]
-        if each.setting.labels  # without any, no model is trained
+        # without labels no model is trained, and an agreement has noise in a [dp] section alone
+        if each.setting.labels and not each.setting.noise
         for at in range(len(before))
         if before[at] >= max(before) - _ALIKE and _shares(each)[at] <= before[at] / 2
     ]
     if not found:
-        return "No single change that was tried halves the largest share."
+        return "No single change that was tried, and can be agreed on, halves the largest share."
     price, after, at, change = min(found, key=lambda each: each[:3])
     worth = "no price was measured"
     if now.accuracy is not None and change.accuracy is not None:
