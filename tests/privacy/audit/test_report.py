@@ -108,6 +108,16 @@ def test_a_change_that_no_agreement_can_make_is_not_what_to_change_first():
     )
 
 
+@pytest.mark.parametrize("task", ["regression", "count", "survival", "effect"])
+def test_what_a_change_costs_a_model_of_numbers_is_points_of_r2(task):
+    rows = np.random.default_rng(0).normal(size=(120, 5))
+    upload = subject(rows, np.rint(np.exp(rows[:, 0])), n_components=5)
+    own = replace(OWN, n_components=5)
+    found = audited(upload, task=task, settings=settings_of(upload, own, n_components=[1]))
+    assert "it costs a simple model" in found.first
+    assert "points of R2" in found.first
+
+
 def test_settings_that_somebody_asks_for_are_measured_but_no_larger_consensus():
     """Which a party alone cannot make."""
     asked = settings_of(UPLOAD, OWN, n_components=[2, 6], noise=[0.2])

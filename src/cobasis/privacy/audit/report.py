@@ -110,7 +110,7 @@ def _first(effects: Sequence[Effect], *, task: str) -> str:
     price, after, at, change = min(found, key=lambda each: each[:3])
     worth = "no price was measured"
     if now.accuracy is not None and change.accuracy is not None:
-        unit = "points of R2" if task == "regression" else "points of right answers"
+        unit = "points of right answers" if task == "classification" else "points of R2"
         was, then = per_cent(now.accuracy), per_cent(change.accuracy)
         worth = f"it costs a simple model {price:.0f} {unit} ({was} -> {then})"
     return (
