@@ -83,18 +83,21 @@ def planned(
 def _next_attempt(session: AnalystSession, plan: Plan, *, now: datetime) -> Plan:
     """Begin sums again with other parties; StepError where two totals would show one of them."""
     agreement, history, closes = session.agreement, session.history, session.agreement.closes
-    terms, least = terms_of(agreement), least_difference(agreement)
+    terms, least, attempt = terms_of(agreement), least_difference(agreement), history.attempt + 1
     stay = tuple(name for name in agreement.parties if name not in plan.without)
     reason = ""
     if history.outcome is not None:
         reason = f"everybody's sums were added up on {history.ended[0]}, with other parties"
     elif closes is None or now < closes:
         reason = f"the deadline is {agreement.deadline}" if closes else "no deadline is agreed"
-    elif not may_leave_out(agreement):
+    elif not may_leave_out(agreement, attempt=attempt):
         reason = (
             f"least_rows={terms.least_rows:,} is agreed, and of fewer than {least:,} rows the sums "
             "of a party that comes late would show in the difference of two totals"
         )
+        if agreement.dp is not None:
+            spent, most = f"{attempt} attempts spend more", agreement.dp.lifetime_epsilon
+            reason = f"{spent} than lifetime_epsilon={most:g}, which is agreed"
     elif len(stay) < plan.exchange.fewest:
         reason = f"{len(stay)} would stay, and {plan.exchange.fewest} parties must"
     if reason:
@@ -102,7 +105,7 @@ def _next_attempt(session: AnalystSession, plan: Plan, *, now: datetime) -> Plan
             f"sums cannot begin again with {listed(stay)}: {reason}. Wait for everybody, or agree "
             "on a new round."
         )
-    return replace(plan, members=(), missing=stay, attempt=history.attempt + 1)
+    return replace(plan, members=(), missing=stay, attempt=attempt)
 
 
 def lost_replies(session: AnalystSession) -> list[str]:

@@ -184,12 +184,13 @@ class PartySession(Hidden):
             )
         if news is None or news.attempt == 1:
             return keys, 1
-        closes = agreement.closes
-        if closes is None or now() < closes or not may_leave_out(agreement):
+        closes, may = agreement.closes, may_leave_out(agreement, attempt=news.attempt)
+        if closes is None or now() < closes or not may:
             raise StepError(
                 f"'{news.analyst}' begins sums again without {', '.join(news.without) or 'nobody'},"
                 " and the agreement allows that behind its deadline alone, with least_rows of 20 "
-                "for each feature or with noise. Nothing is made. Ask why, and for a new round."
+                "for each feature or with noise and a lifetime_epsilon that it does not exceed. "
+                "Nothing is made. Ask why, and for a new round."
             )
         if self.name in news.without:
             raise StepError(

@@ -14,7 +14,7 @@ from cobasis.features.contract import Finite, columns_in, formula_of
 from cobasis.features.maps import Columns, FeatureMap, RandomFourier, refuse_unfit, width_under
 from cobasis.features.outcome import Outcome
 from cobasis.privacy.aggregate import GREEN
-from cobasis.privacy.discrete import LEAST_SCALE, MOST_SCALE, zcdp_scale
+from cobasis.privacy.discrete import LEAST_SCALE, MOST_SCALE, zcdp_epsilon, zcdp_scale
 from cobasis.protocol.baseline import TableLayout, range_problems
 from cobasis.protocol.dp_terms import DPTerms, problems_among
 from cobasis.protocol.newton import BY_SUMS, FEWEST_BITS, MOST_STEPS, NewtonLayout
@@ -255,11 +255,15 @@ def least_difference(agreement: "Agreement") -> int:
     return GREEN * max(layout_of(agreement).n_features)
 
 
-def may_leave_out(agreement: "Agreement") -> bool:
-    """Whether sums may begin again without a party, whose own the difference of totals shows."""
-    return agreement.dp is not None or (
-        terms_of(agreement).least_rows >= least_difference(agreement)
-    )
+def may_leave_out(agreement: "Agreement", *, attempt: int = 2) -> bool:
+    """Whether sums may begin again without a party, whose own the difference of totals shows.
+
+    Noise hides that, and each attempt spends anew of what a party promised for life.
+    """
+    dp, noise = agreement.dp, noise_of(agreement)
+    if dp is None or noise is None:
+        return terms_of(agreement).least_rows >= least_difference(agreement)
+    return zcdp_epsilon(mu=noise.mu * sqrt(attempt), delta=dp.delta) <= dp.lifetime_epsilon
 
 
 def layout_of(agreement: "Agreement") -> Layout | TableLayout | NewtonLayout:

@@ -274,6 +274,25 @@ def test_noise_is_charged_before_it_leaves_and_the_same_file_costs_nothing_more(
     assert "releases so far 1, epsilon spent on these rows 4 of 4" in told
 
 
+@pytest.mark.parametrize("lifetime", [5.9, 6.0])
+def test_an_attempt_begins_only_where_the_promised_lifetime_is_enough_for_it(make, lifetime):
+    """It deleted the files of all, and then nobody's vault let another leave: two spend 5.96."""
+    site, present = make(deadline=PAST, **noisy(lifetime=lifetime)), NAMES[:3]
+    site.sent(*present)
+    if lifetime == 6:
+        site.run(without=["west"])
+        for name in present:
+            site.tell(name)
+        site.sent(*present)
+        assert site.run().concluded.card.trained_on == tuple(sorted(present))
+        return
+    with pytest.raises(StepError, match=r"2 attempts spend more than lifetime_epsilon=5\.9"):
+        site.run(without=["west"])
+    site.attempt()
+    with pytest.raises(StepError, match="a lifetime_epsilon that it does not exceed"):
+        site.send("north")
+
+
 def test_a_second_release_beyond_the_lifetime_is_refused_and_one_within_hides_who_came(make):
     make(**noisy(lifetime=8.0)).send("north")
     later = make(**noisy(epsilon=8.0, lifetime=8.0, round_id="icu-2027"))
