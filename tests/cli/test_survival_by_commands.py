@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from lifelines.datasets import load_lung
 
-from cli.round_by_commands import NAMES
+from cli.round_by_commands import NAMES, PUBS
 from cobasis.protocol.baseline import BaselineTable
 from protocol.test_curves import largest_gaps
 
@@ -77,6 +77,20 @@ def test_three_hospitals_get_the_curves_of_all_patients_by_one_command_each(coba
     page = (cobasis.folder / "icu.north.table" / "table.html").read_text()
     assert page.count("<svg") == 2
     assert "http://" not in page.replace("http://www.w3.org", "")
+
+
+@pytest.mark.parametrize(
+    ("label", "columns"), [("days", "treatment=drug,event=drug"), ("drug", "treatment=drug")]
+)
+def test_one_column_for_two_of_label_event_and_treatment_is_refused(cobasis, label, columns):
+    """Everybody signed it, and then no table could be read."""
+    cobasis.keys()
+    cobasis.refused(
+        f"agreement new icu.toml {PUBS} --numbers age:centre=60,scale=10 --label {label} "
+        f"--task effect --outcome {columns},horizons=10,estimators=weighting --id patient "
+        "--purpose study --holdout 0 --retention-days 30 --yes",
+        "not of different columns",
+    )
 
 
 @pytest.mark.parametrize(

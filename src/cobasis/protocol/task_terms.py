@@ -51,8 +51,11 @@ def task_problems(agreement: "Agreement") -> Iterator[str]:
 
 def outcome_problems(agreement: "Agreement", outcome: Outcome | None) -> Iterator[str]:
     """Yield what is wrong with the columns beside the label, and with what a table takes."""
+    named = [agreement.label, *(outcome or Outcome()).columns.values()]
+    if len({*named}) < len(named):
+        yield "label and what [outcome] names are not of different columns"
     if agreement.task == "table":
-        yield from _curve_problems(agreement, outcome or Outcome())
+        yield from _curve_problems(outcome or Outcome())
         return
     if agreement.model in TABULAR:
         yield from _table_problems(agreement)
@@ -77,16 +80,13 @@ def _falling(given: Outcome) -> Iterator[str]:
             yield f"outcome.{name} do not rise"
 
 
-def _curve_problems(agreement: "Agreement", outcome: Outcome) -> Iterator[str]:
+def _curve_problems(outcome: Outcome) -> Iterator[str]:
     """Yield why no survival curves can stand beside a baseline table."""
     if not (outcome.time and outcome.event and outcome.grid):
         yield "task='table' takes time, event and grid of an [outcome] table, or no such table"
     usual = dict(Outcome())
     if others := [name for name, each in outcome if each != usual[name] and name not in _OF_CURVES]:
         yield f"curves take every row alike from time 0 on, without {', '.join(others)}"
-    named = [agreement.label, *outcome.columns.values()]
-    if len({*named}) < len(named):
-        yield "label, time and event are not of different columns"
     yield from _falling(outcome)
     if outcome.horizons and outcome.horizons[-1] > max(outcome.grid, default=0.0):
         yield "outcome.horizons lie beyond the last time of grid, where nothing is counted"
