@@ -93,7 +93,7 @@ def test_it_names_the_next_command_and_who_waits_for_whom_from_draft_to_model(co
 
 
 def test_words_that_no_command_takes_have_a_code_and_break_between_words(cobasis, monkeypatch):
-    for words in ("keyy", "key neww", "send --dry-runn", "status a b", "predict x.csv"):
+    for words in ("keyy", "key neww", "send --dry-runn", "status a b", "predict x.csv", "go --as"):
         done = cobasis(words, code=2)
         assert done.stdout == ""
         assert done.stderr.endswith("--help'. [CB107]\n")

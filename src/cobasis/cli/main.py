@@ -79,7 +79,9 @@ class _Commands(TyperGroup):
             told = error.format_message().rstrip(".").replace("Value error, ", "")
             if told:  # of a group alone it was its help
                 end = "" if told.endswith("?") else "."
-                _say(OptionError(f"{told}{end} See '{error.ctx.command_path} --help'."))
+                typed = f"{ctx.command_path} {ctx.invoked_subcommand}"  # not all errors know it
+                path = getattr(error.ctx, "command_path", typed)
+                _say(OptionError(f"{told}{end} See '{path} --help'."))
             raise typer.Exit(OptionError.exit_code) from None
         except (KeyboardInterrupt, typer.Abort):  # a prompt turns the one into the other
             typer.echo("\nInterrupted. Nothing is lost: the same command goes on.", err=True)
