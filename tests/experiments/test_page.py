@@ -169,6 +169,8 @@ def test_the_documentation_shows_every_study_and_says_what_is_not_measured(tmp_p
 
 def test_what_is_recorded_printed_and_explained_belongs_to_a_cell_of_its_study():
     assert {path.stem for path in RECORDED.glob("*.json")} - {"bench"} <= set(names())
+    told = (DOCS / "how-to" / "reproduce-the-papers.md").read_text(encoding="utf-8")
+    assert f"all {sum(len(study.cells) for study in map(load, names()))} recorded cells" in told
     for study in map(load, names()):
         for cell in study.cells:
             inspect.signature(study.run).bind(**cell, repeat=0)
