@@ -20,7 +20,7 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (2_180, 1_320, 15),
-    "analyst_side": (2_520, 1_990, 11),
+    "analyst_side": (2_530, 1_990, 11),
     "bundle": (2_510, 1_900, 11),
     "cli": (4_680, 3_730, 25),
     "cobasis": (620, 270, 6),
@@ -30,17 +30,17 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (270, 210, 2),
     "linalg": (730, 460, 6),
     "models": (3_630, 2_570, 15),
-    "party_side": (4_010, 3_140, 14),
-    "privacy": (3_150, 2_140, 21),
+    "party_side": (4_020, 3_150, 14),
+    "privacy": (3_150, 2_150, 21),
     "protocol": (8_160, 5_570, 36),
     "report": (1_090, 860, 6),
     "statistics": (2_170, 1_640, 11),
     "tables": (1_000, 780, 4),
     "transport": (1_940, 1_470, 10),
-    "vault": (1_050, 760, 5),
+    "vault": (1_060, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 40_480,
+    "tests": 40_610,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
