@@ -200,6 +200,8 @@ def test_the_unit_that_the_page_shows_is_one(tmp_path):
     page = (ROOT / "docs/how-to/serve.md").read_text(encoding="utf-8")
     [unit] = re.findall(r"```ini\n(.*?)```", page, re.DOTALL)
     assert "NoNewPrivileges=yes" in unit
+    [name] = re.findall("LoadCredentialEncrypted=(.*):", unit)
+    assert f"`systemd-creds encrypt --name={name} - " in page  # or systemd refuses it
     there = unit.replace("/opt/cobasis/bin/cobasis", sys.executable)
     (tmp_path / "cobasis.service").write_text(there)
     done = subprocess.run(
