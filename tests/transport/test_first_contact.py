@@ -109,6 +109,9 @@ def test_what_an_invitation_takes(meeting):
                 with pytest.raises(RequestError, match="no such invitation is open"):
                     post.fetch(slot)
         with Post(code) as post:
+            address = address_of(bytes.fromhex(code.token))
+            looked = post.ask("HEAD", f"{code.server}/invites/{address}/key")
+            assert looked.status_code == 202  # and the slot is not taken by that
             with pytest.raises(RequestError, match=r"65,536 bytes of a key"):
                 post.bring("key", bytes(2**16))
             post.bring("key", b"first")

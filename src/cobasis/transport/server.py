@@ -202,7 +202,7 @@ class Server:
         """Pass on what somebody who is invited brings, or waits for; each slot is taken once."""
         address, slot = request.path_params["address"], request.path_params["slot"]
         place = await run_sync(self._mailbox.place, address, slot)
-        if request.method == "GET":
+        if request.method != "POST":  # where GET is answered, HEAD is, too
             return await self._when(request, lambda: place if place.exists() else None)
         self._mailbox.refuse_haste(address)
         data, most = bytearray(), SLOTS[slot]
