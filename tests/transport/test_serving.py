@@ -65,6 +65,21 @@ def test_the_web_half_ends_with_its_worker_and_shows_a_certificate_that_is_renew
     pytest.fail("the web half goes on alone")
 
 
+@pytest.mark.parametrize("wrong", ["key", "number", "port"])
+def test_a_web_half_that_cannot_begin_says_why_in_a_line(fresh, tmp_path, wrong):
+    key = make_certificate(tmp_path, ["localhost"])[1] if wrong == "key" else fresh.key
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = {"key": 0, "number": 99999, "port": taken.getsockname()[1]}[wrong]
+        words = map(str, ("lab", "127.0.0.1", port, fresh.certificate, key, "beside"))
+        line = [sys.executable, "-m", "cobasis.transport.web", *words]
+        pipes = dict.fromkeys(("stdin", "stderr"), subprocess.PIPE)
+        with subprocess.Popen(line, text=True, **pipes) as web_half:
+            assert web_half.wait(60) > 0  # beside a worker that lives; a crash is -6
+            [told] = web_half.stderr.read().splitlines()
+    wanted = {"key": "key values mismatch", "number": "0-65535", "port": "already in use"}
+    assert wanted[wrong] in told
+
+
 def test_a_crowd_waits_outside_and_lines_that_stall_keep_nobody_out(fresh, monkeypatch):
     monkeypatch.setattr(web, "_PLACES", 2)
     monkeypatch.setattr(web, "_SECOND", 30)

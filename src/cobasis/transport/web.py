@@ -5,6 +5,7 @@ while a file comes over it; in the system's queue it costs next to nothing.
 """
 
 import asyncio
+import os
 import signal
 import socket
 import sys
@@ -113,7 +114,7 @@ async def _hold(line: _Line, task: asyncio.Task[None]) -> None:
 
 def _end_with_worker() -> None:
     """End this process once the worker's has, however that ended: the pipe between them closes."""
-    sys.stdin.buffer.read()
+    os.read(0, 1)  # not sys.stdin, whose lock would be missed where this half ends first
     signal.raise_signal(signal.SIGTERM)
 
 
@@ -134,7 +135,10 @@ def _answer(folder: str, host: str, port: str, certificate: str, key: str, *besi
         timeout_graceful_shutdown=5,
         **PLAIN,
     )
-    WebServer(config).answer()
+    try:
+        WebServer(config).answer()
+    except (OSError, OverflowError) as error:  # such as a key of another certificate; a port
+        sys.exit(f"{host}:{port} with '{certificate}' and '{key}': {error}")
 
 
 if __name__ == "__main__":
