@@ -1,6 +1,7 @@
 """Who may see the page and press its buttons, and what is answered to all others."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -127,6 +128,14 @@ def test_code_that_somebody_put_into_the_folder_does_not_run(inside):
     job = inside.do("icu/verify")
     assert job.code == 0, job.lines
     assert not Path("ran").exists()
+
+
+def test_a_round_whose_file_has_any_name_is_shown(inside):
+    Path("icu.toml").rename("icu #2?.toml")
+    [place] = re.findall('href="([^"]*icu[^"]*)"', inside.get().text)
+    assert "Round icu" in inside.browser.get(place).text
+    assert inside.send("icu%20%232%3F/verify").status_code == 200
+    assert inside.ended().code == 0
 
 
 def test_one_command_works_in_a_round_at_a_time(inside, monkeypatch):

@@ -131,7 +131,7 @@ class Desk:
 
     def _reply(self, request: Request, form: Form) -> Response:
         """Answer a request; one without the cookie gets the way in, and no more."""
-        _, first, *rest = request.url.path.split("/")
+        _, first, *rest = request.scope["path"].split("/")  # an address ends at a #
         if first in _ASSETS:
             return Response(template(first).render(), media_type=_ASSETS[first])
         if request.method == "POST" and first == "token":
