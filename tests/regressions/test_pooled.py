@@ -87,6 +87,19 @@ def test_regressions_agree_with_statsmodels_on_pooled_columns(case):
         assert made.log_likelihood == pytest.approx(found.llf, rel=1e-10)
 
 
+@pytest.mark.parametrize("model", ["poisson", "negative_binomial"])
+def test_the_unit_of_an_exposure_moves_the_intercept_alone(model):
+    """Where statsmodels starts without columns, small exposures led out of the numbers' range."""
+    made, small = (
+        table(RAW, LABELS.assign(exposure=LABELS.exposure * unit), "counts", model=model, **TIME)
+        for unit in (1.0, 1e-6)
+    )
+    moved = [one.estimate - two.estimate for one, two in zip(small.lines, made.lines, strict=True)]
+    assert moved == pytest.approx([6 * np.log(10), *[0.0] * (len(moved) - 1)], abs=1e-8)
+    assert small.covariance == pytest.approx(made.covariance, rel=1e-6)
+    assert small.null_log_likelihood == pytest.approx(made.null_log_likelihood, rel=1e-9)
+
+
 def test_counts_in_the_thousands_have_a_negative_binomial_table():
     """From where statsmodels starts by itself its steps leave the numbers' range."""
     rng, rise = np.random.default_rng(0), 1.5e-4

@@ -88,6 +88,7 @@ def _fit(sample: Sample, *, fewest: int = 1) -> RegressionFit:
         return fit
     found = _FITS[sample.model](sample, whole, fit)
     weights, hazards = back @ found.weights, found.hazards
+    weights[0] -= np.log(sample.exposure)
     if hazards.size:  # so far at the mean of all rows, where nothing overflows
         with np.errstate(over="ignore"):
             hazards = hazards * np.exp(-sample.rows.mean(axis=0) @ weights)
@@ -189,7 +190,7 @@ def _glm(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
             value,
             whole,
             family=Binomial() if sample.model == "logit" else Poisson(),
-            offset=np.log(sample.part("exposure", otherwise=1.0)),
+            offset=sample.offset,
             freq_weights=weights,
         )
         # The deviance, which the default looks at, is flat where it is least.
@@ -224,7 +225,7 @@ def _separated(sample: Sample, along: Matrix) -> EstimateError:
 
 
 def _negative_binomial(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
-    value, offset = sample.value, np.log(sample.part("exposure", otherwise=1.0))
+    value, offset = sample.value, sample.offset
     _glm(replace(sample, model="poisson"), whole, fit)  # refused where rows are separated
     with _fitting("statsmodels", sample):
         from statsmodels.discrete.discrete_model import NegativeBinomial

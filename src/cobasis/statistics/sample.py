@@ -50,6 +50,16 @@ class Sample:
         """How much a row counts."""
         return self.part("weight", otherwise=1.0)
 
+    @property
+    def exposure(self) -> float:
+        """The mean exposure; 1 where none was agreed on."""
+        return float(self.part("exposure", otherwise=1.0).mean())
+
+    @property
+    def offset(self) -> Matrix:
+        """Logarithms of exposures over their mean; far from 0, a fit's first step overflows."""
+        return np.log(self.part("exposure", otherwise=1.0) / self.exposure)
+
     @cached_property
     def strata(self) -> Integers:
         """In whose baseline hazard a row is; of other models than Cox's all 0."""
