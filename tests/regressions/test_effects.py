@@ -277,6 +277,15 @@ def test_groups_that_cannot_be_compared_are_refused(kind):
         fitted(rows, told, **terms)
 
 
+def test_a_rare_level_that_one_fold_alone_tells_apart_is_no_lack_of_overlap():
+    first, second = np.flatnonzero(T == 1)[0], np.flatnonzero(T == 0)[0]
+    rare = np.isin(np.arange(len(T)), [first, second])  # each is away from some fold
+    rows = np.column_stack([X, rare])
+    with pytest.raises(EstimateError, match=r"four fifths.*rare level.*without dml"):
+        fitted(rows, records(TOLD))
+    assert len(fitted(rows, records(TOLD), estimators=("weighting",)).kinds) == 2
+
+
 AGAINST = {
     "needs an .outcome. table with treatment": {},
     "outcome.weight='w' is for": {"treatment": "t", "weight": "w"},

@@ -364,7 +364,14 @@ def _double_learning(study: _Study) -> Iterator[Told]:
     apart, missed = np.zeros((2, len(places)))
     for learned, rest in folds(treated, task="classification", seed=study.seed):
         own, at = places[learned], places[rest]
-        fit = _propensity(study.rows[own], study.treated[own], study.owners[own])
+        try:
+            fit = _propensity(study.rows[own], study.treated[own], study.owners[own])
+        except EstimateError as error:
+            raise EstimateError(
+                f"'dml' learns from four fifths of the rows in turn, and {len(own)} of them "
+                "determine no propensity: a rare level may be all treated there, or all control. "
+                "Merge rare levels, or agree on fewer columns or on estimators without dml."
+            ) from error
         line = _line(study, np.isin(np.arange(len(study.rows)), own))  # raises for dependence
         logits = fit.weights[0] + study.rows[at] @ fit.weights[1:]
         apart[rest] = treated[rest] - 1 / (1 + np.exp(-logits))
