@@ -317,6 +317,13 @@ def test_what_is_no_effect_is_told():
             in_three(X, Y, task="regression", **told).parties["north"].effects()
 
 
+def test_what_is_explained_of_an_effect_is_the_log_odds_of_treatment():
+    found = in_parties().parties["south"].attributions(RAW)
+    assert found.explained == "log-odds of treatment"
+    added = found.values  # noqa: PD011 -- no frame
+    assert np.allclose(added.sum(axis=1) + found.base, np.log(SHARE / (1 - SHARE)))
+
+
 def test_effects_travel_in_the_models_file_which_is_read_strictly():
     model, terms = in_parties().parties["north"].model, {"task": "effect", "n_classes": 0}
     data = encode_chain(model)

@@ -101,7 +101,8 @@ def _asked(
     explained = f"{'log-odds' if model.likely and not agreement.dp else 'score'} of class {word}"
     if not known:
         hazard = "log hazard" if agreement.task == "survival" else "log rate"
-        explained = hazard if model.link == "Exp" else "prediction"
+        words = {"Exp": hazard, "Sigmoid": "log-odds of treatment"}
+        explained = words.get(model.link, "prediction")
     return number, explained, place
 
 
