@@ -192,6 +192,15 @@ def test_every_party_reads_the_balance_of_all_raw_rows():
     assert table._repr_html_().count("<table>") == 2
 
 
+def test_balance_in_a_file_keeps_the_digits_of_a_small_unit(tmp_path):
+    small = [FEATURES[0], FEATURES[1], NumericFeature(name="crp", centre=3e-9, scale=4e-9)]
+    done = in_parties(RAW.assign(crp=RAW["crp"] * 1e-9), features=small)
+    table = done.parties["north"].effects()
+    write_effects(table, tmp_path)
+    found = pl.read_csv(tmp_path / "balance.csv").row(2)[1:6]
+    assert np.allclose(found, table.balance.differences[:, 2], rtol=1e-6, atol=1e-18)
+
+
 @pytest.mark.filterwarnings("ignore:It looks like your weights")
 def test_weighted_survival_is_that_of_lifelines():
     told = records(TOLD, value="days", event="event")

@@ -73,7 +73,9 @@ def write_effects(table: EffectTable, folder: Path) -> Path:
         drawn.append(_Drawn("survival.svg", survival_plot(shares), "Share without event", about))
     effects = [[each.name for each in fields(Effect)], *map(astuple, table.effects)]
     kinds = [f"{each}: {kind}" for kind in ("raw", "standardised") for each in balance.adjusted]
-    both = np.vstack([balance.differences, balance.standardised]).T.round(10)
+    told, raw = balance.standardised.round(10), np.abs(balance.differences).max(axis=0)
+    units = raw / np.maximum(np.abs(balance.standardised).max(axis=0), np.finfo(float).tiny)
+    both = np.vstack([told * units, told]).T
     columns = ((name, *line) for name, line in zip(balance.names, both.tolist(), strict=True))
     files = {"effects.csv": as_csv(effects), "balance.csv": as_csv([["name", *kinds], *columns])}
     files |= {"effects.tex": latex(table) + latex(balance)}
