@@ -140,6 +140,12 @@ def test_a_group_of_too_few_has_no_curve_and_the_table_stands():
     assert found.survival.times == ()
     assert found.survival.log_rank is None
     assert found.n_rows == (432, 429, 3)
+    assert ["had 'event'", "", "", "", ""] in [*table.rows_of(found)]
+
+
+def test_events_are_told_with_the_time_up_to_which_they_are_counted():
+    found, _ = counted(agreed(LUNG, times_of("grid", "30/60/../720")), LUNG)
+    assert ["had 'event' up to 720", "158", "109", "49", ""] in [*table.rows_of(found)]  # of 165
 
 
 def test_all_rows_make_one_curve_without_a_label():

@@ -40,10 +40,12 @@ def rows_of(table: BaselineTable) -> Iterator[list[str]]:
 def _curves(found: Curves) -> Iterator[list[str]]:
     """Yield events, medians and mean times of each group, and the log-rank test."""
     blank = [""] * len(found.groups)
-    yield [f"had '{found.event}'", *(f"{sum(x.events):,}" for x in found.groups), ""]
     if not found.times:
+        yield [f"had '{found.event}'", *blank, ""]
         yield [f"  fewer than {found.fewest_leavers} left in a group", *blank, ""]
         return
+    told = (f"{sum(each.events):,}" for each in found.groups)
+    yield [f"had '{found.event}' up to {found.times[-1]:g}", *told, ""]
     yield ["  median (95 % interval)", *map(median_of, found.groups), ""]
     for means in zip(*(each.means for each in found.groups), strict=True):
         told = (f"{_figure(each.mean)} ({_figure(each.error)})" for each in means)
