@@ -372,6 +372,8 @@ def test_an_effect_is_read_by_everybody_who_accepts(tmp_path, monkeypatch):
     typed.send()
     typed.run()
     typed.accept()
+    said = typed("score icu.toml north.csv").stdout
+    assert "no label says what a model is worth" in " ".join(said.split())
     folders = [tmp_path / f"icu.{name}.table" for name in NAMES]
     files = {"effects.csv", "balance.csv", "effects.tex", "effects.html", "love.svg", "love.png"}
     assert all({each.name for each in folder.iterdir()} == files for folder in folders)

@@ -104,7 +104,7 @@ def score(
 
 def _unscorable(agreement: Agreement, table: Path | None) -> str:
     """Say why there is nothing to score, or nothing to score on."""
-    if agreement.task in MODELLESS | UNLABELLED:
+    if agreement.task in {*MODELLESS, *UNLABELLED, "effect"}:
         return f"the round was for {agreement.task}: no label says what a model is worth"
     if agreement.unlabelled:
         others = others_of(agreement)
