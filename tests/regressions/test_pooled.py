@@ -190,6 +190,21 @@ def test_survival_agrees_with_lifelines_on_pooled_columns(case):
         assert made.n_events == labels.event.sum()
 
 
+def test_weights_that_add_up_to_one_give_the_table_of_weights_whose_mean_is_one():
+    """The log-likelihood of the former is above 0, where lifelines stops at once."""
+    told = {"model": "cox", "event": "event", "weight": "share"}
+    whole = LABELS.assign(share=LABELS.share / LABELS.share.mean())
+    made = table(RAW, whole, "days", errors="robust", **told)
+    small = table(RAW, whole.assign(share=whole.share / len(RAW)), "days", errors="robust", **told)
+    assert small.log_likelihood > 0
+    estimates = [line.estimate for line in made.lines]
+    assert [line.estimate for line in small.lines] == pytest.approx(estimates, rel=1e-8)
+    assert small.covariance == pytest.approx(made.covariance, rel=1e-6)
+    moved = np.log(len(RAW)) * whole.share @ whole.event  # what a weight is to Cox's likelihood
+    for name in ("log_likelihood", "null_log_likelihood"):
+        assert len(RAW) * getattr(small, name) == pytest.approx(getattr(made, name) + moved)
+
+
 def test_robust_errors_of_tied_rows_do_not_depend_on_their_order():
     features, raw, labels = DATA["rossi"]
     options = {"model": "cox", "event": "event", "errors": "robust", "features": features}

@@ -305,6 +305,10 @@ def _cox(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
 
         given = {"entry_col": "entry", "weights_col": "weight"}
         columns = {name: part_of(sample.labels, role) for name, role in given.items()}
+        # Of small weights a log-likelihood may be above 0, where lifelines stops too early.
+        size = float(sample.weights.mean())
+        if columns["weights_col"] is not None:
+            columns["weights_col"] = columns["weights_col"] / size
         columns["strata"] = sample.strata if sample.strata.any() else None
         known = {name: each for name, each in columns.items() if each is not None}
         table = DataFrame(whole, columns=[f"x{at}" for at in range(whole.shape[1])])
@@ -316,9 +320,10 @@ def _cox(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
             # The default stops where the likelihood hardly grows, 1e-5 of an error too early.
             fit_options={"precision": 1e-20, "r_precision": 0.0, "max_steps": _STEPS},
         )
-        weights, bread = found.params_.to_numpy(), found.variance_matrix_.to_numpy()
-        likelihood = float(found.log_likelihood_)
-        null = likelihood - float(found.log_likelihood_ratio_test().test_statistic) / 2
+        weights, bread = found.params_.to_numpy(), found.variance_matrix_.to_numpy() / size
+        moved = float(np.log(size) * sample.weights @ sample.labels["event"])
+        likelihood = size * float(found.log_likelihood_) - moved
+        null = likelihood - size * float(found.log_likelihood_ratio_test().test_statistic) / 2
         scores, hazards = _residuals(sample, whole, weights)
     # Where the estimate has no bound lifelines stops in the flat part, where a step is still long.
     if not np.abs(whole @ (bread @ scores.sum(axis=0))).max() < _AT_REST:
