@@ -13,7 +13,7 @@ from cli.round_by_commands import NAMES, PUBS
 from cobasis.bundle.agreement_file import read_agreement
 from transport.serving import World
 
-COLUMNS = "--numbers age:low=0,high=120,centre=60,scale=10 --category sex=f,m"
+COLUMNS = "--numbers age:low=20,high=100 --category sex=f,m"  # centred on its range
 SUMS = "--sums most_rows=300,most_rows_in_all=900"
 TERMS = (
     f"{COLUMNS} --label sick --classes no,yes --id patient --purpose study --retention-days 30 "

@@ -75,7 +75,7 @@ def _released(
 ) -> dict[str, Any]:
     """Return what follows from the columns: their levels, and what is summed under which noise."""
     found = with_formula(found, told["formula"]) if "formula" in told else found
-    found = draft.with_levels(found, fields)
+    found = draft.with_levels(found, fields, sums="sums" in told)
     kind: dict[str, Any] = {"task": fields.get("task", ""), "tabular": draft.is_table(fields)}
     made = sums_draft.sums_of_words(told.get("sums"), found, public=public, **kind)
     noise = sums_draft.dp_of_words(told["dp"], made.get("sums")) if "dp" in told else None

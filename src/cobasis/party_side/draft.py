@@ -228,10 +228,16 @@ def components_for(features: Iterable[Feature], *, precision: str) -> dict[int, 
     return found
 
 
-def with_levels(features: Features, fields: Mapping[str, Any]) -> Features:
-    """Give categories their bases; of a table, numbers get centre and fill by their range."""
-    if fields.get("task") == "table":
-        return tuple(_ranged(x) if isinstance(x, NumericFeature) else x for x in features)
+def with_levels(features: Features, fields: Mapping[str, Any], *, sums: bool) -> Features:
+    """Give categories their bases, and for sums numbers their centre and scale by their range."""
+    table = fields.get("task") == "table"
+    if sums:
+        features = tuple(
+            _ranged(each, filled=table) if isinstance(each, NumericFeature) else each
+            for each in features
+        )
+    if table:
+        return features
     centred = is_table(fields) or BASES[fields.get("basis", "svd")].centred
     return with_bases(features, centred=centred)
 
@@ -242,12 +248,12 @@ def is_table(fields: Mapping[str, Any]) -> bool:
     return model in TABULAR
 
 
-def _ranged(each: NumericFeature) -> NumericFeature:
-    """Centre a number on its range where nobody told it a centre; a blank stands below it."""
+def _ranged(each: NumericFeature, *, filled: bool) -> NumericFeature:
+    """Centre a number on its range where nobody told it a centre; a `filled` one's blanks below."""
     low, high = each.low, each.high
     if low is None or high is None or low == high:
         return each  # the agreement says what is missing
-    told = {} if each.fill is None else {"fill": 2 * low - high}
+    told = {"fill": 2 * low - high} if filled and each.fill is not None else {}
     if (each.centre, each.scale) == (0.0, 1.0):
         told |= {"centre": (low + high) / 2, "scale": (high - low) / 2}
     return each.model_copy(update=told)
