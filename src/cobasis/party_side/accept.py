@@ -285,7 +285,7 @@ def clusters_in(session: PartySession, accepted: Accepted) -> list[tuple[str | f
 
 def _fitted(session: PartySession) -> tuple[RegressionFit | None, Matrix]:
     """Return the accepted fit, and M = F_i G_i, by which it is read."""
-    use = usable(session, model="common")
+    use = usable(session, model="common", step=True)
     return use.model.fit, use.aligned(np.eye(session.agreement.n_features))
 
 

@@ -80,8 +80,11 @@ class Usable(Hidden):
         return own if others is None else own + others
 
 
-def usable(session: PartySession, *, model: Which = "local") -> Usable:
-    """Return what was accepted; StepError before, or where the round trains no model."""
+def usable(session: PartySession, *, model: Which = "local", step: bool = False) -> Usable:
+    """Return what was accepted; StepError before, or where the round trains no model.
+
+    Weights of a `step` are for the next one, and nobody predicts with them.
+    """
     agreement, name = session.agreement, session.name
     found = session.round.accepted()
     uploaded = None if found is None else session.vault.upload_of(agreement, upload=found.upload)
@@ -97,7 +100,7 @@ def usable(session: PartySession, *, model: Which = "local") -> Usable:
         )
     kept = found.local if model == "local" else None
     common, width = model_in(found.model, agreement), agreement.n_features
-    if model == "local" and common.fit is not None and not common.fit.finished:
+    if not step and common.fit is not None and not common.fit.finished:
         raise StepError(
             f"the weights that party '{name}' has in round '{agreement.round_id}' are of a step, "
             "and no estimate yet. Type 'cobasis send' for the next, until the last has come back."

@@ -228,7 +228,7 @@ def _without_rows(ready: Ready, *, report: Report) -> Proposed | Summed:
     key = session.round.mask_key()
     party = SumsParty(session.name, agreement=agreement, key=key, keys=keys, attempt=attempt)
     number = ready.exchange.number
-    model = None if number == 1 else usable(session, model="common").model
+    model = None if number == 1 else usable(session, model="common", step=True).model
     if model is None or not ready.exchange.held:
         made = party.sum_up(ready.rows.sent, model=model, exchange=number)
         return Summed(ready=ready, party=party, sums=made)

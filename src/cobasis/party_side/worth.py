@@ -88,7 +88,7 @@ def score(
     if not place.is_file() and table is None:
         gone = f"the table '{place}' is not there any more; give it: cobasis score TABLE"
         return replace(nothing, remarks=(gone,))
-    use = replace(usable(session, model="common"), beside=beside)
+    use = replace(usable(session, model="common", step=True), beside=beside)
     if use.model.fit is not None and not use.model.fit.finished:
         return nothing
     own = rows = unseen(session, place, dataset=use.dataset, report=report)

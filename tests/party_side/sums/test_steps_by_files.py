@@ -61,8 +61,9 @@ def test_steps_end_with_the_pooled_table_at_everybody(stepping):
     north = stepping.session("north")
     assert coefficients_in(north) is None
     assert north.upcoming.number == 2
-    with pytest.raises(StepError, match="no estimate yet"):
-        usable(north)
+    for model in ("local", "common"):
+        with pytest.raises(StepError, match="no estimate yet"):
+            usable(north, model=model)
     concluded = finished(stepping)
     number = len(stepping.desk().history.ended)
     assert 3 < number < 8
