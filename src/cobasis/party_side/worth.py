@@ -80,17 +80,18 @@ def score(
     """
     found, (noted, people) = session.round.accepted(), session.round.noted_table()
     nothing = Scores(n_rows=0, chosen=None if found is None else found.chosen)
-    if reason := _unscorable(session.agreement, table):
+    if reason := _unscorable(session.agreement):
         return replace(nothing, remarks=(reason,))
     refuse_halves(session, part=False, beside=beside)
     if (place := table or noted) is None:  # the note is forgotten with the round
         return nothing
+    use = replace(usable(session, model="common"), beside=beside)
+    if not session.agreement.holdout and table is None:
+        none_held = "the agreement holds no rows back; give a table: cobasis score TABLE"
+        return replace(nothing, remarks=(none_held,))
     if not place.is_file() and table is None:
         gone = f"the table '{place}' is not there any more; give it: cobasis score TABLE"
         return replace(nothing, remarks=(gone,))
-    use = replace(usable(session, model="common", step=True), beside=beside)
-    if use.model.fit is not None and not use.model.fit.finished:
-        return nothing
     own = rows = unseen(session, place, dataset=use.dataset, report=report)
     if beside and table is None:  # others' parts are of those people alone
         rows = rows.keeping(people)
@@ -102,8 +103,8 @@ def score(
     return replace(_scored(session, rows, own=own, use=use), chosen=nothing.chosen)
 
 
-def _unscorable(agreement: Agreement, table: Path | None) -> str:
-    """Say why there is nothing to score, or nothing to score on."""
+def _unscorable(agreement: Agreement) -> str:
+    """Say why there is nothing to score."""
     if agreement.task in {*MODELLESS, *UNLABELLED, "effect"}:
         return f"the round was for {agreement.task}: no label says what a model is worth"
     if agreement.unlabelled:
@@ -113,8 +114,6 @@ def _unscorable(agreement: Agreement, table: Path | None) -> str:
             f"{' or '.join(labelled)} has your people's labels, and scores with your part of those "
             "who were held back: cobasis predict --part -o PART"
         )
-    if not agreement.holdout and table is None:
-        return "the agreement holds no rows back; give a table: cobasis score TABLE"
     return ""
 
 
@@ -122,6 +121,8 @@ def score_quietly(session: PartySession, *, report: Report = silent) -> Scores:
     """Score on held-back rows; where the table cannot be read any more, say why in a remark."""
     try:
         return score(session, report=report)
+    except StepError:  # weights of a step are worth nothing yet
+        return Scores(n_rows=0)
     except CobasisError as error:
         remark = f"the table cannot be scored on: {error.args[0]}"
         return Scores(n_rows=0, remarks=(remark.rstrip("."),))

@@ -17,6 +17,7 @@ from cobasis.errors import (
 )
 from cobasis.party_side.accept import coefficients_in
 from cobasis.party_side.predict import usable
+from cobasis.party_side.worth import score, score_quietly
 from party_side.summing import NAMES
 
 FEATURES = (
@@ -64,6 +65,9 @@ def test_steps_end_with_the_pooled_table_at_everybody(stepping):
     for model in ("local", "common"):
         with pytest.raises(StepError, match="no estimate yet"):
             usable(north, model=model)
+    with pytest.raises(StepError, match="no estimate yet"):
+        score(north, table=stepping.table("north"))
+    assert score_quietly(north).remarks == ()  # of `accept`, which advises no score of a step
     concluded = finished(stepping)
     number = len(stepping.desk().history.ended)
     assert 3 < number < 8
