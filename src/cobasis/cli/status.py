@@ -49,6 +49,7 @@ class Standing:
     role: str  # empty for nobody's key
     own: tuple[Entry, ...]
     news: News | None
+    attempt: int = 1  # of sums, by the news that whoever asks has accepted
     asked: str = ""  # what became of asking the analyst's server
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
@@ -154,6 +155,8 @@ class Standing:
         if not self.sealed:
             here = f"{self.analyst}'s sealed agreement lies here"
             return Step("wait", f"cobasis status {name}", when=here)
+        if self.news is not None and self.news.attempt > self.attempt:
+            return Step("accept", f"cobasis accept {name} {stem}.news")
         for each in self.exchanges:
             if not self.sent(each):
                 return Step("send", f"cobasis send {name} data.csv")
@@ -271,14 +274,13 @@ def standing(keys: Home, path: Path) -> Standing:
     except (IdentityError, UnknownPartyError):
         if keys.name:
             raise
-    places, own = [path.with_name(f"{stem_of(path)}.news")], None
+    news, own, kept = [news_at(path.with_name(f"{stem_of(path)}.news"), agreement)], None, None
     if who is not None and who.role == "analyst":
         own = work_folder(path).transcript
     elif who is not None:
         own = transcript_path(agreement, who.name, home=keys.folder())
-        places.append(own.with_name(NEWS))
-    news = [found for each in places if (found := news_at(each, agreement)) is not None]
-    newest = max(news, key=lambda each: each.time, default=None)
+        news.append(kept := news_at(own.with_name(NEWS), agreement))
+    newest = max(filter(None, news), key=lambda each: each.time, default=None)
     entries = verify_transcript(own).entries if own is not None and own.exists() else ()
     here = signed_by(agreement, file.signatures)
     told = [*here, *(newest.agreed if newest else ())]
@@ -296,6 +298,7 @@ def standing(keys: Home, path: Path) -> Standing:
         role=who.role if who else "",
         own=entries,
         news=newest,
+        attempt=1 if kept is None else kept.attempt,
     )
 
 
