@@ -195,7 +195,8 @@ class PartySession(Hidden):
         if self.name in news.without:
             raise StepError(
                 f"'{news.analyst}' goes on without party '{self.name}' since {news.time}, so "
-                "nothing of it is added up. Ask for a new round."
+                "nothing of it is added up. Ask for another attempt, which takes it in again "
+                f"(cobasis run --with {self.name}), or for a new round."
             )
         return {name: key for name, key in keys.items() if name not in news.without}, news.attempt
 

@@ -112,11 +112,13 @@ class SumsAnalyst:
             )
         roster, attempt = self._masked_for
         masked_for = (roster or message.roster, attempt)
-        if (
-            (message.roster, message.attempt) != masked_for
-            or message.exchange != self._number
-            or message.party not in self.parties
-        ):
+        if message.party not in self.parties:
+            raise MessageError(
+                f"party '{message.party}' was left out of attempt {attempt}, which is of "
+                f"{', '.join(self.parties)}. Nothing of it is added up, unless another attempt "
+                f"takes it in again: cobasis run --with {message.party}."
+            )
+        if (message.roster, message.attempt, message.exchange) != (*masked_for, self._number):
             raise MessageError(
                 f"the sums of party '{message.party}' are masked for other participants, keys, "
                 f"another step or attempt than attempt {attempt} of {', '.join(self.parties)}, so "

@@ -156,6 +156,8 @@ def test_an_attempt_without_a_party_begins_anew_under_other_masks(make):
     assert not [*(site.root / "icu.round" / "received").iterdir()]
     refused = site.receive("north", "west")
     assert [each.code for each in refused.values()] == ["CB306", "CB306"]
+    assert "send again with the newest news" in refused["north"].reason
+    assert "cobasis run --with west" in refused["west"].reason
     for name in present:
         site.tell(name)
         site.send(name)
@@ -165,7 +167,7 @@ def test_an_attempt_without_a_party_begins_anew_under_other_masks(make):
     assert made.concluded.card.trained_on == tuple(sorted(present))
     assert [len(site.accept(name).trained_on) for name in present] == [3] * 3
     site.tell("west")
-    with pytest.raises(StepError, match="goes on without party 'west'"):
+    with pytest.raises(StepError, match=r"goes on without party 'west'.*run --with west"):
         site.send("west")
     with pytest.raises(StepError, match="sums were added up on"):
         site.run(again=["west"])
