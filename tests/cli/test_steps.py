@@ -72,6 +72,15 @@ def test_a_table_takes_as_many_exchanges_as_steps_and_is_printed_on_all_sides(co
     cobasis("predict icu.toml north.csv -o out.csv")
 
 
+def test_a_party_sees_whether_its_table_can_be_summed_before_anybody_signs(cobasis):
+    cobasis.keys()
+    cobasis(f"agreement new icu.toml {PUBS} {TERMS}")
+    write_people(Path("north.csv"), seed=0)
+    said = cobasis("send icu.toml north.csv --dry-run").output
+    assert "fits the agreement" in said
+    assert "13 sums over 200 rows" in said
+
+
 def test_news_of_sums_that_begin_again_are_accepted_before_they_are_sent_again(cobasis):
     names = (*NAMES, "west")
     cobasis.keys(names)

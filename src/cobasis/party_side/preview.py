@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.errors import SpanReuseError
+from cobasis.errors import SpanReuseError, UnsignedError
 from cobasis.features.outcome import VALUE, part_of
 from cobasis.linalg.arrays import Hidden
 from cobasis.party_side.rows import Findings, PartyRows, public_rows_in, unlike
@@ -109,7 +110,10 @@ def make_ready(
 
 def _sums_entry(session: PartySession, rows: PartyRows, *, exchange: Exchange) -> SumsEntry:
     """Return which rows the party's sums are of, and with whose they are to be added up."""
-    (keys, attempt), agreement, kept = session.roster(), session.agreement, session.round.accepted()
+    agreement, kept = session.agreement, session.round.accepted()
+    keys, attempt = dict.fromkeys(agreement.parties, ""), 1
+    with suppress(UnsignedError):  # whoever looks before all have signed; `send` asks again
+        keys, attempt = session.roster()
     side = rows.held if exchange.held else ~rows.held
     least, data = least_difference(agreement), rows.version(side, labels=False)
     if exchange.held:  # of rows that no least_rows counts, and of one model
