@@ -79,6 +79,16 @@ def test_a_party_sees_whether_its_table_can_be_summed_before_anybody_signs(cobas
     said = cobasis("send icu.toml north.csv --dry-run").output
     assert "fits the agreement" in said
     assert "13 sums over 200 rows" in said
+    ages = TERMS.replace(COLUMNS, "--category sex=f,m").replace("sick --classes no,yes", "age")
+    ages = ages.replace("classification --model logit", "regression --model ols")
+    for file, terms, why in (
+        ("few", TERMS.replace("most_rows=300", "most_rows=199"), "takes 0 to 199 of a party"),
+        ("beyond", ages.replace(SUMS, f"{SUMS},target_range=30:90"), "agreed range 30..90"),
+    ):
+        cobasis(f"agreement new {file}.toml {PUBS} {terms}")
+        said = " ".join(cobasis(f"send {file}.toml north.csv --dry-run", code=2).output.split())
+        assert "does not fit the agreement" in said
+        assert why in said
 
 
 def test_news_of_sums_that_begin_again_are_accepted_before_they_are_sent_again(cobasis):

@@ -32,6 +32,7 @@ from cobasis.party_side.session import PartySession
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import EXCHANGES
+from cobasis.protocol.refusals import refuse_few
 from cobasis.protocol.rows_terms import others_of
 from cobasis.tables.sources import Source, refuse_schema, source_of
 from cobasis.tables.table import Checked, StreamedTable, agreed_columns, check_table, open_table
@@ -309,7 +310,7 @@ def _id_problems(session: PartySession, source: Source) -> Iterator[CobasisError
 
 
 def _row_problems(session: PartySession, rows: PartyRows) -> Iterator[CobasisError]:
-    """Yield what is wrong with a table whose columns are right: too few rows."""
+    """Yield what is wrong with a table whose columns are right: too few rows, or too many."""
     agreement, size = session.agreement, session.agreement.n_components
     needed = size + OWN_SPANS.get(agreement.basis, -size) if agreement.sums is None else 0
     if not rows.n_sent:
@@ -323,3 +324,8 @@ def _row_problems(session: PartySession, rows: PartyRows) -> Iterator[CobasisErr
             f"{needed:,} that basis '{agreement.basis}' with {size:,} components needs. Give more "
             "rows, or agree on fewer components."
         )
+    else:
+        try:
+            refuse_few(rows.n_sent, agreement=agreement, party=session.name)
+        except AgreementError as error:
+            yield error

@@ -155,8 +155,13 @@ def check_upload(upload: ReadableUpload, agreement: Agreement) -> ReadableUpload
 
 
 def refuse_few(n_rows: int, *, agreement: Agreement, party: str) -> None:
-    """Raise AgreementError where a party has fewer rows than whoever takes part."""
-    fewest = agreement.fewest_rows
+    """Raise AgreementError where a party has fewer rows than are agreed, or more to be summed."""
+    fewest, terms = agreement.fewest_rows, agreement.sums
+    if terms is not None and not terms.least_rows <= n_rows <= terms.most_rows:
+        raise AgreementError(
+            f"party '{party}' has {n_rows:,} rows, and the agreement takes {terms.least_rows:,} to "
+            f"{terms.most_rows:,} of a party. Send as many, or agree on other numbers."
+        )
     if n_rows < fewest:
         raise AgreementError(
             f"party '{party}' has fewer rows to send than fewest_rows={fewest}, so it takes no "

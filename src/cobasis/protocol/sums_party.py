@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.errors import AgreementError, LabelError, StepError
+from cobasis.errors import LabelError, StepError
 from cobasis.features.contract import CategoryFeature, columns_in, width_of
 from cobasis.features.encoder import encode, encoded_columns
 from cobasis.features.maps import Columns, turn_of
@@ -25,7 +25,7 @@ from cobasis.protocol.masks import MaskKey, Occasion
 from cobasis.protocol.messages import Labels, MaskedSums, decode_labels, encode_labels
 from cobasis.protocol.newton import NewtonLayout
 from cobasis.protocol.projection import LabelledRows, RowsInMemory
-from cobasis.protocol.refusals import require_known
+from cobasis.protocol.refusals import refuse_few, require_known
 from cobasis.protocol.scores import MOST_SHUFFLED, ScoreLayout
 from cobasis.protocol.sums_terms import (
     SumsNoise,
@@ -108,13 +108,8 @@ class SumsParty(Explaining):
 
         Of a regression by steps at the weights of the model that came back last, if one did.
         """
-        terms, layout, n_rows = self.terms, layout_of(self.agreement), rows.shape[0]
-        if not terms.least_rows <= n_rows <= terms.most_rows:
-            raise AgreementError(
-                f"party '{self.name}' has {n_rows:,} rows, and the agreement takes "
-                f"{terms.least_rows:,} to {terms.most_rows:,} of a party. Send as many, or agree "
-                "on other numbers."
-            )
+        layout = layout_of(self.agreement)
+        refuse_few(rows.shape[0], agreement=self.agreement, party=self.name)
         found = _over(rows, self._summands(layout, rows.labels(), model), n_words=layout.n_words)
         first = found
         if model is not None:  # the first step's sums count, and later ones are of the same people
@@ -122,7 +117,7 @@ class SumsParty(Explaining):
             first = _over(rows, summands, n_words=layout.n_words)
         self.small_cells = _small_cells(first, self.agreement)
         if isinstance(layout, Layout):
-            n_waves = (getattr(each, "n_waves", 0) for each in terms.maps)
+            n_waves = (getattr(each, "n_waves", 0) for each in self.terms.maps)
             self.common = layout.common(found, n_waves)
         if isinstance(layout, TableLayout) and layout.grid:
             left = layout.leavers(found).sum(axis=1)

@@ -297,6 +297,9 @@ def check_table(
     """Hold a party's table against the agreement: columns, types, words, ranges, empty cells."""
     label = agreement.label or None
     beside = label_columns(agreement, label)
+    if agreement.sums is not None and (ends := agreement.sums.target_range):
+        low, high = ends
+        beside = (beside[0].model_copy(update={"low": low, "high": high}), *beside[1:])
     held, labelled = [*columns_in(agreement.features), *beside], [each.name for each in beside]
     read = agreed_columns(agreement, label)
     source = source_of(table, party=party, features=read, labels=label, mapping=mapping)
