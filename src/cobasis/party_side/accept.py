@@ -292,6 +292,8 @@ def _fitted(session: PartySession) -> tuple[RegressionFit | None, Matrix]:
 def _upload_of(session: PartySession, upload: object) -> UploadEntry:
     """Return the upload that a return was made for; it has to be one of ours."""
     agreement = session.agreement
+    for sent in map(session.digests_sent, session.exchanges):
+        upload = sent[-1] if agreement.sums and upload in sent else upload  # of the same words
     if isinstance(upload, str) and (found := session.vault.upload_of(agreement, upload=upload)):
         return found.entry
     raise ForeignBundleError(

@@ -1,7 +1,7 @@
 """Sums by files: nobody's are read, none is made twice, and no two totals show a person."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import polars as pl
@@ -10,6 +10,7 @@ from sklearn.linear_model import Ridge
 
 from cobasis import DPTerms, NumericFeature
 from cobasis.analyst_side.membership import remove
+from cobasis.bundle import enclosure, transcript
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.messages import enclose_sums
 from cobasis.errors import (
@@ -346,3 +347,23 @@ def test_a_party_takes_no_attempt_that_the_agreement_does_not_allow(make):
     site.attempt()
     with pytest.raises(StepError, match="begins sums again without west, and the agreement allows"):
         site.send("north")
+
+
+def test_sums_that_a_fast_clock_made_are_sealed_anew_and_either_return_is_taken(site, monkeypatch):
+    def clock(days):
+        ahead = type("", (datetime,), {"now": lambda tz: datetime.now(tz) + timedelta(days=days)})
+        for module in (enclosure, transcript):
+            monkeypatch.setattr(module, "datetime", ahead)
+
+    clock(400)
+    site.send("north")
+    clock(0)
+    assert site.receive("north")["north"].code == "CB806"
+    assert not site.send("north").again
+    assert site.send("north").again
+    site.sent()
+    clock(-400)  # as of a battery that is empty: the file that was received looks fast
+    assert not site.send("north").again
+    site.run()
+    clock(0)
+    assert site.accept("north").trained_on == tuple(sorted(NAMES))
