@@ -2,12 +2,14 @@
 
 import json
 import shutil
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
 from answers import titles_of
 from cobasis.bundle.agreement_file import line_in, read_agreement
 from cobasis.bundle.transcript import verify_transcript
+from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.news import News, Revocation
 from cobasis.protocol.word import Word
 
@@ -182,7 +184,7 @@ def test_news_that_an_analyst_makes_alone_stop_nobody_and_none_takes_it_back(sea
     Path("alone.news").write_bytes(alone.text(identity.sign))
     assert "[CB802]" in sealed("accept icu.toml alone.news", by="south", code=3).stderr
     stopped(sealed)
-    later = plain.model_copy(update={"time": "2099-01-01T00:00:00Z"})
+    later = plain.model_copy(update={"time": moment_text(datetime.now(UTC) + timedelta(hours=1))})
     Path("later.news").write_bytes(later.text(identity.sign))
     told = sealed("accept icu.toml later.news", by="south", code=3).stderr
     assert "which nothing takes back" in told

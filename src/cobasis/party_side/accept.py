@@ -8,9 +8,12 @@ import numpy as np
 
 from cobasis.bundle.agreement_file import news_at
 from cobasis.bundle.envelope import PLAIN, inspect_bundle, plain_kind
+from cobasis.bundle.manifest import MAX_AHEAD
 from cobasis.bundle.messages import consensus_in, return_in
+from cobasis.bundle.transcript import now
 from cobasis.disk.whole import file_digest, opened, remove_tree, write_whole
 from cobasis.errors import (
+    ClockError,
     FitCheckError,
     ForeignBundleError,
     MessageError,
@@ -25,7 +28,7 @@ from cobasis.models.mixtures import raw_centres
 from cobasis.models.regressions import RegressionFit
 from cobasis.party_side.predict import usable
 from cobasis.party_side.session import SENT, PartySession
-from cobasis.protocol.agreement import moment_of
+from cobasis.protocol.agreement import moment_of, moment_text
 from cobasis.protocol.baseline import BaselineTable, table_of
 from cobasis.protocol.card import ModelCard, check_card
 from cobasis.protocol.exchanges import Reply, exchanges
@@ -90,11 +93,7 @@ def accept_news(session: PartySession, path: Path) -> tuple[News, tuple[SignedRe
     with opened(path) as (file, _):
         text = cast("bytes", file.read(NEWS_BYTES + 1))
     news, kept = News.from_text(text, session.agreement), news_at(session.news, session.agreement)
-    if kept is not None and moment_of(news.time) < moment_of(kept.time):
-        raise ReplayError(
-            f"the news '{path.name}' are of {news.time}, and newer ones are kept, of {kept.time}. "
-            "Those stay; nothing has to be done."
-        )
+    _refuse_time(news, kept, path=path)
     before = () if kept is None else kept.revoked
     if lost := {each.name for each in before} - {each.name for each in news.revoked}:
         raise ReplayError(
@@ -131,6 +130,21 @@ def accept_news(session: PartySession, path: Path) -> tuple[News, tuple[SignedRe
         for each in signed:
             session.transcript.append("receipt", each.told())
     return news, tuple(signed)
+
+
+def _refuse_time(news: News, kept: News | None, *, path: Path) -> None:
+    """Raise ClockError for news of the future, ReplayError for older ones than are kept."""
+    if moment_of(news.time) > now() + MAX_AHEAD:  # which no right ones could follow for so long
+        raise ClockError(
+            f"the news '{path.name}' say that they are of {news.time}, more than 48 hours after "
+            f"now, {moment_text(now())}. One of the two clocks is wrong. Correct it; if it is the "
+            "analyst's, ask for news that are made anew."
+        )
+    if kept is not None and moment_of(news.time) < moment_of(kept.time):
+        raise ReplayError(
+            f"the news '{path.name}' are of {news.time}, and newer ones are kept, of {kept.time}. "
+            "Those stay; nothing has to be done."
+        )
 
 
 def adopt(session: PartySession, path: Path) -> ConsensusSpan:

@@ -16,6 +16,7 @@ from cobasis.bundle.messages import enclose_sums
 from cobasis.errors import (
     AgreementError,
     BudgetError,
+    ClockError,
     DifferenceError,
     LabelError,
     MessageError,
@@ -28,6 +29,7 @@ from cobasis.linalg.arrays import gathered
 from cobasis.party_side.accept import accept
 from cobasis.party_side.predict import predict, usable
 from cobasis.party_side.send import send_again
+from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.signatures import check_signature, sign_agreement
 from cobasis.protocol.sums_terms import noise_of
@@ -330,12 +332,14 @@ def test_a_few_people_more_are_seen_whatever_columns_the_next_round_is_of(site, 
 def test_a_party_takes_no_attempt_before_the_deadline_whatever_time_the_analyst_writes(
     make, monkeypatch
 ):
-    site = make(deadline="2099-01-01T00:00:00Z", sums=TERMS.model_copy(update={"least_rows": 80}))
+    closes = datetime.now(UTC) + timedelta(days=1)
+    sums = TERMS.model_copy(update={"least_rows": 80})
+    site = make(deadline=moment_text(closes), sums=sums)
     site.sent(*NAMES[:3])
-    later = datetime(2100, 1, 1, tzinfo=UTC)
+    later = closes + timedelta(hours=12)
     with monkeypatch.context() as clock:
         clock.setattr("cobasis.analyst_side.session.time_now", lambda: later)
-        assert site.attempt()[0].time.startswith("2100")
+        assert site.attempt()[0].time == moment_text(later)
     with pytest.raises(StepError, match="behind its deadline alone"):
         site.send("north")
 
@@ -349,12 +353,27 @@ def test_a_party_takes_no_attempt_that_the_agreement_does_not_allow(make):
         site.send("north")
 
 
-def test_sums_that_a_fast_clock_made_are_sealed_anew_and_either_return_is_taken(site, monkeypatch):
-    def clock(days):
-        ahead = type("", (datetime,), {"now": lambda tz: datetime.now(tz) + timedelta(days=days)})
+@pytest.fixture
+def clock(monkeypatch):
+    def ahead(days):
+        known = {"now": lambda tz: datetime.now(tz) + timedelta(days=days)}
         for module in (enclosure, transcript):
-            monkeypatch.setattr(module, "datetime", ahead)
+            monkeypatch.setattr(module, "datetime", type("Clock", (datetime,), known))
 
+    return ahead
+
+
+def test_news_that_a_fast_clock_made_are_refused_and_hide_no_later_ones(site, clock):
+    clock(400)
+    site.receive()
+    clock(0)
+    with pytest.raises(ClockError, match="ask for news that are made anew"):
+        site.tell()
+    site.receive()
+    site.tell()
+
+
+def test_sums_that_a_fast_clock_made_are_sealed_anew_and_either_return_is_taken(site, clock):
     clock(400)
     site.send("north")
     clock(0)
