@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (2_180, 1_320, 15),
     "analyst_side": (2_530, 1_990, 11),
     "bundle": (2_510, 1_900, 11),
-    "cli": (4_680, 3_730, 25),
+    "cli": (4_690, 3_730, 25),
     "cobasis": (620, 270, 6),
     "disk": (610, 390, 5),
     "estimators": (930, 500, 5),
@@ -30,17 +30,17 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (270, 210, 2),
     "linalg": (730, 460, 6),
     "models": (3_630, 2_570, 15),
-    "party_side": (4_020, 3_150, 14),
+    "party_side": (4_060, 3_180, 14),
     "privacy": (3_150, 2_150, 21),
-    "protocol": (8_160, 5_570, 36),
-    "report": (1_090, 860, 6),
-    "statistics": (2_170, 1_640, 11),
-    "tables": (1_000, 780, 4),
+    "protocol": (8_170, 5_570, 36),
+    "report": (1_090, 870, 6),
+    "statistics": (2_190, 1_660, 11),
+    "tables": (1_010, 780, 4),
     "transport": (1_940, 1_470, 10),
     "vault": (1_060, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 40_610,
+    "tests": 40_790,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
