@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cobasis import simulate
-from cobasis.analyst_side import session
+from cobasis.cli import options
 from cobasis.cli.main import app
 from cobasis.errors import CobasisError
 from cobasis.estimators import CollaborativeClassifier, CollaborativeRegressor
@@ -87,7 +87,7 @@ def at_command_line():
     found, typist = {}, CliRunner()
     with pytest.MonkeyPatch.context() as patch:
         site = consortium(Path.cwd(), patch)
-        patch.setattr(session, "load_identity", lambda path, **_: PEOPLE[path.stem])
+        patch.setattr(options, "load_identity", lambda path, **_: PEOPLE[path.stem])
         for name in ("north", "lab"):
             (site.home(name) / "keys").mkdir(parents=True)
             (site.home(name) / "keys" / f"{name}.key").touch()

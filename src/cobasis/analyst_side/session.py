@@ -18,8 +18,7 @@ from cobasis.disk.lock import Lock
 from cobasis.disk.tensors import read_tables
 from cobasis.disk.whole import file_digest, make_folder, remove_left, remove_tree, write_whole
 from cobasis.errors import AnotherRunError, ReplayError, RetentionError, UnsignedError
-from cobasis.keys.identity import Identity, enrolled_key, key_path, load_identity
-from cobasis.keys.identity import home as home_folder
+from cobasis.keys.identity import Identity, enrolled_key
 from cobasis.linalg.arrays import Hidden
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement, moment_text
@@ -285,25 +284,6 @@ class AnalystSession(Hidden):
             revoked=tuple(history.revoked.values()),
         )
         write_whole(self.news, told.text(self.identity.sign), mode=0o644)
-
-
-def open_session(
-    agreement_path: Path,
-    *,
-    home: Path | None,
-    name: str | None,
-    passphrase: Callable[[], str],
-    sealed: bool = True,
-    outbox: Path | None = None,
-) -> AnalystSession:
-    """Open the analyst's session of an agreement that everybody signed, or may still sign."""
-    agreement = read_agreement(agreement_path).agreement
-    whose = name or analyst_of(agreement).name
-    identity = load_identity(key_path(home_folder(home), whose), passphrase=passphrase())
-    session = session_of(agreement_path, identity, outbox=outbox)
-    if sealed:
-        session.require_sealed()
-    return session
 
 
 def session_of(path: Path, identity: Identity, *, outbox: Path | None = None) -> AnalystSession:

@@ -16,8 +16,7 @@ import typer
 from pydantic_core import to_json
 from typer import Argument, Option
 
-from cobasis.analyst_side.session import AnalystSession
-from cobasis.analyst_side.session import open_session as open_analyst
+from cobasis.analyst_side.session import AnalystSession, session_of
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.bundle.envelope import plain_kind
 from cobasis.cli.bar import shown
@@ -31,12 +30,11 @@ from cobasis.keys.identity import (
     key_path,
     load_identity,
 )
-from cobasis.party_side.session import PartySession
-from cobasis.party_side.session import open_session as open_party
+from cobasis.party_side.session import PartySession, open_session
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
-from cobasis.protocol.signatures import signers
+from cobasis.protocol.signatures import analyst_of, signers
 
 AgreementFile = Annotated[
     Path | None, Argument(metavar="[AGREEMENT]", help="By default the one that is here.")
@@ -123,7 +121,7 @@ class Holder(Home):
 
     def party(self, agreement: Path, *, sealed: bool = True) -> PartySession:
         """Open the party's session of a round."""
-        return open_party(
+        return open_session(
             agreement, home=self.home, name=self.name, passphrase=self.passphrase, sealed=sealed
         )
 
@@ -136,14 +134,11 @@ class Holder(Home):
                 "you are a party of this round (your key says so), and this is the analyst's "
                 "command. A party's are sign, send, accept, predict, score, export and forget."
             )
-        return open_analyst(
-            agreement,
-            home=self.home,
-            name=self.name,
-            passphrase=self.passphrase,
-            sealed=sealed,
-            outbox=outbox,
-        )
+        whose = analyst_of(read_agreement(agreement).agreement).name
+        session = session_of(agreement, self.identity(whose), outbox=outbox)
+        if sealed:
+            session.require_sealed()
+        return session
 
     def is_analyst(self, agreement: Path) -> bool:
         """Whether the key in the home folder is that of the round's analyst."""
