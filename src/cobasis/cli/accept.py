@@ -199,12 +199,6 @@ def _tables(session: PartySession, taken: Accepted, *, to: Path) -> Iterator[str
     from cobasis.cli import run  # noqa: PLC0415 -- same
 
     try:
-        if (table := accepting.table_in(session, taken)) is not None:
-            yield from run.table_in_words(table, to=to)
-        elif session.agreement.task == "clustering":
-            yield from run.clusters_in_words(accepting.clusters_in(session, taken), to=to)
-        elif taken.model_sha256:
-            found = accepting.effects_in(session) or accepting.coefficients_in(session)
-            yield from () if found is None else run.estimates_in_words(found, to=to)
+        yield from run.found_in_words(accepting.found_in(session, taken), to=to)
     except EstimateError as why:  # the return is kept: only another round can take other columns
         yield from wrapped(f"No table: {why.args[0]} [{why.code}]")

@@ -1,6 +1,6 @@
 """``cobasis run`` and ``remove``: one sealed file for each party, and what came of a round."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,6 +35,9 @@ from cobasis.report.pages import as_csv, render_card, write_files
 from cobasis.report.table import median_of, rows_of, small_cells, write_table
 from cobasis.statistics.coefficients import CoefficientTable
 from cobasis.statistics.effect_table import EffectTable
+
+Found = BaselineTable | EffectTable | CoefficientTable | list[tuple[str | float, ...]]
+"""What a round may find besides a model: a table, estimates, or clusters as lines."""
 
 Outbox = Annotated[Path | None, Option("-o", "--out", help="Folder to write to; else outbox/.")]
 Cluster = Annotated[str | None, Option(help="Address of a Dask scheduler to train on.")]
@@ -138,10 +141,7 @@ def _lines(concluded: Concluded, *, card: Path, table: Path) -> Iterator[str]:
     if concluded.worth is not None:
         yield from wrapped(worth_in_words(concluded.worth.told()))
         yield from importance_in_words(concluded.card)
-    if concluded.table is not None:
-        yield from table_in_words(concluded.table, to=table)
-    if concluded.coefficients is not None:
-        yield from estimates_in_words(concluded.coefficients, to=table)
+    yield from found_in_words(concluded.table or concluded.coefficients, to=table)
     if outcome.family is not None:
         rows = f"{outcome.n_rows:,} rows" if outcome.n_rows else "rows"
         who = f"{rows} of {listed(outcome.uploads)}"
@@ -241,25 +241,26 @@ def write_card(card: ModelCard, agreement: Path, *, party: str = "") -> Path:
     return page
 
 
-def clusters_in_words(lines: Sequence[Sequence[str | float]], *, to: Path) -> Iterator[str]:
-    """Write clusters into a folder, and yield them as lines."""
-    place = write_files(to, {"clusters.csv": as_csv(lines)})
-    for name, *cells in lines:
-        told = (f"{each:>10.10}" if isinstance(each, str) else f"{each:>10.4g}" for each in cells)
-        yield f"  {name:24.24}{''.join(told)}"
-    if not lines[2:]:
-        yield from wrapped("Fewer components than encoded columns tell no centre by raw columns.")
-    yield from wrapped(f"The clusters: {place}.")
-
-
-def estimates_in_words(found: CoefficientTable | EffectTable, *, to: Path) -> Iterator[str]:
-    """Write a regression's table, or effects, into a folder, and yield it as lines."""
-    if isinstance(found, EffectTable):
-        page, what = write_effects(found, to), "Effects, balance and love plot"
-    else:
-        page, what = write_coefficients(found, to), "The table and its forest plot"
-    yield from found.summary().splitlines()
-    yield from wrapped(f"{what}: {page}, with CSV and LaTeX beside it.")
+def found_in_words(found: Found | None, *, to: Path) -> Iterator[str]:
+    """Write what a round has found into a folder, and yield it as lines; nothing of nothing."""
+    if isinstance(found, BaselineTable):
+        yield from _table_in_words(found, to=to)
+    elif isinstance(found, list):
+        place = write_files(to, {"clusters.csv": as_csv(found)})
+        for name, *cells in found:
+            told = (f"{x:>10.10}" if isinstance(x, str) else f"{x:>10.4g}" for x in cells)
+            yield f"  {name:24.24}{''.join(told)}"
+        if not found[2:]:
+            why = "Fewer components than encoded columns tell no centre by raw columns."
+            yield from wrapped(why)
+        yield from wrapped(f"The clusters: {place}.")
+    elif found is not None:
+        if isinstance(found, EffectTable):
+            page, what = write_effects(found, to), "Effects, balance and love plot"
+        else:
+            page, what = write_coefficients(found, to), "The table and its forest plot"
+        yield from found.summary().splitlines()
+        yield from wrapped(f"{what}: {page}, with CSV and LaTeX beside it.")
 
 
 def worth_in_words(scores: Mapping[str, float]) -> str:
@@ -291,7 +292,7 @@ _CALLED = {"accuracy": "accuracy", "auc": "AUC", "log_loss": "log loss", "r2": "
 """What is said of scores; R2 and MAE are of predictions cut at the agreed range."""
 
 
-def table_in_words(table: BaselineTable, *, to: Path) -> Iterator[str]:
+def _table_in_words(table: BaselineTable, *, to: Path) -> Iterator[str]:
     """Write a baseline table into a folder; yield its column of all rows as lines."""
     page = write_table(table, to)
     for name, told, *_ in rows_of(table):

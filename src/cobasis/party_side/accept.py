@@ -21,11 +21,10 @@ from cobasis.errors import (
     StepError,
     VaultError,
 )
-from cobasis.linalg.arrays import Matrix, orthonormality_defect
+from cobasis.linalg.arrays import orthonormality_defect
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.mixtures import raw_centres
-from cobasis.models.regressions import RegressionFit
 from cobasis.party_side.predict import usable
 from cobasis.party_side.session import SENT, PartySession
 from cobasis.protocol.agreement import moment_of, moment_text
@@ -272,35 +271,21 @@ def table_in(session: PartySession, accepted: Accepted) -> BaselineTable | None:
     return table_of(words.astype(np.int64), agreement, layout=table_layout(agreement))
 
 
-def coefficients_in(session: PartySession) -> CoefficientTable | None:
-    """Return the coefficients of a return, by the party's own columns; None of another model."""
-    fit, turn = _fitted(session)
-    if fit is None or not fit.finished:
-        return None
-    return coefficients_of(fit, session.agreement, turn=turn)
-
-
-def effects_in(session: PartySession) -> EffectTable | None:
-    """Return the effects of a return, by the party's own columns; None of another model."""
-    fit, turn = _fitted(session)
-    if fit is None or session.agreement.task != "effect":
-        return None
-    return effects_of(fit, turn=turn, features=session.agreement.features)
-
-
-def clusters_in(session: PartySession, accepted: Accepted) -> list[tuple[str | float, ...]]:
-    """Return lines of clusters: names, shares of all rows and, at l = m, centres by raw column."""
-    agreed, use = session.agreement, usable(session, model="common")
-    turn = use.aligned(np.eye(agreed.n_features))
-    shares = ("share of all rows", *ModelCard.read(accepted.card).shares)
-    centres = raw_centres(use.model, turn=turn, features=agreed.features).items()
-    return [("cluster", *agreed.classes), shares, *((name, *each) for name, each in centres)]
-
-
-def _fitted(session: PartySession) -> tuple[RegressionFit | None, Matrix]:
-    """Return the accepted fit, and M = F_i G_i, by which it is read."""
-    use = usable(session, model="common", step=True)
-    return use.model.fit, use.aligned(np.eye(session.agreement.n_features))
+def found_in(
+    session: PartySession, accepted: Accepted
+) -> BaselineTable | EffectTable | CoefficientTable | list[tuple[str | float, ...]] | None:
+    """Return what a kept return tells by the party's own columns; None of any other model."""
+    if accepted.model is None:
+        return table_in(session, accepted)
+    agreed, use = session.agreement, usable(session, model="common", step=True)
+    turn, fit = use.aligned(np.eye(agreed.n_features)), use.model.fit  # M = F_i G_i
+    if agreed.task == "clustering":  # centres at l = m
+        shares = ("share of all rows", *ModelCard.read(accepted.card).shares)
+        centres = raw_centres(use.model, turn=turn, features=agreed.features).items()
+        return [("cluster", *agreed.classes), shares, *((name, *each) for name, each in centres)]
+    if fit is not None and agreed.task == "effect":
+        return effects_of(fit, turn=turn, features=agreed.features)
+    return coefficients_of(fit, agreed, turn=turn) if fit is not None and fit.finished else None
 
 
 def _upload_of(session: PartySession, upload: object) -> UploadEntry:

@@ -15,7 +15,7 @@ from cobasis.errors import (
     StepError,
     WaitingError,
 )
-from cobasis.party_side.accept import coefficients_in
+from cobasis.party_side.accept import found_in
 from cobasis.party_side.predict import usable
 from cobasis.party_side.worth import score, score_quietly
 from party_side.summing import NAMES
@@ -60,7 +60,7 @@ def test_steps_end_with_the_pooled_table_at_everybody(stepping):
     first = stepping.step()
     assert first.coefficients is None
     north = stepping.session("north")
-    assert coefficients_in(north) is None
+    assert found_in(north, north.round.accepted()) is None
     assert north.upcoming.number == 2
     for model in ("local", "common"):
         with pytest.raises(StepError, match="no estimate yet"):
@@ -78,7 +78,8 @@ def test_steps_end_with_the_pooled_table_at_everybody(stepping):
     told = [(each.estimate, each.standard_error) for each in concluded.coefficients.lines]
     np.testing.assert_allclose(told, np.column_stack([right.params, right.bse]), rtol=1e-6)
     for name in NAMES:
-        found = coefficients_in(stepping.session(name))
+        session = stepping.session(name)
+        found = found_in(session, session.round.accepted())
         assert [each.estimate for each in found.lines] == [each for each, _ in told]
     after = stepping.session("north")
     assert (after.upcoming.number, len(after.exchanges)) == (number, number)
