@@ -380,8 +380,7 @@ def _store(session: AnalystSession, bundle: Bundle, exchange: Exchange) -> None:
 
 
 def _copy(bundle: Bundle, to: Path) -> None:
-    copy_whole(bundle.path, to)
-    if file_digest(to) != bundle.digest:
+    if copy_whole(bundle.path, to) != bundle.digest:
         raise FileChangedError(
             f"the file '{bundle.path.name}' changed while it was received, so it was not "
             "acknowledged. Wait until it is copied, then receive it again."

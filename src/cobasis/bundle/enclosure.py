@@ -62,12 +62,11 @@ def write_bundle(
     plain += len(filling)
     most = plain + (plain // _CHUNK + 1) * _TAG + len(recipients) * _PER_RECIPIENT + _HEADER
     with WholeFile(path, n_bytes=most) as file:
-        target = _Target(file)
         # every part is read twice: what is signed stands before what it is over
         source = _Source(chain([start], *contents, [filling]))
-        encrypt(source, target, recipients=[each.recipient for each in recipients])  # type: ignore[arg-type]
-        file.shorten(target.at)
-    return target.digest.hexdigest()
+        encrypt(source, file, recipients=[each.recipient for each in recipients])  # type: ignore[arg-type]
+        file.shorten(file.at)
+    return file.digest.hexdigest()
 
 
 class _Content:
@@ -110,18 +109,3 @@ class _Source:
             self._rest = memoryview(piece)
         taken, self._rest = self._rest[:n_bytes], self._rest[n_bytes:]
         return bytes(taken)
-
-
-class _Target:
-    """A file as a stream to write to, whose bytes are counted and hashed."""
-
-    def __init__(self, file: WholeFile) -> None:
-        self._file = file
-        self.at = 0
-        self.digest = hashlib.sha256()
-
-    def write(self, data: bytes) -> int:
-        self._file.write(data, offset=self.at)
-        self.digest.update(data)
-        self.at += len(data)
-        return len(data)

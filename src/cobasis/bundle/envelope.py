@@ -245,12 +245,11 @@ def _extract(read: _Read, manifest: Manifest, *, into: Path) -> None:
     with ExitStack() as whole:
         files = []
         for part in manifest.parts:
-            file, at = WholeFile(into / part.name, n_bytes=part.n_bytes), 0
+            file = WholeFile(into / part.name, n_bytes=part.n_bytes)
             whole.callback(file.discard)
             files.append(file)
             for data in read.pieces(part):
-                file.write(data, offset=at)
-                at += len(data)
+                file.write(data)
         # no part has a name before the last one's digest was right; a kill between two names leaves
         # some of them in a folder that the next opening, or the command's next start, clears
         done: list[Path] = []

@@ -228,7 +228,7 @@ class UploadFile:
         start, places = self._layout(about)
         last = places["rows"]
         with WholeFile(self.path, n_bytes=last.offset + last.n_bytes) as self.file:
-            self.file.write(start, offset=0)
+            self.file.write(start)
             tables = {name: _Table(self, name, place) for name, place in places.items()}
             tables.pop("anchor_image")[0 : len(about.anchor_image)] = about.anchor_image
             yield tables

@@ -61,7 +61,7 @@ def write_tables(
     start, places = make_header(described, metadata=metadata)
     n_bytes = len(start) + sum(place.n_bytes for place in places.values())
     with WholeFile(path, n_bytes=n_bytes) as file:
-        file.write(start, offset=0)
+        file.write(start)
         for name, place in places.items():
             file.write(np.ascontiguousarray(tables[name]), offset=place.offset)
 

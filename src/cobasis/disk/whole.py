@@ -112,8 +112,8 @@ class WholeFile(AbstractContextManager["WholeFile"]):
     """A file that stands under its name when all of it is written, and not before."""
 
     def __init__(self, path: Path, *, n_bytes: int, mode: int = 0o600) -> None:
-        self.path = path
-        self.n_bytes = n_bytes
+        self.path, self.n_bytes = path, n_bytes
+        self.at, self.digest = 0, hashlib.sha256()  # of what was written one behind the other
         self._part = path.with_name(path.name + PART)
         # on the part, which is what two writers would mix; a part that a kill left has no lock
         self._lock = Lock(self._part, what=f"'{path}'")
@@ -135,11 +135,15 @@ class WholeFile(AbstractContextManager["WholeFile"]):
             self.discard()
             raise
 
-    def write(self, data: bytes | npt.NDArray[Any], *, offset: int) -> None:
-        """Write bytes, or a contiguous array's, at a place of the file."""
-        rest = memoryview(data) if isinstance(data, bytes) else _bytes_of(data)
+    def write(self, data: bytes | npt.NDArray[Any], *, offset: int | None = None) -> int:
+        """Write bytes, or a contiguous array's, at a place; without one, behind those before."""
+        rest, at = memoryview(data) if isinstance(data, bytes) else _bytes_of(data), offset
+        if at is None:
+            self.digest.update(rest)
+            at, self.at = self.at, self.at + len(rest)
         with self._refusals():
-            calls.write(self._lock.descriptor, rest, offset=offset, path=self._part)
+            calls.write(self._lock.descriptor, rest, offset=at, path=self._part)
+        return len(rest)
 
     def read(self, array: npt.NDArray[Any], *, offset: int) -> None:
         """Fill a contiguous array from a place of the file that was written before."""
@@ -227,17 +231,16 @@ class GrowingFile(Lock):
 def write_whole(path: Path, data: bytes, *, mode: int = 0o600) -> None:
     """Write a file, or leave what stood there before."""
     with WholeFile(path, n_bytes=len(data), mode=mode) as file:
-        file.write(data, offset=0)
+        file.write(data)
 
 
-def copy_whole(source: Path, target: Path) -> None:
-    """Copy a file as it is read, so that all of the copy is there, or what stood there before."""
+def copy_whole(source: Path, target: Path) -> str:
+    """Copy a file as it is read, all of it or nothing; return the SHA-256 of the copy."""
     with opened(source) as (file, stamp), WholeFile(target, n_bytes=stamp.size) as whole:
-        at = 0
         while piece := file.read(_PIECE):
-            whole.write(piece, offset=at)
-            at += len(piece)
-        whole.shorten(at)
+            whole.write(piece)
+        whole.shorten(whole.at)
+    return whole.digest.hexdigest()
 
 
 def move_whole(source: Path, target: Path) -> None:

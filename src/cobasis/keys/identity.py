@@ -235,7 +235,7 @@ def save_identity(identity: Identity, path: Path, *, passphrase: str) -> None:
         _refuse_existing(path)
     data = identity.encrypted(passphrase)
     with WholeFile(path, n_bytes=len(data)) as file:
-        file.write(data, offset=0)
+        file.write(data)
         if not identity.before:
             _refuse_existing(path)  # encryption took seconds, in which another may have come
 

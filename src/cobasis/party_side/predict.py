@@ -260,12 +260,10 @@ def _written(
 
     csv, n_rows = to.suffix.lower() in CSV, 0
     with WholeFile(to, n_bytes=0) as file:
-        kept, at = [], 0
+        kept = []
         for frame in rows.over(answered, step="predicting"):
             if csv and not why:
-                data = frame.write_csv(include_header=not n_rows).encode()
-                file.write(data, offset=at)
-                at += len(data)
+                file.write(frame.write_csv(include_header=not n_rows).encode())
             else:  # of a few columns; a row group for each part would make it slow to read
                 kept.append(frame)
             n_rows += frame.height
@@ -274,7 +272,7 @@ def _written(
             if why:
                 whole = _with_gaps(whole, why, source=source, name=name)
             (whole.write_csv if csv else whole.write_parquet)(buffer)
-            file.write(buffer.getvalue(), offset=0)
+            file.write(buffer.getvalue())
     return n_rows
 
 

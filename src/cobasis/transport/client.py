@@ -336,16 +336,12 @@ def _write(found: httpx.Response, to: Path) -> None:
         raise RequestError(
             f"the server gives {n_bytes:,} bytes; '{what}' has {limit:,} at most. Ask the analyst."
         )
-    digest = hashlib.sha256()
     with WholeFile(to, n_bytes=n_bytes, mode=0o644) as whole:
-        at = 0
         for piece in found.iter_raw():
-            if at + len(piece) > n_bytes:  # chunks may say another length than the field
+            if whole.at + len(piece) > n_bytes:  # chunks may say another length than the field
                 break
-            whole.write(piece, offset=at)
-            digest.update(piece)
-            at += len(piece)
-        if found.headers.get("etag") != f'"{digest.hexdigest()}"':
+            whole.write(piece)
+        if found.headers.get("etag") != f'"{whole.digest.hexdigest()}"':
             raise httpx.RemoteProtocolError("what came is not what the server has")
 
 
