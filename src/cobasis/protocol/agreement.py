@@ -74,7 +74,7 @@ class Agreement(Strict):
     Attributes
     ----------
     round_id : str
-        Unique per round; part of the anchor's tag.
+        A name that no other round has; part of the anchor's tag.
     parties : tuple of str
         Everybody who may upload, late parties included.
     features : tuple of NumericFeature, CategoryFeature or Interaction
@@ -86,11 +86,11 @@ class Agreement(Strict):
         All labels that may occur, or the clusters' names, that of the largest first; empty unless
         the task is classification, clustering, or a table in groups.
     n_components : int
-        l, the columns of every secret basis.
+        The columns of every secret basis; fewer show less and keep less.
     anchor : {"isometric", "gaussian", "uniform", "public", "smote"}
         The anchor's kind.
     n_anchor_rows : int
-        a.
+        Rows of the anchor; of an isometric one at least as many as encoded features.
     public_rows_sha256 : str or None
         Digest of the public rows, where anchor or basis are made of them; else None.
     basis : {"svd", "pca", "lpp", "haar", "public", "consensus", "weighted_consensus"}
@@ -98,17 +98,19 @@ class Agreement(Strict):
     aligner : {"odc", "gopp", "whitened", "imakura", "kawakami"}
         The method.
     model : str or None
-        The family that the analyst trains; None for representation.
+        The family: "logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost", "kmeans", "ols",
+        "gaussian_mixture", "logit", "firth", "poisson", "negative_binomial", "cox", "effect".
     models : tuple of str
-        The families that it may train; empty for `model` alone. None may carry rows.
+        The families that it may train; empty for `model` alone. No model carries rows.
     commitment : str
-        ``ConsortiumSecret.commitment(round_id)``, 64 hexadecimal digits.
+        What binds the secret and does not show it: ``ConsortiumSecret.commitment(round_id)``.
     scale_band : float
         How many times larger or smaller than the median party's a party's rows, and its anchor
         image, may be.
-    label, id : str
-        The columns of labels, and of identifiers, which are never uploaded; empty where a
-        simulation needs none.
+    label : str
+        The column of labels, in every party's table, of survival the time; empty without any.
+    id : str
+        The column of identifiers, which are never uploaded; empty where there are none.
     holdout : float
         The share of rows, up to 0.5, that never leaves a party and on which it scores the model.
     precision : {"fp64", "fp32", "fp16", "int8"}

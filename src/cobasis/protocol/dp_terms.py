@@ -38,11 +38,12 @@ class DPTerms(Strict):
     Attributes
     ----------
     epsilon, delta : float
-        Of the features of one person in one upload; for their label, `label_epsilon` is added.
+        Of one person's features in one upload; for their label, `label_epsilon` is added. delta is
+        at most 1 / (10 `most_rows`).
     radius : float
-        r of the L2 ball that encoded rows are clipped to: from public rows or a code book.
+        Of the L2 ball that encoded rows are clipped to: from public rows or a code book.
     centre : tuple of float
-        c of that ball, a number for each encoded feature; empty for the origin.
+        Of that ball, a number for each encoded feature; empty for the origin.
     adjacency : {"replace-one", "add-remove"}
         Which two tables have to look alike: one record is another, or one is a row of the centre.
     rows_per_person : int
@@ -52,10 +53,9 @@ class DPTerms(Strict):
     labels : {"public", "randomised_response"} or None
         What is done to labels; None for a representation, which has none.
     label_epsilon : float or None
-        Of one person's labels, with randomised response.
+        Of one person's labels, with randomised response only, at most 16.
     lifetime_epsilon : float
-        What all uploads of one data set may spend together at `delta`, labels included. A later
-        agreement cannot raise it.
+        What all uploads of a data set may spend, labels included; no later agreement raises it.
     colluders : int
         Of sums only: how many parties may help the analyst, 1 or more.
 
