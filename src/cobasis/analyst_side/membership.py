@@ -15,7 +15,6 @@ from cobasis.bundle.agreement_file import inbox_of, stem_of
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole
 from cobasis.errors import BundleError, SignatureError, StepError, UnknownPartyError
-from cobasis.progress import Report, silent
 from cobasis.protocol.enrolment import PublicIdentity, verify
 from cobasis.protocol.refusals import require_known
 from cobasis.protocol.vertical import complete
@@ -181,10 +180,9 @@ def remove(
     *,
     realign: bool = False,
     cluster: str | None = None,
-    report: Report = silent,
 ) -> Removed:
     """Take parties' rows out, train once without them, and certify what is and is not gone."""
-    with session.at_work(report) as history:
+    with session.at_work() as history:
         session.require_kept()
         session.refuse_revoked(out={*parties, *history.removed, *history.without})
         told = {party: {"party": party, "files": _files_of(session, party)} for party in parties}

@@ -29,7 +29,6 @@ from cobasis.errors import (
     ReplayError,
     TranscriptError,
 )
-from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import EXCHANGES, Exchange, exchanges
 from cobasis.protocol.refusals import check_proposal, check_upload
@@ -109,19 +108,17 @@ def seal_only(agreement_path: Path, paths: Iterable[Path]) -> Reception:
     return _reception(agreement, agreed, files=tuple(verdicts), path=agreement_path)
 
 
-def receive(
-    session: AnalystSession, paths: Iterable[Path], *, report: Report = silent
-) -> Reception:
+def receive(session: AnalystSession, paths: Iterable[Path]) -> Reception:
     """Take in whatever came; with the last signature the agreement is sealed, and not before."""
     kinds = {path: _kind(path) for path in _files(paths, session.path)}
-    with session.at_work(report) as history:
+    with session.at_work() as history:
         session.require_kept()
         verdicts = _signatures(session, kinds)
         for done, (path, kind) in enumerate(kinds.items()):
-            report("receiving", done, len(kinds))
+            session.report("receiving", done, len(kinds))
             if path not in verdicts:
                 verdicts[path] = _taken(session, path, kind=kind)
-        report("receiving", len(kinds), len(kinds))
+        session.report("receiving", len(kinds), len(kinds))
         session.tell()
     exchange, uploads = session.open_exchange(), history.taken()
     taken = history.taken(exchange.number)

@@ -30,7 +30,6 @@ from cobasis.errors import AgreementError, RemoteError, RetentionError, WaitingE
 from cobasis.models import UNLABELLED, ModelName
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
-from cobasis.progress import Report, silent
 from cobasis.protocol import training
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
@@ -64,7 +63,6 @@ def run(
     cluster: str | None = None,
     scores: bool = False,
     now: datetime | None = None,
-    report: Report = silent,
 ) -> RunResult:
     """End the exchange that is open: write one sealed reply per party.
 
@@ -73,7 +71,7 @@ def run(
     are to be taken in. `scores` asks for those of every agreed family, where something is new.
     """
     family = _family(session.agreement, model)
-    with session.at_work(report) as history:
+    with session.at_work() as history:
         session.require_kept()
         try:
             plan = planned(session, without=without, again=again, now=now)

@@ -139,9 +139,9 @@ class AnalystSession(Hidden):
         return before is None
 
     @contextmanager
-    def at_work(self, report: Report = silent) -> Iterator[History]:
+    def at_work(self) -> Iterator[History]:
         """Keep other processes out of the work folder, and say where the round stands."""
-        work, self.report = self.work, report
+        work = self.work
         for folder in (work.path, work.received, work.payloads):
             make_folder(folder)
         with Lock(work.path / "lock", what=f"'{work.path}'"):

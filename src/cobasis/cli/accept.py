@@ -152,9 +152,9 @@ def _take_return(session: PartySession, path: Path) -> tuple[object, list[str]]:
     from cobasis.cli import run  # noqa: PLC0415 -- loads matplotlib, for a return alone
 
     taken = accepting.accept(session, path)
-    with progress() as report:
-        fit_local(session, report=report)
-        scores = score_quietly(session, report=report)
+    with progress() as session.report:
+        fit_local(session)
+        scores = score_quietly(session)
     card = ModelCard.read(taken.card)
     page = run.write_card(card, session.path, party=session.name)
     folder, thing = session.beside("table"), "model" if taken.total is None else "table"

@@ -82,9 +82,9 @@ def audit(
     require_secret(session)
     own = own_record(session, record)
     rows = mapped.check(owner, session, data)
-    with progress() as report:
+    with progress() as session.report:
         ready = make_ready(session, rows, looking=True, public_rows=public_rows)
-        with projected(ready, report=report) as made:
+        with projected(ready) as made:
             found = audited(made, question=question)
     kept = keep(session, found, own=own, asked=answered(session, rows))
     if pages:

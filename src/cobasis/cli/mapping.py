@@ -39,8 +39,8 @@ class Mapped:
         if self.mapping is not None:
             use_mapping(session, self.read())
         while True:
-            with progress() as report:
-                found = check(session, data, report=report)
+            with progress() as session.report:
+                found = check(session, data)
             if found.fits or not options.on_terminal():
                 return found
             before = mapping = session.round.mapping()

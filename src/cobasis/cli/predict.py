@@ -69,7 +69,7 @@ def predict(
     whole = rest or not part
     data = the_one(rest, what="a table of new rows, CSV or Parquet") if whole else None
     session = owner.party(agreement)
-    with progress() as report:
+    with progress() as session.report:
         found = predicting.predict(
             session,
             data,
@@ -80,7 +80,6 @@ def predict(
             public=public_rows,
             part=part,
             beside=beside or (),
-            report=report,
         )
     told = [f"line {each.line}, column '{each.column}': {each.problem}" for each in found.bad]
     answer = {"path": out, "n_rows": found.n_rows, "bad": tuple(told)}
@@ -121,8 +120,8 @@ def score(
     if send and table is not None:
         raise OptionError("a word is of the rows that were held back. Leave out the table.")
     session = owner.party(agreement)
-    with progress() as report:
-        scores = scoring.score(session, table=table, beside=beside or (), report=report)
+    with progress() as session.report:
+        scores = scoring.score(session, table=table, beside=beside or ())
     lines, place = [*scores_in_words(scores)], None
     if send:
         word = scoring.word_of(session, scores)
@@ -180,10 +179,8 @@ def export(
                 "With it, rows that any party uploaded can be turned back.",
             ]
     else:
-        with progress() as report:
-            found = scoring.write_surrogate(
-                session, surrogate, to=to, of=of, beside=beside or (), report=report
-            )
+        with progress() as session.report:
+            found = scoring.write_surrogate(session, surrogate, to=to, of=of, beside=beside or ())
         whom = "Its numbers are made of your rows: show it to whom you would show them."
         lines = [*found.summary().splitlines(), *wrapped(f"Wrote {to}. {whom}")]
     told = {"path": to, "n_bytes": to.stat().st_size, "surrogate": found}

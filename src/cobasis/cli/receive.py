@@ -27,8 +27,8 @@ def receive(owner: Owner, words: Files = None) -> None:
     agreement = read_agreement(path).agreement
     if owner.is_analyst(path):
         session = owner.analyst(path, sealed=False)
-        with progress() as report:
-            found = take(session, files, report=report)
+        with progress() as session.report:
+            found = take(session, files)
     else:
         found = seal_only(path, files)
     told = picked(found, "files", "agreed", "unsigned", "sealed")

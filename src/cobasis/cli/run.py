@@ -76,9 +76,9 @@ def run(
     if new:
         question = f"Take in {', '.join(new)}, and send everybody new returns?"
         consent(question, yes=yes, what="the new run")
-    with progress() as report:
+    with progress() as session.report:
         told |= {"confirmed": new, "model": model, "cluster": cluster, "scores": scores}
-        found = end(session, **told, report=report)
+        found = end(session, **told)
     _say(owner, session, found)
 
 
@@ -212,8 +212,8 @@ def remove(
     if not parties:
         raise OptionError("this command wants the name of a party: cobasis remove icu.toml NAME.")
     session = owner.analyst(path, outbox=out)
-    with progress() as report:
-        done = take_out(session, parties, realign=realign, cluster=cluster, report=report)
+    with progress() as session.report:
+        done = take_out(session, parties, realign=realign, cluster=cluster)
     written = {} if done.concluded is None else done.concluded.written
     drawn = [] if done.concluded is None else [write_card(done.concluded.card, path)]
     last = done.removals[-1]

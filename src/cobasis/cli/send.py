@@ -154,9 +154,9 @@ def send(
     else:
         ready = _ready(owner, asked, session, data, public_rows)
         with ExitStack() as shown:
-            report = shown.enter_context(progress())
+            session.report = shown.enter_context(progress())
             allow = asked.about_audit(owner, shown.close)  # a question would stand among the bars
-            sent = sending.send(ready, out, allow=allow, report=report)
+            sent = sending.send(ready, out, allow=allow)
         _say_sent(owner, session, sent, warnings=ready.preview.warnings)
 
 

@@ -37,7 +37,6 @@ from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.models.chain import Chain
 from cobasis.party_side.rows import open_rows, public_rows_in, require_id
 from cobasis.party_side.session import PartySession, refuse_target
-from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.explanations import explain, reference
@@ -143,7 +142,6 @@ def predict(
     public: Path | None = None,
     part: bool = False,
     beside: Sequence[Path] = (),
-    report: Report = silent,
 ) -> Predicted:
     """Predict for every row of a table, in its order; a row with a bad cell has no prediction.
 
@@ -162,10 +160,10 @@ def predict(
     if why or of is not None:
         common = _reference(session, public)
         asked = partial(explain, use.model, agreement=agreement, aligned=use.aligned)
-        use = replace(use, why=partial(asked, background=common, of=of, report=report))
-    given = table or held_back(session, report=report)
+        use = replace(use, why=partial(asked, background=common, of=of, report=session.report))
+    given = table or held_back(session)
     if not part:
-        return _predicted(session, use, given, to=to, report=report)
+        return _predicted(session, use, given, to=to)
     session.require_open()  # others' parts are opened behind the same question
     with session.alone():
         plain = session.work / _PART
@@ -173,7 +171,7 @@ def predict(
         draft |= {"round_id": agreement.round_id, "agreement": agreement.digest().hex()}
         sign, block, parts = session.identity.sign, _block(session), {_PART: plain}
         try:
-            found = _predicted(session, use, given, to=plain, report=report)
+            found = _predicted(session, use, given, to=plain)
             write_bundle(to, draft=draft, parts=parts, sign=sign, recipients=block)
         finally:
             remove_tree(plain)
@@ -181,14 +179,14 @@ def predict(
 
 
 def _predicted(
-    session: PartySession, use: Usable, table: Path | pl.LazyFrame, *, to: Path, report: Report
+    session: PartySession, use: Usable, table: Path | pl.LazyFrame, *, to: Path
 ) -> Predicted:
     """Write what is asked for of every row without a bad cell."""
     features, mapping = columns_in(session.agreement.features), session.round.mapping()
     columns = (*features, *as_text(session.agreement.id))
     read = partial(source_of, table, party=session.name, features=columns, mapping=mapping)
     try:
-        return Predicted(n_rows=_written(session, use, read(), to=to, report=report))
+        return Predicted(n_rows=_written(session, use, read(), to=to))
     except (DtypeError, FeatureError, NotFiniteError, TableError):
         source = read(lenient=True)
         bad = _bad_cells(source, features)
@@ -198,7 +196,7 @@ def _predicted(
         }
         if not 0 < len(why) < int(source.collect(pl.len()).item()):
             raise
-        n_good = _written(session, use, source, to=to, report=report, why=why)
+        n_good = _written(session, use, source, to=to, why=why)
     return Predicted(n_rows=n_good, bad=tuple(bad))
 
 
@@ -236,7 +234,6 @@ def _written(
     source: Source,
     *,
     to: Path,
-    report: Report,
     why: Mapping[int, str] | None = None,
 ) -> int:
     """Write the predictions of a table without its bad rows, which get a line that says why."""
@@ -245,7 +242,7 @@ def _written(
     if why:
         left = source.frame.with_row_index(_LINE).filter(~pl.col(_LINE).is_in(list(why)))
         good = replace(source, frame=left.drop(_LINE))
-    rows = StreamedTable(good, agreement=agreement, party=session.name, report=report)
+    rows = StreamedTable(good, agreement=agreement, party=session.name, report=session.report)
     require_id(good, session)
     ids = good.collect(pl.col(name))[name] if name else None
     others = parts_of(session, ids, beside=use.beside, of=use.of)
@@ -307,11 +304,11 @@ def refuse_halves(
         )
 
 
-def held_back(session: PartySession, *, report: Report) -> pl.LazyFrame:
+def held_back(session: PartySession) -> pl.LazyFrame:
     """Return the uploaded table's rows of people who are held back, and not of who came since."""
     noted, people = session.round.noted_table()
     if noted is not None and noted.is_file():
-        rows = open_rows(session, noted, report=report).keeping(people)
+        rows = open_rows(session, noted).keeping(people)
         if named := rows.kept.people():
             column = pl.col(session.agreement.id).cast(pl.String)
             return rows.table.source.frame.filter(column.is_in(named))

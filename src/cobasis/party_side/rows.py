@@ -29,7 +29,6 @@ from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.features.problems import ColumnFinding
 from cobasis.linalg.arrays import Hidden
 from cobasis.party_side.session import PartySession
-from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import EXCHANGES
 from cobasis.protocol.refusals import refuse_few
@@ -90,7 +89,7 @@ class PartyRows(Hidden):
         return int(np.count_nonzero(self.held))
 
 
-def open_rows(session: PartySession, table: Path, *, report: Report = silent) -> PartyRows:
+def open_rows(session: PartySession, table: Path) -> PartyRows:
     """Open a party's table and split it: the agreed share of rows is held back.
 
     The sides follow from the vault's keyed marks, so that a row, or a person, stays on its own in
@@ -103,7 +102,7 @@ def open_rows(session: PartySession, table: Path, *, report: Report = silent) ->
         agreement=agreement,
         party=session.name,
         mapping=session.round.mapping(),
-        report=report,
+        report=session.report,
     )
     marks = sides = session.vault.fingerprints(rows.plain_rows())
     if agreement.id:
@@ -120,11 +119,9 @@ def open_rows(session: PartySession, table: Path, *, report: Report = silent) ->
     return PartyRows(table=rows, marks=marks, ids=ids, held=held)
 
 
-def unseen(
-    session: PartySession, table: Path, *, dataset: Dataset, report: Report = silent
-) -> PartyRows:
+def unseen(session: PartySession, table: Path, *, dataset: Dataset) -> PartyRows:
     """Open a table, and hold back every row that was not uploaded."""
-    rows = open_rows(session, table, report=report)
+    rows = open_rows(session, table)
     seen = dataset.knows(rows.marks, rows.marks[:0])
     if rows.ids is not None:
         seen = seen | dataset.knows(rows.ids[:0], rows.ids)
@@ -269,18 +266,18 @@ def _kind_of(finding: ColumnFinding, agreement: Agreement) -> type[CobasisError]
     return FeatureError
 
 
-def check(session: PartySession, table: Path, *, report: Report = silent) -> Findings:
+def check(session: PartySession, table: Path) -> Findings:
     """Hold a table against the agreement: columns, words, ranges, labels, identifiers, rows."""
     agreement, rows = session.agreement, None
     mapping = session.round.mapping()
     found = check_table(
-        table, agreement=agreement, party=session.name, mapping=mapping, report=report
+        table, agreement=agreement, party=session.name, mapping=mapping, report=session.report
     )
     absent = {each.column for each in found.findings if each.problem == "absent"}
     named = agreement.id and agreement.id not in absent
     problems = list(_id_problems(session, found.source)) if named else []
     if found.fits and not problems:
-        rows = open_rows(session, table, report=report)
+        rows = open_rows(session, table)
         problems += _row_problems(session, rows)
     return Findings(**vars(found), rows=rows, problems=tuple(problems))
 

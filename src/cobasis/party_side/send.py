@@ -25,7 +25,6 @@ from cobasis.linalg.threads import one_blas_thread
 from cobasis.party_side.predict import usable
 from cobasis.party_side.preview import Ready
 from cobasis.party_side.session import MADE, MARKS, SENT, PartySession, refuse_target
-from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import moment_of, moment_text
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.messages import MaskedSums, SpanProposal
@@ -102,9 +101,7 @@ def require_turn(session: PartySession) -> None:
         )
 
 
-def send(
-    ready: Ready, to: Path | None = None, *, allow: Allow | None = None, report: Report = silent
-) -> Sent:
+def send(ready: Ready, to: Path | None = None, *, allow: Allow | None = None) -> Sent:
     """Make the file of the exchange that is next: write down, sign, seal, and then give it a name.
 
     A crash at any moment leaves the old state or the new one, and the same command goes on. A
@@ -124,9 +121,9 @@ def send(
             people = ready.rows.marks if ready.rows.ids is None else ready.rows.ids
             session.round.note_table(source, held=people[ready.rows.held])
         if exchange.rows:
-            enclosed, number = _upload(ready, _projection(ready), allow=allow, report=report)
+            enclosed, number = _upload(ready, _projection(ready), allow=allow)
         else:
-            enclosed, number = _begun(_without_rows(ready, report=report), allow=allow)
+            enclosed, number = _begun(_without_rows(ready), allow=allow)
         head, span = session.vault.heads()[number - 1], session.round.consensus()
         whose: Any = {"party": session.name, "sign": session.identity.sign}
         lines = () if span is None else (sign_span(span, session.agreement, **whose),)
@@ -218,15 +215,15 @@ def _delivered(
     return Sent(path=to, digest=digest, n_bytes=n_bytes, exchange=exchange, again=again)
 
 
-def _without_rows(ready: Ready, *, report: Report) -> Proposed | Summed:
+def _without_rows(ready: Ready) -> Proposed | Summed:
     """Find a proposal's directions; or add up, masked, what rows are mapped to, or scores."""
     session = ready.session
     if not ready.exchange.masked:
-        report("finding directions", 0, 1)
+        session.report("finding directions", 0, 1)
         proposer, memory = _party(ready)
         with one_blas_thread():
             proposal = proposer.propose(ready.rows.sent, memory=memory)
-        report("finding directions", 1, 1)
+        session.report("finding directions", 1, 1)
         return Proposed(ready=ready, proposal=proposal)
     agreement, (keys, attempt) = session.agreement, session.roster()
     key = session.round.mask_key()
@@ -256,15 +253,13 @@ def _begun(made: Proposed | Summed, *, allow: Allow | None) -> tuple[Enclosed, i
     return enclose_proposal(made.proposal, agreement=agreement, audit=audit), number
 
 
-def _upload(
-    ready: Ready, made: Projection, *, allow: Allow | None, report: Report
-) -> tuple[Enclosed, int]:
+def _upload(ready: Ready, made: Projection, *, allow: Allow | None) -> tuple[Enclosed, int]:
     """Project the rows, ask whether they may leave, and begin the upload in the vault."""
     session, noisy, audit = ready.session, made.noising is not None, None
     # What is looked at has noise of another stream, for whoever looks may still say no, and noise
     # that was drawn could not be taken back.
     if allow is not None or not noisy:
-        payload = _written(ready, made.rehearsed(), report=report)
+        payload = _written(ready, made.rehearsed())
         try:
             if allow is not None:
                 audit = allow(Projected(ready=ready, projection=made, payload=payload))
@@ -279,19 +274,19 @@ def _upload(
         ready.choice, made.basis, agreement=session.agreement, time=time, release=release
     )
     if noisy:
-        payload = _written(ready, made, report=report)
+        payload = _written(ready, made)
     return enclose_upload(payload, agreement=session.agreement, audit=audit), number
 
 
 @contextmanager
-def projected(ready: Ready, *, report: Report = silent) -> Iterator[Projected | Proposed | Summed]:
+def projected(ready: Ready) -> Iterator[Projected | Proposed | Summed]:
     """Make a file to look at it; it is gone when the block ends, unknown to the vault."""
     with ready.session.alone():
         if not ready.exchange.rows:
-            yield _without_rows(ready, report=report)
+            yield _without_rows(ready)
             return
         made = _projection(ready).rehearsed()
-        payload = _written(ready, made, report=report)
+        payload = _written(ready, made)
         try:
             yield Projected(ready=ready, projection=made, payload=payload)
         finally:
@@ -320,10 +315,10 @@ def _projection(ready: Ready) -> Projection:
     )
 
 
-def _written(ready: Ready, made: Projection, *, report: Report) -> Path:
+def _written(ready: Ready, made: Projection) -> Path:
     """Project the rows into a file of the work folder, in the agreed precision."""
     session = ready.session
     path, agreement = session.work / _PAYLOAD, session.agreement
     file = UploadFile(path, precision=agreement.precision, int8_range=agreement.int8_range)
-    made.write(file, report=report)
+    made.write(file, report=session.report)
     return path

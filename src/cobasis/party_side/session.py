@@ -29,6 +29,7 @@ from cobasis.keys.identity import Identity, enrolled_here, enrolled_key, key_pat
 from cobasis.keys.identity import home as home_folder
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES
+from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.exchanges import Exchange, exchanges
@@ -45,7 +46,7 @@ MADE, SENT = ".made", ".sent"
 """And sealed files: those that have no name outside yet, and those that have been given one."""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(kw_only=True, repr=False)
 class PartySession(Hidden):
     """What every command of a party works with."""
 
@@ -59,6 +60,7 @@ class PartySession(Hidden):
     news: Path  # the newest that were accepted, as they came
     work: Path
     audits: Path
+    report: Report = silent  # hears how far the command at work is
 
     @property
     def analyst(self) -> PublicIdentity:

@@ -28,7 +28,6 @@ from cobasis.party_side.approval import word_approved
 from cobasis.party_side.predict import Usable, parts_of, refuse_halves, usable
 from cobasis.party_side.rows import PartyRows, require_id, unseen
 from cobasis.party_side.session import PartySession, refuse_target
-from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement, moment_text
 from cobasis.protocol.explanations import stand_in
 from cobasis.protocol.messages import Labels
@@ -66,11 +65,7 @@ class Scores:
 
 
 def score(
-    session: PartySession,
-    *,
-    table: Path | None = None,
-    beside: Sequence[Path] = (),
-    report: Report = silent,
+    session: PartySession, *, table: Path | None = None, beside: Sequence[Path] = ()
 ) -> Scores:
     """Score what was accepted on rows that the party never uploaded.
 
@@ -92,14 +87,14 @@ def score(
     if not place.is_file() and table is None:
         gone = f"the table '{place}' is not there any more; give it: cobasis score TABLE"
         return replace(nothing, remarks=(gone,))
-    own = rows = unseen(session, place, dataset=use.dataset, report=report)
+    own = rows = unseen(session, place, dataset=use.dataset)
     if beside and table is None:  # others' parts are of those people alone
         rows = rows.keeping(people)
     if not rows.n_held:
         all_sent = f"every row of '{place.name}' was uploaded, so none is left to score on"
         return replace(nothing, remarks=(all_sent,))
     if not own.n_sent and noted is not None and noted.is_file():
-        own = unseen(session, noted, dataset=use.dataset, report=report)
+        own = unseen(session, noted, dataset=use.dataset)
     return replace(_scored(session, rows, own=own, use=use), chosen=nothing.chosen)
 
 
@@ -117,10 +112,10 @@ def _unscorable(agreement: Agreement) -> str:
     return ""
 
 
-def score_quietly(session: PartySession, *, report: Report = silent) -> Scores:
+def score_quietly(session: PartySession) -> Scores:
     """Score on held-back rows; where the table cannot be read any more, say why in a remark."""
     try:
-        return score(session, report=report)
+        return score(session)
     except StepError:  # weights of a step are worth nothing yet
         return Scores(n_rows=0)
     except CobasisError as error:
@@ -221,7 +216,7 @@ def _trainer(session: PartySession, family: ModelName) -> Train:
     return lambda rows, labels: cast("Chain", train(rows, labels, **how))
 
 
-def fit_local(session: PartySession, *, report: Report = silent) -> Kind | None:
+def fit_local(session: PartySession) -> Kind | None:
     """Choose what the accepted model becomes for the party's rows, and keep it.
 
     None where the return has no model of the others, or the uploaded rows are not there any more.
@@ -235,7 +230,7 @@ def fit_local(session: PartySession, *, report: Report = silent) -> Kind | None:
         (family, *_) = AGREED_AS[use.model.family]
         if not FAMILIES[family].mixes:
             return None
-        own = unseen(session, place, dataset=use.dataset, report=report)
+        own = unseen(session, place, dataset=use.dataset)
         rows, labels = _own_rows(own)
         map_in = use.aligned(np.eye(agreement.n_features))  # F_i G_i
         with warnings.catch_warnings():
@@ -279,7 +274,6 @@ def write_surrogate(
     to: Path,
     of: str | None = None,
     beside: Sequence[Path] = (),
-    report: Report = silent,
 ) -> Surrogate:
     """Write the line or tree in raw columns that stands for the model on rows of a table."""
     for own in (table, session.round.noted_table()[0]):
@@ -289,7 +283,7 @@ def write_surrogate(
     columns = (*columns_in(agreement.features), *as_text(agreement.id if beside else ""))
     mapping = session.round.mapping()
     source = source_of(table, party=session.name, features=columns, mapping=mapping)
-    rows = StreamedTable(source, agreement=agreement, party=session.name, report=report)
+    rows = StreamedTable(source, agreement=agreement, party=session.name, report=session.report)
     n_rows, width = rows.shape
     most = max(1, MOST_CELLS // width)
     some = rows.only(np.random.default_rng(0).permutation(n_rows) < most)
