@@ -32,7 +32,7 @@ def explained(what: str, *, advice: str) -> Iterator[None]:
         raise DiskError(f"{what}: {error.strerror or error}. {advice}") from error
 
 
-def _make(call: Callable[..., _R], *told: object, path: Path) -> _R:
+def do(call: Callable[..., _R], *told: object, path: Path) -> _R:
     """Make a call, unless a test makes it, or lets it fail, or ends the process around it."""
     if on_call is None:
         return call(*told)
@@ -42,60 +42,45 @@ def _make(call: Callable[..., _R], *told: object, path: Path) -> _R:
 
 def open_file(path: Path, flags: int) -> int:
     """Open a file, or a folder; a new one is for its owner alone."""
-    return _make(os.open, path, flags, 0o600, path=path)
+    return do(os.open, path, flags, 0o600, path=path)
 
 
 def make(folder: Path) -> None:
     """Make a folder for its owner alone."""
-    _make(Path.mkdir, folder, 0o700, False, True, path=folder)  # noqa: FBT003 -- parents, exist_ok
+    do(Path.mkdir, folder, 0o700, False, True, path=folder)  # noqa: FBT003 -- parents, exist_ok
 
 
 def lock(descriptor: int, *, path: Path, wait: bool) -> None:
     """Lock an open file or folder; BlockingIOError where another process has it and none waits."""
-    _make(fcntl.flock, descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), path=path)
+    do(fcntl.flock, descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), path=path)
 
 
 def reserve(descriptor: int, n_bytes: int, *, path: Path) -> None:
     """Make a file as long as it will be, on disks that can say now that they are too full."""
     if hasattr(os, "posix_fallocate") and n_bytes:
-        _make(os.posix_fallocate, descriptor, 0, n_bytes, path=path)
+        do(os.posix_fallocate, descriptor, 0, n_bytes, path=path)
     else:
-        shorten(descriptor, n_bytes, path=path)
-
-
-def shorten(descriptor: int, n_bytes: int, *, path: Path) -> None:
-    """End a file here."""
-    _make(os.ftruncate, descriptor, n_bytes, path=path)
+        do(os.ftruncate, descriptor, n_bytes, path=path)
 
 
 def write(descriptor: int, data: bytes | memoryview, *, offset: int, path: Path) -> None:
     """Write all of some bytes at a place."""
     rest = memoryview(data)
     while rest:
-        written = _make(os.pwrite, descriptor, rest, offset, path=path)
+        written = do(os.pwrite, descriptor, rest, offset, path=path)
         rest, offset = rest[written:], offset + written
-
-
-def sync(descriptor: int, *, path: Path) -> None:
-    """Wait until a file's bytes, or a folder's names, are on the disk."""
-    _make(os.fsync, descriptor, path=path)
 
 
 def sync_folder(path: Path) -> None:
     """Wait until a folder's names are on the disk."""
     descriptor = open_file(path, os.O_RDONLY)
     try:
-        sync(descriptor, path=path)
+        do(os.fsync, descriptor, path=path)
     finally:
         os.close(descriptor)
-
-
-def rename(source: Path, target: Path) -> None:
-    """Give a file or a folder another name, at one moment."""
-    _make(os.replace, source, target, path=target)
 
 
 def remove(path: Path) -> None:
     """Delete a file's name, or an empty folder."""
     folder = path.is_dir() and not path.is_symlink()
-    _make(os.rmdir if folder else os.unlink, path, path=path)
+    do(os.rmdir if folder else os.unlink, path, path=path)

@@ -62,7 +62,7 @@ class Lock(AbstractContextManager["Lock"]):
         """Write bytes behind a file's end and sync them; an OSError leaves nothing of them."""
         try:
             calls.write(self.descriptor, data, offset=end, path=self.path)
-            calls.sync(self.descriptor, path=self.path)
+            calls.do(os.fsync, self.descriptor, path=self.path)
             # a kill between write and sync leaves a torn line, which whoever opens next repairs
             if not end:  # the file is new, and its name has to outlive a power cut
                 calls.sync_folder(self.path.parent)
@@ -73,8 +73,8 @@ class Lock(AbstractContextManager["Lock"]):
 
     def shorten(self, n_bytes: int) -> None:
         """End the file here, and sync it."""
-        calls.shorten(self.descriptor, n_bytes, path=self.path)
-        calls.sync(self.descriptor, path=self.path)
+        calls.do(os.ftruncate, self.descriptor, n_bytes, path=self.path)
+        calls.do(os.fsync, self.descriptor, path=self.path)
 
     def release(self) -> None:
         """Let others have it."""

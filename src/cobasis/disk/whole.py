@@ -129,7 +129,7 @@ class WholeFile(AbstractContextManager["WholeFile"]):
             with self._refusals():
                 os.fchmod(self._lock.descriptor, mode)
                 # bytes of a killed writer go first: reserving keeps what is there
-                calls.shorten(self._lock.descriptor, 0, path=self._part)
+                calls.do(os.ftruncate, self._lock.descriptor, 0, path=self._part)
                 calls.reserve(self._lock.descriptor, n_bytes, path=self._part)
         except BaseException:
             self.discard()
@@ -155,13 +155,13 @@ class WholeFile(AbstractContextManager["WholeFile"]):
     def shorten(self, n_bytes: int) -> None:
         """End the file here, where fewer bytes were needed than were asked for."""
         with self._refusals():
-            calls.shorten(self._lock.descriptor, n_bytes, path=self._part)
+            calls.do(os.ftruncate, self._lock.descriptor, n_bytes, path=self._part)
 
     def finish(self) -> None:
         """Give the file its name, once its bytes are on the disk."""
         with self._refusals():
-            calls.sync(self._lock.descriptor, path=self._part)
-            calls.rename(self._part, self.path)
+            calls.do(os.fsync, self._lock.descriptor, path=self._part)
+            calls.do(os.replace, self._part, self.path, path=self.path)
             self._open = False  # from here on there is no part to discard
             self._lock.release()
             calls.sync_folder(self.path.parent)  # its name outlives a power cut, too
@@ -217,7 +217,7 @@ class GrowingFile(Lock):
     def settle(self) -> None:
         """Wait until what came is on the disk."""
         with self._refusals():
-            calls.sync(self.descriptor, path=self.path)
+            calls.do(os.fsync, self.descriptor, path=self.path)
 
     def finish(self, target: Path) -> None:
         """Give the file its last name, once its bytes are on the disk, and put that there, too."""
@@ -246,7 +246,7 @@ def copy_whole(source: Path, target: Path) -> str:
 def move_whole(source: Path, target: Path) -> None:
     """Give a file or folder another name on the same disk, and wait until the name is there."""
     with explained(f"'{source}' cannot be moved to '{target}'", advice=WRITABLE):
-        calls.rename(source, target)
+        calls.do(os.replace, source, target, path=target)
         # the rename alone may be lost in a power cut: then the source stands there again
         calls.sync_folder(target.parent)
 
