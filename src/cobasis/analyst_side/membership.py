@@ -192,9 +192,15 @@ def remove(
         # command deletes them. Files that go first would be missed by a round that still needs
         # them, and that may have been killed before its new model.
         for party in told:
-            _delete(session, party)
+            remove_tree(session.work.payload(party))
+            for exchange in session.exchanges:  # replies, too: whoever sends the outbox sends them
+                remove_tree(session.work.sealed(party, exchange))
+                remove_tree(session.reply(party, exchange))
+            remove_tree(inbox_of(session.path) / party)  # a server's
         removals = tuple(removal_of(session, party) for party in told)
-        _delete_models(session, removals[-1])
+        for path in sorted(session.work.models.glob("*")):  # all but the one that is in use
+            if not path.is_file() or file_digest(path) != removals[-1].model_sha256:
+                remove_tree(path)
         if history.outcome is not None:  # a kill after the line leaves older ones
             delete_targets(session, but=history.outcome.alignment)
         paths: list[Path] = []
@@ -268,19 +274,3 @@ def _staying(
             "once, destroy all that was sent in this round: cobasis forget --early."
         )
     return stay
-
-
-def _delete(session: AnalystSession, party: str) -> None:
-    """Delete what a party sent, and replies to it: whoever sends the outbox would send them."""
-    remove_tree(session.work.payload(party))
-    for exchange in session.exchanges:
-        remove_tree(session.work.sealed(party, exchange))
-        remove_tree(session.reply(party, exchange))
-    remove_tree(inbox_of(session.path) / party)  # a server's
-
-
-def _delete_models(session: AnalystSession, removal: Removal) -> None:
-    """Delete models that the party's rows shaped from the work folder; one is in use."""
-    for path in sorted(session.work.models.glob("*")):
-        if not path.is_file() or file_digest(path) != removal.model_sha256:
-            remove_tree(path)

@@ -84,19 +84,15 @@ def _stands(found: Reception, agreement: Agreement) -> Iterator[str]:
         yield sealed
         wrote = [found.sealed, found.news]
     if found.received or found.missing:
-        yield from _collected(found, agreement)
+        exchange = found.exchange
+        count = f"{len(found.received)} of {len(agreement.parties)}, {exchange.fewest} needed"
+        yield f"Exchange {exchange.number} of {len(exchanges(agreement))}: {exchange.message}"
+        yield from row("in", f"{listed(found.received)} ({count})")
+        yield from row("missing", listed(found.missing))
+        yield from row("without", ", ".join(found.without))
+        yield from row("deadline", agreement.deadline)
+        again = " ".join(f"--with {name}" for name in found.late if name in found.without)
+        yield from row("late", f"{listed(found.late)}: cobasis run {again}" if found.late else "")
     yield from row("wrote", listed(wrote))
     receipts = ": it has their receipts" if found.received else ""
     yield f"Send {' and '.join(map(str, wrote))} to everybody{receipts}."
-
-
-def _collected(found: Reception, agreement: Agreement) -> Iterator[str]:
-    exchange = found.exchange
-    count = f"{len(found.received)} of {len(agreement.parties)}, {exchange.fewest} needed"
-    yield f"Exchange {exchange.number} of {len(exchanges(agreement))}: {exchange.message}"
-    yield from row("in", f"{listed(found.received)} ({count})")
-    yield from row("missing", listed(found.missing))
-    yield from row("without", ", ".join(found.without))
-    yield from row("deadline", agreement.deadline)
-    again = " ".join(f"--with {name}" for name in found.late if name in found.without)
-    yield from row("late", f"{listed(found.late)}: cobasis run {again}" if found.late else "")

@@ -152,25 +152,17 @@ def send(
     elif (sent := sending.finish(session, out)) is not None:
         _say_sent(owner, session, sent)
     else:
-        ready = _ready(owner, asked, session, data, public_rows)
+        require_turn(session)
+        found = asked.check(owner, session, data)
+        while found.fits and asked.about_columns(owner, session, found):
+            found = asked.check(owner, session, data)
+        ready = make_ready(session, found, forced=asked.override(), public_rows=public_rows)
+        owner.tell(_in_words(ready))
         with ExitStack() as shown:
             session.report = shown.enter_context(progress())
             allow = asked.about_audit(owner, shown.close)  # a question would stand among the bars
             sent = sending.send(ready, out, allow=allow)
         _say_sent(owner, session, sent, warnings=ready.preview.warnings)
-
-
-def _ready(
-    owner: Owner, asked: Asked, session: PartySession, data: Path, public_rows: Path | None
-) -> Ready:
-    """Make a table ready for the next file, and say what would leave."""
-    require_turn(session)
-    found = asked.check(owner, session, data)
-    while found.fits and asked.about_columns(owner, session, found):
-        found = asked.check(owner, session, data)
-    ready = make_ready(session, found, forced=asked.override(), public_rows=public_rows)
-    owner.tell(_in_words(ready))
-    return ready
 
 
 def _say_dry(owner: Owner, session: PartySession, found: Findings) -> None:
