@@ -131,7 +131,7 @@ def off(folder: str) -> float:
     table.write_parquet(path)
     streamed = open_payload(upload_once(path))
     whole = party().prepare(table.select(NAMES).to_numpy(), table["died"].to_numpy())
-    return float(np.abs(streamed.row_block(0, streamed.rows_shape[0]) - whole.rows).max())
+    return float(np.abs(streamed.rows[:] - whole.rows).max())
 
 
 def make(path: str, n_rows: int) -> None:

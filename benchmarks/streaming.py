@@ -87,7 +87,7 @@ def from_files(n_parties: int, *, rounds: int) -> dict[str, Any]:
 def read_folder(folder: str) -> dict[str, Any]:
     """Read every anchor image and do nothing with it: the read floor."""
     uploads = UploadFolder(Path(folder))
-    return {"rows": sum(uploads[name].read_image().shape[0] for name in uploads)}
+    return {"rows": sum(uploads[name].anchor_image[:].shape[0] for name in uploads)}
 
 
 def align_files(folder: str, kept: str) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def uploads(dealt: systems.Dealt, *, judges: int = systems.JUDGES, **options: An
     done = systems.a_round(dealt.parties, repeat=dealt.repeat, aligner=AsPrinted(), **options)
     bases = {name: party.basis for name, party in done.parties.items()}
     return Uploads(
-        images={name: done.analyst.uploads[name].read_image() for name in bases},
+        images={name: done.analyst.uploads[name].anchor_image[:] for name in bases},
         rows={name: basis.project(dealt.parties[name][0]) for name, basis in bases.items()},
         tests={name: bases[name].project(dealt.test_rows) for name in list(bases)[:judges]},
         dealt=dealt,

@@ -70,10 +70,8 @@ def once(dealt: Dealt, *, basis: Any, size: int) -> Iterator[Point]:
     started = time.process_time()
     changes = exchange.analyst.align().changes_of_basis
     uploads = [exchange.analyst.uploads[name] for name in dealt.parties]
-    rows = np.vstack(
-        [each.row_block(0, each.rows_shape[0]) @ changes[each.party] for each in uploads]
-    )
-    labels = np.concatenate([each.label_block(0, each.rows_shape[0]) for each in uploads])
+    rows = np.vstack([each.rows[:] @ changes[each.party] for each in uploads])
+    labels = np.concatenate([each.labels for each in uploads if each.labels is not None])
     aligning = time.process_time() - started
     parties = exchange.parties.items()
     judges = [each.basis.project(dealt.test_rows) @ changes[name] for name, each in parties]

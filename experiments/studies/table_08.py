@@ -124,11 +124,10 @@ def aligned(given: Joined, *, aligner: Any) -> tuple[systems.Shared | None, froz
     if changes is None:
         return None, left_out
     uploads: Sequence[Any] = [*analysts[-1].uploads.values()]
-    n_rows = uploads[0].rows_shape[0]
     kept = {block: seen for block, seen in given.seen.items() if block not in left_out}
     shared = systems.Shared(
-        rows=np.vstack([each.row_block(0, n_rows) @ changes[each.party] for each in uploads]),
-        labels=np.concatenate([each.label_block(0, n_rows) for each in uploads]),
+        rows=np.vstack([each.rows[:] @ changes[each.party] for each in uploads]),
+        labels=np.concatenate([each.labels[:] for each in uploads]),
         tests=systems.told_apart(seen @ changes[block] for block, seen in kept.items()),
         dealt=given.dealt,
     )

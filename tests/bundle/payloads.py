@@ -73,8 +73,8 @@ def read_upload(path):
         party=payload.party,
         agreement_digest=payload.agreement_digest,
         anchor_tag=payload.anchor_tag,
-        rows=payload.row_block(0, payload.rows_shape[0]),
-        labels=payload.labels(),
-        anchor_image=payload.read_image(),
+        rows=payload.rows[:],
+        labels=None if payload.labels is None else payload.labels[:],
+        anchor_image=payload.anchor_image[:],
         simulated=payload.simulated,
     )

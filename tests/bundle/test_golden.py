@@ -62,6 +62,6 @@ def test_a_golden_upload_is_read_whatever_its_precision(tmp_path, precision, bou
         FOLDER / f"upload-{precision}.cb", tmp_path / "in", by=LAB, expected=Expected(now=NOW)
     )
     found = messages.open_payload(bundle.parts["upload.safetensors"])
-    assert (found.party, *found.rows_shape) == ("north", 12, 2)
+    assert (found.party, *found.rows.shape) == ("north", 12, 2)
     messages.check_precision(found, precision=precision, int8_range=bound)
-    assert abs(found.row_block(0, 1)[0, 0] - 0.12573022) < (0.02 if bound else 1e-3)
+    assert abs(found.rows[0:1][0, 0] - 0.12573022) < (0.02 if bound else 1e-3)

@@ -97,17 +97,16 @@ def test_what_is_written_in_parts_in_any_order_is_read_in_any_parts(  # noqa: PL
 
     found = open_payload(path)
     assert (found.party, found.agreement_digest, found.anchor_tag) == (party, DIGEST, TAG)
-    assert (*found.rows_shape, found.image_shape[0]) == shape
+    assert (*found.rows.shape, found.anchor_image.shape[0]) == shape
     for at in range(0, n_rows, 2):
         stop = min(at + 2, n_rows)
-        np.testing.assert_array_equal(found.row_block(at, stop), rows[at:stop], strict=True)
-    np.testing.assert_array_equal(found.read_image(), image, strict=True)
-    told = found.labels(), found.label_block(0, 1)
+        np.testing.assert_array_equal(found.rows[at:stop], rows[at:stop], strict=True)
+    np.testing.assert_array_equal(found.anchor_image[:], image, strict=True)
     if values is None:
-        assert told == (None, None)
+        assert found.labels is None
     else:
-        np.testing.assert_array_equal(told[0], values, strict=True)
-        np.testing.assert_array_equal(told[1], values[:1], strict=True)
+        np.testing.assert_array_equal(found.labels[:], values, strict=True)
+        np.testing.assert_array_equal(found.labels[0:1], values[:1], strict=True)
 
 
 def test_the_safetensors_library_reads_what_we_write_and_we_what_it_writes(path):
@@ -124,9 +123,9 @@ def test_the_safetensors_library_reads_what_we_write_and_we_what_it_writes(path)
     save_file(stored, path, metadata={**TOLD, "simulated": "true"})
     theirs = open_payload(path)
     assert theirs.simulated
-    np.testing.assert_array_equal(theirs.row_block(2, 5), stored["rows"][2:5], strict=True)
-    np.testing.assert_array_equal(theirs.labels(), np.arange(7))
-    np.testing.assert_array_equal(theirs.read_image(), image)
+    np.testing.assert_array_equal(theirs.rows[2:5], stored["rows"][2:5], strict=True)
+    np.testing.assert_array_equal(theirs.labels[:], np.arange(7))
+    np.testing.assert_array_equal(theirs.anchor_image[:], image)
 
 
 @pytest.mark.parametrize(
@@ -180,14 +179,14 @@ def test_rows_come_back_as_floats_within_the_precisions_rounding_which_is_done_o
     assert stored["rows"].dtype == once.dtype == STORED[name]
     assert stored["anchor_image"].dtype == ("float16" if name == "int8" else STORED[name])
     wide = np.float64 if name == "fp64" else np.float32
-    assert (found.dtype, found.read_image().dtype) == (wide, wide)
-    rows = np.vstack([found.row_block(at, at + 1) for at in range(7)])
+    assert (found.rows[0:1].dtype, found.anchor_image[:].dtype) == (wide, wide)
+    rows = np.vstack([found.rows[at : at + 1] for at in range(7)])
     assert rows.dtype == wide
     bound = 5.0 / 127 * 0.5001 if name == "int8" else ERROR[name] * np.abs(whole.rows)
     assert np.all(np.abs(rows - whole.rows) <= bound)
     image = 2**-11 if name == "int8" else ERROR[name]
-    assert np.all(np.abs(found.read_image() - whole.anchor_image) <= image * 4)
-    np.testing.assert_array_equal(found.labels(), whole.labels)
+    assert np.all(np.abs(found.anchor_image[:] - whole.anchor_image) <= image * 4)
+    np.testing.assert_array_equal(found.labels[:], whole.labels)
     check_precision(found, precision=name, int8_range=RANGE[name])
     for agreed in set(STORED) - {name}:
         with pytest.raises(MessageError, match="party 'north' sent"):
@@ -251,9 +250,9 @@ def test_a_file_that_changes_after_it_was_opened_is_refused(path, change):
         other.replace(path)
     else:
         os.utime(path, ns=(0, 1))  # what a rewrite does, however coarse the disk's clock
-    for read in (payload.read_image, payload.labels, lambda: payload.row_block(0, 1)):
+    for table in (payload.anchor_image, payload.labels, payload.rows):
         with pytest.raises(FileChangedError, match="party 'north' changed while it was in use"):
-            read()
+            table[0:1]
 
 
 def test_what_is_cut_gone_a_folder_and_a_pipe_are_no_files(path, tmp_path):
@@ -263,7 +262,7 @@ def test_what_is_cut_gone_a_folder_and_a_pipe_are_no_files(path, tmp_path):
         open_payload(path)
     path.unlink()
     with pytest.raises(DiskError, match="No such file"):
-        payload.read_image()
+        payload.anchor_image[:]
     os.mkfifo(tmp_path / "pipe")
     for other in (tmp_path, tmp_path / "pipe"):
         with pytest.raises(DiskError, match="it is no file"):
@@ -303,14 +302,14 @@ def test_a_folders_uploads_come_by_party_name_when_they_are_asked_for_and_others
     assert len(uploads) == 3
     assert "west" not in uploads
     assert isinstance(uploads["south"], Payload)
-    np.testing.assert_array_equal(uploads["south"].row_block(0, 7), tables(0)[0])
-    first = uploads["north"].read_image()
+    np.testing.assert_array_equal(uploads["south"].rows[0:7], tables(0)[0])
+    first = uploads["north"].anchor_image[:]
     np.testing.assert_array_equal(first, tables(1)[1])
     first[:] = 0
-    assert uploads["north"].read_image().any()
+    assert uploads["north"].anchor_image[:].any()
     write(folder / "1.safetensors", party="north", seed=9)  # behind the folder's back
     with pytest.raises(FileChangedError, match="party 'north'"):
-        uploads["north"].read_image()
+        uploads["north"].anchor_image[:]
     with pytest.raises(DiskError, match="No such file or directory"):
         UploadFolder(folder / "nowhere")
     write(folder / "again.safetensors", party="north")
@@ -347,8 +346,8 @@ def test_changed_bytes_end_in_an_error_of_ours_or_in_tables_of_the_same_shape(
     path.write_bytes(good)
     try:
         found = open_payload(path)
-        shapes = (found.read_image().shape, found.row_block(0, found.rows_shape[0]).shape)
+        shapes = (found.anchor_image[:].shape, found.rows[:].shape)
     except CobasisError:
         return
     assert shapes == ((5, 3), (7, 3))
-    assert np.result_type(found.dtype) == np.float64
+    assert np.result_type(found.rows[0:1].dtype) == np.float64

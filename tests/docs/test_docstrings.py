@@ -21,8 +21,8 @@ SENTENCES = {
     # Only Party uses these; the class says who may hold what comes out.
     *("commitment", "anchor_tag", "anchor", "check_opens", "stream", "order"),
     # These are used inside; the name and the type say all.
-    *("project", "image", "digest", "anchor_recipe", "make_aligner", "read_image", "row_block"),
-    *("label_block", "read", "code", "record", "statement", "write", "names", "held_by"),
+    *("project", "image", "digest", "anchor_recipe", "make_aligner"),
+    *("read", "code", "record", "statement", "write", "names", "held_by"),
     *("model_validate_json", "model_copy"),  # pydantic's own
     "effects",  # as of coefficients
     # Of survival, as of the other estimators.

@@ -54,7 +54,7 @@ def test_the_audit_sees_the_very_numbers_that_are_written(site, monkeypatch, siz
     with projected(ready) as made:
         audited(made, question=QUICK)
         payload = open_payload(made.payload)
-        whole, labels = payload.row_block(0, payload.rows_shape[0]), payload.labels()
+        whole, labels = payload.rows[:], payload.labels[:]
     looked(site)
     (subject, facts), (again, _) = seen
     assert subject.n_rows == min(size, ready.rows.n_sent)

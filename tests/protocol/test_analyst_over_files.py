@@ -55,7 +55,7 @@ def agreement_of(n_parties, image_shape):
 def align_folder(uploads, *, aligner, to, report=silent):
     """Align the uploads of a folder, or go on with that."""
     folder = UploadFolder(uploads)
-    agreement = agreement_of(len(folder), folder[next(iter(folder))].image_shape)
+    agreement = agreement_of(len(folder), folder[next(iter(folder))].anchor_image.shape)
     with FitFolder(to) as fits:
         kept = {"fits": fits, "state": StateFolder(to)}
         return Analyst(agreement, aligner=aligner, uploads=folder, report=report, **kept).align()
@@ -102,7 +102,7 @@ def small_batches_and_shards(monkeypatch):
 
 def in_memory(uploads, aligner):
     found = UploadFolder(uploads)
-    return align(aligner, {name: found[name].read_image() for name in found})
+    return align(aligner, {name: found[name].anchor_image[:] for name in found})
 
 
 def assert_same(found, expected):

@@ -158,5 +158,6 @@ def test_the_analyst_holds_no_secret_object():
         assert not isinstance(value, ConsortiumSecret | PartyKey | SecretBasis | Party)
         inner = value if isinstance(value, Mapping) else getattr(value, "__dict__", {})
         waiting += list(inner.values())
+        waiting += [getattr(value, name, None) for name in getattr(value, "__slots__", ())]
     assert len(seen) > 4 * len(NAMES)
     assert made.analyst.uploads["north"].rows.shape[1] == COMPONENTS

@@ -107,18 +107,18 @@ def test_a_party_of_a_block_needs_its_own_columns_and_signs_for_all(made):
 
 def test_an_analyst_sees_a_block_as_one_upload_person_by_person(made):
     joined = made.analyst().uploads["second"]
-    image = joined.read_image()
+    image = joined.anchor_image[:]
     assert np.allclose(image.T @ image, np.eye(4), atol=1e-12)  # the joined basis is orthonormal
-    assert (joined.rows_shape, joined.image_shape) == ((40, 4), (6, 4))
+    assert (joined.rows.shape, joined.anchor_image.shape) == ((40, 4), (6, 4))
     table, labels, _ = made.people["second"]
     parts = {"second-ward": table[:, :3], "second-lab": table[:, 3:]}
     seen = np.hstack([made.parties[name].basis.project(own) for name, own in parts.items()])
-    rows = joined.row_block(0, 40)
+    rows = joined.rows[:]
     order = [int(np.argmin(np.linalg.norm(seen - row, axis=1))) for row in rows]
     assert sorted(order) == list(range(40))
     assert order != list(range(40))
     assert np.allclose(rows, seen[order])
-    assert np.array_equal(joined.label_block(0, 40), labels[order])
+    assert np.array_equal(joined.labels[:], labels[order])
 
 
 def finished(**changes):

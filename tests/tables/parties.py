@@ -1,6 +1,6 @@
 """Parties, tables on disk in every kind, and what the in-memory path makes of them."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -120,8 +120,8 @@ def uploaded(party, table, *, to, labels=None, report=silent, **options):
 
 def assert_same(path, upload):
     """The file holds the upload: same numbers, same order, same labels, same envelope."""
-    found = vars(read_upload(path))
-    for name, each in vars(upload).items():
+    found = asdict(read_upload(path))
+    for name, each in asdict(upload).items():
         if name in {"rows", "anchor_image"}:
             np.testing.assert_allclose(found[name], each, atol=1e-10, rtol=0, strict=True)
         elif isinstance(each, np.ndarray):

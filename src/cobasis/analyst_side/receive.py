@@ -370,7 +370,7 @@ def _store(session: AnalystSession, bundle: Bundle, exchange: Exchange) -> None:
     _copy(bundle, work.sealed(manifest.sender, exchange))
     if payload is not None:
         move_whole(payload.path, work.payload(manifest.sender))
-        told |= {"payload": manifest.parts[0].sha256, "n_rows": payload.rows_shape[0]}
+        told |= {"payload": manifest.parts[0].sha256, "n_rows": payload.rows.shape[0]}
     # Files come before the line, and the line before the news: a kill leaves files that nobody
     # was told of, which the next receipt of the same file replaces; never a receipt for nothing.
     session.note(RECEIVED, told)

@@ -173,7 +173,7 @@ def conclude(
                 party: certificate.parties[unit_of(party, session.agreement)].evidence
                 for party in everybody
             },
-            n_rows=sum(each.rows_shape[0] for each in analyst.uploads.values()),
+            n_rows=sum(each.rows.shape[0] for each in analyst.uploads.values()),
             target_carries=analyst.target_carries,
         )
         end = Conclusion(session, made, event=event, told=told)

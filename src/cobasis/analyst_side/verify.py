@@ -243,7 +243,7 @@ class _Check:
         kind = self.agreement.make_aligner().fit_kind
 
         def check(party: str) -> None:
-            image, change = uploads[party].read_image(), fits[party].change_of_basis
+            image, change = uploads[party].anchor_image[:], fits[party].change_of_basis
             error = fit_error(image, change, target=kept[0]["rows"], kind=kind)
             refuse_wrong_fit(error, party=party)
 

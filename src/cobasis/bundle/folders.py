@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from cobasis.algorithms.fits import Fit
 from cobasis.algorithms.images import View
-from cobasis.bundle.uploads import Payload, open_payload
+from cobasis.bundle.uploads import Payload, StoredTable, open_payload
 from cobasis.disk.calls import READABLE, explained
 from cobasis.disk.lock import Lock
 from cobasis.disk.tensors import read_header, read_tables, write_tables
@@ -35,7 +35,7 @@ _NUMBERS = np.dtype("<f8")
 _TENSOR = "fit of "  # before a party's name: a name may be any text, the format's own words too
 
 SUFFIX = ".safetensors"
-_SHARED = ("agreement_digest", "anchor_tag", "image_place", "labels_place", "rows_place")
+_SHARED = ("agreement_digest", "anchor_tag", "anchor_image", "labels", "rows")
 
 Kept = tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]
 """Tables, and facts that JSON can hold."""
@@ -58,9 +58,13 @@ class UploadFolder(View[Payload]):
                     f"'{payload.party}': one is a duplicate or an impostor's. Remove it from the "
                     "folder."
                 )
-            said = {word: getattr(payload, word) for word in _SHARED}
-            once = {word: alike.setdefault(each, each) for word, each in said.items()}
-            found[payload.party] = replace(payload, **once)
+            told: dict[str, Any] = {word: getattr(payload, word) for word in _SHARED}
+            for word, each in told.items():
+                if isinstance(each, StoredTable):
+                    told[word] = replace(each, place=alike.setdefault(each.place, each.place))
+                else:
+                    told[word] = alike.setdefault(each, each)
+            found[payload.party] = replace(payload, **told)
         payloads = dict(sorted(found.items()))
         super().__init__(payloads, read=payloads.__getitem__)  # their numbers stay on disk
 

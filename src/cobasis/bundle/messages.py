@@ -39,7 +39,7 @@ def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:
                 f"{bundle.what} holds an upload that says other things of itself than the "
                 "manifest: its party, anchor or shapes. Ask for a new one."
             )
-        _refuse_other_noise(manifest, agreement, n_rows=payload.rows_shape[0])
+        _refuse_other_noise(manifest, agreement, n_rows=payload.rows.shape[0])
         check_precision(payload, precision=agreement.precision, int8_range=agreement.int8_range)
     return payload
 
@@ -155,14 +155,14 @@ def _opened(bundle: Bundle, kind: Kind, agreement: Agreement) -> Iterator[None]:
 
 def told_of(payload: Payload) -> dict[str, Any]:
     """Return what the manifest tells of an upload's tables."""
-    labels = payload.labels_place
+    labels = payload.labels
     return {
-        "n_rows": payload.rows_shape[0],
-        "n_components": payload.rows_shape[1],
-        "n_anchor_rows": payload.image_shape[0],
-        "rows_dtype": payload.rows_place.dtype.name,
-        "image_dtype": payload.image_place.dtype.name,
-        "labels_dtype": "none" if labels is None else labels.dtype.name,
+        "n_rows": payload.rows.shape[0],
+        "n_components": payload.rows.shape[1],
+        "n_anchor_rows": payload.anchor_image.shape[0],
+        "rows_dtype": payload.rows.place.dtype.name,
+        "image_dtype": payload.anchor_image.place.dtype.name,
+        "labels_dtype": "none" if labels is None else labels.place.dtype.name,
     }
 
 

@@ -7,11 +7,12 @@ agreement and the anchor.
 
 import math
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +21,8 @@ from cobasis.disk.tensors import Header, is_name, part_of, read_header, refuse
 from cobasis.disk.whole import Stamp, WholeFile, read_array
 from cobasis.errors import DtypeError, MessageError, OptionError, ShapeError, StepError
 from cobasis.features.outcome import ROLES, VALUE, record_type
-from cobasis.linalg.arrays import Matrix
 from cobasis.protocol.agreement import Precision
-from cobasis.protocol.messages import Labels, ReadableUpload, Upload
+from cobasis.protocol.messages import Upload
 from cobasis.tensor_header import Place, make_header
 
 _FORMAT = "cobasis/upload/1"
@@ -32,72 +32,68 @@ MAX_COMPONENTS = 2**14
 """What a file may ask of the memory of whoever reads one anchor image, or one row."""
 
 _DIGEST = re.compile("[0-9a-f]{64}")
-_SINGLE = np.dtype("<f4")
+
+
+class _Opened(NamedTuple):
+    """A file whose header was read; every read refuses it when it is no longer that one."""
+
+    folder: str  # 20,000 files are in one, and its name is kept once; a Path would weigh as much
+    name: str
+    stamp: Stamp
+    party: str
+
+    def read(self, place: Place, rows: slice) -> npt.NDArray[Any]:
+        """Read some rows of a table as they are stored."""
+        what = f"the file '{self.name}' of party '{self.party}'"
+        part = part_of(place, rows, what=what)
+        array = np.empty(part.shape, part.dtype)
+        path = Path(self.folder, self.name)
+        read_array(path, array, offset=part.offset, stamp=self.stamp, what=what)
+        return array
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Payload(ReadableUpload):
-    """An upload on disk: its header was checked, its numbers are read when they are asked for."""
+class StoredTable:
+    """A table of an upload on disk, or its labels; numbers are read when they are asked for."""
 
-    path: Path  # every read refuses it when it is no longer the file that was opened
-    stamp: Stamp = field(repr=False)
-    image_place: Place = field(repr=False)
-    labels_place: Place | None = field(repr=False)
-    rows_place: Place = field(repr=False)
-    label_type: np.dtype[Any] | None = field(repr=False)  # of records; None of one column
-    int8_scale: float | None = None  # what one step of int8 rows means; None for floats
+    file: _Opened
+    place: Place
+    scale: float | None = None  # what one step of int8 means
+    records: np.dtype[Any] | None = None  # of labels of several columns
 
     @property
-    def rows_shape(self) -> tuple[int, ...]:
-        """How many rows the party sent, and their columns."""
-        return self.rows_place.shape
+    def shape(self) -> tuple[int, ...]:
+        """As an array's."""
+        return self.place.shape if self.records is None else self.place.shape[:1]
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Of the rows as they are read: float64 as such, and float32 for all that is smaller."""
-        stored = self.rows_place.dtype
-        return stored if stored.itemsize >= _SINGLE.itemsize else _SINGLE
+    def __len__(self) -> int:
+        """Count rows."""
+        return self.place.shape[0]
 
-    @property
-    def image_shape(self) -> tuple[int, ...]:
-        """Rows and columns of the anchor image."""
-        return self.image_place.shape
-
-    @property
-    def n_labels(self) -> int | None:
-        """How many labels there are; None without any."""
-        return None if self.labels_place is None else self.labels_place.shape[0]
-
-    def read_image(self) -> Matrix:
-        """Read ``A F_i``: float64 or float32, as float32 where the file has float16."""
-        return self._read(self.image_place)
-
-    def labels(self) -> Labels | None:
-        """Read all labels; None where the file has none."""
-        return self.label_block(0, self.rows_shape[0])
-
-    def label_block(self, start: int, stop: int) -> Labels | None:
-        """Read the labels of rows `start` to `stop`."""
-        if self.labels_place is None:
-            return None
-        found = self._read(part_of(self.labels_place, slice(start, stop), what=self._what))
-        return found if self.label_type is None else found.view(self.label_type)[:, 0]
-
-    def row_block(self, start: int, stop: int) -> Matrix:
-        """Read rows `start` to `stop`, in `dtype`."""
-        return self._read(part_of(self.rows_place, slice(start, stop), what=self._what))
-
-    @property
-    def _what(self) -> str:
-        return f"the file '{self.path.name}' of party '{self.party}'"
-
-    def _read(self, place: Place) -> npt.NDArray[Any]:
-        array = np.empty(place.shape, place.dtype)
-        read_array(self.path, array, offset=place.offset, stamp=self.stamp, what=self._what)
+    def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
+        """Read some rows: float64 as such, and as float32 whatever is smaller."""
+        asked = slice(rows.start or 0, len(self) if rows.stop is None else rows.stop)
+        array = self.file.read(self.place, asked)
+        if self.records is not None:
+            return array.view(self.records)[:, 0]
         if array.dtype == np.int8:
             # the product in double, and one rounding to float32: the step is no float32 itself
-            return (array * np.float64(self.int8_scale or 0)).astype(np.float32)
+            return (array * np.float64(self.scale or 0)).astype(np.float32)
         return array.astype(np.float32) if array.dtype == np.float16 else array
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Payload(Upload):
+    """An upload on disk: its header was checked."""
+
+    rows: StoredTable = field(repr=False)  # type: ignore[assignment]  # slices are all it is
+    labels: StoredTable | None = field(repr=False)  # type: ignore[assignment]  # asked for
+    anchor_image: StoredTable = field(repr=False)  # type: ignore[assignment]
+
+    @property
+    def path(self) -> Path:
+        """Where it lies."""
+        return Path(self.rows.file.folder, self.rows.file.name)
 
 
 def open_payload(path: Path) -> Payload:
@@ -113,19 +109,17 @@ def open_payload(path: Path) -> Payload:
     if not (named and _DIGEST.fullmatch(agreement) and _DIGEST.fullmatch(tag)):
         refuse(what, "it does not say, or wrongly, of which party, agreement and anchor it is")
     _refuse_tables(header)
+    file = _Opened(sys.intern(str(path.parent)), path.name, header.stamp, party)
+    kind, labels = _label_type(header), header.places.get("labels")
     return Payload(
-        path=path,
         party=party,
         agreement_digest=bytes.fromhex(agreement),
         anchor_tag=bytes.fromhex(tag),
         linked=bytes.fromhex(linked),
         simulated=simulated == "true",
-        stamp=header.stamp,
-        image_place=header.places["anchor_image"],
-        labels_place=header.places.get("labels"),
-        label_type=_label_type(header),
-        rows_place=header.places["rows"],
-        int8_scale=_scale(header),
+        rows=StoredTable(place=header.places["rows"], scale=_scale(header), file=file),
+        labels=StoredTable(place=labels, records=kind, file=file) if labels else None,
+        anchor_image=StoredTable(place=header.places["anchor_image"], file=file),
     )
 
 
@@ -337,13 +331,13 @@ def check_precision(
     payload: Payload, *, precision: Precision, int8_range: float | None = None
 ) -> None:
     """Raise MessageError unless an upload stands in the agreed precision."""
-    found = payload.rows_place.dtype, payload.image_place.dtype
+    found = payload.rows.place.dtype, payload.anchor_image.place.dtype
     rows, image = map(np.dtype, STORED[precision])
     scale = None if int8_range is None else int8_range / _STEPS
-    if (*found, payload.int8_scale) == (rows, image, scale):
+    if (*found, payload.rows.scale) == (rows, image, scale):
         return
     raise MessageError(
-        f"party '{payload.party}' sent {found[0]} rows in steps of {payload.int8_scale} and an "
+        f"party '{payload.party}' sent {found[0]} rows in steps of {payload.rows.scale} and an "
         f"anchor image of {found[1]}; with precision='{precision}' they are {rows} in steps of "
         f"{scale}, and {image}. Ask it to prepare its upload with this agreement."
     )

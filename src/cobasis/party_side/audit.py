@@ -81,7 +81,8 @@ def audited(made: Projected | Proposed | Summed, *, question: Question | None = 
     subject = _subject(made, payload, places, asked)
     sizes = asked.n_components or (own.n_components,) * agreement.tabular  # takes all columns
     settings = settings_of(subject, own, n_components=sizes, noise=asked.noise)
-    compared, facts = settings if asked.compared else (), _facts(ready, payload.labels(), asked)
+    told = None if payload.labels is None else payload.labels[:]
+    compared, facts = settings if asked.compared else (), _facts(ready, told, asked)
     return Audited(report=audit(subject, facts=facts, about=about, rng=rng, settings=compared))
 
 
@@ -161,19 +162,20 @@ def _subject(made: Projected, payload: Payload, places: Places, asked: Question)
     session, rows = made.ready.session, made.ready.rows
     agreement, budget = session.agreement, budget_of(session.agreement)
     sent = np.argsort(made.projection.order)[places]  # where each of them stands in the upload
-    released, first = np.empty((len(sent), payload.rows_shape[1])), 0
+    released, first = np.empty((len(sent), payload.rows.shape[1])), 0
     for block in row_blocks(payload):
         here = (sent >= first) & (sent < first + len(block))
         released[here] = block[sent[here] - first]
         first += len(block)
     raw = gathered(rows.sent, places)
-    labels, told = part_of(rows.sent.labels()), part_of(payload.labels())
+    labels = part_of(rows.sent.labels())
+    told = None if payload.labels is None else part_of(payload.labels[:])
     columns = encoded_columns(agreement.features)
     return Subject(
         rows=raw,
         release=Release(
             rows=released,
-            anchor_image=payload.read_image().astype(np.float64),
+            anchor_image=payload.anchor_image[:].astype(np.float64),
             labels=None if told is None else told[sent],
         ),
         basis=made.projection.basis.project(np.eye(agreement.n_features)),

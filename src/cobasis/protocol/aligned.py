@@ -15,7 +15,7 @@ import numpy.typing as npt
 from cobasis.errors import NotFiniteError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models.passes import Block
-from cobasis.protocol.messages import ReadableUpload
+from cobasis.protocol.messages import Upload
 
 MOST_CELLS = 2**27
 """Numbers of all rows together that are one block: 1 GiB."""
@@ -40,10 +40,10 @@ class AlignedRows:
     """Everybody's ``X_i F_i G_i``, with labels, block by block."""
 
     def __init__(
-        self, uploads: Mapping[str, ReadableUpload], changes_of_basis: Mapping[str, Matrix]
+        self, uploads: Mapping[str, Upload], changes_of_basis: Mapping[str, Matrix]
     ) -> None:
         self._uploads, self._changes = uploads, changes_of_basis
-        self.sizes = {party: uploads[party].rows_shape[0] for party in uploads}
+        self.sizes = {party: uploads[party].rows.shape[0] for party in uploads}
         self.n_rows = sum(self.sizes.values())
         self.n_columns = int(changes_of_basis[next(iter(uploads))].shape[1])
         self.n_blocks = 1
@@ -104,9 +104,9 @@ class AlignedRows:
             upload, change = self._uploads[party], self._changes[party]
             for start in range(first, last, _ROWS_AT_ONCE):
                 stop = min(start + _ROWS_AT_ONCE, last)
-                aligned = upload.row_block(start, stop).astype(np.float64, copy=False) @ change
-                told = upload.label_block(start, stop)
-                told = np.zeros(stop - start) if told is None else told  # of rows alone
+                aligned = upload.rows[start:stop].astype(np.float64, copy=False) @ change
+                whole = upload.labels
+                told = np.zeros(stop - start) if whole is None else whole[start:stop]
                 # what came in was finite; a store's disk may have turned a bit since
                 numbers = told.view("<f8") if told.dtype.names else told
                 if not (np.isfinite(aligned).all() and np.isfinite(numbers).all()):

@@ -24,7 +24,7 @@ from cobasis.progress import Report, silent
 from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.aligned import AlignedRows
-from cobasis.protocol.messages import ConsensusSpan, ReadableUpload, Return, SpanProposal
+from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal, Upload
 from cobasis.protocol.training import fit_agreed, fit_unlabelled, weighed_by_place
 from cobasis.protocol.vertical import linked_parts, members_of, unit_of, units_of
 
@@ -63,7 +63,7 @@ class Analyst:
         self,
         agreement: Agreement,
         *,
-        uploads: Mapping[str, ReadableUpload] | None = None,
+        uploads: Mapping[str, Upload] | None = None,
         fits: MutableMapping[str, Fit] | None = None,
         state: State | None = None,
         span: ConsensusSpan | None = None,
@@ -74,7 +74,7 @@ class Analyst:
     ) -> None:
         self.agreement = agreement
         self._aligner = aligner or agreement.make_aligner()
-        self._received: dict[str, ReadableUpload] = {}
+        self._received: dict[str, Upload] = {}
         self._given = self._received if uploads is None else uploads
         self._removed = dict.fromkeys(removed)
         self._fits: MutableMapping[str, Fit] = {} if fits is None else fits
@@ -85,7 +85,7 @@ class Analyst:
         self._certificate: Certificate | None = None
 
     @property
-    def uploads(self) -> Mapping[str, ReadableUpload]:
+    def uploads(self) -> Mapping[str, Upload]:
         """The uploads that take part: by party name, a block's as one."""
         there = {name: None for name in self._given if name not in self._removed}
         parts = View(there, read=self._given.__getitem__)
@@ -146,12 +146,12 @@ class Analyst:
         )
         return self.span
 
-    def receive(self, upload: ReadableUpload) -> None:
+    def receive(self, upload: Upload) -> None:
         """Take one upload in; after `align`, fit it to the frozen target as a late party.
 
         Parameters
         ----------
-        upload : Upload, or an upload that lies in a file
+        upload : Upload
             From a party that the agreement names.
 
         Raises
@@ -381,7 +381,7 @@ class Analyst:
         uploads = self.uploads
         return Reported(
             uploads,
-            read=lambda name: uploads[name].read_image(),
+            read=lambda name: uploads[name].anchor_image[:],
             step=step,
             report=self._report,
             done=done,

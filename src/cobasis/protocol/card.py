@@ -137,7 +137,7 @@ def card_of(analyst: "Analyst") -> ModelCard:
         next(analyst.returns()),
         consensus=analyst.span,
         anchor_tag=next(iter(uploads.values())).anchor_tag,
-        n_rows=sum(each.rows_shape[0] for each in uploads.values()),
+        n_rows=sum(each.rows.shape[0] for each in uploads.values()),
         evidence="not a random turn" if all_alike else "cannot tell",
         shares=shares_of(analyst),
     )

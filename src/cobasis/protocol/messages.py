@@ -7,9 +7,8 @@ out of a message's representation, so that no log shows what a person's row was 
 
 import hashlib
 import json
-from abc import ABC, abstractmethod
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -33,10 +32,12 @@ Labels: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 class Message:
     """What all messages have."""
 
+    __slots__ = ()
+
     @property
     def n_bytes(self) -> int:
         """The bytes of a message's arrays, those of a return's models among them."""
-        held = vars(self).values()
+        held = [getattr(self, each.name) for each in fields(cast("Any", self))]
         arrays = sum(each.nbytes for each in held if isinstance(each, np.ndarray))
         return arrays + sum(each.n_bytes for each in held if isinstance(each, Chain | TrainedModel))
 
@@ -71,45 +72,7 @@ class ConsensusSpan(Message):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ReadableUpload(ABC):
-    """What the analyst reads of an upload, in memory or on disk: some rows at a time."""
-
-    party: str
-    agreement_digest: bytes = field(repr=False)
-    anchor_tag: bytes = field(repr=False)
-    linked: bytes = field(default=b"", repr=False)
-    simulated: bool
-
-    @property
-    @abstractmethod
-    def rows_shape(self) -> tuple[int, ...]:
-        """How many rows the party sent, and their columns."""
-
-    @property
-    @abstractmethod
-    def image_shape(self) -> tuple[int, ...]:
-        """Rows and columns of the anchor image."""
-
-    @property
-    @abstractmethod
-    def n_labels(self) -> int | None:
-        """How many labels there are; None without any."""
-
-    @abstractmethod
-    def read_image(self) -> Matrix:
-        """Read ``A F_i``."""
-
-    @abstractmethod
-    def row_block(self, start: int, stop: int) -> Matrix:
-        """Read rows `start` to `stop`, as wide floats as were sent, float32 at least."""
-
-    @abstractmethod
-    def label_block(self, start: int, stop: int) -> Labels | None:
-        """Read their labels; None where a task has none."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Upload(Message, ReadableUpload):
+class Upload(Message):
     """Party to analyst: all that a party ever shows of its rows.
 
     Attributes
@@ -131,39 +94,19 @@ class Upload(Message, ReadableUpload):
 
     Notes
     -----
+    Whoever takes one asks its tables for shape and slices alone: they may lie on a disk.
+
     **Who sees what.** The analyst sees all of it, and nobody else. **Cost.** What its arrays weigh.
     """
 
+    party: str
+    agreement_digest: bytes = field(repr=False)
+    anchor_tag: bytes = field(repr=False)
+    linked: bytes = field(default=b"", repr=False)
+    simulated: bool
     rows: Matrix = field(repr=False)
     labels: Labels | None = field(repr=False)
     anchor_image: Matrix = field(repr=False)
-
-    @property
-    def rows_shape(self) -> tuple[int, ...]:
-        """How many rows the party sent, and their columns."""
-        return self.rows.shape
-
-    @property
-    def image_shape(self) -> tuple[int, ...]:
-        """Rows and columns of the anchor image."""
-        return self.anchor_image.shape
-
-    @property
-    def n_labels(self) -> int | None:
-        """How many labels there are; None without any."""
-        return None if self.labels is None else len(self.labels)
-
-    def read_image(self) -> Matrix:
-        """Return ``A F_i``."""
-        return self.anchor_image
-
-    def row_block(self, start: int, stop: int) -> Matrix:
-        """Return rows `start` to `stop`."""
-        return self.rows[start:stop]
-
-    def label_block(self, start: int, stop: int) -> Labels | None:
-        """Return their labels."""
-        return None if self.labels is None else self.labels[start:stop]
 
 
 @dataclass(frozen=True, kw_only=True)

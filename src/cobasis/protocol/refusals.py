@@ -33,7 +33,6 @@ from cobasis.protocol.messages import (
     ConsensusSpan,
     Labels,
     MaskedSums,
-    ReadableUpload,
     Return,
     SpanProposal,
     Upload,
@@ -65,7 +64,7 @@ def refuse_second(party: str, received: Iterable[str]) -> None:
 
 
 def check_origin(
-    message: SpanProposal | ReadableUpload | MaskedSums | ConsensusSpan | Return,
+    message: SpanProposal | Upload | MaskedSums | ConsensusSpan | Return,
     agreement: Agreement,
     *,
     what: str,
@@ -91,18 +90,19 @@ def as_message_error(what: str) -> Iterator[None]:
         ) from None
 
 
-def check_header(upload: ReadableUpload, agreement: Agreement) -> None:
+def check_header(upload: Upload, agreement: Agreement) -> None:
     """Refuse an upload of another agreement or of other sizes; no number of it is read."""
     what = f"the upload of party '{upload.party}'"
     check_origin(upload, agreement, what=what)
-    rows, image = upload.rows_shape, upload.image_shape
+    rows, image = upload.rows.shape, upload.anchor_image.shape
+    n_labels = None if upload.labels is None else len(upload.labels)
     own = agreement.held_by(upload.party) if agreement.holdings else agreement
     width, height = own.n_components, agreement.n_anchor_rows
     labelled = agreement.task not in UNLABELLED and not (agreement.holdings and own.unlabelled)
     expected = rows[0] if labelled else None
-    if rows[1] != width or image != (height, width) or upload.n_labels != expected:
+    if rows[1] != width or image != (height, width) or n_labels != expected:
         raise MessageError(
-            f"{what} holds rows of shape {rows}, {upload.n_labels} labels and an anchor image of "
+            f"{what} holds rows of shape {rows}, {n_labels} labels and an anchor image of "
             f"shape {image}; {width} columns, {expected} labels and {(height, width)} are needed. "
             "Ask the party to prepare it again."
         )
@@ -119,17 +119,17 @@ def check_header(upload: ReadableUpload, agreement: Agreement) -> None:
         )
 
 
-def check_upload(upload: ReadableUpload, agreement: Agreement) -> ReadableUpload:
+def check_upload(upload: Upload, agreement: Agreement) -> Upload:
     """Return an upload, one in memory as tables of floats, if a run can use all of its numbers."""
     what = f"the upload of party '{upload.party}'"
-    if isinstance(upload, Upload):
+    if type(upload) is Upload:  # of others tables lie on a disk
         with as_message_error(what):
             rows = as_matrix(upload.rows, name="its table of rows")
             image = as_matrix(upload.anchor_image, name="its anchor image")
         told = None if upload.labels is None else cast("Labels", np.atleast_1d(upload.labels))
         upload = replace(upload, rows=rows, anchor_image=image, labels=told)
     check_header(upload, agreement)
-    labels, name = upload.label_block(0, upload.rows_shape[0]), "its table of rows"
+    labels, name = None if upload.labels is None else upload.labels[:], "its table of rows"
     if labels is not None:
         outcome, good = agreement.outcome, labels.ndim == 1
         if agreement.task == "classification" and outcome is None:
@@ -146,7 +146,7 @@ def check_upload(upload: ReadableUpload, agreement: Agreement) -> ReadableUpload
     with as_message_error(what):
         if labels is not None and labels.dtype.kind != "i":
             check_records(labels, task=agreement.task, party=upload.party)
-        check_image(upload.party, upload.read_image(), n_rows=agreement.n_anchor_rows)
+        check_image(upload.party, upload.anchor_image[:], n_rows=agreement.n_anchor_rows)
         for block in row_blocks(upload):
             table = as_matrix(block, name=name)
             if not max(table.max(), -table.min()) <= LARGEST:
@@ -258,15 +258,15 @@ def _total_fits(returned: Return, agreement: Agreement) -> bool:
     return total is not None and total.shape == (layout_of(agreement).n_words,)
 
 
-def row_blocks(upload: ReadableUpload) -> Iterator[Matrix]:
+def row_blocks(upload: Upload) -> Iterator[Matrix]:
     """Read all rows of an upload, some at a time."""
-    n_rows, width = upload.rows_shape
+    n_rows, width = upload.rows.shape
     size = max(1, BLOCK_CELLS // width)
     for start in range(0, n_rows, size):
-        yield upload.row_block(start, min(start + size, n_rows))
+        yield upload.rows[start : min(start + size, n_rows)]
 
 
-def refuse_different_anchors(messages: Mapping[str, SpanProposal | ReadableUpload]) -> None:
+def refuse_different_anchors(messages: Mapping[str, SpanProposal | Upload]) -> None:
     """Raise AnchorTagError unless all parties used one anchor."""
     groups: dict[bytes, list[str]] = {}
     for party, message in messages.items():

@@ -14,68 +14,44 @@ from cobasis.algorithms.images import View
 from cobasis.errors import MessageError
 from cobasis.linalg.arrays import Matrix
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.messages import Labels, ReadableUpload
+from cobasis.protocol.messages import Upload
 from cobasis.protocol.rows_terms import blocks_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class JoinedUpload(ReadableUpload):
+class JoinedUpload(Upload):
     """Uploads of one block's parties, column by column; read as one."""
 
-    parts: tuple[ReadableUpload, ...]
-
-    @property
-    def rows_shape(self) -> tuple[int, ...]:
-        """How many people there are, and the columns of all parts."""
-        return self.parts[0].rows_shape[0], sum(each.rows_shape[1] for each in self.parts)
-
-    @property
-    def image_shape(self) -> tuple[int, ...]:
-        """Rows and columns of the anchor image."""
-        return self.parts[0].image_shape[0], self.rows_shape[1]
-
-    @property
-    def n_labels(self) -> int | None:
-        """How many labels there are; None for a representation."""
-        return self._labelled.n_labels
-
-    def read_image(self) -> Matrix:
-        """Read ``A [F_1, F_2]``."""
-        return np.hstack([each.read_image() for each in self.parts])
-
-    def row_block(self, start: int, stop: int) -> Matrix:
-        """Read rows `start` to `stop` of ``[X_1 F_1, X_2 F_2]``."""
-        return np.hstack([each.row_block(start, stop) for each in self.parts])
-
-    def label_block(self, start: int, stop: int) -> Labels | None:
-        """Read their labels."""
-        return self._labelled.label_block(start, stop)
-
-    @property
-    def _labelled(self) -> ReadableUpload:
-        return next((each for each in self.parts if each.n_labels is not None), self.parts[0])
+    parts: tuple[Upload, ...]
 
 
-def linked_parts(uploads: Mapping[str, ReadableUpload]) -> dict[str, ReadableUpload]:
+class _Beside:
+    """Tables side by side, as ``[X_1 F_1, X_2 F_2]``, of which rows are read as of one."""
+
+    def __init__(self, tables: Iterable[Matrix]) -> None:
+        self._tables = [*tables]
+        self.shape = (self._tables[0].shape[0], sum(each.shape[1] for each in self._tables))
+
+    def __getitem__(self, rows: slice) -> Matrix:
+        return np.hstack([each[rows] for each in self._tables])
+
+
+def linked_parts(uploads: Mapping[str, Upload]) -> dict[str, Upload]:
     """Return uploads by party, once a block's are of the same people, with the same labels."""
-    found = dict[str, ReadableUpload]()
+    found = dict[str, Upload]()
     for block, joined in uploads.items():
         parts = joined.parts if isinstance(joined, JoinedUpload) else (joined,)
         found |= {each.party: each for each in parts}
         names = ", ".join(each.party for each in parts)
         if len({each.linked for each in parts}) > 1:
-            counts = ", ".join(f"{each.rows_shape[0]:,} of '{each.party}'" for each in parts)
+            counts = ", ".join(f"{each.rows.shape[0]:,} of '{each.party}'" for each in parts)
             raise MessageError(
                 f"the uploads of {names}, who form block '{block}', are not of the same people "
                 f"({counts} rows), so they cannot be joined. Have them agree on whom both hold, "
                 "leave everybody else out, write identifiers alike, and send again."
             )
         if len(parts) > 1:
-            told = [
-                cast("Labels", each.label_block(0, each.n_labels))
-                for each in parts
-                if each.n_labels
-            ]
+            told = [each.labels[:] for each in parts if each.labels is not None]
             if not all(np.array_equal(each, told[0]) for each in told):
                 raise MessageError(
                     f"the labels of {names}, who form block '{block}', are not the same person by "
@@ -96,13 +72,11 @@ def complete(parties: Iterable[str], agreement: Agreement) -> list[str]:
     return [name for name in names if blocks.get(name) not in lacking]
 
 
-def units_of(
-    uploads: Mapping[str, ReadableUpload], agreement: Agreement
-) -> Mapping[str, ReadableUpload]:
+def units_of(uploads: Mapping[str, Upload], agreement: Agreement) -> Mapping[str, Upload]:
     """Return uploads as they are aligned: those of a block that is whole as one, by its name."""
     units, blocks = _blocks(agreement), blocks_of(agreement)
 
-    def read(unit: str) -> ReadableUpload:
+    def read(unit: str) -> Upload:
         if unit not in blocks:
             return uploads[unit]
         parts = tuple(uploads[each.party] for each in blocks[unit])
@@ -112,6 +86,9 @@ def units_of(
             anchor_tag=parts[0].anchor_tag,
             linked=parts[0].linked,
             simulated=any(each.simulated for each in parts),
+            rows=cast("Matrix", _Beside(each.rows for each in parts)),
+            labels=next((each.labels for each in parts if each.labels is not None), None),
+            anchor_image=cast("Matrix", _Beside(each.anchor_image for each in parts)),
             parts=parts,
         )
 

@@ -146,7 +146,7 @@ def render_comparison(found: "Comparison") -> str:
         conclusion=conclusion(found),
         about_sums=about_sums(found),
         scores=scores_chart(found),
-        angles=angles_chart({name: each.read_image() for name, each in analyst.uploads.items()}),
+        angles=angles_chart({name: each.anchor_image[:] for name, each in analyst.uploads.items()}),
     )
 
 
