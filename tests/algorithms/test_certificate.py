@@ -280,4 +280,4 @@ def test_a_summary_is_a_short_table_with_the_words_on_column_orders():
     assert all(line.endswith("not a random turn") for line in lines[:3])
     assert "Residuals are large where patients are unlike" in " ".join(lines[3:])
     assert max(map(len, found.summary().splitlines())) <= 80
-    assert repr(found) == "<Certificate of 3 parties; summary() shows it>"
+    assert repr(found) == f"<Certificate: {found.headline}>"  # and what it does not say

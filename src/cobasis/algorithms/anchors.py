@@ -33,10 +33,6 @@ class DenseAnchor(Hidden):
 
     rows: Matrix  # A itself: parties only
 
-    def __repr__(self) -> str:
-        """Show the shape and hide the rows."""
-        return f"<DenseAnchor {self.shape[0]}x{self.shape[1]}, hidden>"
-
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and features."""

@@ -64,18 +64,9 @@ class Alignment(Readable):
     target: Target
     fits: View[Fit]
 
-    def __repr__(self) -> str:
-        """Name method, parties and shape."""
-        return f"<{self._title}>"
-
-    @property
-    def _title(self) -> str:
-        rows, columns = self.target.rows.shape
-        method, n = type(self.aligner).__name__, len(self.fits)
-        return f"Alignment by {method} of {n} parties to a target of {rows} x {columns}"
-
     def _table(self) -> Table:
         target, shown = self.target, list(islice(self.fits, MOST_ROWS))
+        method, (rows, columns) = type(self.aligner).__name__, target.rows.shape
         notes = [f"{named(target.shaped_by)} shaped the target."]
         if self.departed:
             notes.append(f"It still carries {named(self.departed)}, who left.")
@@ -83,7 +74,10 @@ class Alignment(Readable):
             ended = "converged" if target.converged else "stopped without converging"
             notes.append(f"It {ended} after {target.iterations} iterations.")
         return Table(
-            title=f"{self._title}.",
+            title=(
+                f"Alignment by {method} of {len(self.fits)} parties to a target of {rows} x "
+                f"{columns}."
+            ),
             header=("party", "components", "determination"),
             rows=[
                 (name, str(len(fit.change_of_basis)), f"{fit.determination:.3g}")

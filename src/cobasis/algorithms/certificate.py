@@ -118,10 +118,6 @@ class Certificate(Readable):
         count = len(self.parties)
         return f"{told} of {count} parties not a random turn, {count - told} cannot tell; {CAVEAT}"
 
-    def __repr__(self) -> str:
-        """Count the parties; evidence is not shown without what it does not say."""
-        return f"<Certificate of {len(self.parties)} parties; summary() shows it>"
-
     def _table(self) -> Table:
         note = (
             "No correlation is defined here: that takes an isometric anchor, 5 dimensions, and "

@@ -104,6 +104,10 @@ class Readable:
         """
         return self._table().text()
 
+    def __repr__(self) -> str:
+        """Return the title alone."""
+        return f"<{_plain(self._table().title).removesuffix('.')}>"
+
     def __str__(self) -> str:
         """Return the summary."""
         return self.summary()

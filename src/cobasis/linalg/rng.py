@@ -120,10 +120,6 @@ class HaarIsometry(Hidden):
             self._blocks.append((start, vectors, triangle))
         self._row_signs = np.cumprod(-signs)[:, np.newaxis]
 
-    def __repr__(self) -> str:
-        """Show the shape and hide the reflections."""
-        return f"<HaarIsometry {self.shape[0]}x{self.shape[1]}, hidden>"
-
     def apply(self, columns: Matrix) -> Matrix:
         """Return ``A @ columns``, of shape (a, l), for `columns` of shape (m, l)."""
         n_rows, n_columns = self.shape

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cobasis.algorithms.bases import BASES
 from cobasis.algorithms.certificate import PartyFigures
-from cobasis.algorithms.readable import MOST_ROWS, Readable, Table, named
+from cobasis.algorithms.readable import MOST_ROWS, Readable, Table
 from cobasis.errors import LabelError, StepError
 from cobasis.models import Estimator
 from cobasis.protocol.agreement import Agreement
@@ -42,10 +42,6 @@ class Simulated(Readable):
     agreement: Agreement
     parties: Mapping[str, Party | SumsParty]
     traffic: Mapping[str, Traffic] = field(default_factory=partial(defaultdict, Traffic))
-
-    def __repr__(self) -> str:
-        """Name the round and its parties."""
-        return f"<Round '{self.agreement.round_id}' of {named(tuple(self.parties))}>"
 
     def predict(
         self, rows: npt.ArrayLike | Mapping[str, npt.ArrayLike]
