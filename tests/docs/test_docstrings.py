@@ -25,6 +25,7 @@ SENTENCES = {
     *("read", "code", "record", "statement", "write", "names", "held_by"),
     *("model_validate_json", "model_copy"),  # pydantic's own
     "effects",  # as of coefficients
+    "table",  # as of summary, which is its text
     # Of survival, as of the other estimators.
     *("predict", "predict_survival", "score", "coefficients"),
 }

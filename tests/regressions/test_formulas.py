@@ -81,7 +81,10 @@ def test_shares_without_event_say_of_which_row_they_are(formula, income):
     row = party.transform(pd.DataFrame({"age": [60.0], "income": [income]}))
     assert party.model.survival(row) == pytest.approx(share)
     words = "every centre, first knot and base" if "cr" in formula else "every centre and base"
-    assert f"Without event, of a row at {words}: {share:.3f} at 9." in party.coefficients().notes
+    assert (
+        f"Without event, of a row at {words}: {share:.3f} at 9."
+        in party.coefficients().table().notes
+    )
 
 
 def test_commands_give_the_same_table_and_predictions(tmp_path, monkeypatch):

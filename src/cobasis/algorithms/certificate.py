@@ -118,7 +118,8 @@ class Certificate(Readable):
         count = len(self.parties)
         return f"{told} of {count} parties not a random turn, {count - told} cannot tell; {CAVEAT}"
 
-    def _table(self) -> Table:
+    def table(self) -> Table:
+        """Say what there is to show."""
         note = (
             "No correlation is defined here: that takes an isometric anchor, 5 dimensions, and "
             "two parties that hold every column."

@@ -23,6 +23,11 @@ class Table:
     notes: tuple[str, ...] = ()
 
     @property
+    def lines(self) -> list[tuple[str, ...]]:
+        """Header and rows."""
+        return [self.header, *self.rows]
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """What stands below the rows: what is left out, and the notes."""
         left = self.n_rows - len(self.rows)
@@ -30,12 +35,10 @@ class Table:
 
     def text(self) -> str:
         """Write for a screen of 80 columns, or of more where names would look alike."""
-        others = [
-            [row[at] for row in (self.header, *self.rows)] for at in range(1, len(self.header))
-        ]
+        others = [[row[at] for row in self.lines] for at in range(1, len(self.header))]
         widths = [max(map(len, column)) for column in others]
         room = WIDTH - sum(widths) - 2 * len(widths)
-        plain = [_plain(row[0]) for row in (self.header, *self.rows)]
+        plain = [_plain(row[0]) for row in self.lines]
         names = [_short(each, room) for each in plain]
         if len({*names}) < len({*plain}):  # cut to their room some would look alike
             names = plain
@@ -87,7 +90,7 @@ class Readable:
     """What shows itself: ``print`` and `summary` as text, a notebook as a table."""
 
     @abstractmethod
-    def _table(self) -> Table:
+    def table(self) -> Table:
         """Say what there is to show."""
 
     def summary(self) -> str:
@@ -102,11 +105,11 @@ class Readable:
         -----
         **Who sees what.** Names and figures, no rows and no matrices. **Cost.** None.
         """
-        return self._table().text()
+        return self.table().text()
 
     def __repr__(self) -> str:
         """Return the title alone."""
-        return f"<{_plain(self._table().title).removesuffix('.')}>"
+        return f"<{_plain(self.table().title).removesuffix('.')}>"
 
     def __str__(self) -> str:
         """Return the summary."""
@@ -114,4 +117,4 @@ class Readable:
 
     def _repr_html_(self) -> str:
         """Return the summary as a table, for notebooks."""
-        return self._table().html()
+        return self.table().html()

@@ -194,7 +194,7 @@ class Round(Simulated):
             self.parties[name].accept(returned)  # line 18; `predict` is line 19
         return self
 
-    def _table(self) -> Table:
+    def table(self) -> Table:
         """Show what everybody sent and got, and what the certificate says."""
         agreed, told = self.agreement, dict[str, PartyFigures]()
         notes = ["It has not run yet: call run(rows)."]
@@ -260,7 +260,7 @@ class SumsRound(Simulated):
     analyst: SumsAnalyst
     result: SumsResult
 
-    def _table(self) -> Table:
+    def table(self) -> Table:
         """Show what everybody sent and got, and how many rows a feature has."""
         result, terms = self.result, self.analyst.terms
         rows = []

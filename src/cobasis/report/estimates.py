@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
+from cobasis.algorithms.readable import Table
 from cobasis.features.encoder import EncodedColumn
 from cobasis.models.regressions import Figures
 from cobasis.report.pages import (
@@ -59,14 +60,14 @@ def write_coefficients(table: CoefficientTable, folder: Path) -> Path:
         about = f"At the agreed times, of {table.reference}."
         drawn.append(_Drawn("survival.svg", shares, "Share without event", about))
     units = ": of a number per unit of its column, of a word against the word that has no column"
-    files = {"coefficients.csv": as_csv(_records(table)), "coefficients.tex": latex(table)}
+    files = {"coefficients.csv": as_csv(_records(table)), "coefficients.tex": latex(table.table())}
     files |= {"coefficients.json": json.dumps(told, indent=1)}
-    return _write(folder, files, [table], drawn, page="coefficients.html", units=units)
+    return _write(folder, files, [table.table()], drawn, page="coefficients.html", units=units)
 
 
 def write_effects(table: EffectTable, folder: Path) -> Path:
     """Write effects and balance as a page, as CSV and LaTeX, with the love plot."""
-    balance = table.balance
+    balance, tables = table.balance, [table.table(), table.balance.table()]
     drawn = [_Drawn("love.svg", love_plot(balance), "Balance before and after")]
     if shares := table.shares:
         about = "At the agreed times, by Kaplan-Meier curves of weighted rows."
@@ -78,14 +79,14 @@ def write_effects(table: EffectTable, folder: Path) -> Path:
     both = np.vstack([told * units, told]).T
     columns = ((name, *line) for name, line in zip(balance.names, both.tolist(), strict=True))
     files = {"effects.csv": as_csv(effects), "balance.csv": as_csv([["name", *kinds], *columns])}
-    files |= {"effects.tex": latex(table) + latex(balance)}
-    return _write(folder, files, [table, balance], drawn, page="effects.html")
+    files |= {"effects.tex": "".join(map(latex, tables))}
+    return _write(folder, files, tables, drawn, page="effects.html")
 
 
 def _write(
     folder: Path,
     files: Mapping[str, str],
-    tables: Sequence[CoefficientTable | EffectTable | Balance],
+    tables: Sequence[Table],
     drawn: Sequence[_Drawn],
     *,
     page: str,
@@ -108,10 +109,10 @@ def _records(table: CoefficientTable) -> Iterator[list[object]]:
         yield [*told, *([getattr(each.across, name, "") for name in _ACROSS] if compared else ())]
 
 
-def latex(table: CoefficientTable | EffectTable | Balance) -> str:
+def latex(table: Table) -> str:
     """Write a table with the rules of booktabs."""
-    header, *rows = (" & ".join(map(_tex, row)) + r" \\" for row in table.cells)
-    columns = "l" + "r" * (len(table.cells[0]) - 1)
+    header, *rows = (" & ".join(map(_tex, row)) + r" \\" for row in table.lines)
+    columns = "l" + "r" * (len(table.header) - 1)
     notes = (f"% {' '.join(each.split())}" for each in (table.title, *table.notes))
     begin, end = rf"\begin{{tabular}}{{{columns}}}", r"\end{tabular}"
     rules = (r"\toprule", header, r"\midrule", *rows, r"\bottomrule")

@@ -31,7 +31,7 @@ class Attributions(Readable):
     values: Matrix = field(repr=False)  # a row's sum is what is explained, minus the base
     base: float  # mean over the reference
 
-    def _table(self) -> Table:
+    def table(self) -> Table:
         """Say what there is to show."""
         sizes = np.abs(self.values).mean(axis=0)
         order = np.argsort(-sizes, kind="stable")[:MOST_ROWS]

@@ -167,19 +167,13 @@ class CoefficientTable(Figures, Readable):
             raise OptionError(f"no line is called '{name}'; there are {known}. Name one of these.")
         return found
 
-    @property
-    def title(self) -> str:
-        """The model, and how many rows and events it was fitted to."""
+    def table(self) -> Table:
+        """Say what there is to show: of a ratio its interval, of a coefficient its own."""
         name, _, word = _NAMES[self.model]
         counted = f", {self.n_events:,} {word.format(self.likely)}" if word else ""
-        return f"{name}: {self.n_rows:,} rows{counted}"
-
-    @property
-    def cells(self) -> list[tuple[str, ...]]:
-        """Header and lines for people: of a ratio its interval, of a coefficient its own."""
         ratio, compared = self.model != "ols", any(each.across for each in self.lines)
         header = ["", "estimate", "std err", *(["ratio"] if ratio else ()), "low", "high", "p"]
-        found = [(*header, "I2") if compared else tuple(header)]
+        found = []
         for each in self.lines:
             interval = each.ratio if ratio else (each.low, each.high)
             figures = [figure(one) for one in (each.estimate, each.standard_error, *interval)]
@@ -187,11 +181,15 @@ class CoefficientTable(Figures, Readable):
             if compared:
                 figures.append(f"{100 * each.across.i_squared:.0f} %" if each.across else "")
             found.append((each.name, *figures))
-        return found
+        return Table(
+            title=f"{name}: {self.n_rows:,} rows{counted}",
+            header=(*header, "I2") if compared else tuple(header),
+            rows=found,
+            notes=self._notes(),
+        )
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What has to be known to read the table."""
+    def _notes(self) -> tuple[str, ...]:
+        """Say what has to be known to read the table."""
         of = f"of the {self.effect}, " if self.model != "ols" else ""
         quantile = f"t with {self.free:,} degrees of freedom" if self.model == "ols" else "normal"
         told = [
@@ -222,11 +220,6 @@ class CoefficientTable(Figures, Readable):
         if self.left_out:
             told.append(f"Own rows determine no table: {named(self.left_out)}.")
         return tuple(told)
-
-    def _table(self) -> Table:
-        """Say what there is to show."""
-        header, *rows = self.cells
-        return Table(title=self.title, header=header, rows=rows, notes=self.notes)
 
 
 def figure(value: float) -> str:

@@ -33,8 +33,6 @@ _CAUSES = (
     "figure here can show."
 )
 
-Cells = list[tuple[str, ...]]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
@@ -63,32 +61,26 @@ class Balance(Readable):
     differences: Matrix = field(repr=False)
     standardised: Matrix = field(repr=False)
     sizes: Matrix = field(repr=False)  # (n_adjusted, 2): effective rows, treated and control
-    title: str = "Standardised differences of means, treated less control"
 
-    @property
-    def cells(self) -> Cells:
-        """Header and lines for people."""
+    def table(self) -> Table:
+        """Say what there is to show; and which columns still differ."""
         words = [each.replace("weighting", "IPW").replace("ing", "") for each in self.adjusted]
         lines = zip(self.names, self.standardised.T, strict=True)
         told = (f"{one:,.0f} + {two:,.0f}" for one, two in self.sizes)
         found = [(name, *(f"{each:.3f}" for each in line)) for name, line in lines]
-        return [("", *words), *found, ("effective rows", *told)]
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What has to be known to read it; and which columns still differ."""
         names, off = np.array(self.names), np.abs(self.standardised) > ALIKE
-        told = [
+        apart = (
             f"After {word} still apart by more than {ALIKE:g}: {named(names[far].tolist())}."
             for word, far in zip(self.adjusted[1:], off[1:], strict=True)
             if far.any()
-        ]
-        return "Effective rows: so many of one weight are as sure, treated + control.", *told
-
-    def _table(self) -> Table:
-        """Say what there is to show."""
-        header, *rows = self.cells
-        return Table(title=self.title, header=header, rows=rows, notes=self.notes)
+        )
+        sure = "Effective rows: so many of one weight are as sure, treated + control."
+        return Table(
+            title="Standardised differences of means, treated less control",
+            header=("", *words),
+            rows=[*found, ("effective rows", *told)],
+            notes=(sure, *apart),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,25 +114,9 @@ class EffectTable(Readable):
         """Return both tables, for notebooks."""
         return super()._repr_html_() + self.balance._repr_html_()
 
-    @property
-    def title(self) -> str:
-        """What it is, and of how many rows."""
-        return "Effect of a treatment: {:,} treated and {:,} control rows".format(*self.counts)
-
-    @property
-    def cells(self) -> Cells:
-        """Header and lines for people."""
-        header = ("", "treated", "control", "effect", "std err", "low", "high", "p")
+    def table(self) -> Table:
+        """Say what there is to show."""
         told = ("treated", "control", "estimate", "standard_error", "low", "high")
-        lines = [
-            (each.name, *(figure(getattr(each, name)) for name in told), p_value(each.p))
-            for each in self.effects
-        ]
-        return [header, *lines]
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What has to be known to read the table."""
         targets = dict.fromkeys(each.target for each in self.effects)
         word = "share without event" if self.effects[0].horizon else "mean outcome"
         left = {"For a propensity near 0 or 1 left out": self.trimmed}
@@ -154,12 +130,15 @@ class EffectTable(Readable):
             f"Treated and control: the {word} were all treated, or none. Low and high: "
             f"{100 * self.level:g} % interval, normal; errors know that propensities are estimates."
         )
-        return *map(_TARGETS.__getitem__, targets), read, *lost, _CAUSES
-
-    def _table(self) -> Table:
-        """Say what there is to show."""
-        header, *rows = self.cells
-        return Table(title=self.title, header=header, rows=rows, notes=self.notes)
+        return Table(
+            title="Effect of a treatment: {:,} treated and {:,} control rows".format(*self.counts),
+            header=("", "treated", "control", "effect", "std err", "low", "high", "p"),
+            rows=[
+                (each.name, *(figure(getattr(each, name)) for name in told), p_value(each.p))
+                for each in self.effects
+            ],
+            notes=(*map(_TARGETS.__getitem__, targets), read, *lost, _CAUSES),
+        )
 
 
 def effects_of(

@@ -27,7 +27,7 @@ class Surrogate(Readable):
     other: float  # of the other form
     agreement: float | None  # how often on the same side of 0; None of what is no class
 
-    def _table(self) -> Table:
+    def table(self) -> Table:
         """Say what there is to show."""
         near = f"On rows that it was not fitted to it meets the model with R2 {self.fidelity:.3f}"
         if self.agreement is not None:
