@@ -26,7 +26,7 @@ from cobasis.errors import (
 from cobasis.models import FAMILIES, out_of_core
 from cobasis.models.chain import Affine
 from cobasis.models.out_of_core import fit_xgboost
-from cobasis.models.passes import Threads
+from cobasis.models.passes import Split, Threads
 from cobasis.models.sources import xgboost_layers
 from cobasis.models.trainer import train
 from models.chains import Cut
@@ -239,8 +239,9 @@ def boosted(n_classes, monkeypatch):
     monkeypatch.setattr(out_of_core, "MAX_ROUNDS", 20)
     rows, target = curved()
     labels = np.digitize(target, {2: [0.1], 3: [-0.5, 0.5]}[n_classes]) if n_classes else target
-    options = {"axes": np.eye(4), "classes": np.arange(n_classes) if n_classes else None}
-    return fit_xgboost(Cut(rows, labels, ()), **options, seed=0, over=Threads()), rows
+    split = Split(axes=np.eye(4), n_rows=len(rows), seed=0)
+    classes = np.arange(n_classes) if n_classes else None
+    return fit_xgboost(Cut(rows, labels, ()), split=split, classes=classes, over=Threads()), rows
 
 
 def as_xgboost(told, rows):

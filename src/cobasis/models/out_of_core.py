@@ -24,12 +24,11 @@ from cobasis.errors import CobasisError, NotFiniteError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import in_order
 from cobasis.models import Estimator
-from cobasis.models.passes import Block, LabelledRows, Labels, Pass, Share
-from cobasis.models.tuning import EARLY_STOPPING_ROWS, log_likelihood
+from cobasis.models.passes import Block, LabelledRows, Labels, Pass, Share, Split
+from cobasis.models.tuning import log_likelihood
 from cobasis.progress import Report
 
 PATIENCE = 10
-ROWS_APART = 100_000
 ROUND_ROWS = 1_000_000
 MAX_PASSES = 300
 STATE = "training"
@@ -39,37 +38,6 @@ _ROWS_AT_ONCE = 20_000
 State: TypeAlias = MutableMapping[str, tuple[Mapping[str, Matrix], Mapping[str, Any]]]
 """What training goes on from after an interruption: tables and facts by name. A value that is
 assigned is kept whole or not at all; one that cannot be read raises CobasisError."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Split:
-    """Rows along axes, so many of which training never sees, because it is judged by them."""
-
-    axes: Matrix
-    n_apart: int
-    seed: int
-
-    @classmethod
-    def of(cls, rows: LabelledRows, axes: Matrix, *, seed: int) -> "Split":
-        """Keep none of few rows."""
-        few = rows.n_rows <= EARLY_STOPPING_ROWS
-        return cls(axes=axes, n_apart=0 if few else min(rows.n_rows // 10, ROWS_APART), seed=seed)
-
-    def judges(self, rows: LabelledRows, over: Pass) -> Block | None:
-        """Return all rows that are kept apart; None where there are none."""
-        if not self.n_apart:
-            return None
-        parts = list(over(partial(self.part, apart=True), rows, step="rows to judge by"))
-        return Block(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-
-    def part(self, rows: LabelledRows, index: int, *, apart: bool = False) -> Block:
-        """Return a block's rows that are kept apart, or those that are learned."""
-        # Drawn, since the rows of a single block lie party after party.
-        block = rows.block(index)
-        n_here, chosen = len(block.rows), np.zeros(len(block.rows), dtype=bool)
-        share = min(n_here, -(-self.n_apart * n_here // max(1, rows.n_rows)))
-        chosen[np.random.default_rng([self.seed, index]).permutation(n_here)[:share]] = True
-        return Block(block.rows[chosen == apart] @ self.axes, block.labels[chosen == apart])
 
 
 @dataclass(kw_only=True)
@@ -236,11 +204,8 @@ ROW_BYTES = 24
 _SETTINGS = {"eta": 0.1, "max_depth": 6, "tree_method": "hist", "verbosity": 0}
 
 
-def fit_xgboost(
-    rows: LabelledRows, *, axes: Matrix, classes: Labels | None, seed: int, over: Pass
-) -> bytes:
+def fit_xgboost(rows: LabelledRows, *, split: Split, classes: Labels | None, over: Pass) -> bytes:
     """Boost trees along the axes, until rows that were kept apart see no gain; as JSON."""
-    split = Split.of(rows, axes, seed=seed)
     judged_by = split.judges(rows, over)
     work = partial(
         _boost,

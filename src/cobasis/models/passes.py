@@ -7,7 +7,7 @@ in that order, so a model that is made of sums is the same wherever its rows lie
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -19,11 +19,13 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import available_threads, in_order
 from cobasis.models import Task
 from cobasis.models.chain import Integers
+from cobasis.models.tuning import EARLY_STOPPING_ROWS
 from cobasis.progress import Report, silent
 
 Labels = npt.NDArray[Any]
 Result = TypeVar("Result")
 
+_ROWS_APART = 100_000
 CHUNK_CELLS = 2**20
 """Numbers of the widest table that a sum is made of at a time: 8 MB stay near the processor."""
 
@@ -94,34 +96,6 @@ class WholeRows:
         return self
 
 
-@dataclass(frozen=True)
-class OneSize:
-    """The same rows, whose labels are numbers about zero with a spread of one."""
-
-    source: LabelledRows
-    middle: float
-    spread: float
-
-    n_rows = property(lambda self: self.source.n_rows)
-    n_columns = property(lambda self: self.source.n_columns)
-    n_blocks = property(lambda self: self.source.n_blocks)
-
-    def block(self, index: int) -> Block:
-        """Return one block."""
-        return self._of(self.source.block(index))
-
-    def sample(self, n_rows: int) -> Block:
-        """Draw rows as the source does."""
-        return self._of(self.source.sample(n_rows))
-
-    def only(self, blocks: Sequence[int]) -> LabelledRows:
-        """Return what another process needs."""
-        return replace(self, source=self.source.only(blocks))
-
-    def _of(self, block: Block) -> Block:
-        return Block(block.rows, (block.labels - self.middle) / self.spread)
-
-
 Work = Callable[[LabelledRows, int], Result]
 
 
@@ -180,6 +154,46 @@ def chunks(block: Block, *, width: int) -> Iterator[Block]:
     for start in range(0, len(block.rows), size):
         place = slice(start, start + size)
         yield Block(block.rows[place].astype(np.float64, copy=False), block.labels[place])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """How rows are learned, and which never are, because training is judged by them."""
+
+    axes: Matrix  # along which
+    n_rows: int
+    seed: int
+    # of labels that are numbers: learned about zero with a spread of one
+    middle: float = 0.0
+    spread: float | None = None
+
+    @property
+    def n_apart(self) -> int:
+        """How many rows are kept apart; none of few."""
+        few = self.n_rows <= EARLY_STOPPING_ROWS
+        return 0 if few else min(self.n_rows // 10, _ROWS_APART)
+
+    def along(self, block: Block) -> Block:
+        """Return rows along the axes, and labels as they are learned."""
+        labels = block.labels
+        labels = labels if self.spread is None else (labels - self.middle) / self.spread
+        return Block(block.rows @ self.axes, labels)
+
+    def judges(self, rows: LabelledRows, over: Pass) -> Block | None:
+        """Return all rows that are kept apart; None where there are none."""
+        if not self.n_apart:
+            return None
+        parts = list(over(partial(self.part, apart=True), rows, step="rows to judge by"))
+        return Block(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+    def part(self, rows: LabelledRows, index: int, *, apart: bool = False) -> Block:
+        """Return a block's rows that are kept apart, or those that are learned."""
+        # Drawn, since the rows of a single block lie party after party.
+        block = rows.block(index)
+        n_here, chosen = len(block.rows), np.zeros(len(block.rows), dtype=bool)
+        share = min(n_here, -(-self.n_apart * n_here // max(1, rows.n_rows)))
+        chosen[np.random.default_rng([self.seed, index]).permutation(n_here)[:share]] = True
+        return self.along(Block(block.rows[chosen == apart], block.labels[chosen == apart]))
 
 
 @dataclass(frozen=True, kw_only=True)

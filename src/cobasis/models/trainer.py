@@ -18,14 +18,14 @@ from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import TABULAR, ChainFamily, Estimator, ModelName, Task, family, needing
 from cobasis.models.chain import Affine, Chain, Head, Held, Integers, Layer, chain_of
 from cobasis.models.linear import FACTOR, Design, draw_waves, fit_logistic, fit_ridge
-from cobasis.models.out_of_core import Batches, Split, State, fit_xgboost
+from cobasis.models.out_of_core import Batches, State, fit_xgboost
 from cobasis.models.passes import (
     Block,
     LabelledRows,
     Labels,
-    OneSize,
     Pass,
     Seen,
+    Split,
     Threads,
     WholeRows,
     axes_of,
@@ -139,9 +139,10 @@ def train(
     over = Threads(report) if over is None else over
     with one_blas_thread(), over.copied(cast("LabelledRows", given)) as source:
         seen = look(source, over, task=task, n_classes=n_classes)
+        axes = axes_of(source, seen, over=over) if aligned else np.eye(source.n_columns)
         job = Job(
             rows=source,
-            axes=axes_of(source, seen, over=over) if aligned else np.eye(source.n_columns),
+            split=Split(axes=axes, n_rows=source.n_rows, seed=seed),
             seen=seen,
             n_classes=len(seen.counts),
             present=np.flatnonzero(seen.counts),
@@ -190,7 +191,7 @@ class Job:
     """What a training is made of, besides the model."""
 
     rows: LabelledRows
-    axes: Matrix
+    split: Split
     seen: Seen
     n_classes: int  # those agreed on, some of which may have no row; 0 for regression
     present: Integers  # those that have a row
@@ -210,11 +211,11 @@ class Job:
     def turned(self, n_rows: int | None = None) -> Block:
         """Return a sample along the axes, or all rows of a single block."""
         block = self.rows.block(0) if n_rows is None else self.rows.sample(n_rows)
-        return Block(block.rows @ self.axes, block.labels)
+        return self.split.along(block)
 
     def read(self, estimator: Estimator) -> Chain:
         """Return a fitted estimator's layers, the axes before them."""
-        trained = TrainedModel(axes=self.axes, estimator=estimator)
+        trained = TrainedModel(axes=self.split.axes, estimator=estimator)
         return read_chain(trained, task=self.task, n_classes=self.n_classes)
 
 
@@ -222,7 +223,9 @@ def _linear(job: Job, *, name: ChainFamily) -> Chain:
     """Fit ridge to rows in their own frame, which turning would not change, or to waves of them."""
     waves, width = None, job.rows.n_columns
     if name == "rff":
-        waves = draw_waves(job.axes, variance=job.seen.variance(job.axes), seed=job.seed)
+        waves = draw_waves(
+            job.split.axes, variance=job.seen.variance(job.split.axes), seed=job.seed
+        )
         width = len(waves.offset)
     design = Design(width=width, waves=waves, n_classes=job.n_classes, present=job.present)
     last, _, held = fit_ridge(job.rows, design=design, over=job.over)
@@ -244,7 +247,7 @@ def _logistic(job: Job) -> Chain:
         tried = tuned("logistic", sample, task=job.task, seed=job.seed, held=job.held)
         strength = float(tried.get_params()["C"])
         if np.array_equal(tried.classes_, present):
-            start = np.column_stack([tried.coef_ @ job.axes.T, tried.intercept_])
+            start = np.column_stack([tried.coef_ @ job.split.axes.T, tried.intercept_])
             if n_outputs > 1:
                 start[:, -1] -= start[:, -1].mean()
     fitted = fit_logistic(job.rows, present=present, strength=strength, start=start, over=job.over)
@@ -266,8 +269,7 @@ def _perceptron(job: Job) -> Chain:
 
 def _by_batches(estimator: Estimator, job: Job) -> Estimator:
     """Train by mini-batches."""
-    split = Split.of(job.rows, job.axes, seed=job.seed)
-    training = Batches(rows=job.rows, split=split, classes=job.classes)
+    training = Batches(rows=job.rows, split=job.split, classes=job.classes)
     return training.fit(estimator, over=job.over, report=job.report, state=job.state)
 
 
@@ -279,8 +281,8 @@ def _boosted_trees(job: Job) -> Chain:
 
 def _xgboost(job: Job) -> Chain:
     """Boost xgboost's trees; five folds of a sample tell how far their scores are likelihoods."""
-    told = fit_xgboost(job.rows, axes=job.axes, classes=job.classes, seed=job.seed, over=job.over)
-    turn = Affine(weights=job.axes, offset=np.zeros(len(job.axes)))
+    told = fit_xgboost(job.rows, split=job.split, classes=job.classes, over=job.over)
+    turn = Affine(weights=job.split.axes, offset=np.zeros(len(job.split.axes)))
     rows, labels = job.rows.sample(SAMPLE_ROWS)
     known = np.unique(labels)
     same: dict[str, Any] = {"task": job.task, "seed": job.seed, "tempered": False}
@@ -298,7 +300,7 @@ def _xgboost(job: Job) -> Chain:
 def _svm(job: Job) -> TrainedModel:
     """Fit a support-vector machine, which a simulation may ask for."""
     fitted = tuned("svm", _whole(job, "model='svm'"), task=job.task, seed=job.seed)
-    return TrainedModel(axes=job.axes, estimator=fitted)
+    return TrainedModel(axes=job.split.axes, estimator=fitted)
 
 
 def _users(estimator: Estimator, job: Job, *, allow_row_carrying: bool) -> TrainedModel:
@@ -312,7 +314,7 @@ def _users(estimator: Estimator, job: Job, *, allow_row_carrying: bool) -> Train
         fitted, rows = clone(estimator).fit(*block), block.rows
     if not allow_row_carrying:
         refuse_row_carrying(fitted, rows)
-    return TrainedModel(axes=job.axes, estimator=fitted)
+    return TrainedModel(axes=job.split.axes, estimator=fitted)
 
 
 def _whole(job: Job, name: str) -> Block:
@@ -335,7 +337,7 @@ def _in_any_unit(fit: Callable[[Job], Chain]) -> Callable[[Job], Chain]:
             return fit(job)
         labels = job.rows.sample(SAMPLE_ROWS).labels
         middle, spread = float(labels.mean()), float(labels.std()) or 1.0
-        found = fit(replace(job, rows=OneSize(job.rows, middle, spread)))
+        found = fit(replace(job, split=replace(job.split, middle=middle, spread=spread)))
         return found.rescaled(spread, np.array([middle]))
 
     return fitted
