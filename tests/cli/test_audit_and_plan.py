@@ -66,7 +66,7 @@ def test_a_plan_needs_a_draft_and_a_table_alone_and_writes_nothing_but_its_page(
     page = Path("plan.html")
     assert page.stat().st_mode & 0o777 == 0o600
     text = page.read_text()
-    for word in ("<svg", "<td>random basis</td>", "Minimum change set"):
+    for word in ("<svg", ">random basis</th>", "Minimum change set"):
         assert text.count(word) == 1
 
 

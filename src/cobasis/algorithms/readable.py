@@ -16,7 +16,7 @@ _NAMES = 5
 class Table:
     """A title, one row a party, and sentences below."""
 
-    title: str
+    title: str = ""
     header: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     n_rows: int = 0  # of all, where not all are shown
@@ -53,6 +53,12 @@ class Table:
 
     def html(self) -> str:
         """Write for a notebook; whatever a party is called, it is text."""
+        notes = "".join(f"<p>{escape(_plain(each))}</p>" for each in self.sentences)
+        caption = f'<caption style="text-align: left">{escape(_plain(self.title))}</caption>'
+        return f"<table>{caption}{self.body()}</table>{notes}"
+
+    def body(self) -> str:
+        """Write header and rows for a page."""
         heads = "".join(f'<th scope="col">{escape(each)}</th>' for each in self.header)
         rows = "".join(
             f'<tr><th scope="row">{escape(_plain(name))}</th>'
@@ -60,11 +66,7 @@ class Table:
             + "</tr>"
             for name, *rest in self.rows
         )
-        notes = "".join(f"<p>{escape(_plain(each))}</p>" for each in self.sentences)
-        caption = f'<caption style="text-align: left">{escape(_plain(self.title))}</caption>'
-        return (
-            f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{notes}"
-        )
+        return f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody>"
 
 
 def _plain(text: str) -> str:

@@ -219,11 +219,11 @@ _WORTH = {"accuracy": "right answers", "r2": "R2"}
 
 
 def _print(found: Priced, *, task: str) -> None:
-    titles, rows, about = table_of(found.effects, task=task)
+    shown, about = table_of(found.effects, task=task)
     table = Table(title=f"What each defence would come to, on {found.n_sampled:,} of your rows")
-    for at, title in enumerate(titles):
+    for at, title in enumerate(shown.header):
         table.add_column(title, justify="right" if at else "left")
-    for cells in rows:
+    for cells in shown.rows:
         table.add_row(*cells)
     console = Console()
     console.print(table)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from matplotlib.figure import Figure
 
+from cobasis.algorithms.readable import Table
 from cobasis.features.contract import CategoryFeature, NumericFeature, columns_in
 from cobasis.privacy.audit.policy import COLLUSION, POLICY, per_cent
 from cobasis.privacy.audit.report import AuditReport
@@ -60,13 +61,6 @@ MARKS: Final[Mapping[str, str]] = {
 
 _WORTH = {"classification": "right answers", "regression": "R2"}
 
-_DISTANCES = (
-    "0 is the record itself, 1 is as far as the average person. It is a distance, so 0.3 leaves a "
-    "tenth of the variance hidden. In brackets: the 1 % of people (at least one) who are rebuilt "
-    "best. Down: svd (of a party's own rows), consensus (of three parties like yours) and haar "
-    "(random), which could be agreed on. Across: numbers of components."
-)
-
 
 def render_audit(
     report: AuditReport,
@@ -87,6 +81,7 @@ def render_audit(
     mine = next((each for each in report.distances if each.basis == THIS), None)
     told = f"{mine.mean:.2f} on average, {mine.worst:.2f} for those 1 %" if mine else "not measured"
     task = agreement.task
+    table, about = table_of(report.effects, task=task) if report.effects else (None, "")
     return template("audit.html").render(
         report=report,
         filed=filed(agreement, own or {}),
@@ -94,13 +89,13 @@ def render_audit(
         collusion=COLLUSION[agreement.basis],
         officers=[each for each in agreement.approvers if each.party == report.about["party"]],
         approvals=[(each, who) for each in approvals if (who := each.officer(agreement))],
-        table=table_of(report.effects, task=task) if report.effects else None,
+        table=table,
+        about=about,
         spread=_spread(report.distances),
         guarantee=report["D1"].words,
         effects=effects_chart(report.effects, task=task) if report.effects else "",
         n_compared=report.effects[0].n_rows if report.effects else 0,
         labels=any(each.accuracy is not None for each in report.effects),
-        distance_words=_DISTANCES,
         own_distance=told,
         counted=task == "table",
         policy=POLICY,
@@ -179,15 +174,16 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_LISTED]) + more
 
 
-def _spread(distances: "Sequence[Distance]") -> list[list[str]]:
+def _spread(distances: "Sequence[Distance]") -> Table | None:
     """Return distances as a table: kinds of bases down, numbers of components across."""
     sizes = sorted({each.n_components for each in distances})
     found = {(each.basis, each.n_components): each for each in distances}
-    lines = [["basis", *(f"{size:,}" for size in sizes)]] if distances else []
+    lines = []
     for kind in dict.fromkeys(each.basis for each in distances):
         here = [found.get((kind, size)) for size in sizes]
-        lines.append([kind, *(f"{x.mean:.2f} ({x.worst:.2f})" if x else "-" for x in here)])
-    return lines
+        lines.append((kind, *(f"{x.mean:.2f} ({x.worst:.2f})" if x else "-" for x in here)))
+    header = ("basis", *(f"{size:,}" for size in sizes))
+    return Table(header=header, rows=lines) if lines else None
 
 
 def render_plan(found: "Priced", *, round_id: str, task: str) -> str:
@@ -195,13 +191,12 @@ def render_plan(found: "Priced", *, round_id: str, task: str) -> str:
     told = {"plan": found, "round_id": round_id, "worth": _WORTH.get(task, ""), "chart": ""}
     if found.effects:
         told["chart"] = effects_chart(found.effects, task=task)
-        named = zip(("titles", "rows", "about"), table_of(found.effects, task=task), strict=True)
-        told |= dict(named)
+        told["table"], told["about"] = table_of(found.effects, task=task)
     return template("plan.html").render(**told)
 
 
-def table_of(effects: "Sequence[Effect]", *, task: str) -> tuple[list[str], list[list[str]], str]:
-    """Return titles, cells, and what the columns mean, of settings beside the first one."""
+def table_of(effects: "Sequence[Effect]", *, task: str) -> tuple[Table, str]:
+    """Return settings beside the first one as a table, and what its columns mean."""
     now = effects[0]
     titles = ["setting", "rebuilt", "whole", "picked out, alone", "picked out, leaked"]
     alone = (
@@ -223,7 +218,8 @@ def table_of(effects: "Sequence[Effect]", *, task: str) -> tuple[list[str], list
             "that it was not fitted on, which get no noise, as when a party predicts: mean of "
             "three splits, least and most. It compares settings, and is not the round's."
         )
-    return titles, [_cells(each)[: len(titles)] for each in effects], about
+    rows = [tuple(_cells(each)[: len(titles)]) for each in effects]
+    return Table(header=tuple(titles), rows=rows), about
 
 
 def _cells(effect: "Effect") -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from cobasis.algorithms.readable import Table
 from cobasis.protocol.baseline import BaselineTable, NumberSummary, Summary, WordSummary
 from cobasis.protocol.curves import Curves, GroupCurve
 from cobasis.report.pages import as_csv, as_svg, plain, template, write_files
@@ -95,9 +96,10 @@ def small_cells(table: BaselineTable) -> int:
 
 def write_table(table: BaselineTable, folder: Path) -> Path:
     """Write a table as a page, as CSV, and as JSON; return the page's place."""
+    header, *rows = map(tuple, rows_of(table))
     page = template("table.html").render(
         table=table,
-        rows=[*rows_of(table)],
+        shown=Table(header=header, rows=rows),
         small=small_cells(table),
         histograms=[_histogram(each) for each in table.columns],
         curves=_drawn(table),
