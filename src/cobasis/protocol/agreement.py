@@ -101,9 +101,10 @@ class Agreement(Strict):
         The family: "logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost", "kmeans", "ols",
         "gaussian_mixture", "logit", "firth", "poisson", "negative_binomial", "cox", "effect".
     models : tuple of str
-        The families that it may train; empty for `model` alone. No model carries rows.
+        Families that the analyst may train; empty for `model` alone. No model carries rows.
     commitment : str
-        What binds the secret and does not show it: ``ConsortiumSecret.commitment(round_id)``.
+        Binds the secret without showing it: ``ConsortiumSecret.commitment(round_id)``, which
+        `cobasis agreement new` writes.
     scale_band : float
         How many times larger or smaller than the median party's a party's rows, and its anchor
         image, may be.
@@ -128,9 +129,10 @@ class Agreement(Strict):
     threat_model : {"", "semi-honest"}
         Whom the method protects from: those who keep to it and look at what they get.
     retention_days : int or None
-        For how long the analyst keeps uploads.
+        For how many days the analyst keeps uploads.
     server : str
-        Address of the analyst's server, like ``https://lab.example``; empty where files travel.
+        Address of the analyst's server, like ``https://lab.example``; empty where files travel
+        by hand.
     enrolled : tuple of PublicIdentity
         The parties' public keys, in the order of `parties`; empty in a simulation.
     analyst : PublicIdentity or None

@@ -37,9 +37,10 @@ class DPTerms(Strict):
 
     Attributes
     ----------
-    epsilon, delta : float
-        Of one person's features in one upload; for their label, `label_epsilon` is added. delta is
-        at most 1 / (10 `most_rows`).
+    epsilon : float
+        Of one person's features in one upload; for their label, `label_epsilon` is added.
+    delta : float
+        At most 1 / (10 `most_rows`).
     radius : float
         Of the L2 ball that encoded rows are clipped to: from public rows or a code book.
     centre : tuple of float
