@@ -2,6 +2,7 @@
 
 import csv
 import re
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -319,3 +320,17 @@ def test_a_frame_that_gives_other_rows_the_second_time_is_refused(tmp_path):
 
     lazy = table.lazy().map_batches(shrinking, schema=table.schema)
     attempt(lazy, tmp_path, expected=TableError, match="had 3,000 rows and now has 2,999")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_files_name_is_no_pattern(kind, tmp_path, monkeypatch):
+    """Of ward[1].csv the rows are read, not of ward1.csv or of the home folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for height, folder in enumerate(("home", "ward1", "~", "ward[1]"), start=1):
+        (tmp_path / folder).mkdir()
+        made = Path(kept(kind, frame(height), tmp_path))
+        made.rename(tmp_path / folder / made.name)
+    for height, folder in ((3, "~"), (4, "ward[1]")):
+        found = source_of(Path(folder, made.name), party="icu").collect(pl.len())
+        assert found.item() == height

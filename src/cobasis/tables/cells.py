@@ -46,11 +46,12 @@ class Dialect:
 
     def scan(self, path: Path, **options: object) -> pl.LazyFrame:
         """Return the file's cells; what is not in UTF-8 is held in memory in it."""
-        source: Path | bytes = path
+        source: Path | bytes = path.absolute()  # polars takes ~ for the home folder
         if self.encoding != "utf-8":
             source = path.read_bytes().decode(self.encoding).encode()
         options = {"infer_schema_length": INFERRED_ROWS, "skip_lines": self.before, **options}
-        return pl.scan_csv(source, separator=self.separator, **options)  # type: ignore[arg-type]
+        options |= {"separator": self.separator, "glob": False}  # ward[1].csv is not ward1.csv
+        return pl.scan_csv(source, **options)  # type: ignore[arg-type]
 
 
 @lru_cache(maxsize=8)

@@ -194,7 +194,8 @@ def _of_file(path: Path, *, party: str) -> Source:
         )
     stamp = stamp_of(path)
     if kind in PARQUET:
-        return Source(frame=pl.scan_parquet(path), what=what, path=path, stamp=stamp)
+        frame = pl.scan_parquet(path.absolute(), glob=False)
+        return Source(frame=frame, what=what, path=path, stamp=stamp)
     dialect = dialect_of(path, stamp, what=what)
     return Source(frame=dialect.scan(path), what=what, path=path, stamp=stamp, dialect=dialect)
 
