@@ -334,3 +334,14 @@ def test_a_files_name_is_no_pattern(kind, tmp_path, monkeypatch):
     for height, folder in ((3, "~"), (4, "ward[1]")):
         found = source_of(Path(folder, made.name), party="icu").collect(pl.len())
         assert found.item() == height
+
+
+@pytest.mark.parametrize(
+    "data",
+    ["a,b\n1,2\n".encode("utf-16")[:-1], b"a,b\n\x81,2\n"],
+    ids=["half a letter", "a byte that Windows has no letter for"],
+)
+def test_a_file_whose_letters_cannot_be_told_is_refused(data, tmp_path):
+    (tmp_path / "icu.csv").write_bytes(data)
+    with pytest.raises(TableError, match=r"'icu.csv' of party 'north'.*letters cannot be told"):
+        source_of(tmp_path / "icu.csv", party="north")
