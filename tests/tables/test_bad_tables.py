@@ -345,3 +345,9 @@ def test_a_file_whose_letters_cannot_be_told_is_refused(data, tmp_path):
     (tmp_path / "icu.csv").write_bytes(data)
     with pytest.raises(TableError, match=r"'icu.csv' of party 'north'.*letters cannot be told"):
         source_of(tmp_path / "icu.csv", party="north")
+
+
+def test_a_cell_may_be_long_where_lines_are_counted_through(tmp_path):
+    path = tmp_path / "icu.csv"
+    path.write_text(f"note,a\n{'x' * 200_000},\nx,2\n")
+    assert source_of(path, party="north").collect(pl.col("a").sum()).item() == 2

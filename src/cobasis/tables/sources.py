@@ -287,6 +287,7 @@ def _ragged(path: Path, stamp: Stamp, dialect: Dialect) -> str:  # noqa: ARG001 
     with path.open(newline="", encoding=dialect.encoding, errors="replace") as file:
         for _ in range(dialect.before):
             next(file)
+        csv.field_size_limit(2**31 - 1)  # a cell may be longer than the module's 131,072
         rows = csv.reader(file, delimiter=dialect.separator)
         width = len(next(filter(None, rows), []))
         for row in rows:
