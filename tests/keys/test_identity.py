@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import pickle
 import re
 import stat
@@ -192,6 +193,15 @@ def test_the_home_is_what_is_given_or_named_or_in_the_persons_own_folder(tmp_pat
     assert home(tmp_path / "given") == tmp_path / "given"
     for folder in (".cobasis", "named", "given"):
         assert stat.S_IMODE((tmp_path / folder).stat().st_mode) == 0o700
+
+
+def test_without_a_home_folder_it_is_said_where_keys_may_lie(tmp_path, monkeypatch):
+    """As for a user that a container knows by number alone."""
+    monkeypatch.delenv("COBASIS_HOME", raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    with pytest.raises(IdentityError, match="--home, or in COBASIS_HOME"):
+        home()
+    assert home(tmp_path) == tmp_path
 
 
 def test_a_key_has_its_place(tmp_path):

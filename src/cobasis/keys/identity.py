@@ -174,7 +174,14 @@ def _opened(data: bytes, passphrase: str) -> bytes:
 
 def home(path: Path | None = None) -> Path:
     """Return the home folder; it is made, for its owner only, when it is not there."""
-    folder = path or Path(os.environ.get(VARIABLE) or Path.home() / ".cobasis")
+    told = path or os.environ.get(VARIABLE)
+    try:
+        folder = Path(told or Path.home() / ".cobasis")
+    except RuntimeError:  # a user by number alone, as in a container
+        raise IdentityError(
+            "this user has no home folder that keys could lie in. Say where they lie with --home, "
+            f"or in {VARIABLE}."
+        ) from None
     make_folder(folder)
     return folder
 
