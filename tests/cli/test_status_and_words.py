@@ -11,6 +11,7 @@ import pytest
 
 from cli.round_by_commands import NAMES, PUBS, commands
 from cobasis.cli import words as words_of
+from cobasis.cli.options import on_terminal
 
 HEAVY = {  # pydantic is not among them: typer takes it for an option's default
     *("numpy", "scipy", "polars", "narwhals", "sklearn", "matplotlib", "jinja2"),
@@ -157,3 +158,10 @@ def test_a_name_that_a_terminal_would_obey_is_shown_and_not_obeyed(sent):
         lines = sent(words, by=by, code=None).output.split("\n")
         assert any("a?FAKE accepted??.1-upload" in line for line in lines)
         assert all(line.isprintable() and not line.startswith("FAKE") for line in lines)
+
+
+def test_where_input_and_errors_are_closed_nobody_is_asked(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    assert not on_terminal()
+    assert not words_of.on_screen()

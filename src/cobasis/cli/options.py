@@ -223,7 +223,7 @@ def _first_line(file: Path) -> str:
 
 def on_terminal() -> bool:
     """Whether somebody can be asked; if so, Ctrl-C ends the question."""
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():  # None where it is closed
         return False
     # polars puts a handler of its own before Python's once it has read a table, with SA_RESTART:
     # the system would go on reading the keyboard, and Python hear of Ctrl-C after the next line.

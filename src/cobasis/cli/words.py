@@ -15,7 +15,7 @@ PERSON = ("name", "role", "fingerprint")
 
 def on_screen() -> bool:
     """Whether somebody looks at standard error."""
-    return sys.stderr.isatty()
+    return sys.stderr is not None and sys.stderr.isatty()  # None where it is closed
 
 
 def safe(line: str) -> str:
