@@ -160,6 +160,14 @@ def test_a_name_that_a_terminal_would_obey_is_shown_and_not_obeyed(sent):
         assert all(line.isprintable() and not line.startswith("FAKE") for line in lines)
 
 
+@pytest.mark.parametrize("asked", [["--version"], ["send", "--help"]])
+def test_output_that_cannot_be_written_is_no_traceback(asked):
+    with Path("/dev/full").open("w") as full:
+        line = [sys.executable, "-m", "cobasis", *asked]
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr[:10]) == (2, "DiskError:")
+
+
 def test_where_input_and_errors_are_closed_nobody_is_asked(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     monkeypatch.setattr(sys, "stderr", None)

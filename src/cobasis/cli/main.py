@@ -2,6 +2,7 @@
 
 import resource
 import warnings
+from errno import EPIPE
 from importlib import import_module
 from importlib.util import find_spec
 from types import CodeType, FunctionType
@@ -13,7 +14,8 @@ from typer.core import TyperGroup
 
 from cobasis import __version__
 from cobasis.cli import words
-from cobasis.errors import CobasisError, OptionError, PrivacyWarning
+from cobasis.disk.calls import WRITABLE
+from cobasis.errors import CobasisError, DiskError, OptionError, PrivacyWarning
 
 _BESIDE = {"score": "predict", "export": "predict", "plan": "audit"}
 _BESIDE |= {"remove": "run", "inspect": "verify"}
@@ -83,6 +85,13 @@ class _Commands(TyperGroup):
                 path = getattr(error.ctx, "command_path", typed)
                 _say(OptionError(f"{told}{end} See '{path} --help'."))
             raise typer.Exit(OptionError.exit_code) from None
+        except OSError as error:
+            if error.errno == EPIPE:  # whoever reads the output has had enough
+                raise
+            what = f"'{error.filename}'" if error.filename else "what is printed, or a file,"
+            told = f"{what} cannot be read or written: {error.strerror or error}. {WRITABLE}"
+            _say(DiskError(told))
+            raise typer.Exit(DiskError.exit_code) from None
         except (KeyboardInterrupt, typer.Abort):  # a prompt turns the one into the other
             typer.echo("\nInterrupted. Nothing is lost: the same command goes on.", err=True)
             raise typer.Exit(INTERRUPTED) from None
