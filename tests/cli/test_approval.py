@@ -206,6 +206,8 @@ def test_an_approval_outlives_a_send_that_was_killed_and_no_file_of_another_roun
 def test_an_audit_is_worse_by_a_grade_or_a_share_that_no_draw_explains(now, worse):
     then = {"id": "P1", "title": "Rebuilt", "grade": "amber", "figures": {"explained": 0.3}}
     assert list(approval._worse([then], [{**then, **now}])) == worse
+    below = [{**then, "figures": {"explained": share}} for share in (-70.0, -0.6)]
+    assert not list(approval._worse(below[:1], below[1:]))
 
 
 def test_an_analyst_takes_no_file_without_the_approval_that_is_agreed(audited, monkeypatch):
@@ -213,6 +215,25 @@ def test_an_analyst_takes_no_file_without_the_approval_that_is_agreed(audited, m
     audited(f"{SEND} --signed-by Dr")
     found = audited.json("receive icu.toml icu.north.1-upload", by="lab", code=3)["files"][0]
     assert (found["code"], "no approval that holds" in found["reason"]) == ("CB802", True)
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        "--precision int8 --int8-range 12",
+        "--basis haar --dp epsilon=8,delta=1e-5,radius=8,most_rows=99,labels=public",
+    ],
+)
+def test_a_second_audit_of_the_same_rows_has_the_same_figures_whatever_is_rounded_or_drawn(
+    officers, terms
+):
+    write_table(Path("public.csv"), seed=0)
+    officers.signed_on(f"{AGREED} --n-components 3 {terms}")
+    officers.tables()
+    found = [officers.json("audit icu.toml north.csv -o audit.html")["findings"] for _ in range(2)]
+    assert found[0] == found[1]
+    officers(APPROVE, by="officer")
+    officers(SEND)
 
 
 @pytest.mark.parametrize("message", TERMS)

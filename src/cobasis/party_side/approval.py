@@ -235,7 +235,8 @@ def _worse(
     known = {each["id"]: each for each in before}
     for each in after:
         then, figures = known[each["id"]], each["figures"]
-        most = {name: then["figures"].get(name, 1) + _CHANCE for name in _SHARES}
+        # worse than guessing is as good as guessing
+        most = {name: max(0, then["figures"].get(name, 1)) + _CHANCE for name in _SHARES}
         larger = any(figures.get(name, 0) > most[name] for name in _SHARES)
         if larger or worst(then["grade"], each["grade"]) != then["grade"]:
             yield f"{each['title']} ({each['id']})"

@@ -8,6 +8,7 @@ basis that they went through then, or not at all, for as long as they live. A va
 again, without keeping it, by eight keyed bytes.
 """
 
+import hmac
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -235,7 +236,7 @@ class Choice(Hidden):
     renamed: float = 0.0
 
 
-def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Choice:
+def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str, seed: bytes) -> Choice:
     """Say which basis rows have to be uploaded through; SpanReuseError where none may be used.
 
     A person is known again by the identifier, a row without one by its values. Data sets that
@@ -254,6 +255,8 @@ def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Cho
     choice = Choice(
         asked=asked,
         span="fresh",
+        # of the same rows the same: what an audit rehearsed and rounded, the next one and `send` do
+        key=PartyKey(hmac.digest(seed, asked.columns.encode() + asked.rows.tobytes(), "sha256")),
         changes=_changes([each for each, _ in known], asked),
         renamed=_renamed(datasets, asked, np.logical_or.reduce([nobody, *(s for _, s in known)])),
     )
@@ -264,7 +267,7 @@ def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Cho
     if not stored:
         return choice
     if asked.forced is not None:
-        return replace(choice, span="forced")
+        return replace(choice, span="forced", key=PartyKey())
     old = np.logical_or.reduce([seen for *_, seen in stored])
     for dataset, basis, seen in reversed(stored):
         same = (basis.shape, dataset.columns) == (asked.shape, asked.columns)

@@ -94,7 +94,8 @@ class Vault(Hidden):
 
     def choose_span(self, asked: Asked) -> Choice:
         """Say which basis rows have to be uploaded through; SpanReuseError where none may be."""
-        return choose_span(self.datasets(), asked, party=self.party)
+        seed = self._records.derived(b"data sets")
+        return choose_span(self.datasets(), asked, party=self.party, seed=seed)
 
     # One record has all three, so that a kill leaves none of them or all. Behind it the upload
     # counts as seen and as paid for, though its file may never become whole: counted afterwards, a
@@ -256,8 +257,7 @@ class Vault(Hidden):
 
     def round(self, agreement: Agreement) -> "RoundRecords":
         """Return what the vault holds of a round, and keeps of it, under a name of no meaning."""
-        key = self._records.derived(b"rounds")
-        token = hmac.digest(key, agreement.digest(), "sha256")[:16]
+        token = hmac.digest(self._records.derived(b"rounds"), agreement.digest(), "sha256")[:16]
         return RoundRecords(agreement, folder=f"rounds/{token.hex()}", records=self._records)
 
 
