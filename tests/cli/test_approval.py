@@ -170,6 +170,7 @@ def test_the_page_says_who_approved_with_which_key_what_and_until_when(audited):
     assert (after[1].count("Approved on"), "not approved" in after[1]) == (2, False)
     assert (after[0], after[2]) == (before[0], before[2])  # nothing else is another
     audited(f"{APPROVE} --withdraw {deadline}", by="officer")
+    audited(f"{APPROVE} --withdraw --deadline 2020-01-01", by="officer")  # behind the deadline, too
     found = drawn(covers[1])[1]
     assert re.search(r"Withdrawn on \S+ with the key of officer", found)
     assert found.count("Approved on") == 1

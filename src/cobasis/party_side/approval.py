@@ -129,7 +129,7 @@ def approve_audit(
         word=word,
         signature="0" * 128,
     )
-    if made.expires < time:
+    if made.expires < time and not withdrawn:
         raise ApprovalError(
             f"this approval would have ended on {made.expires}, and it is {time}: the deadline has "
             "passed, or --deadline names a time that has. Agree on a new round, or name a later."
