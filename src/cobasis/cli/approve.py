@@ -87,8 +87,8 @@ def _screen(report: dict[str, Any], made: Approval) -> Iterator[str]:
     )
     yield from audit_in_words(report)
     if made.withdrawn:
-        told = f"What may leave no more, whatever was approved before: {made.exchange}."
-        yield from wrapped(f"{told} What has left stays where it is.")
+        told = f"What may leave no more by your word, whatever you approved: {made.exchange}."
+        yield from wrapped(f"{told} What another officer approved still may; what left has left.")
         return
     if made.word:
         yield from wrapped(
