@@ -185,3 +185,21 @@ def test_steps_go_round_by_one_command(tmp_path, monkeypatch):
     status = world.typed.json(f"status {NAMES[0]}/icu.toml", by=NAMES[0])
     assert status["exchange"] is None
     assert status["n_exchanges"] < 8
+
+
+def test_a_home_from_before_it_signed_is_told_that_its_key_for_masks_is_gone(cobasis):
+    cobasis.keys()
+    cobasis(f"agreement new icu.toml {PUBS} {TERMS}")
+    shutil.copytree("home-north", "before")
+    for name in (*NAMES, "lab"):
+        cobasis("sign icu.toml --yes", by=name)
+    first = Path("north.sig").read_text()
+    assert "as it was" in cobasis("sign icu.toml --yes").stdout
+    shutil.rmtree("home-north")
+    shutil.copytree("before", "home-north")
+    assert "Wrote north.sig" in cobasis("sign icu.toml --yes").stdout
+    assert Path("north.sig").read_text() != first
+    Path("north.sig").write_text(first)
+    cobasis("receive icu.toml", by="lab")
+    cobasis.refused("sign icu.toml --yes", "put back from an older copy", "[CB305]")
+    assert Path("north.sig").read_text() == first

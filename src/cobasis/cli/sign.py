@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Option
 
-from cobasis.bundle.agreement_file import line_in, read_agreement
+from cobasis.bundle.agreement_file import line_in, read_agreement, sealed_path
 from cobasis.bundle.seal import refuse_malformed
 from cobasis.cli.options import AgreementFile, Owner, Yes, alone, consent, grouped
 from cobasis.cli.words import PERSON, picked, wrapped
@@ -56,9 +56,15 @@ def sign(
     session = None if who.role == "analyst" else owner.party(path, sealed=False)
     sent = _checked(session, secret=secret, later=later)
     identity = owner.enrolled(who) if session is None else session.identity
-    again = _stands(to, found, name=who.name)
     key = "" if session is None or found.sums is None else session.round.mask_key(new=True).public
     made = sign_agreement(found, name=who.name, sign=identity.sign, mask_key=key)
+    again = _stands(to, made)
+    if made.mask_key not in {"", *_sealed_with(path, made)}:
+        raise StepError(
+            f"'{who.name}' signed this round with another key for its masks, which this home "
+            "folder has no more: it was put back from an older copy, or forgot the round. Put the "
+            "newest copy of the whole folder back; where there is none, agree on a new round."
+        )
     if not again:
         kept = _of_secret(session, sent, summed=found.sums is not None)
         owner.tell(_screen(found, identity.public, secret=kept, path=path))
@@ -98,16 +104,23 @@ def _say(
     )
 
 
-def _stands(to: Path, agreement: Agreement, *, name: str) -> bool:
+def _sealed_with(path: Path, made: Signature) -> tuple[str, ...]:
+    """Return the mask key that the agreement was sealed with; the own one where it was not yet."""
+    files = (read_agreement(each) for each in (path, sealed_path(path)) if each.exists())
+    signed = [each for file in files for each in file.signatures if each.name == made.name]
+    return tuple(each.mask_key for each in signed) or (made.mask_key,)
+
+
+def _stands(to: Path, made: Signature) -> bool:
     """Whether this very signature stands there; DiskError where another file is in the way."""
     if not to.exists():
         return False
     with suppress(AgreementError):
         found = line_in(to, Signature)
-        if (found.name, found.agreement) == (name, agreement.digest().hex()):
-            return True
+        if (found.name, found.agreement) == (made.name, made.agreement):
+            return found == made  # a home that was put back has another key for masks
     raise DiskError(
-        f"'{to}' is in the way: it is no signature of '{name}' under this text. If it is of "
+        f"'{to}' is in the way: it is no signature of '{made.name}' under this text. If it is of "
         "another round, give each a folder of its own, or choose another name with -o. If it is "
         "of an earlier text of this one, nobody needs it any more: move it away."
     )
