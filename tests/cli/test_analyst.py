@@ -125,7 +125,8 @@ def test_forget_refuses_before_it_asks_and_only_the_rounds_name_destroys(ran, te
     assert said[-1].startswith(f"What parties sent in round '{name}' was destroyed on")
     for line in ("receive icu.toml inbox", "run icu.toml"):
         ran.refused(line, "[CB313]", by="lab")
-    assert "Destroy its copies" in ran("forget icu.toml --early --with-key --yes", by="lab").stdout
+    assert "was destroyed on" in ran("forget icu.toml --yes", by="lab").stdout
+    assert "Destroy its copies" in ran("forget icu.toml --with-key --yes", by="lab").stdout
     ran.refused("forget icu.toml --yes", "[CB304]", by="lab")
 
 

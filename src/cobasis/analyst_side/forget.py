@@ -57,7 +57,7 @@ def forget(
                 f"nothing that a party sent in round '{session.agreement.round_id}' is kept, so "
                 "there is nothing to destroy."
             )
-        if kept and not early:
+        if kept and not early and not history.forgotten:
             _require_over(session, kept, now=now or datetime.now(UTC))
         ask()
         # The line comes first: a kill among the deletions leaves files that the same command,
