@@ -259,3 +259,9 @@ def test_an_error_is_one_message_with_a_code_and_says_whose_it_is(sealed, line, 
     assert f"[{found}]" in done.stderr
     assert "Traceback" not in done.output
     assert done.stdout == ""
+
+
+def test_of_a_forgotten_round_predict_and_score_say_so(ran):
+    ran("forget icu.toml --yes")
+    for line in ("predict icu.toml north.csv -o out.csv", "score icu.toml", "export icu.toml"):
+        ran.refused(line, "has forgotten the round")

@@ -88,6 +88,7 @@ def usable(session: PartySession, *, model: Which = "local", step: bool = False)
     found = session.round.accepted()
     uploaded = None if found is None else session.vault.upload_of(agreement, upload=found.upload)
     if uploaded is None or found is None:
+        session.require_open()
         raise StepError(
             f"party '{name}' has accepted no return in round '{agreement.round_id}', so there is "
             "no model to use. Run 'cobasis accept' with what the analyst sent."

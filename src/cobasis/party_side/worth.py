@@ -78,9 +78,9 @@ def score(
     if reason := _unscorable(session.agreement):
         return replace(nothing, remarks=(reason,))
     refuse_halves(session, part=False, beside=beside)
-    if (place := table or noted) is None:  # the note is forgotten with the round
-        return nothing
     use = replace(usable(session, model="common"), beside=beside)
+    if (place := table or noted) is None:  # what was uploaded was no file
+        return nothing
     if not session.agreement.holdout and table is None:
         none_held = "the agreement holds no rows back; give a table: cobasis score TABLE"
         return replace(nothing, remarks=(none_held,))
