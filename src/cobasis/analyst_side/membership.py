@@ -76,7 +76,8 @@ class Removal:
             )
         if self.target_carries:
             what = "target" if self.trained_on else "common span"
-            found.append(f"The {what} still descends from {', '.join(self.target_carries)}.")
+            alone = ", of whose anchor image it is made" * (len(self.target_carries) == 1)
+            found.append(f"The {what} still descends from {', '.join(self.target_carries)}{alone}.")
         if self.party in self.target_carries:
             found.append(
                 f"That includes '{self.party}'. A common span that it helped to shape is only "
