@@ -47,7 +47,8 @@ def test_f5_the_audit_is_the_page_that_an_officer_files(sealed, terminal):
     table = pl.read_csv("north.csv")
     table.with_columns(b=1000 * (pl.col("b") + 40)).write_csv("north.csv")
     terminal.undo()
-    Path("mine.toml").write_text('necessity = "No other way"\nrisks = "A helping party"\n')
+    mine = 'necessity = "No other way"\nrisks = "A helping party"\nmeasures = " "\n'
+    Path("mine.toml").write_text(mine)
     line = "audit icu.toml north.csv -o page.html"
     sealed(f"{line} --record mine.toml")
     text = Path("page.html").read_text(encoding="utf-8")

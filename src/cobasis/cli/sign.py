@@ -182,7 +182,7 @@ def terms_of(agreement: Agreement, who: PublicIdentity) -> Iterator[tuple[str, s
     record, labels = agreement.record or Record(), _labels(agreement)
     yield "Digest", words_of(agreement.digest())
     yield "Purpose", agreement.purpose
-    law = "; ".join(filter(None, (record.legal_basis, record.processor)))
+    law = "; ".join(filter(str.strip, (record.legal_basis, record.processor)))
     yield "Basis in law", law or "not stated"
     yield "Columns", _columns(agreement)
     yield from _held(agreement, lab.name)
