@@ -57,7 +57,7 @@ def said_of_files(files: Iterable[FileVerdict]) -> Iterator[str]:
         told = [f"{each.message} of {each.party}"] if each.party else [each.reason]
         told += [f"{each.n_rows:,} rows"] if each.n_rows else []
         told += [each.reason] if each.message == "word" else []
-        if exchange and not exchange.masked:
+        if exchange:
             audit = f"{each.audit.verdict} by {each.audit.policy}" if each.audit else None
             told.append(f"audit: {audit or 'none is named'}")
         code = f" [{each.code}]" if each.code else ""
