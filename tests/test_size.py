@@ -22,12 +22,12 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (2_180, 1_320, 15),
     "analyst_side": (2_490, 1_960, 11),
     "bundle": (2_430, 1_830, 11),
-    "cli": (4_660, 3_710, 25),
+    "cli": (4_680, 3_730, 25),
     "cobasis": (620, 270, 6),
     "disk": (600, 390, 5),
     "estimators": (930, 500, 5),
     "features": (1_490, 950, 7),
-    "keys": (270, 210, 2),
+    "keys": (280, 220, 2),
     "linalg": (730, 460, 6),
     "models": (3_620, 2_560, 15),
     "party_side": (4_030, 3_160, 14),
@@ -35,12 +35,12 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "protocol": (8_090, 5_520, 36),
     "report": (1_090, 870, 6),
     "statistics": (2_170, 1_640, 11),
-    "tables": (1_010, 780, 4),
+    "tables": (1_020, 790, 4),
     "transport": (1_940, 1_470, 10),
-    "vault": (1_060, 760, 5),
+    "vault": (1_070, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 40_800,
+    "tests": 40_900,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
