@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from sklearn.cluster import KMeans
 
-from cli.round_by_commands import NAMES
+from cli.round_by_commands import NAMES, PUBS
 
 COLUMNS = "--numbers age:centre=60,scale=20 --numbers pulse:centre=80,scale=15 --category sex=f,m"
 TASKS = {
@@ -65,6 +65,29 @@ def test_three_hospitals_get_the_clusters_of_all_patients_and_their_centres(coba
     assert "no label says" in " ".join(said.split())
     said = cobasis("accept icu.toml icu.north.1-return", by="north").stdout
     assert f"age{' ' * 21}{float(lines['age'][0]):>10.4g}" in said
+
+
+def test_a_party_that_lacks_a_column_is_told_no_centre_in_its_own(cobasis):
+    cobasis.keys()
+    columns = f"{COLUMNS.partition(' --category')[0]} --numbers sodium"
+    terms = "--id patient --purpose study --task clustering --classes 1,2 --n-components 2"
+    terms = f"{terms} --basis svd --retention-days 30"
+    cobasis(f"agreement new icu.toml {columns} {terms} --yes")
+    text = (cobasis.folder / "icu.toml").read_text()
+    lacks = '[[holdings]]\nparty = "south"\ncolumns = ["age", "pulse"]\n'
+    (cobasis.folder / "icu.toml").write_text(f"{text}\n{lacks}")
+    cobasis(f"agreement new icu.toml {PUBS} --yes")
+    cobasis.signed()
+    for name in NAMES:
+        table = patients(name)
+        more = [] if name == "south" else [(pl.col("age") % 7).alias("sodium")]
+        table.with_columns(more).write_csv(cobasis.folder / f"{name}.csv")
+    cobasis.send()
+    cobasis.run()
+    cobasis.accept()
+    for name in NAMES:
+        lines = (cobasis.folder / f"icu.{name}.table/clusters.csv").read_text().splitlines()
+        assert [each.split(",")[0] for each in lines] == ["cluster", "share of all rows"]
 
 
 def test_new_rows_get_the_share_of_rows_that_is_as_unlikely(cobasis):

@@ -251,8 +251,8 @@ def found_in_words(found: Found | None, *, to: Path) -> Iterator[str]:
             told = (f"{x:>10.10}" if isinstance(x, str) else f"{x:>10.4g}" for x in cells)
             yield f"  {name:24.24}{''.join(told)}"
         if not found[2:]:
-            why = "Fewer components than encoded columns tell no centre by raw columns."
-            yield from wrapped(why)
+            needed = "as many components as everybody's encoded columns, all of them at one party"
+            yield from wrapped(f"A centre by raw columns takes {needed}.")
         yield from wrapped(f"The clusters: {place}.")
     elif found is not None:
         if isinstance(found, EffectTable):

@@ -282,7 +282,9 @@ def found_in(
     if agreed.task == "clustering":  # centres at l = m
         shares = ("share of all rows", *ModelCard.read(accepted.card).shares)
         centres = raw_centres(use.model, turn=turn, features=agreed.features).items()
-        return [("cluster", *agreed.classes), shares, *((name, *each) for name, each in centres)]
+        whole = agreed.n_inputs == agreed.whole.n_features  # else others have columns beside ours
+        lines = ((name, *each) for name, each in centres if whole)
+        return [("cluster", *agreed.classes), shares, *lines]
     if fit is not None and agreed.task == "effect":
         return effects_of(fit, turn=turn, features=agreed.features)
     return coefficients_of(fit, agreed, turn=turn) if fit is not None and fit.finished else None
