@@ -62,6 +62,13 @@ def test_names_that_are_none_and_tests_that_errors_do_not_allow_are_refused():
         made.wald()
 
 
+@pytest.mark.parametrize("level", [95, 1, 0, -0.5, float("nan")])
+def test_a_level_in_percent_gives_no_table_of_intervals_without_ends(level):
+    fit, turn = fitted(RAW, LABELS, "number", model="ols")
+    with pytest.raises(OptionError, match="is no share between 0 and 1"):
+        table_of(fit, turn=turn, features=FEATURES, level=level)
+
+
 @pytest.mark.parametrize(("width", "features"), [(4, FEATURES), (5, FEATURES[:2])])
 def test_a_turn_of_another_size_is_refused(width, features):
     fit, turn = fitted(RAW, LABELS, "number", model="ols")

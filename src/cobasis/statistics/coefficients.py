@@ -284,6 +284,8 @@ def _tested(fit: RegressionFit, statistics: Matrix, *, level: float) -> tuple[Ma
     """Return p-values, and how many standard errors an interval reaches: t of least squares."""
     from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
+    if not 0 < level < 1:
+        raise OptionError(f"level={level:g} is no share between 0 and 1. Give such as .95.")
     if fit.model == "ols":
         return 2 * stdtr(fit.free, -abs(statistics)), float(stdtrit(fit.free, (1 + level) / 2))
     return 2 * ndtr(-abs(statistics)), float(ndtri((1 + level) / 2))
