@@ -142,6 +142,7 @@ REFUSED = {
     "two models": ({"models": ("cox", "cox")}, "models names cox more than once"),
     "no event": ({"outcome": None}, "needs an .outcome. table with event"),
     "an exposure": (known(exposure="x"), "is for task='count' alone"),
+    "an event of numbers": (NUMBERS | known(event="e"), "for task='survival', 'effect' alone"),
     "horizons that fall": (known(horizons=(2.0, 1.0)), "horizons do not rise"),
     "horizons and strata": (
         known(horizons=(2.0,), strata_by_party=True),

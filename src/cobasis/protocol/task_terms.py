@@ -64,7 +64,8 @@ def outcome_problems(agreement: "Agreement", outcome: Outcome | None) -> Iterato
     task, given = agreement.task, outcome or Outcome()
     for role, name in given.columns.items():
         if task not in _FOR_TASKS[role]:
-            yield f"outcome.{role}='{name}' is for task='{_FOR_TASKS[role][0]}' alone"
+            tasks = "', '".join(_FOR_TASKS[role])
+            yield f"outcome.{role}='{name}' is for task='{tasks}' alone"
     if given.fewest_leavers != Outcome().fewest_leavers:
         yield "outcome.fewest_leavers is for task='table' alone"
     yield from _effect_problems(given) if task == "effect" else _other_problems(given, task)
