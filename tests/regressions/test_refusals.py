@@ -45,8 +45,6 @@ REFUSED = {  # the column, what is agreed on; what is said
         "party 'party-03'",
     ),
     "late": ("time", {**COX, "horizons": (900.0,)}, "900 lies beyond"),
-    "weighted counts": ("counts", NEGATIVE | {"weight": "weight"}, "takes no weights"),
-    "robust firth": ("class", {"model": "firth", "errors": "robust"}, "errors='robust'"),
     "even counts": ("even", NEGATIVE, "model='poisson'"),
     "separated": ("old", {"model": "logit"}, r"\(separation\).*firth"),
     "separated in part": ("ill", {"model": "logit"}, r"\(separation\).*firth"),

@@ -143,6 +143,16 @@ REFUSED = {
     "no event": ({"outcome": None}, "needs an .outcome. table with event"),
     "an exposure": (known(exposure="x"), "is for task='count' alone"),
     "an event of numbers": (NUMBERS | known(event="e"), "for task='survival', 'effect' alone"),
+    "robust firth": (
+        {"task": "classification", "model": "firth", "classes": (0, 1)}
+        | known(event="", errors="robust"),
+        "model='firth' takes errors='model'",
+    ),
+    "weighted counts": (
+        {"task": "count", "model": "negative_binomial"} | known(event="", weight="w"),
+        "takes no weight: 'poisson' does",
+    ),
+    "errors of few parties": (known(errors="party"), "takes 10 parties or more"),
     "horizons that fall": (known(horizons=(2.0, 1.0)), "horizons do not rise"),
     "horizons and strata": (
         known(horizons=(2.0,), strata_by_party=True),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from cobasis.features.contract import CategoryFeature
 from cobasis.features.outcome import Outcome
 from cobasis.models import FAMILIES, MODELLESS, TABULAR, UNLABELLED, family
+from cobasis.statistics.sample import FEWEST
 
 if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement
@@ -68,7 +69,7 @@ def outcome_problems(agreement: "Agreement", outcome: Outcome | None) -> Iterato
             yield f"outcome.{role}='{name}' is for task='{tasks}' alone"
     if given.fewest_leavers != Outcome().fewest_leavers:
         yield "outcome.fewest_leavers is for task='table' alone"
-    yield from _effect_problems(given) if task == "effect" else _other_problems(given, task)
+    yield from _effect_problems(given) if task == "effect" else _other_problems(given, agreement)
     if given.horizons and (given.stratum or given.strata_by_party):
         yield "outcome.horizons take one baseline, and with strata each has its own"
     yield from _falling(given)
@@ -93,8 +94,15 @@ def _curve_problems(outcome: Outcome) -> Iterator[str]:
         yield "outcome.horizons lie beyond the last time of grid, where nothing is counted"
 
 
-def _other_problems(given: Outcome, task: str) -> Iterator[str]:
-    """Yield what survival lacks, and what other tasks have too much."""
+def _other_problems(given: Outcome, agreement: "Agreement") -> Iterator[str]:
+    """Yield what survival lacks, and what other tasks, models or few parties have too much."""
+    task, model = agreement.task, agreement.model
+    if model == "firth" and given.errors != "model":
+        yield "model='firth' takes errors='model'"
+    if model == "negative_binomial" and given.weight:
+        yield "model='negative_binomial' takes no weight: 'poisson' does, with errors='robust'"
+    if given.errors == "party" and 0 < len(agreement.parties) < FEWEST:
+        yield f"errors='party' takes {FEWEST} parties or more: from few they are far too small"
     if task == "survival" and not given.event:
         yield "task='survival' needs an [outcome] table with event, and time as the label"
     if task != "survival" and (given.horizons or given.grid or given.strata_by_party):

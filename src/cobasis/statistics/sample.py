@@ -123,13 +123,6 @@ def problems(sample: Sample, *, n_events: int, n_columns: int, fewest: int) -> I
             "are far too small. Agree on errors='robust', and on a column for each party or "
             "strata_by_party where they differ."
         )
-    if model == "firth" and outcome.errors != "model":
-        yield (f"model='firth' has no errors='{outcome.errors}'. Agree on errors='model'.")
-    if model == "negative_binomial" and outcome.weight:
-        yield (
-            "model='negative_binomial' takes no weights. Agree on model='poisson' with "
-            "errors='robust', or on no weight."
-        )
     if max(outcome.horizons, default=0.0) > value.max():
         yield (
             f"the horizon {max(outcome.horizons):g} lies beyond the longest follow-up of all "
