@@ -174,6 +174,12 @@ def test_errors_of_matching_hold_where_only_a_few_kinds_of_people_are():
     assert found["matching", "ATE"][1] == pytest.approx(found["doubly_robust", "ATE"][1], rel=0.1)
 
 
+def test_matches_of_few_rows_have_an_error():
+    raw, told = trial(60, 2)  # here the correction for an estimated propensity leaves nothing
+    found = estimates(fitted(plain(raw), records(told)))
+    assert all(error > 0.1 for _, error in found.values())
+
+
 def test_every_party_reads_the_balance_of_all_raw_rows():
     done, kept = in_parties(), (SHARE >= 0.01) & (SHARE <= 0.99)
     spread = np.sqrt((X[T == 1].var(axis=0, ddof=1) + X[T == 0].var(axis=0, ddof=1)) / 2)

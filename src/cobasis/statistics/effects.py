@@ -321,7 +321,8 @@ def _matching(study: _Study) -> Iterator[Told]:
             lines = [design @ _line(study, study.arm(group)) for group in (1, 0)]
             moved = (weighed * (lines[0] - lines[1] - (one - two))) @ design
             variance += moved @ study.bread @ moved
-        yield target, 0.0, one, two, variance - along @ study.bread @ along
+        less = along @ study.bread @ along  # of few rows it may leave nothing
+        yield target, 0.0, one, two, variance - less * (less < variance)
 
 
 # ---------------------------------------------------------------- outcome models
