@@ -208,7 +208,8 @@ def _refuse_undetermined(party: str, image: Matrix, target: Matrix, values: Matr
                 f"party '{party}' has {lost} of {len(values)} directions undetermined: "
                 "nothing in the target corresponds to them, so its rotation would be arbitrary. "
                 "Check that all parties use the same features and anchor, lower n_components, or "
-                "use basis='consensus'."
+                "use basis='consensus'; where they hold different columns, an anchor of public "
+                "rows."
             ),
             (party,),
         )
