@@ -32,15 +32,15 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "models": (3_620, 2_560, 15),
     "party_side": (4_030, 3_160, 14),
     "privacy": (3_150, 2_150, 21),
-    "protocol": (8_090, 5_520, 36),
+    "protocol": (8_100, 5_530, 36),
     "report": (1_090, 870, 6),
-    "statistics": (2_170, 1_640, 11),
+    "statistics": (2_160, 1_640, 11),
     "tables": (1_020, 790, 4),
     "transport": (1_940, 1_470, 10),
     "vault": (1_070, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 40_900,
+    "tests": 40_950,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
