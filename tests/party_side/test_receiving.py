@@ -79,6 +79,16 @@ def test_a_regression_is_scored_by_r2(make):
     assert scores.constant["R2"].value < 0.1
 
 
+def test_people_who_were_held_back_are_scored_though_others_have_the_same_values(site):
+    alike = pl.col("age", "pulse", "lactate", "weight").sign()
+    for at, name in enumerate(NAMES, start=1):
+        frame(at).with_columns(alike).write_csv(site.folder(name) / "data.csv")
+    ready, paths = site.ready(), {name: site.send(name).path for name in NAMES}
+    made, session = site.as_files(site.analyst_of(paths).run()), site.session("north")
+    assert accept(session, site.return_file(made["north"])).trained_on == NAMES
+    assert score(session).n_rows == ready.rows.n_held > 10
+
+
 def test_a_model_goes_with_the_basis_of_the_upload_that_it_was_made_for(returns):
     site, made = returns
     session, folder = site.session("north"), site.folder("north")
