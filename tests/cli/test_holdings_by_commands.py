@@ -301,3 +301,16 @@ def test_a_party_that_leaves_takes_its_block_along(agreed):
     agreed.run()
     said = " ".join(agreed("remove icu.toml north", by="lab", code=2).stderr.split())
     assert "1 would stay (south)" in said
+
+
+def test_nobody_of_a_block_that_lacks_one_counts_as_in_or_as_late(agreed):
+    agreed.edit("minimum_parties = 2", "minimum_parties = 1")
+    agreed(f"agreement new icu.toml {PUBS} --yes")
+    ready(agreed)
+    agreed.send("east", "south", "west")
+    agreed("receive icu.toml inbox", by="lab")
+    assert "1 needed, 1 in" in agreed("status icu.toml", by="lab").output
+    agreed.run("--without north --yes")
+    assert "after the last run" not in agreed("status icu.toml", by="lab").output
+    assert agreed.json("status icu.toml", by="lab")["waits_for"] == []
+    assert agreed.json("receive icu.toml inbox", by="lab")["late"] == []

@@ -34,6 +34,7 @@ from cobasis.protocol.exchanges import EXCHANGES, Exchange, exchanges
 from cobasis.protocol.refusals import check_proposal, check_upload
 from cobasis.protocol.signatures import Signature, check_approved, check_signature, signers
 from cobasis.protocol.span_lines import check_lines
+from cobasis.protocol.vertical import complete
 from cobasis.protocol.word import WORD, Word
 
 _SIGNS = ("signature", "agreement")  # what may hold signatures
@@ -130,7 +131,7 @@ def receive(session: AnalystSession, paths: Iterable[Path]) -> Reception:
         exchange=exchange,
         received=tuple(sorted(taken)),
         missing=tuple(name for name in session.agreement.parties if name not in known),
-        late=tuple(name for name in uploads if name not in trained_on),
+        late=tuple(x for x in complete(uploads, session.agreement) if x not in trained_on),
         without=history.without,
         news=session.news,
     )

@@ -20,6 +20,7 @@ from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.news import News
 from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.signatures import Receipt, analyst_of, signed_by, signers
+from cobasis.protocol.vertical import complete
 from cobasis.protocol.word import WORD, Word
 
 _WIDTH, _LEAD = 79, 13
@@ -100,15 +101,14 @@ class Standing:
         """Who sent all, and is not in the last run."""
         if self.news is None or not self.news.trained_on:
             return ()
-        known = {*self.news.trained_on, *self.out}
-        return tuple(name for name in self.receipts(self.exchanges[-1]) if name not in known)
+        return tuple(x for x in self.came(self.exchanges[-1]) if x not in self.news.trained_on)
 
     @cached_property
     def complete(self) -> bool:
         """Whether the analyst can end the exchange that is open."""
         if self.open is None:
             return False
-        closes, came = self.agreement.closes, set(self.receipts(self.open)) - set(self.out)
+        closes, came = self.agreement.closes, self.came(self.open)
         # masks cancel in the sums of all only, whenever that is
         closed = closes is not None and closes < self.now and not self.open.masked
         return len(came) >= self.open.fewest and (closed or not self.awaited)
@@ -189,6 +189,10 @@ class Standing:
         """Return what the analyst has received of an exchange, by party."""
         found = self.news.receipts_of(exchange.number) if self.news else {}
         return {party: signed.receipt for party, signed in found.items()}
+
+    def came(self, exchange: Exchange) -> list[str]:
+        """Return whose messages count: nobody's who is out, nor of a block that lacks one."""
+        return complete([x for x in self.receipts(exchange) if x not in self.out], self.agreement)
 
     def party(self, name: str) -> dict[str, Any]:
         """Return what programs get of a party."""
@@ -359,7 +363,7 @@ def _messages(of: Standing) -> Iterator[str]:
             yield f"  {word:<11}{party:<{width}}{message_in_words(of, exchange, party)}"
     if of.open is None:
         return
-    came = f", {len(of.receipts(of.open))} in" if of.news else ""
+    came = f", {len(of.came(of.open))} in" if of.news else ""
     closes, when = of.agreement.closes, "none"
     if closes is not None:
         left = closes - of.now
