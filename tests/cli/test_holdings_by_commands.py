@@ -280,6 +280,7 @@ def test_uploads_of_other_people_are_not_joined(case, agreed):
     agreed.send(*NAMES)
     said = agreed.run(code=3).stderr
     assert "are not of the same people" in in_a_line(said)
+    assert "agree on a new round. [CB306]" in in_a_line(said)  # which takes one upload of each
     said = agreed("run icu.toml --without north", by="lab", code=2).output
     assert "at least 2 are needed" in in_a_line(said)
 

@@ -48,14 +48,14 @@ def linked_parts(uploads: Mapping[str, Upload]) -> dict[str, Upload]:
             raise MessageError(
                 f"the uploads of {names}, who form block '{block}', are not of the same people "
                 f"({counts} rows), so they cannot be joined. Have them agree on whom both hold, "
-                "leave everybody else out, write identifiers alike, and send again."
+                "leave everybody else out, write identifiers alike, and agree on a new round."
             )
         if len(parts) > 1:
             told = [each.labels[:] for each in parts if each.labels is not None]
             if not all(np.array_equal(each, told[0]) for each in told):
                 raise MessageError(
                     f"the labels of {names}, who form block '{block}', are not the same person by "
-                    "person. Have them compare their label columns, and send again."
+                    "person. Have them compare their label columns, and agree on a new round."
                 )
     return found
 
