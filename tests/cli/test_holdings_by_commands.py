@@ -315,3 +315,16 @@ def test_nobody_of_a_block_that_lacks_one_counts_as_in_or_as_late(agreed):
     assert "after the last run" not in agreed("status icu.toml", by="lab").output
     assert agreed.json("status icu.toml", by="lab")["waits_for"] == []
     assert agreed.json("receive icu.toml inbox", by="lab")["late"] == []
+
+
+def test_the_pages_example_can_be_agreed_on(cobasis):
+    page = Path(__file__).parents[2] / "docs/how-to/other-columns.md"
+    first, tables, last = page.read_text(encoding="utf-8").split("```")[1:6:2]
+    cobasis.keys(("ward", "lab-north", "valley"))
+    rest = "--classes 0,1 --minimum-parties 2 --retention-days 30 --purpose study --yes"
+    typed = first.removeprefix("sh\ncobasis ").replace("\\\n", "")
+    cobasis(f"{typed} {rest}", by="ward")
+    with Path("icu.toml").open("a", encoding="utf-8") as file:
+        file.write(tables.removeprefix("toml"))
+    pubs = "ward.pub lab-north.pub valley.pub lab.pub"
+    cobasis(last.removeprefix("sh\ncobasis ").replace("*.pub", pubs).strip() + " --yes", by="ward")
