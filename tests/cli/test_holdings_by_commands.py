@@ -304,6 +304,16 @@ def test_a_party_that_leaves_takes_its_block_along(agreed):
     assert "1 would stay (south)" in said
 
 
+def test_nobody_of_a_block_is_sent_a_model_of_who_left_it(agreed):
+    agreed.edit("minimum_parties = 2", "minimum_parties = 1")
+    agreed(f"agreement new icu.toml {PUBS} --yes")
+    ready(agreed)
+    agreed.send(*NAMES)
+    agreed.run()
+    agreed("remove icu.toml north", by="lab")
+    assert [path.name for path in Path("outbox").glob("*-return")] == ["icu.south.1-return"]
+
+
 def test_nobody_of_a_block_that_lacks_one_counts_as_in_or_as_late(agreed):
     agreed.edit("minimum_parties = 2", "minimum_parties = 1")
     agreed(f"agreement new icu.toml {PUBS} --yes")

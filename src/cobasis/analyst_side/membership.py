@@ -17,6 +17,7 @@ from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whol
 from cobasis.errors import BundleError, SignatureError, StepError, UnknownPartyError
 from cobasis.protocol.enrolment import PublicIdentity, verify
 from cobasis.protocol.refusals import require_known
+from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.vertical import complete
 from cobasis.strict_json import canonical_json, json_object
 
@@ -196,7 +197,8 @@ def remove(
             remove_tree(session.work.payload(party))
             for exchange in session.exchanges:  # replies, too: whoever sends the outbox sends them
                 remove_tree(session.work.sealed(party, exchange))
-                remove_tree(session.reply(party, exchange))
+                for name in (party, *others_of(session.agreement.held_by(party))):  # its block goes
+                    remove_tree(session.reply(name, exchange))
             remove_tree(inbox_of(session.path) / party)  # a server's
         removals = tuple(removal_of(session, party) for party in told)
         for path in sorted(session.work.models.glob("*")):  # all but the one that is in use
