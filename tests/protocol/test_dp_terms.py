@@ -49,6 +49,10 @@ REFUSED = {
         {"dp": terms(most_rows=100_001)},
         r"dp.delta=1e-06 is above 1/\(10 most_rows\) = 9.9999e-07",
     ),
+    "fewer rows than a party needs": (
+        {"dp": terms(most_rows=99), "fewest_rows": 100},
+        "fewest_rows=100 is above dp.most_rows=99",
+    ),
     "a centre of another width": (
         {"dp": terms(centre=(0.0,) * (WIDTH - 1))},
         f"dp.centre has {WIDTH - 1} numbers for {WIDTH} encoded features",

@@ -140,6 +140,8 @@ def noise_problems(agreement: "Agreement", terms: DPTerms) -> Iterator[str]:
             f"[dp] with basis='{agreement.basis}': rows shape that basis, so one of them can move "
             f"all, whatever the noise; the bases that no row shapes are {allowed}"
         )
+    if agreement.fewest_rows > terms.most_rows:
+        yield f"fewest_rows={agreement.fewest_rows} is above dp.most_rows={terms.most_rows}"
     if terms.colluders:
         yield "dp.colluders is of sums, which parties put noise on together"
     if agreement.anchor in FROM_PUBLIC_ROWS or agreement.anchor == "uniform":
