@@ -207,3 +207,8 @@ def test_a_column_unlike_the_agreement_is_asked_about_and_not_refused(what):
     assert [each.problem for each in asked] == ([] if problem is None else [problem])
     assert not any(each.refused for each in asked)
     assert not any(str(each.n_rows) in each.text for each in asked)
+
+
+def test_a_unit_that_counts_from_no_day_is_refused():
+    with pytest.raises(ValueError, match="month must be in"):
+        NumericFeature(name="admitted", unit="days since 2000-13-01")

@@ -5,7 +5,9 @@ offset that no change of basis can undo. What stands for a missing number is a c
 and not the mean of one party's rows. A category is a closed vocabulary of words, the same for all.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from itertools import combinations, pairwise
 from math import prod
 from typing import Annotated, Any, Literal, Self, TypeAlias
@@ -22,6 +24,12 @@ ColumnName = Annotated[str, Field(min_length=1, max_length=200)]
 # Absent and not null where nothing is agreed: older agreements keep their digest.
 Source = Annotated[str, Field(max_length=200), IF_ANY]
 BlankShare = Annotated[float | None, Field(ge=0, le=1, exclude_if=lambda share: share is None)]
+
+
+def day_in(unit: str) -> date | None:
+    """Return since which day a unit counts days, if it does."""
+    named = re.search(r"days since (\d{4}-\d\d-\d\d)", unit)
+    return date.fromisoformat(named[1]) if named else None
 
 
 class NumericFeature(Strict):
@@ -81,6 +89,7 @@ class NumericFeature(Strict):
             raise ValueError('missing="fill" goes with a number in fill, and only with one')
         if self.low is not None and self.high is not None and self.low > self.high:
             raise ValueError(f"low={self.low} is above high={self.high}")
+        day_in(self.unit)  # raises ValueError where there is no such day
         return self
 
     def __repr_args__(self) -> "Iterable[tuple[str | None, Any]]":

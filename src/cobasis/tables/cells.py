@@ -15,7 +15,7 @@ import polars as pl
 
 from cobasis.disk.whole import Stamp, opened
 from cobasis.errors import TableError
-from cobasis.features.contract import CategoryFeature, Column
+from cobasis.features.contract import CategoryFeature, Column, day_in
 from cobasis.features.mapping import AS_AGREED, ColumnMapping
 from cobasis.features.mapping import Mapping as TableMapping
 
@@ -32,7 +32,6 @@ _MARKS = {
     ",": (_COMMA, r"^[-+]?[1-9]\d{0,2}(,\d{3})+$"),
     ".": (_POINT, r"^[-+]?[1-9]\d{0,2}(\.\d{3})+$"),
 }  # a number with one, and one that may have it between thousands
-_DAY = r"\d{4}-\d\d-\d\d"
 
 
 @dataclass(frozen=True)
@@ -101,8 +100,7 @@ def _plain(name: str) -> str:
 
 def _day(feature: Column, step: ColumnMapping) -> date | None:
     """Return the day from which a column of dates is counted: mapped, or named in its unit."""
-    named = re.search(f"days since ({_DAY})", getattr(feature, "unit", ""))
-    return step.days_since or (date.fromisoformat(named[1]) if named else None)
+    return step.days_since or day_in(getattr(feature, "unit", ""))
 
 
 def _days(day: pl.Expr, since: date) -> pl.Expr:
