@@ -20,13 +20,13 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (2_180, 1_320, 15),
-    "analyst_side": (2_490, 1_960, 11),
+    "analyst_side": (2_490, 1_970, 11),
     "bundle": (2_430, 1_830, 11),
-    "cli": (4_680, 3_730, 25),
+    "cli": (4_690, 3_730, 25),
     "cobasis": (620, 270, 6),
     "disk": (600, 390, 5),
     "estimators": (930, 500, 5),
-    "features": (1_490, 950, 7),
+    "features": (1_500, 950, 7),
     "keys": (280, 220, 2),
     "linalg": (730, 460, 6),
     "models": (3_620, 2_560, 15),
@@ -35,12 +35,12 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "protocol": (8_100, 5_530, 36),
     "report": (1_090, 870, 6),
     "statistics": (2_160, 1_640, 11),
-    "tables": (1_020, 790, 4),
+    "tables": (1_010, 790, 4),
     "transport": (1_940, 1_470, 10),
     "vault": (1_070, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 40_950,
+    "tests": 41_000,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
