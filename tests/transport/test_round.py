@@ -13,7 +13,9 @@ from cli.round_by_commands import write_table
 from cli.test_holdings_by_commands import HELD, HOLDINGS, parted
 from cobasis.cli import options, page
 from cobasis.disk.lock import Lock
+from cobasis.transport import wire
 from transport.serving import SUMS, World
+from transport.test_requests import at
 
 NAMES = ("north", "south", "east")  # first who has written the agreement
 SIGNED = "--wait 0 --signed-by Officer"
@@ -260,6 +262,12 @@ def test_status_asks_the_server_too(fresh):
     assert "[CB901]" in gone.output
     assert "signed by north, lab" in gone.output
     assert fresh.typed.json(words)["asked"].endswith("[CB901]")
+
+
+def test_a_party_whose_clock_is_wrong_is_told_the_time(served, monkeypatch):
+    monkeypatch.setattr(wire.HTTPMessageSigner, "prepare", at(60))
+    told = " ".join(served.go("north", code=3).output.split())
+    assert "more than 5 minutes apart. Set the clock, then try again. [CB806]" in told
 
 
 def quick(world, words, **options_):

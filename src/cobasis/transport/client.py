@@ -226,10 +226,8 @@ class Remote(Line):
 
     def refusal(self, path: Path, what: str) -> str:
         """Return why the worker refused a file that was sent; nothing where it did not."""
-        place = self._place(path, what)
-        if self._known(place) is None:
-            return ""
-        match _object(self.ask("GET", place)).get("verdict"):
+        found = self._known(self._place(path, what))
+        match None if found is None else _object(found).get("verdict"):
             case {"verdict": str(word), "reason": reason, "code": code} if word in REFUSED:
                 return f"{reason} [{code}]"
         return ""
@@ -250,7 +248,7 @@ class Remote(Line):
     def _known(self, place: str) -> httpx.Response | None:
         """Ask how much of a file is there; None where it was not begun."""
         try:
-            return self.ask("HEAD", place)
+            return self.ask("GET", place)  # of HEAD a refusal could not say why
         except RequestError as error:
             if error.status != httpx.codes.NOT_FOUND:
                 raise
