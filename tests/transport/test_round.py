@@ -3,6 +3,7 @@
 import json
 import shutil
 import threading
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +14,7 @@ from cli.round_by_commands import write_table
 from cli.test_holdings_by_commands import HELD, HOLDINGS, parted
 from cobasis.cli import options, page
 from cobasis.disk.lock import Lock
+from cobasis.protocol.agreement import moment_text
 from cobasis.transport import wire
 from transport.serving import SUMS, World
 from transport.test_requests import at
@@ -268,6 +270,23 @@ def test_a_party_whose_clock_is_wrong_is_told_the_time(served, monkeypatch):
     monkeypatch.setattr(wire.HTTPMessageSigner, "prepare", at(60))
     told = " ".join(served.go("north", code=3).output.split())
     assert "more than 5 minutes apart. Set the clock, then try again. [CB806]" in told
+
+
+def test_what_follows_a_clock_that_was_fast_is_taken_once_it_is_right(served, monkeypatch):
+    worker = served.worker()
+    with monkeypatch.context() as patch:
+        fast = datetime.now(UTC) + timedelta(days=1)
+        patch.setattr("cobasis.analyst_side.session.time_now", lambda: fast)
+        for _ in range(2):
+            for name in NAMES:
+                served.go(name, SIGNED, code=4)
+            worker.step()
+        for name in NAMES:
+            served.go(name)
+    served.typed("remove lab/icu.toml east", by="lab", typed="east\n")
+    for name in ("north", "south"):
+        assert f"Accepted the news of {moment_text(fast)}" in served.go(name).output
+    assert "Everything has come back" in served.go("north").output
 
 
 def quick(world, words, **options_):
