@@ -197,8 +197,9 @@ def test_a_disk_that_is_full_is_told_and_the_same_file_comes_later(world, file, 
 def test_whatever_fails_on_a_partys_disk_while_it_fetches_the_next_try_has_it(
     world, tmp_path, before
 ):
-    (world.lab / "icu.news").write_bytes(b"new")
-    place = tmp_path / "here" / "news"
+    (world.lab / "outbox").mkdir(exist_ok=True)
+    (world.lab / "outbox" / "icu.north.1-return").write_bytes(b"new")
+    place = tmp_path / "here" / "return"
     place.parent.mkdir()
     failed = set()
     with world.remote("north") as remote:
@@ -206,10 +207,10 @@ def test_whatever_fails_on_a_partys_disk_while_it_fetches_the_next_try_has_it(
             place.unlink(missing_ok=True) if before is None else place.write_bytes(before)
             at = at_call(number, BROKEN, counts=lambda *told: "here" in told[-1].parts)
             with at as clock, suppress(DiskError):
-                remote.fetch("news", place)
+                remote.fetch("1-return", place)
             found = place.read_bytes() if place.exists() else None
             assert found in {before, b"new"}, clock.stopped_at
-            remote.fetch("news", place)
+            remote.fetch("1-return", place)
             assert [place.read_bytes(), *place.parent.iterdir()] == [b"new", place]
             if clock.stopped_at is None:
                 break

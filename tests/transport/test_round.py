@@ -272,6 +272,19 @@ def test_a_party_whose_clock_is_wrong_is_told_the_time(served, monkeypatch):
     assert "more than 5 minutes apart. Set the clock, then try again. [CB806]" in told
 
 
+def test_news_that_are_none_keep_nobody_out_once_there_are_right_ones(served):
+    news, worker = served.lab / "icu.news", served.worker()
+    for name in NAMES:
+        served.go(name, code=4)
+    worker.step()
+    right = news.read_bytes()
+    news.write_bytes(right[:-9])
+    assert "[CB803]" in served.go("north", code=3).output
+    assert "The server has told nothing" in served.typed("status north/icu.toml").output
+    news.write_bytes(right)
+    assert "icu.north.1-upload" in served.go("north", SIGNED, code=4).output
+
+
 def test_what_follows_a_clock_that_was_fast_is_taken_once_it_is_right(served, monkeypatch):
     worker = served.worker()
     with monkeypatch.context() as patch:

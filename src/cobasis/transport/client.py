@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import httpx
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from cobasis.disk.whole import Stamp, WholeFile, file_digest, opened, stamp_of
+from cobasis.bundle.agreement_file import news_at
+from cobasis.disk.whole import Stamp, WholeFile, file_digest, opened, remove_tree, stamp_of
 from cobasis.errors import ClockError, OptionError, RequestError, RevokedError, UnreachableError
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
@@ -208,7 +209,7 @@ class Remote(Line):
         insist: bool = True,
     ) -> None:
         super().__init__(agreement.server, analyst=analyst_of(agreement), ca=ca, insist=insist)
-        self._name, self._signing = name, sign
+        self._agreement, self._name, self._signing = agreement, name, sign
         self._round = f"{agreement.server}/rounds/{agreement.digest().hex()}"
         self._digests: dict[Path, tuple[Stamp, str]] = {}
 
@@ -236,7 +237,14 @@ class Remote(Line):
         """Write what the server has of something, if it is new; wait for it for some seconds."""
         fields = {"if-none-match": f'"{file_digest(to)}"'} if to.exists() else {}
         found = self.look(f"{self._round}/{what}", seconds=seconds, fields=fields, to=to)
-        return bool(found.status_code == httpx.codes.OK)
+        new = bool(found.status_code == httpx.codes.OK)
+        if new and what == "news":
+            try:
+                news_at(to, self._agreement)
+            except Exception:  # where they stayed, no command could look at the round
+                remove_tree(to)
+                raise
+        return new
 
     def _place(self, path: Path, what: str) -> str:
         """Return a file's address, which has its digest."""
