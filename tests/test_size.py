@@ -20,7 +20,7 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (2_180, 1_320, 15),
-    "analyst_side": (2_490, 1_970, 11),
+    "analyst_side": (2_520, 1_990, 11),
     "bundle": (2_430, 1_830, 11),
     "cli": (4_690, 3_730, 25),
     "cobasis": (620, 270, 6),
@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_070, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 41_000,
+    "tests": 41_050,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -316,7 +316,8 @@ def check_receipt(
         raise ForeignBundleError(
             f"this receipt of analyst '{name}' is for another {' and '.join(other)} than party "
             f"'{party}' asked about: it is for party '{receipt.party}' in round "
-            f"'{receipt.round_id}'. Ask the analyst for the receipt of the file that was sent."
+            f"'{receipt.round_id}'. Ask the analyst for the receipt of the file that was sent; or, "
+            "where this home folder was copied and its twin has sent, go on there."
         )
 
 
