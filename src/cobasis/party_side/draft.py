@@ -354,7 +354,7 @@ def terms_of_words(
 ) -> Terms:
     """Read the terms of a table by words of a command line; OptionError says how to write them."""
     try:
-        return kind.model_validate(read(dict(pairs_of(words))), strict=False)
+        return kind.model_validate(read({**pairs_of(words)}), strict=False)
     except ValueError as error:
         raise OptionError(
             f"{option} cannot be read: {problem_of(error)}. Write it as {like}; "
@@ -380,16 +380,17 @@ def _numbers(words: str, missing: str) -> list[NumericFeature]:
     return [NumericFeature.model_validate(each, strict=False) for each in told]
 
 
-def pairs_of(words: str) -> list[tuple[str, str]]:
-    """Return names and values of ``name=value,name=value``."""
-    found = [each.partition("=") for each in words.split(",") if each.strip()]
-    return [(name.strip(), value.strip()) for name, _, value in found]
+def pairs_of(words: str) -> dict[str, str]:
+    """Return values by name of ``name=value,name=value``; ValueError where a name has two."""
+    told = {x.strip(): y.strip() for x, _, y in (z.partition("=") for z in words_of(words))}
+    if len(told) < len(words_of(words)):
+        raise ValueError(f"'{words}' has a name twice")
+    return told
 
 
 def _category(words: str, missing: str) -> CategoryFeature:
     name, _, said = words.partition("=")
-    values = words_of(said)
-    if not values or len({*values}) < len(values):
+    if not (values := words_of(said)) or len({*values}) < len(values):
         raise ValueError(f"'{words}' has {'a word twice' if values else 'no word after a ='}")
     return CategoryFeature(
         name=name.strip(),
