@@ -98,3 +98,11 @@ def test_new_rows_get_the_share_of_rows_that_is_as_unlikely(cobasis):
     found = pl.read_csv(cobasis.folder / "out.csv")
     assert found.columns == ["patient", "prediction", "model"]
     assert found["prediction"].max() < 0.05
+
+
+def test_rows_held_back_of_a_round_without_labels_are_not_said_to_score_a_model(cobasis):
+    terms = f"{COLUMNS} --id patient --purpose study --task novelty {TASKS['novelty']}"
+    cobasis.signed_on(f"{terms} --retention-days 30 --yes --holdout 0.2")
+    patients("north").write_csv(cobasis.folder / "north.csv")
+    told = cobasis("send icu.toml north.csv --dry-run", by="north").stdout
+    assert "rows that are held back\n" in told

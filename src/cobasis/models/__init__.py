@@ -21,6 +21,9 @@ MODELLESS: frozenset[Task] = frozenset({"representation", "table"})
 UNLABELLED: frozenset[Task] = frozenset(get_args(Unlabelled))
 """Tasks of rows alone: no label leaves a party."""
 
+UNSCORED = MODELLESS | UNLABELLED | {"effect"}
+"""Tasks whose models rows that were held back say nothing of."""
+
 OF_NUMBERS: frozenset[Task] = frozenset({"regression", "count", "survival", "effect"})
 """Tasks whose labels are numbers."""
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from cobasis.errors import SpanReuseError, UnsignedError
 from cobasis.features.outcome import VALUE, part_of
 from cobasis.linalg.arrays import Hidden
+from cobasis.models import UNSCORED
 from cobasis.party_side.rows import Findings, PartyRows, public_rows_in, unlike
 from cobasis.party_side.session import PartySession
 from cobasis.privacy.aggregate import GREEN
@@ -166,7 +167,8 @@ def _preview(
     shown = _SHOWN[exchange.message](agreement, rows)
     stays, warnings = [*shown.stays], [*shown.warnings]
     if rows.n_held and not exchange.held:
-        stays.append(f"{rows.n_held:,} rows that are held back, to score the model on")
+        why = "" if agreement.task in UNSCORED else ", to score the model on"
+        stays.append(f"{rows.n_held:,} rows that are held back{why}")
     if agreement.id:
         stays.append(f"the id column '{agreement.id}', and every column that is not agreed on")
     if choice.asked.sums is not None and not choice.asked.sums.least:

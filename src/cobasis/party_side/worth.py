@@ -17,7 +17,7 @@ from cobasis.errors import AgreementError, CobasisError, StepError
 from cobasis.features.contract import columns_in
 from cobasis.features.outcome import part_of
 from cobasis.linalg.arrays import Matrix, gathered
-from cobasis.models import AGREED_AS, FAMILIES, MODELLESS, UNLABELLED, ModelName
+from cobasis.models import AGREED_AS, FAMILIES, UNSCORED, ModelName
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.local import Kind, Train, fit_locally, over_columns
@@ -100,7 +100,7 @@ def score(
 
 def _unscorable(agreement: Agreement) -> str:
     """Say why there is nothing to score."""
-    if agreement.task in {*MODELLESS, *UNLABELLED, "effect"}:
+    if agreement.task in UNSCORED:
         return f"the round was for {agreement.task}: no label says what a model is worth"
     if agreement.unlabelled:
         others = others_of(agreement)
