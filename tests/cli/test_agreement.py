@@ -148,6 +148,11 @@ def test_a_term_that_cannot_stand_is_refused_and_nothing_is_written(cobasis):
             assert sorted(cobasis.folder.iterdir()) == before
 
 
+def test_a_column_to_leave_out_of_no_table_is_refused(cobasis):
+    line = f"agreement new icu.toml --numbers age,pulse --leave-out age {TERMS}"
+    cobasis.refused(line, "--leave-out age is no column of a table that was given")
+
+
 def test_one_command_enrols_everybody_and_seals_a_secret_to_each_party(cobasis):
     done = cobasis.agreed()
     found = read_agreement(Path("icu.toml")).agreement
