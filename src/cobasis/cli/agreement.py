@@ -138,7 +138,7 @@ class Terms:
     models: Annotated[str | None, Option(help="Families the analyst may choose from.")] = None
     holdout: Annotated[float | None, Option(help="Share of rows that stays at a party.")] = None
     n_components: Annotated[str | None, Option(help="Columns of every basis, or auto.")] = None
-    n_anchor_rows: Annotated[int | None, Option(help="By default one per encoded feature.")] = None
+    n_anchor_rows: Annotated[int | None, Option(help="Isometric: by default one a feature.")] = None
     anchor: Annotated[AnchorKind | None, Option(help="The anchor's kind.")] = None
     basis: Annotated[BasisName | None, Option(help="The bases; consensus is best, from 3 on.")] = (
         None
