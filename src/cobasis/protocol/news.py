@@ -14,7 +14,7 @@ from pydantic import Field
 from cobasis.errors import BundleError, ForeignBundleError, RevokedError, SignatureError
 from cobasis.protocol.agreement import Agreement, Digest, Moment, Name
 from cobasis.protocol.enrolment import IdentityName, OneLine, Signed, verify
-from cobasis.protocol.signatures import Sign, SignedReceipt, signers
+from cobasis.protocol.signatures import Sign, SignedReceipt, analyst_of, signers
 from cobasis.strict_json import IF_ANY, Strict, canonical_json, json_object
 
 MAX_BYTES = 2**24
@@ -78,11 +78,16 @@ def refuse_revoked(
         for name, each in within.items()
     ]
     if told:
+        on = (
+            f"; or the analyst goes on without {', '.join(within)} where all others have sent, by "
+            f"cobasis run --without {' --without '.join(within)}, and behind a run by cobasis "
+            f"remove {' '.join(within)}"
+        )
+        if analyst_of(agreement).name in within:
+            on = ". Without the analyst's key nobody can go on in this one"
         raise RevokedError(
             f"{'; '.join(told)}: somebody else may have it. So nothing more is sent, taken or "
-            "made. People decide: agree on a new round with a new key; or the analyst goes on "
-            f"without {', '.join(within)} where all others have sent, by cobasis run --without "
-            f"{' --without '.join(within)}, and behind a run by cobasis remove {' '.join(within)}."
+            f"made. People decide: agree on a new round with a new key{on}."
         )
 
 
