@@ -68,6 +68,8 @@ def test_with_a_code_a_party_types_one_command_from_nothing_to_the_model(meeting
             assert "the agreement is not there yet" in found
         assert "Nothing changed since" not in meeting.author().output
         assert "Nothing changed since" in meeting.author().output  # and brings it once more
+        found = meeting.come("south", code=4)  # the analyst looks at it yet
+        assert "waits for 'lab' to put this very agreement" in found.output
         (meeting.lab / "icu.toml").write_bytes((meeting.root / "icu.toml").read_bytes())
         meeting.typed("sign lab/icu.toml -o lab/lab.sig --yes", by="lab")
         north = "go icu.toml north.csv --yes --signed-by O --wait 0"
@@ -151,7 +153,7 @@ def test_an_agreement_that_is_edited_after_it_was_brought_goes_by_hand(meeting):
         for name in INVITED:
             meeting.come(name, code=4)
         meeting.author()
-        meeting.come("south", code=3)  # has the first text
+        meeting.come("south", code=4)  # has the first text, and waits for it
         for days in (30, 60):
             text = agreed.read_text()
             agreed.write_text(re.sub("retention_days = .*", f"retention_days = {days + 1}", text))

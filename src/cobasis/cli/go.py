@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from inspect import unwrap
 from itertools import takewhile
 from pathlib import Path
@@ -40,6 +41,7 @@ from cobasis.party_side.session import NEWS, transcript_path
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.approval import officers_of
 from cobasis.protocol.exchanges import Exchange
+from cobasis.protocol.signatures import analyst_of
 from cobasis.transport.client import Post, Remote
 from cobasis.transport.invites import PREFIX, Code, take_agreement
 
@@ -106,6 +108,8 @@ def go(
         Remote(agreement, name=name, sign=identity.sign, ca=tls_ca) as remote,
     ):
         trip = Trip(owner=inner, asked=asked, remote=remote, **told)
+        if code is not None:
+            trip.meet(analyst_of(agreement).name)
         while trip.step():
             pass
     card, step = trip.beside(f"{name}.card.html"), standing(inner, path).step
@@ -169,6 +173,21 @@ class Trip:
     seconds: float
     public_rows: Path | None
     _told: str = ""
+
+    def meet(self, analyst: str) -> None:
+        """Wait until the server has the round: an invitation brings the agreement before."""
+
+        def known(left: float) -> bool:
+            try:
+                self.remote.fetch("news", self.beside("news"))
+            except RequestError as error:
+                if error.status != HTTPStatus.NOT_FOUND:
+                    raise
+                time.sleep(min(1, left))
+                return False
+            return True
+
+        self._wait(known, what=f"'{analyst}' to put this very agreement into the served folder")
 
     def step(self) -> bool:
         """Do what is next; whether there is more."""
