@@ -142,7 +142,7 @@ class Desk:
             return _refused("This browser has not come by the address that was printed.")
         try:
             return self._inside(request.method, [*rest, ""], form)
-        except CobasisError as error:
+        except (CobasisError, OSError) as error:
             return _refused(f"{type(error).__name__}: {error}", status=409)
 
     def _enter(self, token: str) -> Response:
@@ -216,5 +216,5 @@ def _summaries(topics: Mapping[str, Callable[[], Topic]]) -> Iterator[tuple[str,
     for name, read in topics.items():
         try:
             yield name, read().title, read().line
-        except CobasisError as error:
+        except (CobasisError, OSError) as error:  # as a folder that another user made
             yield name, "", str(error)
