@@ -195,9 +195,10 @@ class Trip:
         if found.revoked and found.news is not None:
             found.news.refuse_revoked(found.agreement, asking=found.name)
         if not (what := found.step.what):
+            why = "was forgotten here" if found.has("forgotten") else "goes on without it"
             raise StepError(
-                f"for '{found.name}' nothing is left to do in this round, which goes on without "
-                f"it. 'cobasis status {self.path}' says how it stands."
+                f"for '{found.name}' nothing is left to do in this round, which {why}. 'cobasis "
+                f"status {self.path}' says how it stands."
             )
         if found.agreement.sums is None and not found.has("joined"):
             self._join(found)
