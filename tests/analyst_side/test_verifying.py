@@ -1,7 +1,9 @@
 """What anybody can check of a round, and what only its analyst can."""
 
+import os
 import shutil
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +48,20 @@ def test_a_whole_round_verifies_fits_included_and_where_nothing_is_it_is_refused
     for folder, words in ((done.inbox, "nothing"), (done.folder / "nowhere", "no folder")):
         with pytest.raises(OptionError, match=words):
             verify(done.path, folder)
+
+
+def test_a_folder_that_may_not_be_read_is_named_and_does_not_count_as_nothing(done, monkeypatch):
+    scandir = os.scandir
+
+    def refused(path):  # as for anybody but root
+        if Path(path).name == "icu.round":
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    [failed] = verify(done.path, done.folder).failed
+    assert (failed.what, failed.name) == ("folder", "icu.round")
+    assert "Permission denied" in failed.reason
 
 
 def test_another_round_in_the_same_folder_fails_nothing_and_counts_for_nothing(done):

@@ -1,5 +1,6 @@
 """``cobasis verify``: what anybody can check of a round, and what only its analyst can."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -77,6 +78,13 @@ def verify(agreement_path: Path, folder: Path, *, report: Report = silent) -> Ve
         raise OptionError(f"there is no folder '{folder}'. Give the one with transcripts and news.")
     check = _Check(agreement, folder, stem=stem_of(agreement_path), report=report)
     check.one("agreement", agreement.round_id, agreement_path, by=sealed_agreement)
+
+    def unread(error: OSError) -> None:  # else what is in there would count as not there
+        told = {"code": DiskError.code, "reason": f"it cannot be read: {error.strerror}"}
+        check.findings.append(Finding(what="folder", name=Path(error.filename).name, **told))
+
+    for _ in os.walk(folder, onerror=unread):
+        pass
     check.transcripts()
     check.receipts()
     check.files()
