@@ -299,6 +299,17 @@ def test_what_lies_in_the_folder_keeps_no_round_from_being_served(fresh, caplog)
     assert '"file": "server.crt"' in caplog.records[-1].message
 
 
+def test_copies_that_a_backup_left_in_an_inbox_keep_no_round_waiting(served):
+    """As `cp --backup` and `rsync --backup` name what they replace."""
+    for name in ("north", "east", "south"):  # the first brings the others' secrets
+        served.go(name, code=4)
+    for path in served.lab.glob("icu.inbox/*/signature~*"):
+        for copy in (f"{path.name}~", f"{path.name}.json~", f"{path.name}~99.part~"):
+            path.with_name(copy).write_bytes(path.read_bytes())
+    served.worker().step()
+    assert (served.lab / "icu.sealed.toml").exists()
+
+
 def test_a_disk_that_was_full_for_a_moment_is_tried_again(served, monkeypatch):
     monkeypatch.setattr("cobasis.transport.worker._REST", 0.0)
     worker = served.worker()

@@ -7,6 +7,7 @@ worker said of it. So nothing can disagree with the files, or has to be made ane
 
 import json
 import logging
+import re
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -189,10 +190,9 @@ class Inbox:
     def waiting(self, *, secrets: bool = False) -> Iterator[tuple[Sent, Path]]:
         """Yield what is whole and nobody has looked at, or the secrets that parties may fetch."""
         for path in sorted(self.folder.glob(f"*/*{_JOINT}*")):
-            if path.name.endswith((PART, _VERDICT)):
-                continue
-            what, digest = path.name.split(_JOINT)
-            if what.startswith(SECRET) == secrets:
+            what, _, digest = path.name.partition(_JOINT)
+            # no part, verdict, or copy that a backup has left
+            if re.fullmatch("[0-9a-f]{64}", digest) and what.startswith(SECRET) == secrets:
                 yield Sent(party=path.parent.name, what=what, digest=digest), path
 
     def secret(self, party: str, *, of: str = "*") -> Path | None:
