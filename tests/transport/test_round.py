@@ -138,6 +138,20 @@ def test_what_the_analyst_refuses_is_told_to_its_party(served):
         assert "the analyst did not take 'north.sig'" in served.go("north", code=3).output
 
 
+def test_what_was_damaged_at_the_server_and_came_by_hand_is_taken(served):
+    for more in ("", SIGNED):
+        for name in ("north", "east", "south"):
+            served.go(name, more or "--wait 0", code=4)
+        if not more:
+            served.worker().step()
+    [file] = served.lab.glob("icu.inbox/north/1-upload~*")
+    file.write_bytes(file.read_bytes()[:-1])
+    served.worker(runs=False).step()
+    assert "did not take 'icu.north.1-upload'" in served.go("north", code=3).output
+    served.typed("receive lab/icu.toml north/icu.north.1-upload", by="lab")
+    assert "waits for lab" in served.go("north", code=4).output
+
+
 def test_who_was_left_out_and_comes_is_told_who_has_to_take_it_in(served):
     worker = served.worker()
     for names in (NAMES, NAMES[:2]):

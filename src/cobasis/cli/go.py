@@ -344,12 +344,14 @@ class Trip:
             with progress() as report:
                 self.remote.upload(*brought, report=report)
         while not self._arrived(arrived, until=until):
-            if brought is not None and (why := self.remote.refusal(*brought)):
+            found = standing(self.owner, self.path)
+            taken = {each.receipt.file for each in found.news.receipts} if found.news else set()
+            why = self.remote.refusal(*brought) if brought else ""
+            if brought and why and file_digest(brought[0]) not in taken:  # as one that came by hand
                 raise RequestError(
                     f"the analyst did not take '{brought[0].name}': {why} It takes no other file "
                     "in its place without a change. Ask the analyst what to do."
                 )
-            found = standing(self.owner, self.path)
             if found.halted and not what:
                 raise RequestError(
                     f"{found.halted}. Ask what to do; once it has ended, the same command goes on."
