@@ -113,7 +113,7 @@ CHANGES = re.compile(
 )
 READS = re.compile(
     r"os\.(path\..*|environ\.get|fsdecode|fsencode|fstat|getpid|cpu_count|sched_getaffinity"
-    r"|urandom|strerror|read|get_terminal_size|geteuid|process_cpu_count|execv)|Path\.(home|cwd)"
+    r"|urandom|strerror|read|walk|get_terminal_size|geteuid|process_cpu_count|execv)|Path\.(home|cwd)"
     r"|shutil\.disk_usage"
 )
 

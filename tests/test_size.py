@@ -20,9 +20,9 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (2_180, 1_320, 15),
-    "analyst_side": (2_520, 1_990, 11),
+    "analyst_side": (2_530, 2_000, 11),
     "bundle": (2_430, 1_830, 11),
-    "cli": (4_690, 3_730, 25),
+    "cli": (4_720, 3_760, 25),
     "cobasis": (620, 270, 6),
     "disk": (600, 390, 5),
     "estimators": (930, 500, 5),
@@ -30,9 +30,9 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (280, 220, 2),
     "linalg": (730, 460, 6),
     "models": (3_620, 2_560, 15),
-    "party_side": (4_030, 3_160, 14),
+    "party_side": (4_040, 3_170, 14),
     "privacy": (3_150, 2_150, 21),
-    "protocol": (8_100, 5_530, 36),
+    "protocol": (8_100, 5_540, 36),
     "report": (1_090, 870, 6),
     "statistics": (2_160, 1_640, 11),
     "tables": (1_010, 790, 4),
@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_070, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 41_050,
+    "tests": 41_130,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -38,15 +38,11 @@ def asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     found = draft.features_of_words(*columns, missing=missing)
     before = sums_draft.read_table(told["from_sums"]) if "from_sums" in told else None
     fields["outcome"] = outcome = sums_draft.outcome_of_words(told.get("outcome"))
-    unwanted = draft.words_of(told.get("leave_out", ""))
-    out = [fields.get("label"), fields.get("id"), *unwanted]
+    out = [fields.get("label"), fields.get("id"), *draft.words_of(told.get("leave_out", ""))]
     found += sums_draft.features_of_table(before, leave_out=out, missing=missing)
-    tables = {each.feature.name for each in before.columns} if before else set[str]()
-    if found and example is None and (none := {*unwanted} - {"none", *tables}):
-        raise OptionError(
-            f"--leave-out {listed(sorted(none))} is no column of a table that was given, so it "
-            "leaves nothing out. Name a table with --columns or --from-sums, or drop the option."
-        )
+    if found and example is None:
+        tables = {each.feature.name for each in before.columns} if before else set[str]()
+        _refuse_absent(draft.words_of(told.get("leave_out", "")), tables)
     _ask(fields, "purpose", "What is the model for, and who may use it")
     if not found and example is None:
         question = "Public table with all columns (CSV, Parquet)"
@@ -71,6 +67,15 @@ def asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     fields |= _released(fields, found, told=told, public=public)
     _ask_numbers(fields, n_parties, auto=auto)
     return fields
+
+
+def _refuse_absent(unwanted: tuple[str, ...], columns: set[str]) -> None:
+    """Raise OptionError for columns that are to be left out of nothing."""
+    if absent := {*unwanted} - {"none", *columns}:
+        raise OptionError(
+            f"--leave-out {listed(sorted(absent))} is no column of a table that was given, so it "
+            "leaves nothing out. Name a table with --columns or --from-sums, or drop the option."
+        )
 
 
 def _released(
