@@ -166,6 +166,17 @@ def test_rows_of_other_parties_than_the_rounds_are_refused_before_anything_is_se
     assert tuple(made.analyst.uploads) == ()
 
 
+def test_a_round_that_has_run_goes_on_predicting_after_a_second_call():
+    done = simulate(tables(), rng=np.random.default_rng(0), n_components=COMPONENTS, model="ridge")
+    rows, shown = tables()["north"][0], str(done)
+    before = done.predict(rows)
+    with pytest.raises(StepError, match=r"this round has run.*\[CB305\]$"):
+        done.run(tables())
+    for name, found in done.predict(rows).items():
+        np.testing.assert_array_equal(found, before[name])
+    assert str(done) == shown
+
+
 RETURNS = {
     "another party's, though all shapes fit": lambda _: {"party": "south"},
     "another agreement's": lambda _: {"agreement_digest": bytes(32)},

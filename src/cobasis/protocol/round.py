@@ -171,7 +171,17 @@ class Round(Simulated):
         -------
         Round
             Itself, ready to predict.
+
+        Raises
+        ------
+        CobasisError
+            StepError for a second call, which changes nothing; as the steps.
         """
+        if any(each.up for each in self.traffic.values()):
+            raise StepError(
+                "this round has run, or failed behind its uploads, and a party makes one in a "
+                "round. Call simulate again, or make a new Round of new parties and analyst."
+            )
         kept = dict.fromkeys(rows) if bases is None else bases
         for given in (rows, kept):
             for name in {*given} ^ {*self.parties}:  # whom only one of the two knows
