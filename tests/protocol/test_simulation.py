@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from statsmodels.api import GLM, add_constant
 from statsmodels.genmod.families import Poisson
 
-from cobasis import ODC, NumericFeature, PrivacyWarning, simulate
+from cobasis import ODC, NumericFeature, Outcome, PrivacyWarning, simulate
 from cobasis.algorithms import AlignerName
 from cobasis.errors import AgreementError, DimensionError, OptionError, ShapeError, StepError
 from cobasis.protocol.newton import N_STEPS
@@ -129,6 +129,20 @@ def test_an_aligner_with_other_options_is_used():
 def test_the_summary_names_the_model_that_was_trained_and_not_the_default():
     assert "model RandomForestClassifier." in str(run(model=RandomForestClassifier(2)))
     assert "model ridge." in str(run())
+
+
+def test_what_has_several_columns_of_labels_is_not_scored_by_one_and_one_column_is():
+    rows = {
+        name: (X, {"value": 1.0 + X[:, 0] ** 2, "died": y}) for name, (X, y) in tables().items()
+    }
+    given = {"n_components": None, "model": None}
+    done = run(rows, task="survival", outcome=Outcome(event="died"), **given)
+    with pytest.raises(StepError, match=r"survival' has no one label.*\[CB305\]$"):
+        done.score({"west": rows["west"][0]}, {"west": rows["west"][1]})
+    lines = {name: (X, X[:, 0]) for name, (X, _) in rows.items()}
+    given["model"] = "ols"
+    done = run(lines, task="regression", outcome=Outcome(errors="robust"), **given)
+    assert min(done.score(*lines["west"]).values()) > 1 - 1e-9
 
 
 def test_excluded_parties_get_nothing_and_leave_no_trace():

@@ -14,10 +14,17 @@ from cobasis.algorithms.bases import BASES
 from cobasis.algorithms.certificate import PartyFigures
 from cobasis.algorithms.readable import MOST_ROWS, Readable, Table
 from cobasis.errors import LabelError, StepError
+from cobasis.features.outcome import part_of
 from cobasis.models import Estimator
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
-from cobasis.protocol.messages import ConsensusSpan, decode_labels, encode_labels, figure_of
+from cobasis.protocol.messages import (
+    ConsensusSpan,
+    Labels,
+    decode_labels,
+    encode_labels,
+    figure_of,
+)
 from cobasis.protocol.party import Party
 from cobasis.protocol.refusals import require_known
 from cobasis.protocol.secrets import SecretBasis
@@ -83,7 +90,8 @@ class Simulated(Readable):
         Returns
         -------
         dict of str to float
-            By party name; 1 is perfect. LabelError where labels are not one for each row.
+            By party name; 1 is perfect. LabelError where labels are not one for each row, and
+            StepError where the task has none, or several columns of them, as of survival.
 
         Examples
         --------
@@ -107,9 +115,10 @@ class Simulated(Readable):
         scores: dict[str, float] = {}
         for name, predicted in found.items():
             told = encode_labels(truth[name], self.agreement, n_rows=len(predicted), party=name)
-            if told is None:
-                raise StepError(f"a {self.agreement.task} has no labels to score by. Call predict.")
-            known = decode_labels(told, self.agreement)
+            agreed = self.agreement
+            if told is None or (agreed.outcome and agreed.outcome.columns):
+                raise StepError(f"task='{agreed.task}' has no one label to score by. Call predict.")
+            known = decode_labels(cast("Labels", part_of(told)), agreed)
             scores[name] = figure_of(known, predicted, task=self.agreement.task)
         return scores
 
