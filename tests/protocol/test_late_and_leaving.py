@@ -114,6 +114,16 @@ def test_who_left_may_come_back_is_not_removed_twice_and_when_all_have_left_noth
             step()
 
 
+def test_an_analyst_that_was_given_its_uploads_leaves_no_other_out_unsaid():
+    made = consortium()
+    uploads = dict(made.received().uploads)
+    late = uploads.pop("west")
+    analyst = Analyst(made.agreement, uploads=uploads)
+    with pytest.raises(StepError, match=r"was given its uploads.*\[CB305\]$"):
+        analyst.receive(late)
+    assert [*analyst.run()] == [*uploads]
+
+
 def test_a_consensus_keeps_the_trace_of_who_left_even_after_realigning():
     made = consortium(basis="consensus")
     made.agreed(made.proposals())

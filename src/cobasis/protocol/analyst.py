@@ -160,6 +160,11 @@ class Analyst:
             It belongs elsewhere, its tables cannot be used, or it is late and used another
             anchor or is not determined by the target.
         """
+        if self._given is not self._received:
+            raise StepError(
+                "this analyst was given its uploads, and takes no other. Make one with all of "
+                "them, and with the fits and the state of this one where the target is to stay."
+            )
         checked = refusals.check_upload(upload, self.agreement)
         if upload.party not in self._removed:
             refusals.refuse_second(upload.party, self._given)
