@@ -97,3 +97,12 @@ def test_rows_of_which_none_is_known_to_be_first_have_no_score(lung):
     nobody["cens"] = False
     with pytest.raises(LabelError, match="there is no C-index"):
         model.score(X, nobody, parties=parties)
+
+
+@pytest.mark.parametrize("time", [np.nan, np.inf, 0.0, -1.0])
+def test_times_that_are_none_are_not_scored(lung, time):
+    X, y, parties = lung
+    model, wrong = survival().fit(X, y, parties=parties), y.copy()
+    wrong["time"][0] = time
+    with pytest.raises(LabelError, match=r"no finite number above 0.*\[CB104\]$"):
+        model.score(X, wrong, parties=parties)

@@ -117,6 +117,8 @@ class CollaborativeSurvival(CollaborativeTransformer):
         found["event"] = given[kinds.pop("b")]
         found[VALUE] = given[next(iter(kinds.values()))]
         label_column(found[VALUE], n_rows=n_rows, estimator=type(self).__name__)
+        if not np.all((found[VALUE] > 0) & (found[VALUE] < np.inf)):
+            raise LabelError("y has times that are no finite number above 0. Correct or drop them.")
         return found
 
     def _options(self, *, n_features: int) -> dict[str, Any]:
