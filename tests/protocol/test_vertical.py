@@ -270,6 +270,8 @@ def test_orders_and_tags_follow_from_secret_round_block_and_people_alone():
         ConsortiumSecret().order(ward, who)[1],
     ]
     assert len({tag, *others}) == 5
+    numbers = np.array([7, 5, 6])  # as a table's column of numbers is
+    assert SECRET.order(ward, numbers)[1] == SECRET.order(lab, ["5", "6", "7"])[1]
 
 
 def partly(held, *, others=(), n_components=3, **changes):

@@ -134,7 +134,7 @@ class ConsortiumSecret(_Key):
         """Return an order of people that all parties of a block have, and a tag of who they are."""
         # whoever holds the secret can hold a list of people against the tag; others cannot
         block = agreement.holding and agreement.holding.block
-        words = [json.dumps([agreement.round_id, block, each]).encode() for each in people]
+        words = [json.dumps([agreement.round_id, block, str(each)]).encode() for each in people]
         marks = [self._mac(b"link", each) for each in words]
         order = np.array(sorted(range(len(marks)), key=marks.__getitem__), dtype=np.intp)
         return order, self._mac(b"linked", b"".join(sorted(marks)))
