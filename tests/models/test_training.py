@@ -5,6 +5,7 @@ from itertools import product
 from typing import get_args
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import softmax
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -246,3 +247,12 @@ def test_nothing_stops_early_under_two_hundred_rows_and_what_is_random_follows_t
     stops = {rows: each["early_stopping"] for rows, each in built.items()}
     assert stops == {10: False, 199: False, 249: False, 250: True, 5000: True}
     assert {each["random_state"] for each in built.values()} == {17}
+
+
+def test_labels_of_a_shuffled_frame_stay_with_their_rows():
+    rows = np.random.default_rng(0).normal(size=(60, 3))
+    frame = pd.DataFrame(rows).assign(y=(rows[:, 0] > 0) * 1).sample(frac=1, random_state=1)
+    told = {"model": "ridge", "task": "classification", "seed": 0}
+    found = train(frame[[0, 1, 2]], frame["y"], **told).outputs(rows)
+    right = train(frame[[0, 1, 2]].to_numpy(), frame["y"].to_numpy(), **told).outputs(rows)
+    np.testing.assert_array_equal(found, right)
