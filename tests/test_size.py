@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (2_180, 1_320, 15),
     "analyst_side": (2_530, 2_000, 11),
     "bundle": (2_430, 1_830, 11),
-    "cli": (4_720, 3_760, 25),
+    "cli": (4_730, 3_760, 25),
     "cobasis": (620, 270, 6),
     "disk": (600, 390, 5),
     "estimators": (930, 500, 5),
@@ -32,7 +32,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "models": (3_620, 2_560, 15),
     "party_side": (4_040, 3_170, 14),
     "privacy": (3_150, 2_150, 21),
-    "protocol": (8_100, 5_540, 36),
+    "protocol": (8_130, 5_560, 36),
     "report": (1_090, 870, 6),
     "statistics": (2_160, 1_640, 11),
     "tables": (1_010, 790, 4),
@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_070, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 41_130,
+    "tests": 41_180,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

