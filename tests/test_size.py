@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_070, 760, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 41_180,
+    "tests": 41_190,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

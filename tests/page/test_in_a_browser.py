@@ -100,9 +100,10 @@ def test_a_round_is_run_by_the_keyboard_alone_and_every_page_passes_axe(sent, mo
             page.keyboard.type(PASSPHRASE)
             assert flaws(page) == []
             enter(page)
-            expect(page.get_by_role("status")).to_be_visible()
-            assert flaws(page) == []
             done = page.get_by_role("heading", name=f"cobasis {word.lower()}: done")
+            # on a busy machine a job may have ended before the browser shows that it runs
+            expect(page.get_by_role("status").or_(done).first).to_be_visible()
+            assert flaws(page) == []
             expect(done).to_be_visible(timeout=60_000)
             assert page.evaluate("document.activeElement.tagName") == "MAIN"
             assert flaws(page) == []
