@@ -32,7 +32,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "models": (3_620, 2_560, 15),
     "party_side": (4_040, 3_170, 14),
     "privacy": (3_150, 2_150, 21),
-    "protocol": (8_130, 5_560, 36),
+    "protocol": (8_130, 5_550, 36),
     "report": (1_090, 870, 6),
     "statistics": (2_160, 1_640, 11),
     "tables": (1_010, 790, 4),

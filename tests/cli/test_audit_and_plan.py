@@ -1,6 +1,7 @@
 """``cobasis audit`` and ``plan``: what is measured, shown and kept for its owner only."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,11 @@ def test_rows_are_planned_beside_sums_whichever_the_draft_sends(draft):
     own = asked["releases"][1]
     assert own["n_bytes"] == 8 * 3 * 13 * 14 // 2 < sums["n_bytes"]  # a one, ten waves, two classes
     assert own["score"] == sums["score"]  # both of raw columns
+    assert "(green, of 3 like you)" in own["learns"]  # 21 rows for each feature
+    text = Path("sums.toml").read_text()
+    Path("narrow.toml").write_text(re.sub("bandwidth = .*", "bandwidth = 0.1", text))
+    narrow = draft.json("plan narrow.toml north.csv")["releases"][1]
+    assert "(amber, of 3 like you)" in narrow["learns"]
     assert rows["n_bytes"] == 70 * (3 * 8 + 8) + 7 * 3 * 8
     assert "all labels" in rows["learns"]
     draft(

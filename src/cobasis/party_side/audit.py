@@ -20,7 +20,7 @@ from cobasis.party_side.approval import Audited, approved, keep
 from cobasis.party_side.preview import Ready, budget_of, own_setting
 from cobasis.party_side.send import Projected, Proposed, Summed
 from cobasis.party_side.session import PartySession
-from cobasis.privacy.aggregate import rows_asked
+from cobasis.privacy.aggregate import tells_most
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.audit.policy import POLICY
 from cobasis.privacy.audit.report import audit, audit_proposal
@@ -131,12 +131,11 @@ def _sums_facts(made: Summed) -> SumsFacts:
         n_rows, widths, least = rows.n_held, (score_layout(agreement).n_words,), 0
         common = (1.0,)
         most = int(most * agreement.holdout / (1 - agreement.holdout))
-    maps = zip(widths, common, strict=True)
-    width, shared = max(maps, key=lambda each: each[0] * rows_asked(each[1]))
+    most_told = tells_most(widths, common)
     return SumsFacts(
         n_rows=n_rows,
-        n_features=width,
-        common=shared,
+        n_features=widths[most_told],
+        common=common[most_told],
         n_parties=others + 1,
         least=n_rows + others * least,
         most=min(terms.most_rows_in_all, n_rows + others * most),

@@ -23,7 +23,7 @@ from cobasis.party_side.draft import components_for
 from cobasis.party_side.preview import BYTES, budget_of, own_setting
 from cobasis.party_side.rows import public_rows_in, refuse_mapping
 from cobasis.party_side.sums_draft import waves_of
-from cobasis.privacy.aggregate import OFTEN, light_of, rows_asked
+from cobasis.privacy.aggregate import OFTEN, light_of, tells_most
 from cobasis.privacy.audit.prices import Offer, Plan, plan
 from cobasis.privacy.audit.subject import Budget, sample_size
 from cobasis.progress import Report, silent
@@ -166,16 +166,16 @@ def _sums(agreement: Agreement, some: Matrix, *, labels: Labels | None, n_rows: 
         most_rows=n_rows,
         bare=terms is not None and agreement.dp is not None,
     )
-    shown, started = [], perf_counter()
+    common, started = list[float](), perf_counter()
     for each in maps:
         turn = turn_of(each, features)
         mapped = turn.apply(some)
         mapped.T @ mapped
         waves = mapped[:, : 2 * turn.n_waves].mean(axis=0)
-        shown.append((mapped.shape[1], float(waves @ waves) if turn.n_waves else 1.0))
-    width, common = max(shown, key=lambda each: each[0] * rows_asked(each[1]))
-    spent = perf_counter() - started
-    light = light_of(parties * n_rows / width, common=common)
+        common.append(float(waves @ waves) if turn.n_waves else 1.0)
+    spent, at = perf_counter() - started, tells_most(layout.n_features, common)
+    width = layout.n_features[at]
+    light = light_of(parties * n_rows / width, common=common[at])
     seen = f"alone: the total, and {OFTEN[light]} who is in it ({light}, of {parties} like you)"
     widest = max(layout.n_features)
     return Released(

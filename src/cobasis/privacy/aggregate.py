@@ -1,6 +1,6 @@
 """How far sums over people's rows are an aggregate: by the rows that each feature has."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 RED, GREEN = 5, 20
@@ -24,6 +24,11 @@ OFTEN: Mapping[Light, str] = {"green": "hardly ever", "amber": "sometimes", "red
 def rows_asked(common: float) -> int:
     """Return how many times the rows a map's features take, by what two mapped rows share."""
     return MORE if common < NARROW else 1
+
+
+def tells_most(n_features: Sequence[int], common: Sequence[float]) -> int:
+    """Return the place of the map whose total tells most of who is in it; all maps' leave."""
+    return max(range(len(common)), key=lambda at: n_features[at] * rows_asked(common[at]))
 
 
 def light_of(rows_per_feature: float, *, table: bool = False, common: float = 1.0) -> Light:

@@ -13,7 +13,7 @@ from cobasis.features.maps import Turn, turn_of
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import Affine, Chain, Layer, chain_of, folded
 from cobasis.models.evidence import Evident, fit_noisy, fit_total
-from cobasis.privacy.aggregate import OFTEN, light_of, rows_asked
+from cobasis.privacy.aggregate import OFTEN, light_of, rows_asked, tells_most
 from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.baseline import BaselineTable, table_of
@@ -50,9 +50,8 @@ class SumsResult:
 
     @property
     def shown(self) -> int:
-        """The place of the map that tells most of who is in the total; all maps' leave."""
-        sizes, common = self.total.layout.n_features, self.total.common
-        return max(range(len(sizes)), key=lambda at: sizes[at] * rows_asked(common[at]))
+        """The place of the map that tells most of who is in the total."""
+        return tells_most(self.total.layout.n_features, self.total.common)
 
     @property
     def rows_per_feature(self) -> float:
