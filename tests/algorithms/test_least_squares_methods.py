@@ -9,20 +9,16 @@ from aligners import (
     EPS,
     GOLDEN,
     apart_but_for_a_rotation,
-    haar,
     invertible,
     make_toy,
-    normal,
     on_every_anchor,
     on_every_condition,
     with_values,
 )
 from cobasis import GOPP, ODC, Imakura, Whitened, align
-from cobasis.algorithms import images as reading
-from cobasis.algorithms import stacked
 from cobasis.algorithms.anchors import anchor_gain
 from cobasis.algorithms.kawakami import Kawakami, eigen_weights
-from cobasis.algorithms.stacked import leading_directions, sketch
+from cobasis.algorithms.stacked import leading_directions
 from cobasis.errors import DimensionError
 from cobasis.linalg.arrays import Matrix
 
@@ -159,22 +155,3 @@ def test_directions_and_values_are_the_dense_svds(n_rows, n_parties, spread):
     np.testing.assert_allclose(found.singular_values, values[:SIZE], rtol=1e-9)
     gram = found.directions.T @ found.directions
     np.testing.assert_allclose(gram, np.eye(SIZE), rtol=0, atol=1e-12)
-
-
-def test_what_is_too_large_for_a_gram_matrix_is_sketched_and_shows_too_few_directions(monkeypatch):
-    """The limits are lowered; then the sketch stands in, and finds the same span."""
-    images = images_with(60, 40, gap=3.0)
-    images["p0"] = 5 * images["p0"]  # whose batch must not count more often than others
-    exact, gain = leading_directions(images, size=SIZE)
-    monkeypatch.setattr(stacked, "GRAM_ROWS", 10)
-    monkeypatch.setattr(stacked, "HELD_BYTES", 10_000)
-    monkeypatch.setattr(reading, "BATCH_BYTES", 3000)
-    monkeypatch.setattr(reading, "LARGEST_BATCH", 3000)
-    found, sketched_gain = leading_directions(images, size=min)
-    apart = projector(found.directions) - projector(exact.directions)
-    assert np.linalg.norm(apart, 2) <= 1e-6
-    np.testing.assert_allclose(found.singular_values, exact.singular_values, rtol=1e-9)
-    assert sketched_gain == pytest.approx(gain)
-    base = normal(3, 60, SIZE)
-    with pytest.raises(DimensionError, match="n_components=6 is not between 1 and the rank 5"):
-        sketch(lambda: iter([base, base @ haar(1, SIZE)]), n_rows=60, size=6)

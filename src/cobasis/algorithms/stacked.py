@@ -9,26 +9,9 @@ from scipy.linalg.blas import dsyrk
 from cobasis.algorithms.fits import factored
 from cobasis.algorithms.images import Images, batches
 from cobasis.errors import DimensionError
-from cobasis.linalg.arrays import Matrix, numerical_rank
-from cobasis.linalg.directions import (
-    Leading,
-    by_iteration,
-    of_columns,
-    of_gram,
-    right_singular,
-    stacked,
-)
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.directions import Leading, of_columns, of_gram, right_singular, stacked
 from cobasis.linalg.threads import in_order
-
-GRAM_ROWS = 6000  # up to this many anchor rows their Gram matrix (288 MB) is made, whatever c is
-
-HELD_BYTES = 2**29
-"""Above that many rows, images are held side by side up to this, and sketched beyond."""
-
-MAX_PASSES, OVERSAMPLED = 12, 20
-"""Of a sketch: how often the images are read at most, and how many columns it has to spare."""
-
-STILL = 1e-10  # a sketch ends when no wanted singular value moves by more than this share of it
 
 
 def leading_directions(
@@ -54,66 +37,41 @@ def leading_directions(
         return np.hstack(list(batch.values()))
 
     def tables() -> Iterator[Matrix]:
-        return in_order(side_by_side, batches(images), workers=workers)
+        return _wide(in_order(side_by_side, batches(images), workers=workers))
 
     # Columns are gathered until they are more than the rows, and from then on summed into one Gram
     # matrix of the rows: what is smaller is decomposed, and each image is read once.
-    gram, sketched = None, False
-    for together in _wide(tables()):
+    gram = None
+    for together in tables():
         n_rows, n_columns = together.shape
-        if sketched or (n_rows > GRAM_ROWS and together.nbytes > HELD_BYTES):
-            sketched = True
-        elif gram is not None or n_columns > n_rows:
+        if gram is not None or n_columns > n_rows:
             gram = np.zeros((n_rows, n_rows), order="F") if gram is None else gram
             gram = dsyrk(1.0, together.T, beta=1.0, c=gram, trans=1, lower=1, overwrite_c=1)
     wanted = size if isinstance(size, int) else size([widths[party] for party in images])
     gain = float(np.sqrt(np.mean([gains[party] for party in images])))
-    shape = n_rows, sum(widths.values())
-    if sketched:
-        found = sketch(tables, n_rows=n_rows, size=wanted)
-    elif gram is None:
-        found = of_columns(together, wanted) or _precisely([together], shape=shape, size=wanted)
-    else:
-        found = of_gram(gram, wanted) or _precisely(_wide(tables()), shape=shape, size=wanted)
+    found = of_columns(together, wanted) if gram is None else of_gram(gram, wanted)
+    if found is None:
+        again = [together] if gram is None else tables()
+        found = _precisely(again, shape=(n_rows, sum(widths.values())), wanted=wanted)
     return found, gain
 
 
 def _wide(tables: Iterator[Matrix]) -> Iterator[Matrix]:
-    """Gather tables until their columns are more than their rows, or too many to hold."""
+    """Gather tables side by side until their columns are more than their rows."""
     held: list[Matrix] = []
     for table in tables:
         held.append(table)
-        n_rows, n_columns = table.shape[0], sum(each.shape[1] for each in held)
-        much = n_rows * n_columns * table.itemsize > HELD_BYTES
-        if much if n_rows > GRAM_ROWS else n_columns > n_rows:
+        if sum(each.shape[1] for each in held) > table.shape[0]:
             yield np.hstack(held)
             held.clear()
     if held:
         yield np.hstack(held)
 
 
-def _precisely(tables: Iterable[Matrix], *, shape: tuple[int, int], size: int) -> Leading:
+def _precisely(tables: Iterable[Matrix], *, shape: tuple[int, int], wanted: int) -> Leading:
     """Return the leading left singular vectors and values without squaring anything."""
     found = right_singular(reduce(stacked, (table.T for table in tables)), shape=shape)
-    return _refuse_beyond(len(found.singular_values), found, size)
-
-
-def sketch(tables: Callable[[], Iterator[Matrix]], *, n_rows: int, size: int) -> Leading:
-    """Return the leading left singular vectors and values by block power iteration."""
-    # Directions without a gap behind the spare columns are the less exact ones: see by_iteration.
-    rng = np.random.default_rng(0)
-    start = rng.normal(size=(n_rows, min(size + OVERSAMPLED, n_rows)))
-
-    def product(_: int, basis: Matrix) -> Matrix:
-        return reduce(lambda image, table: image + table @ (table.T @ basis), tables(), 0 * basis)
-
-    found = by_iteration(product, start, count=size, passes=MAX_PASSES, still=STILL)
-    rank = numerical_rank(found.singular_values, (n_rows, n_rows))
-    return _refuse_beyond(rank, found, size)
-
-
-def _refuse_beyond(rank: int, found: Leading, wanted: int) -> Leading:
-    """Return as many directions as are wanted, or refuse to where there are fewer."""
+    rank = len(found.singular_values)
     if not 1 <= wanted <= rank:
         raise DimensionError(
             f"n_components={wanted} is not between 1 and the rank {rank} of all anchor images "

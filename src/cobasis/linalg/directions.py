@@ -4,7 +4,7 @@ One pass and one small eigenproblem where that is accurate. A Gram matrix square
 values, so where the wanted ones lie too far apart a second pass of QR factorisations follows.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
@@ -67,29 +67,6 @@ def of_columns(table: Matrix, count: int) -> Leading | None:
 def stacked(*tables: Matrix) -> Matrix:
     """Return R of tables on top of each other: their singular values, and nothing is squared."""
     return np.asarray(np.linalg.qr(np.vstack(tables), mode="r"))
-
-
-def by_iteration(
-    product: Callable[[int, Matrix], Matrix],
-    start: Matrix,
-    *,
-    count: int,
-    passes: int,
-    still: float,
-) -> Leading:
-    """Return the leading left singular vectors and values of W by subspace iteration."""
-    # A pass shrinks the error of direction j by the squared ratio of singular value k + 1 to value
-    # j, k being the width of `start`: columns beyond those wanted make up for a missing gap.
-    basis, before = np.linalg.qr(start)[0], np.zeros(count)
-    for number in range(1, passes + 1):
-        image = product(number, basis)
-        squares, turn = np.linalg.eigh(basis.T @ image)
-        values = np.sqrt(np.maximum(squares[::-1], 0.0))  # rounding may leave them negative
-        directions = basis @ turn[:, ::-1]
-        if np.allclose(values[:count], before, rtol=still, atol=0.0):
-            break
-        before, basis = values[:count], np.linalg.qr(image)[0]
-    return Leading(directions, values)
 
 
 LARGEST_GRAM = 4096
@@ -164,23 +141,26 @@ def _wide(blocks: Blocks, n_wanted: int, *, centred: bool) -> Leading:
 
 def _by_range(blocks: Blocks, n_wanted: int, *, centred: bool) -> Leading:
     """Return directions by subspace iteration from a random start, the same every time."""
+    # A pass shrinks the error of direction j by the squared ratio of singular value k + 1 to value
+    # j, k being the width of the start: columns beyond those wanted make up for a missing gap.
     n_rows, n_columns = blocks.shape
     width = min(n_columns, n_wanted + max(10, n_wanted // 4))
-    start = KeyStream(bytes(32), "range finder").normal((n_columns, width))
+    image = KeyStream(bytes(32), "range finder").normal((n_columns, width))
     mean = np.zeros(n_columns)
     if centred:
         mean = sum(blocks.over(_total, step=f"{STEP}, mean"), start=mean) / n_rows
+    for number in range(1, RANGE_PASSES + 1):
+        basis = np.linalg.qr(image)[0]
 
-    def product(number: int, basis: Matrix) -> Matrix:
-        def image(_: int, part: Iterator[Matrix]) -> Matrix:
+        def product(_: int, part: Iterator[Matrix], basis: Matrix = basis) -> Matrix:
             return np.asarray(sum(block.T @ (block @ basis) for block in part))
 
-        parts = blocks.over(image, step=f"{STEP}, pass {number}")
-        return sum(parts, start=-n_rows * np.outer(mean, mean @ basis))
-
-    found = by_iteration(product, start, count=n_wanted, passes=RANGE_PASSES, still=0.0)
-    values = found.singular_values[:n_wanted]
-    return found.first(int(np.count_nonzero(values > RANGE_RANK * values[0])))
+        parts = blocks.over(product, step=f"{STEP}, pass {number}")
+        image = sum(parts, start=-n_rows * np.outer(mean, mean @ basis))
+    squares, turn = np.linalg.eigh(basis.T @ image)
+    values = np.sqrt(np.maximum(squares[::-1], 0.0))  # rounding may leave them negative
+    count = int(np.count_nonzero(values[:n_wanted] > RANGE_RANK * values[0]))
+    return Leading(basis @ turn[:, ::-1], values).first(count)
 
 
 def _total(_: int, blocks: Iterator[Matrix]) -> Matrix:
