@@ -9,6 +9,7 @@ from datetime import date
 from functools import lru_cache
 from math import inf
 from pathlib import Path
+from typing import Any
 from unicodedata import normalize
 
 import polars as pl
@@ -27,10 +28,9 @@ INFERRED_ROWS = 10_000  # rows of a CSV file from which its columns' types are g
 
 _SAMPLE = 2**16  # bytes that separators and decimal marks are told by
 _EXPONENT = r"([eE][-+]?\d+)?$"
-_COMMA, _POINT = r"^[-+]?\d*,\d+" + _EXPONENT, r"^[-+]?\d*\.\d+" + _EXPONENT
 _MARKS = {
-    ",": (_COMMA, r"^[-+]?[1-9]\d{0,2}(,\d{3})+$"),
-    ".": (_POINT, r"^[-+]?[1-9]\d{0,2}(\.\d{3})+$"),
+    ",": (r"^[-+]?\d*,\d+" + _EXPONENT, r"^[-+]?[1-9]\d{0,2}(,\d{3})+$"),
+    ".": (r"^[-+]?\d*\.\d+" + _EXPONENT, r"^[-+]?[1-9]\d{0,2}(\.\d{3})+$"),
 }  # a number with one, and one that may have it between thousands
 
 
@@ -38,19 +38,18 @@ _MARKS = {
 class Dialect:
     """How a CSV file is written."""
 
-    separator: str = ","
-    encoding: str = "utf-8"
-    decimal: frozenset[str] = frozenset()  # columns with a point that surely parts no thousands
-    before: int = 0  # lines before the names: Excel's sep=;
+    separator: str
+    encoding: str
+    before: int  # lines before the names: Excel's sep=;
 
     def scan(self, path: Path, **options: object) -> pl.LazyFrame:
         """Return the file's cells; what is not in UTF-8 is held in memory in it."""
         source: Path | bytes = path.absolute()  # polars takes ~ for the home folder
         if self.encoding != "utf-8":
             source = path.read_bytes().decode(self.encoding).encode()
-        options = {"infer_schema_length": INFERRED_ROWS, "skip_lines": self.before, **options}
-        options |= {"separator": self.separator, "glob": False}  # ward[1].csv is not ward1.csv
-        return pl.scan_csv(source, **options)  # type: ignore[arg-type]
+        told: Any = {"infer_schema_length": INFERRED_ROWS, "skip_lines": self.before} | options
+        # no glob: the name ward[1].csv is not a pattern that ward1.csv fits
+        return pl.scan_csv(source, separator=self.separator, glob=False, **told)
 
 
 @lru_cache(maxsize=8)
@@ -85,13 +84,7 @@ def dialect_of(path: Path, stamp: Stamp, *, what: str) -> Dialect:  # noqa: ARG0
     names, *rows = by[separator] or [[]]
     if rows and rows[0] == names and len(names) > 1:
         raise TableError(f"{what} names its columns twice, in the first two lines. Leave one out.")
-    decimal = {
-        name
-        for row in rows
-        for name, cell in zip(names, row, strict=False)
-        if re.match(_POINT, cell) and not re.match(_MARKS["."][1], cell)
-    }
-    return Dialect(separator, encoding, frozenset(decimal), before=int(told is not None))
+    return Dialect(separator, encoding, before=int(told is not None))
 
 
 def _plain(name: str) -> str:
@@ -128,15 +121,6 @@ def _scaled(number: pl.Expr, step: ColumnMapping, *, single: bool = False) -> pl
     return pl.when(~number.cast(pl.Float64).is_in(blanks)).then(scaled)
 
 
-def _any(
-    frame: pl.LazyFrame, asked: Mapping[tuple[str, ...], pl.Expr]
-) -> dict[tuple[str, ...], bool]:
-    """Return by the same keys which of some expressions hold of a row."""
-    found = frame.select(each.any().alias(str(at)) for at, each in enumerate(asked.values()))
-    rows = found.collect(engine="streaming").rows() if asked else [()]
-    return dict(zip(asked, rows[0], strict=True))
-
-
 def _seen(
     frame: pl.LazyFrame, cells: Mapping[tuple[str, str], pl.Expr]
 ) -> dict[tuple[str, ...], bool]:
@@ -145,7 +129,9 @@ def _seen(
     for (mark, name), text in cells.items():
         number, groups = (text.str.contains(each) for each in _MARKS[mark])
         asked["some", mark, name], asked["only", mark, name] = number | groups, number & ~groups
-    return _any(frame, asked)
+    found = frame.select(each.any().alias(str(at)) for at, each in enumerate(asked.values()))
+    rows = found.collect(engine="streaming").rows() if asked else [()]
+    return dict(zip(asked, rows[0], strict=True))
 
 
 Texts = dict[str, tuple[pl.Expr, date | None, ColumnMapping]]
@@ -248,11 +234,8 @@ class AgreedColumns:
         Other columns have decimal `points`, or have not. Beside semicolons points may part, too.
         """
         cells = {(mark, name): text for name, (text, _, _) in texts.items() for mark in _MARKS}
-        # what the first rows show is not looked for in all, nor what no cell has the mark for
-        seen = _seen(frame.head(INFERRED_ROWS), cells)
-        rest = {each: text for each, text in cells.items() if not seen["only", *each]}
-        there = _any(frame, {x: text.str.contains(x[0], literal=True) for x, text in rest.items()})
-        seen |= _seen(frame, {each: text for each, text in rest.items() if there[each]})
+        seen = _seen(frame.head(INFERRED_ROWS), cells)  # what these show is not looked for in all
+        seen |= _seen(frame, {x: text for x, text in cells.items() if not seen["only", *x]})
         commas, pointed = ([x for x in texts if seen["some", mark, x]] for mark in _MARKS)
         reason, parts = "", self.dialect and self.dialect.separator == ";" and not points
         if commas and (points or pointed):

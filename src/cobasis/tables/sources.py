@@ -223,19 +223,18 @@ def _as_agreed(source: Source, agreed: AgreedColumns) -> Source:
         for each in (each for each in agreed.features if each.name in own):
             name, kind = own[each.name], schema[own[each.name]]
             category = isinstance(each, CategoryFeature)
-            if agreed.lenient or kind == pl.String or category:
+            if kind.is_integer() and not category:
+                integers.add(each.name)
+            # beside semicolons the point of a number may part thousands
+            unclear = dialect.separator == ";" and kind.is_numeric()
+            if agreed.lenient or kind == pl.String or category or unclear:
                 types[name] = pl.String
             elif kind.is_numeric():
                 numbers.append(name)
-            if kind.is_integer() and not category:
-                integers.add(each.name)
-        parts = dialect.separator == ";" and not dialect.decimal.intersection(numbers)
-        looks = dict.fromkeys(numbers, pl.Int64 if parts else pl.Float64)
-        frame = dialect.scan(path, schema_overrides=types | looks)
+        frame = dialect.scan(path, schema_overrides=types | dict.fromkeys(numbers, pl.Float64))
         try:
             frame.select(pl.col(numbers).count()).collect(engine="streaming")
-        except pl.exceptions.PolarsError:
-            # Some cell is no number, or its point may part thousands: all are text, which is slow.
+        except pl.exceptions.PolarsError:  # some cell is no number: all are text, which is slow
             frame = dialect.scan(path, schema_overrides=types | dict.fromkeys(numbers, pl.String))
     with source.reading():
         made = agreed.of(frame, own=own)
