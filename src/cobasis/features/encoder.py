@@ -7,7 +7,7 @@ are read through narwhals: numbers as they are, words as codes.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby, product
+from itertools import groupby, product, zip_longest
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from cobasis.errors import DtypeError, FeatureError, NotFiniteError, ShapeError
 from cobasis.features.contract import (
     MISSING,
+    UNKNOWN,
     CategoryFeature,
     Column,
     Feature,
@@ -116,25 +117,31 @@ def words_of(series: "nw.Series[Any]", feature: CategoryFeature) -> npt.NDArray[
     return np.fromiter(map(codes.__getitem__, cells), dtype=np.int16, count=len(cells))
 
 
-def _refuse_words(series: "nw.Series[Any]", codes: Array, *, what: str) -> None:
-    """Refuse a type that no category is written in, and cells that have no place."""
+_NO_PLACE = {
+    UNKNOWN: (
+        "words that are not agreed",
+        'Correct them, or agree on them or on unknown = "other"',
+    ),
+    MISSING: ("empty cells", 'Drop those rows, or agree on missing = "level"'),
+}
+
+
+def _agreed_words_of(series: "nw.Series[Any]", feature: CategoryFeature, *, what: str) -> Array:
+    """Return the codes of a column of words, all of which have a place."""
     if series.null_count() < len(series) and not is_wordlike(series.dtype):
         raise DtypeError(
             f"column '{series.name}' of {what} is of type {series.dtype}, and a category is text, "
             "whole numbers or booleans. Convert it to text."
         )
+    codes = words_of(series, feature)
     lowest = int(codes.min(initial=0))
     if lowest < 0:
-        has, then = (
-            "words that are not agreed",
-            'Correct them, or agree on them or on unknown = "other"',
-        )
-        if lowest == MISSING:
-            has, then = "empty cells", 'Drop those rows, or agree on missing = "level"'
+        has, then = _NO_PLACE[lowest]
         raise FeatureError(
             f"column '{series.name}' of {what} has {has}, so its rows cannot be encoded as the "
             f"others' are. {then}."
         )
+    return codes
 
 
 def refuse_names(names: Sequence[str], expected: Sequence[str], *, party: str) -> None:
@@ -146,11 +153,10 @@ def refuse_names(names: Sequence[str], expected: Sequence[str], *, party: str) -
     unknown = [name for name in names if name not in agreed]
     if missing or unknown:
         reason = f"missing: {_short(missing)}; not agreed: {_short(unknown)}"
-    elif len(names) != len(expected):
-        reason = f"{len(names)} columns, some of one name, where {len(expected)} are agreed"
     else:
-        first = next(i for i, (a, b) in enumerate(zip(names, expected, strict=False)) if a != b)
-        reason = f"column {first + 1} is '{names[first]}', agreed is '{expected[first]}'"
+        pairs = enumerate(zip_longest(names, expected, fillvalue="nothing"), start=1)
+        at, (found, wanted) = next(each for each in pairs if each[1][0] != each[1][1])
+        reason = f"column {at} is '{found}', agreed is '{wanted}'"
     raise FeatureError(
         f"the columns of party '{party}' are not the agreement's: {reason}. Every party needs the "
         "same features in the same order, or its rows mean something else. Select and order them."
@@ -225,17 +231,6 @@ def bent(values: Array, knots: tuple[float, ...]) -> Matrix:
         return spline(inner) + beyond
 
 
-def _scale(values: Array, constants: Matrix, out: Matrix) -> None:
-    """Write ``(value - centre) / scale``, NaN filled where that is agreed."""
-    centre, scale, fill = constants
-    with np.errstate(over="ignore", invalid="ignore"):
-        np.copyto(out, values)
-        if not np.isnan(fill).all():
-            np.copyto(out, fill, where=np.isnan(out))
-        np.subtract(out, centre, out=out)
-        np.divide(out, scale, out=out)
-
-
 class Encoder:
     """All features' encoding, to be applied column by column and block by block."""
 
@@ -258,12 +253,12 @@ class Encoder:
         floating = {name for name, kind in frame.schema.items() if kind.is_float()}
         found: list[Array] = []
 
-        def is_float(feature: Column) -> bool:
-            line = isinstance(feature, NumericFeature) and not feature.knots
-            return line and feature.name in floating
+        def is_line(feature: Column) -> bool:
+            plain = isinstance(feature, NumericFeature) and not feature.knots
+            return plain and feature.name in floating
 
-        for floats, run in groupby(self.features, is_float):
-            if floats:
+        for lines, run in groupby(self.features, is_line):
+            if lines:  # copied at once
                 found.append(frame[[each.name for each in run]].to_numpy().T)
                 continue
             for each in run:
@@ -271,11 +266,10 @@ class Encoder:
                 if isinstance(each, NumericFeature):
                     found.append(numbers_of(series, what=what))
                 else:
-                    codes = words_of(series, each)
-                    _refuse_words(series, codes, what=what)
-                    found.append(codes)
+                    found.append(_agreed_words_of(series, each, what=what))
         return found
 
+    @np.errstate(over="ignore", invalid="ignore")
     def put(self, columns: Iterable[Array], out: Matrix) -> bool:
         """Write raw columns, encoded, into the rows of `out`."""
         at = done = 0
@@ -292,18 +286,21 @@ class Encoder:
                 out[at : at + len(curves)] = curves
                 at += len(curves)
             else:
-                constants = self._constants[:, done : done + count]
-                _scale(np.atleast_2d(column).T, constants, out[at : at + count].T)
+                centre, scale, fill = self._constants[:, done : done + count]
+                scaled = out[at : at + count].T
+                np.copyto(scaled, np.atleast_2d(column).T)
+                if not np.isnan(fill).all():
+                    np.copyto(scaled, fill, where=np.isnan(scaled))
+                scaled -= centre
+                scaled /= scale
                 at += count
             done += count
         if done != len(self.features):
             raise ValueError(f"columns of {done} features in place of {len(self.features)}")
+        for place, of in enumerate(self._products, start=self._plain):
+            np.prod(out[of], axis=0, out=out[place])
         flat = out.reshape(-1, order="A")
-        with np.errstate(over="ignore", invalid="ignore"):
-            for place, of in enumerate(self._products, start=self._plain):
-                np.prod(out[of], axis=0, out=out[place])
-            squares = float(flat @ flat)
-            return squares <= LARGEST**2 or bool(np.abs(out).max() <= LARGEST)
+        return float(flat @ flat) <= LARGEST**2 or bool(np.abs(out).max() <= LARGEST)
 
 
 def encode(
@@ -334,21 +331,15 @@ def encode(
     shape = (encoder.width, n_rows)
     out = np.empty(shape, order="C" if frame is not None else "F")  # as the rows lie
     if not encoder.put(raw, out):
-        raise not_whole(what, _not_whole(raw, encoder))
+        columns = (column for each in raw for column in np.atleast_2d(each))
+        bad = [
+            each.name
+            for each, column in zip(encoder.features, columns, strict=True)
+            if isinstance(each, NumericFeature)
+            and not (np.isfinite(column) | (np.isnan(column) & (each.missing == "fill"))).all()
+        ]
+        raise not_whole(what, bad)
     return out.T
-
-
-def _not_whole(raw: list[Array], encoder: Encoder) -> list[str]:
-    """Return the columns of numbers with cells that nothing stands for."""
-    found = []
-    columns = (column for each in raw for column in np.atleast_2d(each))
-    for feature, column in zip(encoder.features, columns, strict=True):
-        if isinstance(feature, NumericFeature):
-            fine = np.isfinite(column)
-            if feature.missing == "fill":
-                fine |= np.isnan(column)
-            found += [] if fine.all() else [feature.name]
-    return found
 
 
 def too_large(name: str) -> NotFiniteError:

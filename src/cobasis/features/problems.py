@@ -73,19 +73,15 @@ def _quoted(words: tuple[str, ...]) -> str:
 
 @dataclass
 class _Seen:
-    """What was counted of one column so far."""
+    """What was found in one column so far."""
 
     n_rows: int = 0
-    missing: int = 0
-    infinite: int = 0
-    outside: int = 0
-    below: int = 0  # more than FAR scales below the centre
-    above: int = 0
-    beyond: int = 0  # more than WIDE scales from it
+    # cells that are missing, infinite, outside the range, or unknown words; and values more than
+    # FAR scales below or above the centre, or more than WIDE beyond it
+    counts: Counter[str] = field(default_factory=Counter)
+    words: Counter[str] = field(default_factory=Counter)
     total: float = 0.0  # of finite values on the agreed scale
     squares: float = 0.0
-    unknown: int = 0
-    words: Counter[str] = field(default_factory=Counter)
     wrong_type: str = ""
 
 
@@ -97,28 +93,24 @@ def check(
     used: Iterable[str] = (),
 ) -> tuple[ColumnFinding, ...]:
     """Hold a table against features, and count what does not fit."""
-    agreed, there, others = list(features), list(columns), list(used)
-    seen = {feature.name: _Seen() for feature in agreed if feature.name in there}
+    agreed = {feature.name: feature for feature in features}
+    there, wanted = list(columns), [*agreed, *used]
+    seen = {name: _Seen() for name in agreed if name in there}
     for frame in frames:
-        for feature in agreed:
-            if feature.name in seen:
-                _count(frame.get_column(feature.name), feature, seen[feature.name])
+        for name, found in seen.items():
+            _count(frame.get_column(name), agreed[name], found)
     findings: list[ColumnFinding] = []
-    for feature in agreed:
-        known = feature.name in seen
-        findings += _told(feature, seen[feature.name]) if known else [_absent(feature.name)]
-    findings += [_absent(name) for name in others if name not in there]
-    named = {*others, *(feature.name for feature in agreed)}
+    for name in wanted:
+        if name in seen:
+            findings += _told(agreed[name], seen[name])
+        elif name not in there:
+            text = f"column '{name}' is agreed on, and the table has none of that name"
+            findings.append(ColumnFinding(column=name, problem="absent", refused=True, text=text))
     for name in there:
-        if name not in named:
+        if name not in wanted:
             text = f"column '{name}' is not in the agreement: it is not read, and never leaves"
             findings.append(ColumnFinding(column=name, problem="unused", refused=False, text=text))
     return tuple(findings)
-
-
-def _absent(name: str) -> ColumnFinding:
-    text = f"column '{name}' is agreed on, and the table has none of that name"
-    return ColumnFinding(column=name, problem="absent", refused=True, text=text)
 
 
 def _count(series: "nw.Series[Any]", feature: Column, seen: _Seen) -> None:
@@ -137,14 +129,17 @@ def _count(series: "nw.Series[Any]", feature: Column, seen: _Seen) -> None:
         return
     low = -np.inf if feature.low is None else feature.low
     high = np.inf if feature.high is None else feature.high
-    seen.missing += int(np.count_nonzero(np.isnan(numbers)))
-    seen.infinite += int(np.count_nonzero(np.isinf(numbers)))
     finite = numbers[np.isfinite(numbers)]
-    seen.outside += int(np.count_nonzero((finite < low) | (finite > high)))
     scaled = (finite - feature.centre) / feature.scale
-    seen.below += int(np.count_nonzero(scaled < -FAR))
-    seen.above += int(np.count_nonzero(scaled > FAR))
-    seen.beyond += int(np.count_nonzero(np.abs(scaled) > WIDE))
+    found = {
+        "missing": np.isnan(numbers),
+        "infinite": np.isinf(numbers),
+        "outside": (finite < low) | (finite > high),
+        "below": scaled < -FAR,
+        "above": scaled > FAR,
+        "beyond": np.abs(scaled) > WIDE,
+    }
+    seen.counts.update({what: int(np.count_nonzero(rows)) for what, rows in found.items()})
     seen.total += float(scaled.sum())
     seen.squares += float(scaled @ scaled)
 
@@ -154,8 +149,8 @@ def _count_words(series: "nw.Series[Any]", feature: CategoryFeature, seen: _Seen
     codes = words_of(series, feature)
     other = len(feature.values) if feature.unknown == "other" else UNKNOWN
     unknown = np.flatnonzero(codes == other)
-    seen.missing += int(np.count_nonzero(codes == feature.code(None)))
-    seen.unknown += len(unknown)
+    missing = int(np.count_nonzero(codes == feature.code(None)))
+    seen.counts.update(missing=missing, unknown=len(unknown))
     if len(unknown) and len(seen.words) < MOST_WORDS:
         cells = series.to_list()
         seen.words.update(str(word_of(cells[row])) for row in unknown)
@@ -171,13 +166,13 @@ def _told(feature: Column, seen: _Seen) -> list[ColumnFinding]:
     if seen.wrong_type:
         text = f"column '{name}' is of type {seen.wrong_type}, and agreed are {needs}: convert it"
         return [ColumnFinding(column=name, problem="type", refused=True, text=text)]
-    share = feature.blanks_at_most
-    if seen.missing == seen.n_rows:
+    missing, share = seen.counts["missing"], feature.blanks_at_most
+    if missing == seen.n_rows:
         text = "has no value at all: is it the right column?"
-        counts.append(("blanks", seen.missing, False, text))
-    elif share is not None and seen.missing > share * seen.n_rows:
+        counts.append(("blanks", missing, False, text))
+    elif share is not None and missing > share * seen.n_rows:
         text = f"is empty in more than the agreed {share:.4g} of its cells: is that right?"
-        counts.append(("blanks", seen.missing, False, text))
+        counts.append(("blanks", missing, False, text))
     findings = [
         ColumnFinding(
             column=name,
@@ -197,47 +192,51 @@ def _told(feature: Column, seen: _Seen) -> list[ColumnFinding]:
 
 
 def _number_counts(feature: NumericFeature, seen: _Seen) -> Iterator[_Count]:
-    """Yield the problems of a number, then its doubts: rows, whether refused, words for it."""
+    """Yield the problems of a number, then its doubts: rows, whether refused, words for it.
+
+    A doubt is where most values lie, if it is far from the agreed centre in agreed scales.
+    """
     unit = f" {feature.unit}" if feature.unit else ""
     filled = "" if feature.fill is None else f", and {feature.fill:g}{unit} stands for them"
     low, high = ("" if end is None else f"{end:g}" for end in (feature.low, feature.high))
-    yield "missing", seen.missing, feature.missing == "refuse", f"has empty cells{filled}"
-    yield "infinite", seen.infinite, True, "has infinite numbers"
+    counts = seen.counts
+    yield "missing", counts["missing"], feature.missing == "refuse", f"has empty cells{filled}"
+    yield "infinite", counts["infinite"], True, "has infinite numbers"
     text = f"has numbers outside the agreed range {low}..{high}{unit}"
-    yield "range", seen.outside, True, text
-    yield from _number_doubts(feature, seen)
-
-
-def _number_doubts(feature: NumericFeature, seen: _Seen) -> Iterator[_Count]:
-    """Yield where most values lie, if it is far from the agreed centre in agreed scales."""
-    n = seen.n_rows - seen.missing - seen.infinite
+    yield "range", counts["outside"], True, text
+    n = seen.n_rows - counts["missing"] - counts["infinite"]
     if n < FEWEST:
         return
-    unit = f" {feature.unit}" if feature.unit else ""
     right = "is the unit right, and the column?"
     mean = seen.total / n
     variance = seen.squares / n - mean**2
-    side, most = ("below", seen.below) if seen.below > seen.above else ("above", seen.above)
+    side = max(("below", "above"), key=counts.__getitem__)
     centre = f"the agreed centre of {feature.centre:g}{unit}"
     constant = variance < _ROUNDED * mean**2  # as an indicator may be that all patients share
-    if most > n / 2:
-        yield "centre", most, False, f"lies for the most part far {side} {centre}: {right}"
+    if counts[side] > n / 2:
+        text = f"lies for the most part far {side} {centre}: {right}"
+        yield "centre", counts[side], False, text
     elif abs(mean) > OFF and variance < NARROW**2 and not constant:
         side = "below" if mean < 0 else "above"
         yield "spread", n, False, f"lies {side} {centre}, and hardly varies: {right}"
-    elif seen.beyond > MANY * n:
+    elif counts["beyond"] > MANY * n:
         scale = f"more than {WIDE:g} times the agreed scale of {feature.scale:g}{unit}"
-        yield "spread", seen.beyond, False, f"has many values {scale} from the centre: {right}"
+        text = f"has many values {scale} from the centre: {right}"
+        yield "spread", counts["beyond"], False, text
 
 
 def _word_counts(feature: CategoryFeature, seen: _Seen) -> Iterator[_Count]:
     """Yield the problems of a category, and whether most words are other ones than the agreed."""
     level, other = feature.missing == "level", feature.unknown == "other"
     kept = ", and they have a level of their own" if level else ""
-    agreed = _quoted(feature.values)
+    agreed, missing, unknown = (
+        _quoted(feature.values),
+        seen.counts["missing"],
+        seen.counts["unknown"],
+    )
     counted = ", and they count as any other" if other else f"; agreed: {agreed}"
-    yield "missing", seen.missing, not level, f"has empty cells{kept}"
-    yield "vocabulary", seen.unknown, not other, f"has words that are not agreed{counted}"
-    if seen.unknown > (seen.n_rows - seen.missing) / 2:
+    yield "missing", missing, not level, f"has empty cells{kept}"
+    yield "vocabulary", unknown, not other, f"has words that are not agreed{counted}"
+    if unknown > (seen.n_rows - missing) / 2:
         text = f"has for the most part other words than the agreed {agreed}: is it spelt so?"
-        yield "words", seen.unknown, False, text
+        yield "words", unknown, False, text
