@@ -105,7 +105,7 @@ def first(label):
     return lambda p: [label, *p[1:].tolist()]
 
 
-NOBODY = "missing or empty party labels: 1 of 90"
+NOBODY = "missing or empty party labels, or lists: 1 of 90"
 PARTIES = {
     "none": (lambda _: None, OptionError, r"parties is missing"),
     "one name": (lambda _: "north", ShapeError, r"np.full\(len\(X\), 'north'\)"),
@@ -114,8 +114,8 @@ PARTIES = {
     "a missing label": (first(None), OptionError, NOBODY),
     "no number": (first(np.nan), OptionError, NOBODY),
     "an empty name": (first(""), OptionError, NOBODY),
-    "a masked one": (lambda p: np.ma.masked_equal(p, "east"), OptionError, "labels: 30 of 90"),
-    "a list": (first(["x"]), OptionError, "of type list: 1 of 90"),
+    "a masked one": (lambda p: np.ma.masked_equal(p, "east"), OptionError, "lists: 30 of 90"),
+    "a list": (first(["x"]), OptionError, NOBODY),
     "a generator": (lambda p: {"x": p}, ShapeError, r"shape \(\)"),
 }
 
@@ -167,8 +167,12 @@ OPTIONS = {
     "family": ({"estimator": "magic"}, OptionError, "model 'magic' does not exist"),
     "release": ({"release": "both"}, OptionError, "release 'both' does not exist"),
     "maps of rows": ({"maps": []}, OptionError, "maps go with release='sums'"),
-    "no model": ({"estimator": StandardScaler()}, OptionError, "no fit and predict"),
-    "regressor": ({"estimator": LinearRegression()}, OptionError, "not for classification"),
+    "no model": ({"estimator": StandardScaler()}, OptionError, "no estimator for classification"),
+    "regressor": (
+        {"estimator": LinearRegression()},
+        OptionError,
+        "no estimator for classification",
+    ),
 }
 
 

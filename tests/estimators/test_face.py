@@ -98,7 +98,6 @@ def offered(model):
         (LogisticRegression(), {"predict_proba", "decision_function"}),
         (make_pipeline(StandardScaler(), SVC()), {"decision_function"}),
         (KNeighborsClassifier(), {"predict_proba"}),
-        ("nothing", set()),
     ],
 )
 def test_scores_are_offered_where_the_model_has_them_fitted_or_not(small, estimator, methods):

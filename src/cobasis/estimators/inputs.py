@@ -1,6 +1,5 @@
 """What callers hand to an estimator: a table, a party label per row, labels, a random state."""
 
-import operator
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -52,21 +51,17 @@ def open_table(X: npt.ArrayLike, *, names: Sequence[str] | None) -> Cells:
 
 def take_parties(table: Cells, column: str | int) -> tuple[Cells, list[Any]]:
     """Take the column that says whose row each is out of a table."""
+    array = np.asarray(table)
+    names = [*getattr(table, "columns", range(array.shape[-1] if array.ndim > 1 else 0))]
+    if column not in names:
+        raise FeatureError(
+            f"party_column={column!r} is no column of X. Give a data frame's column by its name, "
+            "an array's by its position from 0."
+        )
     if isinstance(table, nw.DataFrame):
-        names = table.columns
-        name = names[int(column)] if column in range(len(names)) else column
-        if isinstance(name, str) and name in names:
-            return table.drop(name), table.get_column(name).to_list()
-    else:
-        array = np.asarray(table)
-        names = [*getattr(table, "columns", range(array.shape[-1] if array.ndim > 1 else 0))]
-        if column in names:
-            at = names.index(column)
-            return np.delete(array, at, axis=1), array[:, at].tolist()
-    raise FeatureError(
-        f"party_column={column!r} is no column of X. Give a data frame's column by its name, an "
-        "array's by its position from 0."
-    )
+        return table.drop(str(column)), table.get_column(str(column)).to_list()
+    at = names.index(column)
+    return np.delete(array, at, axis=1), array[:, at].tolist()
 
 
 def take_features(table: Cells, features: Features | None) -> "Matrix | nw.DataFrame[Any]":
@@ -101,27 +96,21 @@ def party_labels(parties: Any, *, n_rows: int) -> list[Hashable]:  # noqa: ANN40
             "rows they are. Give one label per row; for one party np.full(len(X), 'north')."
         )
     labels = [each.item() if isinstance(each, np.generic) else each for each in parties]
-    if nobody := sum(map(_is_missing, labels)):
+    if nobody := n_rows - sum(map(_is_somebody, labels)):
         raise OptionError(
-            f"there are missing or empty party labels: {nobody} of {n_rows}. Every row belongs to "
-            "a party: drop those that belong to nobody."
-        )
-    if other := [each for each in labels if not isinstance(each, Hashable)]:
-        raise OptionError(
-            f"there are party labels of type {type(other[0]).__name__}: {len(other)} of {n_rows}. "
-            "It has no hash to tell parties apart by. Give text, numbers or tuples."
+            f"there are missing or empty party labels, or lists: {nobody} of {n_rows}. Give text, "
+            "numbers or tuples, and drop rows that belong to nobody."
         )
     return labels
 
 
-def _is_missing(label: object) -> bool:
-    """Whether a label stands for nobody: None, NaN, NA, a masked entry, empty text."""
-    if label is None or label is np.ma.masked or (isinstance(label, str) and not label):
-        return True
+def _is_somebody(label: object) -> bool:
+    """Whether a label is not None, NaN, NA, masked or empty text, and has a hash."""
     try:
-        return bool(label != label)  # noqa: PLR0124 -- only NaN is not itself
-    except (TypeError, ValueError):  # pandas' NA, which is neither; an array
-        return not isinstance(label, list | dict | set | np.ndarray)
+        known = label is not np.ma.masked and label not in {None, ""}
+        return known and bool(label == label)  # noqa: PLR0124 -- only NaN is not itself
+    except (TypeError, ValueError):  # a list, and pandas' NA, which is neither itself nor not
+        return False
 
 
 def names_of(labels: Iterable[Hashable]) -> dict[Hashable, str]:
@@ -138,9 +127,7 @@ def names_of(labels: Iterable[Hashable]) -> dict[Hashable, str]:
     return dict(zip(distinct, names, strict=True))
 
 
-def members_of(
-    labels: Sequence[Hashable], named: Mapping[Hashable, str]
-) -> dict[str, npt.NDArray[np.intp]]:
+def members_of(labels: Sequence[Hashable], named: Mapping[Hashable, str]) -> dict[str, Array]:
     """Return the positions of the rows of each party that has some, by its name."""
     column = np.array([named[label] for label in labels])
     found = {name: np.flatnonzero(column == name) for name in named.values()}
@@ -183,24 +170,13 @@ def travelling_classes(labels: Array) -> Array:
     return labels.astype(np.int64) if labels.dtype.kind == "b" else labels
 
 
-def whole_number(value: object, *, name: str) -> int:
-    """Return an integer of Python's or NumPy's as Python's own."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool):
-        raise OptionError(
-            f"{name}={value!r} is no integer. Give a whole number, or None for the default."
-        )
-    return operator.index(value)
-
-
-def generator(random_state: object) -> np.random.Generator:
+def generator(random_state: Any) -> np.random.Generator:  # noqa: ANN401 -- anything may be given
     """Make the generator that a simulation draws its keys from."""
-    if random_state is None:
-        return np.random.default_rng()
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(0, 2**32, size=8, dtype=np.int64))
-    seed = whole_number(random_state, name="random_state")
-    if seed < 0:
+    drawn = isinstance(random_state, np.random.RandomState)
+    seed = random_state.randint(0, 2**32, size=8, dtype=np.int64) if drawn else random_state
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
         raise OptionError(
-            f"random_state={seed} is negative, and seeds start at 0. Give another integer."
-        )
-    return np.random.default_rng(seed)
+            f"random_state={seed!r} is no seed. Give an integer from 0, or None for a new one."
+        ) from None

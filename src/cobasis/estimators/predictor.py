@@ -14,7 +14,7 @@ from cobasis.errors import OptionError
 from cobasis.estimators.inputs import Array, label_column
 from cobasis.estimators.transformer import REQUESTED, CollaborativeTransformer
 from cobasis.features.maps import Columns, Mixed, RandomFourier
-from cobasis.models import DEFAULT_MODELS, FAMILIES, Estimator, ModelName, Task
+from cobasis.models import Estimator, ModelName, Task
 from cobasis.models.chain import Chain
 from cobasis.protocol.sums_terms import Release
 
@@ -43,17 +43,6 @@ class CollaborativePredictor(CollaborativeTransformer):
         -------
         ndarray of shape (n_rows,)
             Labels in the order of `X`, of the type of `y`; numbers for a regressor.
-
-        Raises
-        ------
-        NotFittedError, UnknownPartyError, LocalError
-            As `transform`.
-
-        Notes
-        -----
-        **Who sees what.** Every row stays at its party.
-
-        **Cost.** Two products and the model.
         """
         found: Array = self._at_parties(X, parties, lambda party, rows: party.predict(rows))
         if self._task == "classification":  # the agreement's, as it writes them; both are sorted
@@ -72,31 +61,13 @@ class CollaborativePredictor(CollaborativeTransformer):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
-            Columns as in `fit`.
-        y : array-like of shape (n_rows,)
-            True labels.
-        parties : array-like of shape (n_rows,)
-            The name of each row's party, one of `parties_`.
-        sample_weight : array-like of shape (n_rows,), optional
-            Weights of the rows.
+        X, y, parties, sample_weight : array-like
+            As `fit`, and a weight for each row.
 
         Returns
         -------
         float
-            One is perfect.
-
-        Raises
-        ------
-        NotFittedError, UnknownPartyError, LocalError
-            As `transform`; `y` is not one label per row.
-
-        Notes
-        -----
-        **Who sees what.** Every row stays at its party, in a simulation: a score over the rows
-        of several parties is a number that no single party has.
-
-        **Cost.** As `predict`.
+            One is perfect. Between organisations no single party has such a number.
         """
         predicted = self.predict(X, parties=parties)
         labels = label_column(y, n_rows=len(predicted), estimator=type(self).__name__)
@@ -109,17 +80,16 @@ class CollaborativePredictor(CollaborativeTransformer):
             named = ("n_components", "aligner", "anchor", "n_anchor_rows", "basis", "public_rows")
             given = {name: getattr(self, name) for name in (*named, "allow_row_carrying")}
             return {"release": "sums", "maps": self.maps, "model": self.estimator, **given}
-        model, task, reason = self.estimator, self._task, ""
-        if model is not None and not isinstance(model, str):
-            other = is_regressor if task == "classification" else is_classifier
-            if isinstance(model, type) or not {"fit", "predict"} <= set(dir(type(model))):
-                reason = "has no fit and predict to call"
-            elif hasattr(model, "__sklearn_tags__") and other(model):
-                reason = f"is not for {task}"
-        if reason:
+        model, task = self.estimator, self._task
+        other = is_regressor if task == "classification" else is_classifier
+        if not isinstance(model, str | None) and (
+            isinstance(model, type)
+            or not hasattr(model, "predict")
+            or (hasattr(model, "__sklearn_tags__") and other(model))
+        ):
             raise OptionError(
-                f"estimator={model!r} {reason}. Give a scikit-learn estimator or pipeline for "
-                f"{task}, the name of a family such as 'rff', or None for the default."
+                f"estimator={model!r} is no estimator for {task}. Give one of scikit-learn's or a "
+                "pipeline, the name of a family such as 'rff', or None for the default."
             )
         options = super()._options(n_features=n_features)
         options |= {"release": self.release, "maps": self.maps, "model": model}
@@ -130,16 +100,15 @@ def _model_has(method: str) -> Callable[["CollaborativeClassifier"], bool]:
     """Return a check whether the model, fitted or not, has `method`."""
 
     def check(self: "CollaborativeClassifier") -> bool:
-        model = DEFAULT_MODELS[self._task] if self.estimator is None else self.estimator
+        model = self.estimator
         if hasattr(self, "round_"):
             fitted = next(iter(self.round_.parties.values())).model
             if isinstance(fitted, Chain):
                 return fitted.method == method
             model = fitted.estimator
-        elif self.release == "sums":
-            return method == "decision_function"
-        elif isinstance(model, str) and model in FAMILIES:
-            return method == ("decision_function" if model == "svm" else "predict_proba")
+        elif self.release == "sums" or isinstance(model, str | None):
+            scored = self.release == "sums" or model == "svm"
+            return method == ("decision_function" if scored else "predict_proba")
         return hasattr(model, method)
 
     return check

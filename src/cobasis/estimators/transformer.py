@@ -27,7 +27,6 @@ from cobasis.estimators.inputs import (
     take_features,
     take_parties,
     travelling_classes,
-    whole_number,
 )
 from cobasis.features.contract import listed_features
 from cobasis.features.encoder import column_names, refuse_names
@@ -197,7 +196,7 @@ class CollaborativeTransformer(
         Returns
         -------
         ndarray of shape (n_rows, n_components)
-            Aligned rows, in the order of `X`.
+            As of `transform`.
         """
         return self.fit(X, y, parties=parties).transform(X, parties=parties)
 
@@ -224,12 +223,6 @@ class CollaborativeTransformer(
             A party that was not in `fit`.
         LocalError
             The rows are not as in `fit`, or `parties` is not one name per row.
-
-        Notes
-        -----
-        **Who sees what.** Every row stays at its party.
-
-        **Cost.** Two products.
         """
         return self._at_parties(X, parties, lambda party, rows: party.transform(rows))
 
@@ -285,14 +278,13 @@ class CollaborativeTransformer(
         return label_column(y, n_rows=n_rows, estimator=type(self).__name__)
 
     def _options(self, *, n_features: int) -> dict[str, Any]:
-        size = max(1, n_features // 2) if self.n_components is None else self.n_components
-        rows = self.n_anchor_rows
+        half = max(1, n_features // 2)
         asked = self.anchor in FROM_PUBLIC_ROWS or self.basis == "public"
         return {
-            "n_components": whole_number(size, name="n_components"),
+            "n_components": half if self.n_components is None else self.n_components,
             "aligner": self.aligner,
             "anchor": self.anchor,
-            "n_anchor_rows": None if rows is None else whole_number(rows, name="n_anchor_rows"),
+            "n_anchor_rows": self.n_anchor_rows,
             "basis": self.basis,
             "public_rows": self.public_rows if asked else None,
         }
