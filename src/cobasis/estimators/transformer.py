@@ -235,12 +235,10 @@ class CollaborativeTransformer(
         names = getattr(self, "feature_names_in_", None)
         table, held = self._opened(X, parties, names=names if by_name else None)
         if unknown := {label for label in held if label not in self._named}:
-            # 3 and "3" are written alike, and are two
-            told = repr if {*map(str, unknown)} & {*map(str, self._named)} else str
             raise UnknownPartyError(
-                f"parties that were not in fit: {', '.join(sorted(map(told, unknown))[:5])} "
+                f"parties that were not in fit: {', '.join(sorted(map(repr, unknown))[:5])} "
                 f"({len(unknown)} in all). They have no basis, so nothing can be projected. Known: "
-                f"{', '.join(map(told, self._named))}. Correct the labels, or fit with their rows."
+                f"{', '.join(map(repr, self._named))}. Correct the labels, or fit with their rows."
             )
         if self.features is None:
             own, agreed = column_names(table), self.round_.agreement.columns
