@@ -15,7 +15,7 @@ import polars as pl
 
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.messages import model_in
-from cobasis.disk.whole import WholeFile, remove_tree
+from cobasis.disk.whole import remove_tree, write_whole
 from cobasis.errors import (
     DtypeError,
     FeatureError,
@@ -256,34 +256,24 @@ def _written(
         answers = _answers(table, use, agreement, beside=more)
         return answers if ids is None else answers.insert_column(0, ids[first:stop])
 
-    csv, n_rows = to.suffix.lower() in CSV, 0
-    with WholeFile(to, n_bytes=0) as file:
-        kept = []
-        for frame in rows.over(answered, step="predicting"):
-            if csv and not why:
-                file.write(frame.write_csv(include_header=not n_rows).encode())
-            else:  # of a few columns; a row group for each part would make it slow to read
-                kept.append(frame)
-            n_rows += frame.height
-        if kept:
-            whole, buffer = pl.concat(kept), io.BytesIO()
-            if why:
-                whole = _with_gaps(whole, why, source=source, name=name)
-            (whole.write_csv if csv else whole.write_parquet)(buffer)
-            file.write(buffer.getvalue())
+    found, buffer = pl.concat(rows.over(answered, step="predicting")), io.BytesIO()
+    n_rows = found.height
+    if why:
+        found = _with_gaps(found, why)
+        found = found.with_columns(source.collect(pl.col(name))[name]) if name else found
+    (found.write_csv if to.suffix.lower() in CSV else found.write_parquet)(buffer)
+    write_whole(to, buffer.getvalue())
     return n_rows
 
 
-def _with_gaps(
-    good: pl.DataFrame, why: Mapping[int, str], *, source: Source, name: str
-) -> pl.DataFrame:
+def _with_gaps(good: pl.DataFrame, why: Mapping[int, str]) -> pl.DataFrame:
     """Return predictions with an empty line, and a word, for each row that has none."""
-    n_rows, problem = good.height + len(why), "problem" if name != "problem" else "model_problem"
-    at = [row for row in range(n_rows) if row not in why]
-    lines = pl.DataFrame({_LINE: range(n_rows), problem: [why.get(row) for row in range(n_rows)]})
+    every = range(good.height + len(why))
+    problem = "model_problem" if "problem" in good.columns else "problem"
+    at = [row for row in every if row not in why]
+    lines = pl.DataFrame({_LINE: every, problem: [why.get(row) for row in every]})
     found = lines.join(good.with_columns(pl.Series(_LINE, at)), on=_LINE, how="left")
-    found = found.select(*good.columns, problem)
-    return found.with_columns(source.collect(pl.col(name))[name]) if name else found
+    return found.select(*good.columns, problem)
 
 
 def refuse_halves(

@@ -17,7 +17,7 @@ from cobasis.errors import AgreementError, CobasisError, StepError
 from cobasis.features.contract import columns_in
 from cobasis.features.outcome import part_of
 from cobasis.linalg.arrays import Matrix, gathered
-from cobasis.models import AGREED_AS, FAMILIES, UNSCORED, ModelName
+from cobasis.models import AGREED_AS, FAMILIES, UNSCORED
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.local import Kind, Train, fit_locally, over_columns
@@ -79,13 +79,9 @@ def score(
         return replace(nothing, remarks=(reason,))
     refuse_halves(session, part=False, beside=beside)
     use = replace(usable(session, model="common"), beside=beside)
-    if (place := table or noted) is None:  # what was uploaded was no file
-        return nothing
-    if not session.agreement.holdout and table is None:
-        none_held = "the agreement holds no rows back; give a table: cobasis score TABLE"
-        return replace(nothing, remarks=(none_held,))
-    if not place.is_file() and table is None:
-        gone = f"the table '{place}' is not there any more; give it: cobasis score TABLE"
+    place = table or noted
+    if place is None or (table is None and not place.is_file()):
+        gone = "the table that was uploaded is gone; give it: cobasis score TABLE"
         return replace(nothing, remarks=(gone,))
     own = rows = unseen(session, place, dataset=use.dataset)
     if beside and table is None:  # others' parts are of those people alone
@@ -99,7 +95,6 @@ def score(
 
 
 def _unscorable(agreement: Agreement) -> str:
-    """Say why there is nothing to score."""
     if agreement.task in UNSCORED:
         return f"the round was for {agreement.task}: no label says what a model is worth"
     if agreement.unlabelled:
@@ -125,30 +120,21 @@ def score_quietly(session: PartySession) -> Scores:
 
 def _scored(session: PartySession, rows: PartyRows, *, own: PartyRows, use: Usable) -> Scores:
     """Predict the rows that were never uploaded, three ways."""
-    agreement, truth = session.agreement, rows.kept.labels()
-    held, task = gathered(rows.kept), agreement.task
-    if truth is None:
-        return Scores(n_rows=0)
+    agreement, task, held = session.agreement, session.agreement.task, gathered(rows.kept)
+    truth = cast("Labels", rows.kept.labels())  # of what is unlabelled nothing is scored
     others = parts_of(session, rows.kept.people(), beside=use.beside, of=use.of)
     aligned, measured = use.aligned(held, others), partial(_measured, agreement, truth=truth)
     found = Scores(n_rows=len(truth), together=measured(use.model, aligned))
     if agreement.tabular:  # a model of one's own is the same fit to few rows
         return found
-    one_class = task == "classification" and len(np.unique(truth)) == 1
-    remarks: tuple[str, ...] = (_ONE_CLASS,) if one_class else ()
+    if task == "classification" and len(np.unique(truth)) == 1:
+        found = replace(found, remarks=(_ONE_CLASS,))
     if (fitted := usable(session)).local:
         found = replace(found, local=measured(fitted.model, held))
     if not own.n_sent:
         gone = "the table that was uploaded is not there, so there is nothing beside it"
-        return replace(found, remarks=(*remarks, gone))
+        return replace(found, remarks=(*found.remarks, gone))
     uploaded, labels = _own_rows(own)
-    (family, *_) = AGREED_AS[use.model.family]
-    alone, more = _alone(session, uploaded, labels=labels, family=family)
-    remarks += more
-    if len(uploaded) < own.n_sent:
-        remarks += (
-            f"the party's own model was trained on {len(uploaded):,} of its rows, at random",
-        )
     if task == "regression":
         guess, shares = np.full(len(truth), labels.mean()), None
     else:
@@ -156,18 +142,19 @@ def _scored(session: PartySession, rows: PartyRows, *, own: PartyRows, use: Usab
         guess = np.full(len(truth), np.argmax(counts))
         shares = np.tile(counts / counts.sum(), (len(truth), 1))
     found = replace(found, constant=figures(truth, guess, likely=shares, task=task))
-    if alone is None:
-        return replace(found, remarks=remarks)
+    try:
+        alone = _trained(session, use.model)(uploaded, labels)
+    except (CobasisError, ValueError) as error:
+        why = f"the party has no model of its own: {str(error.args[0]).rstrip('.')}"
+        return replace(found, remarks=(*found.remarks, why))
     verdict = compared(use.model.predict(aligned), alone.predict(held), truth=truth, task=task)
-    if verdict == "worse":
-        remarks += (_WORSE_HERE,)
+    remarks = (*found.remarks, _WORSE_HERE) if verdict == "worse" else found.remarks
     return replace(found, alone=measured(alone, held), verdict=verdict, remarks=remarks)
 
 
 def _measured(
     agreement: Agreement, model: Chain, rows: Matrix, *, truth: Labels
 ) -> Mapping[str, Figure]:
-    """Measure a model on held-back rows."""
     task = agreement.task
     if task == "effect":  # of which no row tells how right it is
         return {}
@@ -192,28 +179,18 @@ def _own_rows(rows: PartyRows) -> tuple[Matrix, Labels]:
     return gathered(own), np.asarray(own.labels())
 
 
-def _alone(
-    session: PartySession, own: Matrix, *, labels: Labels, family: ModelName
-) -> tuple[Chain | None, tuple[str, ...]]:
-    """Train the party's own model, or say why there is none."""
-    task = session.agreement.task
-    if task == "classification" and len(np.unique(labels)) == 1:
-        return None, ("all uploaded rows are of one class, so the party has no model of its own",)
-    try:
+def _trained(session: PartySession, like: Chain) -> Train:
+    """Return what trains a model of the same family on the party's raw rows."""
+    agreed = session.agreement
+    how: Any = {"model": AGREED_AS[like.family][0], "task": agreed.task}
+    how |= {"n_classes": len(agreed.classes), "tempered": agreed.dp is None}
+
+    def trained(rows: Matrix, labels: Labels) -> Chain:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of scikit-learn, about few rows
-            return _trainer(session, family)(own, labels), ()
-    except (CobasisError, ValueError) as error:
-        kind = type(error).__name__
-        return None, (f"the party's rows do not allow a model of family '{family}' ({kind})",)
+            return cast("Chain", train(rows, labels, seed=0, aligned=False, **how))
 
-
-def _trainer(session: PartySession, family: ModelName) -> Train:
-    """Return what trains a model on the party's raw rows."""
-    agreed = session.agreement
-    how: Any = {"model": family, "task": agreed.task, "n_classes": len(agreed.classes)}
-    how |= {"tempered": agreed.dp is None, "seed": 0, "aligned": False}
-    return lambda rows, labels: cast("Chain", train(rows, labels, **how))
+    return trained
 
 
 def fit_local(session: PartySession) -> Kind | None:
@@ -227,21 +204,17 @@ def fit_local(session: PartySession) -> Kind | None:
     agreement = session.agreement
     try:
         use = usable(session, model="common")
-        (family, *_) = AGREED_AS[use.model.family]
-        if not FAMILIES[family].mixes:
+        if not FAMILIES[AGREED_AS[use.model.family][0]].mixes:
             return None
-        own = unseen(session, place, dataset=use.dataset)
-        rows, labels = _own_rows(own)
+        rows, labels = _own_rows(unseen(session, place, dataset=use.dataset))
         map_in = use.aligned(np.eye(agreement.n_features))  # F_i G_i
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of scikit-learn, about few rows
-            fit = fit_locally(
-                rows,
-                labels,
-                common=over_columns(use.model, map_in),
-                others=over_columns(model_in(found.others, agreement), map_in),
-                train=_trainer(session, family),
-            )
+        fit = fit_locally(
+            rows,
+            labels,
+            common=over_columns(use.model, map_in),
+            others=over_columns(model_in(found.others, agreement), map_in),
+            train=_trained(session, use.model),
+        )
     except (CobasisError, ValueError):  # `score` says what is wrong with the table
         return None
     local = None if fit.kind == "common" else encode_chain(fit.chain)
@@ -280,7 +253,7 @@ def write_surrogate(
         refuse_target(to, table=own)
     use, agreement = usable(session), session.agreement
     refuse_halves(session, part=False, beside=beside)
-    columns = (*columns_in(agreement.features), *as_text(agreement.id if beside else ""))
+    columns = (*columns_in(agreement.features), *as_text(agreement.id))
     mapping = session.round.mapping()
     source = source_of(table, party=session.name, features=columns, mapping=mapping)
     rows = StreamedTable(source, agreement=agreement, party=session.name, report=session.report)

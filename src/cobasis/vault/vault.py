@@ -61,7 +61,7 @@ class Accepted(Hidden):
 
 
 _FILES = ("model", "others", "card", "total", "local")
-_MASKS = "masks/key"  # in a folder of its own, which is destroyed at one moment
+_MASKS = "masks"  # a folder of its own, which is destroyed at one moment
 
 
 class Vault(Hidden):
@@ -179,7 +179,6 @@ class Vault(Hidden):
         return None
 
     def _refuse_other_basis(self, now: Choice, choice: Choice, basis: SecretBasis) -> None:
-        """Refuse a basis that is not what the vault says now that nobody else writes to it."""
         fits = choice.dataset is None and basis.shape == choice.asked.shape
         if now.dataset is not None:
             kept = cast("SecretBasis", now.dataset.basis)
@@ -194,18 +193,13 @@ class Vault(Hidden):
     def finish_upload(self, number: int, digest: str) -> None:
         """Write a sealed file's digest into the history, now that it is whole."""
         with self._records.alone():
-            for dataset in self.datasets():
-                history = tuple(
-                    replace(entry, upload=digest) if entry.number == number else entry
-                    for entry in dataset.history
-                )
-                if any(entry.number == number for entry in history):
-                    save_dataset(replace(dataset, history=history), self._records)
-                    return
-        raise StepError(
-            f"party '{self.party}' has begun no file of number {number}, so none can be "
-            "finished. Begin it first."
-        )
+            every = self.datasets()
+            [begun] = (each for each in every if number in {line.number for line in each.history})
+            history = tuple(
+                replace(line, upload=digest) if line.number == number else line
+                for line in begun.history
+            )
+            save_dataset(replace(begun, history=history), self._records)
 
     def upload_of(self, agreement: Agreement, *, upload: str | None = None) -> Uploaded | None:
         """Return a finished upload of a round, None where there is none."""
@@ -276,28 +270,28 @@ class RoundRecords(Hidden):
     @property
     def joined(self) -> bool:
         """Whether the vault holds this round's secret, or the key of the party's masks."""
-        kept = (self._records.path(f"{self._folder}/{each}") for each in ("secret", _MASKS))
-        return any(path.exists() for path in kept)
+        kept = ("secret", f"{_MASKS}/key")
+        return any(self._records.path(f"{self._folder}/{each}").exists() for each in kept)
 
     def mask_key(self, *, new: bool = False) -> MaskKey:
         """Return the party's key for this round's masks; StepError where there is none any more."""
-        record = self._get(_MASKS)
-        if record is None and (not new or self.accepted() is not None):
+        record = self._get(f"{_MASKS}/key")
+        if record is not None:
+            return MaskKey(record.arrays["key"].tobytes())
+        if not new or self.accepted() is not None:
             raise StepError(
                 f"party '{self._records.party}' has no key for masks of round "
                 f"'{self.agreement.round_id}': it has not signed, or the round has ended for it, "
                 "and the key was erased. 'cobasis sign' makes one before the first; for another "
                 "model agree on a new round."
             )
-        if record is not None:
-            return MaskKey(record.arrays["key"].tobytes())
         made = MaskKey()
-        self._put(_MASKS, arrays={"key": mask_bytes(made)})
+        self._put(f"{_MASKS}/key", arrays={"key": mask_bytes(made)})
         return made
 
     def erase_mask_key(self) -> None:
         """Erase it once no file of the round needs masks any more: it would open the archived."""
-        self._records.remove(f"{self._folder}/{_MASKS.split('/', maxsplit=1)[0]}")
+        self._records.remove(f"{self._folder}/{_MASKS}")
 
     def secret(self) -> ConsortiumSecret:
         """Return the consortium secret; StepError before `join`."""
