@@ -30,7 +30,6 @@ def kept_uploads(session: AnalystSession, *, parties: Collection[str]) -> Upload
 
 
 def _put_back(bundle: Bundle, *, agreement: Agreement, path: Path) -> None:
-    """Keep a party's opened upload again, made from the sealed one."""
     move_whole(upload_in(bundle, agreement=agreement).path, path)
 
 

@@ -80,7 +80,6 @@ class Outcome:
     time: str = ""
 
     def told(self) -> dict[str, Fact]:
-        """Return what the transcript says of it."""
         return {
             "uploads": _listed(self.uploads),
             "alignment": self.alignment,
@@ -138,7 +137,6 @@ class History:
         }
 
     def take(self, entry: Entry) -> None:
-        """Take in the next line of the transcript."""
         told = cast("dict[str, Any]", dict(entry.told))
         if entry.event == OPENED:  # anew where a text was edited before all had signed it
             vars(self).update(vars(History(digest=told["agreement"])))
@@ -175,7 +173,6 @@ class History:
 
 
 def history_of(entries: Iterable[Entry]) -> History:
-    """Read a round's history from the lines of a transcript."""
     found = History()
     for entry in entries:
         found.take(entry)

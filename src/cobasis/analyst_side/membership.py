@@ -28,8 +28,6 @@ _MAX_BYTES, _WIDE = 2**20, 79
 
 @dataclass(frozen=True, kw_only=True)
 class Removal:
-    """A removal, as the transcript has it."""
-
     round_id: str
     agreement: str
     analyst: str
@@ -45,7 +43,6 @@ class Removal:
 
     @property
     def gone(self) -> tuple[str, ...]:
-        """What is gone, in sentences."""
         rows = (
             f"The rows of '{self.party}' are out: what it sent ("
             f"{', '.join(each[:16] for each in self.files)}) was deleted from the analyst's work "
@@ -68,7 +65,6 @@ class Removal:
 
     @property
     def not_gone(self) -> tuple[str, ...]:
-        """What is not gone, in sentences."""
         found = []
         if self.trained_on and not self.realigned:
             found.append(
@@ -91,7 +87,6 @@ class Removal:
         return tuple(found)
 
     def text(self) -> str:
-        """Return the certificate for people."""
         lines = [
             f"Certificate of removal: party '{self.party}', round '{self.round_id}'",
             f"{self.time}, certified by '{self.analyst}'",
@@ -111,7 +106,6 @@ def _item(sentence: str) -> list[str]:
 
 
 def removal_of(session: AnalystSession, party: str) -> Removal:
-    """Read a removal back from the transcript."""
     entries = verify_transcript(session.work.transcript).entries
     removals = [each for each in entries if each.event == REMOVED]
     lines = [each for each in removals if each.told["party"] == party]
@@ -148,7 +142,6 @@ def _write(session: AnalystSession, removal: Removal, *, to: Path) -> tuple[Path
 
 
 def check_removal(text: bytes, *, analyst: PublicIdentity) -> dict[str, Any]:
-    """Check that a certificate is the analyst's."""
     try:
         found = json_object(text[: _MAX_BYTES + 1])
         told, signature = found["removal"], bytes.fromhex(found["signature"])
@@ -169,8 +162,6 @@ def check_removal(text: bytes, *, analyst: PublicIdentity) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Removed:
-    """What a removal has made."""
-
     removals: tuple[Removal, ...]
     files: tuple[Path, ...]  # the certificates, each for programs and for people
     concluded: Concluded | None  # None where nothing had been trained on who leaves

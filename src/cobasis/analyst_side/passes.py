@@ -125,15 +125,12 @@ class Copy:
         self.n_blocks = source.n_blocks
 
     def block(self, index: int) -> Block:
-        """Read one block."""
         return Block(**read_tables(_file(self.folder, index))[0])
 
     def sample(self, n_rows: int) -> Block:
-        """Return what was copied from gives."""
         return self.source.sample(n_rows)
 
     def only(self, blocks: Sequence[int]) -> LabelledRows:  # noqa: ARG002 -- files are paths
-        """Return itself."""
         return self
 
 
@@ -142,8 +139,6 @@ def _file(folder: Path, index: int) -> Path:
 
 
 class ClusterPasses:
-    """Passes on a cluster's workers."""
-
     def __init__(self, client: Any, report: Report) -> None:  # noqa: ANN401 -- distributed.Client
         self.client = client
         self.report = report
@@ -261,7 +256,6 @@ class ClusterPasses:
 
 
 def _quietly(work: Work[Result], rows: LabelledRows, index: int) -> Result:
-    """Work with one BLAS thread, as everywhere."""
     with one_blas_thread():
         return work(rows, index)
 
@@ -273,7 +267,6 @@ def _share(
     *,
     tracker: dict[str, Any],
 ) -> Result:
-    """Work on one worker's blocks, together with the other workers."""
     from distributed import get_worker  # noqa: PLC0415 -- an extra
     from xgboost.collective import CommunicatorContext  # noqa: PLC0415 -- an extra
 

@@ -14,8 +14,6 @@ from cobasis.protocol.vertical import complete
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Which exchange a run ends, and with whom."""
-
     exchange: Exchange
     ended: str = ""  # empty where this run ends it
     members: tuple[str, ...] = ()
@@ -168,5 +166,4 @@ def _require_all(session: AnalystSession, plan: Plan, *, now: datetime) -> None:
 
 
 def listed(names: Collection[str]) -> str:
-    """Return names with commas, or nobody."""
     return ", ".join(names) or "nobody"

@@ -42,8 +42,6 @@ _SIGNS = ("signature", "agreement")  # what may hold signatures
 
 @dataclass(frozen=True, kw_only=True)
 class FileVerdict:
-    """What became of one file."""
-
     file: str
     verdict: Literal["accepted", "received before", "passed over", "refused"]
     message: str = ""  # empty where it is none, or was refused
@@ -55,18 +53,15 @@ class FileVerdict:
 
     @classmethod
     def passed_over(cls, path: Path, kind: str | None) -> Self:
-        """Say what a file is that nothing is done with."""
         reason = "no signature" if kind is None else PLAIN[kind]
         return cls(file=path.name, verdict="passed over", reason=reason)
 
     @classmethod
     def taken(cls, path: Path, *, new: bool, **told: Any) -> Self:  # noqa: ANN401 -- its fields
-        """Say of a file that is kept whether it is new."""
         return cls(file=path.name, verdict="accepted" if new else "received before", **told)
 
     @classmethod
     def refused(cls, path: Path, error: CobasisError) -> Self:
-        """Say why a file is not taken."""
         reason = str(error.args[0])
         return cls(file=path.name, verdict="refused", code=error.code, reason=reason)
 
@@ -88,7 +83,6 @@ class Reception:
 
     @property
     def refused(self) -> tuple[FileVerdict, ...]:
-        """The files that were refused."""
         return tuple(each for each in self.files if each.verdict == "refused")
 
 
@@ -140,7 +134,6 @@ def receive(session: AnalystSession, paths: Iterable[Path]) -> Reception:
 def _reception(
     agreement: Agreement, agreed: Collection[str], *, files: tuple[FileVerdict, ...], path: Path
 ) -> Reception:
-    """Say who has signed, and who has not."""
     everybody, sealed = signers(agreement), sealed_path(path)
     return Reception(
         files=files,

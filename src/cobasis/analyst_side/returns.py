@@ -33,8 +33,6 @@ _NAME_DIGITS = 24
 
 @dataclass(frozen=True, kw_only=True)
 class Concluded:
-    """A run, an addition or a removal that has come to its end."""
-
     outcome: Outcome
     files: Mapping[str, Path]  # the sealed return of each party
     written: Mapping[str, Path]  # those of them that were not there as they are
@@ -147,5 +145,4 @@ def _words_of(made: Outcome) -> list[str]:
 
 
 def name_of(words: Iterable[str]) -> str:
-    """Return a short name that stands for words."""
     return hashlib.sha256("\0".join(words).encode()).hexdigest()[:_NAME_DIGITS]

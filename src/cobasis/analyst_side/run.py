@@ -46,8 +46,6 @@ from cobasis.protocol.vertical import unit_of
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult:
-    """What a run has made."""
-
     plan: Plan
     concluded: Concluded | None  # None where spans were made, or sums begin again
     written: Mapping[str, Path]
@@ -217,7 +215,6 @@ def _added(
 
 
 def _judged(session: AnalystSession, plan: Plan, analyst: SumsAnalyst) -> Concluded:
-    """Give the model probabilities by everybody's scores, and seal the returns."""
     worth, outcome = analyst.judge(), cast("Outcome", session.history.outcome)
     model = model_in(_first_model(session, plan, outcome), session.agreement)
     n_rows, calibrated = outcome.n_rows, worth.calibrated(model)

@@ -72,7 +72,6 @@ class WorkFolder:
 
 
 def work_folder(agreement: Path) -> WorkFolder:
-    """Return the analyst's folder of a round, beside its agreement."""
     return WorkFolder(agreement.with_name(f"{stem_of(agreement)}{SUFFIX}"))
 
 
@@ -105,12 +104,10 @@ class AnalystSession(Hidden):
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
-        """The round's, as far as is known."""
         return exchanges(self.agreement, last=self.history.last)
 
     @cached_property
     def transcript(self) -> Transcript:
-        """To which everything that happens is appended."""
         return Transcript(self.work.transcript)
 
     @cached_property
@@ -129,7 +126,6 @@ class AnalystSession(Hidden):
         )
 
     def note(self, event: str, told: dict[str, Any]) -> Entry:
-        """Write a line to the transcript, and take it into the history."""
         entry = self.transcript.append(event, told)
         self.history.take(entry)
         return entry
@@ -207,7 +203,6 @@ class AnalystSession(Hidden):
         return SumsAnalyst(self.agreement, keys=keys, attempt=history.attempt, **told)
 
     def kept_span(self) -> ConsensusSpan:
-        """Return the common span that was made."""
         tables, header = read_tables(self.work.span)
         return ConsensusSpan(
             agreement_digest=self.agreement.digest(),
@@ -242,7 +237,6 @@ class AnalystSession(Hidden):
         )
 
     def require_sealed(self) -> None:
-        """Raise UnsignedError unless everybody has signed."""
         if not self.sealed:
             everybody, agreed = signers(self.agreement), self.history.agreed
             away = [name for name in everybody if name not in agreed]
@@ -253,7 +247,6 @@ class AnalystSession(Hidden):
             )
 
     def require_kept(self) -> None:
-        """Raise RetentionError once the uploads were destroyed."""
         if self.history.forgotten:
             raise RetentionError(
                 f"the uploads of round '{self.agreement.round_id}' were destroyed on "
@@ -268,7 +261,6 @@ class AnalystSession(Hidden):
         self.tell()
 
     def refuse_revoked(self, *, out: Collection[str] = ()) -> None:
-        """Raise RevokedError where a key was revoked, unless its owner is out of the round."""
         refuse_revoked(self.history.revoked.values(), self.agreement, out=out)
 
     @cached_property
@@ -318,7 +310,6 @@ class AnalystSession(Hidden):
 
 
 def session_of(path: Path, identity: Identity, *, outbox: Path | None = None) -> AnalystSession:
-    """Make the analyst's session with a key that is open."""
     found = read_agreement(path)  # with .sig files alone it is for receive to seal it
     signed = bool(found.signatures) or sealed_path(path).exists()
     agreement = sealed_agreement(path) if signed else found.agreement

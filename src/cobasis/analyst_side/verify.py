@@ -43,8 +43,6 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that was checked."""
-
     what: str
     name: str
     code: str = ""  # of what failed; empty where it holds
@@ -52,14 +50,11 @@ class Finding:
 
     @property
     def holds(self) -> bool:
-        """Whether it is as it should be."""
         return not self.code
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verified:
-    """What was checked of a round."""
-
     agreement: Agreement
     findings: tuple[Finding, ...]
     # each transcript's last hash: whoever notes it can tell later whether lines are missing
@@ -67,7 +62,6 @@ class Verified:
 
     @property
     def failed(self) -> tuple[Finding, ...]:
-        """What does not hold."""
         return tuple(each for each in self.findings if not each.holds)
 
 
@@ -101,8 +95,6 @@ def verify(agreement_path: Path, folder: Path, *, report: Report = silent) -> Ve
 
 
 class _Check:
-    """What is checked of one folder, and what came of it."""
-
     def __init__(self, agreement: Agreement, folder: Path, *, stem: str, report: Report) -> None:
         self.agreement, self.folder, self.stem, self.report = agreement, folder, stem, report
         self.findings: list[Finding] = []
@@ -169,7 +161,6 @@ class _Check:
         return found
 
     def receipts(self) -> None:
-        """Check news and every receipt in them, and those that parties countersigned."""
         for path in self.here(f"*{NEWS}"):
             news = self.one("news", path.name, path, by=self._news)
             for signed in news.receipts if news else ():
@@ -226,7 +217,6 @@ class _Check:
             check_removal(file.read(2**20), analyst=analyst_of(self.agreement))
 
     def files(self) -> None:
-        """Compare what was sent and returned, and is there, with the transcript's digests."""
         paths = [path for path in self.here("*") if path.name in self.known and path.is_file()]
         for done, path in enumerate(paths):
             self.report("comparing digests", done, len(paths))

@@ -62,7 +62,6 @@ class Identity(Hidden):
 
     @classmethod
     def new(cls, name: str, *, role: Role = "party", before: "tuple[Identity, ...]" = ()) -> Self:
-        """Draw both keys from the system."""
         signing, age = Ed25519PrivateKey.generate(), pyrage.x25519.Identity.generate()
         return cls(name, signing=signing, age=age, role=role, before=before)
 
@@ -78,7 +77,6 @@ class Identity(Hidden):
         return self._signing.sign(message)
 
     def unseal(self, source: BinaryIO, target: BinaryIO) -> None:
-        """Decrypt a stream that was sealed for this identity."""
         ages = [each._age for each in (self, *self.before)]  # noqa: SLF001 -- its own class
         decrypt(source, target, identities=ages)
 
@@ -91,7 +89,6 @@ class Identity(Hidden):
         return target.getvalue()
 
     def unseal_own(self, sealed: bytes) -> bytes:
-        """Return what `seal_for_self` was given."""
         target = BytesIO()
         self.unseal(BytesIO(sealed), target)
         plain = target.getvalue()
@@ -132,7 +129,6 @@ class Identity(Hidden):
 
     @classmethod
     def decrypted(cls, data: bytes, *, passphrase: str, what: str) -> Self:
-        """Read what `encrypted` returned."""
         try:
             fields = json_object(_opened(data, passphrase))
             if fields.pop("format") == FORMAT:
@@ -173,7 +169,6 @@ def _opened(data: bytes, passphrase: str) -> bytes:
 
 
 def home(path: Path | None = None) -> Path:
-    """Return the home folder; it is made, for its owner only, when it is not there."""
     told = path or os.environ.get(VARIABLE)
     try:
         folder = Path(told or Path.home() / ".cobasis")
@@ -199,7 +194,6 @@ def key_path(home: Path, name: str) -> Path:
 
 
 def names(home: Path) -> tuple[str, ...]:
-    """Return whose keys are in a home folder, sorted."""
     return tuple(sorted(path.stem for path in (home / "keys").glob(f"*{_SUFFIX}")))
 
 
@@ -257,7 +251,6 @@ def _refuse_existing(path: Path) -> None:
 
 
 def load_identity(path: Path, *, passphrase: str) -> Identity:
-    """Read an identity from its file."""
     try:
         with opened(path) as (file, stamp):
             mode = stat.S_IMODE(path.stat().st_mode)

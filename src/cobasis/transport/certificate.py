@@ -61,7 +61,6 @@ def pin_of(certificate: x509.Certificate) -> str:
 
 
 def certificate_at(path: Path) -> x509.Certificate:
-    """Read a certificate, the first of a chain."""
     with opened(path) as (file, _):
         data = file.readall() or b""
     try:
@@ -84,7 +83,6 @@ def make_certificate(folder: Path, hosts: Iterable[str]) -> tuple[Path, Path]:
 
 
 def _draw(certificate: Path, key: Path, *, names: list[str]) -> None:
-    """Make a key and a certificate that is signed with it."""
     drawn, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     who = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0][:64])])
     made = (

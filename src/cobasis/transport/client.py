@@ -62,11 +62,9 @@ class Line:
         self._client = _client(self._trusted())
 
     def __enter__(self) -> Self:
-        """Keep the line open until the block ends."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
         self._client.close()
 
     def ask(
@@ -303,8 +301,6 @@ class Remote(Line):
 
 
 class Post(Line):
-    """What passes under one invitation."""
-
     def __init__(self, code: "Code", *, ca: Path | None = None) -> None:
         super().__init__(code.server, analyst=code.who, ca=ca)
         self._token = bytes.fromhex(code.token)
@@ -352,7 +348,6 @@ def _write(found: httpx.Response, to: Path) -> None:
 
 
 def _client(context: ssl.SSLContext) -> httpx.Client:
-    """Return a client that believes what a context does; through a proxy, where one is named."""
     try:
         return httpx.Client(verify=context, timeout=_TIMEOUT)
     except (ImportError, ValueError, httpx.InvalidURL) as error:

@@ -63,22 +63,17 @@ _VERDICT, _JOINT = ".json", "~"
 
 @dataclass(frozen=True, kw_only=True)
 class Sent:
-    """Which file is meant: whose, what for, and its SHA-256."""
-
     party: str
     what: str
     digest: str
 
     @property
     def name(self) -> str:
-        """The name of the whole file, in its party's folder."""
         return f"{self.what}{_JOINT}{self.digest}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """How much of a file is here, and what became of it."""
-
     n_bytes: int
     length: int
     whole: bool
@@ -103,7 +98,6 @@ class Inbox:
         self.folder = inbox_of(agreement)
 
     def state(self, sent: Sent) -> State | None:
-        """Return what is known of a file; None where nothing is."""
         # in the order in which names follow each other, so that none is missed between two looks
         whole = self.place(sent)
         part = next(whole.parent.glob(f"{whole.name}{_JOINT}*{PART}"), None)
@@ -158,7 +152,6 @@ class Inbox:
         return state
 
     def grow(self, sent: Sent, *, offset: int) -> GrowingFile:
-        """Open a file where more of it comes."""
         length = self.require(sent, offset=offset).length
         return GrowingFile(self.place(sent, f"{_JOINT}{length}{PART}"))
 
@@ -203,7 +196,6 @@ class Inbox:
         return max(whole, key=lambda path: path.stat().st_mtime_ns, default=None)
 
     def judge(self, sent: Sent, **verdict: str) -> None:
-        """Write what became of a file, and let go of it."""
         path = self.place(sent)
         told = canonical_json({**verdict, "bytes": path.stat().st_size})
         write_whole(self.place(sent, _VERDICT), told)
@@ -256,7 +248,6 @@ class Rounds:
         self._reading = Lock()
 
     def find(self, digest: str) -> Served:
-        """Return a round; RequestError where there is none."""
         paths, looked = agreements(self.folder), dict[Path, Stamp]()
         for path in paths:
             with suppress(DiskError):  # gone meanwhile, or a link to nothing

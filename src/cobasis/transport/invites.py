@@ -46,16 +46,13 @@ class Code(OneLine):
 
     @property
     def who(self) -> PublicIdentity:
-        """The analyst, whose key signs for the server."""
         return PublicIdentity.from_text(self.analyst)
 
     def words(self) -> str:
-        """Return the code as one word to be copied."""
         return PREFIX + base64.urlsafe_b64encode(self.text().encode()).decode().rstrip("=")
 
     @classmethod
     def of_words(cls, said: str) -> Self:
-        """Read a code; AgreementError where a part of it is missing."""
         packed = said.removeprefix(PREFIX)
         with suppress(ValueError):
             text = base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)).decode()
@@ -74,7 +71,6 @@ class Invitations:
         return self.author.folder / "invited.json"
 
     def codes(self) -> tuple[Code, ...]:
-        """Return the codes that were made."""
         if not self._path.exists():
             return ()
         with opened(self._path) as (file, _):
@@ -152,7 +148,6 @@ class Invitations:
 
 
 def take_agreement(code: Code, text: bytes, *, folder: Path) -> Path:
-    """Keep the agreement that an invitation brought, where no other stands under its name."""
     path = folder / f"{code.stem}.toml"
     if path.exists():
         with opened(path) as (file, _):

@@ -43,7 +43,6 @@ class Invites(OneLine):
 
 
 def address_of(token: bytes) -> str:
-    """Return by what the server knows a token."""
     return hashlib.sha256(token).hexdigest()
 
 
@@ -104,7 +103,6 @@ class Mailbox:
         write_whole(place, data)
 
     def refuse_haste(self, address: str) -> None:
-        """Raise RequestError for more than ten attempts a minute."""
         now = time.monotonic()
         last = [each for each in self._times.get(address, []) if now - each < _SECONDS]
         self._times[address] = [*last, now][-_A_MINUTE - 1 :]

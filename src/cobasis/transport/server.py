@@ -68,8 +68,6 @@ class _Turn:
 
 @dataclass(frozen=True, kw_only=True)
 class _Visit:
-    """Who asks, in which round, and about what."""
-
     round: Served
     party: str
     what: str
@@ -116,8 +114,6 @@ def _problem(error: CobasisError) -> Response:
 
 
 class Server:
-    """What answers requests about the rounds of one folder."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.rounds = Rounds(folder)
@@ -126,7 +122,6 @@ class Server:
         self._digests: dict[Path, tuple[Stamp, str]] = {}
 
     def app(self) -> Starlette:
-        """Return the application that a web server runs."""
         file = "/rounds/{round}/{what}"
         methods = ["HEAD", "GET", "PATCH", "POST"]
         return Starlette(
@@ -141,13 +136,10 @@ class Server:
         )
 
     async def health(self, _: Request) -> Response:
-        """Say that the server runs and can read its folder; not what is in it."""
         await run_sync(lambda: next(self.folder.iterdir(), None))
         return JSONResponse({"healthy": True})
 
     async def statements(self, _: Request) -> Response:
-        """Give out what analysts have signed about this server's certificate."""
-
         def read() -> list[Any]:
             found = []
             for path in sorted((self.folder / STATEMENTS).glob(f"*{STATEMENT}")):
@@ -159,7 +151,6 @@ class Server:
 
     @answering
     async def begin(self, request: Request) -> Response:
-        """Take note of a file that will come, or take a small one whole."""
         visit, headers = await self._visit(request), request.headers
         sent = visit.sent(digest_in(headers.get("repr-digest", "")))
         length = whole_number(headers.get("upload-length"), field="Upload-Length")
@@ -177,7 +168,6 @@ class Server:
 
     @answering
     async def upload(self, request: Request) -> Response:
-        """Say how much of a file is here, or take more of it."""
         visit = await self._visit(request)
         sent, inbox = visit.sent(request.path_params["digest"]), Inbox(visit.round.path)
         if not re.fullmatch("[0-9a-f]{64}", sent.digest):
@@ -193,13 +183,11 @@ class Server:
 
     @answering
     async def fetch(self, request: Request) -> Response:
-        """Give a party what it may have, once it is there and another one than it has."""
         visit = await self._visit(request)
         return await self._when(request, lambda: visit.round.out(visit.what, party=visit.party))
 
     @answering
     async def pass_on(self, request: Request) -> Response:
-        """Pass on what somebody who is invited brings, or waits for; each slot is taken once."""
         address, slot = request.path_params["address"], request.path_params["slot"]
         place = await run_sync(self._mailbox.place, address, slot)
         if request.method != "POST":  # where GET is answered, HEAD is, too

@@ -57,12 +57,10 @@ class WebServer(uvicorn.Server):
     """Answers over TLS, with a place for each line that is new."""
 
     def answer(self) -> None:
-        """Answer until the process is asked to end."""
         with suppress(KeyboardInterrupt):
             self.run(sockets=[self.config.bind_socket()])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to take lines in."""
         [listening] = sockets or []
         listening.listen(_QUEUE)
         listening.settimeout(0)
@@ -73,7 +71,6 @@ class WebServer(uvicorn.Server):
         self._accepting = asyncio.create_task(self._accept(listening))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take no more in; let those that are here end."""
         self._accepting.cancel()
         await super().shutdown(sockets)
 
@@ -96,7 +93,6 @@ class WebServer(uvicorn.Server):
             new.add_done_callback(lambda _: places.release())
 
     async def _answer_on(self, line: _Line, sock: socket.socket) -> None:
-        """Answer on one line until it ends."""
         with suppress(OSError):  # nobody of ours, or gone
             loop = asyncio.get_running_loop()
             await loop.connect_accepted_socket(lambda: line, sock, ssl=self.config.ssl)

@@ -67,8 +67,6 @@ def sign_request(request: Any, *, name: str, sign: Callable[[bytes], bytes]) -> 
 
 
 class _Keys(HTTPSignatureKeyResolver):
-    """Whose keys may sign."""
-
     def __init__(self, people: Mapping[str, PublicIdentity]) -> None:
         self._people = people
 
@@ -115,7 +113,6 @@ def digest_field(digest: str) -> str:
 
 
 def digest_in(field: str) -> str:
-    """Read what `digest_field` wrote, 64 hexadecimal digits; RequestError for anything else."""
     start, end = "sha-256=:", ":"
     try:
         found = base64.b64decode(field.removeprefix(start).removesuffix(end), validate=True).hex()

@@ -44,8 +44,6 @@ _REST = 10.0
 
 @dataclass(kw_only=True)
 class Worker:
-    """The analyst's work in all rounds of a folder that are its own."""
-
     folder: Path
     identity: Identity
     runs: bool  # ends an exchange once everybody's file is in
@@ -123,7 +121,6 @@ class Worker:
             _log("looked at", round=session.path.name, party=sent.party, what=sent.what, **told)
 
     def _end(self, session: AnalystSession, first: bool) -> None:  # noqa: FBT001
-        """End the exchange that is open, if all is in; whom to take in later, a person says."""
         name = session.path.name
         try:
             plan = planned(session)
