@@ -92,8 +92,7 @@ class Summing(Consortium):
     def words(self, name="north"):
         """What a party's file holds, as the analyst opens it."""
         desk = self.desk()
-        with desk.at_work():
-            bundle = desk.opened(self.file(name))
+        with desk.at_work(), desk.opened(self.file(name)) as bundle:
             return sums_in(bundle, agreement=self.agreement, exchange=desk.exchanges[0])
 
 

@@ -2,35 +2,29 @@
 
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 
-from cobasis.analyst_side.history import FORGOTTEN, KEY_DESTROYED, Received
+from cobasis.analyst_side.history import FORGOTTEN, KEY_DESTROYED
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import inbox_of
-from cobasis.bundle.envelope import Bundle
 from cobasis.bundle.folders import UploadFolder
 from cobasis.bundle.messages import upload_in
 from cobasis.disk.whole import file_digest, move_whole, remove_tree
 from cobasis.errors import StepError
-from cobasis.protocol.agreement import Agreement, moment_of, moment_text
+from cobasis.progress import counted
+from cobasis.protocol.agreement import moment_of, moment_text
 
 
 def kept_uploads(session: AnalystSession, *, parties: Collection[str]) -> UploadFolder:
     """Return the folder of opened uploads, once every one that is needed is as it was received."""
     session.require_kept()
     taken = session.history.taken()
-    for done, party in enumerate(parties):
-        session.report("comparing digests", done, len(parties))
+    for party in counted(parties, step="comparing digests", report=session.report):
         path = session.work.payload(party)
         if not path.is_file() or file_digest(path) != taken[party].payload:
-            session.kept(taken[party], read=partial(_put_back, path=path))
-    session.report("comparing digests", len(parties), len(parties))
+            with session.kept(taken[party]) as bundle:
+                move_whole(upload_in(bundle, agreement=session.agreement).path, path)
     return UploadFolder(session.work.payloads)
-
-
-def _put_back(bundle: Bundle, *, agreement: Agreement, path: Path) -> None:
-    move_whole(upload_in(bundle, agreement=agreement).path, path)
 
 
 def forget(
@@ -57,7 +51,14 @@ def forget(
                 "there is nothing to destroy."
             )
         if kept and not early and not history.forgotten:
-            _require_over(session, kept, now=now or datetime.now(UTC))
+            days = session.agreement.retention_days or 0  # nobody can sign an agreement without
+            until = max(moment_of(each.time) for each in kept) + timedelta(days=days)
+            if (now or datetime.now(UTC)) < until:
+                raise StepError(
+                    f"the uploads of round '{session.agreement.round_id}' are agreed to be kept "
+                    f"until {moment_text(until)}: parties may still come or leave. Wait, or say "
+                    "--early."
+                )
         ask()
         # The line comes first: a kill among the deletions leaves files that the same command,
         # typed again, deletes. The other way round it would leave a round whose uploads are gone,
@@ -71,18 +72,6 @@ def forget(
         if key is not None:
             # the key goes last, and after its own line: without it no command opens the folder
             # again, so nothing could be finished or recorded
-            told = {"fingerprint": session.identity.public.fingerprint}
-            session.note(KEY_DESTROYED, told)
+            session.note(KEY_DESTROYED, {"fingerprint": session.identity.public.fingerprint})
             remove_tree(key)
         return history.forgotten
-
-
-def _require_over(session: AnalystSession, kept: Collection[Received], *, now: datetime) -> None:
-    """Raise StepError before retention_days have passed since the last file came."""
-    days = session.agreement.retention_days or 0  # nobody can sign an agreement without
-    until = max(moment_of(each.time) for each in kept) + timedelta(days=days)
-    if now < until:
-        raise StepError(
-            f"the uploads of round '{session.agreement.round_id}' are agreed to be kept until "
-            f"{moment_text(until)}: parties may still come or leave. Wait, or say --early."
-        )

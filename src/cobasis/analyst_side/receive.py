@@ -18,7 +18,7 @@ from cobasis.bundle.manifest import refuse_replay
 from cobasis.bundle.messages import proposal_in, sums_in, upload_in
 from cobasis.bundle.seal import look
 from cobasis.disk.calls import READABLE, explained
-from cobasis.disk.whole import copy_whole, file_digest, move_whole, remove_tree
+from cobasis.disk.whole import copy_whole, file_digest, move_whole
 from cobasis.errors import (
     AnotherRunError,
     CobasisError,
@@ -29,6 +29,7 @@ from cobasis.errors import (
     ReplayError,
     TranscriptError,
 )
+from cobasis.progress import counted
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import EXCHANGES, Exchange, exchanges
 from cobasis.protocol.refusals import check_proposal, check_upload
@@ -109,11 +110,9 @@ def receive(session: AnalystSession, paths: Iterable[Path]) -> Reception:
     with session.at_work() as history:
         session.require_kept()
         verdicts = _signatures(session, kinds)
-        for done, (path, kind) in enumerate(kinds.items()):
-            session.report("receiving", done, len(kinds))
+        for path in counted(kinds, step="receiving", report=session.report):
             if path not in verdicts:
-                verdicts[path] = _taken(session, path, kind=kind)
-        session.report("receiving", len(kinds), len(kinds))
+                verdicts[path] = _taken(session, path, kind=kinds[path])
         session.tell()
     exchange, uploads = session.open_exchange(), history.taken()
     taken = history.taken(exchange.number)
@@ -281,8 +280,7 @@ def _take_in(session: AnalystSession, path: Path, *, digest: str) -> tuple[Recei
         if each.file == digest:
             _refuse_removed(session, each.party)
             return each, False
-    try:
-        bundle = session.opened(path)
+    with session.opened(path) as bundle:
         party, exchange = bundle.manifest.sender, _exchange_of(session, bundle)
         _refuse_removed(session, party)
         place = exchange.number, party
@@ -291,8 +289,6 @@ def _take_in(session: AnalystSession, path: Path, *, digest: str) -> tuple[Recei
             refuse_replay(bundle.manifest, digest=bundle.digest, **known)
         _store(session, bundle, exchange)
         return files[place], True
-    finally:
-        remove_tree(session.work.incoming)
 
 
 def _exchange_of(session: AnalystSession, bundle: Bundle) -> Exchange:
@@ -361,21 +357,17 @@ def _store(session: AnalystSession, bundle: Bundle, exchange: Exchange) -> None:
             span, sender = session.kept_span(), (manifest.sender,)
             check_lines(manifest.lines, session.agreement, consensus=span, parties=sender)
             told["span"] = [span.digest().hex(), manifest.lines[0].signature]
-    _copy(bundle, work.sealed(manifest.sender, exchange))
+    if copy_whole(bundle.path, work.sealed(manifest.sender, exchange)) != bundle.digest:
+        raise FileChangedError(
+            f"the file '{bundle.path.name}' changed while it was received, so it was not "
+            "acknowledged. Wait until it is copied, then receive it again."
+        )
     if payload is not None:
         move_whole(payload.path, work.payload(manifest.sender))
         told |= {"payload": manifest.parts[0].sha256, "n_rows": payload.rows.shape[0]}
     # Files come before the line, and the line before the news: a kill leaves files that nobody
     # was told of, which the next receipt of the same file replaces; never a receipt for nothing.
     session.note(RECEIVED, told)
-
-
-def _copy(bundle: Bundle, to: Path) -> None:
-    if copy_whole(bundle.path, to) != bundle.digest:
-        raise FileChangedError(
-            f"the file '{bundle.path.name}' changed while it was received, so it was not "
-            "acknowledged. Wait until it is copied, then receive it again."
-        )
 
 
 def _refuse_removed(session: AnalystSession, party: str) -> None:

@@ -30,6 +30,7 @@ from cobasis.errors import AgreementError, RemoteError, RetentionError, WaitingE
 from cobasis.models import UNLABELLED, ModelName
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
+from cobasis.progress import counted
 from cobasis.protocol import training
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
@@ -88,12 +89,13 @@ def run(
             if model is None and history.outcome is not None:
                 family = history.outcome.family
             told = {"without": list(plan.without), "missing": list(plan.missing)}
+            told |= {"parties": list(plan.new)} if plan.new else {}
             concluded = conclude(
                 session,
                 parties=plan.members,
                 family=family,
                 event=ADDED if plan.new else RUN,
-                told={**told, "parties": list(plan.new)} if plan.new else told,
+                told=told,
                 cluster=cluster,
                 compared=session.agreement.allowed_models if scores else (),
             )
@@ -120,21 +122,20 @@ def _send_spans(session: AnalystSession, plan: Plan) -> dict[str, Path]:
     # killed among the replies goes on from the kept one, and a second one would split the round
     # into parties of two spans.
     span = session.kept_span() if session.history.contributors else _made_span(session, plan)
-    lost = lost_replies(session)
     make_folder(session.outbox)
     enclosed = enclose_consensus(span, agreement=session.agreement, sender=session.name)
-    for done, party in enumerate(lost):
-        session.report("sealing", done, len(lost))
+    written = {}
+    for party in counted(lost_replies(session), step="sealing", report=session.report):
         session.seal_reply(enclosed, party=party, exchange=exchange)
-    session.report("sealing", len(lost), len(lost))
-    return {party: session.reply(party, exchange) for party in lost}
+        written[party] = session.reply(party, exchange)
+    return written
 
 
 def _made_span(session: AnalystSession, plan: Plan) -> ConsensusSpan:
     received, proposals = session.history.taken(1), []
-    for done, party in enumerate(plan.members):
-        session.report("opening proposals", done, len(plan.members))
-        proposals.append(session.kept(received[party], read=proposal_in))
+    for party in counted(plan.members, step="opening proposals", report=session.report):
+        with session.kept(received[party]) as bundle:
+            proposals.append(proposal_in(bundle, agreement=session.agreement))
     span = Analyst(session.agreement).consensus(proposals)
     told = {"anchor_tag": span.anchor_tag.hex(), "contributors": json.dumps(span.contributors)}
     write_tables(session.work.span, {"rows": span.rows}, metadata=told)
@@ -188,8 +189,11 @@ def conclude(
 
 
 def _conclude_sums(session: AnalystSession, plan: Plan) -> Concluded:
-    if plan.exchange.held:
-        return _judged(session, plan, _added(session, plan, plan.exchange))
+    if plan.exchange.held:  # everybody's scores, which give the model probabilities
+        analyst = _added(session, plan, plan.exchange)
+        worth, outcome = analyst.judge(), cast("Outcome", session.history.outcome)
+        model = worth.calibrated(_first_model(session, plan, outcome))
+        return _returned(session, plan, analyst, model=model, n_rows=outcome.n_rows, worth=worth)
     earlier = session.exchanges[: plan.exchange.number - 1]  # each step starts from all before
     totals = [_added(session, plan, each).total for each in earlier]
     analyst = _added(session, plan, plan.exchange, before=totals)
@@ -208,25 +212,18 @@ def _added(
 ) -> SumsAnalyst:
     analyst = session.sums_analyst(exchange, before=before)
     received = session.history.taken(exchange.number)
-    for done, party in enumerate(plan.members):
-        session.report("adding up", done, len(plan.members))
-        analyst.receive(session.kept(received[party], read=partial(sums_in, exchange=exchange)))
+    for party in counted(plan.members, step="adding up", report=session.report):
+        with session.kept(received[party]) as bundle:
+            analyst.receive(sums_in(bundle, agreement=session.agreement, exchange=exchange))
     return analyst
 
 
-def _judged(session: AnalystSession, plan: Plan, analyst: SumsAnalyst) -> Concluded:
-    worth, outcome = analyst.judge(), cast("Outcome", session.history.outcome)
-    model = model_in(_first_model(session, plan, outcome), session.agreement)
-    n_rows, calibrated = outcome.n_rows, worth.calibrated(model)
-    return _returned(session, plan, analyst, model=calibrated, n_rows=n_rows, worth=worth)
-
-
-def _first_model(session: AnalystSession, plan: Plan, outcome: Outcome) -> bytes:
-    """Read the model that was scored; RetentionError where its file is gone."""
-    own, known = _model_of(session, plan), session.work.models.glob("*.model")
-    for path in (own, *known):  # of another version of cobasis it has another name
+def _first_model(session: AnalystSession, plan: Plan, outcome: Outcome) -> Chain:
+    """Read the model that was scored."""
+    own = _model_of(session, plan)
+    for path in (own, *session.work.models.glob("*.model")):  # other versions name it otherwise
         if path.exists() and (path == own or file_digest(path) == outcome.model_sha256):
-            return path.read_bytes()
+            return model_in(path.read_bytes(), session.agreement)
     raise RetentionError(
         f"the model that parties of round '{session.agreement.round_id}' have scored is not in "
         f"'{session.work.models}' any more. Restore the folder from a copy."

@@ -1,11 +1,11 @@
 """What the analyst's commands work with: agreement, identity, work folder, transcript, history."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from cobasis.analyst_side.history import ATTEMPT, OPENED, REVOKED, History, Received, history_of
 from cobasis.bundle.agreement_file import (
@@ -44,7 +44,6 @@ from cobasis.protocol.totals import Integers
 from cobasis.protocol.word import WORD, Word
 
 SUFFIX, NEWS = ".round", ".news"
-Read = TypeVar("Read")
 
 
 class WorkFolder:
@@ -173,8 +172,9 @@ class AnalystSession(Hidden):
         name = f"{stem_of(self.path)}.{party}.{exchange.number}-{exchange.reply}"
         return self.outbox / name
 
-    def kept(self, received: Received, *, read: Callable[..., Read]) -> Read:
-        """Open a file that was received once more, and read what is in it."""
+    @contextmanager
+    def kept(self, received: Received) -> Iterator[Bundle]:
+        """Open once more what was received."""
         path = self.work.sealed(received.party, self.exchanges[received.exchange - 1])
         if not path.is_file() or file_digest(path) != received.file:
             raise RetentionError(
@@ -182,10 +182,8 @@ class AnalystSession(Hidden):
                 f"in '{self.work.path}' any more, or was changed there. Restore the folder from a "
                 "copy; if it was destroyed on purpose, agree on a new round."
             )
-        try:
-            return read(self.opened(path), agreement=self.agreement)
-        finally:
-            remove_tree(self.work.incoming)
+        with self.opened(path) as bundle:
+            yield bundle
 
     def begin_attempt(self, attempt: int, *, without: Iterable[str]) -> None:
         """Begin sums anew with other parties; what was sent for the attempt before is deleted."""
@@ -223,18 +221,17 @@ class AnalystSession(Hidden):
             created=self.now(),
         )
 
-    def opened(self, path: Path) -> Bundle:
-        """Open into the work folder what a party sealed for this analyst, in this round."""
-        expected = Expected(
+    @contextmanager
+    def opened(self, path: Path) -> Iterator[Bundle]:
+        """Open what a party sealed for this analyst, in this round, while the block runs."""
+        mine = Expected(
             round_id=self.agreement.round_id, agreement=self.digest, recipient=self.name
         )
-        return open_bundle(
-            path,
-            unseal=self.identity.unseal,
-            signer=self.enrolled,
-            into=self.work.incoming,
-            expected=expected,
-        )
+        told: Any = {"unseal": self.identity.unseal, "signer": self.enrolled, "expected": mine}
+        try:
+            yield open_bundle(path, into=self.work.incoming, **told)
+        finally:
+            remove_tree(self.work.incoming)
 
     def require_sealed(self) -> None:
         if not self.sealed:

@@ -92,9 +92,8 @@ def test_sums_are_no_scores_and_scores_wait_for_their_turn(scoring):
     scoring.step()
     late = scoring.desk()
     assert late.open_exchange().message == "scores"
-    with late.at_work():
-        bundle = late.opened(scoring.file("west"))
-    with pytest.raises(ForeignBundleError):
+    west = scoring.file("west")
+    with late.at_work(), late.opened(west) as bundle, pytest.raises(ForeignBundleError):
         sums_in(bundle, agreement=scoring.agreement, exchange=late.open_exchange())
 
 
@@ -158,8 +157,7 @@ def test_a_kill_while_scores_leave_keeps_one_content_for_one_mask(scoring, in_me
     for place in killed(scoring, in_memory, Summing.send, step=step):
         place.send()
         desk = place.desk()
-        with desk.at_work():
-            bundle = desk.opened(place.file())
+        with desk.at_work(), desk.opened(place.file()) as bundle:
             seen.add(bundle.manifest.parts[0].sha256)
     assert len(seen) == 1
 
