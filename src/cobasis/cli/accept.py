@@ -69,7 +69,6 @@ def accept(
 
 
 def _places(session: PartySession) -> list[Path]:
-    """Return where what comes for this party lies by default."""
     replies = [f"{each.number}-{each.reply}" for each in session.exchanges]
     news = session.path.with_name(f"{stem_of(session.path)}.news")
     return [news, *map(session.beside, replies)]
@@ -183,7 +182,6 @@ def _take_return(session: PartySession, path: Path) -> tuple[object, list[str]]:
 
 
 def _next(session: PartySession, step: Step, *, taken: Mapping[str, Any] | None) -> Iterator[str]:
-    """Yield what to type next."""
     predict = f"  cobasis predict {session.path.name} new.csv"
     if step.command and not step.when:
         yield from ("Next:", f"  {step.command}")
@@ -195,7 +193,6 @@ def _next(session: PartySession, step: Step, *, taken: Mapping[str, Any] | None)
 
 
 def _tables(session: PartySession, taken: Accepted, *, to: Path) -> Iterator[str]:
-    """Write what a return has of tables into a folder, and yield them as lines, or why none is."""
     from cobasis.cli import run  # noqa: PLC0415 -- same
 
     try:

@@ -159,7 +159,6 @@ class Terms:
 
     @property
     def told(self) -> dict[str, Any]:
-        """What was told."""
         return {
             word: each
             for word, each in vars(self).items()
@@ -294,7 +293,6 @@ def _show(
     lead: str = "",
     more: str = "",
 ) -> None:
-    """Say how the agreement stands, and what is to be done with which file."""
     path, fields = author.path, read_draft(author.path)
     people, missing = People.of(fields), missing_fields(fields)
     digest = None if missing else read_agreement(path).agreement.digest().hex()
@@ -323,7 +321,6 @@ def _show(
 
 
 def _lines(told: dict[str, Any], *, own: str | None, more: str, brought: bool) -> Iterator[str]:
-    """Yield who takes part, and what is left to do or to send."""
     for each in told["people"]:
         you = "  (you)" if each["fingerprint"] == own else ""
         yield f"  {each['role']:<8} {each['name']}{you}"
@@ -355,7 +352,6 @@ def _lines(told: dict[str, Any], *, own: str | None, more: str, brought: bool) -
 
 
 def _invited(told: dict[str, Any]) -> Iterator[str]:
-    """Yield the codes, and what is to be done with them."""
     yield "Give each party its code, over a channel of your own. It is good once, for 14 days:"
     for name, code in told["invited"].items():
         yield f"  {name}: cobasis go {code} DATA"

@@ -81,7 +81,6 @@ def draw(audit: Path, agreement: Agreement, *, beside: Path, approve: str = "") 
 
 
 def _screen(report: dict[str, Any], made: Approval) -> Iterator[str]:
-    """Yield what is approved, in lines that fit 80 columns."""
     yield from wrapped(
         f"The {made.exchange} of {made.party}, as it was audited on {report['about']['time']}."
     )

@@ -11,7 +11,6 @@ from cobasis.progress import AGAIN, Report
 
 @contextmanager
 def shown(console: Console | None = None) -> Iterator[Report]:
-    """Show every step as a bar with the time left."""
     tasks: dict[str, progress.TaskID] = {}
     with progress.Progress(
         "{task.description}",

@@ -159,7 +159,6 @@ class Desk:
         return answer
 
     def _inside(self, method: str, parts: list[str], form: Form) -> Response:
-        """Answer somebody who has come in."""
         (name, word), topics, flaw = parts[:2], self._topics(), ""
         told: dict[str, Any] = {"up": f"{self._at}/{self._start}", "word": word}
         if not name:

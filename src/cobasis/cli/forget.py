@@ -52,6 +52,5 @@ def forget(
 
 
 def _ask(round_id: str, *, yes: bool, what: str) -> None:
-    """Have somebody type the round's name before something is destroyed."""
     question = f"This destroys {what}. Type the round's name ({round_id}) to go on"
     consent(question, yes=yes, what=what, word=round_id)

@@ -140,7 +140,6 @@ def _invited(owner: _Inner, code: Code, *, seconds: float, ca: Path | None) -> P
 
 
 def _left(until: float) -> float:
-    """Return for how long to ask at a time."""
     return max(0, min(_TURN, until - time.monotonic()))
 
 
@@ -382,5 +381,4 @@ class Trip:
         unwrap(command)(owner=self.owner, **told)
 
     def beside(self, word: str) -> Path:
-        """Return where a file of the round lies."""
         return self.path.with_name(f"{stem_of(self.path)}.{word}")

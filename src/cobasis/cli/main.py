@@ -36,7 +36,6 @@ _UsageError: type[Any] = typer.BadParameter.__mro__[1]
 
 
 def _say(error: CobasisError) -> None:
-    """Print an error, whole where a program reads it."""
     said = f"{type(error).__name__}: {error}"
     for line in words.wrapped(said) if words.on_screen() else [said]:
         typer.echo(line, err=True)
@@ -55,13 +54,11 @@ class _Commands(TyperGroup):
     """Imports the one command that is called, and turns an error into a message and exit code."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 -- typer's own signature
-        """Say of every command what it does."""
         for name, each in self.commands.items():
             each.help = _sentence(name)
         super().format_help(ctx, formatter)
 
     def resolve_command(self, ctx: Any, args: Any) -> Any:  # noqa: ANN401 -- same
-        """Import and build the command that is typed, or a group of them."""
         name, _, rest = super().resolve_command(ctx, args)
         module = import_module(f"cobasis.cli.{COMMANDS[str(name)]}")
         group = getattr(module, "app", None)
@@ -71,7 +68,6 @@ class _Commands(TyperGroup):
         return name, typer.main.get_command(group), rest
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 -- same
-        """Run a command."""
         _, most = resource.getrlimit(resource.RLIMIT_CORE)
         resource.setrlimit(resource.RLIMIT_CORE, (0, most))  # a core would hold opened secrets
         try:
@@ -129,7 +125,6 @@ _show_as_python_does = warnings.showwarning
 
 
 def _show_warning(*warning: Any, **where: Any) -> None:  # noqa: ANN401 -- Python's own signature
-    """Print a privacy warning as a sentence, others as Python does."""
     message, category = warning[:2]
     if issubclass(category, PrivacyWarning):
         typer.echo(f"PrivacyWarning: {message}", err=True)

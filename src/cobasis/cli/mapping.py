@@ -29,7 +29,6 @@ class Mapped:
     ] = None
 
     def read(self) -> TableMapping:
-        """Read what is said; nothing where no file is given."""
         if self.mapping is None:
             return TableMapping()
         return TableMapping.of_toml(text_of(self.mapping), what=f"'{self.mapping}'")

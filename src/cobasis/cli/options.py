@@ -86,7 +86,6 @@ class Home:
     name: Annotated[str | None, Option("--as", help="Whose key; else the one enrolled.")] = None
 
     def folder(self) -> Path:
-        """Return the home folder."""
         return home(self.home)
 
     def who(self, agreement: Agreement) -> PublicIdentity:
@@ -120,7 +119,6 @@ class Holder(Home):
         return str(typer.prompt("Passphrase", hide_input=True, err=True, confirmation_prompt=new))
 
     def party(self, agreement: Path, *, sealed: bool = True) -> PartySession:
-        """Open the party's session of a round."""
         return open_session(
             agreement, home=self.home, name=self.name, passphrase=self.passphrase, sealed=sealed
         )
@@ -146,11 +144,9 @@ class Holder(Home):
         return self.who(found) == found.analyst
 
     def key(self, name: str) -> Path:
-        """Return the path of a key."""
         return key_path(self.folder(), name)
 
     def identity(self, name: str) -> Identity:
-        """Open a key."""
         return load_identity(self.key(name), passphrase=self.passphrase())
 
     def enrolled(self, who: PublicIdentity) -> Identity:
@@ -164,7 +160,6 @@ class Owner(Holder, Screen):
 
 
 def about(session: PartySession, *, command: str) -> dict[str, Any]:
-    """Return what programs get of every command of a party in a round."""
     return {"command": command, "round": session.agreement.round_id, "party": session.name}
 
 
@@ -305,7 +300,6 @@ def _is_agreement(path: Path) -> bool:
 
 
 def numbers(text: str, kind: type[Number], *, option: str) -> tuple[Number, ...]:
-    """Return the numbers of an option; OptionError where it is no list of numbers."""
     try:
         return tuple(kind(each) for each in text.split(",") if each.strip())
     except ValueError:
@@ -344,7 +338,6 @@ class Action(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the command as it is typed."""
         return f"{self.group} {self.command.__name__}".lstrip()
 
     def line(self, form: Form) -> list[str]:

@@ -79,7 +79,6 @@ def _topic(keys: Home, path: Path) -> Topic:
 
 
 def _line(found: Standing) -> str:
-    """Say how a round stands, and whom it waits for."""
     here, late = found.open, f"; late: {listed(found.late)}" if found.late else ""
     how = f"All exchanges have ended{late}"
     if found.unsigned:

@@ -197,7 +197,6 @@ _CHOSEN = {
 
 
 def scores_in_words(scores: scoring.Scores) -> Iterator[str]:
-    """Yield what the model is worth, for people."""
     if scores.together:
         yield f"On {scores.n_rows:,} rows that never left, with intervals of 95 %:"
         yield f"  {'':24}{'together':26}{'local':>8}{'alone':>8}{'constant':>10}"

@@ -85,7 +85,6 @@ def _released(
     told: dict[str, Any],
     public: sums_draft.Public,
 ) -> dict[str, Any]:
-    """Return what follows from the columns: their levels, and what is summed under which noise."""
     found = with_formula(found, told["formula"]) if "formula" in told else found
     found = draft.with_levels(found, fields, sums="sums" in told)
     kind: dict[str, Any] = {"task": fields.get("task", ""), "tabular": draft.is_table(fields)}

@@ -47,7 +47,6 @@ def receive(owner: Owner, words: Files = None) -> None:
 
 
 def said_of_files(files: Iterable[FileVerdict]) -> Iterator[str]:
-    """Yield what became of files, and what parties say of their audits."""
     before = []
     for each in files:
         exchange = EXCHANGES.get(each.message)

@@ -83,7 +83,6 @@ def run(
 
 
 def _first(session: AnalystSession, plan: Plan) -> Iterator[str]:
-    """Yield which exchange is ended, and with whom."""
     exchange = plan.exchange
     what = f"exchange {exchange.number} of {len(session.exchanges)}"
     if plan.attempt:
@@ -104,7 +103,6 @@ def _first(session: AnalystSession, plan: Plan) -> Iterator[str]:
 
 
 def _scores(scores: Mapping[ModelName, Mapping[str, Figure | None]]) -> Iterator[str]:
-    """Yield the table of families."""
     if scores:
         yield "Right answers (R2 of numbers), cross-validated, with intervals of 95 %:"
         yield f"  {'':16}{'these parties':26}a new party"
@@ -117,7 +115,6 @@ def _scores(scores: Mapping[ModelName, Mapping[str, Figure | None]]) -> Iterator
 
 
 def _told(concluded: Concluded, *, card: Path) -> dict[str, Any]:
-    """Return what programs get of a run's end."""
     outcome, certificate, sums = concluded.outcome, concluded.certificate, concluded.sums
     told = picked(outcome, "model_sha256", "n_rows", "target_carries")
     told |= {"model": outcome.family, "trained_on": [*outcome.uploads], "card": card}
@@ -156,7 +153,6 @@ def _lines(concluded: Concluded, *, card: Path, table: Path) -> Iterator[str]:
 
 
 def _say(owner: Owner, session: AnalystSession, found: RunResult) -> None:
-    """Print what was certified, trained and written."""
     plan, concluded = found.plan, found.concluded
     told = {**_NOTHING, **picked(plan, "missing", "without", "waits")}
     told |= {"exchange": plan.exchange.number, "contributors": plan.members}
@@ -264,7 +260,6 @@ def found_in_words(found: Found | None, *, to: Path) -> Iterator[str]:
 
 
 def worth_in_words(scores: Mapping[str, float]) -> str:
-    """Say what the common model is worth on all parties' held-back rows."""
     if not scores["rows"]:
         return "No party held back enough rows, so nothing is known of the model's worth."
     told = [f"{word} {scores[name]:.3g}" for name, word in _CALLED.items() if name in scores]
@@ -274,7 +269,6 @@ def worth_in_words(scores: Mapping[str, float]) -> str:
 
 
 def importance_in_words(card: ModelCard) -> Iterator[str]:
-    """Yield what each column is to the common model, the largest first; nothing where not asked."""
     if card.importance:
         figure = "accuracy" if card.classes else "R2"
         yield f"By how much {figure} falls where a column is shuffled, and the standard error:"

@@ -56,7 +56,6 @@ class Asked(Mapped):
     yes: Yes = False
 
     def override(self) -> Forced | None:
-        """Return who answers for what is blocked, and why."""
         if not self.override_by and not self.override_reason:
             return None
         return Forced(reason=self.override_reason, by=tuple(self.override_by or ()))
@@ -166,7 +165,6 @@ def send(
 
 
 def _say_dry(owner: Owner, session: PartySession, found: Findings) -> None:
-    """Say what would leave, or all that does not fit."""
     ready = make_ready(session, found, looking=True) if found.fits else None
     problems = [str(each.args[0]) for each in found.problems]
     words = ("column", "problem", "refused", "asked", "text")

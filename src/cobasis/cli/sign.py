@@ -87,7 +87,6 @@ def _say(
     again: bool,
     maker: str,
 ) -> None:
-    """Say what was signed, and what comes next."""
     then = f"Next: send {to.name} to {analyst_of(agreement).name}, the analyst"
     if who.role == "analyst":
         then = "Next, when signatures have come: cobasis receive, with their folder"
@@ -154,7 +153,6 @@ def _checked(
 
 
 def _of_secret(session: PartySession | None, sent: SentSecret | None, *, summed: bool) -> str:
-    """Say what is known of the secret."""
     if sent is not None:
         return f"made by {sent.maker}; it is the one that this agreement is committed to"
     if summed:
@@ -166,7 +164,6 @@ def _of_secret(session: PartySession | None, sent: SentSecret | None, *, summed:
 
 
 def _screen(agreement: Agreement, who: PublicIdentity, *, secret: str, path: Path) -> Iterator[str]:
-    """Yield what is signed, in lines that fit 80 columns."""
     yield from wrapped(f"Sign for {who.name}?   round {agreement.round_id}")
     for title, text in terms_of(agreement, who):
         yield from wrapped(text, lead=f"{title:<{_TITLE}} ")
@@ -176,7 +173,6 @@ def _screen(agreement: Agreement, who: PublicIdentity, *, secret: str, path: Pat
 
 
 def terms_of(agreement: Agreement, who: PublicIdentity) -> Iterator[tuple[str, str]]:
-    """Yield what is agreed, by titles."""
     agreement = agreement.held_by(who.name)
     lab, closes = analyst_of(agreement), agreement.closes
     record, labels = agreement.record or Record(), _labels(agreement)
@@ -213,7 +209,6 @@ def terms_of(agreement: Agreement, who: PublicIdentity) -> Iterator[tuple[str, s
 
 
 def _sight(agreement: Agreement, lab: str, labels: str) -> Iterator[tuple[str, str]]:
-    """Yield what the analyst sees, alone and with help."""
     seen, helped = "who resembles whom, duplicates, outliers", "A PARTY HELPS"
     what = "most of a record; your audit will say how much"
     if agreement.n_components == agreement.n_features:
@@ -233,7 +228,6 @@ def _sight(agreement: Agreement, lab: str, labels: str) -> Iterator[tuple[str, s
 
 
 def _method(agreement: Agreement) -> str:
-    """Say how rows are projected and aligned, or of how many rows sums may be."""
     if (terms := agreement.sums) is not None:
         rows = f"{terms.least_rows:,} to {terms.most_rows:,} rows a party"
         return f"masked sums, which can be read added up; {rows}, {terms.most_rows_in_all:,} in all"
@@ -249,7 +243,6 @@ def _cut(words: Iterable[object]) -> str:
 
 
 def _columns(agreement: Agreement) -> str:
-    """Say what is encoded, what is learned, and what identifies."""
     words = sum(hasattr(each, "values") for each in agreement.features)
     kinds = {"numbers": len(agreement.columns) - words, "words": words}
     told = ", ".join(f"{count:,} of {kind}" for kind, count in kinds.items() if count)
@@ -280,7 +273,6 @@ def _labels(agreement: Agreement) -> str:
 
 
 def _leaves(agreement: Agreement, labels: str) -> Iterator[str]:
-    """Yield what every party sends, exchange by exchange."""
     size, steps = agreement.n_components, exchanges(agreement)
     noise = "" if agreement.dp is None else " with noise"
     asked = agreement.sums is not None and agreement.sums.importance
@@ -333,7 +325,6 @@ def _sums(agreement: Agreement) -> str:
 
 
 def _model(agreement: Agreement) -> str:
-    """Say what comes back."""
     if agreement.model is None:
         rows = "no model, only how their rows are aligned"
         return "the baseline table of all rows, and no model" if agreement.sums else rows

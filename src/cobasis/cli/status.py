@@ -98,7 +98,6 @@ class Standing:
 
     @cached_property
     def late(self) -> tuple[str, ...]:
-        """Who sent all, and is not in the last run."""
         if self.news is None or not self.news.trained_on:
             return ()
         return tuple(x for x in self.came(self.exchanges[-1]) if x not in self.news.trained_on)
@@ -130,7 +129,6 @@ class Standing:
 
     @cached_property
     def step(self) -> Step:
-        """What whoever asks does next."""
         name, out = self.path.name, self.out.get(self.name)
         gone = out == "removed" or (out and self.agreement.sums)
         # who proposed too late accepts no span that was made without it
@@ -171,7 +169,6 @@ class Standing:
         return Step("end", f"cobasis predict {name} new.csv {made}" if self.agreement.model else "")
 
     def has(self, event: str) -> bool:
-        """Whether the transcript of whoever asks says so."""
         return any(each.event == event for each in self.own)
 
     def sent(self, exchange: Exchange) -> bool:
@@ -186,7 +183,6 @@ class Standing:
         return tuple(str(x[exchange.answer]) for x in own if x["exchange"] == exchange.number)
 
     def receipts(self, exchange: Exchange) -> dict[str, Receipt]:
-        """Return what the analyst has received of an exchange, by party."""
         found = self.news.receipts_of(exchange.number) if self.news else {}
         return {party: signed.receipt for party, signed in found.items()}
 
@@ -195,7 +191,6 @@ class Standing:
         return complete([x for x in self.receipts(exchange) if x not in self.out], self.agreement)
 
     def party(self, name: str) -> dict[str, Any]:
-        """Return what programs get of a party."""
         came = {each.message: self.receipts(each).get(name) for each in self.shown}
         received = {message: each.time for message, each in came.items() if each is not None}
         signed, out = name in self.signed, self.out.get(name, "")
@@ -307,7 +302,6 @@ def standing(keys: Home, path: Path) -> Standing:
 
 
 def _lines(of: Standing) -> Iterator[str]:
-    """Yield the screen, which fits 80 columns."""
     you = f"you: {of.name}, {of.role}" if of.role else "you: no key of this round"
     head = f"Round {of.agreement.round_id}   {of.agreement.purpose}"
     yield f"{wrapped(head)[0][: _WIDTH - len(you) - 2]:<{_WIDTH - len(you)}}{you}"
@@ -342,7 +336,6 @@ def _lines(of: Standing) -> Iterator[str]:
 
 
 def as_of(of: Standing) -> str:
-    """Say how old is what is known of others."""
     if of.news is None:
         if of.role == "analyst":
             return "Nothing was received yet"
@@ -355,7 +348,6 @@ def as_of(of: Standing) -> str:
 
 
 def _messages(of: Standing) -> Iterator[str]:
-    """Yield a line for each party and exchange that is open or has ended, and the deadline."""
     width = max(map(len, of.agreement.parties)) + 2
     for exchange in of.shown:
         for at, party in enumerate(of.agreement.parties):
@@ -373,7 +365,6 @@ def _messages(of: Standing) -> Iterator[str]:
 
 
 def message_in_words(of: Standing, exchange: Exchange, party: str) -> str:
-    """Return what is known of one party's message."""
     receipt, mine = of.receipts(exchange).get(party), party == of.name
     if of.out.get(party) == "removed":
         return "removed"

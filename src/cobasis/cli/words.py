@@ -14,7 +14,6 @@ PERSON = ("name", "role", "fingerprint")
 
 
 def on_screen() -> bool:
-    """Whether somebody looks at standard error."""
     return sys.stderr is not None and sys.stderr.isatty()  # None where it is closed
 
 
@@ -46,7 +45,6 @@ def row(title: str, text: object) -> list[str]:
 
 
 def audit_in_words(report: Mapping[str, Any]) -> Iterator[str]:
-    """Yield an audit's summary for people, from its JSON."""
     yield from wrapped(f"Audit: {report['verdict_words']}")
     for at, each in enumerate(report["sentences"], start=1):
         yield from wrapped(each, lead=f"  {at}. ")
@@ -61,12 +59,10 @@ def audit_in_words(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def listed(names: Iterable[object]) -> str:
-    """Return names with commas."""
     return ", ".join(map(str, names)) or "nobody"
 
 
 def picked(source: object, *names: str) -> dict[str, Any]:
-    """Return some of what something has, by name."""
     return {name: getattr(source, name) for name in names}
 
 

@@ -175,7 +175,6 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _spread(distances: "Sequence[Distance]") -> Table | None:
-    """Return distances as a table: kinds of bases down, numbers of components across."""
     sizes = sorted({each.n_components for each in distances})
     found = {(each.basis, each.n_components): each for each in distances}
     lines = []
@@ -187,7 +186,6 @@ def _spread(distances: "Sequence[Distance]") -> Table | None:
 
 
 def render_plan(found: "Priced", *, round_id: str, task: str) -> str:
-    """Render the price of each defence, where rows are sent, and rows beside sums."""
     told = {"plan": found, "round_id": round_id, "worth": _WORTH.get(task, ""), "chart": ""}
     if found.effects:
         told["chart"] = effects_chart(found.effects, task=task)

@@ -69,7 +69,6 @@ class Comparison:
 
     @property
     def metric(self) -> str:
-        """What the scores are."""
         return "R2" if self.data.table.task == "regression" else "accuracy"
 
 

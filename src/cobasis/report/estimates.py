@@ -99,7 +99,6 @@ def _write(
 
 
 def _records(table: CoefficientTable) -> Iterator[list[object]]:
-    """Yield header and lines."""
     ratio, compared = table.model != "ols", any(each.across for each in table.lines)
     across = [f"across_{name}" for name in _ACROSS]
     yield [*_OWN, *(_RATIO if ratio else ()), *(across if compared else ())]
@@ -110,7 +109,6 @@ def _records(table: CoefficientTable) -> Iterator[list[object]]:
 
 
 def latex(table: Table) -> str:
-    """Write a table with the rules of booktabs."""
     header, *rows = (" & ".join(map(_tex, row)) + r" \\" for row in table.lines)
     columns = "l" + "r" * (len(table.header) - 1)
     notes = (f"% {' '.join(each.split())}" for each in (table.title, *table.notes))
@@ -190,7 +188,6 @@ def _scaled(column: EncodedColumn) -> tuple[str, float]:
 
 
 def _label(name: str) -> str:
-    """Return a column's name as a figure has room for it."""
     return plain(name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}...")
 
 

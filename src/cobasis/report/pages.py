@@ -31,7 +31,6 @@ SUMS = "#8a5aa8"
 
 
 def scores_chart(found: "Comparison") -> str:
-    """Draw each party's score: alone, together, by consensus; sums and pooled as lines."""
     names = list(found.alone)
     series = [("alone", found.alone, ALONE), ("together", found.together, TOGETHER)]
     if found.consensus is not None:
@@ -130,13 +129,11 @@ def template(name: str) -> jinja2.Template:
 
 
 def render_card(card: "ModelCard", *, party: str = "") -> str:
-    """Render a model card, as all parties see it or as one got it."""
     words = words_of(bytes.fromhex(card.agreement))
     return template("card.html").render(card=card, party=party, words=words, caveat=CAVEAT)
 
 
 def render_comparison(found: "Comparison") -> str:
-    """Render the demo's comparison."""
     analyst = found.round.analyst
     return template("page.html").render(
         found=found,
@@ -151,7 +148,6 @@ def render_comparison(found: "Comparison") -> str:
 
 
 def means(found: "Comparison") -> dict[str, float | None]:
-    """Return the five numbers, each as mean over parties."""
     return {
         "alone": _mean(found.alone),
         "together": _mean(found.together),
@@ -192,7 +188,6 @@ def _mean(scores: Mapping[str, float]) -> float:
 
 
 def as_json(found: "Comparison") -> dict[str, Any]:
-    """Return the comparison as one JSON object."""
     figures, consensus = found.round.analyst.certificate.parties, found.consensus or {}
     return {
         "data": found.data.table.name,

@@ -39,7 +39,6 @@ def rows_of(table: BaselineTable) -> Iterator[list[str]]:
 
 
 def _curves(found: Curves) -> Iterator[list[str]]:
-    """Yield events, medians and mean times of each group, and the log-rank test."""
     blank = [""] * len(found.groups)
     if not found.times:
         yield [f"had '{found.event}'", *blank, ""]
@@ -63,7 +62,6 @@ def median_of(each: GroupCurve) -> str:
 
 
 def _number(each: NumberSummary, n_rows: tuple[int, ...], *, apart: str) -> Iterator[list[str]]:
-    """Yield mean and deviation, quartiles, and blanks where they are agreed on."""
     feature, places = each.feature, range(len(n_rows))
     name = f"{feature.name}, {feature.unit}" if feature.unit else feature.name
     pairs = zip(each.means, each.deviations, strict=True)
@@ -84,7 +82,6 @@ def _share(count: int, n_rows: int) -> str:
 
 
 def small_cells(table: BaselineTable) -> int:
-    """Count cells of some people, and of fewer than five."""
     counts = [
         count
         for each in table.columns
