@@ -32,9 +32,7 @@ def told(typed, by="north"):
 def look_on_until_the_first_run(cobasis):
     """From a draft to an agreement that is sealed, and all proposals received."""
     cobasis.draft(more="--basis consensus")
-    found = cobasis.json("status icu.toml")
-    assert (found["state"], found["now"]) == ("draft", True)
-    assert found["next"].startswith("cobasis agreement new icu.toml")
+    cobasis.refused("status icu.toml", "still a draft", "`cobasis agreement new icu.toml *.pub`")
     Path("icu.toml").unlink()
 
     cobasis.agreed(more="--basis consensus --deadline 2099-12-31")

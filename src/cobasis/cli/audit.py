@@ -1,11 +1,10 @@
 """``cobasis audit`` and ``plan``: measured at a party, before anything is made or agreed."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.console import Console
-from rich.table import Table
 from typer import Argument, Option
 
 from cobasis.bundle.agreement_file import read_terms, sealed_agreement
@@ -32,13 +31,13 @@ from cobasis.errors import OptionError
 from cobasis.models import needing
 from cobasis.party_side.approval import keep, read_audit
 from cobasis.party_side.audit import Question, audited, own_record
-from cobasis.party_side.defences import Priced, Released, priced
+from cobasis.party_side.defences import Priced, priced
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import answered
 from cobasis.party_side.send import projected, require_secret
 from cobasis.party_side.session import refuse_target
 from cobasis.privacy.audit.prices import EPSILON, NOISE, Offer
-from cobasis.report.audit_page import render_plan, table_of
+from cobasis.report.audit_page import WORTH, render_plan, table_of
 
 WithTable = Annotated[
     list[Path], Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet.")
@@ -176,23 +175,20 @@ def plan(
             refuse_target(out, table=path)
     terms = read_terms(agreement)
     with progress() as report:
-        said = mapped.read()
-        found = priced(terms, data, mapping=said, public=public, offer=offer, report=report)
+        found = priced(
+            terms, data, mapping=mapped.read(), public=public, offer=offer, report=report
+        )
     if out is not None:
         write_whole(out, render_plan(found, round_id=terms.round_id, task=terms.task).encode())
     metric = {"classification": "accuracy", "regression": "r2"}.get(terms.task, "")
     page = "" if out is None else str(out)
-    if not screen.as_json and found.effects:
-        _print(found, task=terms.task)
-    if not screen.as_json:
-        screen.tell(_beside(found.releases, metric=metric))
     wrote = [] if out is None else [f"Wrote {out}"]
     release = ("release", "leaves", "learns", "n_bytes", "seconds", "score")
     told = picked(found, "n_rows", "n_sampled", "told")
     told["effects"] = [picked(each, *_EFFECT) for each in found.effects]
     told["releases"] = [picked(each, *release) for each in found.releases]
-    lines = [*(f"- {each}" for each in found.told), *wrote]
-    screen.say(lines, command="plan", round=terms.round_id, metric=metric, page=page, **told)
+    said = [*_priced(found, task=terms.task), *(f"- {each}" for each in found.told), *wrote]
+    screen.say(said, command="plan", round=terms.round_id, metric=metric, page=page, **told)
 
 
 _AUDIT = (
@@ -206,25 +202,14 @@ _EFFECT = (
 """What programs get of an audit, and of a setting."""
 
 
-def _beside(found: Iterable[Released], *, metric: str) -> Iterator[str]:
+def _priced(found: Priced, *, task: str) -> Iterator[str]:
+    if found.effects:
+        table, about = table_of(found.effects, task=task)
+        title = f"What each defence would come to, on {found.n_sampled:,} of your rows"
+        yield from replace(table, title=title, notes=(about,)).text().splitlines()
     yield "Rows beside sums, on your own table:"
-    for each in found:
-        worth = "" if each.score is None else f"; {each.score:.3f} {_WORTH[metric]}, you alone"
+    for each in found.releases:
+        worth = "" if each.score is None else f"; {each.score:.3f} {WORTH[task]}, you alone"
         size = f"{each.n_bytes / 1000:,.0f} kB, about {each.seconds:.2g} s"
         yield from wrapped(f"{each.leaves}: {size}{worth}", lead=f"  {each.release:<6}")
         yield from wrapped(f"the analyst learns, {each.learns}", lead="        ")
-
-
-_WORTH = {"accuracy": "right answers", "r2": "R2"}
-
-
-def _print(found: Priced, *, task: str) -> None:
-    shown, about = table_of(found.effects, task=task)
-    table = Table(title=f"What each defence would come to, on {found.n_sampled:,} of your rows")
-    for at, title in enumerate(shown.header):
-        table.add_column(title, justify="right" if at else "left")
-    for cells in shown.rows:
-        table.add_row(*cells)
-    console = Console()
-    console.print(table)
-    console.print(about, highlight=False)

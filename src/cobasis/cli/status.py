@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from cobasis.analyst_side.session import work_folder
-from cobasis.bundle.agreement_file import news_at, read_draft, signed_agreement, stem_of
+from cobasis.bundle.agreement_file import news_at, signed_agreement, stem_of
 from cobasis.bundle.transcript import Entry, verify_transcript
 from cobasis.cli.options import AgreementFile, Home, Owner, ProxyCA, alone, grouped
 from cobasis.cli.words import listed, picked, wrapped
 from cobasis.disk.whole import file_digest
 from cobasis.errors import CobasisError, IdentityError, UnknownPartyError
 from cobasis.party_side.session import NEWS, transcript_path
-from cobasis.protocol.agreement import Agreement, missing_fields
+from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.news import News
 from cobasis.protocol.rows_terms import others_of
@@ -207,34 +207,12 @@ def status(owner: Owner, agreement: AgreementFile = None, tls_ca: ProxyCA = None
 
     Example: cobasis status icu.toml
     """
-    path = alone(agreement)
-    fields = read_draft(path)
-    if missing := missing_fields(fields):
-        command = f"cobasis agreement new {path} *.pub --analyst lab.pub"
-        round_id = str(fields.get("round_id", ""))
-        lines = wrapped(f"To be filled before anybody signs: {', '.join(missing)}.")
-        owner.say(
-            [f"{path} is a draft of round '{round_id}'.", *lines, *_row("Next", command)],
-            command="status",
-            round=round_id,
-            path=path,
-            state="draft",
-            missing=missing,
-            next=command,
-            now=True,
-            **dict.fromkeys(("name", "role", "asked", "deadline", "halted"), ""),
-            **dict.fromkeys(("parties", "waits_for", "revoked"), ()),
-            **dict.fromkeys(("n_exchanges", "minimum_parties"), 0),
-            **dict.fromkeys(("as_of", "exchange")),
-        )
-        return
-    found = _asked(owner, standing(owner, path), ca=tls_ca)
+    found = _asked(owner, standing(owner, alone(agreement)), ca=tls_ca)
     owner.say(
         _lines(found),
         command="status",
         round=found.agreement.round_id,
         state="unsigned" if found.unsigned else "sealed",
-        missing=(),
         as_of=found.news and found.news.time,
         exchange=found.open and found.open.number,
         n_exchanges=len(found.exchanges),

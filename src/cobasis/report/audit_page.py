@@ -59,7 +59,7 @@ MARKS: Final[Mapping[str, str]] = {
 }
 """How a grade is written: in words, since there is no picture of safety."""
 
-_WORTH = {"classification": "right answers", "regression": "R2"}
+WORTH = {"classification": "right answers", "regression": "R2"}
 
 
 def render_audit(
@@ -186,7 +186,7 @@ def _spread(distances: "Sequence[Distance]") -> Table | None:
 
 
 def render_plan(found: "Priced", *, round_id: str, task: str) -> str:
-    told = {"plan": found, "round_id": round_id, "worth": _WORTH.get(task, ""), "chart": ""}
+    told = {"plan": found, "round_id": round_id, "worth": WORTH.get(task, ""), "chart": ""}
     if found.effects:
         told["chart"] = effects_chart(found.effects, task=task)
         told["table"], told["about"] = table_of(found.effects, task=task)
@@ -196,25 +196,21 @@ def render_plan(found: "Priced", *, round_id: str, task: str) -> str:
 def table_of(effects: "Sequence[Effect]", *, task: str) -> tuple[Table, str]:
     """Return settings beside the first one as a table, and what its columns mean."""
     now = effects[0]
-    titles = ["setting", "rebuilt", "whole", "picked out, alone", "picked out, leaked"]
-    alone = (
-        "'picked out, alone' was not tried, on so few rows"
-        if now.alone is None
-        else "'picked out, alone': an analyst with similar records picks the right person out of "
-        f"a list of {round(1 / now.chance_alone):,}"
-    )
+    titles = ["setting", "rebuilt", "whole", "alone", "leaked"]
+    tried = "not tried, on so few rows"
+    if now.alone is not None:
+        tried = f"from a list of {round(1 / now.chance_alone):,}"
     about = (
         "'rebuilt': share of the variance that is rebuilt, if one partner helps the analyst; "
         "'whole': whether enough leaves to give records back whole, counted by the values that "
-        f"columns may have; {alone}; 'picked out, leaked': the same of "
-        f"{round(1 / now.chance):,}, if the secret basis leaks."
+        "columns may have; 'alone': right person picked out by an analyst with similar records, "
+        f"{tried}; 'leaked': the same from {round(1 / now.chance):,}, if the secret basis leaks."
     )
-    if task in _WORTH and now.accuracy is not None:
-        titles.append(_WORTH[task])
+    if task in WORTH and now.accuracy is not None:
+        titles.append(WORTH[task])
         about += (
-            f" '{_WORTH[task]}': of a simple model of your own rows, tried on {now.n_scored:,} "
-            "that it was not fitted on, which get no noise, as when a party predicts: mean of "
-            "three splits, least and most. It compares settings, and is not the round's."
+            f" '{WORTH[task]}': of a simple model of your own rows, tried on {now.n_scored:,} "
+            "that it was not fitted on, which get no noise: mean of three splits, least and most."
         )
     rows = [tuple(_cells(each)[: len(titles)]) for each in effects]
     return Table(header=tuple(titles), rows=rows), about
