@@ -152,7 +152,7 @@ def _by_range(blocks: Blocks, n_wanted: int, *, centred: bool) -> Leading:
     for number in range(1, RANGE_PASSES + 1):
         basis = np.linalg.qr(image)[0]
 
-        def product(_: int, part: Iterator[Matrix], basis: Matrix = basis) -> Matrix:
+        def product(_: int, part: Iterator[Matrix], *, basis: Matrix = basis) -> Matrix:
             return np.asarray(sum(block.T @ (block @ basis) for block in part))
 
         parts = blocks.over(product, step=f"{STEP}, pass {number}")
