@@ -208,7 +208,6 @@ class Agreement(Strict):
     if not TYPE_CHECKING:
 
         def __init__(self, **fields: object) -> None:
-            """Check each field, then the fields against each other."""
             try:
                 super().__init__(**fields)
             except ValidationError as error:
@@ -336,8 +335,8 @@ class Agreement(Strict):
     def anchor_recipe(self) -> bytes:
         """Return what determines the anchor besides the secret; the party list does not."""
         size = self.whole.n_features if self.holdings else self.n_features
-        fields = [self.round_id, self.anchor, str(self.n_anchor_rows), str(size)]
-        return "\0".join([*fields, self.public_rows_sha256 or ""]).encode()
+        fields = [self.round_id, self.anchor, self.n_anchor_rows, size]
+        return "\0".join(map(str, [*fields, self.public_rows_sha256 or ""])).encode()
 
     def make_aligner(self) -> Aligner:
         """Return the aligner, with the scale that the anchor's kind gives."""
@@ -373,7 +372,6 @@ def missing_fields(agreement: Agreement | Mapping[str, object]) -> tuple[str, ..
 
 
 def _column_problems(agreement: Agreement) -> Iterator[str]:
-    """Yield what is wrong with the columns that are no features."""
     others = {} if agreement.outcome is None else agreement.outcome.columns
     for role, name in (("label", agreement.label), ("id", agreement.id), *others.items()):
         if name and name in agreement.columns:
@@ -385,14 +383,12 @@ def _column_problems(agreement: Agreement) -> Iterator[str]:
 
 
 def _repeats(field: str, values: Iterable[str] | Iterable[int]) -> Iterator[str]:
-    """Yield a problem where values occur twice."""
     twice = sorted(str(value) for value, count in Counter(values).items() if count > 1)
     if twice:
         yield f"{field} names {', '.join(twice[:5])} more than once"
 
 
 def _refusal(error: ValidationError) -> AgreementError:
-    """Return the error for what pydantic found."""
     findings = field_findings(error, whole="agreement")
     return AgreementError(
         f"the agreement has {findings}. Correct them; where it was signed, sign it again."

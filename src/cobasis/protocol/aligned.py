@@ -29,8 +29,6 @@ Integers = npt.NDArray[np.int64]
 
 
 class _Part(NamedTuple):
-    """Rows of one party."""
-
     party: str
     start: int
     stop: int
@@ -80,7 +78,6 @@ class AlignedRows:
         return view
 
     def _stripes(self, index: int) -> Iterator[_Part]:
-        """Yield what goes into a block."""
         # what does not divide evenly goes to one block after the other, party after party: were it
         # each party's first blocks, 10,000 parties of one row would all be in block 0
         whole, first = self.n_blocks, 0
@@ -97,7 +94,6 @@ class AlignedRows:
                 yield _Part(party, start, stop)
 
     def _read(self, parts: Sequence[_Part], places: Integers | None) -> Block:
-        """Read and align some rows of some parties, each to its place."""
         n_rows, done = sum(stop - first for _, first, stop in parts), 0
         rows, labels = np.empty((n_rows, self.n_columns)), np.zeros(0)
         for party, first, last in parts:

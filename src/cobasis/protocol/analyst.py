@@ -382,7 +382,6 @@ class Analyst:
         return {each.party: each for each in self.returns()}
 
     def _images(self, step: str, *, done: int = 0) -> Reported:
-        """Return the anchor images, each read when it is asked for."""
         uploads = self.uploads
         return Reported(
             uploads,

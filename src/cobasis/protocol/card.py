@@ -184,12 +184,10 @@ def check_card(
 
 
 def _sha256(model: Chain | None) -> str | None:
-    """Return the digest of a model's file."""
     return None if model is None else hashlib.sha256(encode_chain(model)).hexdigest()
 
 
 def _gives(agreement: Agreement, model: Chain | None) -> Gives:
-    """Return what comes out for a row."""
     if agreement.tabular:
         return "effects" if agreement.task == "effect" else "coefficients"
     if agreement.task != "classification":
@@ -200,7 +198,6 @@ def _gives(agreement: Agreement, model: Chain | None) -> Gives:
 
 
 def _facts(agreement: Agreement) -> Iterator[str]:
-    """Yield what is exact: a run of which one of these does not hold ends without a model."""
     if agreement.sums is not None and agreement.dp is not None:
         yield "No number of the total is beyond what the agreed rows and noise can add up to."
         return
@@ -223,7 +220,6 @@ def _facts(agreement: Agreement) -> Iterator[str]:
 
 
 def _of_tables(agreement: Agreement, returned: "Return") -> Iterator[str]:
-    """Yield what a table of rows shows, and what one by sums is not yet, or not exactly."""
     if agreement.tabular and agreement.sums is None:
         yield (
             "All encoded columns left: one party that helps the analyst shows every row of all "
@@ -258,7 +254,6 @@ _GIVES: Mapping[Gives, str] = {
 
 
 def _limits(agreement: Agreement, returned: "Return", *, gives: Gives) -> Iterator[str]:
-    """Yield what the model is not, and what was not looked at."""
     who, noise = returned.trained_on, agreement.dp
     yield (
         f"It is of rows of {', '.join(who)} and of nobody else, and was tried on no others: for "

@@ -47,7 +47,6 @@ class OneLine(Strict):
     if not TYPE_CHECKING:
 
         def __init__(self, /, **fields: object) -> None:
-            """Check each field."""
             try:
                 super().__init__(**fields)
             except ValidationError as error:

@@ -218,7 +218,6 @@ def encode_labels(
 
 
 def _numbers(array: npt.NDArray[np.generic], *, task: Task, party: str) -> Labels:
-    """Return labels that are numbers."""
     found = None
     with suppress(LocalError):
         if array.dtype.kind in "fiu":
@@ -239,7 +238,6 @@ def _records(
     n_rows: int,
     party: str,
 ) -> Labels:
-    """Return labels of several columns, by the names that the agreement has for them."""
     columns = outcome.columns
     kind = record_type(columns)
     if getattr(labels, "dtype", None) == kind:  # were read as they travel

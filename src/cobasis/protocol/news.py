@@ -54,11 +54,9 @@ class Revocation(OneLine):
                 f"{self.agreement[:16]}, not of '{known}' under {agreement.digest().hex()[:16]}. "
                 "Each key is revoked in each round by a statement of its own: make that."
             )
-        message = self.message()
         for by, signature in self.signatures.items():
-            if by not in people or not verify(
-                people[by], message, signature=bytes.fromhex(signature)
-            ):
+            signed = bytes.fromhex(signature)
+            if by not in people or not verify(people[by], self.message(), signature=signed):
                 raise SignatureError(
                     f"the revocation of the key of '{self.name}' has a signature of '{by}' that is "
                     f"not made with a key that round '{agreement.round_id}' enrols under that "
@@ -125,9 +123,8 @@ class News(Strict):
     def text(self, sign: Sign) -> bytes:
         """Return the signed file: one line of canonical JSON and a line feed."""
         told = self.model_dump(mode="json")
-        return _line(
-            {"format": _FORMAT, "news": told, "signature": sign(_NEWS + _line(told)).hex()}
-        )
+        signature = sign(_NEWS + _line(told)).hex()
+        return _line({"format": _FORMAT, "news": told, "signature": signature})
 
     @classmethod
     def from_text(cls, text: bytes, agreement: Agreement) -> Self:

@@ -150,15 +150,14 @@ class Noising(Hidden):
 
     def _normal(self, first: int, stop: int, *, n_columns: int) -> Matrix:
         """Return the standard noise of rows `first` to `stop`, however they are cut into parts."""
-        chunks = range(first // _CHUNK, -(-stop // _CHUNK))
-        drawn = [
-            self.key.stream(f"{self.use}/rows/{self.release}/{chunk}").tailed_normal(
-                (_CHUNK, n_columns)
-            )
-            for chunk in chunks
-        ]
+        chunks, label = (
+            range(first // _CHUNK, -(-stop // _CHUNK)),
+            f"{self.use}/rows/{self.release}",
+        )
+        streams = [self.key.stream(f"{label}/{chunk}") for chunk in chunks]
+        drawn = np.vstack([each.tailed_normal((_CHUNK, n_columns)) for each in streams])
         start = first - chunks.start * _CHUNK
-        return np.vstack(drawn)[start : start + stop - first]
+        return drawn[start : start + stop - first]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -274,15 +273,8 @@ def noise_for(
 
 def _marks(_: int, blocks: Iterator[Matrix]) -> bytes:
     """Return the digests of a part's rows, one behind the other."""
-    found = []
-    for block in blocks:
-        table = np.ascontiguousarray(block + 0.0, dtype="<f8")  # -0.0 + 0.0 is 0.0
-        data, width = table.tobytes(), table.shape[1] * table.itemsize
-        found += [
-            hashlib.sha256(data[start : start + width]).digest()
-            for start in range(0, len(data), width)
-        ]
-    return b"".join(found)
+    tables = (np.ascontiguousarray(x + 0.0, dtype="<f8") for x in blocks)  # -0.0 + 0.0 is 0.0
+    return b"".join(hashlib.sha256(row).digest() for table in tables for row in table)
 
 
 def _together(parts: Iterable[bytes]) -> bytes:
@@ -294,7 +286,6 @@ def _together(parts: Iterable[bytes]) -> bytes:
 
 
 def _of_labels(labels: Labels | None) -> bytes:
-    """Return the digest of labels, as numbers of eight bytes."""
     given = b"" if labels is None else np.ascontiguousarray(labels).tobytes()
     return hashlib.sha256(given).digest()
 

@@ -251,7 +251,6 @@ def check_return(returned: Return, agreement: Agreement, *, party: str) -> None:
 
 
 def _total_fits(returned: Return, agreement: Agreement) -> bool:
-    """Tell whether a return without a model has the total of a table, where one was agreed on."""
     total = returned.total
     if agreement.task != "table":
         return total is None
@@ -284,19 +283,15 @@ def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
     parties = certificate.parties
     lost = [name for name, each in parties.items() if each.smallest_cosine <= DETERMINED]
     if lost:
-        raise UndeterminedFitError(
-            (
-                f"the fit of {_named(lost)} leaves directions undetermined: nothing in the "
-                "target corresponds to them. Have features and anchor checked there, lower "
-                f"n_components, or leave the party's rows out ({LEAVE_OUT})."
-            ),
-            tuple(lost),
+        what = (
+            f"the fit of {_named(lost)} leaves directions undetermined: nothing in the target "
+            "corresponds to them. Have features and anchor checked there, lower n_components, or "
+            f"leave the party's rows out ({LEAVE_OUT})."
         )
+        raise UndeterminedFitError(what, tuple(lost))
     band = agreement.scale_band
-    for what, scales in (
-        ("rows", {name: each.scale for name, each in parties.items()}),
-        ("anchor images", {name: each.image_scale for name, each in parties.items()}),
-    ):
+    for what, field in (("rows", "scale"), ("anchor images", "image_scale")):
+        scales = {name: getattr(each, field) for name, each in parties.items()}
         outside = [name for name, scale in scales.items() if not 1 / band <= scale <= band]
         if outside:
             raise ScaleError(
@@ -309,5 +304,4 @@ def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
 
 
 def _named(parties: Iterable[str]) -> str:
-    """Return "party 'north', 'south'"."""
     return "party " + ", ".join(f"'{name}'" for name in parties)

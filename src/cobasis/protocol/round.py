@@ -1,5 +1,6 @@
 """The round: the papers' Algorithm 1, with the line numbers it has there."""
 
+from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.bases import BASES
-from cobasis.algorithms.certificate import PartyFigures
 from cobasis.algorithms.readable import MOST_ROWS, Readable, Table
 from cobasis.errors import LabelError, StepError
 from cobasis.features.outcome import part_of
@@ -72,6 +72,23 @@ class Simulated(Readable):
         for name in whose:
             require_known(name, ready)
         return {name: self.parties[name].predict(own) for name, own in whose.items()}
+
+    @abstractmethod
+    def _told(self) -> tuple[str, list[str]]: ...
+
+    def table(self) -> Table:
+        """Show what everybody sent and got, and what was made of it."""
+        title, notes = self._told()
+        shown = {
+            name: self.traffic.get(name, Traffic()) for name in islice(self.parties, MOST_ROWS)
+        }
+        return Table(
+            title=f"Round {self.agreement.round_id}: {self.agreement.task}, {title}.",
+            header=("party", "bytes up", "bytes down"),
+            rows=[(name, f"{each.up:,}", f"{each.down:,}") for name, each in shown.items()],
+            n_rows=len(self.parties),
+            notes=tuple(notes),
+        )
 
     def score(
         self,
@@ -213,12 +230,9 @@ class Round(Simulated):
             self.parties[name].accept(returned)  # line 18; `predict` is line 19
         return self
 
-    def table(self) -> Table:
-        """Show what everybody sent and got, and what the certificate says."""
-        agreed, told = self.agreement, dict[str, PartyFigures]()
-        notes = ["It has not run yet: call run(rows)."]
+    def _told(self) -> tuple[str, list[str]]:
+        agreed, notes = self.agreement, ["It has not run yet: call run(rows)."]
         if any(party.finished for party in self.parties.values()):
-            told = dict(self.analyst.certificate.parties)
             aligner = type(self.analyst.alignment.aligner).__name__
             used = f"{agreed.anchor} anchor, basis {agreed.basis}, aligned by {aligner}"
             fitted = next(each.returned.model for each in self.parties.values() if each.finished)
@@ -226,24 +240,10 @@ class Round(Simulated):
             trained = agreed.model if own is None else type(own).__name__
             model = f"model {trained}" if agreed.model else "no model"
             notes = [f"{used}, {model}.", f"Evidence: {self.analyst.certificate.headline}."]
-        rows = []
-        for name in islice(self.parties, MOST_ROWS):
-            each = self.traffic.get(name, Traffic())
-            evidence = told[name].evidence if name in told else "-"
-            rows.append((name, f"{each.up:,}", f"{each.down:,}", evidence))
-        return Table(
-            title=(
-                f"Round {agreed.round_id}: {agreed.task}, {len(self.parties)} parties, "
-                f"{agreed.n_features} features as {agreed.n_components} components."
-            ),
-            header=("party", "bytes up", "bytes down", "evidence"),
-            rows=rows,
-            n_rows=len(self.parties),
-            notes=tuple(notes),
-        )
+        sizes = f"{agreed.n_features} features as {agreed.n_components} components"
+        return f"{len(self.parties)} parties, {sizes}", notes
 
     def _agree_on_a_span(self, rows: Rows) -> ConsensusSpan:
-        """Make the one small exchange more that a consensus basis takes."""
         proposals = {name: party.propose(rows[name][0]) for name, party in self.parties.items()}
         consensus = self.analyst.consensus(proposals.values())
         for name, proposal in proposals.items():
@@ -279,27 +279,13 @@ class SumsRound(Simulated):
     analyst: SumsAnalyst
     result: SumsResult
 
-    def table(self) -> Table:
-        """Show what everybody sent and got, and how many rows a feature has."""
+    def _told(self) -> tuple[str, list[str]]:
         result, terms = self.result, self.analyst.terms
-        rows = []
-        for name in islice(self.parties, MOST_ROWS):
-            each = self.traffic[name]
-            rows.append((name, f"{each.up:,}", f"{each.down:,}"))
         chosen = f"Model {self.agreement.model} in {len(self.analyst.before) + 1} step(s)."
         if result.found:
             number, one = result.chosen + 1, terms.maps[result.chosen]
             chosen = f"Map {number} of {len(terms.maps)} by evidence: {one!r}."
-        return Table(
-            title=(
-                f"Round {self.agreement.round_id}: {self.agreement.task}, masked sums of "
-                f"{len(self.parties)} parties."
-            ),
-            header=("party", "bytes up", "bytes down"),
-            rows=rows,
-            n_rows=len(self.parties),
-            notes=(chosen, result.aggregate),
-        )
+        return f"masked sums of {len(self.parties)} parties", [chosen, result.aggregate]
 
 
 def run_sums(rows: Rows, *, agreement: Agreement, parties: Mapping[str, SumsParty]) -> SumsRound:

@@ -57,11 +57,11 @@ class Holding(Strict):
 def narrowed(agreement: "Agreement", holding: Holding) -> dict[str, Any]:
     """Return the fields in which an agreement differs as it concerns a party."""
     held = {*holding.columns}
-    fields: dict[str, Any] = {
+    return {
         "features": tuple(each for each in agreement.features if each.name in held),
         "n_components": holding.n_components or agreement.n_components,
+        **({} if holding.labels else {"label": "", "outcome": None}),
     }
-    return fields if holding.labels else {**fields, "label": "", "outcome": None}
 
 
 def holding_problems(agreement: "Agreement") -> Iterator[str]:
@@ -96,7 +96,6 @@ def places_of(agreement: "Agreement") -> npt.NDArray[np.intp]:
 
 
 def _party_problems(agreement: "Agreement") -> Iterator[str]:
-    """Yield what is wrong with single holdings, and with what they go with."""
     rule, seen = BASES[agreement.basis], set[str]()
     if not rule.span.startswith("own"):
         yield (
@@ -123,7 +122,6 @@ def _party_problems(agreement: "Agreement") -> Iterator[str]:
 
 
 def _block_problems(agreement: "Agreement") -> Iterator[str]:
-    """Yield what is wrong with blocks, and with columns that nobody shares."""
     blocks = blocks_of(agreement)
     if blocks and not agreement.id:
         yield "parties of a block know their people by the column id, and none is named"
@@ -162,7 +160,6 @@ def _stranger_problems(agreement: "Agreement") -> Iterator[str]:
 
 
 def _columns(parts: Iterable[Holding]) -> list[str]:
-    """Return the columns of a block."""
     return [column for each in parts for column in each.columns]
 
 

@@ -33,7 +33,6 @@ from cobasis.errors import (
     ShapeError,
     StepError,
 )
-from cobasis.features.contract import CategoryFeature
 from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import (
     ORTHONORMAL,
@@ -149,7 +148,6 @@ class ConsortiumSecret(_Key):
             )
 
     def _mac(self, use: bytes, message: bytes) -> bytes:
-        """Return HMAC-SHA256 under the secret."""
         # each use has its own prefix: the tag that travels must say nothing of the anchor's key
         return hmac.digest(self._key, b"cobasis/1/" + use + b"\0" + message, "sha256")
 
@@ -302,7 +300,6 @@ class Chooser:
         return span @ haar_columns(self.key.stream(use), n_rows=size, n_columns=size)
 
     def _refuse_unfit(self, kept: SecretBasis, shape: tuple[int, int]) -> None:
-        """Refuse a basis of another round's sizes, or an oblique one outside a simulation."""
         # an oblique basis may lengthen a row, so that the noise of [dp] would be too small
         if kept.oblique and (not self.key.simulated or self.agreement.dp is not None):
             raise OrthonormalityError(
@@ -317,7 +314,6 @@ class Chooser:
             )
 
     def _common_span(self, anchor: Anchor, consensus: ConsensusSpan | None) -> Matrix:
-        """Return the span that the analyst made of everybody's directions."""
         if consensus is None:
             raise StepError(
                 f"party '{self.party}' has no consensus yet, and basis='{self.agreement.basis}' "
@@ -333,7 +329,6 @@ class Chooser:
         return span
 
     def _public_span(self, public_rows: Matrix) -> Matrix:
-        """Return the leading directions of the agreed public rows."""
         found = self.directions(public_rows)
         if found.shape[1] < self.agreement.n_components:
             raise AgreementError(
@@ -355,13 +350,16 @@ def check_public_rows(
     rows: npt.ArrayLike | None, agreement: Agreement, *, party: str
 ) -> Matrix | None:
     """Return public rows on the agreed scale, if they are the agreement's."""
-    expected = agreement.public_rows_sha256
-    features = agreement.whole.features
-    table = "table of public rows"
-    encoded = None if rows is None else encode(rows, features, party=party, table=table)
-    words = any(isinstance(each, CategoryFeature) for each in features)
-    told = encoded if words else rows
-    given = None if told is None else public_rows_digest(told)
+    expected, features, encoded, given = (
+        agreement.public_rows_sha256,
+        agreement.whole.features,
+        None,
+        None,
+    )
+    if rows is not None:
+        encoded = encode(rows, features, party=party, table="table of public rows")
+        words = any(each.kind == "category" for each in features)
+        given = public_rows_digest(encoded if words else rows)
     if given != expected:
         have = "no public rows" if given is None else f"public rows with digest {given[:12]}..."
         want = "none" if expected is None else f"{expected[:12]}..."

@@ -51,7 +51,6 @@ WORDS: Final[Mapping[str, Any]] = {
 }
 """The options that are one of some words; an aligner and a model may be objects as well."""
 
-
 _PAIR = 2  # rows and labels
 NO_OBJECTS = {"task", "anchor", "basis", "release"}
 
@@ -127,7 +126,6 @@ def _refuse_options(rows: object, given: dict[str, Any], wrong: Iterable[str] = 
 
 
 def _not_of_sums(given: Mapping[str, Any]) -> Iterator[str]:
-    """Yield which options a release of sums has no place for."""
     right = inspect.signature(simulate).parameters
     taken = {"rng", "release", "task", "maps", "features", "dp"}
     taken |= {"model", "outcome"} if given["tabular"] else set()
@@ -224,7 +222,6 @@ def _maps(
 def _agreement(
     rows: Rows, secret: ConsortiumSecret, round_id: str, given: Mapping[str, Any]
 ) -> Agreement:
-    """Write the agreement that the simulated parties would have signed."""
     task, anchor = given["task"], given["anchor"]
     model, public = given["model"], given["public_rows"]
     classes: tuple[Any, ...] = _classes(rows) if task == "classification" else ()
@@ -262,7 +259,6 @@ def _agreement(
 
 
 def _features(rows: Rows, features: Iterable[Feature] | None) -> tuple[Feature, ...]:
-    """Return the features that were given, or the first party's columns as numbers."""
     if features is not None:
         return listed_features(features)
     party, (table, _) = next(iter(rows.items()))
@@ -307,15 +303,13 @@ def _under(
     agreement: Agreement,
     keys: Mapping[str, PartyKey],
 ) -> dict[str, SecretBasis]:
-    """Make every party's basis under one of the papers' four conditions."""
     tables = {
         name: encode(table, agreement.features, party=name) for name, (table, _) in rows.items()
     }
-    columns = bases_under(
-        condition,
-        tables,
-        n_components=agreement.n_components,
-        streams={name: key.stream("rotation") for name, key in keys.items()},
+    streams, size = (
+        {name: key.stream("rotation") for name, key in keys.items()},
+        agreement.n_components,
     )
+    columns = bases_under(condition, tables, n_components=size, streams=streams)
     oblique = not condition.endswith("_orth")
     return {name: SecretBasis(each, party=name, oblique=oblique) for name, each in columns.items()}

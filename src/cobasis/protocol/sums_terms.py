@@ -113,7 +113,6 @@ def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[s
 
 
 def _table_problems(agreement: "Agreement") -> Iterator[str]:
-    """Yield why no baseline table can be made."""
     yield from range_problems(columns_in(agreement.features))
     if formula := formula_of(agreement.features):
         yield f"task='table' counts columns as they are, and not {formula:.200}"
@@ -122,7 +121,6 @@ def _table_problems(agreement: "Agreement") -> Iterator[str]:
 
 
 def _model_problems(agreement: "Agreement", terms: SumsTerms) -> Iterator[str]:
-    """Yield why no model can be trained of maps."""
     if agreement.model != "ridge" or agreement.models not in {(), ("ridge",)}:
         yield "sums train model='ridge' alone, on each of their maps"
     if agreement.dp is not None:
@@ -136,7 +134,6 @@ def _model_problems(agreement: "Agreement", terms: SumsTerms) -> Iterator[str]:
 
 
 def _newton_problems(agreement: "Agreement", terms: SumsTerms) -> Iterator[str]:
-    """Yield why no table of coefficients can be made of sums."""
     model, outcome = agreement.model, agreement.outcome or Outcome()
     if model not in BY_SUMS:
         yield f"sums make tables of {', '.join(BY_SUMS)}, and model='{model}' takes release='rows'"

@@ -76,14 +76,12 @@ def outcome_problems(agreement: "Agreement", outcome: Outcome | None) -> Iterato
 
 
 def _falling(given: Outcome) -> Iterator[str]:
-    """Yield which agreed times do not rise."""
     for name in ("grid", "horizons"):
         if [*(times := getattr(given, name))] != sorted({*times}):
             yield f"outcome.{name} do not rise"
 
 
 def _curve_problems(outcome: Outcome) -> Iterator[str]:
-    """Yield why no survival curves can stand beside a baseline table."""
     if not (outcome.time and outcome.event and outcome.grid):
         yield "task='table' takes time, event and grid of an [outcome] table, or no such table"
     usual = dict(Outcome())
@@ -95,7 +93,6 @@ def _curve_problems(outcome: Outcome) -> Iterator[str]:
 
 
 def _other_problems(given: Outcome, agreement: "Agreement") -> Iterator[str]:
-    """Yield what survival lacks, and what other tasks, models or few parties have too much."""
     task, model = agreement.task, agreement.model
     if model == "firth" and given.errors != "model":
         yield "model='firth' takes errors='model'"
@@ -112,7 +109,6 @@ def _other_problems(given: Outcome, agreement: "Agreement") -> Iterator[str]:
 
 
 def _effect_problems(given: Outcome) -> Iterator[str]:
-    """Yield why a treatment would have no effect, or none that is told rightly."""
     if not given.treatment:
         yield "task='effect' needs an [outcome] table with treatment, a column of 0 and 1"
     if bool(given.event) != bool(given.horizons):
@@ -149,10 +145,6 @@ def _table_problems(agreement: "Agreement") -> Iterator[str]:
         yield f"model='{model}' stands alone in models: who tries several, prints the luckiest"
     if model in {"logit", "firth"} and len(agreement.classes) != 2:  # noqa: PLR2004 -- odds are of two
         yield f"model='{model}' takes two classes, the second of which is what odds are of"
-    whole = [
-        each.name
-        for each in agreement.features
-        if isinstance(each, CategoryFeature) and each.base is None and len(each.levels) > 1
-    ]
-    if whole:
+    some = [each for each in agreement.features if isinstance(each, CategoryFeature)]
+    if whole := [each.name for each in some if each.base is None and len(each.levels) > 1]:
         yield f"a table compares levels with a base, and {', '.join(whole)} has none"

@@ -97,7 +97,6 @@ def units_of(uploads: Mapping[str, Upload], agreement: Agreement) -> Mapping[str
 
 
 def _blocks(agreement: Agreement) -> dict[str, str]:
-    """Return the block of each party that is of one."""
     return {each.party: each.block for each in agreement.holdings if each.block}
 
 
