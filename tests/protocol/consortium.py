@@ -10,6 +10,7 @@ NAMES = ("north", "south", "east", "west")
 WIDTH = 6
 COMPONENTS = 3
 ROUND = "icu-2026"
+SEEDED = ConsortiumSecret(bytes(32), simulated=True)
 NONE = {"task": "representation", "classes": (), "model": None}
 """Changes of an agreement that make it one without labels and model."""
 
