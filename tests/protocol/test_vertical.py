@@ -67,8 +67,8 @@ def received(agreed, uploads):
 class Consortium:
     """Everybody's party and upload; those of a laboratory come in another order of people."""
 
-    def __init__(self, agreed, *, seed=0):
-        rng, self.agreement = np.random.default_rng(seed), agreed
+    def __init__(self, **changes):
+        rng, self.agreement = np.random.default_rng(0), blocks(**changes)
         self.parties, self.uploads, self.people = {}, {}, {}
         for block in BLOCKS:
             self.people[block] = table, labels, who = people(rng)
@@ -93,19 +93,13 @@ class Consortium:
 
 @pytest.fixture(scope="module")
 def made():
-    return Consortium(blocks())
-
-
-def test_a_party_of_a_block_needs_its_own_columns_and_signs_for_all(made):
-    ward = made.parties["first-ward"].agreement
-    assert (ward.columns, ward.n_components) == (WARD, 2)
-    assert ward.digest() == made.agreement.digest()
-    assert (ward.whole, ward.n_inputs) == (made.agreement, 4)
-    assert ward.held_by("first-ward") is ward
-    assert made.agreement.held_by("whole") is made.agreement
+    return Consortium()
 
 
 def test_an_analyst_sees_a_block_as_one_upload_person_by_person(made):
+    ward = made.parties["first-ward"].agreement
+    assert (ward.columns, ward.n_components, ward.n_inputs) == (WARD, 2, 4)
+    assert ward.digest() == made.agreement.digest()
     joined = made.analyst().uploads["second"]
     image = joined.anchor_image[:]
     assert np.allclose(image.T @ image, np.eye(4), atol=1e-12)  # the joined basis is orthonormal
@@ -123,7 +117,7 @@ def test_an_analyst_sees_a_block_as_one_upload_person_by_person(made):
 
 def finished(**changes):
     """The consortium, with everybody's return accepted."""
-    made = Consortium(blocks(**changes))
+    made = Consortium(**changes)
     for name, each in made.analyst().run().items():
         made.parties[name].accept(each)
     return made
@@ -187,7 +181,7 @@ def test_reasons_of_a_bent_model_would_show_the_others_basis_and_are_refused(mon
 
 
 def test_blocks_whose_parts_share_spans_see_a_person_alike():
-    made, rng = Consortium(blocks()), np.random.default_rng(2)
+    made, rng = Consortium(), np.random.default_rng(2)
     spans = [np.linalg.qr(rng.normal(size=(3, 2)))[0] for _ in range(2)]
     for block in BLOCKS:
         table, labels, who = made.people[block]
@@ -248,15 +242,11 @@ def test_parts_of_other_people_or_with_other_labels_are_refused(case):
     assert [*analyst.uploads] == [each.party for each in analyst.returns()] == ["whole"]
 
 
-def test_rows_without_one_identifier_each_are_refused(made):
-    party = made.parties["first-ward"]
+def test_orders_and_tags_follow_from_secret_round_block_and_people_alone(made):
     table, labels, who = made.people["first"]
     for given in (None, who[1:], [*who[1:], who[1]]):
         with pytest.raises(FeatureError, match="identifiers for 40 rows"):
-            party.prepare(table[:, :3], labels, people=given)
-
-
-def test_orders_and_tags_follow_from_secret_round_block_and_people_alone():
+            made.parties["first-ward"].prepare(table[:, :3], labels, people=given)
     agreed, who = blocks(), ["b", "a", "c"]
     ward, lab = agreed.held_by("first-ward"), agreed.held_by("first-lab")
     order, tag = SECRET.order(ward, who)
@@ -285,8 +275,8 @@ def uploaded(agreed, held, *, draw=lambda rng: rng.normal(size=(60, 6)), bases=N
         at, rows = [NAMES.index(column) for column in columns], draw(rng)
         party = Party(name, agreement=agreed, secret=SECRET, **options)
         basis = bases and SecretBasis(bases(rng)[at], party=name)
-        labels = (rows[:, 0] > 0).astype(int)
-        analyst.receive(party.prepare(rows[:, at], labels, basis=basis))
+        labels, people = np.arange(len(rows)) % 2, [f"p{each}" for each in range(len(rows))]
+        analyst.receive(party.prepare(rows[:, at], labels, people=people, basis=basis))
         sides[name] = party, at
     return analyst, sides
 
@@ -336,13 +326,9 @@ def test_public_rows_align_parties_that_share_no_column():
 def test_evidence_is_of_parties_with_every_column_by_each_other_alone():
     """A laboratory's own turn is none of all columns, so nothing is compared with a block."""
     spread = np.array([5, 4, 3, 0.3, 0.2, 0.1])
-    agreed, rng = agreement([WARD_1, LAB_1], others=("n", "s")), np.random.default_rng(0)
-    analyst, places = Analyst(agreed), {"first-ward": slice(3), "first-lab": slice(3, 6)}
-    for name in agreed.parties:
-        rows = (rng.normal(size=(300, 6)) * spread)[:, places.get(name, slice(6))]
-        given = {"people": [f"p{each}" for each in range(300)]} if name in places else {}
-        party = Party(name, agreement=agreed, secret=SECRET)
-        analyst.receive(party.prepare(rows, np.arange(300) % 2, **given))
+    held = {"first-ward": WARD, "first-lab": LAB, "n": NAMES, "s": NAMES}
+    agreed = agreement([WARD_1, LAB_1], others=("n", "s"))
+    analyst, _ = uploaded(agreed, held, draw=lambda rng: rng.normal(size=(300, 6)) * spread)
     analyst.align()
     found = analyst.certify().parties
     told = {name: (each.evidence, each.correlation is None) for name, each in found.items()}
