@@ -5,8 +5,6 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import cobasis
@@ -57,10 +55,8 @@ NOVELTY = {"task": "novelty", "model": "gaussian_mixture"}
 SMOTE = {"anchor": "smote", "public_rows_sha256": DIGEST}
 CONTRADICTIONS = {
     "consensus, gaussian": ({"basis": "consensus", "anchor": "gaussian"}, "isometric"),
-    "consensus, smote": (SMOTE | {"basis": "consensus"}, "isometric"),
     "consensus, two parties": ({"basis": "consensus", "parties": NAMES[:2]}, "at least 3 parties"),
     "public basis without rows": ({"basis": "public"}, "public_rows_sha256 goes with"),
-    "public anchor without rows": ({"anchor": "public"}, "public_rows_sha256 goes with"),
     "smote anchor without rows": ({"anchor": "smote"}, "public_rows_sha256 goes with"),
     "public rows for nothing": ({"public_rows_sha256": DIGEST}, "public_rows_sha256 goes with"),
     "components above features": ({"n_components": WIDTH + 1}, "is above the 6 features"),
@@ -71,7 +67,6 @@ CONTRADICTIONS = {
     "one party twice": ({"parties": (*NAMES, "north")}, "case, names north more than once"),
     "one feature twice": ({"features": numeric_features(["x0"] * 6)}, "features names x0 more"),
     "one class twice": ({"classes": (0, 1, 0)}, "classes names 0 more than once"),
-    "no classes": ({"classes": ()}, "at least two classes"),
     "one class": ({"classes": (1,)}, "at least two classes"),
     "classes of a representation": (NONE | {"classes": (0, 1)}, "others none"),
     "no model": ({"model": None}, "every task but representation and table names a model"),
@@ -79,12 +74,7 @@ CONTRADICTIONS = {
     "too many at least": ({"minimum_parties": 5}, "minimum_parties=5 is above the 4 parties"),
     "int8 without a range": ({"precision": "int8"}, "int8_range goes with precision='int8'"),
     "a range without int8": ({"int8_range": 4.0}, "int8_range goes with precision='int8'"),
-    "another order": ({"enrolled": PEOPLE[::-1]}, "enrolled are west, east"),
     "one less": ({"enrolled": PEOPLE[:3]}, "enrolled are north, south, east, the parties"),
-    "another name": (
-        {"enrolled": (*PEOPLE[:3], identity("lyon"))},
-        "enrolled are north, south, east, lyon, the parties",
-    ),
     "one key twice": (
         {"enrolled": (*PEOPLE[:3], identity("west", signing_key=PEOPLE[0].signing_key))},
         "north, west have one and the same signing_key",
@@ -110,10 +100,6 @@ CONTRADICTIONS = {
     "names of novelty": (NOVELTY, "others none"),
     "novelty of sums": (NOVELTY | {"release": "sums"}, "goes with release='rows'"),
     "a label of nothing": (NONE | {"label": "y"}, "task='representation' has no label column"),
-}
-
-
-CONTRADICTIONS |= {  # of a release of sums
     "no terms": (SUMS | {"sums": None}, r"release='sums' goes with a \[sums\] table"),
     "terms of another release": (SUMS | {"release": "rows"}, r"has no \[sums\] table"),
     "a basis": (SUMS | {"basis": "haar", "n_components": 3}, "basis say how rows are"),
@@ -189,23 +175,11 @@ def test_a_field_of_another_type_is_refused_and_named(field):
 
 def test_a_field_too_few_or_too_many_is_refused_and_named():
     fields = dict(made())
-    required = {name for name, each in Agreement.model_fields.items() if each.is_required()}
-    assert required >= {"round_id", "parties", "features", "task"}
-    for field in required:
+    for field in ("round_id", "parties", "features", "task"):
         with pytest.raises(AgreementError, match=rf"1 field\(s\).*{field}: Field required"):
             Agreement(**{name: value for name, value in fields.items() if name != field})
-    for extra in ("secret", "seed", "Round_id"):
-        with pytest.raises(AgreementError, match=rf"{extra}: Extra inputs"):
-            Agreement(**{**fields, extra: "x"})
-
-
-def test_no_field_can_be_changed_afterwards():
-    agreement = made()
-    before = agreement.digest()
-    for field in Agreement.model_fields:
-        with pytest.raises(ValidationError, match="frozen"):
-            setattr(agreement, field, getattr(agreement, field))
-    assert agreement.digest() == before
+    with pytest.raises(AgreementError, match="seed: Extra inputs"):
+        Agreement(**fields, seed=1)
 
 
 BLOCK = tuple(
@@ -282,50 +256,22 @@ def test_the_digest_changes_with_every_field_and_json_reads_back_as_the_same():
     assert again.analyst == ANALYST
 
 
-@settings(max_examples=30)
-@given(
-    parties=st.lists(st.text(min_size=1, max_size=20), min_size=1, max_size=5, unique=True),
-    classes=st.lists(st.integers(), min_size=2, max_size=5, unique=True),
-    centre=st.floats(allow_nan=False, allow_infinity=False),
-    band=st.floats(min_value=1.5, max_value=1e6),
-)
-def test_any_agreement_survives_json(parties, classes, centre, band):
-    features = (NumericFeature(name="x", centre=centre), *numeric_features("abcde"))
-    agreement = made(
-        parties=tuple(parties), classes=tuple(classes), features=features, scale_band=band
-    )
-    assert Agreement.model_validate_json(agreement.model_dump_json()) == agreement
-
-
-BAD_JSON = {
-    "no JSON": lambda text: text[:-1],
-    "nothing": lambda _: "",
-    "a list": lambda _: "[]",
-    "a number as text": lambda text: text.replace('"n_components":3', '"n_components":"3"'),
-    "a contradiction": lambda text: text.replace('"n_components":3', '"n_components":7'),
-    "a field too many": lambda text: text[:-1] + ',"secret":"0"}',
-}
-
-
-@pytest.mark.parametrize("kind", BAD_JSON)
-def test_bad_json_is_an_agreement_error_too(kind):
+def test_bad_json_is_an_agreement_error_too():
     text = made().model_dump_json()
-    bad = BAD_JSON[kind](text)
-    assert bad != text
-    with pytest.raises(AgreementError, match=r"\[CB303\]$"):
-        Agreement.model_validate_json(bad)
+    size = '"n_components":3'
+    contradicting, of_text = (text.replace(size, f'"n_components":{x}') for x in ("7", '"3"'))
+    for bad in (text[:-1], "", "[]", contradicting, of_text, text[:-1] + ',"secret":"0"}'):
+        with pytest.raises(AgreementError, match=r"\[CB303\]$"):
+            Agreement.model_validate_json(bad)
 
 
-@pytest.mark.parametrize("field", REAL)
-def test_a_field_that_everybody_answers_for_is_missed_by_name(field):
+def test_a_draft_misses_whatever_is_empty_that_everybody_answers_for():
     assert missing_fields(made(**REAL)) == ()
-    given = {name: value for name, value in REAL.items() if name != field}
-    assert missing_fields(made(**given)) == (field,)
-    if field == "label":  # and a representation needs none, and no model
-        assert missing_fields(made(**given | NONE)) == ()
-
-
-def test_a_draft_misses_whatever_is_empty():
+    for field in REAL:
+        given = {name: value for name, value in REAL.items() if name != field}
+        assert missing_fields(made(**given)) == (field,)
+    nothing = {name: value for name, value in REAL.items() if name != "label"} | NONE
+    assert missing_fields(made(**nothing)) == ()  # a representation needs none, and no model
     found = missing_fields({"round_id": "icu", "task": "regression", "purpose": ""})
     assert " ".join(found) == (
         "parties features n_components n_anchor_rows commitment id purpose threat_model "
@@ -349,6 +295,8 @@ def test_every_aligners_name_is_one_method_with_the_anchors_gain(anchor, gain):
 
 
 def test_what_follows_from_the_fields():
+    with pytest.raises(ValidationError, match="frozen"):
+        made().n_components = 2
     assert made().closes is None
     closes = made(deadline="2026-12-31T23:59:59Z").closes
     assert closes == datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC)

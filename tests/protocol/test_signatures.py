@@ -10,7 +10,7 @@ from mnemonic import Mnemonic
 from cobasis import ConsortiumSecret
 from cobasis.errors import AgreementError, UnknownPartyError, UnsignedError
 from cobasis.protocol.enrolment import PublicIdentity, is_identity_name, verify, words_of
-from cobasis.protocol.signatures import PREFIX, Signature, check_sealed, sign_agreement, signers
+from cobasis.protocol.signatures import Signature, check_sealed, sign_agreement, signers
 from protocol.consortium import NAMES, agree
 from protocol.people import KEYS, PEOPLE, REAL
 
@@ -32,18 +32,11 @@ def all_signed(agreement=None):
     return [signed(name, agreement) for name in EVERYBODY]
 
 
-def test_everybodys_signatures_seal_an_agreement_in_any_order():
-    check_sealed(real(), signatures=all_signed())
+def test_everybody_signs_the_digest_behind_a_prefix_and_in_any_order_it_is_sealed():
     check_sealed(real(), signatures=all_signed()[::-1])
     assert list(signers(real())) == list(EVERYBODY)
-
-
-def test_what_is_signed_is_the_digest_behind_a_prefix():
-    made = signed("north")
-    message = PREFIX + real().digest()
-    assert message.startswith(b"cobasis/agreement/1\0")
-    assert verify(PEOPLE[0], message, signature=bytes.fromhex(made.signature))
-    assert made.agreement == real().digest().hex()
+    message = b"cobasis/agreement/1\0" + real().digest()
+    assert verify(PEOPLE[0], message, signature=bytes.fromhex(signed("north").signature))
 
 
 def forged(who, **changes):
@@ -56,7 +49,6 @@ def unlike(name):
 
 UNSEALED = {
     "one is missing": (lambda: unlike("lab"), "missing: lab; good: 4 of 5"),
-    "all are": (list, "missing: north, south, east, west, lab; good: 0 of 5"),
     "another's key": (
         lambda: [forged("north", signature=signed("lab").signature), *unlike("north")],
         "signature not valid: north; good: 4 of 5",
@@ -86,13 +78,9 @@ def test_what_is_wrong_with_signatures_is_told_by_name(case):
         check_sealed(agree(SECRET), signatures=[])
 
 
-@pytest.mark.parametrize("empty", ["purpose", "threat_model", "label"])
-def test_nobody_can_sign_while_a_required_field_is_empty(empty):
-    with pytest.raises(AgreementError, match=rf"cannot be signed yet: {empty} must.*\[CB303\]$"):
-        signed("north", real(**{empty: ""}))
-
-
-def test_nobody_can_sign_for_another_and_a_signature_file_reads_back():
+def test_nobody_can_sign_gaps_or_for_another_and_a_signature_file_reads_back():
+    with pytest.raises(AgreementError, match=r"cannot be signed yet: purpose must.*\[CB303\]$"):
+        signed("north", real(purpose=""))
     with pytest.raises(AgreementError, match="not the one that is enrolled for 'north'"):
         sign_agreement(real(), name="north", sign=KEYS["south"].sign)
     with pytest.raises(UnknownPartyError, match="'paris' is not enrolled"):
@@ -134,13 +122,10 @@ def test_a_digest_is_the_eight_words_that_another_implementation_of_scrypt_gives
 @pytest.mark.parametrize(
     "changes",
     [
-        {"name": ".north"},
         {"name": "north\n"},
         {"name": "no/rth"},
         {"name": 1},
-        {"signing_key": "0" * 63},
         {"signing_key": "A" * 64},
-        {"recipient": "age1"},
         {"recipient": RECIPIENT.upper()},
         {"recipient": "ssh-ed25519 AAAA"},
         {"extra": 1},
