@@ -338,7 +338,7 @@ def test_a_chain_of_no_settled_step_is_refused_at_the_last():
     with pytest.raises(EstimateError, match="did not come to rest in 1 steps"):
         only.run()
     layout = NewtonLayout(model="logit", n_columns=4, most_rows=2000, steps=2)
-    assert not newton_chain(layout, [only.total], features=FEATURES, n_classes=2).fit.finished
+    assert not newton_chain(layout, [only.total], agreement=only.agreement).fit.finished
 
 
 def test_of_fewer_rows_than_an_interval_takes_the_steps_give_every_column_back():

@@ -272,7 +272,7 @@ def test_intervals_of_95_percent_hold_the_truth_in_95_of_100_trials(unlike):
 BAD = {  # a column of labels and what it holds; what is agreed on
     "nobody treated": ("treatment", 0.0, {}, "0 treated and 900 control"),
     "an age that decides": ("treatment", RAW["age"] > 60, {}, "propensities come to 0 or 1"),
-    "no overlap": ("value", Y, {"trim": 0.49}, "groups hardly overlap"),
+    "no overlap": ("value", Y, {"trim": 0.49}, "propensity from 0.49 to 0.51"),
     "one outcome": ("value", 1.0, {}, "the outcome is one number"),
     "no match": ("value", Y, {"caliper": 1e-13}, "within the caliper"),
     "nobody's event": ("event", 0.0, SURVIVAL, "no row has an event"),

@@ -9,11 +9,11 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import ceil, log, log2
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cobasis.errors import EstimateError, LabelError, MessageError
-from cobasis.features.contract import Feature
 from cobasis.features.maps import Columns, Turn, turn_of
 from cobasis.features.outcome import Records, part_of
 from cobasis.linalg.arrays import Matrix
@@ -31,7 +31,11 @@ from cobasis.statistics.ascent import (
     rate_of_all,
 )
 from cobasis.statistics.coefficients import table_of
+from cobasis.statistics.sample import nothing_told
 from cobasis.strict_json import canonical_json
+
+if TYPE_CHECKING:
+    from cobasis.protocol.agreement import Agreement
 
 FORMAT = "cobasis/newton/1"
 
@@ -152,17 +156,18 @@ class NewtonLayout:
         if binary:
             more, half = words @ read.sums[1 : 1 + self.width], np.diagonal(tables[0]) / 2
             found += [half + more, half - more]
-        counts = np.concatenate([*found, self.leavers(sums) if self.grid else np.zeros(0)])
+        counts = np.concatenate([*found, self.leavers(sums)])
         return int(np.count_nonzero((counts > 0.5) & (counts < few - 0.5)))  # noqa: PLR2004
 
     def leavers(self, sums: Integers) -> Integers:
         """Return who dies in each interval; then who is followed to each, and to the end."""
+        if not self.grid:
+            return sums[:0]
         leave, dead = np.split(sums[: self.n_counts - 1], [len(self.grid) + 1])
         return np.concatenate([dead, leave - np.append(dead, 0)])
 
 
 def _of_labels(layout: NewtonLayout, ones: Matrix, level: Matrix, *, labels: Records) -> Integers:
-    """Add up rows of a model without times."""
     from scipy.special import expit, gammaln  # noqa: PLC0415 -- .2 s that `import cobasis` spares
 
     value, exposure = np.asarray(part_of(labels), dtype=np.float64), part_of(labels, "exposure")
@@ -218,7 +223,7 @@ def _of_times(layout: NewtonLayout, ones: Matrix, level: Matrix, *, labels: Reco
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _Read:
     """A total, in units of rows."""
 
@@ -229,12 +234,6 @@ class _Read:
     sums: Matrix
     tables: Matrix  # of each cell, symmetric
 
-    def slopes(self) -> Slopes:
-        """Return the slopes of a model without times."""
-        [table], width = self.tables, self.tables.shape[1]
-        value, slope = float(self.sums[0]), self.sums[1 : 1 + width]
-        return Slopes(value=value, slope=slope, curvature=table, beyond=self.beyond > 0)
-
 
 def _read(layout: NewtonLayout, words: Integers) -> _Read:
     """Read a total; MessageError where no rows can add up to it."""
@@ -242,11 +241,9 @@ def _read(layout: NewtonLayout, words: Integers) -> _Read:
     n_times, width = len(layout.grid), layout.width
     n_rows, told = int(counts[: n_times + 1].sum()), int(counts[n_times + 1 :].sum())
     sums = cells / layout.scales
-    good = 0 <= beyond <= n_rows <= layout.most_rows and bool((counts >= 0).all()) and n_rows > 0
-    if n_times:
-        good = good and bool((layout.leavers(words) >= 0).all())
-    elif layout.model == "logit":
-        good = good and told <= n_rows
+    least = min(n_rows - 1, beyond, *counts, *layout.leavers(words))
+    good = least >= 0 and beyond <= n_rows <= layout.most_rows
+    good = good and (told <= n_rows or layout.model != "logit")
     first = layout.n_columns if n_times else 1 + width
     upper, table = np.triu_indices(width), sums[first:].reshape(-1, width * (width + 1) // 2)
     tables = np.zeros((len(table), width, width))
@@ -256,30 +253,24 @@ def _read(layout: NewtonLayout, words: Integers) -> _Read:
     good = good and bool((sizes >= -off).all() and (sizes <= sizes[:, :1] + off).all())
     if not good:
         raise void()
-    seen = {"n_rows": n_rows, "told": told, "beyond": int(beyond)}
-    return _Read(**seen, counts=counts, sums=sums, tables=tables)
+    return _Read(n_rows, told, beyond=int(beyond), counts=counts, sums=sums, tables=tables)
 
 
 def _refuse(layout: NewtonLayout, first: _Read, words: Integers) -> None:
     """Raise EstimateError for totals that determine nothing, or that show rows one by one."""
-    free = first.n_rows - layout.n_columns - (layout.model != "cox")
-    few = {"logit": "all rows are of one class", "cox": "no row has an event on the grid"}
-    rest = first.n_rows - first.told if layout.model == "logit" else 1
-    if free < 1 or (layout.model != "ols" and not min(first.told, rest)):
-        why = few.get(layout.model, "all counts are 0")
-        why = f"{first.n_rows} rows are too few for so many columns" if free < 1 else why
+    if first.n_rows < layout.n_columns + 1 + (layout.model != "cox"):
         raise EstimateError(
-            f"{why}, so nothing can be told of any column. Look at the columns that parties "
-            "agreed on."
+            f"{first.n_rows} rows are too few for so many columns. Agree on fewer columns."
         )
-    least = layout.fewest_leavers
-    counts = layout.leavers(words) if layout.grid else np.zeros(0)
+    rest = first.n_rows - first.told if layout.model == "logit" else 1
+    if layout.model != "ols" and not min(first.told, rest):
+        raise EstimateError(nothing_told(layout.model))
+    counts, least = layout.leavers(words), layout.fewest_leavers
     if few_cells := np.count_nonzero((counts > 0) & (counts < least)):
         raise EstimateError(
             f"at {few_cells} place(s) of the grid fewer than {least} rows have their event, or are "
-            "followed until then and no longer. The total has as many sums over these alone, in "
-            "all steps together, as they have numbers, and shows what they are. So no table is "
-            "made of it. Agree on fewer, wider intervals, or on fewer steps, in a new round."
+            "followed until then and no longer, and the sums of all steps would show what they "
+            "are. Agree on fewer, wider intervals, or on fewer steps, in a new round."
         )
     if first.beyond:
         raise EstimateError(
@@ -289,25 +280,24 @@ def _refuse(layout: NewtonLayout, first: _Read, words: Integers) -> None:
 
 
 def newton_chain(
-    layout: NewtonLayout,
-    totals: Sequence[Integers],
-    *,
-    features: Sequence[Feature],
-    horizons: Sequence[float] = (),
-    n_classes: int = 0,
+    layout: NewtonLayout, totals: Sequence[Integers], *, agreement: "Agreement"
 ) -> Chain:
     """Return the model that the totals of all steps so far give; its fit says if it is the last.
 
     EstimateError where rows determine none, or where all steps were taken without coming to rest.
     """
-    reads = [_read(layout, each) for each in totals]
+    reads, features = [_read(layout, each) for each in totals], agreement.features
     if any(not np.array_equal(each.counts, reads[0].counts) for each in reads):
         raise MessageError(
             "these parties' sums are of other rows than in the step before, so they are slopes of "
             "two likelihoods. Ask all parties whether their tables changed, and begin anew."
         )
     _refuse(layout, reads[0], totals[0])
-    (first, start, at), back = _start(layout, reads[0]), _to_encoded(layout, features)
+    first, start, at = _start(layout, reads[0])
+    turn = turn_of(Columns(), features)
+    back = turn.weights
+    if layout.model != "cox":  # an intercept goes before
+        back = np.block([[np.ones((1, 1)), turn.offset], [np.zeros((len(back), 1)), back]])
     fit = RegressionFit.unfitted(
         layout.model,
         errors="model",
@@ -332,23 +322,15 @@ def newton_chain(
     if layout.model == "ols":
         fit = of_residuals(fit, ascent, between=layout.between)
     if layout.model != "cox":
-        return regression_chain(fit, n_classes=n_classes)
-    moved = (turn_of(Columns(), features).offset - _middle(layout, reads[0])) @ ascent.weights
-    return _hazards(
-        fit, float(moved), times=layout.grid, at=_partial(layout, reads[-1])[1], to=horizons
-    )
-
-
-def _hazards(
-    fit: RegressionFit, moved: float, *, times: Sequence[float], at: Matrix, to: Sequence[float]
-) -> Chain:
-    """Return a Cox model: with hazards until the horizons, or for the next step."""
+        return regression_chain(fit, n_classes=len(agreement.classes))
     # Risks are told beside that of the middle of all rows, where their sum over all is no smaller
     # than their number: beside an agreed zero far away they could all be cut to nothing.
-    if not fit.finished:
+    moved = (turn.offset - _middle(layout, reads[0])) @ ascent.weights
+    if not finished:
         return regression_chain(fit, n_classes=0).rescaled(1.0, np.array([moved]))
+    steps, times = _partial(layout, reads[-1])[1], np.array(layout.grid)
     with np.errstate(over="ignore"):
-        reached = [float(np.exp(moved) * at[np.array(times) <= each].sum()) for each in to]
+        reached = [np.exp(moved) * steps[times <= each].sum() for each in agreement.horizons]
     return regression_chain(replace(fit, hazards=np.array(reached)), n_classes=0)
 
 
@@ -366,13 +348,20 @@ def _start(
 
         start = np.zeros(layout.n_columns)
         return at(first, start), start, at
-    slopes, start = first.slopes(), np.zeros(layout.width)
+
+    def slopes_of(read: _Read, _: Matrix) -> Slopes:
+        value, slope = float(read.sums[0]), read.sums[1 : 1 + layout.width]
+        beyond = read.beyond > 0
+        return Slopes(value=value, slope=slope, curvature=read.tables[0], beyond=beyond)
+
+    start = np.zeros(layout.width)
+    slopes = slopes_of(first, start)
     if layout.model == "logit":
         slopes, start[0] = odds_of_all(slopes, n_rows=first.n_rows, told=first.told)
     elif layout.model == "poisson":
         slopes, start[0] = rate_of_all(slopes, told=first.told)
         start[0] -= log(layout.most_exposure)
-    return slopes, start, lambda read, _: read.slopes()
+    return slopes, start, slopes_of
 
 
 def _partial(layout: NewtonLayout, read: _Read) -> tuple[Slopes, Matrix]:
@@ -387,13 +376,3 @@ def _middle(layout: NewtonLayout, first: _Read) -> Matrix:
     """Return the means of all rows' columns; in the first step every risk is 1."""
     middle: Matrix = first.tables[: len(layout.grid) + 1, 0, 1:].sum(axis=0) / first.n_rows
     return middle
-
-
-def _to_encoded(layout: NewtonLayout, features: Sequence[Feature]) -> Matrix:
-    """Return the map from weights of columns from -1 to 1 to weights of encoded columns."""
-    turn = turn_of(Columns(), features)
-    if layout.model == "cox":
-        return turn.weights
-    back = np.eye(layout.width)
-    back[1:, 1:], back[0, 1:] = turn.weights, turn.offset
-    return back

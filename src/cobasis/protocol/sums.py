@@ -134,34 +134,18 @@ class SumsAnalyst:
         """
         self._refuse_missing()
         if self.agreement.tabular:
-            return self._stepped()
+            steps = newton_layout(self.agreement)
+            model = newton_chain(steps, [*self.before, self.total], agreement=self.agreement)
+            n_rows = 0 if model.fit is None else model.fit.n_rows
+            total = Total(layout=steps, n_rows=n_rows, grams=(), common=(1.0,))
+            return SumsResult(model=model, chosen=0, found=(), total=total)
         turns = [turn_of(each, self.agreement.features) for each in self.terms.maps]
         with one_blas_thread():
             total, found = self._fitted([each.n_waves for each in turns])
         chosen = min(range(len(found)), key=lambda at: found[at].surprise)
         layout = model_layout(self.agreement)
         model = _chain(turns[chosen], found[chosen], total, terms=self.terms, layout=layout)
-        return SumsResult(
-            model=model,
-            chosen=chosen,
-            found=found,
-            total=total,
-        )
-
-    def _stepped(self) -> SumsResult:
-        """Take a step of a regression, the only one of least squares."""
-        agreement = self.agreement
-        layout = newton_layout(agreement)
-        model = newton_chain(
-            layout,
-            [*self.before, self.total],
-            features=agreement.features,
-            horizons=agreement.horizons,
-            n_classes=len(agreement.classes),
-        )
-        n_rows = 0 if model.fit is None else model.fit.n_rows
-        total = Total(layout=layout, n_rows=n_rows, grams=(), common=(1.0,))
-        return SumsResult(model=model, chosen=0, found=(), total=total)
+        return SumsResult(model=model, chosen=chosen, found=found, total=total)
 
     def count(self) -> BaselineTable:
         """Make the baseline table of the total; StepError while a party is missing."""

@@ -63,7 +63,7 @@ class Across:
     estimates: Mapping[str, tuple[float, float]]  # each party's own, and its standard error
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Line:
     """One column's coefficient, per unit of the raw column; of a word, against the base."""
 
@@ -122,8 +122,17 @@ class CoefficientTable(Figures, Readable):
         """Test whether the coefficients of some columns, or of all levels of a word, are zero."""
         from scipy.special import chdtrc, fdtrc
 
-        asked = [self._places(name) for name in names] or [self._places(None)]
-        places = sorted({place for each in asked for place in each})
+        known = [{line.name} for line in self.lines]
+        first = len(known) - len(self.columns)
+        for own, column in zip(known[first:], self.columns, strict=True):
+            own.add(column.feature.name)
+        if unknown := {*names}.difference(*known):
+            raise OptionError(
+                f"no line is called '{unknown.pop()}'; there are "
+                f"{', '.join(repr(each.name) for each in self.lines)}. Name one of these."
+            )
+        asked = {*names} or {line.name for line in self.lines[first:]}
+        places = [at for at, own in enumerate(known) if own & asked]
         some = np.array([self.lines[place].estimate for place in places])
         spread = np.sqrt(np.diag(self.covariance)[places])
         alike = self.covariance[np.ix_(places, places)] / np.outer(spread, spread)
@@ -152,21 +161,6 @@ class CoefficientTable(Figures, Readable):
                 found[name] = self.wald(*() if name == ALL else (name,))
         return found
 
-    def _places(self, name: str | None) -> list[int]:
-        """Return the lines of a name: a line's, a column's, or None for all but the intercept."""
-        first = len(self.lines) - len(self.columns)
-        found = [
-            first + at
-            for at, each in enumerate(self.columns)
-            if name is None or name in {each.name, each.feature.name}
-        ]
-        if name == INTERCEPT and first:
-            return [0]
-        if not found:
-            known = ", ".join(f"'{each.name}'" for each in self.lines)
-            raise OptionError(f"no line is called '{name}'; there are {known}. Name one of these.")
-        return found
-
     def table(self) -> Table:
         """Say what there is to show: of a ratio its interval, of a coefficient its own."""
         name, _, word = _NAMES[self.model]
@@ -189,7 +183,6 @@ class CoefficientTable(Figures, Readable):
         )
 
     def _notes(self) -> tuple[str, ...]:
-        """Say what has to be known to read the table."""
         of = f"of the {self.effect}, " if self.model != "ols" else ""
         quantile = f"t with {self.free:,} degrees of freedom" if self.model == "ols" else "normal"
         told = [
@@ -257,38 +250,28 @@ def table_of(
         raise _dependent(turn @ fit.dependent[first:], columns)
     back = to_raw(turn, columns, first=first)
     estimates, covariance = back @ fit.weights, back @ fit.covariance @ back.T
-    names = (INTERCEPT,)[:first] + tuple(each.name for each in columns)
+    names = [*[INTERCEPT][:first], *(each.name for each in columns)]
     spread = np.sqrt(np.diag(covariance))
     statistics = estimates / spread
     tails, reach = _tested(fit, statistics, level=level)
+    ends = estimates - reach * spread, estimates + reach * spread
+    figures = np.column_stack([estimates, spread, *ends, statistics, tails]).tolist()
     own = {name: (back @ one, back @ two @ back.T) for name, (one, two) in fit.parties.items()}
-    figures = {
-        "estimate": estimates,
-        "standard_error": spread,
-        "low": estimates - reach * spread,
-        "high": estimates + reach * spread,
-        "statistic": statistics,
-        "p": tails,
-    }
-    lines = (
-        Line(name=name, across=across, **{word: float(each[at]) for word, each in figures.items()})
-        for at, (name, across) in enumerate(zip(names, _across(own, count), strict=True))
-    )
+    lines = map(Line, names, *zip(*figures, strict=True), _across(own, count))
     shared = {each.name: getattr(fit, each.name) for each in fields(Figures)}
-    shared |= {"columns": columns, "likely": str(classes[-1]) if classes else "1"}
+    shared |= {"columns": columns, "likely": str([1, *classes][-1])}
     shared["shares"] = dict(zip(horizons, np.exp(-fit.hazards).tolist(), strict=False))
     return CoefficientTable(lines=tuple(lines), level=level, covariance=covariance, **shared)
 
 
 def _tested(fit: RegressionFit, statistics: Matrix, *, level: float) -> tuple[Matrix, float]:
     """Return p-values, and how many standard errors an interval reaches: t of least squares."""
-    from scipy.special import ndtr, ndtri, stdtr, stdtrit
+    from scipy.stats import norm, t
 
     if not 0 < level < 1:
         raise OptionError(f"level={level:g} is no share between 0 and 1. Give such as .95.")
-    if fit.model == "ols":
-        return 2 * stdtr(fit.free, -abs(statistics)), float(stdtrit(fit.free, (1 + level) / 2))
-    return 2 * ndtr(-abs(statistics)), float(ndtri((1 + level) / 2))
+    known = t(fit.free) if fit.model == "ols" else norm
+    return 2 * known.sf(abs(statistics)), float(known.ppf((1 + level) / 2))
 
 
 def to_raw(turn: Matrix, columns: Sequence[EncodedColumn], *, first: int) -> Matrix:
@@ -307,15 +290,11 @@ def to_raw(turn: Matrix, columns: Sequence[EncodedColumn], *, first: int) -> Mat
 
 
 def _dependent(found: Matrix, columns: Sequence[EncodedColumn]) -> EstimateError:
-    """Return the error for columns that follow from others, by their names."""
     sizes = np.abs(found).max(axis=1)
-    named = [
-        f"'{each.name}'"
-        for each, size in zip(columns, sizes, strict=True)
-        if size > _ZERO * sizes.max()
-    ]
+    least = _ZERO * sizes.max()
+    names = [repr(x.name) for x, size in zip(columns, sizes, strict=True) if size > least]
     return EstimateError(
-        f"of the columns {', '.join(named)}, {found.shape[1]} follow from the others and a "
+        f"of the columns {', '.join(names)}, {found.shape[1]} follow from the others and a "
         "constant in every row of all parties, or do not vary, or do so a million times less than "
         "others on the agreed scales, so no coefficient of them is determined. Leave so many of "
         "them out of the agreement, agree on scales that suit the units, or name a base where they "

@@ -75,7 +75,7 @@ def fit_effects(
     study = _study(labels, treated, logits=logits, told=told)
     _refuse(study)
     made = [(name, each) for name in outcome.estimators for each in _ESTIMATORS[name](study)]
-    kinds: list[Kind] = [(name, target, float(horizon)) for name, (target, horizon, *_) in made]
+    kinds: list[Kind] = [(name, *each[:2]) for name, each in made]
     found = np.array([each[2:] for _, each in made])
     designs = dict(_designs(study))
     alone = study.kept & ~_pairs(study, "ATE").matched & ("matching" in outcome.estimators)
@@ -99,7 +99,7 @@ def fit_effects(
 
 
 def _study(labels: Records, treated: Chosen, *, logits: Matrix, told: dict[str, Any]) -> _Study:
-    """Return rows, labels and propensities, with a design that no frame changes."""
+    """Add labels and propensities, with a design that no frame changes."""
     rows, trim = told["rows"], told["outcome"].trim
     shares = 1 / (1 + np.exp(-logits))
     whole = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[0]
@@ -126,13 +126,7 @@ def _by_group(rows: Chosen, treated: Chosen) -> tuple[int, int]:
 
 def _propensity(rows: Matrix, treated: Chosen, owners: npt.NDArray[Any]) -> RegressionFit:
     """Fit the odds of treatment; refuse groups that columns tell apart."""
-    counts, least = np.bincount(treated, minlength=2), rows.shape[1] + FEWEST
-    if counts.min() < least:
-        raise EstimateError(
-            f"there are {counts[1]} treated and {counts[0]} control rows, and {least} of each are "
-            f"needed for {rows.shape[1]} columns. Look at the column of the treatment, or agree on "
-            "fewer columns."
-        )
+    _need_enough(treated, ~treated, n_columns=rows.shape[1])
     told, nothing = treated.astype(np.float64), Outcome()
     try:
         found = fit_regression(rows, told, model="logit", outcome=nothing, owners=owners)
@@ -145,17 +139,20 @@ def _propensity(rows: Matrix, treated: Chosen, owners: npt.NDArray[Any]) -> Regr
     return replace(found, model="effect")
 
 
+def _need_enough(*groups: Chosen, n_columns: int, trim: float = 0.0) -> None:
+    counts, least = [int(each.sum()) for each in groups], n_columns + FEWEST
+    if min(counts) < least:
+        raise EstimateError(
+            f"{counts[0]} treated and {counts[1]} control rows have a propensity from {trim:g} to "
+            f"{1 - trim:g}, and {least} of each are needed. Look at the column of the treatment, "
+            "and agree on rows that could have had either, or on fewer columns."
+        )
+
+
 def _refuse(study: _Study) -> None:
     """Raise EstimateError where what is left tells no effect."""
     left, outcome = [study.arm(group) for group in (1, 0)], study.outcome
-    counts, least = [int(each.sum()) for each in left], study.rows.shape[1] + FEWEST
-    if min(counts) < least:
-        raise EstimateError(
-            f"only {counts[0]} treated and {counts[1]} control rows have a propensity from "
-            f"{outcome.trim:g} to {1 - outcome.trim:g}, and {least} of each are needed: the groups "
-            "hardly overlap. Agree on rows that could have had either treatment, or on fewer "
-            "columns."
-        )
+    _need_enough(*left, n_columns=study.rows.shape[1], trim=outcome.trim)
     event = study.value if study.event is None else study.event
     if not np.ptp(study.value[study.kept]) or not event[study.kept].any():
         raise EstimateError(

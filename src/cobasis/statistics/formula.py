@@ -24,23 +24,6 @@ from cobasis.models import needing
 
 _CALL = re.compile(r"([\w.]+)\(\s*[`'\"]?(.+?)[`'\"]?\s*(?:,(.*))?\)")
 _TAKEN = "age * sex + cr(bmi, knots=(20, 25, 30), lower_bound=15, upper_bound=40)"
-_CURVE = (
-    "Write a curve as a natural cubic spline with agreed knots, such as cr({0}, knots=(20, 25, "
-    "30), lower_bound=15, upper_bound=40)."
-)
-_INSTEAD = {
-    **dict.fromkeys(("bs", "cc", "cs", "ns", "poly", "rcs", "s"), _CURVE),
-    **dict.fromkeys(("center", "scale"), "Write {0}: the table is in its own units in any case."),
-    "C": "Write {0}, and describe it as a category: its words are compared with the first.",
-    "Q": "Write {0} as it is, or between backticks.",
-    "offset": "Leave it out here: it is --outcome exposure=COLUMN, not yet as a logarithm.",
-    "strata": "Leave it out here: it is --outcome stratum={0}.",
-}
-"""What to write for what formulaic, R and patsy have besides, by its function."""
-_COMPUTED = (
-    "Nothing is computed of rows on the way: let a logarithm, power or difference be a column of "
-    "each party's table, and name that."
-)
 
 
 def with_formula(features: Iterable[Feature], formula: str) -> tuple[Feature, ...]:
@@ -67,7 +50,6 @@ def with_formula(features: Iterable[Feature], formula: str) -> tuple[Feature, ..
 
 
 def _terms_of(formula: str) -> list[list[str]]:
-    """Return the factors of each term but the constant."""
     with needing("formulaic", extra="statistics", what="a formula"):
         from formulaic import Formula
         from formulaic.errors import FormulaicError
@@ -82,7 +64,6 @@ def _terms_of(formula: str) -> list[list[str]]:
 
 
 def _entering(factor: str, known: dict[str, Column]) -> Column:
-    """Return the column that a factor names, as it enters."""
     if factor in known:
         return known[factor]
     called = _CALL.fullmatch(factor)
@@ -91,12 +72,11 @@ def _entering(factor: str, known: dict[str, Column]) -> Column:
     if (function, words) == ("C", "") and isinstance(column, CategoryFeature):
         return column
     if column is None or function != "cr":
-        told = f"Write such as {_TAKEN}."
-        if function != "cr" and (called or {*"*+-/"} & {*factor}):
-            told = _INSTEAD.get(function, _COMPUTED).format(name)
         raise FeatureError(
             f"the formula names '{factor}', and there is no such column. There are "
-            f"{', '.join(known)}. {told}"
+            f"{', '.join(known)}. Write such as {_TAKEN}: curves are cr with agreed knots, what is "
+            "computed of rows is a column of each party's table, and --outcome takes exposures "
+            "and strata."
         )
     try:
         call = cast("ast.Call", ast.parse(f"cr({words})", mode="eval").body)

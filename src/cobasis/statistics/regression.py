@@ -56,19 +56,17 @@ def fit_regression(
     errors = "model" if outcome.errors == "model" else "robust"
     own = {"errors": errors, "strata_by_party": False, "horizons": ()}
     alone = replace(sample, outcome=outcome.model_copy(update=own))
-    parties, left_out = {}, []
+    parties = {}
     for name in np.unique(owners):
         with suppress(EstimateError):
             found = _fit(alone.some(owners == name), fewest=FEWEST)
             if not found.dependent.shape[1]:
                 parties[str(name)] = (found.weights, found.covariance)
-        if str(name) not in parties:
-            left_out.append(str(name))
+    left_out = (str(name) for name in np.unique(owners) if str(name) not in parties)
     return replace(fit, parties=parties, left_out=tuple(left_out))
 
 
 def _fit(sample: Sample, *, fewest: int = 1) -> RegressionFit:
-    """Fit on columns without correlation, and bring the fit back into the rows' frame."""
     sample = sample.some(sample.weights > 0)
     n_rows, n_columns = len(sample.rows), sample.rows.shape[1] + (sample.model != "cox")
     told = sample.part("event", otherwise=1.0) if sample.model == "cox" else sample.value
@@ -152,11 +150,14 @@ def _fitting(package: str, sample: Sample) -> Iterator[None]:
 
 
 def _diverged(sample: Sample) -> EstimateError:
-    """Return the error for a fit that does not come to rest."""
+    then = (
+        "model='firth', whose estimate is always finite, or on " if sample.model == "logit" else ""
+    )
     return EstimateError(
         f"model='{sample.model}' did not converge on {len(sample.rows)} rows, so there is no "
-        "estimate: events may all lie on one side of a combination of columns, or a level may be "
-        "too rare. Agree on fewer columns, or merge rare levels."
+        "estimate: a combination of columns may tell some rows' outcome without error "
+        f"(separation), or a level may be too rare. Agree on {then}fewer columns, or merge rare "
+        "levels."
     )
 
 
@@ -197,31 +198,12 @@ def _glm(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
         found = asked.fit(maxiter=_STEPS, tol=_TIGHT, tol_criterion="params")
         told = {"log_likelihood": found.llf, "null_log_likelihood": found.llnull}
     spread = weights * asked.family.variance(found.mu)
-    _, sizes, axes = np.linalg.svd(whole * np.sqrt(spread)[:, None], full_matrices=False)
+    sizes = np.linalg.svd(whole * np.sqrt(spread)[:, None], compute_uv=False)
     if not found.converged or sizes[-1] <= _FLAT * sizes[0]:
-        *_, last, now = found.fit_history["params"]
-        raise _separated(sample, whole @ (axes[-1] if found.converged else now - last))
+        raise _diverged(sample)
     scores = whole * (weights * (value - found.mu))[:, None]
     covariance = _errors(np.asarray(found.normalized_cov_params), scores, sample)
     return replace(fit, weights=found.params, covariance=covariance, **told)
-
-
-def _separated(sample: Sample, along: Matrix) -> EstimateError:
-    """Return the error for rows that columns tell apart, or for others, by what a step changes.
-
-    Where rows are separated each step adds about 1 to a combination that is never wrong.
-    """
-    yes, logit, most = sample.value > 0, sample.model == "logit", np.argmax(np.abs(along))
-    along = along * np.sign(along[most]) * (1 if logit and yes[most] else -1)
-    wrong = np.where(yes, -along if logit else np.abs(along), along)
-    if wrong.max() > 0.1 * np.abs(along).max():
-        return _diverged(sample)
-    what = "of which class rows are" if logit else "which rows have a count of 0"
-    then = "model='firth', whose estimate is always finite, or on " if logit else ""
-    return EstimateError(
-        f"a combination of columns tells without error {what}, all of them or some (separation), "
-        f"so its coefficient has no bound. Agree on {then}fewer columns, or merge rare levels."
-    )
 
 
 def _negative_binomial(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
@@ -339,7 +321,6 @@ def _cox(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
 
 
 def _residuals(sample: Sample, whole: Matrix, weights: Matrix) -> tuple[Matrix, Matrix]:
-    """Return each row's part of the score, and the hazards at the horizons."""
     scores, hazards = np.zeros_like(whole), np.zeros(len(sample.outcome.horizons))
     for stratum in np.unique(sample.strata):
         mine = sample.strata == stratum

@@ -92,6 +92,14 @@ _FEW: Mapping[RegressionName, str] = {
 }
 
 
+def nothing_told(model: RegressionName) -> str:
+    """Say of rows with one outcome that they tell nothing."""
+    return (
+        f"{_FEW.get(model, 'all counts are 0')}, so nothing can be told of any column. Look at the "
+        "columns of labels that parties agreed on."
+    )
+
+
 def problems(sample: Sample, *, n_events: int, n_columns: int, fewest: int) -> Iterator[str]:
     """Yield why there can be no table, were the numbers of rows and columns all that is known."""
     model, outcome, value, n_rows = sample.model, sample.outcome, sample.value, len(sample.rows)
@@ -101,17 +109,9 @@ def problems(sample: Sample, *, n_events: int, n_columns: int, fewest: int) -> I
             "column, or agree on none."
         )
     two, n_parties = model in {"logit", "firth"}, len(np.unique(sample.owners))
-    if two and not np.isin(value, (0, 1)).all():
-        yield (
-            f"model='{model}' tells two classes apart, and the labels have more. Agree on a label "
-            "of two classes."
-        )
     rarer = n_rows * bool(np.ptp(value)) if model == "ols" else n_events
     if (min(rarer, n_rows - rarer) if two else rarer) < fewest:
-        yield (
-            f"{_FEW.get(model, 'all counts are 0')}, so nothing can be told of any column. Look "
-            "at the columns of labels that parties agreed on."
-        )
+        yield nothing_told(model)
     if n_rows - n_columns < fewest:
         yield (
             f"there are {n_rows} rows for {n_columns} columns, an intercept counted, and errors "
