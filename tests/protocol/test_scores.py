@@ -110,41 +110,25 @@ def test_a_party_with_few_rows_or_few_of_a_class_sends_zeros_and_of_nobodys_ther
     assert not found.calibrated(model_of(CLASSES)).likely
 
 
-@on_both
-def test_blocks_of_rows_add_up_to_the_very_words_of_all(agreement):
-    rows, labels = held("north", agreement)
-    outputs, layout = model_of(agreement).outputs(rows), score_layout(agreement)
-    parts = [layout.added(outputs[here], labels[here]) for here in (slice(0, 70), slice(70, None))]
-    np.testing.assert_array_equal(sum(parts), layout.added(outputs, labels))
-
-
-def test_of_a_rare_class_no_area_is_told():
+def test_of_a_rare_class_no_area_is_told_and_of_two_classes_one_has_a_histogram():
     rng = np.random.default_rng(0)
-    labels = (rng.random(5_000) < 0.01).astype(int)
-    near = 0.02 * rng.normal(size=5_000) + 0.03 * labels - 0.98
-    even = rng.normal(size=5_000)
+    even, labels = rng.normal(size=5_000), (rng.random(5_000) < 0.01).astype(int)
     truth = (even + rng.normal(size=5_000) > 0).astype(int)
-    layout = ScoreLayout(n_classes=2, most_rows=30_000)
-    rare, common = (
-        worth_of(layout.added(np.column_stack([-each, each]), told), layout).figures
-        for each, told in ((near, labels), (even / 3, truth))
-    )
-    three = np.column_stack([even, -even, 0 * even])  # the third class's scores all tie
-    of_three = ScoreLayout(n_classes=3, most_rows=30_000)
-    told = of_three.added(three / 3, np.arange(5_000) % 3)
-    assert "auc" not in worth_of(told, of_three).figures
-    assert "auc" not in rare
-    assert common["auc"] == pytest.approx(roc_auc_score(truth, even), abs=0.002)
-
-
-def test_of_two_classes_one_has_a_histogram_and_a_loss_has_a_bound():
-    layout = ScoreLayout(n_classes=2, most_rows=30_000)
-    words = layout.added(np.array([[0.0, 9.0]]), np.array([0]))
+    near, tied = 0.02 * rng.normal(size=5_000) + 0.03 * labels - 0.98, 0 * even
+    areas = []
+    for truths, *outputs in (
+        (truth, -even / 3, even / 3),
+        (labels, -near, near),
+        (np.arange(5_000) % 3, even / 3, -even / 3, tied),  # of the third class all scores tie
+    ):
+        layout = ScoreLayout(n_classes=len(outputs), most_rows=30_000)
+        words = layout.added(np.column_stack(outputs), truths)
+        areas.append(worth_of(words, layout).figures.get("auc"))
+    assert areas == [pytest.approx(roc_auc_score(truth, even), abs=0.002), None, None]
+    two = ScoreLayout(n_classes=2, most_rows=30_000)
+    words = two.added(np.array([[0.0, 9.0]]), np.array([0]))
     assert len(words) == 4 + len(TEMPERATURES) + 2 * N_BINS
-    assert words[4 : 4 + len(TEMPERATURES)].max() == 1 << layout.bits
-    words[2] += 1  # of the class without one
-    with pytest.raises(MessageError, match="what no rows have"):
-        worth_of(words, layout)
+    assert words[4 : 4 + len(TEMPERATURES)].max() == 1 << two.bits  # a loss has a bound
 
 
 def test_masks_of_parties_that_were_sent_two_models_do_not_cancel():
@@ -222,9 +206,8 @@ def test_a_shuffle_takes_all_of_a_words_columns_together():
     told = {"groups": np.zeros(2, dtype=np.int64), "stream": KeyStream(bytes(32), "x")}
     assert layout.shuffled(outputs, rows, labels=rows[:, 0], **told)[1] > 0
     made = iter([rows[:, :1], *[rows[:, :1] + 1] * 5])  # all rows lose the same
-    n_rows, lost, spread = layout.shuffled(lambda _: next(made), rows, labels=rows[:, 0], **told)
-    assert (n_rows, spread) == (50, 0)
-    assert lost > 0
+    words = layout.shuffled(lambda _: next(made), rows, labels=rows[:, 0], **told)
+    assert (words[0], words[1] > 0, words[2]) == (50, True, 0)
 
 
 OF_THREE = ScoreLayout(n_classes=3, most_rows=2000, n_shuffled=2)
@@ -236,16 +219,11 @@ NO_ROWS_HAVE = {
     "a class for another": (CLASSES, [2, 3], [1, -1]),
     "a bin of nobody": (CLASSES, 5 + len(TEMPERATURES) + np.arange(2), [-(10**6), 10**6]),
     "a row in two bins": (CLASSES, 5 + len(TEMPERATURES) + 2 * N_BINS, 1),
-    **{
-        f"word {at} of shuffles": (CLASSES, OF_THREE.n_words_of_scores + at, 1 << 60)
-        for at in range(5)
-    },
-    **{
-        f"word {at} of errors {sign:+}": (NUMBERS, at, sign << 60)
-        for at in range(5)
-        for sign in (1, -1)
-    },
 }
+for at in range(5):
+    NO_ROWS_HAVE[f"word {at} of shuffles"] = (CLASSES, OF_THREE.n_words_of_scores + at, 1 << 60)
+    NO_ROWS_HAVE[f"word {at} of errors"] = (NUMBERS, at, 1 << 60)
+    NO_ROWS_HAVE[f"word {at} of errors below"] = (NUMBERS, at, -1 << 60)
 
 
 @pytest.mark.parametrize("kind", NO_ROWS_HAVE)
@@ -266,16 +244,14 @@ def test_a_total_of_scores_that_no_rows_have_is_void(kind):
             worth_of(some, dataclasses.replace(layout, most_rows=most_rows))
 
 
-SUMS_WITHOUT_SCORES = TERMS.model_copy(update={"scores": False, "importance": True})
+IMPORTANCE = TERMS.model_copy(update={"importance": True})
+ALONE = IMPORTANCE.model_copy(update={"scores": False})
 REFUSED = {
     "no rows held back": ({"holdout": 0.0}, "scores take holdout above 0"),
     "a table": ({"task": "table", "classes": ()}, "scores take holdout above 0"),
-    "importance alone": ({"sums": SUMS_WITHOUT_SCORES}, "importance goes with scores"),
+    "importance alone": ({"sums": ALONE}, "importance goes with scores"),
     "an interaction": (
-        {
-            "sums": TERMS.model_copy(update={"importance": True}),
-            "features": (*ABOUT["features"], Interaction(of=("x", "y"))),
-        },
+        {"sums": IMPORTANCE, "features": (*ABOUT["features"], Interaction(of=("x", "y")))},
         "interactions would not follow",
     ),
 }

@@ -247,23 +247,11 @@ def test_a_party_makes_no_sums_but_under_one_key_of_every_other_party(kind):
         SumsParty("north", **given, attempt=2)
 
 
-@pytest.mark.parametrize(
-    ("labels", "words"),
-    [
-        (None, "are missing"),
-        (np.array(["a", "b", "c"] * 10), "need to be finite real numbers"),
-        (np.full(30, np.nan), "need to be finite real numbers"),
-    ],
-)
-def test_labels_that_are_no_numbers_are_refused_in_the_words_of_labels(labels, words):
-    rows = dealt(*some())
-    rows["north"] = rows["north"][0], labels
-    with pytest.raises(LabelError, match=words):
-        played(rows, task="regression")
-
-
-def test_a_target_that_is_one_number_is_learned():
+def test_a_target_that_is_one_number_is_learned_and_one_that_is_none_refused():
     rows = dealt(some()[0], np.full(90, 7.0))
+    for labels, words in ((None, "are missing"), (np.full(30, np.nan), "need to be finite real")):
+        with pytest.raises(LabelError, match=words):
+            played(rows | {"north": (rows["north"][0], labels)}, task="regression")
     done = played(rows, task="regression", maps=list(TERMS.maps))
     np.testing.assert_allclose(done.predict(np.zeros((2, 4)))["north"], 7.0, atol=1e-5)
 
@@ -318,13 +306,9 @@ def test_small_cells_are_those_of_words_and_classes_where_columns_themselves_are
     words = (("a", ("no", "yes"), "no"), ("b", tuple("uvwxyz"), None))
     features = [CategoryFeature(name=x, values=each, base=base) for x, each, base in words]
     features += [number, Interaction(of=("a", "n"))]  # of which neither is of words alone
-    hot = [
-        *(table["a"] == each for each in ("no", "yes")),
-        *(table["b"] == each for each in "uvwxyz"),
-        labels,
-        1 - labels,
-    ]
-    counts = np.triu(np.transpose(hot).T.astype(int) @ np.transpose(hot).astype(int))
+    hot = np.array([table["a"] == "no", table["a"] == "yes", labels, 1 - labels]).astype(int)
+    hot = np.vstack([hot, [table["b"] == each for each in "uvwxyz"]])
+    counts = np.triu(hot @ hot.T)
     for some_maps, small in ((maps, np.sum((counts > 0) & (counts < 5))), (TERMS.maps, None)):
         terms = TERMS.model_copy(update={"maps": some_maps})
         north = party("north", agree(**FIELDS | {"features": tuple(features), "sums": terms}))
@@ -332,24 +316,17 @@ def test_small_cells_are_those_of_words_and_classes_where_columns_themselves_are
         assert north.small_cells == small
 
 
-def test_a_small_cell_of_a_base_word_is_counted_since_it_follows_from_the_others():
-    words = [CategoryFeature(name=name, values=("no", "yes"), base="no") for name in "ab"]
-    cells = [("no", "no")] * 58 + [("no", "yes")] * 2 + [("yes", "no"), ("yes", "yes")] * 30
-    sizes = {"most_rows": 200, "most_rows_in_all": 400}
-    fitted = {"model": "logit", "sums": SumsTerms(**sizes, steps=8)}
-    for changes in (fitted, {"sums": SumsTerms(**sizes, maps=(Columns(),))}):
-        one = party("north", agree(**FIELDS | changes | {"features": tuple(words)}))
-        one.prepare(pd.DataFrame(cells, columns=[*"ab"]), np.arange(len(cells)) // 2 % 2)
-        assert one.small_cells == 1
-
-
-def test_a_small_cell_of_three_words_is_counted_where_products_of_two_are_summed():
+@pytest.mark.parametrize("steps", [None, 8], ids=["maps", "steps"])
+def test_small_cells_of_bases_and_of_three_words_are_counted_since_they_follow_from_others(steps):
+    """With products of two words the total holds three of them, and pairs of pairs."""
     words = [CategoryFeature(name=name, values=("no", "yes"), base="no") for name in "abc"]
     cells = np.array(np.meshgrid(*[["no", "yes"]] * 3)).reshape(3, 8).T
-    table = pd.DataFrame(cells.repeat([10] * 7 + [2], axis=0), columns=[*"abc"])
-    fitted = {"model": "logit", "sums": SumsTerms(most_rows=90, most_rows_in_all=200, steps=8)}
+    maps = () if steps else (Columns(),)
+    fitted = {"model": "logit" if steps else "ridge"}
+    fitted["sums"] = SumsTerms(most_rows=99, most_rows_in_all=200, maps=maps, steps=steps)
     pairs = [Interaction(of=tuple(pair)) for pair in ("ab", "ac", "bc")]
-    for more, small in (([], 0), (pairs, 6)):  # each pair with the third, and with another pair
+    for few, more, small in (([1, 1] + [10] * 6, [], 1), ([10] * 7 + [2], pairs, 6)):
         one = party("north", agree(**FIELDS | fitted | {"features": (*words, *more)}))
+        table = pd.DataFrame(cells.repeat(few, axis=0), columns=[*"abc"])
         one.prepare(table, np.arange(len(table)) % 2)
         assert one.small_cells == small

@@ -50,7 +50,14 @@ def test_a_joint_test_is_the_pooled_fits(names):
         assert ours.free == ((len(of), 594) if model == "ols" else (len(of),))
 
 
-def test_names_that_are_none_and_tests_that_errors_do_not_allow_are_refused():
+def test_what_gives_no_table_or_test_is_refused():
+    fit, turn = fitted(RAW, LABELS, "number", model="ols")
+    for level in (95, 1, 0, -0.5, float("nan")):
+        with pytest.raises(OptionError, match="is no share between 0 and 1"):
+            table_of(fit, turn=turn, features=FEATURES, level=level)
+    for width, features in ((4, FEATURES), (5, FEATURES[:2])):
+        with pytest.raises(ShapeError, match="as many components as columns"):
+            table_of(fit, turn=turn[:, :width], features=features)
     with pytest.raises(OptionError, match=r"no line is called 'weight'; there are .*'ward=other'"):
         compared().wald("weight")
     rng = np.random.default_rng(0)
@@ -60,20 +67,6 @@ def test_names_that_are_none_and_tests_that_errors_do_not_allow_are_refused():
     assert made.wald("age").p < 0.05
     with pytest.raises(EstimateError, match="14 coefficients cannot be tested together"):
         made.wald()
-
-
-@pytest.mark.parametrize("level", [95, 1, 0, -0.5, float("nan")])
-def test_a_level_in_percent_gives_no_table_of_intervals_without_ends(level):
-    fit, turn = fitted(RAW, LABELS, "number", model="ols")
-    with pytest.raises(OptionError, match="is no share between 0 and 1"):
-        table_of(fit, turn=turn, features=FEATURES, level=level)
-
-
-@pytest.mark.parametrize(("width", "features"), [(4, FEATURES), (5, FEATURES[:2])])
-def test_a_turn_of_another_size_is_refused(width, features):
-    fit, turn = fitted(RAW, LABELS, "number", model="ols")
-    with pytest.raises(ShapeError, match="as many components as columns"):
-        table_of(fit, turn=turn[:, :width], features=features)
 
 
 def test_parties_are_compared_as_statsmodels_combines_effects():
