@@ -51,7 +51,8 @@ CASES = {  # rows, grid, floor
 
 
 def agreed(rows, grid, floor=5, **changes):
-    outcome = Outcome(time="time", event="event", grid=grid, fewest_leavers=floor, **changes)
+    told = {"time": "time", "event": "event", "grid": grid, "fewest_leavers": floor}
+    outcome = Outcome(**told | changes)
     return agree(**FIELDS, outcome=outcome, label="group", classes=tuple(sorted({*rows["group"]})))
 
 
@@ -134,16 +135,12 @@ def test_lung_is_as_published_where_the_grid_has_all_its_times():
     assert curves.groups[2].means[0].mean is None  # nobody of it was followed so long
 
 
-def test_a_group_of_too_few_has_no_curve_and_the_table_stands():
+def test_a_group_of_too_few_has_no_curve_and_events_are_told_up_to_when_they_are_counted():
     rows = ROSSI.with_columns(group=pl.Series([1] * 3 + [0] * (len(ROSSI) - 3)))
     found, _ = counted(agreed(rows, (26.0, 52.0)), rows)
-    assert found.survival.times == ()
-    assert found.survival.log_rank is None
+    assert (found.survival.times, found.survival.log_rank) == ((), None)
     assert found.n_rows == (432, 429, 3)
     assert ["had 'event'", "", "", "", ""] in [*table.rows_of(found)]
-
-
-def test_events_are_told_with_the_time_up_to_which_they_are_counted():
     found, _ = counted(agreed(LUNG, times_of("grid", "30/60/../720")), LUNG)
     assert ["had 'event' up to 720", "158", "109", "49", ""] in [*table.rows_of(found)]  # of 165
 
@@ -199,31 +196,20 @@ def test_a_total_of_leavers_that_no_rows_have_is_void(change):
         table_of(words, agreement, layout=table_layout(agreement))
 
 
-@pytest.mark.parametrize("groups", [3, 6])
-def test_the_numbers_at_risk_of_the_last_group_lie_in_the_picture(groups, tmp_path, monkeypatch):
-    rows = ties(2).with_columns(group=pl.arange(360) % groups)
-    found, _ = counted(agreed(rows, times_of("grid", "10/20/../60")), rows)
-    drawn = []
-    monkeypatch.setattr(table, "as_svg", lambda figure: drawn.append(figure) or "<svg/>")
-    table.write_table(found, tmp_path)
+@pytest.mark.parametrize("n_groups", [3, 6])
+def test_numbers_at_risk_and_names_with_dollars_lie_in_the_picture(n_groups, tmp_path, monkeypatch):
+    """matplotlib would read a formula between dollars."""
+    rows = ties(2).rename({"time": "$\\days$"})
+    rows = rows.with_columns(group=pl.Series(["$_$", *"abcde"]).gather(np.arange(360) % n_groups))
+    agreement = agreed(rows, times_of("grid", "10/20/../60"), time="$\\days$")
+    found, drawn = counted(agreement, rows)[0], []
+    svg = table.as_svg
+    monkeypatch.setattr(table, "as_svg", lambda figure: drawn.append(figure) or svg(figure))
+    page = table.write_table(found, tmp_path).read_text()
+    assert all(page.count(name) > 1 for name in ("$_$", "$\\days$"))
     canvas = FigureCanvasAgg(drawn[0])
     canvas.draw()
     texts = drawn[0].axes[0].texts
-    assert len({each.get_color() for each in texts}) == groups
+    assert len({each.get_color() for each in texts}) == n_groups
     ends = [each.get_window_extent(canvas.get_renderer()) for each in texts]
     assert min(each.y0 for each in ends) > 0
-
-
-def test_names_that_matplotlib_would_read_as_a_formula_are_drawn_as_they_are(tmp_path):
-    names, classes = {"event": "$_$ paid", "time": "$\\days$", "group": "ward"}, ("$_$", "$x$")
-    rows = LUNG.rename(names).with_columns(
-        pl.Series(classes).gather(LUNG["group"] - 1).alias("ward")
-    )
-    outcome = Outcome(
-        time=names["time"], event=names["event"], grid=times_of("grid", "90/180/../990")
-    )
-    agreement = agree(**FIELDS, outcome=outcome, label="ward", classes=classes)
-    found = summing(agreement, dealt(rows.select("age"), rows)).count()
-    drawn = table.write_table(found, tmp_path / "table").read_text()
-    for name in (*classes, names["time"], "$_$ paid"):
-        assert drawn.count(name) > 1

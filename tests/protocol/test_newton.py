@@ -30,7 +30,7 @@ FEATURES = (
 )
 GRID = tuple(range(15, 120, 15))
 TIMES = tuple(map(float, GRID))
-EXACT = {"rtol": 1e-6}
+TIGHT = {"tol": 1e-12, "tol_criterion": "params"}
 
 
 def people(seed=0, n_rows=N_ROWS):
@@ -83,17 +83,13 @@ def summed(task, table, labels, **options):
     return simulate(dealt(table, labels), rng=rng, **given)
 
 
-def table_of(done):
-    """The table of a round, as each of its parties makes it."""
-    return done.parties["north"].coefficients()
-
-
 def agrees(done, fit, *, errors, likelihoods):
-    found = table_of(done)
+    found = done.parties["north"].coefficients()
     told = [(each.estimate, each.standard_error) for each in found.lines]
-    np.testing.assert_allclose(told, np.column_stack([fit, errors]), **EXACT)
+    np.testing.assert_allclose(told, np.column_stack([fit, errors]), rtol=1e-6)
     seen = found.log_likelihood, found.null_log_likelihood
     np.testing.assert_allclose(seen, likelihoods, rtol=1e-9)
+    return found
 
 
 def test_least_squares_are_the_pooled_ones_in_one_step():
@@ -102,8 +98,7 @@ def test_least_squares_are_the_pooled_ones_in_one_step():
     done = summed("regression", table, target, model="ols")
     right = OLS(target, add_constant(design(table))).fit()
     null = OLS(target, np.ones(N_ROWS)).fit().llf
-    agrees(done, right.params, errors=right.bse, likelihoods=(right.llf, null))
-    found = table_of(done)
+    found = agrees(done, right.params, errors=right.bse, likelihoods=(right.llf, null))
     assert found.dispersion == pytest.approx(right.scale, rel=1e-6)
     assert (found.free, (len(done.analyst.before) + 1)) == (N_ROWS - 5, 1)
     np.testing.assert_allclose(done.predict(table)["east"], right.fittedvalues, rtol=1e-6)
@@ -112,14 +107,14 @@ def test_least_squares_are_the_pooled_ones_in_one_step():
 def test_a_logistic_table_is_the_pooled_one():
     table, labels = sick()
     done = summed("classification", table, labels, model="logit")
-    right = GLM(labels, add_constant(design(table)), family=Binomial())
-    right = right.fit(tol=1e-12, tol_criterion="params")
-    agrees(done, right.params, errors=right.bse, likelihoods=(right.llf, right.llnull))
+    right = GLM(labels, add_constant(design(table)), family=Binomial()).fit(**TIGHT)
+    likelihoods = right.llf, right.llnull
+    found = agrees(done, right.params, errors=right.bse, likelihoods=likelihoods)
     assert (len(done.analyst.before) + 1) <= 6
     fit = done.parties["north"].model.fit
     assert (fit.finished, fit.n_events, fit.n_rows) == (True, labels.sum(), N_ROWS)
     south = done.parties["south"].coefficients()
-    np.testing.assert_array_equal(south.covariance, table_of(done).covariance)
+    np.testing.assert_array_equal(south.covariance, found.covariance)
     rows = encode(table, FEATURES, party="all")
     likely = done.parties["north"].model.scores(rows, method="predict_proba")
     np.testing.assert_allclose(likely[:, 1], right.fittedvalues, rtol=1e-6)
@@ -132,10 +127,8 @@ def test_a_poisson_table_with_exposures_is_the_pooled_one():
     years = rng.uniform(0.2, 30, N_ROWS)
     labels = pd.DataFrame({"value": rng.poisson(years * np.exp(along - 2)), "years": years})
     done = summed("count", table, labels, outcome=Outcome(exposure="years"))
-    model = GLM(
-        labels["value"], add_constant(design(table)), family=Poisson(), offset=np.log(years)
-    )
-    right = model.fit(tol=1e-12, tol_criterion="params")
+    x, offset = add_constant(design(table)), np.log(years)
+    right = GLM(labels["value"], x, family=Poisson(), offset=offset).fit(**TIGHT)
     agrees(done, right.params, errors=right.bse, likelihoods=(right.llf, right.llnull))
 
 
@@ -148,15 +141,12 @@ def test_a_cox_table_on_a_grid_is_the_pooled_one_of_the_rounded_times():
     fitter.fit(design(table).join(rounded), "value", "died", fit_options=how)
     value, ratio = fitter.log_likelihood_, fitter.log_likelihood_ratio_test().test_statistic
     likelihoods = value, value - ratio / 2
-    agrees(done, fitter.params_, errors=fitter.standard_errors_, likelihoods=likelihoods)
-    assert table_of(done).n_events == rounded["died"].sum()
+    errors = fitter.standard_errors_
+    found = agrees(done, fitter.params_, errors=errors, likelihoods=likelihoods)
+    assert found.n_events == rounded["died"].sum()
     model, rows = done.parties["north"].model, encode(table, FEATURES, party="all")
     curves = fitter.predict_survival_function(design(table), times=[30.0, 90.0]).to_numpy().T
     np.testing.assert_allclose(model.survival(rows), curves, atol=1e-6)
-
-
-def by_age(table, _):
-    return (table["age"] > 60).astype(int)
 
 
 def of_columns_alike(table, _):
@@ -170,7 +160,7 @@ def of_exposures_unlike(table, _):
 
 NARROW = Outcome(event="died", grid=tuple(np.arange(0.25, 130, 0.65).tolist()))
 NO_TABLE = {
-    "separation": (by_age, {"model": "logit"}, "separation"),
+    "separation": (lambda table, _: 1 * (table["age"] > 60), {"model": "logit"}, "separation"),
     "columns alike": (of_columns_alike, {"model": "logit"}, "'age', 'creatinine', 1 follow"),
     "five rows": (lambda *_: np.arange(5) % 2, {"model": "logit"}, "5 rows are too few for so"),
     "a long exposure": (
@@ -200,13 +190,8 @@ def test_rows_that_determine_nothing_end_without_a_table(kind):
         summed(**{"task": "classification", "table": table[: len(told)], "labels": told} | how)
 
 
-CLASSES = {
-    "features": FEATURES,
-    "task": "classification",
-    "classes": (0, 1),
-    "model": "logit",
-    "sums": SumsTerms(most_rows=900, most_rows_in_all=2000, steps=8),
-}
+CLASSES = {"features": FEATURES, "task": "classification", "classes": (0, 1), "model": "logit"}
+CLASSES["sums"] = SumsTerms(most_rows=900, most_rows_in_all=2000, steps=8)
 
 
 def terms(**changes):
@@ -274,18 +259,16 @@ def test_a_step_of_other_rows_models_or_exchanges_is_refused(first):
 NO_ROWS_HAVE = [(0, -1), (0, 2001), (1, -1), (1, 901), (2, -1), (14, 2**60), (-1, -(2**60))]
 
 
-@pytest.mark.parametrize(("word", "wrong"), NO_ROWS_HAVE)
-def test_a_total_of_steps_that_no_rows_have_is_void(first, word, wrong):
-    first[1].total[word] = wrong
-    with pytest.raises(MessageError, match="what no rows have"):
-        first[1].run()
-
-
-def test_a_total_with_more_deaths_in_an_interval_than_leave_in_it_is_void():
-    analyst = summing(agree(**SURVIVAL), dealt(*times(n_rows=900)[:2]))
-    analyst.total[len(GRID) + 1] += 900
-    with pytest.raises(MessageError, match="what no rows have"):
-        analyst.run()
+def test_a_total_of_steps_that_no_rows_have_is_void(first):
+    deaths = summing(agree(**SURVIVAL), dealt(*times(n_rows=900)[:2]))
+    more = (len(GRID) + 1, 900)  # than leave in an interval
+    for analyst, changes in ((first[1], NO_ROWS_HAVE), (deaths, [more])):
+        right = analyst.total.copy()
+        for word, wrong in changes:
+            analyst.total[:] = right
+            analyst.total[word] = wrong
+            with pytest.raises(MessageError, match="what no rows have"):
+                analyst.run()
 
 
 def test_labels_and_exposures_beyond_what_is_agreed_stay_at_the_party():
