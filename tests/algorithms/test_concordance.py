@@ -51,13 +51,6 @@ def test_party_order_does_not_matter(row, condition):
     assert moved < toy.rounding() + row.order_slack
 
 
-@on_every_aligner
-def test_the_same_round_gives_the_same_bits(row):
-    first, second = (make_toy("diffspan").align(row) for _ in range(2))
-    for party, change in first.changes_of_basis.items():
-        np.testing.assert_array_equal(change, second.changes_of_basis[party])
-
-
 @on_every_scaled
 @on_every_condition
 def test_scale_is_one_scalar_for_all(row, condition):
@@ -66,6 +59,5 @@ def test_scale_is_one_scalar_for_all(row, condition):
     paper = align(row.make(4, scale="paper"), toy.images).changes_of_basis
     factor = np.vdot(default["p0"], paper["p0"]) / np.vdot(paper["p0"], paper["p0"])
     for party, change in default.items():
-        assert np.linalg.norm(change - factor * paper[party]) < toy.rounding() * np.linalg.norm(
-            change
-        )
+        miss = np.linalg.norm(change - factor * paper[party])
+        assert miss < toy.rounding() * np.linalg.norm(change)
