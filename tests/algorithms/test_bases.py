@@ -21,8 +21,6 @@ from cobasis.linalg.arrays import Blocks, orthonormality_defect, principal_cosin
 from cobasis.linalg.directions import leading_directions
 from cobasis.linalg.rng import KeyStream
 
-ANCHORS = get_args(AnchorKind)
-
 
 def directions(rows, n_components: int) -> np.ndarray:
     return leading_directions(rows, n_wanted=n_components).directions
@@ -38,7 +36,7 @@ def test_the_table_of_bases_is_the_designs():
         check_basis_rule("ica", anchor="isometric", n_parties=5)
 
 
-@pytest.mark.parametrize("anchor", ANCHORS)
+@pytest.mark.parametrize("anchor", get_args(AnchorKind))
 @pytest.mark.parametrize("n_parties", [2, 3])
 @pytest.mark.parametrize("basis", BASES)
 def test_the_table_forbids_exactly_what_it_says(basis, n_parties, anchor):

@@ -161,7 +161,6 @@ def test_a_correlation_never_exceeds_one_whatever_the_image():
 
 
 def test_of_many_parties_each_is_read_once_beside_fifteen_evenly_spaced():
-    """In whatever order files lie and threads work."""
     toy = close_spans(100)
     moments = {p: row_moments([rows], party=p) for p, rows in rows_of(toy).items()}
     order = list(reversed(toy.images))
@@ -169,22 +168,16 @@ def test_of_many_parties_each_is_read_once_beside_fifteen_evenly_spaced():
     options = {"order": order, "anchor": "isometric", "basis": "svd", "n_features": M}
     found = certify(images, alignment, moments=lazy, **options, workers=1).parties
     assert (len(images.looks), len(lazy.looks)) == (100 + PEERS, 100)
-    backwards = dict(reversed(toy.images.items()))
-    other = certify(backwards, alignment, moments=moments, **options, workers=3).parties
     peers = {p: toy.images[p] for p in (order[number * 100 // 15] for number in range(15))}
-    fewer = certify(peers, alignment, moments=moments, **options).parties
-    for party, figures in found.items():
-        assert figures.correlation == other[party].correlation
-        assert party not in peers or figures.correlation == fewer[party].correlation
+    for party, figures in certify(peers, alignment, moments=moments, **options).parties.items():
+        assert figures.correlation == found[party].correlation
 
 
 def test_moments_add_up_over_blocks_of_any_precision():
     rows = normal(1, 50, 3)
-    whole = row_moments([rows], party="north")
-    np.testing.assert_allclose(whole, rows.T @ rows / 50, atol=1e-15)
     parts = row_moments((rows[i : i + 7].astype(np.float32) for i in range(0, 50, 7)), party="n")
     assert parts.dtype == np.float64
-    np.testing.assert_allclose(parts, whole, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(parts, rows.T @ rows / 50, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
@@ -272,12 +265,8 @@ def test_a_fit_of_a_narrower_party_is_one_too(narrow):
 
 def test_a_summary_is_a_short_table_with_the_words_on_column_orders():
     toy = close_spans(3)
-    found = state(toy.images, rows_of(toy))
-    first, second, _, *lines = found.summary().splitlines()
-    told = f"Certificate: 3 of 3 parties not a random turn, 0 cannot tell; {CAVEAT}."
-    assert f"{first} {second}" == told
-    assert [line.split()[0] for line in lines[:3]] == ["p0", "p1", "p2"]
-    assert all(line.endswith("not a random turn") for line in lines[:3])
-    assert "Residuals are large where patients are unlike" in " ".join(lines[3:])
-    assert max(map(len, found.summary().splitlines())) <= 80
-    assert repr(found) == f"<Certificate: {found.headline}>"  # and what it does not say
+    told = state(toy.images, rows_of(toy)).summary()
+    first = f"Certificate: 3 of 3 parties not a random turn, 0 cannot tell; {CAVEAT}."
+    assert " ".join(told.splitlines()[:2]) == first
+    assert "Residuals are large where patients are unlike" in told
+    assert max(map(len, told.splitlines())) <= 80

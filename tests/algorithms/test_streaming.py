@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from aligners import EPS, make_toy, on_every_aligner
-from cobasis import ODC, align
+from cobasis import align
 from cobasis.algorithms.images import BATCH_BYTES, View, batches
 from cobasis.errors import FileChangedError
 
@@ -68,15 +68,3 @@ def test_an_image_that_changes_between_two_readings_is_refused(row, change):
 
     with pytest.raises(FileChangedError, match=r"party 'p0' is not the same.*\[CB603\]$"):
         align(row.make(4), Changing(toy.images))
-
-
-def test_a_view_has_the_names_that_it_was_given_and_no_others():
-    below = {"a": 1, "b": 2, "c": 3}
-    view = View({"b", "c"}, read=below.__getitem__)
-    assert dict(view) == {"b": 2, "c": 3}
-    assert "a" not in view
-    with pytest.raises(KeyError):
-        view["a"]
-    for fixed in (view, align(ODC(), make_toy("diffspan").images).fits):
-        with pytest.raises(TypeError, match="does not support item assignment"):
-            fixed["b"] = None
