@@ -3,8 +3,6 @@
 import os
 import stat
 import sys
-from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -21,7 +19,7 @@ from cobasis.disk.whole import (
     write_whole,
 )
 from cobasis.errors import AnotherRunError, DiskError
-from faults import BROKEN, FULL, failures
+from faults import BROKEN, FULL, at_call, failures
 
 LARGE = bytes(range(256)) * 4096 * 2 + b"the last piece"
 
@@ -69,17 +67,6 @@ def test_a_copy_is_the_same_for_its_owner_alone_and_on_the_disk(tmp_path, synced
     assert synced == [target.stat().st_ino, tmp_path.stat().st_ino]
 
 
-def test_a_source_that_cannot_be_read_is_a_disk_error_and_leaves_the_old_copy(tmp_path):
-    source, target = Path("/proc/self/mem"), tmp_path / "target"
-    if not source.exists():
-        pytest.skip("this system has no file that opens and cannot be read")
-    target.write_bytes(b"old")
-    with pytest.raises(DiskError, match=r"'/proc/self/mem' cannot be read: .*\[CB601\]"):
-        copy_whole(source, target)
-    assert target.read_bytes() == b"old"
-    assert [path.name for path in tmp_path.iterdir()] == ["target"]
-
-
 @pytest.mark.parametrize("act", [FULL, BROKEN], ids=["full", "broken"])
 @pytest.mark.parametrize("how", ["write", "copy", "move"])
 def test_at_whatever_call_the_disk_fails_a_file_is_the_old_one_or_the_new_one(tmp_path, act, how):
@@ -117,18 +104,13 @@ def test_what_is_removed_is_gone_and_so_is_its_name(tmp_path, synced):
     remove_tree(tmp_path / "no folder" / "x")
 
 
-@pytest.mark.parametrize("call", ["unlink", "rmdir", "fsync"])
-def test_what_cannot_be_removed_is_a_disk_error(tmp_path, call):
-    path = tmp_path / "x"
-    path.mkdir()
-    (path / "y").touch()
-    with (
-        mock.patch.object(os, call, side_effect=OSError(5, "Input/output error")),
-        pytest.raises(DiskError, match=r"x' cannot be deleted: Input/output error.*\[CB601\]"),
-    ):
-        remove_tree(path)
-    remove_tree(path)
-    assert not path.exists()
+def test_what_cannot_be_removed_is_a_disk_error(tmp_path):
+    (tmp_path / "x").touch()
+    match = r"x' cannot be deleted: Input/output error.*\[CB601\]"
+    with at_call(1, BROKEN), pytest.raises(DiskError, match=match):
+        remove_tree(tmp_path / "x")
+    remove_tree(tmp_path / "x")
+    assert not (tmp_path / "x").exists()
 
 
 def test_a_second_writer_is_refused_and_spoils_nothing(tmp_path):

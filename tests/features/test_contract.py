@@ -11,7 +11,7 @@ from cobasis.errors import FeatureError
 from cobasis.features.contract import MISSING, UNKNOWN, CategoryFeature, width_of, word_of
 from cobasis.features.encoder import encoded_columns
 from cobasis.features.problems import check
-from features.frames import AGE, LACTATE, MIXED, SEX, WARD, WIDTH, mixed
+from features.frames import AGE, LACTATE, MIXED, SEX, WARD, WIDTH
 
 
 def test_constants_may_differ_from_feature_to_feature_and_have_to_be_some():
@@ -92,50 +92,10 @@ def test_encoded_columns_describe_themselves_in_order():
 # ---------------------------------------------------------------- the check of a table
 
 
-def checked(frame, features=MIXED, *, batches=1, **options):
+def checked(frame, features, *, batches=1):
     named = [each.name for each in features if each.name in frame.columns]
     parts = frame.select(named).iter_slices(-(-frame.height // batches))
-    return check(map(nw.from_native, parts), features, columns=frame.columns, **options)
-
-
-def found(frame, *options, **more):
-    return {(each.column, each.problem): each for each in checked(frame, *options, **more)}
-
-
-def test_a_table_as_agreed_is_told_only_what_is_filled_or_counted_as_other():
-    told = found(mixed())
-    assert set(told) == {("lactate", "missing"), ("ward", "missing"), ("ward", "vocabulary")}
-    assert not any(each.refused for each in told.values())
-    assert told["lactate", "missing"].counted == (
-        "column 'lactate' has empty cells, and 1.25 mmol/l stands for them (2 of 4 cells)"
-    )
-    assert told["ward", "vocabulary"].words == ("hall",)
-
-
-@pytest.mark.parametrize("batches", [1, 3, 40])
-def test_counts_do_not_depend_on_how_the_table_is_cut(batches):
-    frame = mixed(40).with_columns(
-        age=pl.when(pl.int_range(pl.len()) < 7).then(-1.0).otherwise(pl.col("age")),
-        sex=pl.when(pl.int_range(pl.len()) > 35).then(pl.lit("x")).otherwise(pl.col("sex")),
-    )
-    told = found(frame, batches=batches)
-    assert {name: (each.n_rows, each.refused) for name, each in told.items()} == {
-        ("age", "range"): (7, True),
-        ("ward", "missing"): (10, False),
-        ("ward", "vocabulary"): (10, False),
-        ("lactate", "missing"): (20, False),
-        ("sex", "vocabulary"): (4, True),
-    }
-    assert "outside the agreed range 0..120 years" in told["age", "range"].text
-
-
-def test_columns_that_lack_or_are_not_agreed_are_named():
-    frame = mixed().rename({"sex": "gender"}).with_columns(patient=pl.int_range(pl.len()))
-    told = found(frame, used=["patient"])
-    assert told["sex", "absent"].refused
-    assert not told["gender", "unused"].refused
-    assert not {name for name, _ in told} & {"patient"}
-    assert found(mixed(), used=["patient"])["patient", "absent"].refused
+    return check(map(nw.from_native, parts), features, columns=frame.columns)
 
 
 @pytest.mark.parametrize(
@@ -150,8 +110,8 @@ def test_a_type_that_is_not_read_is_named(feature, dtype):
 
 def test_empty_cells_and_infinities_are_refused_where_nothing_stands_for_them():
     frame = pl.DataFrame({"age": [None, float("inf"), 50.0], "sex": ["f", None, ""]})
-    told = found(frame, [AGE, SEX])
-    assert {name: (each.n_rows, each.refused) for name, each in told.items()} == {
+    told = checked(frame, [AGE, SEX])
+    assert {(each.column, each.problem): (each.n_rows, each.refused) for each in told} == {
         ("age", "missing"): (1, True),
         ("age", "infinite"): (1, True),
         ("sex", "missing"): (2, True),

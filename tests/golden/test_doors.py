@@ -6,7 +6,6 @@ from contextlib import chdir
 import numpy as np
 import pytest
 
-from cobasis.estimators import CollaborativeRegressor
 from golden import doors
 
 WITHIN = {
@@ -60,16 +59,6 @@ def test_what_comes_out_at_a_door_is_what_was_recorded(door, case, measure, with
         f"{door}, {case} is another result now. If that is meant, record it with 'PYTHONPATH=src:"
         f"tests python -m golden.doors {door}', and say in the change why. Else it is a mistake."
     )
-
-
-def test_an_estimator_runs_the_round_that_simulate_runs():
-    rows, new, _ = doors.dealt("diabetes")
-    X, y = (np.concatenate(each) for each in zip(*rows.values(), strict=True))
-    parties = np.repeat(list(rows), [len(own) for own, _ in rows.values()])
-    model = CollaborativeRegressor(n_components=doors.N_COMPONENTS, random_state=0)
-    found = model.fit(X, y, parties=parties).predict(new, parties=np.full(len(new), "party-1"))
-    party = doors.simulated("diabetes").parties["party-1"]
-    np.testing.assert_allclose(found, party.predict(new), rtol=1e-9)
 
 
 def test_nothing_is_recorded_that_is_not_measured():

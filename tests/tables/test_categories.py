@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from safetensors import safe_open
 
-from cobasis.errors import DtypeError, FeatureError, NotFiniteError, OptionError
+from cobasis.errors import DtypeError, OptionError
 from cobasis.features.encoder import encode
 from cobasis.tables import open_table
 from tables.parties import (
@@ -70,28 +70,6 @@ def test_words_of_a_csv_file_keep_their_zeros(tmp_path):
     for given, level in ((path, 1), (table.with_columns(ward=pl.lit(7)), 2)):
         rows = open_table(given, agreement=agreement, party="north")
         np.testing.assert_array_equal(streamed(rows)[:, 1:6], [np.eye(5)[level]] * 300)
-
-
-REFUSED = [
-    (pl.lit("x").alias("sex"), FeatureError, "'sex'.*words that are not agreed"),
-    (pl.lit(None, pl.String).alias("sex"), FeatureError, "'sex'.*empty cells"),
-    (pl.lit(float("inf")).alias("lactate"), NotFiniteError, "in 'lactate', so"),
-]
-
-
-@pytest.mark.parametrize("kind", ["csv", "frame"])
-@pytest.mark.parametrize(("change", "expected", "match"), REFUSED, ids=lambda each: str(each)[:40])
-def test_cells_that_are_not_agreed_are_refused_and_leave_no_upload(
-    change, expected, match, kind, tmp_path
-):
-    """Only columns with refused cells are named, and not those that are filled."""
-    table = kept(kind, ward_frame(N_ROWS).with_columns(change), tmp_path)
-    to = tmp_path / "north.safetensors"
-    with pytest.raises(expected, match=match) as caught:
-        uploaded(ward_site().party(), table, to=to)
-    assert f"[{expected.code}]" in str(caught.value)
-    assert "'pulse'" not in str(caught.value)
-    assert not to.exists()
 
 
 def test_a_date_is_no_category_and_another_label_column_is_refused(tmp_path):
