@@ -3,13 +3,9 @@
 import os
 import subprocess
 import sys
-import time
 
-import polars as pl
 import pytest
 from benchmarks.machine import ONE_THREAD
-
-from cobasis.tables import sources
 
 TWO_THREADS = dict.fromkeys(ONE_THREAD, "2")
 ENVIRONMENT = {**os.environ, **TWO_THREADS, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -17,7 +13,6 @@ ENVIRONMENT = {**os.environ, **TWO_THREADS, "PYTHONPATH": os.pathsep.join(sys.pa
 MAKE = """
 import sys
 import numpy as np
-import polars as pl
 
 column = np.random.default_rng(0).normal(size=500_000)
 pl.DataFrame({f"x{i}": np.roll(column, 7 * i) for i in range(200)}).write_parquet(
@@ -60,49 +55,3 @@ def test_a_table_of_800_megabytes_becomes_an_upload_in_less_memory(tmp_path):
     assert (tmp_path / "icu.parquet").stat().st_size > 800e6
     assert (tmp_path / "north.safetensors").stat().st_size > 80e6
     assert peak < 800e6
-
-
-@pytest.mark.parametrize(
-    ("n_columns", "dtype", "at_once"),
-    [
-        (3, pl.Float64, 2**18),
-        (200, pl.Float32, 2**18),
-        (200, pl.Float64, 2**17),
-        (9000, pl.Int8, 2**11),
-    ],
-)
-def test_no_more_than_256_megabytes_of_cells_are_read_at_a_time(
-    tmp_path, monkeypatch, n_columns, dtype, at_once
-):
-    """But a row group as polars writes them, which has 2**18 rows, is read whole if it can be."""
-    names, asked = [f"x{i}" for i in range(n_columns)], []
-    path, frame = tmp_path / "icu.parquet", pl.DataFrame({name: [1] for name in names})
-    frame.cast(dtype).write_parquet(path)
-    monkeypatch.setattr(
-        sources.Source, "_rows", lambda _, __, *rows: asked.append(rows) or frame.clear()
-    )
-    list(sources.source_of(path, party="north").parts(names, n_rows=1_000_000, batch=1000))
-    assert asked == [(start, at_once) for start in range(0, 1_000_000, at_once)]
-
-
-def test_polars_is_asked_for_few_columns_at_a_time_by_two_threads(tmp_path, monkeypatch):
-    """It may hold a whole row group of what it is asked for: 1.6 GB of a million rows x 200."""
-    frame = pl.DataFrame({f"x{i}": [i, -i, i] for i in range(2080)})
-    frame.write_parquet(tmp_path / "icu.parquet")
-    source = sources.source_of(tmp_path / "icu.parquet", party="north")
-    under_way, seen, collect = set(), [], pl.LazyFrame.collect
-
-    def watched(asked, **options):
-        under_way.add(id(asked))
-        seen.append(len(under_way))
-        time.sleep(0.02)
-        found = collect(asked, **options)
-        under_way.remove(id(asked))
-        assert found.width == 65
-        return found
-
-    monkeypatch.setattr(pl.LazyFrame, "collect", watched)
-    read = list(source.parts(frame.columns, n_rows=3, batch=2))
-    assert [first for first, _ in read] == [0, 2]
-    assert pl.concat([some for _, some in read]).equals(frame)
-    assert max(seen) == 2

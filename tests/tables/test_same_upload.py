@@ -1,7 +1,5 @@
 """From a file or from memory: the same upload, with or without noise; or nothing leaves."""
 
-from functools import partial
-
 import numpy as np
 import polars as pl
 import pytest
@@ -50,6 +48,8 @@ NONE = {"task": "representation", "classes": (), "model": None}
         ("csv", "ward", {"classes": ("west", "east")}),
         ("frame", "stay", NUMBERS),
         ("lazy", None, NONE),
+        *((kind, "died", {"basis": "haar", "dp": TERMS}) for kind in KINDS),
+        ("csv", "died", {"basis": "public", "dp": TERMS}),
     ],
 )
 def test_the_upload_is_that_of_the_in_memory_path(kind, labels, changes, tmp_path):
@@ -66,10 +66,13 @@ def test_the_upload_is_that_of_the_in_memory_path(kind, labels, changes, tmp_pat
     plain = table.with_columns(pl.col(*NAMES).cast(pl.Float64))
     assert_same(found, north.in_memory(plain, labels))
     own = [] if changes.get("basis") == "public" else ["reading rows for the basis"]
-    assert list(seen) == [*own, "projecting rows", "putting rows in order"]
+    first = ["binding the noise to the rows"] if "dp" in changes else own
+    assert list(seen) == [*first, "projecting rows", "putting rows in order"]
     for calls in seen.values():
         assert [done for done, _ in calls] == sorted({done for done, _ in calls})
         assert calls[-1] == (N_ROWS, N_ROWS)
+    if "dp" in changes:
+        assert ((read_upload(found).rows / TERMS.calibration.grid) % 1 == 0).all()
 
 
 def test_labels_stay_with_their_rows_in_a_frame_that_has_no_order(tmp_path):
@@ -96,17 +99,6 @@ def shuffled(table):
     )
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv", "frame"])
-def test_a_wide_table_is_worked_on_in_few_pieces(kind, tmp_path, monkeypatch):
-    """Each piece gives a Gram matrix, which would be 134 MB for 4,096 features."""
-    table = kept(kind, frame(N_ROWS), tmp_path)
-    rows = open_table(table, agreement=site().agreement, party="north")
-    heights = partial(rows.over, lambda _, blocks: sum(map(len, blocks)), step="")
-    assert len(list(heights())) > 1
-    monkeypatch.setattr("cobasis.tables.table.WIDE", 6)
-    assert list(heights()) == [N_ROWS]
-
-
 def test_the_consensus_exchange_works_from_a_file(tmp_path):
     """The directions that were found for the proposal are those of the in-memory path."""
     table, north = frame(N_ROWS), site(basis="consensus")
@@ -124,35 +116,6 @@ def test_the_consensus_exchange_works_from_a_file(tmp_path):
     to = tmp_path / "north.safetensors"
     uploaded(party, tmp_path / "icu.parquet", labels="died", to=to, consensus=consensus)
     assert_same(to, north.in_memory(table, consensus=consensus))
-
-
-@pytest.mark.parametrize("weakest", [1e-2, 1e-6])
-@pytest.mark.parametrize("basis", ["svd", "pca"])
-def test_weak_directions_are_found_as_precisely_as_by_a_singular_value_decomposition(
-    basis, weakest, tmp_path
-):
-    """A Gram matrix alone is off by 1e-4 where the weakest is a millionth of the strongest."""
-    strengths = (1, 0.9, *(weakest / 2**power for power in range(5)))
-    table = frame(N_ROWS, strengths=strengths)
-    north = site(basis=basis, n_components=4)
-    steps = set()
-    to = tmp_path / "north.safetensors"
-    uploaded(north.party(), table, labels="died", to=to, report=lambda step, *_: steps.add(step))
-    assert_same(to, north.in_memory(table))
-    assert ("reading rows for the basis, precisely" in steps) == (weakest < 1e-3)
-
-
-@pytest.mark.parametrize(
-    ("kind", "basis"), [*((kind, "haar") for kind in KINDS), ("csv", "public")]
-)
-def test_noise_is_that_of_the_in_memory_path_bit_for_bit(kind, basis, tmp_path):
-    table, north = frame(N_ROWS), site(basis=basis, dp=TERMS)
-    to = tmp_path / "north.safetensors"
-    uploaded(north.party(), kept(kind, table, tmp_path), labels="died", to=to)
-    found, expected = read_upload(to), north.in_memory(table)
-    np.testing.assert_array_equal(found.rows, expected.rows)
-    np.testing.assert_array_equal(found.labels, expected.labels)
-    assert ((expected.rows / TERMS.calibration.grid) % 1 == 0).all()
 
 
 def test_a_basis_that_was_kept_is_used_again_without_a_first_pass(tmp_path):
