@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import is_classifier
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
-from sklearn.kernel_approximation import RBFSampler
-from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.linear_model import Ridge
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -56,32 +55,21 @@ def test_the_file_of_every_family_which_another_hand_can_write_gives_what_scikit
     assert (read.family, read.head, read.widths) == (chain.family, chain.head, chain.widths)
     likely = name not in {"ridge", "rff"} and task == "classification"
     assert (read.task, read.likely, read.widths[0]) == (task, likely, WIDTH)
-    agree_with(trained(name, task, n_classes), read, n_classes=n_classes)
+    if name != "rff":  # which test_linear.py compares
+        agree_with(trained(name, task, n_classes), read, n_classes=n_classes)
 
 
 LOOSE = {"solver": "lbfgs", "random_state": 0, "tol": 0.1, "max_iter": 2000}
-WAVES, SCALER = RBFSampler(random_state=0), StandardScaler()
-PIPELINES = {
-    "scaled ridge": make_pipeline(SCALER, StandardScaler(with_mean=False), Ridge()),
-    "scaled random features": make_pipeline(SCALER, WAVES, LogisticRegression()),
-    "scaled features": make_pipeline(WAVES, SCALER, RidgeClassifier()),
-    "deep tanh": MLPClassifier((12, 7), activation="tanh", **LOOSE),
-    "sigmoid": make_pipeline(SCALER, MLPRegressor("squared_error", (20,), "logistic", **LOOSE)),
-    "no function": MLPClassifier((6,), activation="identity", **LOOSE),
-}
 
 
-@pytest.mark.parametrize("name", PIPELINES)
-def test_pipelines_with_scalers_and_other_networks_are_read_as_well(name):
-    estimator = PIPELINES[name]
-    task = "classification" if is_classifier(estimator) else "regression"
-    rows, n_classes = rows_of()[:200], 3 if task == "classification" else 0
-    labels = labels_of(rows, task, n_classes)
-    model = train(rows, labels, model=estimator, task=task, seed=0)
-    read = read_chain(model, task=task, n_classes=n_classes)
-    assert (read.family == "rff") == ("features" in name)
-    agree_with(model, read, n_classes=n_classes)
-    assert encode_chain(read)
+@pytest.mark.parametrize("activation", ["tanh", "identity", "logistic"])
+def test_other_networks_are_read_as_well(activation):
+    model = MLPClassifier((12,), activation=activation, **{**LOOSE, "tol": 1e-2})
+    rows = rows_of()[:200]
+    fitted = train(
+        rows, labels_of(rows, "classification", 3), model=model, task="classification", seed=0
+    )
+    agree_with(fitted, read_chain(fitted, task="classification", n_classes=3), n_classes=3)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +79,8 @@ def test_pipelines_with_scalers_and_other_networks_are_read_as_well(name):
         (HistGradientBoostingRegressor(loss="poisson", max_iter=2), "poisson"),
         (MLPRegressor("poisson", (3,), **LOOSE), "last function is exp"),
         (Ridge(), "2 numbers at once"),
-        (make_pipeline(SCALER, SVC()), "SVC stores training rows"),
+        (make_pipeline(StandardScaler(), SVC()), "SVC stores training rows"),
+        (make_pipeline(StandardScaler(), Ridge()), "Pipeline cannot be written"),
     ],
 )
 def test_what_the_format_has_no_form_for_is_refused_by_name(estimator, told):

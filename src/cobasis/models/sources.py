@@ -7,8 +7,7 @@ to the same side of every row, whether rows come as float32 or as float64.
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
 import numpy as np
 
@@ -50,7 +49,6 @@ _MODELS: dict[str, tuple[ChainFamily, Head]] = {
     "HistGradientBoostingClassifier": ("boosted_trees", "probabilities"),
     "HistGradientBoostingRegressor": ("boosted_trees", "prediction"),
 }
-_LOSSES = ("log_loss", "squared_error")
 _BELOW_HALF = 0.49
 
 
@@ -58,91 +56,48 @@ def read_chain(trained: "TrainedModel | Chain", *, task: Task, n_classes: int) -
     """Read a trained model into layers, its axes first; a chain is one already."""
     if isinstance(trained, Chain):
         return trained
-    refuse_row_carrying(trained.estimator)
-    steps = [step for _, step in getattr(trained.estimator, "steps", [("", trained.estimator)])]
-    layers: list[Layer] = [Affine(weights=trained.axes, offset=np.zeros(len(trained.axes)))]
-    for step in steps[:-1]:
-        layers += _transformer(step)
-    last = steps[-1]
-    family, more, head = _model(last)
-    *inner, scores = [*layers, *more]
-    if (head == "prediction") != (task == "regression") or not isinstance(scores, Affine):
-        _refuse(last, f"it is not for {task}")
-    if "Cos" in inner and family != "boosted_trees":
-        family = "rff"
-    layers = [*inner, scores]
+    model, axes = trained.estimator, trained.axes
+    refuse_row_carrying(model)
+    kinds = (each.__name__ for each in type(model).__mro__ if each.__module__.startswith("sklearn"))
+    family, head = _MODELS.get(next(kinds, "")) or _refuse(model, "its kind is not known")
+    if (head == "prediction") != (task == "regression"):
+        _refuse(model, f"it is not for {task}")
+    made: list[Layer] = [Affine(weights=axes, offset=np.zeros(len(axes))), *_layers(model, family)]
+    layers = folded(made)
     if task == "regression":
-        if scores.weights.shape[1] != 1:
-            _refuse(last, f"it predicts {scores.weights.shape[1]} numbers at once")
-        return Chain(family=family, layers=folded(layers), head=head)
-    present = _positions(last.classes_, n_classes)
-    found = chain_of(family, layers, present=present, n_classes=n_classes, head=head)
-    return replace(found, layers=folded(found.layers))
-
-
-def _positions(classes: Sequence[object], n_classes: int) -> Integers:
-    """Return the classes that training rows had, which are positions in the agreed ones."""
-    found = np.asarray(classes)
-    if found.dtype.kind not in "iu" or found.min() < 0 or found.max() >= n_classes:
+        if (width := cast("Affine", layers[-1]).weights.shape[1]) != 1:
+            _refuse(model, f"it predicts {width} numbers at once")
+        return Chain(family=family, layers=layers, head=head)
+    present = np.asarray(model.classes_)
+    if present.dtype.kind not in "iu" or present.min() < 0 or present.max() >= n_classes:
         raise LabelError(
             f"the model knows labels that are no positions in the {n_classes} agreed classes. "
             "Train it on labels as an upload carries them."
         )
-    return found.astype(np.int64)
+    return chain_of(family, layers, present=present, n_classes=n_classes, head=head)
 
 
-def _refuse(step: Estimator, reason: str) -> NoReturn:
-    """Raise OptionError for a step that the format has no form for."""
+def _refuse(model: Estimator, reason: str) -> NoReturn:
     raise OptionError(
-        f"a {type(step).__name__} cannot be written as a model file: {reason}. The format has "
-        "ridge, logistic regression, multilayer perceptrons, random Fourier features before one of "
-        "them, histogram-boosted trees, and scalers before any of them."
+        f"a {type(model).__name__} cannot be written as a model file: {reason}. The format has "
+        "ridge, logistic regression, multilayer perceptrons and histogram-boosted trees."
     )
 
 
-def _kind(step: Estimator) -> str:
-    """Return the name of scikit-learn's class that a step is of, or is derived from."""
-    kinds = type(step).__mro__
-    return next((each.__name__ for each in kinds if each.__module__.startswith("sklearn.")), "")
-
-
-def _transformer(step: Estimator) -> tuple[Layer, ...]:
-    """Read a step before the last: a scaler, or random Fourier features."""
-    match _kind(step):
-        case "StandardScaler":
-            width = int(step.n_features_in_)
-            scale = np.ones(width) if not step.with_std else step.scale_
-            mean = np.zeros(width) if not step.with_mean else step.mean_
-            return (Affine(weights=np.diag(1.0 / scale), offset=-mean / scale),)
-        case "RBFSampler":
-            width = int(step.n_components)
-            factor = Affine(weights=np.eye(width) * np.sqrt(2.0 / width), offset=np.zeros(width))
-            waves = Affine(weights=step.random_weights_, offset=step.random_offset_)
-            return waves, "Cos", factor
-    return _refuse(step, "its kind is not known")
-
-
-def _model(step: Estimator) -> tuple[ChainFamily, Sequence[Layer], Head]:
-    """Read the last step: family, layers, and how it ends."""
-    family, head = _MODELS.get(_kind(step)) or _refuse(step, "its kind is not known")
+def _layers(model: Estimator, family: ChainFamily) -> Sequence[Layer]:
     if family == "boosted_trees":
-        return family, _boosted_layers(step), head
+        return _boosted_layers(model)
     if family == "mlp":
-        return family, _network(step), head
-    weights = np.atleast_2d(np.asarray(step.coef_, dtype=np.float64)).T
-    offset = np.broadcast_to(np.asarray(step.intercept_, dtype=np.float64), weights.shape[1])
-    return family, [Affine(weights=weights, offset=offset)], head
-
-
-def _network(step: Estimator) -> list[Layer]:
-    """Read a network's maps, with its function between them."""
-    if step.out_activation_ not in {"identity", "softmax", "logistic"}:
-        _refuse(step, f"its last function is {step.out_activation_}")
-    layers: list[Layer] = []
-    for weights, offset in zip(step.coefs_, step.intercepts_, strict=True):
-        function = _FUNCTIONS[step.activation] if layers else ()
-        layers += [*function, Affine(weights=weights, offset=offset)]
-    return layers
+        if model.out_activation_ not in {"identity", "softmax", "logistic"}:
+            _refuse(model, f"its last function is {model.out_activation_}")
+        layers: list[Layer] = []
+        for weights, offset in zip(model.coefs_, model.intercepts_, strict=True):
+            function = _FUNCTIONS[model.activation] if layers else ()
+            layers += [*function, Affine(weights=weights, offset=offset)]
+        return layers
+    weights = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64)).T
+    offset = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), weights.shape[1])
+    return [Affine(weights=weights, offset=offset)]
 
 
 class Tree(NamedTuple):
@@ -155,14 +110,12 @@ class Tree(NamedTuple):
 
 
 def _boosted_layers(estimator: Estimator) -> tuple[Layer, ...]:
-    """Return the layers of a fitted histogram gradient boosting model."""
     rounds = estimator._predictors  # noqa: SLF001 -- scikit-learn shows its trees nowhere else
     tables = [predictor.nodes for each in rounds for predictor in each]
-    if estimator.loss not in _LOSSES or any(table["is_categorical"].any() for table in tables):
-        raise OptionError(
-            f"boosted trees with loss='{estimator.loss}' or with columns of categories cannot be "
-            f"written as a model file. Use one of {', '.join(_LOSSES)} and numbers."
-        )
+    if estimator.loss not in {"log_loss", "squared_error"}:
+        _refuse(estimator, f"its loss is {estimator.loss}")
+    if any(table["is_categorical"].any() for table in tables):
+        _refuse(estimator, "it has columns of categories")
     trees = [
         Tree(
             sides=np.stack([table["left"], table["right"]], axis=1).astype(np.int64),
@@ -187,36 +140,32 @@ def xgboost_layers(trees_as_json: bytes) -> tuple[Layer, ...]:
         sides = np.array([each["left_children"], each["right_children"]], dtype=np.int64).T
         is_leaf = sides[:, 0] < 0
         conditions = np.array(each["split_conditions"], dtype=np.float32)
-        numbers = np.where(is_leaf, conditions.astype(np.float64), _not_above(conditions))
+        # numbers that float32 rounds to the one below each split, and float64 holds
+        below = np.nextafter(conditions, np.float32(-np.inf)).astype(np.float64)
+        not_above = below + _BELOW_HALF * (conditions.astype(np.float64) - below)
+        numbers = np.where(is_leaf, conditions.astype(np.float64), not_above)
         columns = np.array(each["split_indices"], dtype=np.int64)
         trees.append(Tree(sides=sides, is_leaf=is_leaf, columns=columns, numbers=numbers))
     return _forest(trees, n_in=int(told["learner_model_param"]["num_feature"]), start=start)
 
 
-def _not_above(splits: "np.ndarray[Any, np.dtype[np.float32]]") -> Matrix:
-    """Return numbers that float32 rounds to the one below each split, and float64 holds."""
-    below = np.nextafter(splits, np.float32(-np.inf)).astype(np.float64)
-    found: Matrix = below + _BELOW_HALF * (splits.astype(np.float64) - below)
-    return found
-
-
 def _forest(trees: Sequence[Tree], *, n_in: int, start: Matrix) -> tuple[Layer, ...]:
     """Put the places of all trees in order, level by level, and `start` behind their sums."""
     trees = [_with_a_node(tree) if tree.is_leaf[0] else tree for tree in trees]
-    roots = np.cumsum([0, *(len(tree.sides) for tree in trees)])[:-1]
-    sides = np.concatenate([tree.sides + root for tree, root in zip(trees, roots, strict=True)])
-    is_leaf = np.concatenate([tree.is_leaf for tree in trees])
+    sizes = [len(tree.sides) for tree in trees]
+    roots = np.cumsum([0, *sizes[:-1]])
+    sides, is_leaf, columns, numbers = map(np.concatenate, zip(*trees, strict=True))
+    sides += np.repeat(roots, sizes)[:, np.newaxis]
     levels = [roots]
     while len(levels[-1]):
         levels.append(sides[levels[-1]][~is_leaf[levels[-1]]].ravel())
     order = np.concatenate(levels)
-    columns = np.concatenate([tree.columns for tree in trees])
     joined = Trees(
         n_in=n_in,
         n_out=len(start),
         n_trees=len(trees),
         columns=np.where(is_leaf, LEAF, columns)[order],
-        numbers=np.concatenate([tree.numbers for tree in trees])[order],
+        numbers=numbers[order],
     )
     return joined, Affine(weights=np.eye(len(start)), offset=start)
 
