@@ -28,7 +28,6 @@ class Place:
 
     @property
     def n_bytes(self) -> int:
-        """How many bytes it takes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 

@@ -147,7 +147,7 @@ _MLP = {
     "a later format": ("of format 'cobasis/model/2'", _told(format="cobasis/model/2")),
     "a key that is not known": (NOT_AS_WRITTEN, _told(rows=[])),
     "a key twice": (ONCE, _text(lambda text: text.replace(b'{\\"f', b'{\\"head\\":0,\\"f', 1))),
-    "a family that stores rows": ("'svm' stores training rows", _told(family="svm")),
+    "a family that stores rows": ("family 'svm' is none of linear", _told(family="svm")),
     "a family that nobody knows": ("none of linear, logistic", _told(family="gp" * 60)),
     "another task": ("is for 'regression'", _told(task="regression")),
     "a head of another family": ("'decision' is none that", _told(head="decision")),

@@ -163,7 +163,6 @@ CHANGED = {  # words of its fit, or a table of another shape
     "a party less": {"parties": ["north"]},
     "a party that is a number": {"parties": [1, "south"]},
     "parties left out that are none": {"left_out": [{}]},
-    "a party left out twice": {"left_out": ["east", "east"]},
     "an end that is told": {"finished": True},
     "effects of a table that has none": {"effects": {}},
     **{each: each for each in ("covariance", "party_weights", "other", "effects.spread")},

@@ -47,7 +47,6 @@ class Affine:
     offset: Matrix = field(repr=False)
 
     def apply(self, rows: Matrix) -> Matrix:
-        """Map rows."""
         mapped: Matrix = rows @ self.weights
         mapped += self.offset
         return mapped
@@ -70,7 +69,6 @@ class Trees:
 
     @property
     def is_node(self) -> Array:
-        """Whether a place has children."""
         return np.not_equal(self.columns, LEAF)
 
     @property
@@ -115,8 +113,6 @@ Held: TypeAlias = list[tuple[Matrix, Integers]]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Chain:
-    """A whole model."""
-
     family: ChainFamily
     # in order; a string is a function of each number, or of each row; the last one is affine
     layers: tuple[Layer, ...] = field(repr=False)
@@ -175,12 +171,10 @@ class Chain:
 
     @property
     def likely(self) -> bool:
-        """Whether scores are likelihoods."""
         return self.head == "probabilities"
 
     @property
     def task(self) -> ChainTask:
-        """What the head is for."""
         return "regression" if self.head == "prediction" else "classification"
 
     def tempered(self, held: Held) -> "Chain":
@@ -213,7 +207,6 @@ class Chain:
 
     @property
     def n_bytes(self) -> int:
-        """What its arrays weigh."""
         told = (vars(layer).values() for layer in self.layers if not isinstance(layer, str))
         return sum(each.nbytes for values in told for each in values if hasattr(each, "dtype"))
 
@@ -270,7 +263,6 @@ def ends_of(layer: Layer, width: int) -> tuple[int, int]:
 
 
 def refuse(reason: str, *, run: bool = False) -> NoReturn:
-    """Raise ModelFileError."""
     raise ModelFileError(
         f"the model file cannot be used: {reason}. {'' if run else 'Nothing in it was run. '}"
         "Ask the analyst for the file that cobasis wrote; if it is that one, for the version of "
@@ -279,7 +271,6 @@ def refuse(reason: str, *, run: bool = False) -> NoReturn:
 
 
 def folded(layers: Sequence[Layer]) -> tuple[Layer, ...]:
-    """Multiply out neighbouring affine maps."""
     done: list[Layer] = []
     for layer in layers:
         last = done[-1] if done else None

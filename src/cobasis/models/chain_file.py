@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cobasis.errors import ModelFileError, OptionError
-from cobasis.models import FAMILIES, MODELLESS, ChainFamily, Task
+from cobasis.models import MODELLESS, ChainFamily, Task
 from cobasis.models.chain import (
     LEAF,
     Affine,
@@ -65,8 +65,10 @@ _HEADS: dict[ChainFamily, tuple[Head, ...]] = {
 
 _ESTIMATED = "fit."
 _TYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "I32": np.dtype("<i4")}
-_AFFINE = {"weights": "F64", "offset": "F64"}
-_TREES = {"columns": "I32", "numbers": "F64"}
+_TENSORS: Mapping[object, Mapping[str, str]] = {
+    Affine: {"weights": "F64", "offset": "F64"},
+    Trees: {"columns": "I32", "numbers": "F64"},
+}
 _MODEL = "cobasis"
 
 
@@ -127,7 +129,6 @@ def _refuse_large(data: bytes) -> None:
 
 
 def _check_words(told: Mapping[str, Any], task: Task) -> None:
-    """Refuse what a file says of its model; its layers are not looked at yet."""
     match told:
         case {"format": str(name)} if name != MODEL_FORMAT:
             refuse(f"it is of format {name[:40]!r}, not {MODEL_FORMAT!r}")
@@ -135,8 +136,6 @@ def _check_words(told: Mapping[str, Any], task: Task) -> None:
             pass
         case _:
             refuse("what it says of its model are not format, family, task, head and layers")
-    if any(family == name and row.carries_rows for name, row in FAMILIES.items()):
-        refuse(f"its family {family!r} stores training rows, which every party could read")
     if family not in _HEADS:
         refuse(f"its family {family[:40]!r} is none of {', '.join(_HEADS)}")
     expected = "classification" if task in {"classification", "clustering"} else "regression"
@@ -147,26 +146,21 @@ def _check_words(told: Mapping[str, Any], task: Task) -> None:
 
 
 def _layer(place: int, told: object, tables: Mapping[str, Array]) -> Layer:
-    """Return a layer of a kind that the format has; the chain's check looks at what is in it."""
-
-    def own(fields: Mapping[str, str]) -> dict[str, Array]:
-        return {field: _numbers(f"{place}.{field}", word, tables) for field, word in fields.items()}
-
     match told:
         case {"kind": "trees", "n_in": int(n_in), "n_out": int(n_out), "n_trees": int(n_trees)}:
+            own = _numbers(f"{place}.", _TENSORS[Trees], tables)
             # int() makes 1 of true, which is then written again as 1, and refused
-            return Trees(n_in=int(n_in), n_out=int(n_out), n_trees=int(n_trees), **own(_TREES))
+            return Trees(n_in=int(n_in), n_out=int(n_out), n_trees=int(n_trees), **own)
         case "affine":
-            return Affine(**own(_AFFINE))
+            return Affine(**_numbers(f"{place}.", _TENSORS[Affine], tables))
         case "Relu" | "Tanh" | "Sigmoid" | "Cos" | "Square" | "LogSumExp":
             return told
     return refuse(f"its layer {place} is none of the format")
 
 
 def _fit(told: object, chain: Chain, tables: Mapping[str, Array]) -> RegressionFit:
-    """Return what a regression's file has beside its weights."""
     last, names = chain.layers[-1], [each for each in tables if each.startswith(_ESTIMATED)]
-    own = {each.removeprefix(_ESTIMATED): _numbers(each, "F64", tables) for each in names}
+    own = _numbers(_ESTIMATED, {each.removeprefix(_ESTIMATED): "F64" for each in names}, tables)
     if not isinstance(told, dict) or not isinstance(last, Affine):
         refuse("its fit is none")
     weights = last.weights[:, -1]
@@ -178,11 +172,11 @@ def _fit(told: object, chain: Chain, tables: Mapping[str, Array]) -> RegressionF
         refuse(str(error))
 
 
-def _numbers(name: str, word: str, tables: Mapping[str, Array]) -> Array:
-    """Return a tensor of a file, which nothing copies."""
-    found = tables.get(name)
-    if found is None or found.dtype != _TYPES[word] or found.ndim not in {1, 2}:
-        refuse(f"its numbers {name!r} are missing, or none that a layer takes")
+def _numbers(prefix: str, words: Mapping[str, str], tables: Mapping[str, Array]) -> dict[str, Any]:
+    found = {name: tables.get(prefix + name) for name in words}
+    for name, table in found.items():
+        if table is None or table.dtype != _TYPES[words[name]] or table.ndim not in {1, 2}:
+            refuse(f"its numbers {prefix + name!r} are missing, or none that a layer takes")
     return found
 
 
@@ -206,13 +200,11 @@ def _header(chain: Chain, tensors: Mapping[str, Array]) -> bytes:
 
 
 def _tensors(chain: Chain) -> dict[str, Array]:
-    """Return the numbers of all layers by name, in the order in which a file has them."""
-    found = {}
-    for place, layer in enumerate(chain.layers):
-        fields = {} if isinstance(layer, str) else _TREES if isinstance(layer, Trees) else _AFFINE
-        for field, word in fields.items():
-            values = getattr(layer, field)
-            found[f"{place}.{field}"] = np.ascontiguousarray(values, dtype=_TYPES[word])
+    found = {
+        f"{place}.{name}": np.ascontiguousarray(getattr(layer, name), dtype=_TYPES[word])
+        for place, layer in enumerate(chain.layers)
+        for name, word in _TENSORS.get(type(layer), {}).items()
+    }
     if chain.fit is not None:
         for name, table in chain.fit.tables().items():
             found[f"{_ESTIMATED}{name}"] = np.ascontiguousarray(table, dtype=_TYPES["F64"])
@@ -269,7 +261,7 @@ def _check_finite(*numbers: Array) -> None:
 
 def _check_trees(trees: Trees) -> int:
     """Refuse places that are no trees; return how many nodes the longest way down has."""
-    is_node, n_places = trees.is_node, len(trees.columns)
+    is_node = trees.is_node
     if trees.columns.ndim != 1 or trees.numbers.shape != trees.columns.shape:
         refuse("its trees have places without a column or a number")
     if trees.columns.min() < LEAF or trees.columns.max() >= trees.n_in:
@@ -283,6 +275,6 @@ def _check_trees(trees: Trees) -> int:
             refuse(f"its trees are deeper than {LARGEST_DEPTH}")
         start, end = end, end + 2 * int(np.count_nonzero(is_node[start:end]))
         depth += 1
-    if end != n_places:
-        refuse(f"its trees have {n_places} places where their nodes lead to {end}")
+    if end != len(is_node):
+        refuse(f"its trees have {len(is_node)} places where their nodes lead to {end}")
     return depth

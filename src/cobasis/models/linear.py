@@ -29,10 +29,8 @@ HELD_ROWS = 10_000
 """So many rows, evenly chosen and each left out, tell how far scores are likelihoods."""
 
 N_FEATURES = 1_000
-"""Random features, as many cosines."""
 
 FACTOR = np.sqrt(2.0 / N_FEATURES)
-"""What each cosine is multiplied by."""
 
 
 def draw_waves(axes: Matrix, *, variance: float, seed: int) -> Affine:
@@ -96,7 +94,6 @@ class Moments:
         self._move(len(columns), means, targets.mean(axis=0))
 
     def join(self, other: "Moments") -> None:
-        """Add what other rows have."""
         if other.n_rows:
             self.scatter += other.scatter
             self.cross += other.cross
@@ -141,7 +138,6 @@ def fit_ridge(rows: LabelledRows, *, design: Design, over: Pass) -> tuple[Affine
 
 
 def _moments(rows: LabelledRows, index: int, *, design: Design) -> Moments:
-    """Return a block's moments."""
     block = rows.block(index)
     found = Moments(design.width, design.targets(block.labels[:0]).shape[1])
     for chunk in chunks(block, width=design.width):
@@ -223,7 +219,6 @@ class Slopes:
     curvature: Matrix
 
     def __add__(self, other: "Slopes") -> "Slopes":
-        """Add up."""
         return Slopes(**{name: each + getattr(other, name) for name, each in vars(self).items()})
 
 
@@ -329,7 +324,6 @@ def _outputs(rows: Matrix, weights: Matrix, told: Labels) -> tuple[float, Matrix
 
 
 def _slopes(rows: LabelledRows, index: int, *, weights: Matrix, present: Integers) -> Slopes:
-    """Return a block's loss and slopes."""
     n_outputs, size = weights.shape
     dense = weights.size <= MOST_WEIGHTS
     shape = (weights.size, weights.size) if dense else (n_outputs, size, size)
@@ -360,7 +354,6 @@ def _slopes(rows: LabelledRows, index: int, *, weights: Matrix, present: Integer
 def _product(
     rows: LabelledRows, index: int, *, weights: Matrix, present: Integers, direction: Matrix
 ) -> Matrix:
-    """Return a block's curvature times a direction."""
     found = np.zeros(weights.shape)
     for chunk in chunks(rows.block(index), width=weights.size):
         table = np.column_stack([chunk.rows, np.ones(len(chunk.rows))])

@@ -21,7 +21,6 @@ Kind = Literal["common", "intercept", "slope", "mix", "alone"]
 """From the simplest to what needs most rows."""
 
 Train: TypeAlias = Callable[[Matrix, Labels], Chain]
-"""Trains a model of a party's own."""
 
 MOST_PARTIES = 20
 """With more, a model of the others for each would be trained too often."""
@@ -50,7 +49,6 @@ class Adjustment(NamedTuple):
     intercept: Matrix
 
     def apply(self, outputs: Matrix) -> Matrix:
-        """Return adjusted outputs."""
         return self.slope * outputs + self.intercept
 
 

@@ -83,7 +83,6 @@ class _Sheet:
         return onnx.helper.make_tensor_value_info(name, kind, ["n", *size])
 
     def row_sum(self, name: str, *, keepdims: int = 0) -> str:
-        """Sum each row."""
         return self.put("ReduceSum", name, self.weight([1]), keepdims=keepdims)
 
 
@@ -237,7 +236,6 @@ def _write_category(sheet: _Sheet, feature: CategoryFeature, name: str) -> tuple
 
 
 def _write_layers(sheet: _Sheet, model: Chain, name: str) -> str:
-    """Write all layers; return the name of what the last one gives."""
     for layer in model.layers:
         if isinstance(layer, Trees):
             name = _write_trees(sheet, layer, name)
@@ -305,7 +303,6 @@ def _write_model(
 def _write_good(
     sheet: _Sheet, table: str, *, bad: str, gives: str, size: int
 ) -> "onnx.ValueInfoProto":
-    """Write a table as an output, with NaN in bad rows."""
     rows = sheet.put("Unsqueeze", bad, sheet.weight([1]))
     sheet.put("Where", rows, sheet.weight(np.nan), table, gives=gives)
     return sheet.end(gives, sheet.element, size)

@@ -78,7 +78,6 @@ class Batches:
         return self.best
 
     def _learn_round(self, estimator: Estimator, per_round: int) -> None:
-        """Show an estimator the blocks of one round, each in an order of its own."""
         # Orders follow from the seed and the round's number alone, so that a training that goes on
         # after an interruption sees what it would have seen.
         passes, place = divmod(self.number, -(-self.rows.n_blocks // per_round))
@@ -140,7 +139,6 @@ class Batches:
     def _restored(
         self, estimator: Estimator, tables: Mapping[str, Matrix], facts: Mapping[str, Any]
     ) -> Estimator:
-        """Bring a perceptron to the state that was kept."""
         # One step on nothing builds layers and optimiser, whose numbers are then replaced.
         extra = {} if self.classes is None else {"classes": self.classes}
         labels = np.zeros(1) if self.classes is None else self.classes[:1]
@@ -218,7 +216,6 @@ def fit_xgboost(rows: LabelledRows, *, split: Split, classes: Labels | None, ove
 
 
 def _objective(classes: Labels | None) -> dict[str, Any]:
-    """Return what xgboost is to minimise."""
     if classes is not None and len(classes) > 2:  # noqa: PLR2004 -- more than two classes
         return {"objective": "multi:softprob", "num_class": len(classes)}
     return {"objective": "reg:squarederror" if classes is None else "binary:logistic"}
@@ -233,7 +230,6 @@ def _boost(
     judged_by: Block | None,
     max_rounds: int,
 ) -> bytes:
-    """Boost on one worker's blocks, and return the trees up to the best round."""
     import xgboost
 
     steps = {"max_bin": 256, "nthread": share.threads}
@@ -271,12 +267,9 @@ def _told(block: Block, classes: Labels | None) -> Block:
 
 
 def _blocks_for(read: Callable[[int], Block], share: Share) -> Any:  # noqa: ANN401 -- xgboost.DataIter
-    """Return xgboost's iterator over blocks."""
     import xgboost
 
     class Blocks(xgboost.DataIter):
-        """Hands xgboost one block after the other, as often as it asks."""
-
         def __init__(self) -> None:
             self.reset()
             super().__init__(cache_prefix=share.folder and f"{share.folder}/cache")
@@ -295,12 +288,9 @@ def _blocks_for(read: Callable[[int], Block], share: Share) -> Any:  # noqa: ANN
 
 
 def _callback(report: Report, max_rounds: int) -> Any:  # noqa: ANN401 -- xgboost.callback.TrainingCallback
-    """Return what xgboost calls after each round."""
     import xgboost
 
     class Told(xgboost.callback.TrainingCallback):
-        """Reports rounds."""
-
         def after_iteration(self, *told: Any) -> bool:  # noqa: ANN401 -- model, round, and log
             report("boosting, rounds at most", told[1] + 1, max_rounds)
             return False

@@ -41,11 +41,11 @@ class LabelledRows(Protocol):
     """Rows in one frame, with labels: positions of classes, or numbers."""
 
     @property
-    def n_rows(self) -> int: ...  # noqa: D102 -- above
+    def n_rows(self) -> int: ...
     @property
-    def n_columns(self) -> int: ...  # noqa: D102 -- above
+    def n_columns(self) -> int: ...
     @property
-    def n_blocks(self) -> int: ...  # noqa: D102 -- above
+    def n_blocks(self) -> int: ...
 
     def block(self, index: int) -> Block:
         """Return one block, the same at each call; it may have no rows."""
@@ -79,11 +79,9 @@ class WholeRows:
         self._whole, self._seed, self._source = Block(rows, labels), seed, source
 
     def block(self, index: int) -> Block:  # noqa: ARG002 -- there is one
-        """Return all rows."""
         return self._whole
 
     def sample(self, n_rows: int) -> Block:
-        """Draw rows without replacement, and keep their order."""
         if self.n_rows <= n_rows:
             return self._whole
         if self._source is not None:
@@ -92,7 +90,6 @@ class WholeRows:
         return Block(self._whole.rows[chosen], self._whole.labels[chosen])
 
     def only(self, blocks: Sequence[int]) -> LabelledRows:  # noqa: ARG002 -- there is one
-        """Return itself."""
         return self
 
 
@@ -126,12 +123,9 @@ class Pass(Protocol):
 
 @dataclass(frozen=True)
 class Threads:
-    """Passes in this process."""
-
     report: Report = silent
 
     def __call__(self, work: Work[Result], rows: LabelledRows, *, step: str) -> Iterator[Result]:
-        """Spread blocks over threads, a few at a time."""
         done = in_order(lambda index: work(rows, index), range(rows.n_blocks))
         for number, result in enumerate(done, 1):
             self.report(step, number, rows.n_blocks)
@@ -144,7 +138,6 @@ class Threads:
         return nullcontext(WholeRows(*rows.block(0), source=rows))
 
     def together(self, work: Callable[[LabelledRows, Share], Result], rows: LabelledRows) -> Result:
-        """Work alone on everything, in memory."""
         return work(rows, Share(range(rows.n_blocks), None, available_threads(), self.report))
 
 
@@ -215,7 +208,6 @@ class Seen:
 
 
 def look(rows: LabelledRows, over: Pass, *, task: Task, n_classes: int | None) -> Seen:
-    """Go through all rows once."""
     seen = list(over(partial(_look, task=task, n_classes=n_classes), rows, step="looking at rows"))
     counts = np.zeros(n_classes or max(len(each.counts) for each in seen), dtype=np.int64)
     for each in seen:
@@ -228,7 +220,6 @@ def look(rows: LabelledRows, over: Pass, *, task: Task, n_classes: int | None) -
 
 
 def _look(rows: LabelledRows, index: int, *, task: Task, n_classes: int | None) -> Seen:
-    """See one block, and refuse labels that are not the task's."""
     block = rows.block(index)
     kind = block.labels.dtype.kind
     counts = np.zeros(0, dtype=np.int64)
@@ -263,7 +254,6 @@ def axes_of(rows: LabelledRows, seen: Seen, *, over: Pass) -> Matrix:
 
 
 def _third(rows: LabelledRows, index: int, *, axes: Matrix) -> Matrix:
-    """Return the third moments of a block's rows along the axes."""
     third = np.zeros(len(axes))
     for chunk in chunks(rows.block(index), width=len(axes)):
         along = chunk.rows @ axes

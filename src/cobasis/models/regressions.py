@@ -52,12 +52,10 @@ class EffectFit(BaseModel):
     spread: Numbers  # (m, m): the mean of both groups' covariances
 
     def tables(self) -> dict[str, Matrix]:
-        """Return every table by its name."""
         return {name: getattr(self, name) for name in ("means", "differences", "sizes", "spread")}
 
     @model_validator(mode="after")
     def _settle(self) -> Self:
-        """Refuse tables and words that do not belong together."""
         tables, width = [*self.tables().values()], len(self.spread)
         n_kinds, n_lines = len(self.kinds), len(self.adjusted)
         shapes = [(n_kinds, 3), (n_lines, width), (n_lines, 2), (width, width)]
@@ -70,7 +68,6 @@ class EffectFit(BaseModel):
 
 
 Estimates: TypeAlias = tuple[Matrix, Matrix]
-"""Weights and their covariance."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +91,8 @@ _FIGURES: Mapping[str, Any] = {
     if each.name != "left_out"
 }
 """Types by name, as JSON has them."""
+
+_NAMES = ("parties", "left_out")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -137,7 +136,7 @@ class RegressionFit(Figures):
         figures = {name: kind(getattr(self, name)) for name, kind in _FIGURES.items()}
         more: dict[str, Any] = {} if self.finished else {"finished": False}
         more |= {} if self.effects is None else {"effects": self.effects.model_dump(mode="json")}
-        return {**figures, "parties": [*self.parties], "left_out": [*self.left_out], **more}
+        return {**figures, **{name: [*getattr(self, name)] for name in _NAMES}, **more}
 
     def tables(self) -> dict[str, Array]:
         """Return every table that has numbers, but the weights, which the model has."""
@@ -153,13 +152,7 @@ class RegressionFit(Figures):
     @classmethod
     def of(cls, told: Mapping[str, Any], *, weights: Matrix, tables: Mapping[str, Array]) -> Self:
         """Read what `told` and `tables` gave; ValueError where it is something else."""
-        # What nothing here reads is not written again, so a file that has more is refused.
-        listed = {"parties": list, "left_out": list}
-        words: dict[str, Any] = {name: told.get(name) for name in (*_FIGURES, *listed)}
-        typed = [type(each) for each in words.values()] == [*_FIGURES.values(), *listed.values()]
-        if not typed or len({*map(str, words["left_out"])}) < len(words["left_out"]):
-            raise ValueError("its fit has other fields than a regression's")
-        names, left_out = (map(str, words.pop(each)) for each in listed)
+        # What is of another type, or nothing reads, is written otherwise, and so is refused.
         effects, size = told.get("effects"), len(weights)
         theirs: Any = {
             name.removeprefix(_OF_EFFECTS): table
@@ -169,13 +162,15 @@ class RegressionFit(Figures):
         given: dict[str, Any] = {name: tables[name] for name in {*_TABLES} & {*tables}}
         own = given.pop("party_weights", np.zeros((0, size)))
         spreads = given.pop("party_covariances", np.zeros((0, size)))
-        given |= {**words, "left_out": tuple(left_out), "finished": told.get("finished", True)}
         try:
+            given |= {name: kind(told[name]) for name, kind in _FIGURES.items()}
+            names, given["left_out"] = (tuple(map(str, told[each])) for each in _NAMES)
+            given["finished"] = told.get("finished", True)
             spreads = spreads.reshape(-1, size, size)
             given["parties"] = dict(zip(names, zip(own, spreads, strict=True), strict=True))
             given["effects"] = None if effects is None else EffectFit(**effects, **theirs)
             made = cls(weights=weights, **given)
-        except (TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError("its fit lacks tables or words, or has more of them") from error
         made.check()
         return made

@@ -48,18 +48,15 @@ class TrainedModel:
     estimator: Estimator  # fitted on rows turned by the axes
 
     def predict(self, rows: Matrix) -> Labels:
-        """Predict labels for rows of shape (n_rows, n_components)."""
         predicted: Labels = self.estimator.predict(rows @ self.axes)
         return predicted
 
     def scores(self, rows: Matrix, *, method: str) -> Labels:
-        """Call `method` (``predict_proba``, ``decision_function``) on turned rows."""
         scored: Labels = getattr(self.estimator, method)(rows @ self.axes)
         return scored
 
     @property
     def n_bytes(self) -> int:
-        """What the model weighs: the bytes of its arrays."""
         return int(self.axes.nbytes) + stored_bytes(self.estimator)
 
 
@@ -255,7 +252,6 @@ def _logistic(job: Job) -> Chain:
 
 
 def _perceptron(job: Job) -> Chain:
-    """Fit scikit-learn's perceptron to one block, or its mini-batches to many."""
     if job.rows.n_blocks == 1:
         whole = job.turned()
         return job.read(tuned("mlp", whole, task=job.task, seed=job.seed, held=job.held))
@@ -268,13 +264,11 @@ def _perceptron(job: Job) -> Chain:
 
 
 def _by_batches(estimator: Estimator, job: Job) -> Estimator:
-    """Train by mini-batches."""
     training = Batches(rows=job.rows, split=job.split, classes=job.classes)
     return training.fit(estimator, over=job.over, report=job.report, state=job.state)
 
 
 def _boosted_trees(job: Job) -> Chain:
-    """Fit scikit-learn's trees to one block."""
     block = _whole(job, "model='boosted_trees'")
     return job.read(tuned("boosted_trees", block, task=job.task, seed=job.seed, held=job.held))
 
@@ -298,13 +292,11 @@ def _xgboost(job: Job) -> Chain:
 
 
 def _svm(job: Job) -> TrainedModel:
-    """Fit a support-vector machine, which a simulation may ask for."""
     fitted = tuned("svm", _whole(job, "model='svm'"), task=job.task, seed=job.seed)
     return TrainedModel(axes=job.split.axes, estimator=fitted)
 
 
 def _users(estimator: Estimator, job: Job, *, allow_row_carrying: bool) -> TrainedModel:
-    """Fit a clone of the user's estimator."""
     from sklearn.base import clone
 
     if job.rows.n_blocks > 1 and hasattr(estimator, "partial_fit"):

@@ -31,8 +31,6 @@ _VAGUE = 10.0
 
 
 class Figure(NamedTuple):
-    """A measure and its interval."""
-
     value: float
     low: float
     high: float
