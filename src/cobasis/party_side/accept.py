@@ -224,7 +224,6 @@ def accept(session: PartySession, path: Path) -> Accepted:
 
 
 def _keep(session: PartySession, accepted: Accepted, *, ended: int, finished: bool) -> None:
-    """Keep a return that was checked, and what it says in the transcript."""
     # Vault, then transcript: killed in between, the same file is accepted once more, for it is
     # no older one; and no line tells of a return that is not there.
     session.round.accept(accepted)
@@ -264,7 +263,6 @@ def _exchange_of(
 
 
 def table_in(session: PartySession, accepted: Accepted) -> BaselineTable | None:
-    """Return the baseline table of a return; None where the round was for a model."""
     if accepted.total is None:
         return None
     agreement, words = session.agreement, np.frombuffer(accepted.total, dtype="<i8")
@@ -291,7 +289,6 @@ def found_in(
 
 
 def _upload_of(session: PartySession, upload: object) -> UploadEntry:
-    """Return the upload that a return was made for; it has to be one of ours."""
     agreement = session.agreement
     for sent in map(session.digests_sent, session.exchanges):
         upload = sent[-1] if agreement.sums and upload in sent else upload  # of the same words

@@ -52,7 +52,6 @@ class Audited(Hidden):
 
     @property
     def told(self) -> dict[str, Any]:
-        """The report as JSON."""
         return as_json(self.report)
 
     @property
@@ -63,15 +62,12 @@ class Audited(Hidden):
 
 
 class Kept(NamedTuple):
-    """An audit as its party keeps it."""
-
     report: dict[str, Any]
     seal: str  # its salted hash
     page: dict[str, Any]  # what the page says besides
 
     @property
     def message(self) -> bytes:
-        """The bytes that the party signs."""
         return _AUDITED + bytes.fromhex(self.seal) + canonical_json(self.page)
 
 
@@ -87,7 +83,6 @@ def keep(session: PartySession, found: Audited, **page: object) -> Path:
 
 
 def read_audit(path: Path, agreement: Agreement) -> Kept:
-    """Return what `keep` wrote, once its party's signature fits."""
     flaw = "it was edited, or is not what 'cobasis audit' writes beside its page"
     with opened(path) as (file, _), suppress(KeyError, TypeError, ValueError):
         told = json_object(file.readall() or b"")

@@ -93,7 +93,6 @@ def _labels(agreement: Agreement) -> set[str]:
 
 
 def _about(ready: Ready) -> dict[str, str]:
-    """Return what a report is about; an approval binds it."""
     agreement, rows = ready.session.agreement, ready.rows
     mapping, vault = ready.session.round.mapping(), ready.session.vault
     # of other rounds: a send that was killed goes on with its approval
@@ -119,7 +118,6 @@ def _about(ready: Ready) -> dict[str, str]:
 
 
 def _sums_facts(made: Summed) -> SumsFacts:
-    """Return what the sums are of, and what is agreed of the others'."""
     agreement, rows = made.ready.session.agreement, made.ready.rows
     terms, others = terms_of(agreement), len(made.party.participants) - 1
     counted, n_rows, layout = _counted(made), rows.n_sent, layout_of(agreement)
@@ -194,7 +192,6 @@ def _subject(made: Projected, payload: Payload, places: Places, asked: Question)
 
 
 def _facts(ready: Ready, told: Labels | None, asked: Question) -> Facts:
-    """Return what is agreed, and what was uploaded before."""
     agreement, choice, guarantee = ready.session.agreement, ready.choice, None
     terms, classified = agreement.dp, agreement.task == "classification"
     value, event, treatment = (

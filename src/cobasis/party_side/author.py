@@ -50,8 +50,6 @@ from cobasis.protocol.signatures import Signature, signers
 
 @dataclass(frozen=True, kw_only=True)
 class People:
-    """Who is to be enrolled, from their .pub files."""
-
     parties: tuple[PublicIdentity, ...] = ()
     approvers: tuple[Approver, ...] = ()
     analyst: PublicIdentity | None = None
@@ -59,7 +57,6 @@ class People:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Self:
-        """Take who is enrolled in what an agreement's file says."""
         tables = [
             [each for each in _listed(fields.get(word)) if isinstance(each, dict)]
             for word in ("enrolled", "approvers")
@@ -73,7 +70,6 @@ class People:
 
     @property
     def everybody(self) -> tuple[PublicIdentity, ...]:
-        """The parties, their approvers, then the analyst."""
         lab = [self.analyst] if self.analyst is not None else []
         return (*self.parties, *(each.public for each in self.approvers), *lab)
 
@@ -207,23 +203,19 @@ class Authorship:
         self._record = self.folder / "written.json"
 
     def last(self) -> Written:
-        """Return what was written last; nothing where this home wrote none."""
         with suppress(DiskError, ValueError, TypeError), opened(self._record) as (file, _):
             found = json.loads(file.readall())
             return Written(**{**found, "files": tuple(found["files"])})
         return Written()
 
     def keep(self, written: Written) -> None:
-        """Write down what is written."""
         make_folder(self.folder)
         write_whole(self._record, json.dumps(vars(written)).encode())
 
     def secret(self, party: str) -> Path:
-        """Return where a party's sealed secret stands."""
         return self.path.with_name(f"{party}{SUFFIX}")
 
     def whole(self) -> bool:
-        """Whether the file and all sealed secrets are as they were written last."""
         last = self.last()
         enrolled = read_draft(self.path, text=text_of(self.path)).get("enrolled", [])
         files = {_digest(self.secret(each["name"])) for each in enrolled}

@@ -40,8 +40,6 @@ _SPLITS, _FEWEST = 3, 40
 
 @dataclass(frozen=True, kw_only=True)
 class Released:
-    """One release of a party's table."""
-
     release: Release
     leaves: str
     learns: str  # the analyst, alone and with help
@@ -57,8 +55,6 @@ _DELTA = 1e-6
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Priced(Plan):
-    """What a party's own table says of its choices."""
-
     releases: tuple[Released, ...]
 
 

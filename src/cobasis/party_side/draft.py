@@ -92,7 +92,6 @@ class Example:
         )
 
     def refuse_people(self) -> NoReturn:
-        """Raise OptionError, since it looks like people."""
         raise OptionError(
             f"'{self.path.name}' has identifiers, or {FEWEST} rows or more, so it looks like "
             "people, and means, spreads and words of its rows become public. If you may publish "
@@ -134,14 +133,12 @@ class Example:
         return tuple(each.model_copy(update=said) for each in found), tuple(rare)
 
     def labels(self, label: str) -> tuple[str, ...] | tuple[int, ...]:
-        """Return the classes that the label column has, sorted."""
         found = self._column(label).unique().to_list()
         if all(isinstance(each, int) for each in found):
             return tuple(sorted(int(each) for each in found))
         return tuple(sorted(str(word_of(each)) for each in found))
 
     def rows(self, features: Features) -> Matrix:
-        """Return its rows, encoded."""
         columns = columns_in(features)
         source = source_of(self.path, party="example", features=columns)
         table = source.collect(*(pl.col(each.name) for each in columns))
@@ -313,7 +310,6 @@ def _deadline(said: str) -> str:
 def features_of_words(
     numbers: Iterable[str], categories: Iterable[str], *, missing: str = ""
 ) -> Features:
-    """Describe columns by words of a command line."""
     try:
         return (
             *(each for words in numbers for each in _numbers(words, missing)),

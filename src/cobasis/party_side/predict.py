@@ -126,8 +126,6 @@ class BadCell:
 
 @dataclass(frozen=True, kw_only=True)
 class Predicted:
-    """What was written."""
-
     n_rows: int  # rows with a prediction
     bad: tuple[BadCell, ...] = ()
 
@@ -202,7 +200,6 @@ def _predicted(
 
 
 def _reference(session: PartySession, path: Path | None) -> Matrix:
-    """Return the rows that all parties of a round explain predictions against."""
     agreement, name = session.agreement, session.name
     given = None if path is None else public_rows_in(path, agreement=agreement, party=name)
     public = check_public_rows(given, agreement, party=name)
@@ -212,7 +209,6 @@ def _reference(session: PartySession, path: Path | None) -> Matrix:
 
 
 def _bad_cells(source: Source, features: Iterable[Column]) -> list[BadCell]:
-    """Find the cells of a table, read leniently, that the agreement has no place for."""
     found, first = [], 2 + getattr(source.dialect, "before", 0)
     for each in (each for each in features if each.name in source.schema):
         cells = source.collect(pl.col(each.name))[each.name]
@@ -345,12 +341,10 @@ def parts_of(
 
 
 def _block(session: PartySession) -> list[PublicIdentity]:
-    """Return who else holds columns of the party's people."""
     return [x for x in session.agreement.enrolled if x.name in others_of(session.agreement)]
 
 
 def _part_names(agreement: Agreement) -> list[str]:
-    """Return what a part's columns are called."""
     return [f"part_{at + 1}" for at in range(agreement.n_inputs)]
 
 

@@ -42,8 +42,6 @@ BYTES = {"fp64": (8, 8), "fp32": (4, 4), "fp16": (2, 2), "int8": (1, 2)}
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """What the next file would show; for the party's own screen."""
-
     n_bytes: int
     precision: str
     leaves: tuple[str, ...]
@@ -110,7 +108,6 @@ def make_ready(
 
 
 def _sums_entry(session: PartySession, rows: PartyRows, *, exchange: Exchange) -> SumsEntry:
-    """Return which rows the party's sums are of, and with whose they are to be added up."""
     agreement, kept = session.agreement, session.round.accepted()
     keys, attempt = dict.fromkeys(agreement.parties, ""), 1
     with suppress(UnsignedError):  # whoever looks before all have signed; `send` asks again
@@ -268,13 +265,11 @@ _SHOWN = {"proposal": _proposal, "upload": _upload, "sums": _sums, "scores": _sc
 
 
 def _labels(agreement: Agreement) -> list[str]:
-    """Return the names of the columns of labels, quoted."""
     beside = () if agreement.outcome is None else agreement.outcome.columns.values()
     return [f"'{name}'" for name in (agreement.label, *beside) if name]
 
 
 def own_setting(agreement: Agreement) -> Setting:
-    """Return how the agreement has an upload made."""
     return Setting(
         n_components=agreement.n_components,
         basis=agreement.basis,

@@ -45,8 +45,6 @@ OWN_SPANS = {"svd": 0, "pca": 1, "lpp": 1}
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PartyRows(Hidden):
-    """A party's table, and on which side of the split each row is."""
-
     table: StreamedTable
     marks: Fingerprints
     ids: Fingerprints | None  # None where the agreement has no identifier
@@ -59,12 +57,10 @@ class PartyRows(Hidden):
 
     @property
     def sent(self) -> StreamedTable:
-        """The rows that are uploaded."""
         return self.table.only(~self.held) if self.held.any() else self.table
 
     @property
     def kept(self) -> StreamedTable:
-        """The rows that never leave."""
         return self.table.only(self.held)
 
     def version(self, side: npt.NDArray[np.bool_], *, labels: bool = True) -> str:
@@ -80,12 +76,10 @@ class PartyRows(Hidden):
 
     @property
     def n_sent(self) -> int:
-        """How many are uploaded."""
         return len(self.held) - self.n_held
 
     @property
     def n_held(self) -> int:
-        """How many never leave."""
         return int(np.count_nonzero(self.held))
 
 
@@ -130,7 +124,6 @@ def unseen(session: PartySession, table: Path, *, dataset: Dataset) -> PartyRows
 
 
 def require_id(source: Source, session: PartySession) -> None:
-    """Raise FeatureError where the agreement has an identifier, and the table no such column."""
     name = session.agreement.id
     if name and name not in source.schema:
         raise FeatureError(
@@ -147,7 +140,6 @@ def _empty_ids(session: PartySession) -> FeatureError:
 
 
 def public_rows_in(path: Path, *, agreement: Agreement, party: str) -> npt.ArrayLike:
-    """Read the agreed public rows from a file."""
     columns = columns_in(agreement.features)
     source = source_of(path, party=party, features=columns)
     refuse_schema(source, columns, labels=None, party=party)
@@ -158,19 +150,15 @@ def public_rows_in(path: Path, *, agreement: Agreement, party: str) -> npt.Array
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Findings(Hidden, Checked):
-    """What `check` found."""
-
     rows: PartyRows | None
     problems: tuple[CobasisError, ...]
 
     @property
     def n_held(self) -> int | None:
-        """Rows that would be held back; None where the table does not fit."""
         return None if self.rows is None or self.problems else self.rows.n_held
 
     @property
     def fits(self) -> bool:
-        """Whether an upload can be made of the table."""
         return not self.problems and super().fits
 
     def opened(
@@ -256,7 +244,6 @@ def refuse_mapping(mapping: TableMapping, agreement: Agreement) -> None:
 
 
 def _kind_of(finding: ColumnFinding, agreement: Agreement) -> type[CobasisError]:
-    """Return the error that a column's finding is, at every door."""
     if finding.problem == "type":
         return DtypeError
     if finding.column == agreement.label:

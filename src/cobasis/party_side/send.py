@@ -69,8 +69,6 @@ Allow = Callable[[Projected | Proposed | Summed], Mapping[str, object]]
 
 @dataclass(frozen=True, kw_only=True)
 class Sent:
-    """A sealed file that is ready to be taken to the analyst."""
-
     path: Path
     digest: str
     n_bytes: int
@@ -305,7 +303,6 @@ def _party(ready: Ready) -> tuple[Party, Memory]:
 
 
 def _projection(ready: Ready) -> Projection:
-    """Choose an upload's basis and the order of its rows."""
     party, memory = _party(ready)
     return party.project(
         ready.rows.sent,
@@ -316,7 +313,6 @@ def _projection(ready: Ready) -> Projection:
 
 
 def _written(ready: Ready, made: Projection) -> Path:
-    """Project the rows into a file of the work folder, in the agreed precision."""
     session = ready.session
     path, agreement = session.work / _PAYLOAD, session.agreement
     file = UploadFile(path, precision=agreement.precision, int8_range=agreement.int8_range)

@@ -48,8 +48,6 @@ MADE, SENT = ".made", ".sent"
 
 @dataclass(kw_only=True, repr=False)
 class PartySession(Hidden):
-    """What every command of a party works with."""
-
     name: str
     agreement: Agreement
     path: Path
@@ -64,7 +62,6 @@ class PartySession(Hidden):
 
     @property
     def analyst(self) -> PublicIdentity:
-        """To whom bundles are sealed, and who signs what comes back."""
         return analyst_of(self.agreement)
 
     def beside(self, word: str) -> Path:
@@ -87,12 +84,10 @@ class PartySession(Hidden):
 
     @property
     def expected(self) -> Expected:
-        """What every bundle has to be that comes to the party in this round."""
         digest = self.agreement.digest().hex()
         return Expected(round_id=self.agreement.round_id, agreement=digest, recipient=self.name)
 
     def history(self, *events: str) -> tuple[Entry, ...]:
-        """Return the transcript's lines of some events, oldest first."""
         path = self.transcript.path
         found = verify_transcript(path).entries if path.exists() else ()
         return tuple(each for each in found if each.event in events)
@@ -103,7 +98,6 @@ class PartySession(Hidden):
         return tuple(str(x[exchange.message]) for x in lines if x["exchange"] == exchange.number)
 
     def kept_file(self, exchange: Exchange, *, end: str) -> Path:
-        """Return where the sealed file of an exchange is kept until the return is accepted."""
         return self.work / f"{exchange.number}-{exchange.message}{end}"
 
     def refuse_rollback(self) -> None:
@@ -216,7 +210,6 @@ def open_session(
     passphrase: Callable[[], str],
     sealed: bool = True,
 ) -> PartySession:
-    """Read the agreement, unlock the key, and open vault and transcript."""
     agreed = sealed_agreement(path) if sealed else read_agreement(path).agreement
     folder = home_folder(home)
     where = f"round '{agreed.round_id}'"
@@ -292,7 +285,6 @@ def read_secret(session: PartySession, path: Path) -> SentSecret:
 
 
 def keep_secret(session: PartySession, sent: SentSecret) -> None:
-    """Keep a secret that was read, and say so in the transcript."""
     # In this order: a kill in between leaves a secret that no line tells of, and `sign` reads it
     # again and writes the line. A line about a secret that is not there would have to be believed.
     with session.alone():

@@ -91,7 +91,6 @@ def _maps(
 
 
 def public_rows(table: BaselineTable | None, example: Example | None) -> Public:
-    """Return what gives rows for knots: of a baseline table, or of an example."""
     if table is not None:
         return partial(_rows_of_table, table)
     return None if example is None else example.rows
@@ -169,7 +168,6 @@ def dp_of_words(words: str, sums: SumsTerms | None = None) -> DPTerms:
 
 
 def outcome_of_words(words: str | None) -> Outcome | None:
-    """Return the columns beside the label by words of a command line; none without."""
     if words is None:
         return None
 

@@ -51,8 +51,6 @@ _WORSE_HERE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
-    """Figures on the rows that a party held back; for its own screen."""
-
     n_rows: int
     # of each measure, by name
     together: Mapping[str, Figure] = field(default_factory=dict)

@@ -43,8 +43,6 @@ _nobody = cast("Callable[[], Fingerprints]", partial(np.zeros, 0, np.uint64))
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """How a table differs from an earlier one."""
-
     same: int
     added: int
     gone: int  # a row with one corrected cell is gone and added
@@ -57,8 +55,6 @@ class Changes:
 
 @dataclass(frozen=True, kw_only=True)
 class Charge:
-    """What one upload with noise spends."""
-
     release: str  # digest of all that the noise was drawn for
     mu: float  # sensitivity over noise
     labels: float  # epsilon of a person's labels, 0 where they are public
@@ -82,8 +78,6 @@ class SumsEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class UploadEntry:
-    """One line of a party's history: an upload, a proposal, or sums."""
-
     number: int  # counts all lines of the vault, from 1
     time: str
     round_id: str
@@ -126,7 +120,6 @@ class Dataset(Hidden):
         return not self.names or not names or not set(self.names).isdisjoint(names)
 
     def uploading(self, rows: Fingerprints, *, people: Fingerprints, entry: UploadEntry) -> Self:
-        """Return the data set as it is once an upload of these rows has begun."""
         left = self.last[~np.isin(self.last, rows)]
         return replace(
             self,
@@ -139,8 +132,6 @@ class Dataset(Hidden):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Uploaded(Hidden):
-    """What a party uploaded in a round."""
-
     dataset: Dataset
     entry: UploadEntry
 
@@ -188,7 +179,6 @@ class Forced:
     by: tuple[str, ...]  # at least two names
 
     def __post_init__(self) -> None:
-        """Refuse an empty reason, and a single name."""
         names = {" ".join(name.split()).casefold() for name in self.by} - {""}
         if not self.reason.strip() or len(names) < _PEOPLE:
             raise OptionError(
@@ -201,8 +191,6 @@ class Forced:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Asked(Hidden):
-    """What a span is chosen for."""
-
     message: MessageName  # what is made of them
     rows: Fingerprints  # kept sorted: a vault keeps none of a table's order
     shape: tuple[int, int]  # n_features and n_components
@@ -214,7 +202,6 @@ class Asked(Hidden):
     sums: SumsEntry | None = None  # where no row is seen through a span
 
     def __post_init__(self) -> None:
-        """Sort the rows, and with them their identifiers."""
         order = np.argsort(self.rows, kind="stable")
         object.__setattr__(self, "rows", self.rows[order])
         if len(self.people):

@@ -47,7 +47,6 @@ class Spent:
 
 
 def charge_of(agreement: Agreement, release: str) -> Charge | None:
-    """Return what an upload spends, None where it has no noise."""
     terms = agreement.dp
     if terms is None:
         return None
@@ -62,7 +61,6 @@ def charge_of(agreement: Agreement, release: str) -> Charge | None:
 
 
 def spent_on(datasets: Iterable[Dataset], asked: Asked) -> Spent:
-    """Return what was spent on rows, by every data set that knows one of them."""
     known = [each for each in datasets if each.knows(asked.rows, asked.people).any()]
     lines = [line for each in known for line in each.history]
     charges = [line.charge for line in lines if line.charge is not None]

@@ -38,8 +38,6 @@ _MAC, _LENGTH = 32, 4
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Record(Hidden):
-    """What one file holds."""
-
     about: Mapping[str, Any]  # all that is no array
     arrays: Arrays
 
@@ -55,8 +53,6 @@ def seal_anew(folder: Path, *, seal: Cipher, unseal: Cipher) -> None:
 
 
 class Records(Hidden):
-    """The records in a vault's folder, by name."""
-
     def __init__(self, folder: Path, *, party: str, seal: Cipher, unseal: Cipher) -> None:
         self.folder, self.party = folder, party
         self._seal, self._unseal = seal, unseal
@@ -69,7 +65,6 @@ class Records(Hidden):
         self._mac_key = self.derived(b"records")
 
     def derived(self, use: bytes) -> bytes:
-        """Return the vault's key for one use."""
         return hmac.digest(self._key, b"cobasis/vault/1/" + use, "sha256")
 
     def alone(self) -> Lock:
@@ -113,7 +108,6 @@ class Records(Hidden):
         return record
 
     def path(self, name: str) -> Path:
-        """Return where a record stands."""
         return self.folder / f"{name}{SUFFIX}"
 
     def remove(self, name: str) -> None:
@@ -128,7 +122,6 @@ class Records(Hidden):
             remove_left(self.folder, _GONE)
 
     def refuse(self, name: str, reason: str) -> NoReturn:
-        """Raise VaultError about a record."""
         raise VaultError(
             f"the record '{self.path(name).name}' in the vault of party '{self.party}' cannot be "
             f"used: {reason}. Check that the key is this party's; if it is, put the whole vault "

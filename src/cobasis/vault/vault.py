@@ -40,8 +40,6 @@ _BYTES = 8
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Accepted(Hidden):
-    """A return that the party checked and keeps."""
-
     # G_i; with the basis it makes F_i G_i, a secret of the whole consortium
     change_of_basis: Matrix | None  # None where sums were sent
     model: bytes | None  # the file as it came; None for representation
@@ -216,7 +214,6 @@ class Vault(Hidden):
         return max(found, key=lambda each: each.entry.number, default=None)
 
     def datasets(self) -> tuple[Dataset, ...]:
-        """Return every data set, the one that was uploaded last at the end."""
         return load_datasets(self._records)
 
     def history(self) -> tuple[UploadEntry, ...]:
@@ -263,13 +260,11 @@ class RoundRecords(Hidden):
         self._folder, self._records = folder, records
 
     def join(self, secret: ConsortiumSecret) -> None:
-        """Keep the consortium secret, if it opens the agreement's commitment."""
         secret.check_opens(self.agreement, party=self._records.party)
         self._put("secret", arrays={"key": secret_bytes(secret)})
 
     @property
     def joined(self) -> bool:
-        """Whether the vault holds this round's secret, or the key of the party's masks."""
         kept = ("secret", f"{_MASKS}/key")
         return any(self._records.path(f"{self._folder}/{each}").exists() for each in kept)
 
@@ -294,7 +289,6 @@ class RoundRecords(Hidden):
         self._records.remove(f"{self._folder}/{_MASKS}")
 
     def secret(self) -> ConsortiumSecret:
-        """Return the consortium secret; StepError before `join`."""
         record = self._get("secret")
         if record is None:
             raise StepError(
@@ -305,7 +299,6 @@ class RoundRecords(Hidden):
         return ConsortiumSecret(record.arrays["key"].tobytes())
 
     def adopt(self, span: ConsensusSpan) -> None:
-        """Keep the consensus that came back."""
         if span.simulated:
             raise SecretError(
                 "this consensus came from a simulation, and a vault keeps those of real rounds "
@@ -319,7 +312,6 @@ class RoundRecords(Hidden):
         self._put("consensus", arrays={"rows": span.rows}, about=about)
 
     def consensus(self) -> ConsensusSpan | None:
-        """Return the consensus that was adopted, None where there is none."""
         record = self._get("consensus")
         if record is None:
             return None
@@ -346,23 +338,19 @@ class RoundRecords(Hidden):
         return dict(record.about["right"])
 
     def map_columns(self, mapping: TableMapping) -> None:
-        """Keep what the party says of its columns."""
         self._put("mapping", about=mapping.model_dump(mode="json"))
 
     def mapping(self) -> TableMapping:
-        """Return what the party says of its columns; nothing where they are as agreed."""
         record = self._get("mapping")
         return TableMapping() if record is None else TableMapping.model_validate(record.about)
 
     def accept(self, accepted: Accepted) -> None:
-        """Keep a return that was checked; a later one takes its place."""
         about = asdict(accepted)
         given = {name: about.pop(name) for name in ("change_of_basis", *_FILES)}
         arrays = {name: each for name, each in given.items() if each is not None}
         self._put("return", arrays=arrays, about=about)
 
     def accepted(self) -> Accepted | None:
-        """Return what was accepted, None where there is none."""
         record = self._get("return")
         if record is None:
             return None
