@@ -26,7 +26,7 @@ def asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
 
     def column(word: str, said: str) -> str:
         if example is not None:
-            example.require(**{word: said})
+            example.require(said, word=word)
         return said
 
     auto = told.get("n_components") == "auto"

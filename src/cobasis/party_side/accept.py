@@ -8,7 +8,7 @@ import numpy as np
 
 from cobasis.bundle.agreement_file import news_at
 from cobasis.bundle.envelope import PLAIN, inspect_bundle, plain_kind
-from cobasis.bundle.manifest import MAX_AHEAD
+from cobasis.bundle.manifest import MAX_AHEAD, Manifest
 from cobasis.bundle.messages import consensus_in, return_in
 from cobasis.bundle.transcript import now
 from cobasis.disk.whole import file_digest, opened, remove_tree, write_whole
@@ -44,8 +44,6 @@ from cobasis.statistics.effect_table import EffectTable, effects_of
 from cobasis.vault.datasets import UploadEntry
 from cobasis.vault.vault import Accepted
 
-_SEALED = b"age-encryption.org/"
-
 ORTHOGONAL = 1e-8
 """By how much G'G may miss the identity where the method makes rotations."""
 
@@ -55,19 +53,12 @@ def look_at(session: PartySession, path: Path) -> Literal["news"] | Reply:
     plain = plain_kind(path)
     if plain == "news":
         return "news"
-    with opened(path) as (file, _):
-        sealed = file.read(len(_SEALED)) == _SEALED
-    if not sealed:
-        told = "Look whether it is damaged, or ask its sender what it is."
-        if plain is not None:
-            told = f"It is {PLAIN[plain]}."
+    if plain is not None:
         raise ForeignBundleError(
             f"'{path.name}' is no file that a party accepts: those are news, spans and returns. "
-            f"{told}"
+            f"It is {PLAIN[plain]}."
         )
-    manifest = inspect_bundle(path, unseal=session.identity.unseal).manifest
-    if manifest is None:
-        raise RuntimeError  # a bundle that was opened has one
+    manifest = cast("Manifest", inspect_bundle(path, unseal=session.identity.unseal).manifest)
     session.expected.check(manifest, what=f"'{path.name}'")
     answers: dict[str, Reply] = {each.answer: each.reply for each in session.exchanges}
     if manifest.kind not in answers:
@@ -265,8 +256,8 @@ def _exchange_of(
 def table_in(session: PartySession, accepted: Accepted) -> BaselineTable | None:
     if accepted.total is None:
         return None
-    agreement, words = session.agreement, np.frombuffer(accepted.total, dtype="<i8")
-    return table_of(words.astype(np.int64), agreement, layout=table_layout(agreement))
+    words = np.frombuffer(accepted.total, dtype="<i8").astype(np.int64)
+    return table_of(words, session.agreement, layout=table_layout(session.agreement))
 
 
 def found_in(
@@ -304,9 +295,7 @@ def _upload_of(session: PartySession, upload: object) -> UploadEntry:
 def _refuse_older(session: PartySession, *, digest: str, created: str) -> None:
     """Raise ReplayError for a return that was made before the one that is kept."""
     kept = session.round.accepted()
-    if kept is None or kept.bundle == digest:
-        return
-    if moment_of(created) < moment_of(kept.time):
+    if kept and kept.bundle != digest and moment_of(created) < moment_of(kept.time):
         raise ReplayError(
             f"this return to party '{session.name}' was made on {created}, before the one that was "
             f"accepted, of {kept.time}: somebody sends an old one again. The newer one stays. If "

@@ -57,15 +57,17 @@ class People:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Self:
-        tables = [
-            [each for each in _listed(fields.get(word)) if isinstance(each, dict)]
-            for word in ("enrolled", "approvers")
-        ]
-        lab = fields.get("analyst")
+        """Take who is enrolled in what an agreement's file says."""
+
+        def tables(word: str) -> list[dict[str, Any]]:
+            found = fields.get(word)
+            listed = found if isinstance(found, list) else [found]
+            return [each for each in listed if isinstance(each, dict)]
+
         return cls(
-            parties=tuple(PublicIdentity(**each) for each in tables[0]),
-            approvers=tuple(Approver(**each) for each in tables[1]),
-            analyst=PublicIdentity(**lab) if isinstance(lab, dict) else None,
+            parties=tuple(PublicIdentity(**each) for each in tables("enrolled")),
+            approvers=tuple(Approver(**each) for each in tables("approvers")),
+            analyst=next((PublicIdentity(**each) for each in tables("analyst")), None),
         )
 
     @property
@@ -330,8 +332,3 @@ def _digest(path: Path) -> str:
     with suppress(DiskError):
         return file_digest(path)
     return ""
-
-
-def _listed(value: object) -> list[Any]:
-    """Return tables as a list of them; one as a list of one."""
-    return value if isinstance(value, list) else [] if value is None else [value]

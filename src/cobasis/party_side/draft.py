@@ -71,16 +71,15 @@ class Example:
             found = read if read.dtype.is_numeric() else found.filter(~found.is_in(BLANKS))
         return found.drop_nulls()
 
-    def require(self, **columns: str | None) -> None:
-        """Raise FeatureError where the column of labels, or of identifiers, is none of its own."""
-        for word, name in columns.items():
-            if name and name not in self.names:
-                some = shorten(", ".join(self.names), _MOST, placeholder=" and more")
-                raise FeatureError(
-                    f"'{self.path.name}' has no column '{name}' to be the {word} column. It has "
-                    f"{some}. Name one of them as --{word}, or add the column to the table; it may "
-                    "be empty."
-                )
+    def require(self, name: str, *, word: str) -> None:
+        """Raise FeatureError where a column, such as that of labels, is none of its own."""
+        if name and name not in self.names:
+            some = shorten(", ".join(self.names), _MOST, placeholder=" and more")
+            raise FeatureError(
+                f"'{self.path.name}' has no column '{name}' to be the {word} column. It has "
+                f"{some}. Name one of them as --{word}, or add the column to the table; it may "
+                "be empty."
+            )
 
     def looks_like_people(self, id_column: str) -> bool:
         """Whether what is computed of it tells of people; a code book lists a word once."""
@@ -106,13 +105,19 @@ class Example:
         """Describe the other columns, and say which words are too rare to become public."""
         out = words_of(leave_out) if leave_out != "none" else ()
         for each in out:
-            self.require(**{"leave-out": each})
+            self.require(each, word="leave-out")
         found, names, rare = list[Feature](), [], []
         for column in (self._column(x) for x in self.names if x not in {*known, *out}):
-            if _is_dates(column) or (people and _tells_rows_apart(column)):
+            written = column.dtype == pl.String and len(column) > 0
+            dates = written and all(map(DAY.fullmatch, column))
+            if dates or column.dtype.is_temporal() or (people and _tells_rows_apart(column)):
                 names.append(column.name)
             elif column.dtype.is_numeric():
-                found.append(_number(column, missing))
+                numbers: Any = column.cast(pl.Float64).drop_nans()
+                told: dict[str, Any] = constants(numbers.mean(), numbers.std())
+                if may_be_empty(column.name, missing):
+                    told |= {"missing": "fill", "fill": told["centre"]}
+                found.append(NumericFeature(name=column.name, **told))
             else:
                 feature, left = _words(column, missing, least=FEWEST if people else 1)
                 found.append(feature)
@@ -145,12 +150,6 @@ class Example:
         return encode(table, features, party="example")
 
 
-def _is_dates(column: pl.Series) -> bool:
-    """Whether all that a column holds are dates, as such or as they are written."""
-    written = column.dtype == pl.String and len(column) > 0
-    return column.dtype.is_temporal() or (written and all(map(DAY.fullmatch, column)))
-
-
 def _tells_rows_apart(column: pl.Series) -> bool:
     """Whether whole numbers or words differ in every row that has one."""
     if column.dtype.is_float() and not (column == column.round()).all():
@@ -174,25 +173,14 @@ def constants(mean: float | None, spread: float | None) -> dict[str, float]:
     return {"centre": centre, "scale": scale or 1.0}
 
 
-def _number(column: pl.Series, missing: str) -> NumericFeature:
-    """Describe a column of numbers: its mean and spread become public constants."""
-    whole: Any = column.cast(pl.Float64).drop_nans()
-    told: dict[str, Any] = {"name": column.name, **constants(whole.mean(), whole.std())}
-    if may_be_empty(column.name, missing):
-        told |= {"missing": "fill", "fill": told["centre"]}
-    return NumericFeature(**told)
-
-
 def _words(column: pl.Series, missing: str, *, least: int) -> tuple[CategoryFeature, list[str]]:
     """Describe a column of words: those of many rows become the vocabulary; return the others."""
     counts = Counter(str(each) for each in column.to_list() if each != "")
     words = sorted(each for each, count in counts.items() if count >= least)
     if not 0 < len(words) <= MAX_WORDS:
-        reason = f"{len(words):,} words, and a category has at most {MAX_WORDS:,}"
-        if not words:
-            reason = f"no word that {least} rows have" if counts else "no cell that says what it is"
         raise FeatureError(
-            f"column '{column.name}' of the example has {reason}. Describe it by --numbers "
+            f"column '{column.name}' of the example has {len(words):,} words that {least} row(s) "
+            f"have, and a category has 1 to {MAX_WORDS:,}. Describe it by --numbers "
             f"{column.name}:centre=60,scale=20 or --category {column.name}=WORD,WORD, or leave it "
             f"out by --leave-out {column.name}."
         )
@@ -293,7 +281,7 @@ def field_of_words(name: str, said: object) -> Any:  # noqa: ANN401 -- as the fi
         one = create_model("One", **{name: (known.annotation, known)})  # type: ignore[call-overload]
         return getattr(one(**{name: said}), name)
     except ValueError as error:
-        problem = problem_of(error).removeprefix(f"{name}: ").removeprefix(f"{name}=")
+        problem = problem_of(error).removeprefix(f"{name}: ")
     raise OptionError(f"{name} cannot be '{said}': {problem}. Give another.")
 
 
@@ -322,22 +310,13 @@ def features_of_words(
         ) from None
 
 
-_NO = {
-    "int_parsing": "is no whole number",
-    "float_parsing": "is no number",
-    "bool_parsing": "is neither yes nor no",
-    "extra_forbidden": "has no place here",
-}
-
-
 def problem_of(error: ValueError) -> str:
-    """Return what is wrong, in pydantic's words where it was asked, and a text is a text."""
+    """Return what is wrong, in pydantic's words where it was asked."""
     if not isinstance(error, ValidationError):
         return str(error)
     found = error.errors()[0]
     name, said = ".".join(map(str, found["loc"])), found["msg"].removeprefix("Value error, ")
-    problem = _NO.get(found["type"])
-    return f"{name}={found['input']} {problem}" if problem else f"{name}: {said}"
+    return f"{name}: {said}"
 
 
 def terms_of_words(
