@@ -23,7 +23,7 @@ from cobasis.strict_json import canonical_json, json_object
 
 FORMAT = "cobasis/removal/1"
 _SIGNED = b"cobasis/removal/1\0"
-_MAX_BYTES, _WIDE = 2**20, 79
+_MAX_BYTES = 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +43,9 @@ class Removal:
 
     @property
     def gone(self) -> tuple[str, ...]:
-        rows = (
-            f"The rows of '{self.party}' are out: what it sent ("
-            f"{', '.join(each[:16] for each in self.files)}) was deleted from the analyst's work "
-            "folder, sealed and opened."
-        )
-        found = [rows]
+        files = ", ".join(each[:16] for each in self.files)
+        gone = f"The rows of '{self.party}' are out: what it sent ({files}) was deleted from the "
+        found = [f"{gone}analyst's work folder, sealed and opened."]
         if not self.trained_again:
             found.append(f"No model of this round was trained on the rows of '{self.party}'.")
         elif self.model_sha256:
@@ -87,22 +84,16 @@ class Removal:
         return tuple(found)
 
     def text(self) -> str:
+        fit = textwrap.TextWrapper(width=79, subsequent_indent="  ", break_long_words=False).fill
         lines = [
             f"Certificate of removal: party '{self.party}', round '{self.round_id}'",
-            f"{self.time}, certified by '{self.analyst}'",
-            "",
+            f"{self.time}, certified by '{self.analyst}'\n",
             "Gone:",
-            *(line for sentence in self.gone for line in _item(sentence)),
-            "",
-            "Not gone:",
-            *(line for sentence in self.not_gone for line in _item(sentence)),
+            *(fit(f"- {sentence}") for sentence in self.gone),
+            "\nNot gone:",
+            *(fit(f"- {sentence}") for sentence in self.not_gone),
         ]
         return "\n".join(lines) + "\n"
-
-
-def _item(sentence: str) -> list[str]:
-    """Return a sentence of a list in lines that fit a terminal."""
-    return textwrap.wrap(f"- {sentence}", _WIDE, subsequent_indent="  ", break_long_words=False)
 
 
 def removal_of(session: AnalystSession, party: str) -> Removal:

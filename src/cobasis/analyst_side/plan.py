@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from cobasis.analyst_side.session import AnalystSession
+from cobasis.bundle.transcript import Fact
 from cobasis.errors import StepError, WaitingError
+from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.refusals import require_known
 from cobasis.protocol.sums_terms import least_difference, may_leave_out, terms_of
@@ -23,13 +25,10 @@ class Plan:
     waits: str = ""  # where only lost files are written: what the next exchange waits for
     attempt: int = 0  # which of sums begins, since other parties take part; 0 where none does
 
-    def refuse_unasked(self, confirmed: Collection[str]) -> None:
-        """Raise StepError where a party came late, and nobody said that it is to be taken in."""
-        if unasked := sorted({*self.new} - {*confirmed}):
-            raise StepError(
-                f"{', '.join(unasked)} came after the run of {self.ended}, and nobody said that "
-                "they are to be taken in. Run once more, and say so."
-            )
+    @property
+    def away(self) -> dict[str, Fact]:
+        """What the transcript says of who has no part in it."""
+        return {"without": list(self.without), "missing": list(self.missing)}
 
 
 def planned(
@@ -40,18 +39,18 @@ def planned(
     now: datetime | None = None,
 ) -> Plan:
     """Say what a run does now; WaitingError where it needs files that have not come."""
-    history, exchange = session.history, session.open_exchange()
+    history, exchange, now = session.history, session.open_exchange(), now or datetime.now(UTC)
     out = _left_out(session, without=tuple(without), again=tuple(again))
     taken = history.taken(exchange.number)
-    away = {*session.agreement.parties} - {*taken, *history.removed, *out}
+    known = {*taken, *history.removed, *out}
     plan = Plan(
         exchange=exchange,
         members=tuple(complete([x for x in sorted(taken) if x not in out], session.agreement)),
-        missing=tuple(name for name in session.agreement.parties if name in away),
+        missing=tuple(name for name in session.agreement.parties if name not in known),
         without=out,
     )
     if session.agreement.sums is not None and {*out} != {*history.without}:
-        return _next_attempt(session, plan, now=now or datetime.now(UTC))
+        return _next_attempt(session, plan, now=now)
     if history.outcome is not None and len(history.ended) == len(session.exchanges):
         before, ended = history.outcome.uploads, history.ended[-1]
         if gone := [name for name in before if name not in plan.members]:
@@ -62,7 +61,7 @@ def planned(
         new = tuple(name for name in plan.members if name not in before)
         return replace(plan, ended=ended, new=new)
     try:
-        _require_all(session, plan, now=now or datetime.now(UTC))
+        _require_all(session, plan, now=now)
     except WaitingError as error:
         if not lost_replies(session):
             raise
@@ -83,27 +82,30 @@ def _next_attempt(session: AnalystSession, plan: Plan, *, now: datetime) -> Plan
     agreement, history, closes = session.agreement, session.history, session.agreement.closes
     terms, least, attempt = terms_of(agreement), least_difference(agreement), history.attempt + 1
     stay = tuple(name for name in agreement.parties if name not in plan.without)
-    reason = ""
     if history.outcome is not None:
         reason = f"everybody's sums were added up on {history.ended[0]}, with other parties"
     elif closes is None or now < closes:
-        reason = f"the deadline is {agreement.deadline}" if closes else "no deadline is agreed"
-    elif not may_leave_out(agreement, attempt=attempt):
+        reason = _deadline(agreement)
+    elif len(stay) < plan.exchange.fewest:
+        reason = f"{len(stay)} would stay, and {plan.exchange.fewest} parties must"
+    elif may_leave_out(agreement, attempt=attempt):
+        return replace(plan, members=(), missing=stay, attempt=attempt)
+    elif agreement.dp is not None:
+        most = agreement.dp.lifetime_epsilon
+        reason = f"{attempt} attempts spend more than lifetime_epsilon={most:g}, which is agreed"
+    else:
         reason = (
             f"least_rows={terms.least_rows:,} is agreed, and of fewer than {least:,} rows the sums "
             "of a party that comes late would show in the difference of two totals"
         )
-        if agreement.dp is not None:
-            spent, most = f"{attempt} attempts spend more", agreement.dp.lifetime_epsilon
-            reason = f"{spent} than lifetime_epsilon={most:g}, which is agreed"
-    elif len(stay) < plan.exchange.fewest:
-        reason = f"{len(stay)} would stay, and {plan.exchange.fewest} parties must"
-    if reason:
-        raise StepError(
-            f"sums cannot begin again with {listed(stay)}: {reason}. Wait for everybody, or agree "
-            "on a new round."
-        )
-    return replace(plan, members=(), missing=stay, attempt=attempt)
+    raise StepError(
+        f"sums cannot begin again with {listed(stay)}: {reason}. Wait for everybody, or agree on a "
+        "new round."
+    )
+
+
+def _deadline(agreement: Agreement) -> str:
+    return f"the deadline is {agreement.deadline}" if agreement.closes else "no deadline is agreed"
 
 
 def lost_replies(session: AnalystSession) -> list[str]:
@@ -143,15 +145,14 @@ def _require_all(session: AnalystSession, plan: Plan, *, now: datetime) -> None:
     """Raise WaitingError while somebody may still send, or too few have."""
     agreed, closes, least = session.agreement, session.agreement.closes, plan.exchange.fewest
     if plan.missing and (closes is None or now < closes or agreed.sums is not None):
-        until = f"the deadline is {agreed.deadline}" if closes else "no deadline is agreed"
         options = " ".join(f"--without {name}" for name in plan.missing)
         go_on = f", or go on without them: {options}" if len(plan.members) >= least else ""
         if agreed.sums is not None:
             go_on = ". Masks cancel in the sums of all only"
         raise WaitingError(
             f"exchange {plan.exchange.number} of {len(session.exchanges)} waits for the "
-            f"{plan.exchange.message} of {', '.join(plan.missing)}, and {until}. Receive what they "
-            f"send{go_on}."
+            f"{plan.exchange.message} of {', '.join(plan.missing)}, and {_deadline(agreed)}. "
+            f"Receive what they send{go_on}."
         )
     if len(plan.members) >= least:
         return

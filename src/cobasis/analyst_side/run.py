@@ -26,13 +26,12 @@ from cobasis.bundle.folders import FitFolder, StateFolder
 from cobasis.bundle.messages import enclose_consensus, model_in, proposal_in, sums_in
 from cobasis.disk.tensors import write_tables
 from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole
-from cobasis.errors import AgreementError, RemoteError, RetentionError, WaitingError
+from cobasis.errors import AgreementError, RemoteError, RetentionError, StepError, WaitingError
 from cobasis.models import UNLABELLED, ModelName
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
 from cobasis.progress import counted
 from cobasis.protocol import training
-from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.card import card_of, make_card
 from cobasis.protocol.exchanges import Exchange
@@ -69,15 +68,19 @@ def run(
     returns carry the same model. `confirmed` names the parties that came after the last run and
     are to be taken in. `scores` asks for those of every agreed family, where something is new.
     """
-    family = _family(session.agreement, model)
-    with session.at_work() as history:
+    with session.at_work():
         session.require_kept()
+        family = _family(session, model)
         try:
             plan = planned(session, without=without, again=again, now=now)
         except WaitingError:
             session.tell()  # a run that was killed behind its last reply has not told it
             raise
-        plan.refuse_unasked(confirmed)
+        if unasked := sorted({*plan.new} - {*confirmed}):
+            raise StepError(
+                f"{', '.join(unasked)} came after the run of {plan.ended}, and nobody said that "
+                "they are to be taken in. Run once more, and say so."
+            )
         concluded, written = None, dict[str, Path]()
         if plan.attempt:
             session.begin_attempt(plan.attempt, without=plan.without)
@@ -86,16 +89,12 @@ def run(
         elif plan.exchange.reply == "span":
             written = _send_spans(session, plan)
         else:
-            if model is None and history.outcome is not None:
-                family = history.outcome.family
-            told = {"without": list(plan.without), "missing": list(plan.missing)}
-            told |= {"parties": list(plan.new)} if plan.new else {}
             concluded = conclude(
                 session,
                 parties=plan.members,
                 family=family,
                 event=ADDED if plan.new else RUN,
-                told=told,
+                told=plan.away | ({"parties": [*plan.new]} if plan.new else {}),
                 cluster=cluster,
                 compared=session.agreement.allowed_models if scores else (),
             )
@@ -104,10 +103,13 @@ def run(
     return RunResult(plan=plan, concluded=concluded, written=written)
 
 
-def _family(agreement: Agreement, model: ModelName | None) -> ModelName | None:
-    """Return the family to train: the one that is asked for, if the agreement allows it."""
-    if model is None or model in agreement.allowed_models:
-        return model or agreement.model
+def _family(session: AnalystSession, model: ModelName | None) -> ModelName | None:
+    """Return the family to train: what is asked for, if the agreement allows it, or as before."""
+    agreement, before = session.agreement, session.history.outcome
+    if model is None:
+        return agreement.model if before is None else before.family
+    if model in agreement.allowed_models:
+        return model
     allowed = ", ".join(agreement.allowed_models) or "none, since the task is a representation"
     raise AgreementError(
         f"round '{agreement.round_id}' does not allow a model of family '{model}' (allowed: "
@@ -139,8 +141,7 @@ def _made_span(session: AnalystSession, plan: Plan) -> ConsensusSpan:
     span = Analyst(session.agreement).consensus(proposals)
     told = {"anchor_tag": span.anchor_tag.hex(), "contributors": json.dumps(span.contributors)}
     write_tables(session.work.span, {"rows": span.rows}, metadata=told)
-    away = {"without": list(plan.without), "missing": list(plan.missing)}
-    session.note(CONSENSUS, {"contributors": list(span.contributors), **away})
+    session.note(CONSENSUS, {"contributors": list(span.contributors), **plan.away})
     return span
 
 

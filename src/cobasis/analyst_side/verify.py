@@ -13,7 +13,7 @@ from cobasis.algorithms.images import View
 from cobasis.analyst_side.history import OPENED, RECEIVED, Outcome, history_of
 from cobasis.analyst_side.membership import check_removal
 from cobasis.analyst_side.session import NEWS, SUFFIX, WorkFolder
-from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, stem_of
+from cobasis.bundle.agreement_file import news_at, read_agreement, sealed_agreement, stem_of
 from cobasis.bundle.folders import FitFolder, StateFolder, UploadFolder
 from cobasis.bundle.transcript import Checked, Entry, verify_transcript
 from cobasis.disk.whole import file_digest, opened
@@ -22,12 +22,11 @@ from cobasis.errors import (
     DiskError,
     FileChangedError,
     OptionError,
-    SignatureError,
     TranscriptError,
 )
-from cobasis.progress import Report, silent
+from cobasis.progress import Report, counted, silent
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.news import MAX_BYTES, News
+from cobasis.protocol.news import MAX_BYTES
 from cobasis.protocol.signatures import (
     Receipt,
     SignedReceipt,
@@ -107,18 +106,15 @@ class _Check:
 
     def one(self, what: str, name: str, *of: object, by: Callable[..., Value]) -> Value | None:
         """Check one thing; an error of ours is what came of it."""
+        found, code, reason = None, "", ""
         try:
             found = by(*of)
         except CobasisError as error:
-            reason = str(error.args[0])
-            self.findings.append(Finding(what=what, name=name, code=error.code, reason=reason))
-            return None
-        except (AttributeError, LookupError, TypeError, ValueError):  # whoever made it up
-            reason = "it says what no command of cobasis writes there, so somebody made it up"
+            code, reason = error.code, str(error.args[0])
+        except (AttributeError, LookupError, TypeError, ValueError):
             code = TranscriptError.code
-            self.findings.append(Finding(what=what, name=name, code=code, reason=reason))
-            return None
-        self.findings.append(Finding(what=what, name=name))
+            reason = "it says what no command of cobasis writes there, so somebody made it up"
+        self.findings.append(Finding(what=what, name=name, code=code, reason=reason))
         return found
 
     def here(self, pattern: str) -> Iterator[Path]:
@@ -162,7 +158,7 @@ class _Check:
 
     def receipts(self) -> None:
         for path in self.here(f"*{NEWS}"):
-            news = self.one("news", path.name, path, by=self._news)
+            news = self.one("news", path.name, path, self.agreement, by=news_at)
             for signed in news.receipts if news else ():
                 what = f"{signed.receipt.party}, exchange {signed.receipt.exchange}"
                 self.one("receipt", what, signed, by=self._receipt)
@@ -172,10 +168,6 @@ class _Check:
                 if words <= set(entry.told):
                     what = f"{entry.told['party']}, countersigned"
                     self.one("receipt", what, entry.told, by=self._countersigned)
-
-    def _news(self, path: Path) -> News:
-        with opened(path) as (file, _):
-            return News.from_text(file.read(MAX_BYTES + 1) or b"", self.agreement)
 
     def _receipt(self, signed: SignedReceipt) -> None:
         """Check a receipt's signature, and the transcript's line that it names."""
@@ -203,14 +195,8 @@ class _Check:
         signatures = {each: told[each] or None for each in ("signature", "countersignature")}
         signed = SignedReceipt.model_validate({"receipt": fields, **signatures})
         self._signed(signed)
-        name = signed.receipt.party
-        party = next((each for each in self.agreement.enrolled if each.name == name), None)
-        if party is None:
-            raise SignatureError(
-                f"'{name}' is not enrolled, so its countersignature proves nothing. Look which "
-                "agreement it belongs to."
-            )
-        check_countersigned(signed, party=party)
+        enrolled = {each.name: each for each in self.agreement.enrolled}
+        check_countersigned(signed, party=enrolled[signed.receipt.party])
 
     def removal(self, path: Path) -> None:
         with opened(path) as (file, _):
@@ -218,22 +204,18 @@ class _Check:
 
     def files(self) -> None:
         paths = [path for path in self.here("*") if path.name in self.known and path.is_file()]
-        for done, path in enumerate(paths):
-            self.report("comparing digests", done, len(paths))
+        for path in counted(paths, step="comparing digests", report=self.report):
             what = "payload" if path.suffix == ".safetensors" else path.name.rpartition("-")[2]
             self.one(what, path.name, path, self.known[path.name], by=_compare)
 
     def fits(self) -> None:
         """Check every fit of the last run, where anchor images and target are."""
-        work = WorkFolder(self.folder / f"{self.stem}{SUFFIX}")
-        if not work.path.is_dir():
-            work = WorkFolder(self.folder)
-        outcome = self.outcome
+        own, outcome = self.folder / f"{self.stem}{SUFFIX}", self.outcome
+        work = WorkFolder(own if own.is_dir() else self.folder)
         if outcome is None or not work.payloads.is_dir():
             return
         place = work.alignments / str(outcome.alignment)
-        kept = StateFolder(place).get(TARGET)
-        if kept is None:
+        if (kept := StateFolder(place).get(TARGET)) is None:
             return
         fits, kept_here = FitFolder(place), UploadFolder(work.payloads)
         parts = View(dict.fromkeys(outcome.uploads), read=kept_here.__getitem__)
@@ -245,8 +227,7 @@ class _Check:
             error = fit_error(image, change, target=kept[0]["rows"], kind=kind)
             refuse_wrong_fit(error, party=party)
 
-        for done, party in enumerate(uploads):
-            self.report("checking fits", done, len(uploads))
+        for party in counted(uploads, step="checking fits", report=self.report):
             self.one("fit", party, party, by=check)
 
 

@@ -69,6 +69,12 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def read_whole(path: Path) -> bytes:
+    """Return what a small file holds."""
+    with opened(path) as (file, _):
+        return file.readall() or b""
+
+
 def stamp_of(path: Path) -> Stamp:
     """Return the stamp of a file without opening it."""
     with explained(f"'{path}' cannot be read", advice=READABLE):

@@ -107,12 +107,8 @@ class Identity(Hidden):
             raise PassphraseError(
                 "a key is not kept under an empty passphrase. Choose one of several words."
             )
-        fields: dict[str, Any] = {
-            "format": FORMAT,
-            "name": self.public.name,
-            "role": self.public.role,
-            **self._halves(),
-        }
+        who: Any = {"format": FORMAT, "name": self.public.name, "role": self.public.role}
+        fields = {**who, **self._halves()}
         if self.before:
             fields["before"] = [each._halves() for each in self.before]  # noqa: SLF001 -- likewise
         return bytes(pyrage.passphrase.encrypt(canonical_json(fields), passphrase))
@@ -232,22 +228,14 @@ def enrolled_key(identity: Identity, enrolled: PublicIdentity) -> Identity:
 
 def save_identity(identity: Identity, path: Path, *, passphrase: str) -> None:
     """Write an identity into a file: a new one, or that of the key before, which it keeps."""
-    if not identity.before:
-        _refuse_existing(path)
     data = identity.encrypted(passphrase)
     with WholeFile(path, n_bytes=len(data)) as file:
         file.write(data)
-        if not identity.before:
-            _refuse_existing(path)  # encryption took seconds, in which another may have come
-
-
-def _refuse_existing(path: Path) -> None:
-    """Raise IdentityError when there is a file: a key that is written over is lost for good."""
-    if path.exists() or path.is_symlink():
-        raise IdentityError(
-            f"'{path}' exists, and a key is never written over: everything that was sealed for it "
-            "would be lost. Use the key that is there, or choose another name."
-        )
+        if not identity.before and (path.exists() or path.is_symlink()):
+            raise IdentityError(
+                f"'{path}' exists, and a key is never written over: everything that was sealed for "
+                "it would be lost. Use the key that is there, or choose another name."
+            )
 
 
 def load_identity(path: Path, *, passphrase: str) -> Identity:

@@ -3,6 +3,7 @@
 import hashlib
 import ipaddress
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Self
@@ -14,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from cobasis.disk.lock import Lock
-from cobasis.disk.whole import make_folder, opened, write_whole
+from cobasis.disk.whole import make_folder, read_whole, write_whole
 from cobasis.errors import AgreementError, CertificateError
 from cobasis.protocol.agreement import Digest, Moment, moment_of, moment_text
 from cobasis.protocol.enrolment import IdentityName, PublicIdentity, SignedLine
@@ -61,10 +62,8 @@ def pin_of(certificate: x509.Certificate) -> str:
 
 
 def certificate_at(path: Path) -> x509.Certificate:
-    with opened(path) as (file, _):
-        data = file.readall() or b""
     try:
-        return x509.load_pem_x509_certificate(data)
+        return x509.load_pem_x509_certificate(read_whole(path))
     except ValueError:
         raise CertificateError(
             f"'{path}' holds no certificate in PEM. Give the file that your web server uses, its "
@@ -122,14 +121,11 @@ def believed(
             "the server shows a certificate that cannot be read. Nothing was sent. Ask "
             f"'{analyst.name}' whether it is theirs."
         ) from None
-    found = told.get("statements")
-    good = []
+    found, made = told.get("statements"), []
     for each in found if isinstance(found, list) else []:
-        try:
-            statement = Statement.from_text(canonical_json(each)[:SMALL_BYTES].decode())
-        except (AgreementError, ValueError):
-            continue
-        good += [statement] if statement.is_good(analyst, now=now) else []
+        with suppress(AgreementError, ValueError):
+            made.append(Statement.from_text(canonical_json(each)[:SMALL_BYTES].decode()))
+    good = [each for each in made if each.is_good(analyst, now=now)]
     if any(proxied or each.pin == pin for each in good):
         return shown
     if not good:

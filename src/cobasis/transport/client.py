@@ -218,9 +218,7 @@ class Remote(Line):
         """Bring a file to the server, from where it was broken off; nothing where it is there."""
         place, n_bytes = self._place(path, what), path.stat().st_size
         with opened(path) as (file, _):
-            found = self._known(place)
-            if found is None:
-                found = self._begin(place, file, n_bytes=n_bytes)
+            found = self._known(place) or self._begin(place, file, n_bytes=n_bytes)
             self._continue(place, file, found, n_bytes=n_bytes, report=report)
 
     def refusal(self, path: Path, what: str) -> str:
@@ -254,7 +252,7 @@ class Remote(Line):
     def _known(self, place: str) -> httpx.Response | None:
         """Ask how much of a file is there; None where it was not begun."""
         try:
-            return self.ask("GET", place)  # of HEAD a refusal could not say why
+            return self.ask("GET", place)
         except RequestError as error:
             if error.status != httpx.codes.NOT_FOUND:
                 raise
@@ -284,19 +282,19 @@ class Remote(Line):
             content = file.read(size)
             last = "?1" if offset + len(content) == n_bytes else "?0"
             fields = {"upload-offset": str(offset), "upload-complete": last}
+            fields |= {"content-type": PARTIAL}
             try:
-                fields |= {"content-type": PARTIAL}
                 found = self.ask("PATCH", place, fields=fields, content=content)
             except UnreachableError:
                 if size <= _LEAST_PART:
                     raise
                 size //= 8
-                found = self.ask("HEAD", place)
+                found = self.ask("GET", place)
             except RequestError as error:
                 if error.status != httpx.codes.CONFLICT:
                     raise
                 time.sleep(_PAUSES[0])  # another request is at work, or an answer was lost
-                found = self.ask("HEAD", place)
+                found = self.ask("GET", place)
         report("sending", n_bytes, n_bytes)
 
 
@@ -331,8 +329,8 @@ def _told(found: httpx.Response) -> bytes:
 def _write(found: httpx.Response, to: Path) -> None:
     """Write what comes into a file, whole and as the server says it is, or leave what was there."""
     n_bytes = whole_number(found.headers.get("content-length"), field="Content-Length")
-    most = {"news": NEWS_BYTES, "agreement": 2 * NEWS_BYTES}
     what = found.url.path.rpartition("/")[2]
+    most = {"news": NEWS_BYTES, "agreement": 2 * NEWS_BYTES}
     limit = SMALL_BYTES if f"{what}.".startswith(SECRET) else most.get(what, MOST_BYTES)
     if n_bytes > limit:
         raise RequestError(
@@ -368,14 +366,13 @@ def _proxied(ca: Path) -> ssl.SSLContext:
 
 def _refusal(found: httpx.Response) -> RequestError | ClockError | RevokedError:
     """Return what a server refused, in its own words."""
-    detail, code = f"it answers {found.status_code}.", ""
-    if found.headers.get("content-type") == PROBLEM and found.content:  # HEAD has none
-        told = _object(found)
-        detail, code = str(told.get("detail")), str(told.get("code"))
+    ours = found.headers.get("content-type") == PROBLEM
+    told = _object(found) if ours else {"detail": f"it answers {found.status_code}."}
+    detail = f"the server refuses: {told.get('detail')}"
     for kind in (ClockError, RevokedError):
-        if code == kind.code:
-            return kind(f"the server refuses: {detail}")
-    return RequestError(f"the server refuses: {detail}", status=found.status_code)
+        if told.get("code") == kind.code:
+            return kind(detail)
+    return RequestError(detail, status=found.status_code)
 
 
 def _object(found: httpx.Response) -> dict[str, Any]:

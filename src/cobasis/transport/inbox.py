@@ -31,7 +31,7 @@ from cobasis.disk.whole import (
     Stamp,
     file_digest,
     make_folder,
-    opened,
+    read_whole,
     remove_tree,
     require_room,
     settle_names,
@@ -108,8 +108,8 @@ class Inbox:
         with suppress(DiskError):
             n_bytes = stamp_of(whole).size
             return State(n_bytes=n_bytes, length=n_bytes, whole=True)
-        with suppress(DiskError), opened(self.place(sent, _VERDICT)) as (file, _):
-            verdict = json.loads(file.readall() or b"{}")
+        with suppress(DiskError):
+            verdict = json.loads(read_whole(self.place(sent, _VERDICT)))
             n_bytes = verdict.pop("bytes")
             return State(n_bytes=n_bytes, length=n_bytes, whole=True, verdict=verdict)
         return None
@@ -265,9 +265,8 @@ class Rounds:
             try:
                 agreement = read_agreement(path).agreement
             except CobasisError as error:
-                LOG.warning(
-                    json.dumps({"event": "no agreement", "file": path.name, "why": error.code})
-                )
+                told = {"event": "no agreement", "file": path.name, "why": error.code}
+                LOG.warning(json.dumps(told))
                 continue
             if agreement.server:
                 people = {each.name: each for each in agreement.enrolled}

@@ -13,7 +13,7 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from cobasis.bundle.agreement_file import read_agreement, stem_of
-from cobasis.disk.whole import make_folder, opened, write_whole
+from cobasis.disk.whole import make_folder, read_whole, write_whole
 from cobasis.errors import (
     AgreementError,
     DiskError,
@@ -73,8 +73,7 @@ class Invitations:
     def codes(self) -> tuple[Code, ...]:
         if not self._path.exists():
             return ()
-        with opened(self._path) as (file, _):
-            return tuple(Code.of_words(each) for each in json.loads(file.readall() or b"[]"))
+        return tuple(Code.of_words(each) for each in json.loads(read_whole(self._path)))
 
     def invite(self, names: Iterable[str], *, server: str, analyst: PublicIdentity) -> Path:
         """Make a code for each name; return the file that the analyst's server has to have."""
@@ -133,26 +132,23 @@ class Invitations:
         """
         from cobasis.transport.client import Post  # noqa: PLC0415 -- as above
 
-        with opened(self.author.path) as (file, _):
-            text = file.readall() or b""
-        left = []
+        text, left = read_whole(self.author.path), []
         for code in self.codes():
-            with Post(code) as post:
-                try:
+            try:
+                with Post(code) as post:
                     post.bring("agreement", text)
-                except RequestError as error:
-                    if error.status not in {404, 409}:
-                        raise
-                    left.append(code.party)
+            except RequestError as error:
+                if error.status not in {404, 409}:
+                    raise
+                left.append(code.party)
         return left
 
 
 def take_agreement(code: Code, text: bytes, *, folder: Path) -> Path:
     path = folder / f"{code.stem}.toml"
     if path.exists():
-        with opened(path) as (file, _):
-            if file.readall() == text:
-                return path
+        if read_whole(path) == text:
+            return path
         raise DiskError(
             f"'{path}' is in the way: it is another text than the invitation's agreement. Move it "
             "away, or type this in another folder."

@@ -8,6 +8,7 @@ token's hash only, and what passes is vouched for by HMAC under the token itself
 import hashlib
 import hmac
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,7 +16,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from cobasis.bundle.agreement_file import line_in
-from cobasis.disk.whole import make_folder, opened, write_whole
+from cobasis.disk.whole import make_folder, read_whole, write_whole
 from cobasis.errors import CobasisError, RequestError, SignatureError
 from cobasis.protocol.agreement import Digest, Moment, moment_of
 from cobasis.protocol.enrolment import OneLine
@@ -78,12 +79,10 @@ class Mailbox:
         """Return where something stands, or will; one RequestError for whoever is not invited."""
         now = datetime.now(UTC)
         for path in self._folder.glob(f"*{INVITES}"):
-            try:
+            with suppress(CobasisError):
                 found = line_in(path, Invites)
-            except CobasisError:
-                continue
-            if slot in SLOTS and address in found.hashes and now <= moment_of(found.until):
-                return self._mail / f"{address}.{slot}"
+                if slot in SLOTS and address in found.hashes and now <= moment_of(found.until):
+                    return self._mail / f"{address}.{slot}"
         raise RequestError(
             "no such invitation is open here. A code holds for 14 days, and the analyst's server "
             "has to have the author's .invites file. The author makes new codes with 'cobasis "
@@ -95,9 +94,8 @@ class Mailbox:
         """Write what was not there; RequestError for anything else than what is there."""
         place = self.place(address, slot)
         if place.exists():
-            with opened(place) as (file, _):
-                if file.readall() == data:
-                    return
+            if read_whole(place) == data:
+                return
             raise RequestError(f"this invitation's {slot} is there, and is another.", status=409)
         make_folder(self._mail)
         write_whole(place, data)

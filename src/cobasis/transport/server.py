@@ -24,7 +24,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from cobasis.disk.whole import GrowingFile, Stamp, file_digest, opened, stamp_of
+from cobasis.disk.whole import GrowingFile, Stamp, file_digest, read_whole, stamp_of
 from cobasis.errors import AnotherRunError, ClockError, CobasisError, DiskError, RequestError
 from cobasis.transport.inbox import (
     LOG,
@@ -143,8 +143,8 @@ class Server:
         def read() -> list[Any]:
             found = []
             for path in sorted((self.folder / STATEMENTS).glob(f"*{STATEMENT}")):
-                with suppress(DiskError, ValueError), opened(path) as (file, _):
-                    found.append(json.loads(file.readall() or b""))
+                with suppress(DiskError, ValueError):
+                    found.append(json.loads(read_whole(path)))
             return found
 
         return JSONResponse({"statements": await run_sync(read)})
