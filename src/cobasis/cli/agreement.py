@@ -41,7 +41,6 @@ from cobasis.protocol.enrolment import words_of
 from cobasis.transport.invites import Invitations
 from cobasis.transport.mailbox import INVITES
 
-_PEOPLE = ("parties", "approvers", "analyst")
 _BY_COMMAND = {"parties", "enrolled", "analyst", "commitment"}
 """Fields that this command fills in, from .pub files and with the secret."""
 
@@ -87,16 +86,14 @@ class Enrolment:
         seen = {*known.everybody, *by, own and own.public, *(by_words[each] for each in told)}
         left = [each for each in people.everybody if each not in seen and not self.yes]
         if left and not options.on_terminal():
-            open_ones = "; ".join(prints[each] for each in left)
             raise OptionError(
-                f"nobody is here to confirm fingerprints: {open_ones}. Compare each with its "
+                "nobody is here to confirm fingerprints: "
+                f"{'; '.join(prints[each] for each in left)}. Compare each with its "
                 "owner, over the telephone, then give it with --fingerprint, or all with --yes."
             )
         for each in left:
-            question = (
-                f"{each.role} {each.name}:\n  {each.fingerprint}\nDid its owner read you this?"
-            )
-            consent(question, yes=False, what="the agreement")
+            shown = f"{each.role} {each.name}:\n  {each.fingerprint}"
+            consent(f"{shown}\nDid its owner read you this?", yes=False, what="the agreement")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,11 +156,7 @@ class Terms:
 
     @property
     def told(self) -> dict[str, Any]:
-        return {
-            word: each
-            for word, each in vars(self).items()
-            if each is not None and each is not False
-        }
+        return {word: x for word, x in vars(self).items() if x is not None and x is not False}
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
@@ -202,7 +195,7 @@ def new(
     identity = None  # while somebody is not enrolled
     if people.parties and people.analyst is not None:  # the party that makes the secret
         identity = owner.enrolled(maker_of(people, home=owner.folder(), name=owner.name))
-    text = _edited(author, people) if edited else _drawn_up(author, people, terms)
+    text = _text_of(author, people, terms, edited=edited)
     changed = author.changed(text("")) if edited else ()
     if edited and not (changed or enrolment.invite) and author.whole():
         _bring(invited)  # again, if it did not get through
@@ -270,17 +263,16 @@ def _bring(invited: Invitations) -> None:
         )
 
 
-def _edited(author: Authorship, people: People) -> Callable[[str], str]:
-    """Return the file's text with who takes part, for a commitment."""
-    text, told = text_of(author.path), {name: getattr(people, name) for name in _PEOPLE}
-    return lambda commitment: complete(text, path=author.path, commitment=commitment, **told)
-
-
-def _drawn_up(author: Authorship, people: People, terms: Terms) -> Callable[[str], str]:
-    """Return a new agreement's text from options, questions and defaults, for a commitment."""
+def _text_of(
+    author: Authorship, people: People, terms: Terms, *, edited: bool
+) -> Callable[[str], str]:
+    """Return the text, for a commitment: the file's, or of options, questions and defaults."""
+    who: dict[str, Any] = {"approvers": people.approvers, "analyst": people.analyst}
+    if edited:
+        text, told = text_of(author.path), {"path": author.path, "parties": people.parties, **who}
+        return lambda commitment: complete(text, commitment=commitment, **told)
     fields = draft_fields(asked(terms.told, len(people.parties)), stem=author.path.stem)
-    fields |= {"enrolled": people.parties, "approvers": people.approvers}
-    fields |= {"analyst": people.analyst}
+    fields |= {"enrolled": people.parties, **who}
     return lambda commitment: new_text({**fields, "commitment": commitment or None})
 
 
@@ -326,14 +318,18 @@ def _lines(told: dict[str, Any], *, own: str | None, more: str, brought: bool) -
         yield f"  {each['role']:<8} {each['name']}{you}"
         yield f"    {each['fingerprint']}"
     if told["invited"]:
-        yield from _invited(told)
+        yield "Give each party its code, over a channel of your own. It is good once, for 14 days:"
+        yield from (f"  {party}: cobasis go {code} DATA" for party, code in told["invited"].items())
+        codes = f"{stem_of(told['path'])}{INVITES}"
+        yield from wrapped(f"Give {codes} to the analyst, who puts it into the folder it serves.")
+        yield f"Next, when they have typed that: cobasis agreement new {told['path']} YOURS.pub"
         return
     if told["digest"] is None:
         if gaps := [each for each in told["missing"] if each not in _BY_COMMAND]:
             yield from wrapped(f"To be filled by hand: {', '.join(gaps)}.")
-        pubs = " *.pub" if "enrolled" in told["missing"] else ""
-        lab = " --analyst lab.pub" if "analyst" in told["missing"] else ""
-        yield f"Next: cobasis agreement new {told['path']}{pubs}{lab}"
+        people = {*told["missing"]} & {"enrolled", "analyst"}
+        pubs = " *.pub --analyst lab.pub" if people else ""
+        yield f"Next: cobasis agreement new {told['path']}{pubs}"
         return
     name = told["path"].name
     yield "Digest, which everybody signs:"
@@ -349,12 +345,3 @@ def _lines(told: dict[str, Any], *, own: str | None, more: str, brought: bool) -
         send += ", and to each party its own .secret file"
     yield from wrapped(f"{more}{send}.")
     yield then
-
-
-def _invited(told: dict[str, Any]) -> Iterator[str]:
-    yield "Give each party its code, over a channel of your own. It is good once, for 14 days:"
-    for name, code in told["invited"].items():
-        yield f"  {name}: cobasis go {code} DATA"
-    listed_in = f"{stem_of(told['path'])}{INVITES}"
-    yield from wrapped(f"Give {listed_in} to the analyst, who puts it into the folder it serves.")
-    yield f"Next, when they have typed that: cobasis agreement new {told['path']} YOURS.pub"

@@ -224,20 +224,16 @@ class Trip:
             self._type(sign, agreement=self.path, yes=self.asked.yes)
             return
         makers = [name for name in found.agreement.parties if name != found.name]
-        self._wait(
-            lambda left: self._secret(own, makers, seconds=left),
-            what="the secret that its maker has to bring",
-        )
+        what = "the secret that its maker has to bring"
+        self._wait(lambda left: self._secret(own, makers, seconds=left), what=what)
 
     def _secret(self, own: Path, makers: list[str], *, seconds: float) -> bool:
         """Sign with the first secret that is the agreement's; anybody may have left another."""
         came = own.with_name(f"{own.name}.came")
         # one question for all; each maker is asked for only where somebody left a false one
         for maker in ("", *makers):
-            what, left = (
-                (f"secret.{maker}", seconds / len(makers)) if maker else ("secret", seconds)
-            )
-            if not self.remote.fetch(what, came, seconds=left):
+            what, share = (f"secret.{maker}", len(makers)) if maker else ("secret", 1)
+            if not self.remote.fetch(what, came, seconds=seconds / share):
                 if maker:
                     continue
                 return False
@@ -305,10 +301,11 @@ class Trip:
         if not file.exists():
             session = self.owner.party(self.path)
             _ = finish(session, file) or send_again(session, file)
-        self._wait(
-            lambda left: self._taken(found, exchange, seconds=left) or self._news(found),
-            brought=(file, word),
-        )
+
+        def answered(left: float) -> bool:
+            return self._taken(found, exchange, seconds=left) or self._news(found)
+
+        self._wait(answered, brought=(file, word))
 
     def _taken(self, found: Standing, exchange: Exchange, *, seconds: float) -> bool:
         """Take an exchange's answer, and the news that go with it; whether it is new."""

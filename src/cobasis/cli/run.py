@@ -1,6 +1,7 @@
 """``cobasis run`` and ``remove``: one sealed file for each party, and what came of a round."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,7 +28,6 @@ from cobasis.cli.words import listed, picked, row, wrapped
 from cobasis.disk.whole import write_whole
 from cobasis.errors import OptionError, WaitingError
 from cobasis.models import ModelName
-from cobasis.models.worth import Figure
 from cobasis.protocol.baseline import BaselineTable
 from cobasis.protocol.card import ModelCard
 from cobasis.report.estimates import write_coefficients, write_effects
@@ -66,11 +66,8 @@ def run(
     session.require_kept()
     told: dict[str, Any] = {"without": without or [], "again": again or []}
     new: tuple[str, ...] = ()
-    try:
+    with suppress(WaitingError):  # raised again, once the news say how the round stands
         plan = planned(session, **told)
-    except WaitingError:
-        pass  # raised again, once the news say how the round stands
-    else:
         owner.tell(_first(session, plan))
         new = plan.new
     if new:
@@ -93,25 +90,12 @@ def _first(session: AnalystSession, plan: Plan) -> Iterator[str]:
         more = "takes in who came since" if plan.new else "nobody is new"
         yield from wrapped(f"{what.capitalize()} ended on {plan.ended}; {more}")
     rows = {"with": plan.members, "new": plan.new, "without": plan.without}
-    if not plan.ended or plan.new:
-        rows["missing"] = plan.missing
+    rows |= {"missing": plan.missing} if plan.new or not plan.ended else {}
     for title, names in rows.items():
         yield from row(title, ", ".join(names))
     if waiting := [name for name in plan.without if name in session.history.taken()]:
         options = " ".join(f"--with {name}" for name in waiting)
         yield from wrapped(f"The upload of {listed(waiting)} is in. To take it: {options}")
-
-
-def _scores(scores: Mapping[ModelName, Mapping[str, Figure | None]]) -> Iterator[str]:
-    if scores:
-        yield "Right answers (R2 of numbers), cross-validated, with intervals of 95 %:"
-        yield f"  {'':16}{'these parties':26}a new party"
-    for family, found in scores.items():
-        cells = [
-            f"{each[0]:.3f} ({each[1]:.3f} to {each[2]:.3f})" if each else "not measured"
-            for each in found.values()
-        ]
-        yield f"  {family:16}{cells[0]:26}{cells[1]}"
 
 
 def _told(concluded: Concluded, *, card: Path) -> dict[str, Any]:
@@ -145,7 +129,12 @@ def _lines(concluded: Concluded, *, card: Path, table: Path) -> Iterator[str]:
         yield from wrapped(f"Model: {outcome.family}, trained on {who}.")
         yield "SHA-256 of the model, the same for all:"
         yield f"  {outcome.model_sha256}"
-    yield from _scores(concluded.scores)
+    if concluded.scores:
+        yield "Right answers (R2 of numbers), cross-validated, with intervals of 95 %:"
+        yield f"  {'':16}{'these parties':26}a new party"
+    for family, found in concluded.scores.items():
+        here, new = ("{:.3f} ({:.3f} to {:.3f})".format(*x) if x else "-" for x in found.values())
+        yield f"  {family:16}{here:26}{new}"
     if outcome.target_carries:
         yield from wrapped(f"The target descends from {listed(outcome.target_carries)}.")
     thing = "model" if concluded.table is None else "table"

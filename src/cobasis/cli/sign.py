@@ -59,7 +59,9 @@ def sign(
     key = "" if session is None or found.sums is None else session.round.mask_key(new=True).public
     made = sign_agreement(found, name=who.name, sign=identity.sign, mask_key=key)
     again = _stands(to, made)
-    if made.mask_key not in {"", *_sealed_with(path, made)}:
+    files = map(read_agreement, filter(Path.exists, (path, sealed_path(path))))
+    sealed = {x.mask_key for file in files for x in file.signatures if x.name == who.name}
+    if key and sealed and key not in sealed:
         raise StepError(
             f"'{who.name}' signed this round with another key for its masks, which this home "
             "folder has no more: it was put back from an older copy, or forgot the round. Put the "
@@ -101,13 +103,6 @@ def _say(
         secret_from=maker,
         **picked(who, *PERSON),
     )
-
-
-def _sealed_with(path: Path, made: Signature) -> tuple[str, ...]:
-    """Return the mask key that the agreement was sealed with; the own one where it was not yet."""
-    files = (read_agreement(each) for each in (path, sealed_path(path)) if each.exists())
-    signed = [each for file in files for each in file.signatures if each.name == made.name]
-    return tuple(each.mask_key for each in signed) or (made.mask_key,)
 
 
 def _stands(to: Path, made: Signature) -> bool:
@@ -163,19 +158,12 @@ def _of_secret(session: PartySession | None, sent: SentSecret | None, *, summed:
     return "checked and kept before" if session.round.joined else "not here, and not checked"
 
 
-def _screen(agreement: Agreement, who: PublicIdentity, *, secret: str, path: Path) -> Iterator[str]:
-    yield from wrapped(f"Sign for {who.name}?   round {agreement.round_id}")
-    for title, text in terms_of(agreement, who):
-        yield from wrapped(text, lead=f"{title:<{_TITLE}} ")
-    yield from wrapped(secret, lead=f"{'Secret':<{_TITLE}} ")
-    yield f"{'Whole text':<{_TITLE}} cobasis inspect {path}"
-    yield ""
-
-
 def terms_of(agreement: Agreement, who: PublicIdentity) -> Iterator[tuple[str, str]]:
     agreement = agreement.held_by(who.name)
     lab, closes = analyst_of(agreement), agreement.closes
-    record, labels = agreement.record or Record(), _labels(agreement)
+    record, dp = agreement.record or Record(), agreement.dp
+    labels = "changed at random" if dp and dp.label_epsilon is not None else "IN THE CLEAR"
+    labels = labels if agreement.label else ""
     yield "Digest", words_of(agreement.digest())
     yield "Purpose", agreement.purpose
     law = "; ".join(filter(str.strip, (record.legal_basis, record.processor)))
@@ -236,6 +224,14 @@ def _method(agreement: Agreement) -> str:
     return f"{method}; numbers as {agreement.precision}{public}"
 
 
+def _screen(agreement: Agreement, who: PublicIdentity, *, secret: str, path: Path) -> Iterator[str]:
+    yield from wrapped(f"Sign for {who.name}?   round {agreement.round_id}")
+    last = (("Secret", secret), ("Whole text", f"cobasis inspect {path}"))
+    for title, text in (*terms_of(agreement, who), *last):
+        yield from wrapped(text, lead=f"{title:<{_TITLE}} ")
+    yield ""
+
+
 def _cut(words: Iterable[object]) -> str:
     """Return words with commas, as many whole ones as fit on some lines."""
     text = " ".join(", ".join(map(str, words)).split())
@@ -254,7 +250,6 @@ def _columns(agreement: Agreement) -> str:
 
 
 def _held(agreement: Agreement, lab: str) -> Iterator[tuple[str, str]]:
-    """Yield who holds which columns, where not everybody holds all, and whose are joined."""
     if agreement.holdings:
         told = (f"{each.party}: {_cut(each.columns)}" for each in agreement.holdings)
         yield "Who holds", f"{'; '.join(told)}; others all"
@@ -262,14 +257,6 @@ def _held(agreement: Agreement, lab: str) -> Iterator[tuple[str, str]]:
         text = f"{lab} puts each person's numbers beside those of {_cut(others)}, and knows by a "
         text += "tag that they are of the same people; with their help, whose each row is"
         yield "JOINED", f"{text}. '{agreement.id}' stays"
-
-
-def _labels(agreement: Agreement) -> str:
-    """Say how labels leave; nothing where none do."""
-    if not agreement.label:
-        return ""
-    randomised = agreement.dp is not None and agreement.dp.label_epsilon is not None
-    return "changed at random" if randomised else "IN THE CLEAR"
 
 
 def _leaves(agreement: Agreement, labels: str) -> Iterator[str]:
@@ -300,20 +287,18 @@ def _leaves(agreement: Agreement, labels: str) -> Iterator[str]:
 
 
 def _sums(agreement: Agreement) -> str:
-    """Say what sums are of; nothing where none are sent."""
     if agreement.sums is None:
         return ""
     if agreement.sums.n_bins is not None:
         groups = f", for each '{agreement.label}'" if agreement.label else ""
-        given, curves = agreement.outcome, ""
-        if given is not None:
-            curves = f"; with '{given.event}' and without, who left in each of {len(given.grid)} "
-            curves += f"intervals of '{given.time}'"
-        return (
+        text = (
             f"sums over all your rows, under masks, of each column alone{groups}: numbers, their "
-            f"squares, how many lie in each of {agreement.sums.n_bins} bins, how many have a word"
-            f"{curves}"
         )
+        text += f"squares, how many lie in each of {agreement.sums.n_bins} bins or have a word"
+        if (given := agreement.outcome) is not None:
+            text += f"; with '{given.event}' and without, who left in each of {len(given.grid)} "
+            text += f"intervals of '{given.time}'"
+        return text
     if agreement.tabular:
         count = f"{layout_of(agreement).n_words:,} sums"
         return f"{count} over all your rows and labels, under masks, at weights that all know"

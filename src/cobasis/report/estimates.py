@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, fields
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -19,10 +19,12 @@ from cobasis.report.pages import (
     CONSENSUS,
     GREY,
     INK,
+    LEGEND,
     SUMS,
     TOGETHER,
     as_csv,
     as_svg,
+    empty,
     plain,
     template,
     write_files,
@@ -134,8 +136,7 @@ def forest(table: CoefficientTable) -> Figure:
     left, right = min(left, 0.0), max(right, 0.0)
     left, right = left - 0.04 * (right - left), right + 0.04 * (right - left)
     drawn = np.exp if table.model != "ols" else np.positive
-    figure = Figure(figsize=(5.6, 0.9 + 0.27 * len(lines)), layout="constrained")
-    axes = figure.add_subplot()
+    figure, axes = empty(width=5.6, height=0.9 + 0.27 * len(lines))
     axes.axvline(float(drawn(0.0)), color=GREY, linewidth=1, zorder=0)
     ends = drawn(np.maximum(low, left)), drawn(np.minimum(high, right))
     axes.hlines(places, *ends, color=TOGETHER, linewidth=1.6)
@@ -164,9 +165,7 @@ def forest(table: CoefficientTable) -> Figure:
 
 def survival_plot(curves: Mapping[str, Mapping[float, float]]) -> Figure:
     """Draw shares without event at some times; with a name for each where there are several."""
-    figure = Figure(figsize=(5.6, 3.3), layout="constrained")
-    axes = figure.add_subplot()
-    axes.spines[["top", "right"]].set_visible(False)
+    figure, axes = empty(width=5.6, height=3.3)
     for at, (name, shares) in enumerate(curves.items()):
         colour, line = (TOGETHER, ALONE)[at % 2], ("-", "--")[at // 2]
         times, left = [0.0, *shares], [1.0, *shares.values()]
@@ -195,21 +194,18 @@ def love_plot(balance: Balance) -> Figure:
     """Draw how far apart groups are in each column, before and after; the farthest first."""
     apart = np.abs(balance.standardised)
     order = np.argsort(-apart[0], kind="stable")
-    figure = Figure(figsize=(5.6, 1.1 + 0.27 * len(order)), layout="constrained")
-    axes, places = figure.add_subplot(), np.arange(len(order))
+    figure, axes = empty(width=5.6, height=1.1 + 0.27 * len(order))
+    places = np.arange(len(order))
     axes.axvline(ALIKE, color=GREY, linewidth=1, linestyle="--", zorder=0)
     for line, word, (mark, colour) in zip(apart, balance.adjusted, _MARKS, strict=False):
-        axes.plot(
-            line[order], places, mark, color=colour, fillstyle="none", label=word, clip_on=False
-        )
+        how: Any = {"color": colour, "fillstyle": "none", "label": word, "clip_on": False}
+        axes.plot(line[order], places, mark, **how)
     axes.set_yticks(places, [_label(balance.names[at]) for at in order], fontsize=_SMALL)
     axes.set_ylim(len(order) - 0.4, -0.6)
     axes.set_xlim(left=0.0)
     axes.grid(axis="y", color=GREY, alpha=0.3, linewidth=0.6)
     axes.set_xlabel("standardised difference of means, without its sign", fontsize=_SMALL)
     axes.tick_params(axis="y", length=0)
-    axes.spines[["top", "left", "right"]].set_visible(False)
-    axes.legend(
-        frameon=False, fontsize=_SMALL, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3
-    )
+    axes.spines["left"].set_visible(False)
+    axes.legend(frameon=False, fontsize=_SMALL, **{**LEGEND, "ncols": 3})
     return figure

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cobasis.protocol.card import ModelCard
     from cobasis.report.comparison import Comparison
 
-_LEGEND: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 5}
+LEGEND: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 5}
 INK, GREY = "#1f2933", "#9aa5b1"
 ALONE, TOGETHER, CONSENSUS, POOLED = "#c8553d", "#2a6f97", "#3a9b78", "#1f2933"
 SUMS = "#8a5aa8"
@@ -35,7 +35,7 @@ def scores_chart(found: "Comparison") -> str:
     series = [("alone", found.alone, ALONE), ("together", found.together, TOGETHER)]
     if found.consensus is not None:
         series.append(("consensus basis", found.consensus, CONSENSUS))
-    figure, axes = _empty(width=max(6.0, 0.9 * len(names)))
+    figure, axes = empty(width=max(6.0, 0.9 * len(names)))
     width = 0.8 / len(series)
     for index, (label, scores, colour) in enumerate(series):
         places = np.arange(len(names)) + (index - (len(series) - 1) / 2) * width
@@ -46,7 +46,7 @@ def scores_chart(found: "Comparison") -> str:
     axes.set_xticks(range(len(names)), names)
     axes.set_ylabel(f"{found.metric} on the common test set")
     axes.set_ylim(top=1.0)
-    axes.legend(frameon=False, **_LEGEND)
+    axes.legend(frameon=False, **LEGEND)
     return as_svg(figure)
 
 
@@ -55,7 +55,7 @@ def angles_chart(images: "Images") -> str:
     names, spans = list(images), list(images.values())
     cosines = [[principal_cosines(one, two) for two in spans] for one in spans]
     angles = np.degrees(np.arccos(cosines)).mean(axis=2)
-    figure, axes = _empty(width=1.8 + 0.55 * len(names), height=max(3.0, 1.4 + 0.5 * len(names)))
+    figure, axes = empty(width=1.8 + 0.55 * len(names), height=max(3.0, 1.4 + 0.5 * len(names)))
     drawn = axes.imshow(angles, cmap="Blues", vmin=0, vmax=90)
     axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
     axes.set_yticks(range(len(names)), names)
@@ -66,7 +66,8 @@ def angles_chart(images: "Images") -> str:
     return as_svg(figure)
 
 
-def _empty(*, width: float, height: float = 3.4) -> tuple[Figure, "Axes"]:
+def empty(*, width: float, height: float = 3.4) -> tuple[Figure, "Axes"]:
+    """Return a figure with axes below and on the left alone."""
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)

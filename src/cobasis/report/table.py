@@ -3,14 +3,13 @@
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
-
-from matplotlib.figure import Figure
 
 from cobasis.algorithms.readable import Table
 from cobasis.protocol.baseline import BaselineTable, NumberSummary, Summary, WordSummary
 from cobasis.protocol.curves import Curves, GroupCurve
-from cobasis.report.pages import as_csv, as_svg, plain, template, write_files
+from cobasis.report.pages import as_csv, as_svg, empty, plain, template, write_files
 
 FEW = 5  # registers commonly forbid to publish cells of fewer people
 
@@ -82,13 +81,11 @@ def _share(count: int, n_rows: int) -> str:
 
 
 def small_cells(table: BaselineTable) -> int:
-    counts = [
-        count
-        for each in table.columns
-        for group in (each.bins if isinstance(each, NumberSummary) else each.counts)
-        for count in group
+    cells = [
+        each.bins if isinstance(each, NumberSummary) else each.counts for each in table.columns
     ]
-    return sum(0 < count < FEW for count in (*table.n_rows, *counts))
+    counts = chain(table.n_rows, *chain(*cells))
+    return sum(0 < count < FEW for count in counts)
 
 
 def write_table(table: BaselineTable, folder: Path) -> Path:
@@ -123,9 +120,7 @@ def _drawn(table: BaselineTable) -> str:
         return ""
     grouped, last = len(table.groups) > 1, found.times[-1]
     named = [*zip(table.groups, found.groups, table.n_rows, strict=True)][grouped:]
-    figure = Figure(figsize=(5.2, 3.3 + 0.2 * len(named)), layout="constrained")
-    axes = figure.add_subplot()
-    axes.spines[["top", "right"]].set_visible(False)
+    figure, axes = empty(width=5.2, height=3.3 + 0.2 * len(named))
     below, times = axes.get_xaxis_transform(), [0.0, *found.times]
     marks = sorted({bisect_left(times, last * part / _MARKS) for part in range(_MARKS + 1)})
     for at, (name, each, n_rows) in enumerate(named):
