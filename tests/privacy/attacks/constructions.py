@@ -15,7 +15,7 @@ from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.models.trainer import TrainedModel
 from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.scores import told_apart
-from cobasis.privacy.audit.subject import Facts, Subject
+from cobasis.privacy.audit.subject import Facts, Guarantee, Subject
 from models.chains import principal_axes
 
 
@@ -87,6 +87,9 @@ def facts(upload, **changes):
     return replace(told, **changes)
 
 
+GUARANTEE = Guarantee(
+    epsilon=8, delta=1e-6, statement="differential privacy, epsilon 8", labels="randomised response"
+)
 ABOUT = {
     "mapped": "",
     "party": "north",

@@ -14,20 +14,14 @@ from cobasis.privacy.audit.policy import (
     graded,
     graded_bits,
     graded_known,
-    of_ten,
     per_cent,
-    times,
     worst,
 )
-from cobasis.privacy.audit.subject import Guarantee
 from cobasis.privacy.audit.sums import SumsFacts, _cells
-from privacy.attacks.constructions import cancer, facts, subject
+from privacy.attacks.constructions import GUARANTEE, cancer, facts, subject
 
 ROWS, LABELS = cancer(200)
 UPLOAD = subject(ROWS, LABELS, n_components=5)
-GUARANTEE = Guarantee(
-    epsilon=8, delta=1e-6, statement="differential privacy, epsilon 8", labels="randomised response"
-)
 KEPT = {"span": "kept", "n_uploads": 1}
 
 
@@ -124,10 +118,6 @@ def test_the_model_of_the_others_is_told_of_where_one_comes_back(changes, told):
 WORDS = [
     (per_cent, (-1, 0, 0.0004, 0.004, 0.42), "0 %, 0 %, less than 0.1 %, 0.4 %, 42 %"),
     (per_cent, (0.995, 0.9962, 0.99999, 1), "100 %, 99.6 %, more than 99.9 %, 100 %"),
-    (times, (0, 0.0004, 0.001), "never in 1,000, less than once in 1,000, once in 1,000"),
-    (times, (0.0025, 0.4, 0.9999), "2.5 times in 1,000, 400 times in 1,000, 999 times in 1,000"),
-    (times, (1,), "every time"),
-    (of_ten, (0.01, 0.42, 0.99, 1), "fewer than 1 in 10, 4 in 10, more than 9 in 10, 10 in 10"),
 ]
 
 

@@ -73,7 +73,7 @@ def test_the_same_rows_have_the_same_prices_and_play_a_consensus_which_is_said()
         planned(ROWS[:60], LABELS[:60], own=each, **few) for each in (OWN, OWN, own)
     )
     assert one.effects == two.effects
-    assert "the consensus before it is made" in consensus.told[0]
+    assert "stands for the consensus" in consensus.told[0]
     assert consensus.effects[0].content == one.effects[0].content
 
 
@@ -82,63 +82,53 @@ def test_a_model_is_taught_what_is_sent_and_scored_without_noise_on_the_truth():
     rows = rng.normal(size=(200, 4))
     labels = rows[:, 0]
     upload = subject(rows, labels, n_components=4)
-    release = upload.release
 
     def scored(**changes):
-        sent = replace(upload, release=replace(release, **changes))
+        sent = replace(upload, release=replace(upload.release, **changes))
         return np.mean(accuracies(sent, task="regression", seed=0))
 
     assert scored() == pytest.approx(1, abs=1e-6)
     assert 0.9 < scored(labels=np.rint(labels)) < 0.9999
     assert scored(labels=rng.permutation(labels)) < 0.1
     # noise as large as the rows, of which half of each weight is lost: 0.5 if scored on noise
-    assert scored(rows=release.rows + rng.normal(size=rows.shape)) == pytest.approx(0.75, abs=0.1)
+    assert scored(rows=upload.release.rows + rng.normal(size=rows.shape)) == pytest.approx(
+        0.75, abs=0.1
+    )
 
 
 def chosen(labels, *, classes=NAMES, own=OWN, **changes):
     return choices(ROWS, labels, own=own, offer=Offer(**changes), classes=classes)
 
 
-def test_the_two_smallest_classes_are_merged_until_half_are_left_and_of_two_none():
+def test_labels_lose_detail_and_people_by_rules_that_are_said():
+    """Half of the classes, steps of half a deviation, no class of fewer than eleven."""
     labels = np.repeat(np.arange(4), [50, 20, 30, 11])
     settings, told = chosen(labels)
-    assert [each.groups for each in settings if each.groups] == [((0,), (1, 2, 3))]
-    assert any("2 classes instead of 4" in each and "b + c + d" in each for each in told)
-    made = as_set(
-        subject(ROWS[:111], labels, n_components=3),
-        ROWS[:111, :3],
-        basis=np.eye(64)[:, :3],
-        setting=Setting(n_components=3, basis="svd", groups=((0,), (1, 2, 3))),
-        key=KEY,
-    )
+    merged = ((0,), (1, 2, 3))
+    assert [each.groups for each in settings if each.groups] == [merged]
+    assert any("2 classes" in each and "b + c + d" in each for each in told)
+    upload, setting = subject(ROWS[:111], labels, n_components=3), replace(OWN, groups=merged)
+    made = as_set(upload, ROWS[:111, :3], basis=np.eye(64)[:, :3], setting=setting, key=KEY)
     assert np.unique(made.release.labels, return_counts=True)[1].tolist() == [50, 61]
     assert (made.labels == made.release.labels).all()
     settings, told = chosen(np.repeat([0, 1], 20))
     assert not any(each.groups for each in settings)
     assert any("two classes put together are no label" in each for each in told)
 
+    numbers = np.random.default_rng(0).normal(scale=50, size=300)
+    for values, steps in ((numbers, [20.0]), (np.ones(300), [])):
+        settings, _ = chosen(values, classes=())
+        assert [each.step for each in settings if each.step] == steps
 
-def test_numbers_as_labels_are_rounded_to_at_most_half_their_deviation():
-    labels = np.random.default_rng(0).normal(scale=50, size=300)
-    settings, _ = chosen(labels, classes=())
-    assert [each.step for each in settings if each.step] == [20.0]
-    assert not any(each.step for each in chosen(np.ones(300), classes=())[0])
-
-
-@pytest.mark.parametrize(("fewest", "out"), [(10, (2,)), (11, ())])
-def test_rows_of_classes_with_fewer_than_eleven_people_are_left_out(fewest, out):
-    labels = np.repeat([0, 1, 2], [40, 30, fewest])
-    settings, told = chosen(labels)
-    assert [each.without for each in settings if each.without] == ([out] if out else [])
-    assert any(("10 of 80 rows stay at home" if out else "No class has") in each for each in told)
-    if out:
-        rows = ROWS[:80]
-        prices = planned(rows, labels, offer=Offer(n_components=(3,), noise=(0.1,))).effects
-        left = next(each for each in prices if each.name == "without 1 small class")
-        assert (left.n_rows, prices[0].n_rows) == (70, 80)
+    few, enough = (np.repeat([0, 1, 2], [40, 30, fewest]) for fewest in (10, 11))
+    assert any("No class has" in each for each in chosen(enough)[1])
+    assert any("10 of 80 rows stay at home" in each for each in chosen(few)[1])
+    price = planned(ROWS[:80], few, offer=Offer(n_components=(3,), noise=(0.1,))).effects
+    left = next(each for each in price if each.name == "without 1 small class")
+    assert (left.n_rows, price[0].n_rows) == (70, 80)
 
 
-def test_without_a_public_ball_no_guarantee_is_played_and_that_is_said():
+def test_a_guarantee_is_played_where_a_ball_is_known_or_its_noise_is_agreed():
     settings, told = chosen(LABELS)
     assert not any(each.budget for each in settings)
     assert any(each.startswith("Noise with a guarantee was left out") for each in told)
@@ -146,9 +136,6 @@ def test_without_a_public_ball_no_guarantee_is_played_and_that_is_said():
     # and where there is one, through no basis that rows shape
     kinds = {each.basis for each in chosen(LABELS, budget=BUDGET)[0] if each.budget is not None}
     assert kinds == {"haar"}
-
-
-def test_an_agreement_with_a_guarantee_is_measured_with_its_noise():
     own = Setting(n_components=8, basis="haar", budget=replace(BUDGET, epsilon=2))
     offer = Offer(n_components=(4,), noise=(0.1,), budget=None)
     price = prices(planned(ROWS[:120], LABELS[:120], own=own, offer=offer))

@@ -1,6 +1,7 @@
 """P1 to P6: what a colluder, an analyst alone and an acquaintance find out of an upload."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 
@@ -31,7 +32,6 @@ from cobasis.privacy.audit.policy import (
     graded_bits,
     graded_known,
     per_cent,
-    times,
     worst,
 )
 from cobasis.privacy.audit.subject import Facts, Subject
@@ -79,14 +79,12 @@ def colluded(subject: Subject) -> Finding:
         f"rows is rebuilt; {per_cent(found.cells.value)} of all values land within a tenth of "
         f"their column's range (guessing the average person: {per_cent(found.cells.chance)}). Of "
         f"the best rebuilt 1 % of people it is {per_cent(found.worst_explained)}, of the column "
-        f"'{column}' {per_cent(most)}. {_count_in_words(sent, needed, exact, subject=subject)}"
+        f"'{column}' {per_cent(most)}. {_count_in_words(sent, needed, exact)}"
     )
     figures = {
-        "explained": found.explained.value,
+        **_shown(found),
         "explained_worst_percent": found.worst_explained,
-        "cells": found.cells.value,
         "cells_chance": found.cells.chance,
-        "named": found.named.value,
         "named_chance": found.named.chance,
         "worst_column": column,
         "worst_column_explained": most,
@@ -98,9 +96,12 @@ def colluded(subject: Subject) -> Finding:
     return Finding("P1", worst(graded(found.explained.value, CONTENT), counted), words, figures)
 
 
-def _count_in_words(sent: float, needed: float, exact: float | None, *, subject: Subject) -> str:
+def _shown(found: Content) -> dict[str, float]:
+    return {name: getattr(found, name).value for name in ("explained", "cells", "named")}
+
+
+def _count_in_words(sent: float, needed: float, exact: float | None) -> str:
     """Say whether what leaves is enough to tell a record from all others that are valid."""
-    left = " through the noise" if subject.noisy else ""
     enough = {
         "red": "enough to give records back whole, so take them for rebuilt",
         "amber": "which may be enough to give some records back whole",
@@ -108,11 +109,11 @@ def _count_in_words(sent: float, needed: float, exact: float | None, *, subject:
     }[graded_bits(sent, needed)]
     words = (
         f"Counted by the values that columns may have, a record is one of about 2^{needed:.0f}; "
-        f"{sent:.0f} bits of it leave{left}, {enough}."
+        f"{sent:.0f} bits of it leave, {enough}."
     )
-    if exact is None:
-        return words
-    return f"{words} Whoever tries all valid records finds exactly the right one {times(exact)}."
+    if exact is not None:
+        words += f" Whoever tries all valid records finds {per_cent(exact)} of them exactly."
+    return words
 
 
 def rebuilt(subject: Subject) -> Recovered:
@@ -129,22 +130,19 @@ def rebuilt(subject: Subject) -> Recovered:
 
 def _most_explained(recovered: Recovered, subject: Subject) -> tuple[str, float]:
     """Return the column of which most was rebuilt, and its R2; columns that vary only."""
-    truth = subject.rows
-    spread = ((truth - truth.mean(axis=0)) ** 2).sum(axis=0)
-    missed = ((truth - recovered.rows) ** 2).sum(axis=0)
-    varies = spread > 1e-12 * max(1.0, float(spread.max(initial=0.0)))
-    if not varies.any():
+    spread = subject.rows.var(axis=0)
+    varies = np.flatnonzero(spread > 1e-14 * max(1.0, float(spread.max())))
+    if not varies.size:
         return "none", 0.0
-    shares = np.where(varies, 1 - missed / np.where(varies, spread, 1.0), -np.inf)
-    best = int(shares.argmax())
-    return subject.columns[best], float(shares[best])
+    missed = ((subject.rows - recovered.rows) ** 2).mean(axis=0)
+    shares = 1 - missed[varies] / spread[varies]
+    return subject.columns[varies[shares.argmax()]], float(shares.max())
 
 
 def linkage(subject: Subject, *, rows: Matrix | None = None, basis: Matrix | None = None) -> Share:
     """Link released rows with a list of these people, by the true basis or a guessed one."""
     seen = subject.release.rows if rows is None else rows
-    axes = subject.basis if basis is None else basis
-    places = np.arange(subject.n_rows)
+    axes, places = subject.basis if basis is None else basis, np.arange(subject.n_rows)
     return score_linkage(seen, axes, candidates=subject.listed, places=places)
 
 
@@ -152,8 +150,9 @@ def linked(subject: Subject) -> Finding:
     """Grade what is linked if the basis leaks: P3."""
     share = linkage(subject)
     words = (
-        "Whoever has the secret basis and a list with these people on it picks the right person "
-        f"{times(share.value)} (chance: {times(share.chance)}). Only noise changes this."
+        "Whoever has the secret basis and a list with these people on it picks out "
+        f"{per_cent(share.value)} of them (chance: {per_cent(share.chance)}). Only noise changes "
+        "this."
     )
     figures = {"linked": share.value, "chance": share.chance}
     return Finding("P3", graded(share.value, LINKAGE), words, figures)
@@ -239,9 +238,9 @@ def curious(subject: Subject, *, seed: int) -> Finding:
         return Finding("P2", "red", words)
     words = (
         f"Nobody helps, and the analyst has {part.n_rows // 2:,} records of other people of the "
-        f"same kind: it rebuilds {per_cent(content.explained.value)} of the variance. Given a "
-        f"list of {round(1 / linkage.chance):,} people, it picks the right one "
-        f"{times(linkage.value)} (chance: {times(linkage.chance)})."
+        f"same kind: it rebuilds {per_cent(content.explained.value)} of the variance. Of a list "
+        f"of {round(1 / linkage.chance):,} people it picks out {per_cent(linkage.value)} rightly "
+        f"(chance: {per_cent(linkage.chance)})."
     )
     few = part.n_rows < 2 * _ENOUGH
     if few:
@@ -249,9 +248,7 @@ def curious(subject: Subject, *, seed: int) -> Finding:
     figures = {
         "linked": linkage.value,
         "chance": linkage.chance,
-        "explained": content.explained.value,
-        "cells": content.cells.value,
-        "named": content.named.value,
+        **_shown(content),
         "n_public": part.n_rows // 2,
     }
     grade = worst("amber" if few else "green", graded(linkage.value, LINKAGE))
@@ -261,24 +258,15 @@ def curious(subject: Subject, *, seed: int) -> Finding:
 def acquainted(subject: Subject, *, rng: np.random.Generator) -> Finding:
     """Find how few of the party's people somebody has to know: P4."""
     if subject.n_rows < FEWEST:
-        words = (
-            "How many of your people somebody has to know cannot be measured on so few rows; take "
-            "one for enough."
-        )
+        words = "How many people somebody has to know cannot be measured on so few rows."
         return Finding("P4", "red", words)
     some = subject.some(_ROWS, seed=int(rng.integers(2**32)))
     explained, named, tried = fewest_known(some.release, some.listed, rng=rng, draws=_DRAWS)
+    more = f"more than {tried:,}, the most that were tried"
     words = (
-        f"Knowing {tried:,} of your people, the most that were tried, names fewer than one in "
-        "eleven of the rest"
-        if named is None
-        else f"Someone who knows the records of {named:,} of your people could name one in eleven "
-        "of the rest"
-    )
-    words += (
-        f"; {tried:,} do not rebuild half of the information in everybody's record."
-        if explained is None
-        else f"; knowing {explained:,} rebuilds half of the information in everybody's record."
+        "Somebody who knows some of your people's records can name one in eleven of the rest from "
+        f"{more if named is None else f'{named:,}'} on, and rebuild half of everybody's record "
+        f"from {more if explained is None else f'{explained:,}'} on."
     )
     figures = {"explained_from": explained, "named_from": named, "tried": tried}
     grade = worst(*(graded_known(each, tried) for each in (explained, named)))
@@ -289,10 +277,8 @@ def attributes(subject: Subject, *, rng: np.random.Generator) -> Finding:
     """Infer sensitive columns from 20 known people: P5."""
     found = dict[str, tuple[float, float]]()
     for name, values in subject.sensitive.items() if subject.n_rows >= FEWEST else ():
-        try:
+        with suppress(ShapeError):  # all people alike, or nearly
             found[name] = infer_attribute(subject.release, values, rng=rng, n_known=_KNOWN)
-        except ShapeError:  # all people alike, or nearly
-            continue
     if not found:
         asked = "too few people, or they are all alike" if subject.sensitive else "none was named"
         return Finding("P5", "told", f"Nothing was tried: {asked}.")

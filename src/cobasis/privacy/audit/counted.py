@@ -83,25 +83,18 @@ def _columns(subject: Subject) -> Iterator[tuple[float, float, float]]:
     first = 0
     numbers = [NumericFeature(name="-")] * subject.rows.shape[1]
     for feature in columns_in(subject.features or numbers):
-        if feature.kind == "number" and feature.knots:
-            yield 2 ** bits_agreed([feature]), np.nan, 0.0
-            first += width_of([feature])
-            continue
         if feature.kind == "category":
             base = np.nan if feature.base is None else feature.levels.index(feature.base)
             yield len(feature.levels), base, 0.0
-            first += width_of([feature])
-            continue
-        values = subject.rows[:, first] * feature.scale + feature.centre
-        agreed = [each for each in (feature.low, feature.high) if each is not None]
-        low, high = (find([*agreed, find(values)]) for find in (min, max))
-        step = _step(values)
-        yield (
-            round((high - low) / step) + 1,
-            float((low - feature.centre) / feature.scale),
-            step / feature.scale,
-        )
-        first += 1
+        elif feature.knots:
+            yield 2 ** bits_agreed([feature]), np.nan, 0.0
+        else:
+            values = subject.rows[:, first] * feature.scale + feature.centre
+            agreed = [each for each in (feature.low, feature.high) if each is not None]
+            low, high = (find([*agreed, find(values)]) for find in (min, max))
+            step, start = _step(values), float((low - feature.centre) / feature.scale)
+            yield round((high - low) / step) + 1, start, step / feature.scale
+        first += width_of([feature])
 
 
 def _step(values: Matrix) -> float:

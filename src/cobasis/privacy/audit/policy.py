@@ -42,9 +42,8 @@ _OWN = (
     "table: surely with as many rows as components, well at three times, hardly at twenty."
 )
 _PROPOSED = (
-    "It reads the common span, and from your proposal your own directions{strength}, exactly. So a "
-    "consensus hides no more from it than a basis of your own: it tells who is in the table, "
-    "surely with as many rows as components, well at three times, hardly at twenty."
+    "It reads the common span, and from your proposal your own directions (of a weighted one also "
+    "how strong each is), exactly. So a consensus hides no more from it than a basis of your own."
 )
 COLLUSION: Mapping[BasisName, str] = {
     "svd": _OWN,
@@ -54,8 +53,8 @@ COLLUSION: Mapping[BasisName, str] = {
     "projected rows are all that it sees of them.",
     "public": "It has the span already, which is of the public rows: your projected rows are all "
     "that it sees of yours.",
-    "consensus": _PROPOSED.format(strength=""),
-    "weighted_consensus": _PROPOSED.format(strength=" and how strong each is"),
+    "consensus": _PROPOSED,
+    "weighted_consensus": _PROPOSED,
 }
 """What a party that helps the analyst sees under each basis, besides what it rebuilds of rows."""
 
@@ -139,32 +138,8 @@ def per_cent(share: float) -> str:
     return f"{percent:.0f} %"
 
 
-def times(share: float) -> str:
-    """Return how often in a thousand something happens."""
-    thousand = 1000 * share
-    if share >= 1:
-        return "every time"
-    if 0 < thousand < 1:
-        return "less than once in 1,000"
-    text = f"{thousand:.0f}" if thousand >= 10 else f"{thousand:.1f}".removesuffix(".0")  # noqa: PLR2004
-    often = {"0": "never", "1": "once", "1000": "999 times"}
-    return f"{often.get(text, f'{text} times')} in 1,000"
-
-
-def of_ten(share: float) -> str:
-    """Return a share as so many of ten."""
-    tenths = round(10 * share)
-    if share < 0.05:  # noqa: PLR2004
-        return "fewer than 1 in 10"
-    return "more than 9 in 10" if tenths == 10 and share < 1 else f"{tenths} in 10"  # noqa: PLR2004
-
-
 def checked(subject: Subject, facts: Facts) -> tuple[Finding, ...]:
     """Return H1 to H6 and D1, of what is agreed and was uploaded before."""
-    guarantee = "No formal guarantee: what an attacker finds out is not bounded by a proof."
-    if facts.guarantee is not None:
-        stated = facts.guarantee.statement
-        guarantee = f"{stated[:1].upper()}{stated[1:]}."
     return (
         _anchor(subject, facts),
         _rows_per_component(subject, facts),
@@ -172,21 +147,29 @@ def checked(subject: Subject, facts: Facts) -> tuple[Finding, ...]:
         history_finding(facts),
         _models(facts),
         _labels(subject, facts),
-        Finding("D1", "told", guarantee),
+        formal_guarantee(facts),
     )
+
+
+def formal_guarantee(facts: Facts) -> Finding:
+    """D1: what is proved, if anything."""
+    stated = "No formal guarantee: what an attacker finds out is not bounded by a proof"
+    if facts.guarantee is not None:
+        stated = facts.guarantee.statement
+    return Finding("D1", "told", f"{stated[:1].upper()}{stated[1:]}.")
 
 
 def _anchor(subject: Subject, facts: Facts) -> Finding:
     """H1: the anchor's kind, and whether its image has full rank."""
+    image = subject.release.anchor_image
+    condition = float("inf") if image is None else float(np.linalg.cond(image))
+    figures = {"condition": condition if np.isfinite(condition) else None}
     if facts.anchor not in _SAFE_ANCHORS:
         words = (
             f"The agreed anchor is '{facts.anchor}': its image alone gives the secret basis away, "
             'or its rows can be found. Agree on anchor = "isometric" or "gaussian".'
         )
         return Finding("H1", "red", words)
-    image = subject.release.anchor_image
-    condition = float("inf") if image is None else float(np.linalg.cond(image))
-    figures = {"condition": condition if np.isfinite(condition) else None}
     if condition >= WORST_CONDITION:
         words = (
             f"The anchor is '{facts.anchor}', but its image is nearly rank-deficient, which no "
@@ -236,18 +219,12 @@ def _smallest_class(facts: Facts) -> Finding:
 
 def history_finding(facts: Facts) -> Finding:
     """H4: rows that were uploaded before go through the span of then, and few do not change."""
-    figures: dict[str, Any] = {
-        "n_uploads": facts.n_uploads,
-        "added": facts.added,
-        "gone": facts.gone,
-        "renamed": facts.renamed,
-    }
+    figures = {name: getattr(facts, name) for name in ("n_uploads", "added", "gone", "renamed")}
     if facts.renamed > RENAMED:
         words = (
             f"{facts.renamed:.0%} of the rows have a new identifier and the values of rows that "
-            "were uploaded before. If these are the same people, a second span shows them from "
-            "another side, and what was promised to them is counted anew: give them the "
-            "identifiers of then."
+            "were uploaded before. If these are the same people, give them the identifiers of "
+            "then: else they leave twice, and what was promised to them is counted anew."
         )
         return Finding("H4", "red", words, figures)
     if facts.span == "forced":
@@ -317,36 +294,29 @@ def _labels(subject: Subject, facts: Facts) -> Finding:
         return Finding("H6", "red", words)
     if facts.guarantee is not None:
         return Finding("H6", "green", f"Labels: {facts.guarantee.labels}.")
-    if facts.times_alone is not None:
-        return _times(facts.times_alone, treated=facts.task == "effect")
+    treated = ", and whether it was treated" if facts.task == "effect" else ""
+    if facts.times_alone is not None:  # a time that nobody else has is like a date of birth
+        words = (
+            f"The analyst sees the time and the event of each row{treated}, as they are. "
+            f"{per_cent(facts.times_alone)} of the times are of one row alone: whoever knows when "
+            "somebody was taken in, and when the event was, finds the row. Agree on coarser "
+            "times, as weeks."
+        )
+        return Finding("H6", "amber", words, {"times_alone": facts.times_alone})
     n_classes = len(facts.class_counts)
-    kind = "one of two" if n_classes == 2 else f"one of {n_classes:,}"  # noqa: PLR2004
-    what = f"{kind} classes" if n_classes else "a number"
-    what += ", and whether it was treated," if facts.task == "effect" else ","
+    kind = f"one of {n_classes:,} classes" if n_classes else "a number"
     words = (
-        f"The analyst sees the label of each row, {what} as it is. If the label itself is "
-        "sensitive, name it with --sensitive."
+        f"The analyst sees the label of each row, {kind}{treated}, as it is. If the label itself "
+        "is sensitive, name it with --sensitive."
     )
     return Finding("H6", "amber", words, {"n_classes": n_classes or None})
 
 
-def _times(share: float, *, treated: bool) -> Finding:
-    """H6 of times: one that nobody else has is as telling as a date of birth."""
-    beside = ", and whether it was treated," if treated else ""
-    words = (
-        f"The analyst sees the time and the event of each row{beside} as they are, and "
-        f"{per_cent(share)} of the times are of one row alone: whoever knows when somebody was "
-        "taken in, and when the event was, finds the row. Agree on coarser times, as weeks."
-    )
-    return Finding("H6", "amber", words, {"times_alone": share})
-
-
 def model_sentence(facts: Facts) -> str:
     """Return what the model that comes back holds, in one sentence."""
-    grade = _models(facts).grade
     if not facts.models:
         return "You get back no model, only your own change of basis."
-    if grade == "red":
-        return "The model you get back contains records of others, and theirs contains yours."
-    trees = " (boosted trees carry single values as thresholds)" if grade == "amber" else ""
-    return f"The model you get back contains no records{trees}."
+    return {
+        "red": "The model you get back contains records of others, and theirs contains yours.",
+        "amber": "The model you get back contains no records, but boosted trees single values.",
+    }.get(_models(facts).grade, "The model you get back contains no records.")

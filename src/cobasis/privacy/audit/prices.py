@@ -59,15 +59,12 @@ def choices(
     coarse = [each for each in ("fp16", "int8") if BITS[each] < BITS[own.precision]]
     found += [replace(own, precision=each) for each in coarse]
     if public:
-        found.append(replace(own, basis="public"))
-    found.append(
-        "Whoever has the public rows knows the span that they make, the analyst as well; only its "
-        "rotation stays secret."
-        if public
-        else "A basis of public rows was left out: give such rows with --public."
-    )
+        found += [replace(own, basis="public"), "Whoever has the public rows knows their span."]
+    else:
+        found.append("A basis of public rows was left out: give such rows with --public.")
     if labels is not None:
         found += _of_labels(labels, own=own, classes=classes)
+    if labels is not None and classes:
         found += _small_classes(labels, own=own, classes=classes)
     found += [replace(own, budget=None, noise=each) for each in offer.noise]
     found += _guaranteed(own, offer=offer, public=public)
@@ -81,15 +78,9 @@ def _of_labels(
 ) -> Iterator[Setting | str]:
     """Yield settings with less detail of labels, and without any."""
     yield replace(own, labels=False)
-    yield (
-        "Without labels the analyst trains no model: the figure is what the rows are worth to "
-        "whoever has labels from elsewhere."
-    )
+    yield "Without labels the analyst trains nothing: the figure is for whoever has other labels."
     if not classes:
-        yield (
-            "What our attacks find does not depend on labels that are numbers; a model fitted on "
-            "rounded ones is scored on exact ones."
-        )
+        yield "A model fitted on rounded labels is scored on exact ones."
         if step := _step(float(np.std(labels)) / 2):
             yield replace(own, step=step)
         return
@@ -100,13 +91,15 @@ def _of_labels(
         yield "Coarser labels were left out: two classes put together are no label."
         return
     names = [" + ".join(str(classes[each]) for each in group) for group in groups]
-    more = f", and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
     yield (
-        f"Labels in {len(groups):,} classes instead of {sum(map(len, groups)):,}: the two that are "
-        f"smallest are put together until half are left ({', '.join(names[:_NAMED])}{more}). "
-        "The model's figure is for these, which is another question."
+        f"Labels in {len(groups):,} classes: the two that are smallest are put together until half "
+        f"are left ({_some(names)}). The model's figure is for these, which is another question."
     )
     yield replace(own, groups=groups)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
 
 
 def _merged(labels: Labels) -> tuple[tuple[int, ...], ...]:
@@ -134,19 +127,15 @@ def _small_classes(
 ) -> Iterator[Setting | str]:
     """Yield a setting without classes of a few people, where there are some."""
     values, counts = np.unique(labels, return_counts=True)
-    small = [int(each) for each in values[counts < SMALLEST_CLASS]] if classes else []
-    if classes and len(small) in {0, len(values)}:
-        yield (
-            f"{'Every' if small else 'No'} class has fewer than {SMALLEST_CLASS} people, so there "
-            "is nothing to measure about leaving small ones out."
-        )
-    elif small:
-        gone = int(np.isin(labels, small).sum())
-        names = ", ".join(str(classes[each]) for each in small[:_NAMED])
+    small = [int(each) for each in values[counts < SMALLEST_CLASS]]
+    few = f"fewer than {SMALLEST_CLASS} people"
+    if len(small) in {0, len(values)}:
+        yield f"{'Every' if small else 'No'} class has {few}: none is left out."
+    else:
+        gone, names = int(np.isin(labels, small).sum()), [str(classes[each]) for each in small]
         yield (
             f"Without small classes, {gone:,} of {len(labels):,} rows stay at home, of classes "
-            f"with fewer than {SMALLEST_CLASS} people: {names}"
-            f"{', ...' if len(small) > _NAMED else ''}."
+            f"with {few}: {_some(names)}."
         )
         yield replace(own, without=tuple(small))
 
@@ -163,8 +152,8 @@ def _guaranteed(own: Setting, *, offer: Offer, public: bool) -> Iterator[Setting
         own = replace(own, basis="public" if public else "haar")
     yield (
         f"Epsilon is of the features of one person, with delta {budget.delta:g}: rows are clipped "
-        f"to a ball of radius {budget.radius:.3g} {offer.ball}, and the noise depends on nothing "
-        f"else. Labels are {'public' if budget.label_epsilon is None else 'randomised'}."
+        f"to a ball of radius {budget.radius:.3g} {offer.ball}. Labels are "
+        f"{'public' if budget.label_epsilon is None else 'randomised'}."
     )
     for each in offer.epsilon:
         yield replace(own, budget=replace(budget, epsilon=each))
@@ -195,11 +184,8 @@ def plan(
 ) -> Plan:
     """Measure every defence that a consortium can choose."""
     told = []
-    if own.basis.endswith("consensus"):
-        told.append(
-            "Nobody knows the consensus before it is made: the span of your own rows stands for "
-            "it, in which more of your rows is rebuilt."
-        )
+    if own.basis.endswith("consensus"):  # which nobody knows before it is made
+        told.append("The span of your own rows stands for the consensus, which holds less of them.")
         own = replace(own, basis="svd")
     settings, more = choices(
         rows, labels, own=own, offer=offer, classes=classes, public=public_rows is not None
@@ -215,24 +201,15 @@ def plan(
         )
         largest = max(each.n_components for each in settings)
         spans = Spans(people, own=own.basis, largest=largest, key=rng.bytes(KEY_BYTES))
-        made = _as_agreed(people, own, spans=spans, key=rng.bytes(KEY_BYTES))
+        if (basis := spans.basis(own.basis, own.n_components)) is None:
+            raise DimensionError(
+                f"the agreement's basis '{own.basis}' has {own.n_components:,} components, and the "
+                "rows it would be made of have fewer directions. Plan with fewer components, or "
+                'with basis = "haar".'
+            )
+        key = rng.bytes(KEY_BYTES)
+        made = as_set(people, rows @ basis, basis=basis, setting=own, key=key)
         seed = int(rng.integers(2**32))
         measured = effects(made, settings=settings, task=task, spans=spans, seed=seed)
-    return Plan(
-        effects=measured,
-        told=(*told, *more),
-        n_rows=len(rows) if labels is None else len(labels),
-        n_sampled=len(rows),
-    )
-
-
-def _as_agreed(people: Subject, own: Setting, *, spans: Spans, key: bytes) -> Subject:
-    """Return the upload that the agreement would have; DimensionError where there is none."""
-    basis = spans.basis(own.basis, own.n_components)
-    if basis is None:
-        raise DimensionError(
-            f"the agreement's basis '{own.basis}' has {own.n_components:,} components, and the "
-            "rows it would be made of have fewer directions. Plan with fewer components, or with "
-            'basis = "haar".'
-        )
-    return as_set(people, people.rows @ basis, basis=basis, setting=own, key=key)
+    n_rows = len(rows) if labels is None else len(labels)
+    return Plan(effects=measured, told=(*told, *more), n_rows=n_rows, n_sampled=len(rows))

@@ -20,9 +20,7 @@ from cobasis.privacy.audit.policy import (
     checked,
     graded_bits,
     model_sentence,
-    of_ten,
     per_cent,
-    times,
 )
 from cobasis.privacy.audit.subject import Facts, Guarantee, Setting, Spans, Subject
 from cobasis.privacy.audit.what_if import Distance, Effect, distances, effects, swept
@@ -57,9 +55,9 @@ def _sentences(findings: Mapping[str, Finding], facts: Facts) -> tuple[str, str,
         f"If one partner helps the analyst, {per_cent(content['explained'])} of the information "
         f"in each record can be rebuilt on average, "
         f"{per_cent(content['explained_worst_percent'])} for the 1 % of people who are rebuilt "
-        f"best, and {of_ten(content['cells'])} values land within 10 % of the truth (guessing the "
-        f"average person: {of_ten(content['cells_chance'])}); given a list of candidates, the "
-        f"right person is picked {times(linkage['linked'])}."
+        f"best, and {per_cent(content['cells'])} of all values land within 10 % of the truth "
+        f"(guessing the average person: {per_cent(content['cells_chance'])}); "
+        f"{per_cent(linkage['linked'])} of people are picked out of a list of candidates."
     )
     if graded_bits(content["bits_sent"], content["bits_of_record"]) == "red":
         helped += (
@@ -72,24 +70,20 @@ def _sentences(findings: Mapping[str, Finding], facts: Facts) -> tuple[str, str,
     )
     if found:
         alone = (
-            f"An analyst with {found['n_public']:,} similar public records and a list of "
-            f"candidates, acting alone, would pick the right person {times(found['linked'])} "
-            f"(chance: {times(found['chance'])})."
+            f"An analyst with {found['n_public']:,} similar public records, acting alone, would "
+            f"pick {per_cent(found['linked'])} of people out of a list of candidates (chance: "
+            f"{per_cent(found['chance'])})."
         )
     return helped, alone, findings["P4"].words, model_sentence(facts)
 
 
-_SHARES = (
-    "rebuilt, if one party helps the analyst",
-    "picked out of a list by an analyst alone",
-    "picked out of a list, if the basis leaks",
-)
-
-
-def _shares(effect: Effect) -> tuple[float, ...]:
-    """Return what `_SHARES` names; a record that can be given back whole counts as rebuilt."""
-    whole = effect.whole == "red"
-    return 1.0 if whole else effect.content, effect.alone or 0.0, effect.leaked
+def _shares(effect: Effect) -> dict[str, float]:
+    """Return what an attacker gets; a record that can be given back whole counts as rebuilt."""
+    return {
+        "rebuilt, if one party helps the analyst": 1.0 if effect.whole == "red" else effect.content,
+        "picked out of a list by an analyst alone": effect.alone or 0.0,
+        "picked out of a list, if the basis leaks": effect.leaked,
+    }
 
 
 def _first(effects: Sequence[Effect], *, task: str) -> str:
@@ -98,25 +92,23 @@ def _first(effects: Sequence[Effect], *, task: str) -> str:
         return ""
     now, before = effects[0], _shares(effects[0])
     found = [
-        (_price(now, each), _shares(each)[at], at, each)
+        (_price(now, each), _shares(each)[share], share, each)
         for each in effects[1:]
         # without labels no model is trained, and an agreement has noise in a [dp] section alone
         if each.setting.labels and not each.setting.noise
-        for at in range(len(before))
-        if before[at] >= max(before) - _ALIKE and _shares(each)[at] <= before[at] / 2
+        for share, was in before.items()
+        if was >= max(before.values()) - _ALIKE and _shares(each)[share] <= was / 2
     ]
     if not found:
         return "No single change that was tried, and can be agreed on, halves the largest share."
-    price, after, at, change = min(found, key=lambda each: each[:3])
+    price, after, share, change = min(found, key=lambda each: each[:2])
     worth = "no price was measured"
     if now.accuracy is not None and change.accuracy is not None:
-        unit = "points of right answers" if task == "classification" else "points of R2"
+        unit = "right answers" if task == "classification" else "R2"
         was, then = per_cent(now.accuracy), per_cent(change.accuracy)
-        worth = f"it costs a simple model {price:.0f} {unit} ({was} -> {then})"
-    return (
-        f"{change.name[:1].upper()}{change.name[1:]}: {_SHARES[at]} {per_cent(before[at])} -> "
-        f"{per_cent(after)}; {worth}."
-    )
+        worth = f"it costs a simple model {price:.0f} points of {unit} ({was} -> {then})"
+    what = f"{change.name[:1].upper()}{change.name[1:]}: {share}"
+    return f"{what} {per_cent(before[share])} -> {per_cent(after)}; {worth}."
 
 
 def _price(now: Effect, then: Effect) -> float:
@@ -172,7 +164,7 @@ def audit(
         spans = Spans(subject, own=facts.basis, largest=largest, key=rng.bytes(KEY_BYTES))
         measured = effects(subject, settings=settings, task=facts.task, spans=spans, seed=seed)
         return AuditReport(
-            about=_about(about, facts, subject, n_sampled=subject.n_rows),
+            about=_about(about, facts, subject),
             verdict="pseudonymised" if facts.guarantee is None else "differentially-private",
             verdict_words=_verdict_words(facts.guarantee),
             sentences=_sentences({each.id: each for each in found}, facts),
@@ -184,13 +176,11 @@ def audit(
         )
 
 
-def _about(
-    about: Mapping[str, str], facts: Facts, subject: Subject, *, n_sampled: int
-) -> dict[str, str | int]:
+def _about(about: Mapping[str, str], facts: Facts, subject: Subject) -> dict[str, str | int]:
     return {
         **about,
         "n_rows": facts.n_rows,
-        "n_sampled": n_sampled,
+        "n_sampled": subject.n_rows or facts.n_rows,
         "n_features": subject.rows.shape[1],
         "n_components": subject.n_components,
         "basis": facts.basis,
@@ -212,7 +202,7 @@ def audit_proposal(
     )
     weights = ", and how much each weighs" if BASES[facts.basis].weighted else ""
     return AuditReport(
-        about=_about(about, facts, subject, n_sampled=facts.n_rows),
+        about=_about(about, facts, subject),
         verdict="pseudonymised",
         verdict_words=_verdict_words(None),
         sentences=(
@@ -229,17 +219,10 @@ def audit_proposal(
 def _untested(subject: Subject, facts: Facts) -> tuple[str, ...]:
     """Return what was not looked at, of this table in particular first."""
     told = []
-    if subject.n_rows < facts.n_rows:
-        told.append(
-            f"{facts.n_rows - subject.n_rows:,} of {facts.n_rows:,} rows: {subject.n_rows:,} were "
-            "drawn at random and looked at. A list of all people is longer, and the right one "
-            "harder to pick."
-        )
+    if left := facts.n_rows - subject.n_rows:
+        told.append(f"{left:,} of {facts.n_rows:,} rows: the others were drawn at random.")
     if not subject.sensitive:
-        told.append(
-            "What can be inferred about a sensitive column: none was named. Name one with "
-            "--sensitive."
-        )
+        told.append("What is inferred of a sensitive column: name one with --sensitive.")
     return (*told, *UNTESTED)
 
 

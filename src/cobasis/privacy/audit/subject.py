@@ -85,18 +85,18 @@ class Subject(Hidden):
 
     def only(self, places: npt.NDArray[np.intp]) -> Self:
         """Return some of the people, in this order."""
-        labels, sent = self.labels, self.release.labels
+
+        def taken(values: npt.NDArray[Any] | None) -> Any:  # noqa: ANN401 -- an array for an array
+            return None if values is None else values[places]
+
+        release = self.release
         return replace(
             self,
             rows=self.rows[places],
-            release=replace(
-                self.release,
-                rows=self.release.rows[places],
-                labels=None if sent is None else sent[places],
-            ),
-            labels=None if labels is None else labels[places],
+            release=replace(release, rows=release.rows[places], labels=taken(release.labels)),
+            labels=taken(self.labels),
             sensitive={name: values[places] for name, values in self.sensitive.items()},
-            clipped=None if self.clipped is None else self.clipped[places],
+            clipped=taken(self.clipped),
         )
 
 
@@ -157,8 +157,7 @@ class Spans(Hidden):
 
     def _directions(self, kind: BasisName) -> Matrix:
         """Return as many directions of a kind as there are, strongest first."""
-        subject, most = self._subject, self._largest
-        n_features = subject.rows.shape[1]
+        subject, most, n_features = self._subject, self._largest, self._subject.rows.shape[1]
         if kind == "haar":
             stream = KeyStream(self._key, "audit/haar")
             return haar_columns(stream, n_rows=n_features, n_columns=most)
@@ -209,22 +208,23 @@ class Setting:
 
     def told_beside(self, own: "Setting") -> str:
         """Return in words how it differs from the upload's own setting."""
-        told = []
-        if self.n_components != own.n_components:
-            told.append(f"{self.n_components:,} component{'s' * (self.n_components > 1)}")
-        if self.budget is not None and self.budget != own.budget:
-            told.append(f"epsilon {self.budget.epsilon:g}")
-        if self.basis != own.basis:
-            told.append(f"{_KINDS.get(self.basis, self.basis)} basis")
-        told += [f"noise {self.noise:g}"] if self.noise else []
-        told += [f"numbers as {self.precision}"] if self.precision != own.precision else []
-        told += [] if self.labels else ["no labels"]
-        told += [f"labels in {len(self.groups):,} classes"] if self.groups else []
-        told += [f"labels rounded to {self.step:g}"] if self.step else []
-        if self.without:
-            few = len(self.without)
-            told.append(f"without {few:,} small class{'es' * (few > 1)}")
-        return ", ".join(told) or "as it is"
+        size, few, epsilon = (
+            self.n_components,
+            len(self.without),
+            getattr(self.budget, "epsilon", 0),
+        )
+        told = {
+            f"{size:,} component{'s' * (size > 1)}": size != own.n_components,
+            f"epsilon {epsilon:g}": epsilon and self.budget != own.budget,
+            f"{_KINDS.get(self.basis, self.basis)} basis": self.basis != own.basis,
+            f"noise {self.noise:g}": self.noise,
+            f"numbers as {self.precision}": self.precision != own.precision,
+            "no labels": not self.labels,
+            f"labels in {len(self.groups):,} classes": self.groups,
+            f"labels rounded to {self.step:g}": self.step,
+            f"without {few:,} small class{'es' * (few > 1)}": few,
+        }
+        return ", ".join(words for words, differs in told.items() if differs) or "as it is"
 
 
 def settings_of(
@@ -250,14 +250,14 @@ def check_asked(
     epsilon: Sequence[float] = (),
 ) -> None:
     """Refuse more components than features, noise that is none, and what no agreement may have."""
-    for size in n_components:
-        if not 1 <= size <= n_features:
-            raise OptionError(
-                f"n_components={size} is not from 1 to {n_features}, the features. Ask for less."
-            )
-    for name, values, most, usual in (("noise", noise, 100, 0.1), ("epsilon", epsilon, 64, 8)):
+    bounds = {
+        "n_components": (n_components, n_features),
+        "noise": (noise, 100),
+        "epsilon": (epsilon, 64),
+    }
+    for name, (values, most) in bounds.items():
         for each in values:
             if not 0 < each <= most:
                 raise OptionError(
-                    f"{name}={each!r} is not above 0 and at most {most}. Ask for {usual}, say."
+                    f"{name}={each!r} is not above 0 and at most {most}. Ask for another one."
                 )

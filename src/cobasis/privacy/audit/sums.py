@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cobasis.privacy.aggregate import OFTEN, Light, light_of, rows_asked
-from cobasis.privacy.audit.policy import Finding, Grade, history_finding
+from cobasis.privacy.audit.policy import Finding, Grade, formal_guarantee, history_finding
 from cobasis.privacy.audit.report import UNTESTED, AuditReport, Verdict
 from cobasis.privacy.audit.subject import Facts, Guarantee
 
@@ -56,9 +56,6 @@ def audit_sums(sums: SumsFacts, facts: Facts, *, about: Mapping[str, str]) -> Au
         between += f" of a narrow bandwidth, which take {asked} times as many as others"
     words, verdict = _verdict(light, facts.guarantee)
     noised: Grade | None = None if facts.guarantee is None else "told"
-    guarantee = "No formal guarantee: no proof bounds what is found out."
-    if facts.guarantee is not None:
-        guarantee = f"{facts.guarantee.statement}."
     counts = {"n_rows": sums.n_rows, "n_sampled": sums.n_rows, "n_features": sums.n_features}
     return AuditReport(
         about={**about, **counts},
@@ -72,7 +69,7 @@ def audit_sums(sums: SumsFacts, facts: Facts, *, about: Mapping[str, str]) -> Au
             # with noise the account of the vault, and no rule, says what another total may cost
             *(() if facts.guarantee else (history_finding(facts),)),
             Finding("H6", "green", "Labels leave in sums alone."),
-            Finding("D1", "told", guarantee),
+            formal_guarantee(facts),
         ),
         untested=(
             "A party that sends wrong sums: it shifts the model of all, and nobody can see it.",
@@ -98,22 +95,27 @@ def _verdict(light: Light, guarantee: Guarantee | None) -> tuple[str, Verdict]:
 def _sentences(
     sums: SumsFacts, between: str, facts: Facts, *, own: float
 ) -> tuple[str, str, str, str]:
-    what = "rows" if sums.counted == "table" else "rows and labels"
+    what = "table" if sums.counted == "table" else "model"
     leaves = (
-        f"No row leaves: sums over {sums.n_rows:,} {what} do, under masks. The analyst "
-        f"can read them added to those of {sums.n_parties - 1} other parties, and in no other way."
+        f"No row leaves: sums over {sums.n_rows:,} rows do, under masks. The analyst can read "
+        f"them added to those of {sums.n_parties - 1} other parties, and in no other way."
     )
-    often = OFTEN[sums.light]
-    alone = (
-        f"The analyst, with a person's record at hand, can {often} tell whether the person is in "
-        f"the total: by what is agreed it is of {between}."
-    )
+    back = f"The {what} you get back holds no record and no secret; all parties get the same file."
     if facts.guarantee is not None:
         alone = (
             "Whatever the analyst knows, the total with noise is nearly as likely whether a person "
             f"is in it or another: the ratio is at most e^{facts.guarantee.epsilon:g}, but for a "
             f"chance of {facts.guarantee.delta:g}."
         )
+        helped = (
+            "That holds while no more parties help the analyst than the agreement's 'colluders' "
+            "says. Helpers know their own noise, and with more of them too little is left."
+        )
+        return leaves, alone, helped, back
+    alone = (
+        f"The analyst, with a person's record at hand, can {OFTEN[sums.light]} tell whether the "
+        f"person is in the total: by what is agreed it is of {between}."
+    )
     helped = (
         f"If all other parties help the analyst, it reads your own sums: {own:.3g} rows for each "
         "feature. Of fewer rows than features single records can be rebuilt."
@@ -123,31 +125,18 @@ def _sentences(
             f"If all other parties help the analyst, it reads your own counts, of {sums.n_rows:,} "
             "rows: whoever is alone in a level or a bin stands there for all to see."
         )
-    if facts.guarantee is not None:
-        helped = (
-            "That holds while no more parties help the analyst than the agreement's 'colluders' "
-            "says. Helpers know their own noise, and with more of them too little is left."
-        )
-    what = "table" if sums.counted == "table" else "model"
-    back = f"The {what} you get back holds no record and no secret; all parties get the same file."
     return leaves, alone, helped, back
 
 
 def _cells(sums: SumsFacts) -> Finding:
-    """S3: with the columns themselves the total holds every two-way table of the words."""
     if not sums.counted or sums.small_cells is None:
         return Finding("S3", "green", "The agreed map publishes no table of words.")
     words = (
-        f"The total holds {_COUNTED[sums.counted]}. Of your own, {sums.small_cells:,} "
-        f"cells have fewer than five people; the others' people are added, and nothing makes "
-        "sure that a cell has any."
+        f"The total holds {_COUNTED[sums.counted]}. Of your own, {sums.small_cells:,} cells have "
+        "fewer than five people; nothing makes sure that others' people are in them, too."
     )
     figures = {"small_cells": sums.small_cells}
     if sums.few_leavers is not None:
         figures["few_leavers"] = sums.few_leavers
-        words += (
-            " It holds who left in each interval of time: of your own, fewer than five did in "
-            f"{sums.few_leavers:,}. The agreed floor of leavers is for what is shown alone."
-        )
-    grade: Grade = "amber" if any(figures.values()) else "green"
-    return Finding("S3", grade, words, figures)
+        words += f" In {sums.few_leavers:,} intervals of time fewer than five of your own left."
+    return Finding("S3", "amber" if any(figures.values()) else "green", words, figures)

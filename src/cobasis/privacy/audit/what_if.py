@@ -64,12 +64,10 @@ def effects(
     subject: Subject, *, settings: Sequence[Setting], task: str, spans: Spans, seed: int
 ) -> tuple[Effect, ...]:
     """Measure what settings come to; the first is how the upload was made."""
-    part = subject.some(_ROWS_OF_CONTENT, seed=seed)
+    part, found = subject.some(_ROWS_OF_CONTENT, seed=seed), []
     key = np.random.default_rng(seed).bytes(KEY_BYTES)
-    found = []
     for setting in settings:
-        made, own = part, settings[0]
-        basis = spans.basis(setting.basis, setting.n_components)
+        own, made, basis = settings[0], part, spans.basis(setting.basis, setting.n_components)
         if basis is None:
             continue
         if setting != own:
@@ -153,9 +151,7 @@ def _coarser(labels: Labels, setting: Setting, *, truth: bool = False) -> Labels
     found = labels.copy()
     for group in setting.groups:
         found[np.isin(labels, group)] = group[0]
-    if setting.step and not truth:
-        found = np.rint(found / setting.step) * setting.step
-    return found
+    return np.rint(found / setting.step) * setting.step if setting.step and not truth else found
 
 
 def accuracies(subject: Subject, *, task: str, seed: int) -> list[float]:
