@@ -126,14 +126,13 @@ _NO_PLACE = {
 }
 
 
-def _agreed_words_of(series: "nw.Series[Any]", feature: CategoryFeature, *, what: str) -> Array:
-    """Return the codes of a column of words, all of which have a place."""
+def _refuse_words(series: "nw.Series[Any]", codes: Array, *, what: str) -> None:
+    """Refuse a type that no category is written in, and cells that have no place."""
     if series.null_count() < len(series) and not is_wordlike(series.dtype):
         raise DtypeError(
             f"column '{series.name}' of {what} is of type {series.dtype}, and a category is text, "
             "whole numbers or booleans. Convert it to text."
         )
-    codes = words_of(series, feature)
     lowest = int(codes.min(initial=0))
     if lowest < 0:
         has, then = _NO_PLACE[lowest]
@@ -141,7 +140,6 @@ def _agreed_words_of(series: "nw.Series[Any]", feature: CategoryFeature, *, what
             f"column '{series.name}' of {what} has {has}, so its rows cannot be encoded as the "
             f"others' are. {then}."
         )
-    return codes
 
 
 def refuse_names(names: Sequence[str], expected: Sequence[str], *, party: str) -> None:
@@ -266,7 +264,8 @@ class Encoder:
                 if isinstance(each, NumericFeature):
                     found.append(numbers_of(series, what=what))
                 else:
-                    found.append(_agreed_words_of(series, each, what=what))
+                    found.append(words_of(series, each))
+                    _refuse_words(series, found[-1], what=what)
         return found
 
     @np.errstate(over="ignore", invalid="ignore")

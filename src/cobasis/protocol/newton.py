@@ -326,11 +326,18 @@ def newton_chain(
     # Risks are told beside that of the middle of all rows, where their sum over all is no smaller
     # than their number: beside an agreed zero far away they could all be cut to nothing.
     moved = (turn.offset - _middle(layout, reads[0])) @ ascent.weights
-    if not finished:
+    return _proportional(layout, fit, last=reads[-1], moved=float(moved), to=agreement.horizons)
+
+
+def _proportional(
+    layout: NewtonLayout, fit: RegressionFit, *, last: _Read, moved: float, to: Sequence[float]
+) -> Chain:
+    """Return a Cox model: with hazards until the horizons, or for the next step."""
+    if not fit.finished:
         return regression_chain(fit, n_classes=0).rescaled(1.0, np.array([moved]))
-    steps, times = _partial(layout, reads[-1])[1], np.array(layout.grid)
+    steps, times = _partial(layout, last)[1], np.array(layout.grid)
     with np.errstate(over="ignore"):
-        reached = [np.exp(moved) * steps[times <= each].sum() for each in agreement.horizons]
+        reached = [np.exp(moved) * steps[times <= each].sum() for each in to]
     return regression_chain(replace(fit, hazards=np.array(reached)), n_classes=0)
 
 
