@@ -44,6 +44,11 @@ def agree(secret, **changes):
     return Agreement(**{**fields, **changes})
 
 
+def joined(secret, name="north", *, key=None, **changes):
+    """A party alone, of an agreement with some fields changed."""
+    return Party(name, agreement=agree(secret, **changes), secret=secret, key=key)
+
+
 @dataclass
 class Consortium:
     """Both sides of one round."""
@@ -84,9 +89,7 @@ def consortium(seed=0, *, secret=None, keys=None, rows=None, **changes):
     secret = secret or ConsortiumSecret()
     keys = keys or {name: PartyKey() for name in rows}
     agreement = agree(secret, **changes)
-    parties = {
-        name: Party(name, agreement=agreement, secret=secret, key=keys[name]) for name in rows
-    }
+    parties = {name: joined(secret, name, key=keys[name], **changes) for name in rows}
     return Consortium(rows, secret, agreement, keys, parties, Analyst(agreement))
 
 
@@ -98,9 +101,4 @@ def trained(analyst):
 
 def state(analyst):
     """What an analyst holds, for 'nothing half done'."""
-    return (
-        dict(analyst.uploads),
-        analyst._alignment,
-        analyst._certificate,
-        analyst.agreement.digest(),
-    )
+    return dict(analyst.uploads), analyst._alignment, analyst._certificate

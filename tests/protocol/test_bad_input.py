@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cobasis import ConsortiumSecret, Party, simulate
+from cobasis import simulate
 from cobasis.errors import (
     CobasisError,
     DimensionError,
@@ -16,7 +16,7 @@ from cobasis.errors import (
     NotFiniteError,
     ShapeError,
 )
-from protocol.consortium import COMPONENTS, WIDTH, agree, tables
+from protocol.consortium import COMPONENTS, WIDTH, consortium, tables
 
 
 def with_entry(value):
@@ -65,8 +65,7 @@ def labels_for(rows, y):
 
 
 def south(**changes):
-    secret = ConsortiumSecret()
-    return Party("south", agreement=agree(secret, **changes), secret=secret)
+    return consortium(**changes).parties["south"]
 
 
 def simulated(rows):
@@ -96,7 +95,6 @@ def test_bad_rows_stop_a_party_before_it_has_anything_to_send_and_are_not_shown(
 
 
 CLASS_LABELS = {
-    "too few": lambda y: y[1:],
     "too many": lambda y: np.append(y, 0),
     "two columns": lambda y: np.stack([y, y], axis=1),
     "none": lambda _: None,
@@ -128,31 +126,26 @@ def test_where_classes_are_text_other_labels_are_refused():
     assert set(upload.labels) == {1}
 
 
-NUMBERS = {
-    "text": np.array(["1.5"] * 30),
-    "booleans": np.ones(30, dtype=bool),
-    "NaN": np.full(30, np.nan),
-    "objects": np.ones(30, dtype=object),
-    "big-endian": np.ones(30, dtype=">f8"),
-    "integers that float64 rounds": np.full(30, 2**60 + 1),
-    "masked": np.ma.masked_greater(np.arange(30.0), 3),
-    "ragged": [[1.0], [1.0, 2.0]] * 15,
-}
-
-
 def test_a_regression_takes_finite_real_numbers_only():
     party = south(task="regression", classes=())
-    for bad in NUMBERS.values():
-        with pytest.raises(
-            LabelError, match=r"'south'.*(for a regression|so some would be guessed).*\[CB104\]$"
-        ):
+    for bad in (
+        np.array(["1.5"] * 30),
+        np.ones(30, dtype=bool),
+        np.full(30, np.nan),
+        np.ones(30, dtype=object),
+        np.ones(30, dtype=">f8"),
+        np.full(30, 2**60 + 1),  # which float64 rounds
+        np.ma.masked_greater(np.arange(30.0), 3),
+        [[1.0], [1.0, 2.0]] * 15,
+    ):
+        with pytest.raises(LabelError, match=r"'south'.*(regression|guessed).*\[CB104\]$"):
             party.prepare(tables()["south"][0], bad)
 
 
-@pytest.mark.parametrize("labels", [lambda y: 0 * y, lambda y: y < 0, lambda y: y[:0]])
-def test_labels_that_make_no_two_classes_stop_a_simulation(labels):
-    with pytest.raises(LabelError, match=r"\[CB104\]$"):
-        simulated({name: (X, labels(y)) for name, (X, y) in tables().items()})
+def test_labels_that_make_no_two_classes_stop_a_simulation():
+    for labels in (lambda y: 0 * y, lambda y: y[:0]):
+        with pytest.raises(LabelError, match=r"\[CB104\]$"):
+            simulated({name: (X, labels(y)) for name, (X, y) in tables().items()})
 
 
 def test_prediction_checks_names_and_values_like_preparation_does():

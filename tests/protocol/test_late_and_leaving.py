@@ -67,14 +67,10 @@ def test_a_late_party_is_trained_with_after_a_new_certificate():
 def test_realign_after_a_removal_is_a_round_without_the_party_and_nothing_less_is(aligner):
     """Dropping a fit is not exact removal: who shaped the target still shapes every result."""
     made = consortium(aligner=aligner)
-    uploads = made.uploads()
-    left, never = Analyst(made.agreement), Analyst(made.agreement)
-    for name, upload in uploads.items():
-        left.receive(upload)
-        if name != "north":
-            never.receive(upload)
+    left = made.received()
     left.run()
     left.remove("north")
+    never = Analyst(made.agreement, uploads=dict(left.uploads))
     kept = left.run()
     returns, expected = left.run(realign=True), never.run()
     assert left.alignment.departed == ()
