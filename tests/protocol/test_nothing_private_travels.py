@@ -10,19 +10,14 @@ from cobasis import ConsortiumSecret, Party, PartyKey, SecretBasis
 from cobasis.linalg.arrays import principal_cosines
 from cobasis.models.chain_file import encode_chain
 from cobasis.protocol.projection import RowsInMemory
-from protocol.consortium import COMPONENTS, NAMES, ROUND, WIDTH, agree, consortium, tables
-
-ORDER = f"order/{ROUND}"
+from protocol.consortium import COMPONENTS, NAMES, ROUND, WIDTH, consortium, joined, tables
 
 SECRET, KEY = bytes(range(1, 33)), bytes(range(101, 133))
 
 
 def needles(table):
     """Bytes of every row, every column and every single entry of a table."""
-    rows = [row.tobytes() for row in np.ascontiguousarray(table)]
-    columns = [column.tobytes() for column in np.ascontiguousarray(table.T)]
-    entries = [value.tobytes() for value in np.ravel(table)]
-    return [*rows, *columns, *entries]
+    return [each.tobytes() for some in (table, table.T, np.ravel(table)) for each in some]
 
 
 def pieces(secret):
@@ -55,19 +50,16 @@ def hits(message, private):
 
 def party_with_canaries(**changes):
     """A party with known secrets, its rows, and everything of it that must stay."""
-    secret, key = ConsortiumSecret(SECRET), PartyKey(KEY)
-    agreement = agree(secret, **changes)
-    party = Party("north", agreement=agreement, secret=secret, key=key)
+    secret = ConsortiumSecret(SECRET)
+    party = joined(secret, key=PartyKey(KEY), **changes)
     rows, labels = tables()["north"]
-    rows = rows.copy()
     rows[7] = 1234.5678 + np.arange(WIDTH)
-    anchor = secret.anchor(agreement).apply(np.eye(WIDTH))
     private = {
         "rows": needles(rows),
-        "anchor": needles(anchor),
+        "anchor": needles(party._anchor.apply(np.eye(WIDTH))),
         "consortium secret": pieces(SECRET),
         "party key": pieces(KEY),
-        "anchor key": pieces(secret._mac(b"draw", agreement.anchor_recipe())),
+        "anchor key": pieces(secret._mac(b"draw", party.agreement.anchor_recipe())),
     }
     return party, rows, labels, private
 
@@ -90,7 +82,7 @@ def test_a_proposal_holds_no_private_value(basis):
 
 def test_a_proposal_shows_the_span_and_not_which_direction_is_the_strongest():
     rows = tables()["north"][0]
-    party = consortium(basis="consensus").parties["north"]
+    party = joined(ConsortiumSecret(), basis="consensus")
     image = party.propose(rows).image
     strongest = party._anchor.apply(np.linalg.svd(rows, full_matrices=False)[2][:COMPONENTS].T)
     np.testing.assert_allclose(principal_cosines(image, strongest), 1.0)
@@ -132,17 +124,14 @@ def test_the_search_finds_each_kind_of_planted_value():
 
 def test_the_order_comes_from_the_partys_own_key_and_from_nothing_that_is_sent():
     """Equal rows, labels, agreement and secret: the order still differs from key to key."""
-    secret = ConsortiumSecret()
-    agreement, (X, y) = agree(secret), tables()["north"]
+    secret, (X, y) = ConsortiumSecret(), tables()["north"]
 
     def order(key):
-        party = Party("north", agreement=agreement, secret=secret, key=PartyKey(key))
-        return tuple(party.project(RowsInMemory(X, y)).order)
+        return tuple(joined(secret, key=PartyKey(key)).project(RowsInMemory(X, y)).order)
 
-    orders = {order(bytes([index]) * 32) for index in range(8)}
-    assert len(orders) == 8
-    assert order(bytes(32)) == order(bytes(32))
-    assert order(bytes(32)) == tuple(PartyKey(bytes(32)).stream(ORDER).permutation(len(X)))
+    assert len({order(bytes([index]) * 32) for index in range(8)}) == 8
+    drawn = PartyKey(bytes(32)).stream(f"order/{ROUND}").permutation(len(X))
+    assert order(bytes(32)) == tuple(drawn)
 
 
 def test_the_analyst_holds_no_secret_object():
