@@ -42,11 +42,9 @@ def test_the_tree_at_the_top_is_the_tree_that_exists_in_its_order():
     assert len(set(codes)) == len(codes)
     assert {each.__name__: each.code for each in LEAVES} == DRAWN
     assert re.search(rf"PrivacyWarning +{PrivacyWarning.code} ", errors.__doc__)
-    branches = dict(
-        zip((LocalError, RemoteError), errors.__doc__.split("`-- RemoteError"), strict=True)
-    )
+    local, remote = errors.__doc__.split("`-- RemoteError")
     for leaf in LEAVES:
-        assert f"-- {leaf.__name__} " in branches[leaf.__mro__[1]]
+        assert f"-- {leaf.__name__} " in {LocalError: local, RemoteError: remote}[leaf.__mro__[1]]
     places = [Path(errors.__file__).read_text().index(f"class {name}(") for name in DRAWN]
     assert places == sorted(places)
 
