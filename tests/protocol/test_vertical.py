@@ -86,9 +86,11 @@ class Consortium:
         kept = [upload for name, upload in self.uploads.items() if name not in without]
         return received(self.agreement, kept)
 
-    def predict(self, block, rows):
+    def sides(self, block, rows):
+        """The ward and the laboratory, each with its own columns and the other's part."""
         ward, lab = (self.parties[f"{block}-{part}"] for part in ("ward", "lab"))
-        return ward.predict(rows[:, :3], beside=lab.transform(rows[:, 3:]))
+        own, rest = rows[:, :3], rows[:, 3:]
+        return (ward, own, lab.transform(rest)), (lab, rest, ward.transform(own))
 
 
 @pytest.fixture(scope="module")
@@ -123,35 +125,24 @@ def finished(**changes):
     return made
 
 
-def test_every_party_of_a_block_gets_its_own_part_of_the_change_of_basis():
-    made = finished()
+def test_every_party_of_a_block_gets_its_own_part_and_predicts_with_the_others():
+    made, (tests, labels, _) = finished(), people(np.random.default_rng(9), 400)
     returns = {name: each.returned for name, each in made.parties.items()}
-    assert set(returns) == set(made.agreement.parties)
     assert returns["first-lab"].change_of_basis.shape == (2, 4)
     for each in returns.values():
-        assert set(each.trained_on) == set(made.agreement.parties)
-        assert set(each.target_carries) <= set(made.agreement.parties)
+        assert {*each.target_carries} <= {*each.trained_on} == {*made.agreement.parties}
         assert each.evidence == "cannot tell"
-    tests, labels, _ = people(np.random.default_rng(9), 400)
     for block in BLOCKS:
-        assert np.mean(made.predict(block, tests) == labels) > 0.8
+        for party, own, beside in made.sides(block, tests):
+            assert np.mean(party.predict(own, beside=beside) == labels) > 0.8
     assert np.mean(made.parties["whole"].predict(tests) == labels) > 0.8
     with pytest.raises(OptionError, match="takes no beside="):
         made.parties["whole"].predict(tests, beside=np.zeros((400, 4)))
 
 
-def at_both(made, tests):
-    """The ward and the laboratory of a block, each with its own columns and the other's part."""
-    given = {"ward": tests[:, :3], "lab": tests[:, 3:]}
-    sides = {part: made.parties[f"first-{part}"] for part in given}
-    parts = {part: party.transform(given[part]) for part, party in sides.items()}
-    for part, other in (("ward", "lab"), ("lab", "ward")):
-        yield sides[part], given[part], parts[other]
-
-
 def test_reasons_at_a_block_are_exact_for_own_columns_and_one_number_for_the_others():
     made, tests = finished(), people(np.random.default_rng(9), 60)[0]
-    (ward, own, beside), (lab, rest, back) = at_both(made, tests)
+    (ward, own, beside), (lab, rest, back) = made.sides("first", tests)
     one, two = ward.attributions(own, beside=beside), lab.attributions(rest, beside=back)
     assert one.names == (*WARD, "part_of_first-lab")
     assert two.names == (*LAB, "part_of_first-ward")
@@ -174,29 +165,10 @@ def test_reasons_at_a_block_are_exact_for_own_columns_and_one_number_for_the_oth
 def test_reasons_of_a_bent_model_would_show_the_others_basis_and_are_refused(monkeypatch):
     quicken("rff", monkeypatch)
     made, tests = finished(model="rff"), people(np.random.default_rng(9), 30)[0]
-    ward, own, beside = next(at_both(made, tests))
+    (ward, own, beside), _ = made.sides("first", tests)
     assert ward.surrogate(own, beside=beside).n_rows == 30
     with pytest.raises(OptionError, match=r"could read their basis.*\[CB107\]$"):
         ward.attributions(own, beside=beside)
-
-
-def test_blocks_whose_parts_share_spans_see_a_person_alike():
-    made, rng = Consortium(), np.random.default_rng(2)
-    spans = [np.linalg.qr(rng.normal(size=(3, 2)))[0] for _ in range(2)]
-    for block in BLOCKS:
-        table, labels, who = made.people[block]
-        for part, span, at in zip(("ward", "lab"), spans, (slice(3), slice(3, 6)), strict=True):
-            turn = np.linalg.qr(rng.normal(size=(2, 2)))[0]
-            basis = SecretBasis(span @ turn, party=f"{block}-{part}")
-            given = labels if part == "ward" else None
-            made.add(f"{block}-{part}", table[:, at], given, people=who, basis=basis)
-    tests, seen = rng.normal(size=(10, 6)), dict.fromkeys(BLOCKS, 0)
-    for name, returned in made.analyst(without=["whole"]).run().items():
-        block, part = name.split("-")
-        own = tests[:, :3] if part == "ward" else tests[:, 3:]
-        seen[block] += made.parties[name].basis.project(own) @ returned.change_of_basis
-    assert np.allclose(seen["first"], [seen["second"], seen["third"]])
-    assert np.linalg.norm(seen["first"]) > 1
 
 
 def test_a_block_that_lacks_a_party_takes_no_part_and_others_stay_as_they_are(made):
