@@ -10,7 +10,7 @@ from cobasis import Analyst
 from cobasis.algorithms import AlignerName
 from cobasis.errors import StepError, UnknownPartyError
 from cobasis.models.chain_file import encode_chain
-from protocol.consortium import NAMES, WIDTH, consortium, tables, trained
+from protocol.consortium import NAMES, WIDTH, consortium, trained
 
 
 def frozen(analyst):
@@ -48,21 +48,6 @@ def test_who_comes_late_or_leaves_changes_no_other_change_of_basis_bitwise(align
     assert analyst.alignment.departed == tuple(each for each in shaped_by if each not in whole)
 
 
-def test_a_late_party_is_trained_with_after_a_new_certificate():
-    made = consortium()
-    analyst = made.received(without=["west"])
-    analyst.run()
-    analyst.receive(made.parties["west"].prepare(*made.rows["west"]))
-    with pytest.raises(StepError, match="nothing is certified"):
-        analyst.train()
-    analyst.certify()
-    returns = trained(analyst)
-    assert returns["west"].trained_on == NAMES
-    made.parties["west"].accept(returns["west"])
-    rows, labels = tables(n_rows=100)["west"]
-    assert np.mean(made.parties["west"].predict(rows) == labels) > 0.9
-
-
 @pytest.mark.parametrize("aligner", get_args(AlignerName))
 def test_realign_after_a_removal_is_a_round_without_the_party_and_nothing_less_is(aligner):
     """Dropping a fit is not exact removal: who shaped the target still shapes every result."""
@@ -92,6 +77,8 @@ def test_who_left_may_come_back_is_not_removed_twice_and_when_all_have_left_noth
         analyst.train()
     analyst.receive(upload)
     assert frozen(analyst)[0] == changes
+    analyst.certify()
+    assert trained(analyst)["south"].trained_on == NAMES
     before = analyst.alignment.changes_of_basis["south"]
     analyst.remove("south")
     analyst.receive(replace(upload, anchor_image=-upload.anchor_image))  # by another basis

@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -10,19 +9,14 @@ import pytest
 
 from cobasis import ConsortiumSecret, PartyKey, SecretBasis, simulate
 from cobasis.errors import (
-    AgreementError,
-    DiskError,
     FileChangedError,
-    LabelError,
     NotFiniteError,
     SecretError,
-    StepError,
 )
-from cobasis.linalg.arrays import WholeTable
 from cobasis.linalg.rng import haar_columns
 from cobasis.progress import silent
 from cobasis.protocol import projection
-from cobasis.protocol.projection import InMemory, LabelledRows, RowsInMemory
+from cobasis.protocol.projection import InMemory, RowsInMemory
 from protocol.consortium import COMPONENTS, WIDTH, joined, tables
 from protocol.test_dp_terms import RANDOMISED, terms
 
@@ -35,24 +29,6 @@ def north(dp=None, **changes):
 
 def plain(**changes):
     return joined(ConsortiumSecret(), **changes)
-
-
-class InParts(LabelledRows):
-    """A table that is cut otherwise than one in memory."""
-
-    def __init__(self, table, labels, sizes):
-        self.table, self.told, self.sizes, self.shape = table, labels, sizes, table.shape
-
-    def labels(self):
-        return self.told
-
-    def over(self, work, *, step):
-        assert step is not None
-        first = 0
-        for size in self.sizes:
-            part = self.table[first : first + size]
-            yield work(first, (np.asfortranarray(part[at : at + 3]) for at in range(0, size, 3)))
-            first += size
 
 
 def written(projection):
@@ -95,30 +71,12 @@ def test_any_change_of_rows_labels_agreement_key_or_basis_draws_other_noise():
     assert np.abs(np.corrcoef(draws) - np.eye(len(draws))).max() < 0.5
 
 
-@pytest.mark.parametrize("dp", [None, terms(**RANDOMISED)], ids=["plain", "noisy"])
-@pytest.mark.parametrize("sizes", [(7, 23), (1, 28, 1)])
-def test_rows_in_parts_are_the_upload_of_the_whole_table(sizes, dp):
-    """With noise, whose grid hides rounding, bit for bit."""
-    party = plain(basis="haar", dp=dp)
-    expected = party.prepare(ROWS, LABELS)
-    found = written(party.project(InParts(ROWS, LABELS, sizes)))
-    np.testing.assert_allclose(found.rows, expected.rows, rtol=0, atol=0 if dp else 1e-14)
-    np.testing.assert_array_equal(found.labels, expected.labels)
-    np.testing.assert_array_equal(found.anchor_image, expected.anchor_image)
-
-
-def test_rows_beyond_one_chunk_of_noise_are_independent_and_the_same_in_parts():
+def test_rows_beyond_one_chunk_of_noise_are_independent():
     rng = np.random.default_rng(0)
     rows, labels = rng.normal(size=(700, WIDTH)) * 1e-9, rng.integers(0, 2, 700)
-    party = north()
-    table = InParts(rows, labels, (100, 300, 300))
-    plan = party.project(table)
-    parts = list(table.over(plan.noising.projected, step=""))
-    found = np.vstack([block for blocks, _ in parts for block in blocks])
-    expected = party.prepare(rows, labels).rows
-    np.testing.assert_array_equal(found[plan.order], expected)
-    assert len(np.unique(np.round(found, 6), axis=0)) == 700
-    assert abs(np.corrcoef(found[:256].ravel(), found[256:512].ravel())[0, 1]) < 0.2
+    found, _ = north().project(RowsInMemory(rows, labels)).noising.projected(0, iter([rows]))
+    assert len(np.unique(np.round(found[0], 6), axis=0)) == 700
+    assert abs(np.corrcoef(found[0][:256].ravel(), found[0][256:512].ravel())[0, 1]) < 0.2
 
 
 def test_rows_that_change_after_the_noise_was_bound_are_refused():
@@ -169,14 +127,6 @@ def test_a_row_far_outside_the_ball_moves_the_release_by_no_more_than_the_sensit
     assert 0.2 < moved <= dp.sensitivity + 4 * dp.calibration.grid
 
 
-def test_more_rows_than_agreed_and_noise_without_labels_are_refused():
-    with pytest.raises(AgreementError, match=r"would upload 30 rows.*most_rows=29"):
-        north(terms(most_rows=29)).prepare(ROWS, LABELS)
-    assert len(north(terms(most_rows=30)).prepare(ROWS, LABELS).rows) == 30
-    with pytest.raises(LabelError, match="are missing"):
-        north().project(RowsInMemory(ROWS))
-
-
 def test_public_labels_travel_as_they_are_and_others_are_randomised():
     for dp, kept in ((terms(), True), (terms(**RANDOMISED), False)):
         party = north(dp)
@@ -210,22 +160,6 @@ def test_rows_stand_in_the_order_that_only_the_party_knows(bin_bytes, monkeypatc
     np.testing.assert_array_equal(upload.labels, LABELS[made.order])
 
 
-def test_a_basis_is_the_partys_only_when_its_upload_is_whole():
-    @contextmanager
-    def full(about):
-        with InMemory()(about) as tables:
-            yield tables
-        raise DiskError("the disk is full")
-
-    party = plain()
-    with pytest.raises(DiskError):
-        party.write(RowsInMemory(ROWS, LABELS), to=full)
-    with pytest.raises(StepError, match="has not prepared its upload"):
-        _ = party.basis
-    party.write(RowsInMemory(ROWS, LABELS), to=InMemory())
-    assert party.basis.shape == (6, COMPONENTS)
-
-
 def test_a_projection_and_its_noise_are_neither_shown_nor_copied():
     made = north().project(RowsInMemory(ROWS, LABELS))
     assert repr(made) == "<Projection, hidden>"
@@ -234,21 +168,3 @@ def test_a_projection_and_its_noise_are_neither_shown_nor_copied():
         for carry in (pickle.dumps, copy.copy, copy.deepcopy):
             with pytest.raises(SecretError, match="does not travel"):
                 carry(held)
-
-
-def test_directions_are_kept_in_memory_and_looked_up_there():
-    party, memory = plain(), {}
-    plan = party.project(RowsInMemory(ROWS, LABELS), memory=memory)
-    assert memory["directions"].shape == (6, COMPONENTS)
-    unlike = RowsInMemory(ROWS * 0 + 7, LABELS)  # they are not looked at
-    other = party.project(unlike, memory=memory)
-    np.testing.assert_array_equal(other.about.anchor_image, plan.about.anchor_image)
-    shared = {}
-    north().project(RowsInMemory(ROWS, LABELS), memory=shared)
-    assert shared == {}
-
-
-def test_blocks_are_proposed_like_rows():
-    party = plain(basis="consensus")
-    one, two = party.propose(ROWS), party.propose(WholeTable(ROWS))
-    np.testing.assert_array_equal(one.image, two.image)
