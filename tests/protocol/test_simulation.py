@@ -85,7 +85,7 @@ WRONG = {
     "rng": ({"rng": 7}, r"np.random.default_rng\(seed\)"),
     "no features": ({"features": ()}, "features is empty"),
     "names": ({"features": ["age"]}, r"features holds 'age'.*numeric_features\(names\)"),
-    "rows": ({"rows": [1, 2]}, "rows is no mapping"),
+    "rows": ({"rows": [1, 2]}, r"\{'north': \(X, y\)\}"),
     "a party's rows": ({"rows": {"north": np.eye(6)}}, r"\{'north': \(X, y\)\}"),
     "anchor rows": ({"n_anchor_rows": 0}, "n_anchor_rows=0 is no whole number"),
     **{

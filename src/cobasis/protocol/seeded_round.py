@@ -15,7 +15,6 @@ from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
 from cobasis.algorithms.bases import bases_under
 from cobasis.errors import FeatureError, LabelError, OptionError, ShapeError
 from cobasis.features.contract import (
-    Feature,
     listed_features,
     numeric_features,
     width_of,
@@ -62,16 +61,8 @@ def round_of(*, rows: Rows, **given: Any) -> tuple[Round, dict[str, SecretBasis]
     secret = ConsortiumSecret(rng.bytes(KEY_BYTES), simulated=True)
     keys = {name: PartyKey(rng.bytes(KEY_BYTES), simulated=True) for name in rows}
     agreement = _agreement(rows, secret, f"simulation-{rng.bytes(8).hex()}", given)
-    parties = {
-        name: Party(
-            name,
-            agreement=agreement,
-            secret=secret,
-            key=key,
-            public_rows=given["public_rows"],
-        )
-        for name, key in keys.items()
-    }
+    same = {"agreement": agreement, "secret": secret, "public_rows": given["public_rows"]}
+    parties = {name: Party(name, key=key, **same) for name, key in keys.items()}
     analyst = Analyst(agreement, aligner=None if isinstance(aligner, str) else aligner)
     made = Round(agreement=agreement, parties=parties, analyst=analyst)
     return made, condition and _under(condition, rows, agreement, keys)
@@ -85,7 +76,6 @@ def _refuse_options(rows: object, given: dict[str, Any], wrong: Iterable[str] = 
     public = given["anchor"] in FROM_PUBLIC_ROWS or given["basis"] == "public"
     made = hasattr(aligner, "fit_kind") and not isinstance(aligner, type)
     right = {
-        "rows is no mapping of party names to (X, y)": isinstance(rows, Mapping),
         "rng is no numpy.random.Generator; take np.random.default_rng(seed)": (
             isinstance(given["rng"], np.random.Generator)
         ),
@@ -113,10 +103,11 @@ def _refuse_options(rows: object, given: dict[str, Any], wrong: Iterable[str] = 
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool) and value > 0
         if not whole and (value is not None or (name == "n_components" and not given["tabular"])):
             found.append(f"{name}={value!r} is no whole number above zero")
-    if isinstance(rows, Mapping):
-        pairs = (isinstance(own, tuple | list) and len(own) == _PAIR for own in rows.values())
-        if not all(isinstance(name, str) and name for name in rows) or not all(pairs):
-            found.append("rows is not all of the form {'north': (X, y)}; without labels (X, None)")
+    if not isinstance(rows, Mapping) or not all(
+        isinstance(name, str) and name and isinstance(own, tuple | list) and len(own) == _PAIR
+        for name, own in rows.items()
+    ):
+        found.append("rows is not of the form {'north': (X, y)}; without labels (X, None)")
     if found:
         raise OptionError(f"{'; '.join(found)}. Nothing has run yet: correct it.")
     if not rows:
@@ -149,25 +140,17 @@ def _not_of_sums(given: Mapping[str, Any]) -> Iterator[str]:
 def round_of_sums(*, rows: Rows, **given: Any) -> SumsRound:  # noqa: ANN401
     """Run a round of sums: mask keys from a seed, and the agreement that nobody signs."""
     _refuse_options(rows, given, _not_of_sums(given))
-    rng, task = given["rng"], given["task"]
-    features, tabular = _features(rows, given["features"]), given["tabular"]
-    if tabular:
-        features = with_bases(features, centred=True)
-    tables = {name: encode(own, features, party=name) for name, (own, _) in rows.items()}
+    rng, tabular, shared = given["rng"], given["tabular"], _shared(rows, given)
+    tables = {name: encode(own, shared["features"], party=name) for name, (own, _) in rows.items()}
     sizes = [len(each) for each in tables.values()]
     agreement = Agreement(
+        **shared,
         round_id=f"simulation-{rng.bytes(8).hex()}",
-        parties=tuple(rows),
-        features=features,
-        task=task,
-        classes=_classes(rows) if task == "classification" else (),
-        model=(given["model"] or DEFAULT_MODELS[task]) if tabular else "ridge",
-        outcome=given["outcome"],
+        model=(given["model"] or DEFAULT_MODELS[given["task"]]) if tabular else "ridge",
         minimum_parties=len(rows),
         release="sums",
-        dp=given["dp"],
         sums=SumsTerms(
-            maps=() if tabular else _maps(tables, given["maps"]),
+            maps=() if tabular else tuple(given["maps"] or _default_maps(tables)),
             most_rows=max(sizes) if given["dp"] is None else given["dp"].most_rows,
             most_rows_in_all=sum(sizes),
             **_ranges(rows, given),
@@ -207,32 +190,24 @@ def _range_of(rows: Rows, column: str) -> tuple[float, float]:
     return low, high if high > low else low + 1.0
 
 
-def _maps(
-    tables: Mapping[str, Matrix], given: Sequence[Any] | None
-) -> tuple[Columns | RandomFourier | Mixed, ...]:
-    """Return the maps given, or random features of three bandwidths about the scale of the rows."""
-    if given is not None:
-        return tuple(given)
+def _default_maps(tables: Mapping[str, Matrix]) -> list[RandomFourier]:
+    """Return random features of three bandwidths about the scale of the rows."""
     # The scale that scikit-learn's gamma="scale" stands for. A real agreement takes it from agreed
     # scales, of which encoded columns have a variance about 1.
     scale = float(np.sqrt(np.vstack(list(tables.values())).var(axis=0).sum() / 2)) or 1.0
-    return tuple(RandomFourier(bandwidth=share * scale) for share in (0.5, 1.0, 2.0))
+    return [RandomFourier(bandwidth=share * scale) for share in (0.5, 1.0, 2.0)]
 
 
 def _agreement(
     rows: Rows, secret: ConsortiumSecret, round_id: str, given: Mapping[str, Any]
 ) -> Agreement:
-    task, anchor = given["task"], given["anchor"]
-    model, public = given["model"], given["public_rows"]
-    classes: tuple[Any, ...] = _classes(rows) if task == "classification" else ()
+    task, anchor, basis = given["task"], given["anchor"], given["basis"]
+    model, public, shared = given["model"], given["public_rows"], _shared(rows, given)
     if (task == "clustering") != (given["n_clusters"] is not None):
         raise OptionError("n_clusters goes with task='clustering', and only with it. Give both.")
     if task == "clustering":
-        classes = tuple(range(1, given["n_clusters"] + 1))
-    features, basis = _features(rows, given["features"]), given["basis"]
-    if given["tabular"]:
-        features, basis = with_bases(features, centred=True), "haar" if basis == "svd" else basis
-    n_features, n_anchor_rows = width_of(features), given["n_anchor_rows"]
+        shared["classes"] = tuple(range(1, given["n_clusters"] + 1))
+    n_features, n_anchor_rows = width_of(shared["features"]), given["n_anchor_rows"]
     if n_anchor_rows is None:
         n_anchor_rows = n_features if anchor == "isometric" else max(1000, n_features)
         if anchor == "public":
@@ -240,38 +215,41 @@ def _agreement(
     if model is None or hasattr(model, "fit"):
         model = DEFAULT_MODELS.get(task)
     return Agreement(
+        **shared,
         round_id=round_id,
-        parties=tuple(rows),
-        features=features,
-        task=task,
         n_components=int(given["n_components"] or n_features),
-        classes=classes,
         anchor=anchor,
         n_anchor_rows=int(n_anchor_rows),
         public_rows_sha256=None if public is None else public_rows_digest(public),
-        basis=basis,
+        basis="haar" if given["tabular"] and basis == "svd" else basis,
         aligner="odc" if hasattr(given["aligner"], "fit_kind") else given["aligner"],
         model=None if task == "representation" else model,
         commitment=secret.commitment(round_id),
-        dp=given["dp"],
-        outcome=given["outcome"],
     )
 
 
-def _features(rows: Rows, features: Iterable[Feature] | None) -> tuple[Feature, ...]:
-    if features is not None:
-        return listed_features(features)
+def _shared(rows: Rows, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that an agreement has under both releases."""
     party, (table, _) = next(iter(rows.items()))
-    if not hasattr(table, "columns"):
+    if given["features"] is not None:
+        features = listed_features(given["features"])
+    elif hasattr(table, "columns"):
+        names = column_names(table)
+        if names is None:
+            raise FeatureError(
+                "the first party's data frame has columns without a name that is text. Write "
+                "X.columns = X.columns.astype(str), or give arrays."
+            )
+        features = numeric_features(names)
+    else:
         n_columns = as_table(table, name=f"the table of party '{party}'").shape[1]
-        return numeric_features(f"x{column}" for column in range(n_columns))
-    names = column_names(table)
-    if names is None:
-        raise FeatureError(
-            "the first party's data frame has columns without a name that is text. Write "
-            "X.columns = X.columns.astype(str), or give arrays."
-        )
-    return numeric_features(names)
+        features = numeric_features(f"x{column}" for column in range(n_columns))
+    return {
+        "parties": tuple(rows),
+        "features": with_bases(features, centred=True) if given["tabular"] else features,
+        "classes": _classes(rows) if given["task"] == "classification" else (),
+        **{name: given[name] for name in ("task", "dp", "outcome")},
+    }
 
 
 def _classes(rows: Rows) -> tuple[Any, ...]:
@@ -306,10 +284,8 @@ def _under(
     tables = {
         name: encode(table, agreement.features, party=name) for name, (table, _) in rows.items()
     }
-    streams, size = (
-        {name: key.stream("rotation") for name, key in keys.items()},
-        agreement.n_components,
-    )
+    streams = {name: key.stream("rotation") for name, key in keys.items()}
+    size = agreement.n_components
     columns = bases_under(condition, tables, n_components=size, streams=streams)
     oblique = not condition.endswith("_orth")
     return {name: SecretBasis(each, party=name, oblique=oblique) for name, each in columns.items()}
