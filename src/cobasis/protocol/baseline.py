@@ -7,14 +7,12 @@ is summed.
 """
 
 import hashlib
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from cobasis.errors import FeatureError
@@ -22,7 +20,7 @@ from cobasis.features.contract import CategoryFeature, Column, NumericFeature, w
 from cobasis.features.outcome import VALUE, Records, part_of
 from cobasis.linalg.arrays import Matrix
 from cobasis.protocol.curves import Curves, curves_of
-from cobasis.protocol.totals import SIGNED_BITS, Integers, cut, void
+from cobasis.protocol.totals import SIGNED_BITS, Integers, cut, n_small, void
 from cobasis.strict_json import IF_ANY, Strict, canonical_json
 
 if TYPE_CHECKING:
@@ -115,11 +113,7 @@ class TableLayout:
 
     def small_cells(self, sums: Integers, *, few: int) -> int:
         """Count levels and bins that have some people, and fewer than a few."""
-        unit, found = 1 << self.bits, 0
-        for _, _, cells in self.parts(sums):
-            counts = cells // unit
-            found += int(np.count_nonzero((counts > 0) & (counts < few)))
-        return found
+        return n_small(np.hstack([each for *_, each in self.parts(sums)]) >> self.bits, few=few)
 
 
 def _summands(column: Matrix, each: NumericFeature, *, n_bins: int) -> Matrix:
@@ -127,10 +121,8 @@ def _summands(column: Matrix, each: NumericFeature, *, n_bins: int) -> Matrix:
     low, high = _range(each)
     values = column[:, 0] * each.scale + each.centre
     placed = (2 * values - low - high) / (high - low)
-    if each.fill is None:
-        blank = np.zeros(len(values), dtype=bool)
-    else:  # which lies outside the range, so no value is taken for it
-        blank = np.abs(values - each.fill) <= _ROUNDING * (high - low)
+    fill = np.inf if each.fill is None else each.fill  # outside the range, so no value's
+    blank = np.abs(values - fill) <= _ROUNDING * (high - low)
     if not (np.abs(placed[~blank]) <= 1 + _ROUNDING).all():
         raise FeatureError(
             f"column '{each.name}' has values outside its agreed range from {low:g} to {high:g}, "
@@ -175,10 +167,9 @@ class NumberSummary(Strict):
         """Return about where a share of the values lies below, straight within a bin."""
         low, high = _range(self.feature)
         edges = np.linspace(low, high, len(self.bins[group]) + 1)
-        counted = np.concatenate([[0], np.cumsum(self.bins[group])])
-        if not counted[-1]:
-            return None
-        return float(np.interp(share * counted[-1], counted, edges))
+        counted = np.cumsum([0, *self.bins[group]])
+        whole = counted[-1]
+        return float(np.interp(share * whole, counted, edges)) if whole else None
 
 
 class WordSummary(Strict):
@@ -254,7 +245,7 @@ def _words(each: CategoryFeature, cells: Integers, *, counts: Integers) -> WordS
     return WordSummary(
         feature=each,
         counts=tuple(map(tuple, cells.tolist())),
-        difference=_largest(_apart(*two) for two in combinations(shares, 2)),
+        difference=max(_differences(shares), default=None),
     )
 
 
@@ -271,41 +262,27 @@ def _number(
     return NumberSummary(
         feature=each,
         blanks=tuple((counts - rows).tolist()),
-        means=_where(rows > 0, means * half + (low + high) / 2),
-        deviations=_where(rows > 1, np.sqrt(spreads) * half),
+        means=tuple(np.ma.array(means * half + (low + high) / 2, mask=rows == 0).tolist()),
+        deviations=tuple(np.ma.array(np.sqrt(spreads) * half, mask=rows <= 1).tolist()),
         bins=tuple(map(tuple, bins.tolist())),
-        difference=_largest(
-            abs(one - two) / ((of_one + of_two) / 2) ** 0.5
-            for (one, of_one), (two, of_two) in combinations(known, 2)
-            if of_one + of_two
+        difference=max(
+            (
+                abs(one - two) / ((of_one + of_two) / 2) ** 0.5
+                for (one, of_one), (two, of_two) in combinations(known, 2)
+                if of_one + of_two
+            ),
+            default=None,
         ),
     )
 
 
-def _where(known: npt.NDArray[np.bool_], figures: Matrix) -> Figures:
-    """Return figures, None where there is none."""
-    return tuple(float(each) if it_is else None for each, it_is in zip(figures, known, strict=True))
+def _differences(shares: Matrix) -> Iterator[float]:
+    """Yield the standardised difference of each two groups' shares of levels (Yang, Dalton 2012).
 
-
-def _largest(found: Iterable[float | None]) -> float | None:
-    """Return the largest; None of no two groups that can be compared."""
-    return max((each for each in found if each is not None), default=None)
-
-
-def _apart(one: Matrix, two: Matrix) -> float | None:
-    """Return the standardised difference of two groups' shares of levels (Yang and Dalton 2012).
-
-    None where it has no bound: where levels differ that do not vary within a group.
+    It has no bound, and is none, where levels differ that do not vary within a group.
     """
-    apart, spread = (one - two)[1:], (_covariance(one) + _covariance(two)) / 2
-    solved = np.linalg.pinv(spread) @ apart
-    if not np.allclose(spread @ solved, apart, atol=1e-9):
-        return None
-    return math.sqrt(max(0.0, float(apart @ solved)))
-
-
-def _covariance(shares: Matrix) -> Matrix:
-    """Return that of the indicators of all levels but the first."""
-    some = shares[1:]
-    covariance: Matrix = np.diag(some) - np.outer(some, some)
-    return covariance
+    for one, two in combinations(shares[:, 1:], 2):
+        apart, whole = one - two, (np.diag(one + two) - np.outer(one, one) - np.outer(two, two)) / 2
+        solved = np.linalg.pinv(whole) @ apart
+        if np.allclose(whole @ solved, apart, atol=1e-9):
+            yield max(0.0, float(apart @ solved)) ** 0.5

@@ -98,12 +98,12 @@ def _asked(
         found, others = given[place], np.delete(given, place, axis=0)
         return np.subtract(found, np.logaddexp.reduce(others)) if model.likely else found
 
-    explained = f"{'log-odds' if model.likely and not agreement.dp else 'score'} of class {word}"
-    if not known:
-        hazard = "log hazard" if agreement.task == "survival" else "log rate"
-        words = {"Exp": hazard, "Sigmoid": "log-odds of treatment"}
-        explained = words.get(model.link, "prediction")
-    return number, explained, place
+    if known:
+        told = "log-odds" if model.likely and not agreement.dp else "score"
+        return number, f"{told} of class {word}", place
+    hazard = "log hazard" if agreement.task == "survival" else "log rate"
+    words = {"Exp": hazard, "Sigmoid": "log-odds of treatment"}
+    return number, words.get(model.link, "prediction"), place
 
 
 def explain(
@@ -129,9 +129,9 @@ def explain(
     if len(layers) > 1 or (likely and len(last.offset) > 2):  # noqa: PLR2004 -- one of two
         if others:
             raise OptionError(
-                f"what columns add to what this model gives takes the reference's columns of "
-                f"{', '.join(others)} as well, and with those you could read their basis, so they "
-                "do not travel. Agree on a linear model, of two classes or of numbers."
+                f"this model is explained beside columns of {', '.join(others)}, which would show "
+                "their basis, so they do not travel. Agree on a linear model, of two classes or of "
+                "numbers."
             )
         seed = agreement.digest()
         values, base = attributions(
@@ -289,21 +289,19 @@ class Explaining(ABC):
             return stand_in(self.model, table, **told)
 
     def _others(self, beside: npt.ArrayLike | None, *, n_rows: int) -> Matrix | None:
-        """Return the others' parts of a block's people; OptionError where they are lacking."""
         others = others_of(self.agreement)
         if (beside is None) == bool(others):
             raise OptionError(
                 f"party '{self.name}' {'needs' if others else 'takes no'} beside=, aligned rows of "
-                "its block's other parties: with their columns left out, a prediction is of "
-                "another person. Ask them for transform(rows) of these people."
+                "its block's other parties. Ask them for transform(rows) of these people."
             )
         if beside is None:
             return None
         found = as_matrix(beside, name="beside", columns=self.agreement.n_inputs)
         if len(found) != n_rows:
             raise ShapeError(
-                f"beside has {len(found)} rows for {n_rows} rows of party '{self.name}', so it is "
-                "not known whose parts they are. Give one for each row, in the same order."
+                f"beside has {len(found)} rows for {n_rows} rows of party '{self.name}'. Give one "
+                "for each, in the same order."
             )
         return found
 

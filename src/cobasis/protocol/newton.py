@@ -20,7 +20,7 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.models import FAMILIES, RegressionName
 from cobasis.models.chain import Chain, regression_chain
 from cobasis.models.regressions import RegressionFit
-from cobasis.protocol.totals import SIGNED_BITS, Integers, bounded, void
+from cobasis.protocol.totals import SIGNED_BITS, Integers, bounded, n_small, void
 from cobasis.statistics.ascent import (
     Slopes,
     ascend,
@@ -156,8 +156,7 @@ class NewtonLayout:
         if binary:
             more, half = words @ read.sums[1 : 1 + self.width], np.diagonal(tables[0]) / 2
             found += [half + more, half - more]
-        counts = np.concatenate([*found, self.leavers(sums)])
-        return int(np.count_nonzero((counts > 0.5) & (counts < few - 0.5)))  # noqa: PLR2004
+        return n_small(np.rint(np.concatenate([*found, self.leavers(sums)])), few=few)
 
     def leavers(self, sums: Integers) -> Integers:
         """Return who dies in each interval; then who is followed to each, and to the end."""
@@ -265,8 +264,8 @@ def _refuse(layout: NewtonLayout, first: _Read, words: Integers) -> None:
     rest = first.n_rows - first.told if layout.model == "logit" else 1
     if layout.model != "ols" and not min(first.told, rest):
         raise EstimateError(nothing_told(layout.model))
-    counts, least = layout.leavers(words), layout.fewest_leavers
-    if few_cells := np.count_nonzero((counts > 0) & (counts < least)):
+    least = layout.fewest_leavers
+    if few_cells := n_small(layout.leavers(words), few=least):
         raise EstimateError(
             f"at {few_cells} place(s) of the grid fewer than {least} rows have their event, or are "
             "followed until then and no longer, and the sums of all steps would show what they "

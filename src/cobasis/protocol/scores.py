@@ -16,7 +16,7 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.rng import KeyStream
 from cobasis.models.chain import Chain
 from cobasis.models.passes import Labels
-from cobasis.protocol.totals import SIGNED_BITS, Integers, cut, void
+from cobasis.protocol.totals import SIGNED_BITS, Integers, cut, n_small, void
 from cobasis.strict_json import canonical_json
 
 FORMAT = "cobasis/scores/1"
@@ -81,14 +81,14 @@ class ScoreLayout:
     def takes(self, labels: Labels) -> bool:
         """Whether a party has enough held-back rows, and of each class that it holds."""
         counts = np.unique(labels, return_counts=True)[1] if self.n_classes else labels[:0]
-        return (
-            len(labels) >= FEWEST_ROWS and min(counts, default=FEWEST_OF_CLASS) >= FEWEST_OF_CLASS
-        )
+        return len(labels) >= FEWEST_ROWS and not n_small(counts, few=FEWEST_OF_CLASS)
 
     def added(self, outputs: Matrix, labels: Labels) -> Integers:
         """Add up what a model's outputs are worth for some rows."""
         if self.between is not None:
-            return self._of_numbers(outputs[:, 0], labels, *self.between)
+            off, told = _placed(outputs[:, 0], labels, *self.between)
+            summed = np.column_stack([np.ones(len(off)), np.abs(off), off**2, told, told**2])
+            return np.asarray(cut(summed, bits=self.bits).astype(np.int64).sum(axis=0))
         from scipy.special import logsumexp  # noqa: PLC0415 -- .2 s that `import cobasis` spares
 
         losses = list[int]()
@@ -135,22 +135,14 @@ class ScoreLayout:
     def _lost(self, outputs: Matrix, labels: Labels) -> Matrix:
         """Return of each row a 1 for a wrong class, or a quarter of the placed error's square."""
         if self.between is None:
-            wrong: Matrix = (np.argmax(outputs, axis=1) != labels).astype(np.float64)
-            return wrong
-        squares: Matrix = _placed(outputs[:, 0], labels, *self.between)[0] ** 2
-        return squares
-
-    def _of_numbers(self, predicted: Matrix, truth: Labels, low: float, high: float) -> Integers:
-        off, told = _placed(predicted, truth, low, high)
-        summed = np.column_stack([np.ones(len(off)), np.abs(off), off**2, told, told**2])
-        added: Integers = cut(summed, bits=self.bits).astype(np.int64).sum(axis=0)
-        return added
+            return np.asarray(np.argmax(outputs, axis=1) != labels, dtype=np.float64)
+        return np.square(_placed(outputs[:, 0], labels, *self.between)[0])
 
     def small_cells(self, sums: Integers, *, few: int) -> int:
         """Count bins of some rows, and of fewer than a few; none of a regression."""
         first = 2 + self.n_classes + len(TEMPERATURES)
         cells = sums[first : self.n_words_of_scores] if self.n_classes else sums[:0]
-        return int(np.count_nonzero((cells > 0) & (cells < few)))
+        return n_small(cells, few=few)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -61,16 +61,14 @@ class SumsResult:
     @property
     def aggregate(self) -> str:
         """Say how far the total is an aggregate, with a traffic light: red, amber or green."""
-        n_rows, share, at = self.total.n_rows, self.rows_per_feature, self.shown
-        width, common = self.total.layout.n_features[at], self.total.common[at]
-        light, of = light_of(share, common=common), "all steps"
-        if self.found:
-            narrow = ", whose bandwidth is narrow" * (rows_asked(common) > 1)
-            of = f"map {at + 1} of {len(self.found)}{narrow}"
+        total, share, at = self.total, self.rows_per_feature, self.shown
+        light = light_of(share, common=total.common[at])
+        of = f"map {at + 1} of {len(self.found)}" if self.found else "all steps"
+        of += ", whose bandwidth is narrow" * (rows_asked(total.common[at]) > 1)
         return (
-            f"{n_rows:,} rows, {share:.3g} for each of the {width:,} features of {of}: {light}. "
-            f"With a person's record at hand the analyst can {OFTEN[light]} tell whether the "
-            "person is in the total."
+            f"{total.n_rows:,} rows, {share:.3g} for each of the {total.layout.n_features[at]:,} "
+            f"features of {of}: {light}. With a person's record at hand the analyst can "
+            f"{OFTEN[light]} tell whether the person is in the total."
         )
 
 
@@ -113,15 +111,14 @@ class SumsAnalyst:
         masked_for = (roster or message.roster, attempt)
         if message.party not in self.parties:
             raise MessageError(
-                f"party '{message.party}' was left out of attempt {attempt}, which is of "
-                f"{', '.join(self.parties)}. Nothing of it is added up, unless another attempt "
-                f"takes it in again: cobasis run --with {message.party}."
+                f"party '{message.party}' was left out of attempt {attempt}, so nothing of it is "
+                f"added up. Begin another one with it: cobasis run --with {message.party}."
             )
         if (message.roster, message.attempt, message.exchange) != (*masked_for, self._number):
             raise MessageError(
-                f"the sums of party '{message.party}' are masked for other participants, keys, "
-                f"another step or attempt than attempt {attempt} of {', '.join(self.parties)}, so "
-                "their masks would not cancel. Ask the party to send again with the newest news."
+                f"the sums of party '{message.party}' are masked for other participants or keys, "
+                f"another step or attempt than {attempt}, so masks would not cancel. Ask the party "
+                "to send again with the newest news."
             )
         self._masked_for = masked_for
         self._words += message.words  # NumPy's unsigned integers wrap around, so masks cancel
@@ -137,7 +134,7 @@ class SumsAnalyst:
             steps = newton_layout(self.agreement)
             model = newton_chain(steps, [*self.before, self.total], agreement=self.agreement)
             n_rows = 0 if model.fit is None else model.fit.n_rows
-            total = Total(layout=steps, n_rows=n_rows, grams=(), common=(1.0,))
+            total = Total(layout=steps, n_rows=n_rows, grams=())
             return SumsResult(model=model, chosen=0, found=(), total=total)
         turns = [turn_of(each, self.agreement.features) for each in self.terms.maps]
         with one_blas_thread():
@@ -163,8 +160,7 @@ class SumsAnalyst:
         return self._words.view(np.int64)
 
     def _refuse_missing(self) -> None:
-        missing = [name for name in self.parties if name not in self.received]
-        if missing:
+        if missing := [name for name in self.parties if name not in self.received]:
             raise StepError(
                 f"the sums of {', '.join(missing)} are not in, and masks cancel in the sums of all "
                 "parties only. Wait for them, or agree on a round without them."
@@ -172,8 +168,8 @@ class SumsAnalyst:
 
     def _fitted(self, n_waves: list[int]) -> tuple[Total, tuple[Evident, ...]]:
         """Check the total, and fit each map: by evidence, or under noise by a frozen rule."""
-        agreement, layout = self.agreement, model_layout(self.agreement)
-        n_targets, noise = layout.n_targets, noise_of(agreement)
+        layout, noise = model_layout(self.agreement), noise_of(self.agreement)
+        n_targets = layout.n_targets
         if noise is None:
             total = checked(layout, self.total, n_waves=n_waves)
             return total, tuple(fit_total(each, n_targets=n_targets) for each in total.grams)

@@ -36,7 +36,7 @@ from cobasis.protocol.sums_terms import (
     score_layout,
     terms_of,
 )
-from cobasis.protocol.totals import Integers, Layout, gram, ones_and
+from cobasis.protocol.totals import Integers, Layout, gram, n_small, ones_and
 
 
 class SumsParty(Explaining):
@@ -70,8 +70,7 @@ class SumsParty(Explaining):
                 f"{agreement.minimum_parties} at least. Ask for the roster of this round."
             )
         self.name, self.agreement, self.terms = name, agreement, terms_of(agreement)
-        self._key, self._keys, self._simulated = key, keys, simulated
-        self._attempt = attempt
+        self._key, self._keys, self._simulated, self._attempt = key, keys, simulated, attempt
         # cells of few people, this party's own, of what the sums count; None where they count none
         self.small_cells: int | None = None
         self.few_leavers: int | None = None  # and intervals of time in which few left
@@ -120,8 +119,7 @@ class SumsParty(Explaining):
             n_waves = (getattr(each, "n_waves", 0) for each in self.terms.maps)
             self.common = layout.common(found, n_waves)
         if isinstance(layout, TableLayout) and layout.grid:
-            left = layout.leavers(found).sum(axis=1)
-            self.few_leavers = int(np.count_nonzero((left > 0) & (left < _FEW)))
+            self.few_leavers = n_small(layout.leavers(found).sum(axis=1), few=_FEW)
         of = b"" if model is None else encode_chain(model)
         return self._hidden(found, layout, exchange=exchange, of=of)
 
@@ -134,13 +132,11 @@ class SumsParty(Explaining):
         self._targets(labels)  # refuses what is outside the agreed range
         found = np.zeros(layout.n_words, dtype=np.int64)
         if layout.takes(labels):
-            found[: layout.n_words_of_scores] = _over(
-                rows,
-                lambda block, here: layout.added(model.outputs(block), labels[here]),
-                n_words=layout.n_words_of_scores,
-            )
+            first = layout.n_words_of_scores
+            summands = lambda block, here: layout.added(model.outputs(block), labels[here])  # noqa: E731
+            found[:first] = _over(rows, summands, n_words=first)
             if layout.n_shuffled:
-                found[layout.n_words_of_scores :] = self._shuffled(rows, model, labels=labels)
+                found[first:] = self._shuffled(rows, model, labels=labels)
         self.small_cells = layout.small_cells(found, few=_FEW)
         # Masks of parties that score two models do not cancel: whoever was sent another one would
         # stand out in a total of the others.
@@ -170,9 +166,8 @@ class SumsParty(Explaining):
         agreement, roster = self.agreement, roster_of(self._keys)
         if exchange in self._sent:
             raise StepError(
-                f"party '{self.name}' has made its sums in round '{agreement.round_id}', and "
-                "others under the same masks would show what changed. Send those, or agree on a "
-                "new round."
+                f"party '{self.name}' has made its sums in round '{agreement.round_id}'; others "
+                "under the same masks would show what changed. Send those, or agree on a new round."
             )
         self._sent.add(exchange)
         occasion = Occasion(
@@ -329,4 +324,4 @@ def _small_cells(sums: Integers, agreement: Agreement) -> int | None:
     classes = np.eye(len(table), dtype=np.int64)[len(ones) :][: None if layout.one_hot else 0]
     places = np.vstack([np.pad(words, ((0, 0), (0, len(table) - len(ones)))), classes])
     cells = np.triu(places @ table @ places.T) >> 2 * layout.bits
-    return int(np.count_nonzero((cells > 0) & (cells < _FEW)))
+    return n_small(cells, few=_FEW)

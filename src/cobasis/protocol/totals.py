@@ -127,7 +127,7 @@ class Total:
     layout: "Layout | NewtonLayout"
     n_rows: int  # 0 where there is noise, under which nothing is counted
     grams: tuple[Matrix, ...]  # Z'Z of each map, in Z's own units
-    common: tuple[float, ...]  # what two rows have in common under each map; 1 where untold
+    common: tuple[float, ...] = (1.0,)  # what two rows share under each map; 1 where untold
 
 
 def checked(layout: Layout, words: Integers, *, n_waves: Sequence[int]) -> Total:
@@ -142,7 +142,7 @@ def checked(layout: Layout, words: Integers, *, n_waves: Sequence[int]) -> Total
     good = not rest and 0 < n_rows <= layout.most_rows
     targets = [each[-layout.n_targets :, [0, *range(-layout.n_targets, 0)]] for each in tables]
     good &= all(np.array_equal(each, targets[0]) for each in targets)
-    good &= all(int(each[0, 0]) == n_rows * unit for each in tables)
+    good &= all(each[0, 0] == n_rows * unit for each in tables)
     if layout.one_hot:
         counts, squares = targets[0][:, 0], targets[0][:, 1:]
         good &= np.array_equal(squares, np.diag(counts)) and bool((counts >= 0).all())
@@ -158,7 +158,7 @@ def checked(layout: Layout, words: Integers, *, n_waves: Sequence[int]) -> Total
         good = good and _is_gram(table.astype(np.float64))
     if not good:
         raise void()
-    grams = tuple(each.astype(np.float64) / unit for each in tables)
+    grams = tuple(each / unit for each in tables)
     common = layout.common(words, n_waves)
     return Total(layout=layout, n_rows=n_rows, grams=grams, common=common)
 
@@ -168,19 +168,23 @@ def within(layout: Layout, words: Integers, *, noise: float) -> Total:
 
     Masks that do not cancel leave numbers of 64 random bits; nothing else can be seen under noise.
     """
-    unit, tables = 1 << 2 * layout.bits, [*layout.tables(words)]
-    grams = tuple(each.astype(np.float64) / unit for each in tables)
+    grams = tuple(each / 4**layout.bits for each in layout.tables(words))
     if any(np.abs(each).max() > layout.most_rows + noise for each in grams):
         raise void()
-    return Total(layout=layout, n_rows=0, grams=grams, common=(1.0,) * len(grams))
+    return Total(layout=layout, n_rows=0, grams=grams)
+
+
+def n_small(counts: Integers, *, few: int) -> int:
+    """Count cells that have some people, and fewer than a few."""
+    return int(np.count_nonzero((counts > 0) & (counts < few)))
 
 
 def void() -> MessageError:
     """Return the error of a total that no rows have."""
     return MessageError(
-        "these parties' sums add up to what no rows have: a file is of another round or attempt, "
-        "was masked for other parties, or holds wrong sums. Nobody can say whose it is. Ask all "
-        "parties to look whether they signed the same roster, and begin anew."
+        "these parties' sums add up to what no rows have: a file is of another round, attempt or "
+        "roster, or holds wrong sums. Nobody can say whose it is. Ask all parties whether they "
+        "signed the same roster, and begin anew."
     )
 
 
@@ -205,9 +209,8 @@ def bounded(table: Matrix) -> Matrix:
     largest = max(table.max(initial=0.0), -table.min(initial=0.0))
     if not largest <= 1 + _ROUNDING:  # NaN is refused as well
         raise OptionError(
-            "some mapped features or targets are no numbers from -1 to 1, as where values lie "
-            "outside their column's low and high, so their sums have no bound. Agree on ranges "
-            "that hold all values."
+            "some mapped features or targets are no numbers from -1 to 1, so their sums have no "
+            "bound. Agree on a low and high of each column that hold all values."
         )
     if largest > 1:  # the end of a range is 1 but for rounding
         np.clip(table, -1.0, 1.0, out=table)

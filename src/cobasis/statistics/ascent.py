@@ -54,9 +54,8 @@ class Ascent:
         """Return the error for a fit that moves on when all steps are taken."""
         return EstimateError(
             f"model='{model}' did not come to rest in {steps} steps: the next would move weights "
-            f"by {self.distance:.1e} standard errors. Rows of one outcome may all lie on one side "
-            "of a combination of columns (separation), or a level may be too rare. Agree on fewer "
-            "columns, or on more steps, in a new round."
+            f"by {self.distance:.1e} standard errors. Columns may tell some rows' outcome without "
+            "error (separation). Agree on fewer columns, or on more steps, in a new round."
         )
 
 
@@ -76,9 +75,9 @@ def ascend(
         covariance, lost = inverse_of(seen.curvature)
         if lost.shape[1]:
             raise EstimateError(
-                "at the weights of this step some columns tell nothing any more, as where a "
-                "combination of columns tells some rows' outcome without error (separation). "
-                "Agree on fewer columns, or merge rare levels, in a new round."
+                "at the weights of this step some columns tell nothing any more, as where they "
+                "tell some rows' outcome without error (separation). Agree on fewer columns, or "
+                "merge rare levels, in a new round."
             )
         step = covariance @ seen.slope
     distance = float(seen.slope @ step) ** 0.5
@@ -139,7 +138,7 @@ def of_residuals(
     if left <= 0 or whole <= 0:
         raise EstimateError(
             "all labels are one number, or lie on one line, so no error can be told. Look at the "
-            "column of labels that parties agreed on."
+            "column of labels."
         )
     variance, weights = left / fit.free, half * fit.weights
     weights[0] += (high + low) / 2

@@ -139,8 +139,8 @@ class CoefficientTable(Figures, Readable):
         count = len(places)
         if np.linalg.matrix_rank(alike, hermitian=True) < count:
             raise EstimateError(
-                f"{count} coefficients cannot be tested together: their covariance has fewer "
-                "directions, as errors by party have with few parties. Test fewer at a time."
+                f"{count} coefficients cannot be tested together: errors by party have no more "
+                "directions than parties. Test fewer at a time."
             )
         found = float(some / spread @ np.linalg.solve(alike, some / spread))
         told = tuple(self.lines[place].name for place in places)
@@ -242,9 +242,8 @@ def table_of(
     count = first + len(columns)
     if turn.shape != (len(columns),) * 2 or len(fit.weights) != count:
         raise ShapeError(
-            f"{len(columns)} encoded columns need a change of basis of as many rows and columns "
-            f"and {count} weights, and these are {turn.shape} and {len(fit.weights)}. A table "
-            "needs as many components as columns."
+            f"a table needs as many components as columns, {len(columns)}, and {count} weights. "
+            f"Here are {turn.shape} and {len(fit.weights)}."
         )
     if fit.dependent.shape[1]:
         raise _dependent(turn @ fit.dependent[first:], columns)
@@ -295,10 +294,9 @@ def _dependent(found: Matrix, columns: Sequence[EncodedColumn]) -> EstimateError
     names = [repr(x.name) for x, size in zip(columns, sizes, strict=True) if size > least]
     return EstimateError(
         f"of the columns {', '.join(names)}, {found.shape[1]} follow from the others and a "
-        "constant in every row of all parties, or do not vary, or do so a million times less than "
-        "others on the agreed scales, so no coefficient of them is determined. Leave so many of "
-        "them out of the agreement, agree on scales that suit the units, or name a base where they "
-        "are levels of one category."
+        "constant in every row of all parties, or vary a million times less than others on the "
+        "agreed scales. Leave so many of them out, agree on scales that suit the units, or name a "
+        "base where they are levels of one category."
     )
 
 

@@ -132,9 +132,8 @@ def _propensity(rows: Matrix, treated: Chosen, owners: npt.NDArray[Any]) -> Regr
         found = fit_regression(rows, told, model="logit", outcome=nothing, owners=owners)
     except EstimateError as error:
         raise EstimateError(
-            "the columns tell treated and control rows apart: propensities come to 0 or 1, so the "
-            "groups do not overlap, and nobody is like those to be compared with. Agree on rows "
-            "that could have had either treatment, or leave out the column that decides it."
+            "the columns tell treated and control rows apart: propensities come to 0 or 1. Agree "
+            "on rows that could have had either, or leave out the column that decides it."
         ) from error
     return replace(found, model="effect")
 
@@ -156,8 +155,8 @@ def _refuse(study: _Study) -> None:
     event = study.value if study.event is None else study.event
     if not np.ptp(study.value[study.kept]) or not event[study.kept].any():
         raise EstimateError(
-            "the outcome is one number in all rows, or no row has an event, so there is no effect "
-            "to tell. Look at the columns of labels."
+            "the outcome is one number in all rows, or no row has an event. Look at the columns of "
+            "labels."
         )
     followed = min(study.value[each].max() for each in left)
     if max(outcome.horizons, default=0.0) > followed:
@@ -298,8 +297,8 @@ def _matching(study: _Study) -> Iterator[Told]:
         count = int(found.matched.sum())
         if not count:
             raise EstimateError(
-                "no row has another of the other group within the caliper "
-                f"{study.outcome.caliper:g}. Agree on a wider one, or leave out matching."
+                f"no row has one of the other group within the caliper {study.outcome.caliper:g}. "
+                "Agree on a wider one, or leave out matching."
             )
         both = np.where(treated, [study.value, found.other], [found.other, study.value])
         one, two = both[:, found.matched].mean(axis=1)
@@ -330,8 +329,8 @@ def _line(study: _Study, rows: Chosen) -> Numbers:
     found, _, rank, _ = np.linalg.lstsq(study.design[rows], study.value[rows], rcond=DEPENDENT)
     if rank < study.design.shape[1]:
         raise EstimateError(
-            f"in {int(rows.sum())} rows of a group or a fold columns depend on each other, so "
-            "outcomes of other rows cannot be told. Leave out a column, or merge rare levels."
+            f"in {int(rows.sum())} rows of a group or a fold columns depend on each other. Leave "
+            "out a column, or merge rare levels."
         )
     return found
 
@@ -367,8 +366,8 @@ def _double_learning(study: _Study) -> Iterator[Told]:
         except EstimateError as error:
             raise EstimateError(
                 f"'dml' learns from four fifths of the rows in turn, and {len(own)} of them "
-                "determine no propensity: a rare level may be all treated there, or all control. "
-                "Merge rare levels, or agree on fewer columns or on estimators without dml."
+                "determine no propensity, as where a rare level is all treated. Merge rare levels, "
+                "or agree on fewer columns or on estimators without dml."
             ) from error
         line = _line(study, np.isin(np.arange(len(study.rows)), own))  # raises for dependence
         logits = fit.weights[0] + study.rows[at] @ fit.weights[1:]

@@ -216,8 +216,8 @@ def _negative_binomial(sample: Sample, whole: Matrix, fit: RegressionFit) -> Reg
         near = [_near(each) for each in asked]
         if near[1][-1] * value.mean() < 2 * _LEAST:
             raise EstimateError(
-                "counts vary no more than a Poisson model has them, so alpha of "
-                "model='negative_binomial' has no estimate above 0. Agree on model='poisson'."
+                "counts vary no more than a Poisson model has them, so alpha has no estimate above "
+                "0. Agree on model='poisson'."
             )
         null, found = (
             each.fit(start_params=start, method="newton", maxiter=_STEPS, tol=_TIGHT, disp=0)

@@ -114,19 +114,18 @@ def problems(sample: Sample, *, n_events: int, n_columns: int, fewest: int) -> I
         yield nothing_told(model)
     if n_rows - n_columns < fewest:
         yield (
-            f"there are {n_rows} rows for {n_columns} columns, an intercept counted, and errors "
-            "need more rows than columns. Agree on fewer columns."
+            f"there are {n_rows} rows for {n_columns} columns, an intercept counted. Agree on "
+            "fewer columns."
         )
     if outcome.errors == "party" and n_parties < FEWEST:
         yield (
             f"errors='party' needs {FEWEST} parties, and there are {n_parties}: errors from few "
-            "are far too small. Agree on errors='robust', and on a column for each party or "
-            "strata_by_party where they differ."
+            "are far too small. Agree on errors='robust'."
         )
     if max(outcome.horizons, default=0.0) > value.max():
         yield (
             f"the horizon {max(outcome.horizons):g} lies beyond the longest follow-up of all "
-            "parties, so nobody knows what happens until then. Agree on an earlier one."
+            "parties. Agree on an earlier one."
         )
 
 

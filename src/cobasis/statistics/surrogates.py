@@ -57,10 +57,7 @@ def surrogate(
     from sklearn.tree import DecisionTreeRegressor
 
     if len(table) < _FEWEST:
-        raise ShapeError(
-            f"a surrogate takes {_FEWEST} rows or more, not {len(table)}: some are left out to see "
-            "how near it is. Give more."
-        )
+        raise ShapeError(f"a surrogate takes {_FEWEST} rows or more, not {len(table)}. Give more.")
     columns = encoded_columns(features)
     raw = table * [each.scale for each in columns] + [each.centre for each in columns]
     for at, each in enumerate(columns):
