@@ -1,7 +1,6 @@
 """A round of sums: the pooled model from messages that no one of them can be read alone."""
 
 import hashlib
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +20,6 @@ from cobasis import (
     simulate,
 )
 from cobasis.errors import (
-    AgreementError,
     DuplicatePartyError,
     LabelError,
     MessageError,
@@ -36,7 +34,7 @@ from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.protocol.masks import MaskKey, Occasion
 from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.sums_party import SumsParty
-from cobasis.protocol.sums_terms import layout_of, roster_of
+from cobasis.protocol.sums_terms import layout_of
 from cobasis.protocol.totals import checked, cut
 from protocol.summed import KEYS, NAMES, PUBLIC, agree, dealt, party
 
@@ -84,20 +82,16 @@ def test_three_parties_get_the_ridge_of_the_pooled_cut_map_to_a_millionth():
     np.testing.assert_allclose(scores, 2 * right - 1, atol=1e-4)
     assert len({*done.score(table, labels).values()}) == 1
     assert done.result.total.n_rows == len(table)
-    assert re.search(
-        r"2\.8\d for each of the [\d,]+ features of map 1 of 1: red", " ".join(str(done).split())
-    )
+    assert "for each of the 200 features of map 1 of 1: red" in " ".join(str(done).split())
 
 
 def test_columns_give_the_pooled_regression_in_the_targets_own_units():
     table, target = load_diabetes(return_X_y=True)
-    features = [
-        NumericFeature(name=str(at), low=float(column.min()), high=float(column.max()))
-        for at, column in enumerate(table.T)
-    ]
+    low, high = table.min(axis=0), table.max(axis=0)
+    ends = zip(low.tolist(), high.tolist(), strict=True)
+    features = [NumericFeature(name=str(at), low=a, high=b) for at, (a, b) in enumerate(ends)]
     rows = dealt(table, target)
     done = played(rows, task="regression", features=features, maps=[Columns()])
-    low, high = table.min(axis=0), table.max(axis=0)
     whole, span = (2 * table - low - high) / (high - low), np.ptp(target)
     right = Ridge(alpha=done.result.found[0].penalty, solver="svd").fit(whole, target)
     np.testing.assert_allclose(done.predict(table)["south"], right.predict(whole), atol=1e-5 * span)
@@ -123,13 +117,12 @@ def test_how_rows_are_dealt_changes_no_bit_of_the_model():
     table, labels = some()
     order = np.argsort(labels, kind="stable")
     maps = [RandomFourier(n_waves=20, bandwidth=2.0)]
+    first, second = dealt(table, labels), dealt(table[order], labels[order])
     models = [
-        played(rows, seed=seed, maps=maps).result.model
-        for seed, rows in enumerate([dealt(table, labels), dealt(table[order], labels[order])])
+        played(rows, seed=at, maps=maps).result.model for at, rows in enumerate((first, second))
     ]
-    for one, two in zip(*(model.layers for model in models), strict=True):
-        if not isinstance(one, str):
-            assert np.array_equal(one.weights, two.weights)
+    one, two = (encode_chain(model) for model in models)
+    assert one == two
 
 
 def test_maps_that_are_not_given_are_waves_of_half_once_and_twice_the_scale_of_all_rows():
@@ -176,13 +169,9 @@ def test_all_or_nothing_and_each_once():
     with pytest.raises(MessageError, match="another step or attempt"):  # and is no measure
         analyst.receive(replace(messages["south"], exchange=2, roster=bytes(32)))
     analyst.receive(messages["north"])
-    wary, two = SumsAnalyst(analyst.agreement, keys=PUBLIC), dict(list(PUBLIC.items())[:2])
-    for changes in ({"roster": bytes(32)}, {"exchange": 2}, {"attempt": 2}):
-        with pytest.raises(MessageError, match="another step or attempt"):
-            wary.receive(replace(messages["south"], **changes))
-    forged = replace(messages["east"], roster=roster_of(two))
+    two = dict(list(PUBLIC.items())[:2])
     with pytest.raises(MessageError, match="'east' was left out of attempt 1"):
-        SumsAnalyst(analyst.agreement, keys=two).receive(forged)
+        SumsAnalyst(analyst.agreement, keys=two).receive(messages["east"])
     analyst.receive(messages["south"])
     with pytest.raises(StepError, match="the sums of east are not in"):
         analyst.run()
@@ -195,37 +184,6 @@ def test_all_or_nothing_and_each_once():
     analyst.receive(messages["east"])
     parties["north"].accept(analyst.run().model)
     assert np.mean(parties["north"].predict(table) == labels) > 0.9
-
-
-def test_a_party_sends_no_sums_of_rows_that_were_not_agreed():
-    north, (table, labels) = sides()[0]["north"], some()
-    with pytest.raises(AgreementError, match="has 61 rows, and the agreement takes 0 to 60"):
-        north.prepare(table[:61], labels[:61])
-    with pytest.raises(LabelError, match="none of the 2 agreed classes"):
-        north.prepare(table[:20], np.r_[7, labels[1:20]])
-    terms = TERMS.model_copy(update={"target_range": (0.0, 1.0), "least_rows": 10})
-    north = sides(task="regression", classes=(), sums=terms)[0]["north"]
-    with pytest.raises(LabelError, match=r"2 label\(s\) outside the agreed range from 0 to 1"):
-        north.prepare(table[:20], np.linspace(-0.01, 1.01, 20))
-    with pytest.raises(AgreementError, match="has 9 rows, and the agreement takes 10 to 60"):
-        north.prepare(table[:9], np.zeros(9))
-
-
-def test_a_party_with_another_map_voids_the_total_or_has_another_agreement():
-    rows, (parties, analyst) = dealt(*some()), sides()
-    other = TERMS.model_copy(update={"maps": (RandomFourier(n_waves=2, bandwidth=3.0),)})
-    message = sides(sums=other)[0]["north"].prepare(*rows["north"])
-    with pytest.raises(MessageError, match="belongs to another agreement"):
-        analyst.receive(message)
-    vars(message)["agreement_digest"] = analyst.agreement.digest()
-    with pytest.raises(MessageError, match="are 28 numbers, and this exchange has 946"):
-        analyst.receive(message)
-    strangers, _ = sides({name: MaskKey() for name in NAMES})  # so that nothing cancels
-    parties["east"] = strangers["east"]
-    for each, own in zip(parties.values(), rows.values(), strict=True):
-        analyst.receive(replace(each.prepare(*own), roster=roster_of(PUBLIC)))
-    with pytest.raises(MessageError, match="add up to what no rows have"):
-        analyst.run()
 
 
 ROSTERS = {

@@ -129,9 +129,9 @@ def explain(
     if len(layers) > 1 or (likely and len(last.offset) > 2):  # noqa: PLR2004 -- one of two
         if others:
             raise OptionError(
-                f"this model is explained beside columns of {', '.join(others)}, which would show "
-                "their basis, so they do not travel. Agree on a linear model, of two classes or of "
-                "numbers."
+                f"this model is explained beside columns of {', '.join(others)}, and from those "
+                "you could read their basis, so they do not travel. Agree on a linear model, of "
+                "two classes or of numbers."
             )
         seed = agreement.digest()
         values, base = attributions(
