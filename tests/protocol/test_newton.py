@@ -20,7 +20,7 @@ from cobasis.features.outcome import Outcome, record_type
 from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.protocol.newton import NewtonLayout, newton_chain
 from cobasis.protocol.sums import SumsAnalyst
-from protocol.summed import NAMES, PUBLIC, agree, party, summing
+from protocol.summed import PUBLIC, agree, dealt, party, summing
 
 N_ROWS = 900
 FEATURES = (
@@ -57,12 +57,6 @@ def design(table):
     """What a pooled fit takes."""
     wards = {f"ward={each}": (table["ward"] == each).astype(float) for each in "bc"}
     return table[["age", "creatinine"]].assign(**wards)
-
-
-def dealt(table, labels):
-    """One third to each party; the last has fewer."""
-    at = np.sort(np.random.default_rng(3).choice(3, len(table), p=[0.4, 0.4, 0.2]))
-    return {name: (table[at == i], labels[at == i]) for i, name in enumerate(NAMES)}
 
 
 def times(*, n_rows=4000):
@@ -272,12 +266,12 @@ def test_a_total_of_steps_that_no_rows_have_is_void(first):
 
 
 def test_labels_and_exposures_beyond_what_is_agreed_stay_at_the_party():
-    (table, _, _), numbers = people(n_rows=30), COUNTS | {"task": "regression", "model": "ols"}
+    table, numbers = people(n_rows=30)[0], COUNTS | {"task": "regression", "model": "ols"}
     numbers |= terms(target_range=(0.0, 20.0), steps=None)
     for fields, beyond in ((COUNTS, 21), (numbers, 21), (numbers, -0.1)):
         with pytest.raises(LabelError, match="outside the agreed range from 0 to 20"):
             party("north", agree(**fields)).prepare(table, np.full(30, beyond))
-    most = {"sums": COUNTS["sums"].model_copy(update={"most_exposure": 5.0})}
+    most = terms(target_range=(0.0, 20.0), most_exposure=5.0)
     agreement = agree(**COUNTS | most, outcome=Outcome(exposure="years"))
     labels = pd.DataFrame({"value": np.ones(30), "years": np.full(30, 6.0)})
     with pytest.raises(LabelError, match="an exposure above 5"):
@@ -290,12 +284,10 @@ BEYOND = [("logit", -63, -65), ("poisson", 1.3, 1.4), ("poisson", -79, -81), ("c
 @pytest.mark.parametrize(("model", "within", "beyond"), BEYOND)
 def test_rows_for_which_no_sum_has_a_bound_are_counted_and_left_out(model, within, beyond):
     layout = NewtonLayout(model=model, n_columns=1, most_rows=9, grid=(1.0,) * (model == "cox"))
-    labels, levels = (
-        np.ones(2, dtype=record_type({"event": "died"})),
-        np.array([[within], [beyond]]),
-    )
+    labels = np.ones(2, dtype=record_type({"event": "died"}))
     turn = turn_of(Columns(), [NumericFeature(name="x", low=-1.0, high=1.0)])
-    given = {"turn": turn, "model": SimpleNamespace(outputs=lambda _: levels)}
+    told = SimpleNamespace(outputs=lambda _: np.array([[within], [beyond]]))
+    given = {"turn": turn, "model": told}
     words = layout.added(np.zeros((2, 1)), labels if layout.grid else labels["value"], **given)
     assert words[layout.n_counts - 1] == 1
     assert (np.abs(words) < 2**62).all()
@@ -353,10 +345,6 @@ def survival(**changes):
     return {"outcome": SURVIVAL["outcome"].model_copy(update=changes)}
 
 
-def counts(high, low=0.0):
-    return {"sums": COUNTS["sums"].model_copy(update={"target_range": (low, high)})}
-
-
 NO_RANGE = {"features": (NumericFeature(name="age"), *FEATURES[1:])}
 REFUSED = {
     "no range": (CLASSES, NO_RANGE, "no range from low to high"),
@@ -369,8 +357,8 @@ REFUSED = {
     "robust errors": (SURVIVAL, survival(errors="robust"), "sums take event, exposure"),
     "no grid": (SURVIVAL, survival(grid=()), "takes outcome.grid"),
     "a horizon beyond": (SURVIVAL, survival(horizons=(999.0,)), "beyond the grid"),
-    "counts from one": (COUNTS, counts(9.0, low=1.0), "of counts from 0"),
-    "large counts": (COUNTS, counts(1e12), "too large for 64 bits"),
+    "counts from one": (COUNTS, terms(target_range=(1.0, 9.0)), "of counts from 0"),
+    "large counts": (COUNTS, terms(target_range=(0.0, 1e12)), "too large for 64 bits"),
     "no largest exposure": (COUNTS, {"outcome": Outcome(exposure="t")}, "most_exposure goes with"),
     "noise": (CLASSES, {"dp": NOISE}, "takes no .dp."),
 }

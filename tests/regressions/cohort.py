@@ -91,10 +91,12 @@ def records(labels, value="value", **roles):
     return found if roles else found["value"]
 
 
-def fitted(raw, labels, value, *, model, features=FEATURES, kind="invertible", **told):
+def fitted(
+    raw, labels, value, *, model, features=FEATURES, kind="invertible", digits=float, **told
+):
     """Return the fit on aligned rows, and their turn; roles and options of Outcome as `told`."""
     roles = {role: name for role, name in told.items() if role in ROLES}
-    encoded = encode(raw, features, party="pooled")
+    encoded = encode(raw, features, party="pooled").astype(digits).astype(float)
     turn = turns(encoded.shape[1], kind)
     fit = fit_regression(
         encoded @ turn,
@@ -121,8 +123,7 @@ def columns(raw):
 def gaps(made, estimates, covariance, p=None):
     """Largest relative gaps of coefficients, of standard errors, of the covariance, of p-values."""
     errors = np.sqrt(np.diag(covariance))
-    told = [np.array([getattr(line, name) for line in made.lines])
-            for name in ("estimate", "standard_error", "p")]  # fmt: skip
+    told = np.array([(line.estimate, line.standard_error, line.p) for line in made.lines]).T
     found = {
         "estimate": np.abs(told[0] / estimates - 1).max(),
         "error": np.abs(told[1] / errors - 1).max(),

@@ -71,12 +71,9 @@ def estimates(effects):
 
 def in_parties(raw=None, *, features=FEATURES, **terms):
     """A round of three hospitals."""
-    told = {
-        "task": "effect",
-        "features": features,
-        "outcome": Outcome(treatment="treated", **terms),
-    }
-    return in_three(RAW if raw is None else raw, TOLD, **told)
+    outcome = Outcome(treatment="treated", **terms)
+    rows = RAW if raw is None else raw
+    return in_three(rows, TOLD, task="effect", features=features, outcome=outcome)
 
 
 def weights(share):
@@ -109,16 +106,18 @@ def test_weights_and_doubly_robust_estimates_are_those_of_statsmodels_on_pooled_
     table = done.parties["south"].coefficients()
     assert np.allclose([each.estimate for each in table.lines], LOGIT.params, rtol=1e-8)
     assert np.allclose(done.parties["east"].predict(RAW), SHARE, atol=1e-10)
+    told = done.parties["south"].attributions(RAW)
+    assert told.explained == "log-odds of treatment"
+    added = told.values.sum(axis=1) + told.base  # noqa: PD011 -- no frame
+    assert np.allclose(added, np.log(SHARE / (1 - SHARE)))
 
 
 def test_matches_and_folds_are_those_of_plain_lines_on_pooled_rows():
     effects, logit = fitted(X, records(TOLD), trim=0.0, caliper=0.1), DESIGN @ LOGIT.params
     found, apart = estimates(effects), np.abs(logit[:, None] - logit)
     apart[T[:, None] == T] = np.inf
-    gains, near = (
-        (2 * T - 1) * (Y - Y[apart.argmin(axis=1)]),
-        apart.min(axis=1) <= 0.1 * logit.std(),
-    )
+    gains = (2 * T - 1) * (Y - Y[apart.argmin(axis=1)])
+    near = apart.min(axis=1) <= 0.1 * logit.std()
     assert abs(found["matching", "ATE"][0] - gains[near].mean()) < 1e-10
     assert abs(found["matching", "ATT"][0] - gains[near & (T == 1)].mean()) < 1e-10
     # of Abadie and Imbens, of matches by an estimated propensity (Econometrica 2016, Theorem 1)
@@ -196,28 +195,19 @@ def test_every_party_reads_the_balance_of_all_raw_rows():
 
 
 @pytest.mark.filterwarnings("ignore:It looks like your weights")
-def test_weighted_survival_is_that_of_lifelines():
-    told = records(TOLD, value="days", event="event")
-    effects, own = fitted(X, told, trim=0.0, **SURVIVAL), weights(SHARE)
-    for (name, target, horizon), means in zip(effects.kinds, effects.means, strict=True):
-        for group, mean in ((1, means[0]), (0, means[1])):
-            mine = (group == T, own[f"{name} {target}"][group == T])
-            known = TOLD[mine[0]]
-            curve = KaplanMeierFitter().fit(known["days"], known["event"], weights=mine[1])
-            assert abs(curve.predict(horizon) - mean) < 1e-9
-
-
-def test_both_groups_curves_are_drawn_and_are_the_tables_shares(tmp_path):
+def test_weighted_survival_is_that_of_lifelines_and_both_groups_curves_are_drawn(tmp_path):
     labels = TOLD[["days", "treated", "event"]].rename(columns={"days": "value"})
-    told = {"task": "effect", "outcome": Outcome(treatment="treated", **SURVIVAL)}
+    told = {"task": "effect", "outcome": Outcome(treatment="treated", trim=0.0, **SURVIVAL)}
     made = in_three(RAW, labels, features=FEATURES, **told).parties["south"].effects()
     assert write_effects(made, tmp_path).read_text().count("<svg") == 2
-    axes = survival_plot(made.shares).axes[0]
+    axes, own = survival_plot(made.shares).axes[0], weights(SHARE)
     drawn = {each.get_label(): [*each.get_ydata()] for each in axes.lines}
-    for at, target in enumerate(("ATE", "ATT")):
-        ends = made.effects[2 * at : 2 * at + 2]
-        assert drawn[f"{target}: treated"] == [1.0, *(each.treated for each in ends)]
-        assert drawn[f"{target}: control"] == [1.0, *(each.control for each in ends)]
+    for target in ("ATE", "ATT"):
+        for group, name in ((1, "treated"), (0, "control")):
+            mine, given = TOLD[group == T], own[f"weighting {target}"][group == T]
+            curve = KaplanMeierFitter().fit(mine["days"], mine["event"], weights=given)
+            means = curve.predict([5.0, 12.0])
+            assert drawn[f"{target}: {name}"] == pytest.approx([1.0, *means], abs=1e-9)
 
 
 def test_a_share_moves_with_each_rows_weight_as_its_slope_says():
@@ -317,13 +307,6 @@ def test_what_is_no_effect_is_told():
     ):
         with pytest.raises(error, match=words):
             in_three(X, Y, task="regression", **told).parties["north"].effects()
-
-
-def test_what_is_explained_of_an_effect_is_the_log_odds_of_treatment():
-    found = in_parties().parties["south"].attributions(RAW)
-    assert found.explained == "log-odds of treatment"
-    added = found.values  # noqa: PD011 -- no frame
-    assert np.allclose(added.sum(axis=1) + found.base, np.log(SHARE / (1 - SHARE)))
 
 
 def test_effects_travel_in_the_models_file_which_is_read_strictly():

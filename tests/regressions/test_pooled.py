@@ -114,36 +114,29 @@ def test_one_row_or_all_with_very_many_events_do_not_hide_how_much_counts_vary()
 
 
 def cox(raw, labels, *, time="days", **told):
-    known = {f"{role}_col": name for role, name in told.items() if role in ("entry", "weights")}
-    columns_of = {each: labels[each] for each in known.values()}
-    strata = told.get("strata")
-    whole = columns(raw).assign(time=labels[time], event=labels.event, **columns_of)
-    if strata:
-        whole = whole.assign(**{each: labels[each] for each in strata})
-    robust = {"robust": told.get("robust", False)}
-    if "cluster_col" in told:
-        whole, robust = whole.assign(owner=labels.owner), {"cluster_col": "owner"}
-    options = {**known, **robust, "strata": strata, "fit_options": TIGHT}
+    named = [told[each] for each in ("entry_col", "weights_col", "cluster_col") if each in told]
+    whole = columns(raw).join(labels[[time, "event", *named, *told.get("strata", ())]])
     with catch_warnings():
         simplefilter("ignore", StatisticalWarning)  # weights with a fraction
         simplefilter("ignore", ConvergenceWarning)  # a column that hardly varies
-        return CoxPHFitter().fit(whole, "time", "event", **options)
+        return CoxPHFitter().fit(whole, time, "event", fit_options=TIGHT, **told)
 
 
 STRATUM, PARTIES = {"stratum": "stratum"}, {"strata_by_party": True}
 BOTH = STRATUM | PARTIES | {"entry": "zero"}
 ALL = ROBUST | SHARE | STRATUM
+SANDWICH = {"robust": True, "weights_col": "share", "strata": ["stratum"]}
 SURVIVAL = {  # the data, the column of times, what is agreed on, what lifelines is told
     "ties": ("people", "days", {}, {}),
     "lung": ("lung", "days", {}, {}),
     "rossi": ("rossi", "days", {}, {}),
-    "entry": ("people", "time", {"entry": "entry"}, {"entry": "entry"}),
+    "entry": ("people", "time", {"entry": "entry"}, {"entry_col": "entry"}),
     "stratum": ("people", "days", STRATUM, {"strata": ["stratum"]}),
     "strata by party": ("lung", "days", PARTIES, {"strata": ["owner"]}),
     "both strata": ("people", "days", BOTH, {"strata": ["stratum", "owner"]}),
-    "weights": ("people", "days", WEIGHT, {"weights": "weight"}),
+    "weights": ("people", "days", WEIGHT, {"weights_col": "weight"}),
     "robust": ("people", "time", ROBUST, {"robust": True}),
-    "all": ("people", "time", ALL, {"robust": True, "weights": "share", "strata": ["stratum"]}),
+    "all": ("people", "time", ALL, SANDWICH),
     "by party": ("people", "time", BY_PARTY, {"cluster_col": "owner"}),
 }
 DATA = {"people": (FEATURES, RAW, LABELS), "lung": dataset("lung"), "rossi": dataset("rossi")}
@@ -202,7 +195,7 @@ def test_with_ties_entries_and_weights_robust_errors_are_how_estimates_move_with
         for step in (1e-4, -1e-4):
             other = labels.copy()
             other.loc[row, "share"] *= 1 + step
-            ends.append(cox(raw, other, entry="entry", weights="share").params_.to_numpy())
+            ends.append(cox(raw, other, entry_col="entry", weights_col="share").params_.to_numpy())
         moved.append((ends[0] - ends[1]) / 2e-4)
     expected = np.transpose(moved) @ moved
     estimates = [line.estimate for line in made.lines]

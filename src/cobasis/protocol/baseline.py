@@ -6,7 +6,6 @@ interval of an agreed grid, among events or among those lost. Nothing else of tw
 is summed.
 """
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -20,14 +19,12 @@ from cobasis.features.contract import CategoryFeature, Column, NumericFeature, w
 from cobasis.features.outcome import VALUE, Records, part_of
 from cobasis.linalg.arrays import Matrix
 from cobasis.protocol.curves import Curves, curves_of
-from cobasis.protocol.totals import SIGNED_BITS, Integers, cut, n_small, void
-from cobasis.strict_json import IF_ANY, Strict, canonical_json
+from cobasis.protocol.totals import AnyLayout, Integers, cut, n_small, void
+from cobasis.strict_json import IF_ANY, Strict
 
 if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement
 
-FORMAT: Literal["cobasis/table/1"] = "cobasis/table/1"
-_MOST_BITS = 40
 _ROUNDING = 1e-9
 _CONSTANT = 1e-5
 """A standard deviation below this share of half the range is none: numbers were cut before."""
@@ -36,19 +33,15 @@ Figures = tuple[float | None, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableLayout:
-    """Where each sum stands: group by group, a one for each row and then column by column."""
+class TableLayout(AnyLayout):
+    """Group by group, a one for each row and then column by column."""
 
+    FORMAT = "cobasis/table/1"
+    LATER = ("grid", "features")
     features: tuple[Column, ...]
     n_bins: int
     n_groups: int
-    most_rows: int  # of all parties together
     grid: tuple[float, ...] = ()  # where intervals of time end; none without curves
-
-    @property
-    def bits(self) -> int:
-        """By which power of two numbers are multiplied: no total leaves 62 bits."""
-        return min(_MOST_BITS, SIGNED_BITS - (self.most_rows - 1).bit_length())
 
     @property
     def n_features(self) -> tuple[int, ...]:
@@ -62,10 +55,8 @@ class TableLayout:
         return self.n_groups * (1 + self.n_features[0])
 
     def digest(self) -> bytes:
-        """Return what all parties' masks are bound to; columns are in the agreement's digest."""
-        told = {"format": FORMAT, "n_bins": self.n_bins, "n_groups": self.n_groups}
-        told |= {"grid": self.grid} if self.grid else {}
-        return hashlib.sha256(canonical_json({**told, "most_rows": self.most_rows})).digest()
+        """Return what masks are bound to; columns are in the agreement's digest."""
+        return AnyLayout.digest(replace(self, features=()))
 
     def parts(self, sums: Integers) -> Iterator[tuple[Column, Integers, Integers]]:
         """Yield each column, its moments (of words none) and its cells, group by group."""
@@ -186,7 +177,7 @@ Summary = NumberSummary | WordSummary
 class BaselineTable(Strict):
     """What parties and analyst see of all rows: a level of few people shows them."""
 
-    format: Literal["cobasis/table/1"] = FORMAT
+    format: Literal["cobasis/table/1"] = "cobasis/table/1"
     round_id: str
     agreement: str  # its digest
     groups: tuple[str, ...]  # "all", and then the label's classes where there is a label

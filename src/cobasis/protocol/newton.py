@@ -5,9 +5,8 @@ that came back last; a Cox model takes, for each interval of an agreed grid of t
 risks over whoever leaves in it. Each exchange is one step; least squares take one step in all.
 """
 
-import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import ceil, log, log2
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.models import FAMILIES, RegressionName
 from cobasis.models.chain import Chain, regression_chain
 from cobasis.models.regressions import RegressionFit
-from cobasis.protocol.totals import SIGNED_BITS, Integers, bounded, n_small, void
+from cobasis.protocol.totals import AnyLayout, Integers, bounded, n_small, void
 from cobasis.statistics.ascent import (
     Slopes,
     ascend,
@@ -32,12 +31,9 @@ from cobasis.statistics.ascent import (
 )
 from cobasis.statistics.coefficients import table_of
 from cobasis.statistics.sample import nothing_told
-from cobasis.strict_json import canonical_json
 
 if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement
-
-FORMAT = "cobasis/newton/1"
 
 BY_SUMS = tuple(name for name, row in FAMILIES.items() if row.by_sums)
 """Models whose tables sums give."""
@@ -47,23 +43,23 @@ FEWEST_LEAVERS = 10
 
 MOST_STEPS, N_STEPS, FEWEST_BITS = 20, 8, 16
 """At most, where nobody says how many, and below which sums are too coarse."""
-_MOST_BITS, _MOST_LOSS, _SLACK = 40, 64.0, 4.0
+_MOST_LOSS, _SLACK = 64.0, 4.0
 _MOST_RISK = 2.0**14
 """Beside that of a row in the middle of all, which has 1: beyond it no sum has a bound."""
 _NUMBERS_AT_ONCE = 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
-class NewtonLayout:
-    """Where each sum stands: whole counts, then what is cut to multiples of a power of two.
+class NewtonLayout(AnyLayout):
+    """Whole counts, then what is cut to multiples of a power of two.
 
     Counts are rows, events or the sum of counts, and rows beyond a bound; of a Cox model those who
     leave in each interval and behind the last, events in each interval, and rows beyond a bound.
     """
 
+    FORMAT = "cobasis/newton/1"
     model: RegressionName
     n_columns: int
-    most_rows: int  # of all parties together
     steps: int = 1
     between: tuple[float, float] = (0.0, 1.0)  # from where to where labels go; of a count from 0
     most_exposure: float = 1.0
@@ -109,13 +105,8 @@ class NewtonLayout:
         bounds = [value, *[slope] * self.width, *[curvature] * n_cells]
         if self.model == "cox":
             bounds = [*[1.0] * self.n_columns, *[_MOST_RISK] * n_cells * (2 * len(self.grid) + 1)]
-        free = SIGNED_BITS - (self.most_rows - 1).bit_length()
-        bits = {each: min(_MOST_BITS, free - ceil(log2(each))) for each in {*bounds}}
+        bits = {each: min(self.MOST_BITS, self.free_bits - ceil(log2(each))) for each in {*bounds}}
         return np.array([2.0 ** bits[each] for each in bounds])
-
-    def digest(self) -> bytes:
-        """Return what all parties' masks are bound to."""
-        return hashlib.sha256(canonical_json({"format": FORMAT, **asdict(self)})).digest()
 
     def refuse_beyond(self, labels: Records, *, party: str) -> None:
         """Raise LabelError for labels and exposures beyond what is agreed."""

@@ -6,9 +6,8 @@ probabilities. Where it is agreed, each raw column is shuffled among a party's r
 how much worse they are predicted then is added up: the column's importance.
 """
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,10 +15,7 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.rng import KeyStream
 from cobasis.models.chain import Chain
 from cobasis.models.passes import Labels
-from cobasis.protocol.totals import SIGNED_BITS, Integers, cut, n_small, void
-from cobasis.strict_json import canonical_json
-
-FORMAT = "cobasis/scores/1"
+from cobasis.protocol.totals import AnyLayout, Integers, cut, n_small, void
 
 TEMPERATURES = np.logspace(-1, 2, 61)
 """By which scores are multiplied to become logits; twelve per cent apart."""
@@ -39,22 +35,17 @@ FEWEST_ROWS, FEWEST_OF_CLASS = 30, 10
 MOST_SHUFFLED, _SHUFFLES = 5_000, 5
 """Of a party's rows, spread evenly over its table; and how often each column is shuffled."""
 
-_MOST_BITS = 30
-
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreLayout:
-    """Where each sum stands."""
+class ScoreLayout(AnyLayout):
+    """What the model is worth, then what each shuffled column costs."""
 
+    FORMAT = "cobasis/scores/1"
+    LATER = ("n_shuffled",)
+    MOST_BITS = 30
     n_classes: int  # 0 of a regression
     between: tuple[float, float] | None = None  # from where to where a regression's numbers go
-    most_rows: int  # of all parties together
     n_shuffled: int = 0  # raw columns, where their importance is asked for
-
-    @property
-    def bits(self) -> int:
-        """By which power of two losses are multiplied: no total leaves 62 bits."""
-        return min(_MOST_BITS, SIGNED_BITS - (self.most_rows - 1).bit_length())
 
     @property
     def n_words(self) -> int:
@@ -72,11 +63,6 @@ class ScoreLayout:
     def shown(self) -> range:
         """The classes whose scores have a histogram: of two classes one's is the other's."""
         return range(1 if self.n_classes == 2 else 0, self.n_classes)  # noqa: PLR2004 -- as said
-
-    def digest(self) -> bytes:
-        """Return what all parties' masks are bound to."""
-        told = {name: each for name, each in asdict(self).items() if name != "n_shuffled" or each}
-        return hashlib.sha256(canonical_json({"format": FORMAT, **told})).digest()
 
     def takes(self, labels: Labels) -> bool:
         """Whether a party has enough held-back rows, and of each class that it holds."""

@@ -26,7 +26,7 @@ from cobasis.protocol.messages import Labels, MaskedSums, decode_labels, encode_
 from cobasis.protocol.newton import NewtonLayout
 from cobasis.protocol.projection import LabelledRows, RowsInMemory
 from cobasis.protocol.refusals import refuse_few, require_known
-from cobasis.protocol.scores import MOST_SHUFFLED, ScoreLayout
+from cobasis.protocol.scores import MOST_SHUFFLED
 from cobasis.protocol.sums_terms import (
     SumsNoise,
     layout_of,
@@ -36,7 +36,7 @@ from cobasis.protocol.sums_terms import (
     score_layout,
     terms_of,
 )
-from cobasis.protocol.totals import Integers, Layout, gram, n_small, ones_and
+from cobasis.protocol.totals import AnyLayout, Integers, Layout, gram, n_small, ones_and
 
 
 class SumsParty(Explaining):
@@ -157,7 +157,7 @@ class SumsParty(Explaining):
     def _hidden(
         self,
         found: Integers,
-        layout: Layout | TableLayout | NewtonLayout | ScoreLayout,
+        layout: AnyLayout,
         *,
         exchange: int,
         of: bytes = b"",

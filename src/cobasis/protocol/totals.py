@@ -9,7 +9,7 @@ same in any order; integers of 64 bits are added modulo 2**64, under masks as in
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,27 +25,54 @@ Words = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]
 
 FORMAT = "cobasis/sums/1"
-MOST_BITS, SIGNED_BITS, _EXACT_BITS = 20, 62, 53
+SIGNED_BITS, _EXACT_BITS = 62, 53
 _ROUNDING = 1e-9
 """How far beyond 1 a number may be, and a smallest eigenvalue below zero relative to the trace."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
-    """Where each sum stands: map by map, the upper triangle of Z'Z row by row."""
+class AnyLayout:
+    """Where each sum of a message stands."""
 
+    FORMAT: ClassVar[str]
+    LATER: ClassVar[tuple[str, ...]] = ()  # fields that are not told of while they are empty
+    MOST_BITS: ClassVar[int] = 40
+    most_rows: int  # of all parties together
+
+    @property
+    def bits(self) -> int:
+        """By which power of two numbers are multiplied: no total leaves 62 bits."""
+        return min(self.MOST_BITS, self.free_bits)
+
+    @property
+    def free_bits(self) -> int:
+        """By which power of two a number below 1 may be multiplied at most."""
+        return SIGNED_BITS - (self.most_rows - 1).bit_length()
+
+    def digest(self) -> bytes:
+        """Return what all parties' masks are bound to."""
+        told = {name: each for name, each in asdict(self).items() if name not in self.LATER or each}
+        return hashlib.sha256(canonical_json({"format": self.FORMAT, **told})).digest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout(AnyLayout):
+    """Map by map, the upper triangle of Z'Z row by row."""
+
+    FORMAT = FORMAT
+    LATER = ("bare",)
+    MOST_BITS = 20
     n_features: tuple[int, ...]  # of each map, in their order
     n_targets: int
     one_hot: bool  # whether targets are a 1 for the row's class and 0 for the others
-    most_rows: int  # of all parties together
     # with noise: products of features, and of these with targets, alone; what counts people is not
     # summed, since noise on it would have to be larger
     bare: bool = False
 
     @property
     def bits(self) -> int:
-        """By which power of two numbers are multiplied: no total leaves 62 bits."""
-        return min(MOST_BITS, (SIGNED_BITS - (self.most_rows - 1).bit_length()) // 2)
+        """Of a factor: products of two are summed."""
+        return min(self.MOST_BITS, self.free_bits // 2)
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -78,11 +105,6 @@ class Layout:
                 found[place] = float(np.square(means).sum())
             at += width * (width + 1) // 2
         return tuple(found)
-
-    def digest(self) -> bytes:
-        """Return what all parties' masks are bound to."""
-        told = {name: each for name, each in asdict(self).items() if name != "bare" or each}
-        return hashlib.sha256(canonical_json({"format": FORMAT, **told})).digest()
 
     def tables(self, words: Integers) -> Iterator[Integers]:
         """Yield each map's Z'Z as a whole symmetric table."""

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from itertools import compress, product
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 
@@ -103,20 +104,14 @@ class CoefficientTable(Figures, Readable):
     covariance: Matrix = field(repr=False)  # q x q, of the estimates
     columns: tuple[EncodedColumn, ...] = field(repr=False)
     likely: str = "1"  # the class whose odds are told, of a logistic regression
-    # of a Cox model: the share without event at each agreed horizon, of a row at all agreed centres
-    # (of a number with knots: at the first) and bases
+    # of a Cox model: the share without event at each agreed horizon, of the row of reference
     shares: Mapping[float, float] = field(default_factory=dict)
+    reference: ClassVar = "a row at every centre, first knot and base"
 
     @property
     def effect(self) -> str:
         """What a line tells: a coefficient, or a ratio of odds, rates or hazards."""
         return _NAMES[self.model][1]
-
-    @property
-    def reference(self) -> str:
-        """The row whose shares without event are told."""
-        bent = any(getattr(each.feature, "knots", ()) for each in self.columns)
-        return f"a row at every centre{', first knot' * bent} and base"
 
     def wald(self, *names: str) -> WaldTest:
         """Test whether the coefficients of some columns, or of all levels of a word, are zero."""
