@@ -8,11 +8,10 @@ import pandas as pd
 import pytest
 from lifelines import CoxPHFitter
 from scipy.optimize import least_squares
-from scipy.special import expit
 from statsmodels.api import GLM, OLS, add_constant
 from statsmodels.genmod.families import Binomial, Poisson
 
-from cobasis import CategoryFeature, DPTerms, NumericFeature, SumsTerms, simulate
+from cobasis import DPTerms, NumericFeature, SumsTerms, simulate
 from cobasis.errors import AgreementError, EstimateError, LabelError, MessageError, StepError
 from cobasis.features.encoder import encode
 from cobasis.features.maps import Columns, turn_of
@@ -21,54 +20,19 @@ from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.protocol.newton import NewtonLayout, newton_chain
 from cobasis.protocol.sums import SumsAnalyst
 from protocol.summed import PUBLIC, agree, dealt, party, summing
+from regressions import cohort
+from regressions.cohort import columns
 
 N_ROWS = 900
-FEATURES = (
-    NumericFeature(name="age", low=0.0, high=120.0, centre=55.0, scale=10.0),
-    NumericFeature(name="creatinine", low=0.0, high=20.0, centre=1.0, scale=0.5),
-    CategoryFeature(name="ward", values=("a", "b", "c"), base="a"),
+RAW, LABELS = cohort.people(N_ROWS)
+SICK = LABELS["class"].astype(int)
+SEEN = LABELS[["time", "event"]].set_axis(["value", "died"], axis=1)
+MOST = {"age": 140.0, "income": 4e5, "protein": 0.01, "ward": None}
+FEATURES = tuple(
+    each.model_copy(update={"low": 0.0, "high": MOST[each.name]} if MOST[each.name] else {})
+    for each in cohort.FEATURES
 )
-GRID = tuple(range(15, 120, 15))
-TIMES = tuple(map(float, GRID))
-TIGHT = {"tol": 1e-12, "tol_criterion": "params"}
-
-
-def people(seed=0, n_rows=N_ROWS):
-    """Columns as parties have them, and each one's linear predictor."""
-    rng = np.random.default_rng(seed)
-    table = pd.DataFrame(
-        {
-            "age": rng.normal(60, 12, n_rows).clip(0, 120).round(),
-            "creatinine": np.exp(rng.normal(0, 0.5, n_rows)).round(2),
-            "ward": rng.choice(["a", "b", "c"], n_rows, p=[0.5, 0.3, 0.2]),
-        }
-    )
-    along = 0.04 * table["age"] + 0.3 * table["creatinine"] - 0.7 * (table["ward"] == "b") - 2.7
-    return table, along.to_numpy(), rng
-
-
-def sick(**sizes):
-    """Columns of people and, by their linear predictor, two classes."""
-    table, along, rng = people(**sizes)
-    return table, (rng.random(len(table)) < expit(along)).astype(int)
-
-
-def design(table):
-    """What a pooled fit takes."""
-    wards = {f"ward={each}": (table["ward"] == each).astype(float) for each in "bc"}
-    return table[["age", "creatinine"]].assign(**wards)
-
-
-def times(*, n_rows=4000):
-    """Times and events; and as a pooled fit takes them, rounded up, to the end of the grid."""
-    table, along, rng = people(n_rows=n_rows)
-    time = rng.exponential(60 / np.exp(along - along.mean()))
-    lost = rng.uniform(5, 250, len(table))
-    seen = pd.DataFrame({"value": np.minimum(time, lost).clip(0.1), "died": 1.0 * (time <= lost)})
-    place = np.searchsorted(GRID, seen["value"])
-    inside = place < len(GRID)
-    rounded = np.where(inside, np.array(GRID)[np.minimum(place, len(GRID) - 1)], 999.0)
-    return table, seen, pd.DataFrame({"value": rounded, "died": seen["died"] * inside})
+TIMES = (5.0, 10.0, 20.0, 30.0, 40.0)
 
 
 def summed(task, table, labels, **options):
@@ -83,105 +47,85 @@ def agrees(done, fit, *, errors, likelihoods):
     np.testing.assert_allclose(told, np.column_stack([fit, errors]), rtol=1e-6)
     seen = found.log_likelihood, found.null_log_likelihood
     np.testing.assert_allclose(seen, likelihoods, rtol=1e-9)
+    np.testing.assert_array_equal(done.parties["south"].coefficients().covariance, found.covariance)
     return found
 
 
-def test_least_squares_are_the_pooled_ones_in_one_step():
-    table, along, rng = people()
-    target = (100 * along + rng.normal(0, 50, N_ROWS)).round(1)
-    done = summed("regression", table, target, model="ols")
-    right = OLS(target, add_constant(design(table))).fit()
-    null = OLS(target, np.ones(N_ROWS)).fit().llf
-    found = agrees(done, right.params, errors=right.bse, likelihoods=(right.llf, null))
-    assert found.dispersion == pytest.approx(right.scale, rel=1e-6)
-    assert (found.free, (len(done.analyst.before) + 1)) == (N_ROWS - 5, 1)
-    np.testing.assert_allclose(done.predict(table)["east"], right.fittedvalues, rtol=1e-6)
+EXPOSED = LABELS[["count", "exposure"]].set_axis(["value", "years"], axis=1)
+TIGHT = {"tol": 1e-12, "tol_criterion": "params"}
 
 
-def test_a_logistic_table_is_the_pooled_one():
-    table, labels = sick()
-    done = summed("classification", table, labels, model="logit")
-    right = GLM(labels, add_constant(design(table)), family=Binomial()).fit(**TIGHT)
-    likelihoods = right.llf, right.llnull
+def counted(x):
+    return GLM(LABELS["count"], x, Poisson(), exposure=LABELS["exposure"]).fit(**TIGHT)
+
+
+POOLED = {  # the task, its labels, what else is agreed on, and the pooled fit of some columns
+    "ols": ("regression", LABELS["number"], {}, lambda x: OLS(LABELS["number"], x).fit()),
+    "logit": ("classification", SICK, {}, lambda x: GLM(SICK, x, Binomial()).fit(**TIGHT)),
+    "poisson": ("count", EXPOSED, {"outcome": Outcome(exposure="years")}, counted),
+}
+
+
+@pytest.mark.parametrize("model", POOLED)
+def test_a_table_of_steps_is_the_pooled_one(model):
+    task, labels, more, fit = POOLED[model]
+    done, x = summed(task, RAW, labels, model=model, **more), add_constant(columns(RAW))
+    right = fit(x)
+    likelihoods = right.llf, fit(x[["const"]]).llf
     found = agrees(done, right.params, errors=right.bse, likelihoods=likelihoods)
-    assert (len(done.analyst.before) + 1) <= 6
-    fit = done.parties["north"].model.fit
-    assert (fit.finished, fit.n_events, fit.n_rows) == (True, labels.sum(), N_ROWS)
-    south = done.parties["south"].coefficients()
-    np.testing.assert_array_equal(south.covariance, found.covariance)
-    rows = encode(table, FEATURES, party="all")
-    likely = done.parties["north"].model.scores(rows, method="predict_proba")
-    np.testing.assert_allclose(likely[:, 1], right.fittedvalues, rtol=1e-6)
-    assert "Model logit" in repr(done) or "Model logit" in str(done)
-    assert "of all steps: green." in done.result.aggregate
+    if model == "ols":
+        assert found.dispersion == pytest.approx(right.scale, rel=1e-6)
+        assert found.free == right.df_resid
+    assert len(done.analyst.before) <= 5 * (model != "ols")
+    told = done.parties["north"].model
+    n_events = SICK.sum() * (model == "logit")
+    assert (told.fit.finished, told.fit.n_events, told.fit.n_rows) == (True, n_events, N_ROWS)
+    levels = told.outputs(encode(RAW, FEATURES, party="all"))[:, -1]
+    np.testing.assert_allclose(levels, x @ right.params, rtol=1e-6, atol=1e-8)
+    assert f"Model {model}" in str(done)
+    assert "of all steps: " in done.result.aggregate
 
 
-def test_a_poisson_table_with_exposures_is_the_pooled_one():
-    table, along, rng = people()
-    years = rng.uniform(0.2, 30, N_ROWS)
-    labels = pd.DataFrame({"value": rng.poisson(years * np.exp(along - 2)), "years": years})
-    done = summed("count", table, labels, outcome=Outcome(exposure="years"))
-    x, offset = add_constant(design(table)), np.log(years)
-    right = GLM(labels["value"], x, family=Poisson(), offset=offset).fit(**TIGHT)
-    agrees(done, right.params, errors=right.bse, likelihoods=(right.llf, right.llnull))
-
-
+@pytest.mark.filterwarnings("ignore::lifelines.exceptions.ConvergenceWarning")  # of small units
 def test_a_cox_table_on_a_grid_is_the_pooled_one_of_the_rounded_times():
-    table, seen, rounded = times()
-    outcome = Outcome(event="died", grid=TIMES, horizons=(30.0, 90.0))
+    table, labels = cohort.people(4000)
+    outcome = Outcome(event="died", grid=TIMES, horizons=(10.0, 30.0))
+    seen = labels[["time", "event"]].set_axis(["value", "died"], axis=1)
     done = summed("survival", table, seen, outcome=outcome)
+    place = np.searchsorted(TIMES, seen["value"])
+    given = columns(table).assign(time=[*TIMES, 99.0] @ (place[:, None] == range(6)).T)
+    given["died"] = seen["died"] * (place < len(TIMES))  # behind the grid nobody is followed
     fitter = CoxPHFitter()
-    how = {"precision": 1e-20, "r_precision": 0.0}
-    fitter.fit(design(table).join(rounded), "value", "died", fit_options=how)
+    fitter.fit(given, "time", "died", fit_options={"precision": 1e-20, "r_precision": 0.0})
     value, ratio = fitter.log_likelihood_, fitter.log_likelihood_ratio_test().test_statistic
-    likelihoods = value, value - ratio / 2
-    errors = fitter.standard_errors_
+    likelihoods, errors = (value, value - ratio / 2), fitter.standard_errors_
     found = agrees(done, fitter.params_, errors=errors, likelihoods=likelihoods)
-    assert found.n_events == rounded["died"].sum()
+    assert found.n_events == given["died"].sum()
     model, rows = done.parties["north"].model, encode(table, FEATURES, party="all")
-    curves = fitter.predict_survival_function(design(table), times=[30.0, 90.0]).to_numpy().T
+    curves = fitter.predict_survival_function(columns(table), times=[10.0, 30.0]).to_numpy().T
     np.testing.assert_allclose(model.survival(rows), curves, atol=1e-6)
 
 
-def of_columns_alike(table, _):
-    table["creatinine"] = (table["age"] / 6).clip(0, 20)
-    return sick()[1]
-
-
-def of_exposures_unlike(table, _):
-    return pd.DataFrame({"value": 20.0, "years": np.where(table.index == 0, 1e9, 1.0)})
-
-
-NARROW = Outcome(event="died", grid=tuple(np.arange(0.25, 130, 0.65).tolist()))
-NO_TABLE = {
-    "separation": (lambda table, _: 1 * (table["age"] > 60), {"model": "logit"}, "separation"),
-    "columns alike": (of_columns_alike, {"model": "logit"}, "'age', 'creatinine', 1 follow"),
-    "five rows": (lambda *_: np.arange(5) % 2, {"model": "logit"}, "5 rows are too few for so"),
-    "a long exposure": (
-        of_exposures_unlike,
-        {"task": "count", "outcome": Outcome(exposure="years")},
-        "another unit of exposure",
-    ),
-    "one number": (
-        lambda *_: np.full(N_ROWS, 7.0),
-        {"task": "regression", "model": "ols"},
-        "all labels are one number",
-    ),
-    "few leave": (
-        lambda _, seen: seen,
-        {"task": "survival", "outcome": NARROW},
-        r"fewer than \d+ rows have their event.*wider",
-    ),
+NARROW = Outcome(event="died", grid=tuple(np.arange(0.4, 60, 0.4).tolist()))
+ALIKE = RAW.assign(income=RAW["age"] * 1000)
+UNLIKE = pd.DataFrame({"value": 20.0, "years": np.where(RAW.index == 0, 1e9, 1.0)})
+LOGIT = {"task": "classification", "model": "logit"}
+BY_TIME = {"task": "count", "outcome": Outcome(exposure="years")}
+NO_TABLE = {  # columns, labels, what is agreed on, and what is said
+    "separation": (RAW, 1 * (RAW["age"] > 60), LOGIT, "separation"),
+    "columns alike": (ALIKE, SICK, LOGIT, "'age', 'income', 1 follow"),
+    "five rows": (RAW[:5], np.arange(5) % 2, LOGIT, "5 rows are too few for so many columns"),
+    "a long exposure": (RAW, UNLIKE, BY_TIME, "another unit of exposure"),
+    "one number": (RAW, 0 * RAW["age"], {"task": "regression", "model": "ols"}, "one number"),
+    "few leave": (RAW, SEEN, {"task": "survival", "outcome": NARROW}, r"fewer than \d+ .*wider"),
 }
 
 
 @pytest.mark.parametrize("kind", NO_TABLE)
 def test_rows_that_determine_nothing_end_without_a_table(kind):
-    labels, how, words = NO_TABLE[kind]
-    table, seen, _ = times(n_rows=N_ROWS)
-    told = labels(table, seen)
+    table, labels, how, words = NO_TABLE[kind]
     with pytest.raises(EstimateError, match=words):
-        summed(**{"task": "classification", "table": table[: len(told)], "labels": told} | how)
+        summed(table=table, labels=labels, **how)
 
 
 CLASSES = {"features": FEATURES, "task": "classification", "classes": (0, 1), "model": "logit"}
@@ -213,7 +157,7 @@ def stepped(rows, *, model=None, before=(), south=None, **changes):
 @pytest.fixture
 def first():
     """Rows by party, and the analyst after their first step."""
-    rows = dealt(*sick())
+    rows = dealt(RAW, SICK)
     return rows, stepped(rows)
 
 
@@ -223,7 +167,7 @@ def test_a_return_between_steps_has_weights_and_no_errors_yet(first):
     assert not model.fit.finished
     assert not model.fit.covariance.any()
     data = encode_chain(model)
-    again = decode_chain(data, n_components=4, task="classification", n_classes=2)
+    again = decode_chain(data, n_components=5, task="classification", n_classes=2)
     assert encode_chain(again) == data
     assert not again.fit.finished
     one = party("north", agree(**CLASSES))
@@ -250,12 +194,12 @@ def test_a_step_of_other_rows_models_or_exchanges_is_refused(first):
         SumsAnalyst(analyst.agreement, keys=PUBLIC, before=told["before"]).receive(late)
 
 
-NO_ROWS_HAVE = [(0, -1), (0, 2001), (1, -1), (1, 901), (2, -1), (14, 2**60), (-1, -(2**60))]
+NO_ROWS_HAVE = [(0, -1), (0, 2001), (1, -1), (1, 901), (2, -1), (16, 2**60), (-1, -(2**60))]
 
 
 def test_a_total_of_steps_that_no_rows_have_is_void(first):
-    deaths = summing(agree(**SURVIVAL), dealt(*times(n_rows=900)[:2]))
-    more = (len(GRID) + 1, 900)  # than leave in an interval
+    deaths = summing(agree(**SURVIVAL), dealt(RAW, SEEN))
+    more = (len(TIMES) + 1, 900)  # than leave in an interval
     for analyst, changes in ((first[1], NO_ROWS_HAVE), (deaths, [more])):
         right = analyst.total.copy()
         for word, wrong in changes:
@@ -266,7 +210,7 @@ def test_a_total_of_steps_that_no_rows_have_is_void(first):
 
 
 def test_labels_and_exposures_beyond_what_is_agreed_stay_at_the_party():
-    table, numbers = people(n_rows=30)[0], COUNTS | {"task": "regression", "model": "ols"}
+    table, numbers = RAW[:30], COUNTS | {"task": "regression", "model": "ols"}
     numbers |= terms(target_range=(0.0, 20.0), steps=None)
     for fields, beyond in ((COUNTS, 21), (numbers, 21), (numbers, -0.1)):
         with pytest.raises(LabelError, match="outside the agreed range from 0 to 20"):
@@ -294,25 +238,24 @@ def test_rows_for_which_no_sum_has_a_bound_are_counted_and_left_out(model, withi
 
 
 def test_small_cells_of_words_and_of_intervals_are_counted(first):
-    table, seen, _ = times(n_rows=60)
-    table["ward"] = ["b"] * 3 + ["c"] * 5 + ["a"] * 52
+    table = RAW[:60].assign(ward=["surgery"] * 3 + ["other"] * 5 + ["icu"] * 52)
     one, later = (party("north", agree(**CLASSES)) for _ in range(2))
     [layer] = (model := first[1].run().model).layers  # at thrice its weights risks are uneven
     later.accept(replace(model, layers=(replace(layer, weights=3 * layer.weights),)))
-    labels = (seen["died"] > 0).astype(int)
+    labels = SICK[:60]
     for exchange, each in ((1, one), (2, later)):
         each.prepare(table, labels, exchange=exchange)
         cells = pd.crosstab(table["ward"], labels)
         assert each.small_cells == 1 + np.isin(cells, range(1, 5)).sum()
-    (one := party("north", agree(**SURVIVAL))).prepare(table, seen)
+    (one := party("north", agree(**SURVIVAL))).prepare(table, SEEN[:60])
     assert one.small_cells > 7
 
 
 def test_a_chain_of_no_settled_step_is_refused_at_the_last():
-    only = stepped(dealt(*sick()), **terms(steps=1))
+    only = stepped(dealt(RAW, SICK), **terms(steps=1))
     with pytest.raises(EstimateError, match="did not come to rest in 1 steps"):
         only.run()
-    layout = NewtonLayout(model="logit", n_columns=4, most_rows=2000, steps=2)
+    layout = NewtonLayout(model="logit", n_columns=5, most_rows=2000, steps=2)
     assert not newton_chain(layout, [only.total], agreement=only.agreement).fit.finished
 
 
