@@ -12,32 +12,33 @@ from cobasis.statistics.survival import survival_figures
 N = 300
 
 
-def patients(*, censored=True):
+def patients(*, censored=True, **roles):
     """Records that hang on a risk, with ties; and that risk."""
     rng = np.random.default_rng(11)
     risk = np.round(rng.normal(size=N), 1)
     time, end = rng.exponential(np.exp(-risk)), rng.exponential(1.5, N)
-    truth = np.empty(N, dtype=record_type({"event": "died"}))
+    truth = np.zeros(N, dtype=record_type({"event": "died", **roles}))
     truth["value"] = np.ceil(20 * (np.minimum(time, end) if censored else time)) / 20
     truth["event"] = (time <= end) if censored else 1.0
     return truth, np.exp(risk)
 
 
+def order(truth, risk):
+    return survival_figures(truth, risk=risk, shares=np.zeros((N, 0)), horizons=())["C-index"]
+
+
 def test_the_order_is_that_of_lifelines_and_its_interval_holds_it():
     truth, risk = patients()
-    none = np.zeros((N, 0))
-    found = survival_figures(truth, risk=risk, shares=none, horizons=())["C-index"]
+    found = order(truth, risk)
     right = concordance_index(truth["value"], -risk, truth["event"])
     assert found.value == pytest.approx(right, abs=1e-12)
     assert found.low < right < found.high
-    turned = survival_figures(truth, risk=1 / risk, shares=none, horizons=())["C-index"]
-    assert turned.value == pytest.approx(1 - right, abs=1e-12)
+    assert order(truth, 1 / risk).value == pytest.approx(1 - right, abs=1e-12)
 
 
 def test_who_came_late_is_compared_from_then_on_and_with_no_share_from_0():
-    truth, risk = patients()
-    late = np.empty(N, dtype=record_type({"event": "died", "entry": "since"}))
-    time, event = late["value"], late["event"] = truth["value"], truth["event"]
+    late, risk = patients(entry="since")
+    time, event = late["value"], late["event"]
     entry = late["entry"] = np.floor(10 * time * np.random.default_rng(0).random(N)) / 10
     found = survival_figures(late, risk=risk, shares=np.full((N, 1), 0.5), horizons=(0.5,))
     first = (time[:, None] < time) | ((time[:, None] == time) & (event == 0))
@@ -48,14 +49,11 @@ def test_who_came_late_is_compared_from_then_on_and_with_no_share_from_0():
 
 
 def test_rows_of_two_strata_are_not_compared():
-    truth, risk = patients()
-    parted = np.empty(N, dtype=record_type({"event": "died", "stratum": "site"}))
-    parted["value"], parted["event"], none = truth["value"], truth["event"], np.zeros((N, 0))
-    parted["stratum"] = site = np.arange(N) % 3
-    found = survival_figures(parted, risk=risk * 9.0**site, shares=none, horizons=())["C-index"]
-    table = pd.DataFrame({"risk": np.log(risk), "time": truth["value"], "event": truth["event"]})
-    fit = CoxPHFitter().fit(table.assign(site=site), "time", "event", strata="site")
-    assert found.value == pytest.approx(fit.concordance_index_, abs=1e-12)
+    truth, risk = patients(stratum="site")
+    truth["stratum"] = site = np.arange(N) % 3
+    table = pd.DataFrame(truth).assign(risk=np.log(risk))
+    fit = CoxPHFitter().fit(table, "value", "event", strata="stratum")
+    assert order(truth, risk * 9.0**site).value == pytest.approx(fit.concordance_index_, abs=1e-12)
 
 
 @pytest.mark.parametrize("censored", [False, True])

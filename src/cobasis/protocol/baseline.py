@@ -229,7 +229,6 @@ def _fits(moments: Integers, cells: Integers, *, counts: Integers, unit: int) ->
 
 
 def _words(each: CategoryFeature, cells: Integers, *, counts: Integers) -> WordSummary:
-    """Return a column's counts, first of all rows, then of each group."""
     if each.base is not None:  # has no column of its own
         cells = np.insert(cells, each.code(each.base), counts - cells.sum(axis=1), axis=1)
     shares = (cells / np.maximum(counts, 1)[:, None])[1:][counts[1:] > 0]
@@ -243,7 +242,6 @@ def _words(each: CategoryFeature, cells: Integers, *, counts: Integers) -> WordS
 def _number(
     each: NumericFeature, moments: Matrix, *, bins: Integers, counts: Integers
 ) -> NumberSummary:
-    """Return a column's figures, first of all rows, then of each group."""
     low, high = _range(each)
     rows, half, (values, squares) = bins.sum(axis=1), (high - low) / 2, moments.T
     means = values / np.maximum(rows, 1)

@@ -105,7 +105,6 @@ def _group(
     at_risk: Integers,
     horizons: Sequence[float],
 ) -> GroupCurve:
-    """Return a group's curve, as long as anybody is at risk."""
     size = int(np.count_nonzero(at_risk))
     curve = product_limit(times[:size], events=events[:size], at_risk=at_risk[:size])
     low, high = curve.interval()

@@ -5,7 +5,7 @@ that came back last; a Cox model takes, for each interval of an agreed grid of t
 risks over whoever leaves in it. Each exchange is one step; least squares take one step in all.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, log, log2
 from typing import TYPE_CHECKING
@@ -141,13 +141,13 @@ class NewtonLayout(AnyLayout):
         Those are outcomes of an interval, and pairs of words, or of a word and a class; of a
         Poisson model with an exposure, about. `words` say of which columns each word is the sum.
         """
-        read, binary = _read(self, sums), self.model == "logit"
+        read, binary = _Total(self, sums), self.model == "logit"
         tables = words @ read.tables @ words.T * (4 if binary else 1)
         found: list[Matrix] = [tables[:, *np.triu_indices(len(words))].ravel()]
         if binary:
             more, half = words @ read.sums[1 : 1 + self.width], np.diagonal(tables[0]) / 2
             found += [half + more, half - more]
-        return n_small(np.rint(np.concatenate([*found, self.leavers(sums)])), few=few)
+        return n_small(np.rint(np.concatenate([*found, read.leavers])), few=few)
 
     def leavers(self, sums: Integers) -> Integers:
         """Return who dies in each interval; then who is followed to each, and to the end."""
@@ -213,41 +213,60 @@ def _of_times(layout: NewtonLayout, ones: Matrix, level: Matrix, *, labels: Reco
     )
 
 
-@dataclass(frozen=True)
-class _Read:
-    """A total, in units of rows."""
+class _Total:
+    """Sums over everybody's rows; MessageError where no rows can add up to them."""
 
-    n_rows: int
-    told: int  # events, rows of the second class, or the sum of counts
-    beyond: int
-    counts: Integers
-    sums: Matrix
-    tables: Matrix  # of each cell, symmetric
+    def __init__(self, layout: NewtonLayout, words: Integers) -> None:
+        self.counts, [beyond], cells = np.split(words, [layout.n_counts - 1, layout.n_counts])
+        self.layout, self.leavers, self.beyond = layout, layout.leavers(words), int(beyond)
+        n_times, width, n_columns = len(layout.grid), layout.width, layout.n_columns
+        self.n_rows = int(self.counts[: n_times + 1].sum())
+        self.told = int(self.counts[n_times + 1 :].sum())  # events, rows of class 1, or all counts
+        self.sums = cells / layout.scales
+        upper, first = np.triu_indices(width), n_columns if n_times else 1 + width
+        table = self.sums[first:].reshape(-1, len(upper[0]))
+        self.tables = np.zeros((len(table), width, width))  # of each cell
+        self.tables[:, upper[0], upper[1]] = self.tables[:, upper[1], upper[0]] = table
+        # in the first step every risk is 1, so these are the means of all rows' columns
+        self.middle = self.tables[: n_times + 1, 0, 1:].sum(axis=0) / max(1, self.n_rows)
+        least = min(self.n_rows - 1, self.beyond, *self.counts, *self.leavers)
+        good = least >= 0 and self.beyond <= self.n_rows <= layout.most_rows
+        good = good and (self.told <= self.n_rows or layout.model != "logit")
+        # a column lies from -1 to 1, so its square adds no more than the one before it
+        sizes = np.diagonal(self.tables, axis1=1, axis2=2)
+        off = self.n_rows / layout.scales[-1]
+        if not (good and (sizes >= -off).all() and (sizes <= sizes[:, :1] + off).all()):
+            raise void()
+
+    def slopes(self, weights: Matrix, deaths: Matrix) -> Slopes:
+        """Return the likelihood's slopes at the weights at which the sums were made."""
+        found = Slopes(
+            value=float(self.sums[0]),
+            slope=self.sums[1 : 1 + self.layout.width],
+            curvature=self.tables[0],
+        )
+        if self.layout.grid:
+            found, _ = self.partial()
+            found = replace(found, value=found.value + float(weights @ deaths))
+        return replace(found, beyond=self.beyond > 0)
+
+    def partial(self) -> tuple[Slopes, Matrix]:
+        """Return a partial likelihood's slopes but for the deaths' own value; and hazards."""
+        n_times = len(self.layout.grid)
+        leave, tied = np.split(self.tables, [n_times + 1])
+        at_risk = np.cumsum(leave[::-1], axis=0)[::-1][:-1]
+        found, hazards = efron(self.counts[n_times + 1 :], at_risk, tied=tied)
+        return replace(found, slope=found.slope + self.sums[: self.layout.n_columns]), hazards
 
 
-def _read(layout: NewtonLayout, words: Integers) -> _Read:
-    """Read a total; MessageError where no rows can add up to it."""
-    counts, [beyond], cells = np.split(words, [layout.n_counts - 1, layout.n_counts])
-    n_times, width = len(layout.grid), layout.width
-    n_rows, told = int(counts[: n_times + 1].sum()), int(counts[n_times + 1 :].sum())
-    sums = cells / layout.scales
-    least = min(n_rows - 1, beyond, *counts, *layout.leavers(words))
-    good = least >= 0 and beyond <= n_rows <= layout.most_rows
-    good = good and (told <= n_rows or layout.model != "logit")
-    first = layout.n_columns if n_times else 1 + width
-    upper, table = np.triu_indices(width), sums[first:].reshape(-1, width * (width + 1) // 2)
-    tables = np.zeros((len(table), width, width))
-    tables[:, upper[0], upper[1]] = tables[:, upper[1], upper[0]] = table
-    sizes, off = np.diagonal(tables, axis1=1, axis2=2), n_rows / layout.scales[-1]
-    # a column lies from -1 to 1, so its square adds no more than the one before it
-    good = good and bool((sizes >= -off).all() and (sizes <= sizes[:, :1] + off).all())
-    if not good:
-        raise void()
-    return _Read(n_rows, told, beyond=int(beyond), counts=counts, sums=sums, tables=tables)
-
-
-def _refuse(layout: NewtonLayout, first: _Read, words: Integers) -> None:
-    """Raise EstimateError for totals that determine nothing, or that show rows one by one."""
+def _refuse(first: _Total, later: Sequence[_Total]) -> None:
+    """Refuse totals that determine nothing, show rows one by one, or are of two tables."""
+    if any(not np.array_equal(each.counts, first.counts) for each in later):
+        raise MessageError(
+            "these parties' sums are of other rows than in the step before, so they are slopes of "
+            "two likelihoods. Ask all parties whether their tables changed, and begin anew."
+        )
+    layout = first.layout
     if first.n_rows < layout.n_columns + 1 + (layout.model != "cox"):
         raise EstimateError(
             f"{first.n_rows} rows are too few for so many columns. Agree on fewer columns."
@@ -256,7 +275,7 @@ def _refuse(layout: NewtonLayout, first: _Read, words: Integers) -> None:
     if layout.model != "ols" and not min(first.told, rest):
         raise EstimateError(nothing_told(layout.model))
     least = layout.fewest_leavers
-    if few_cells := n_small(layout.leavers(words), few=least):
+    if few_cells := n_small(first.leavers, few=least):
         raise EstimateError(
             f"at {few_cells} place(s) of the grid fewer than {least} rows have their event, or are "
             "followed until then and no longer, and the sums of all steps would show what they "
@@ -269,6 +288,18 @@ def _refuse(layout: NewtonLayout, first: _Read, words: Integers) -> None:
         )
 
 
+def _without_columns(first: _Total, deaths: Matrix) -> tuple[Slopes, Matrix]:
+    layout = first.layout
+    start = np.zeros(layout.width - (layout.model == "cox"))
+    null = first.slopes(start, deaths)
+    if layout.model == "logit":
+        null, start[0] = odds_of_all(null, n_rows=first.n_rows, told=first.told)
+    elif layout.model == "poisson":
+        null, start[0] = rate_of_all(null, told=first.told)
+        start[0] -= log(layout.most_exposure)
+    return null, start
+
+
 def newton_chain(
     layout: NewtonLayout, totals: Sequence[Integers], *, agreement: "Agreement"
 ) -> Chain:
@@ -276,30 +307,26 @@ def newton_chain(
 
     EstimateError where rows determine none, or where all steps were taken without coming to rest.
     """
-    reads, features = [_read(layout, each) for each in totals], agreement.features
-    if any(not np.array_equal(each.counts, reads[0].counts) for each in reads):
-        raise MessageError(
-            "these parties' sums are of other rows than in the step before, so they are slopes of "
-            "two likelihoods. Ask all parties whether their tables changed, and begin anew."
-        )
-    _refuse(layout, reads[0], totals[0])
-    first, start, at = _start(layout, reads[0])
-    turn = turn_of(Columns(), features)
+    first, *later = (_Total(layout, each) for each in totals)
+    _refuse(first, later)
+    deaths = first.sums[: layout.n_columns] - first.told * first.middle
+    null, start = _without_columns(first, deaths)
+    turn = turn_of(Columns(), agreement.features)
     back = turn.weights
     if layout.model != "cox":  # an intercept goes before
         back = np.block([[np.ones((1, 1)), turn.offset], [np.zeros((len(back), 1)), back]])
     fit = RegressionFit.unfitted(
         layout.model,
         errors="model",
-        n_rows=reads[0].n_rows,
-        n_events=reads[0].told,
-        dependent=back @ inverse_of(first.curvature)[1],
+        n_rows=first.n_rows,
+        n_events=first.told,
+        dependent=back @ inverse_of(null.curvature)[1],
     )
     if fit.dependent.shape[1]:
-        table_of(fit, features=features)  # raises, with their names
-    ascent = ascend(first, start, later=reads[1:], at=at)
+        table_of(fit, features=agreement.features)  # raises, with their names
+    ascent = ascend(null, start, later=later, at=lambda total, at: total.slopes(at, deaths))
     finished = ascent.settled or layout.model == "ols"
-    if not finished and len(reads) >= layout.steps:
+    if not finished and len(totals) >= layout.steps:
         raise ascent.restless(layout.model, steps=layout.steps)
     fit = replace(
         fit,
@@ -307,7 +334,7 @@ def newton_chain(
         covariance=back @ ascent.covariance @ back.T if finished else fit.covariance,
         finished=finished,
         log_likelihood=ascent.seen.value,
-        null_log_likelihood=first.value,
+        null_log_likelihood=null.value,
     )
     if layout.model == "ols":
         fit = of_residuals(fit, ascent, between=layout.between)
@@ -315,61 +342,10 @@ def newton_chain(
         return regression_chain(fit, n_classes=len(agreement.classes))
     # Risks are told beside that of the middle of all rows, where their sum over all is no smaller
     # than their number: beside an agreed zero far away they could all be cut to nothing.
-    moved = (turn.offset - _middle(layout, reads[0])) @ ascent.weights
-    return _proportional(layout, fit, last=reads[-1], moved=float(moved), to=agreement.horizons)
-
-
-def _proportional(
-    layout: NewtonLayout, fit: RegressionFit, *, last: _Read, moved: float, to: Sequence[float]
-) -> Chain:
-    """Return a Cox model: with hazards until the horizons, or for the next step."""
-    if not fit.finished:
+    moved = (turn.offset - first.middle) @ ascent.weights
+    if not finished:
         return regression_chain(fit, n_classes=0).rescaled(1.0, np.array([moved]))
-    steps, times = _partial(layout, last)[1], np.array(layout.grid)
+    (_, steps), times = [first, *later][-1].partial(), np.array(layout.grid)
     with np.errstate(over="ignore"):
-        reached = [np.exp(moved) * steps[times <= each].sum() for each in to]
+        reached = [np.exp(moved) * steps[times <= each].sum() for each in agreement.horizons]
     return regression_chain(replace(fit, hazards=np.array(reached)), n_classes=0)
-
-
-def _start(
-    layout: NewtonLayout, first: _Read
-) -> tuple[Slopes, Matrix, Callable[[_Read, Matrix], Slopes]]:
-    """Return slopes and weights of a model without columns, and what gives later slopes."""
-    if layout.model == "cox":
-        deaths = first.sums[: layout.n_columns] - first.told * _middle(layout, first)
-
-        def at(read: _Read, weights: Matrix) -> Slopes:
-            found, _ = _partial(layout, read)
-            value = found.value + float(weights @ deaths)
-            return replace(found, value=value, beyond=read.beyond > 0)
-
-        start = np.zeros(layout.n_columns)
-        return at(first, start), start, at
-
-    def slopes_of(read: _Read, _: Matrix) -> Slopes:
-        value, slope = float(read.sums[0]), read.sums[1 : 1 + layout.width]
-        beyond = read.beyond > 0
-        return Slopes(value=value, slope=slope, curvature=read.tables[0], beyond=beyond)
-
-    start = np.zeros(layout.width)
-    slopes = slopes_of(first, start)
-    if layout.model == "logit":
-        slopes, start[0] = odds_of_all(slopes, n_rows=first.n_rows, told=first.told)
-    elif layout.model == "poisson":
-        slopes, start[0] = rate_of_all(slopes, told=first.told)
-        start[0] -= log(layout.most_exposure)
-    return slopes, start, slopes_of
-
-
-def _partial(layout: NewtonLayout, read: _Read) -> tuple[Slopes, Matrix]:
-    """Return a partial likelihood's slopes but for its value of the deaths' own; and hazards."""
-    leave, tied = np.split(read.tables, [len(layout.grid) + 1])
-    at_risk = np.cumsum(leave[::-1], axis=0)[::-1][:-1]
-    found, hazards = efron(read.counts[len(layout.grid) + 1 :], at_risk, tied=tied)
-    return replace(found, slope=found.slope + read.sums[: layout.n_columns]), hazards
-
-
-def _middle(layout: NewtonLayout, first: _Read) -> Matrix:
-    """Return the means of all rows' columns; in the first step every risk is 1."""
-    middle: Matrix = first.tables[: len(layout.grid) + 1, 0, 1:].sum(axis=0) / first.n_rows
-    return middle

@@ -43,7 +43,7 @@ def fit_agreed(rows: AlignedRows, agreement: Agreement) -> Chain:
     owners = np.repeat([*rows.sizes], [*rows.sizes.values()])
     if agreement.task == "effect":
         seed = int.from_bytes(agreement.digest()[:4])
-        fit = fit_effects(*rows.block(0), outcome=outcome, owners=owners, seed=seed)
+        fit = fit_effects(*rows.block(0), outcome=outcome, seed=seed)
     else:
         model = cast("RegressionName", agreement.model)
         fit = fit_regression(*rows.block(0), model=model, outcome=outcome, owners=owners)

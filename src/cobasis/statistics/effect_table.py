@@ -111,7 +111,6 @@ class EffectTable(Readable):
         return f"{super().summary()}\n\n{self.balance.summary()}"
 
     def _repr_html_(self) -> str:
-        """Return both tables, for notebooks."""
         return super()._repr_html_() + self.balance._repr_html_()
 
     def table(self) -> Table:

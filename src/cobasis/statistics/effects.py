@@ -7,7 +7,7 @@ Imbens' (2006), with what an estimated propensity changes in them (2016).
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,42 +37,39 @@ Told = tuple[Target, float, Any, Any, Any]
 """Target, horizon, the means of treated and of control rows, and their difference's variance."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class _Study:
-    """Rows, who of them was treated, and how likely that was."""
+    """Rows, who of them was treated and how likely that was, and a design that no frame changes."""
 
-    outcome: Outcome
-    seed: int
-    rows: Numbers
-    owners: Numbers
-    treated: Chosen
-    value: Numbers
-    event: Numbers | None
-    design: Numbers  # an intercept, and columns without correlation
-    logits: Numbers
-    places: npt.NDArray[np.int64]  # of logits on a grid, between which distances are exact
-    shares: Numbers  # the propensities
-    bread: Numbers  # their model's inverse information
-    nuisance: Numbers  # each row's influence on that model's weights
-    kept: Chosen  # rows whose propensity is neither near 0 nor near 1
+    def __init__(
+        self, rows: Matrix, labels: Records, *, outcome: Outcome, seed: int, fit: RegressionFit
+    ) -> None:
+        self.rows, self.outcome, self.seed = rows, outcome, seed
+        self.treated = np.asarray(part_of(labels, "treatment")) > 0
+        self.value = np.asarray(part_of(labels), dtype=np.float64)
+        self.event = part_of(labels, "event")
+        whole = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[0]
+        self.design = np.column_stack([np.ones(len(rows)), whole * len(rows) ** 0.5])
+        self.logits = fit.weights[0] + self.rows @ fit.weights[1:]
+        self.places = np.round(self.logits / _GRID).astype(np.int64)  # between which all is exact
+        self.shares = shares = 1 / (1 + np.exp(-self.logits))
+        spread = (shares * (1 - shares))[:, None] * self.design
+        self.bread = np.linalg.inv(self.design.T @ spread)  # their model's inverse information
+        # each row's influence on that model's weights
+        self.nuisance = (self.treated - shares)[:, None] * self.design @ self.bread
+        self.kept = (shares >= self.outcome.trim) & (shares <= 1 - self.outcome.trim)
 
     def arm(self, group: int) -> Chosen:
         """Return which of the kept rows are treated, or are not."""
-        found: Chosen = self.kept & (self.treated == group)
-        return found
+        return np.asarray(self.kept & (self.treated == group))
 
 
-def fit_effects(
-    rows: Matrix, labels: Records, *, outcome: Outcome, owners: npt.NDArray[Any], seed: int
-) -> RegressionFit:
+def fit_effects(rows: Matrix, labels: Records, *, outcome: Outcome, seed: int) -> RegressionFit:
     """Estimate a treatment's effects from aligned rows, by the agreed estimators; folds by seed."""
     treated = np.asarray(part_of(labels, "treatment")) > 0
-    fit = _propensity(rows, treated, owners)
+    fit = _propensity(rows, treated)
     if fit.dependent.shape[1]:
         return fit
-    logits = fit.weights[0] + rows @ fit.weights[1:]
-    told: dict[str, Any] = {"outcome": outcome, "seed": seed, "rows": rows, "owners": owners}
-    study = _study(labels, treated, logits=logits, told=told)
+    study = _Study(rows, labels, outcome=outcome, seed=seed, fit=fit)
     _refuse(study)
     made = [(name, each) for name in outcome.estimators for each in _ESTIMATORS[name](study)]
     kinds: list[Kind] = [(name, *each[:2]) for name, each in made]
@@ -98,42 +95,21 @@ def fit_effects(
     )
 
 
-def _study(labels: Records, treated: Chosen, *, logits: Matrix, told: dict[str, Any]) -> _Study:
-    """Add labels and propensities, with a design that no frame changes."""
-    rows, trim = told["rows"], told["outcome"].trim
-    shares = 1 / (1 + np.exp(-logits))
-    whole = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[0]
-    design = np.column_stack([np.ones(len(rows)), whole * len(rows) ** 0.5])
-    bread = np.linalg.inv(design.T @ ((shares * (1 - shares))[:, None] * design))
-    return _Study(
-        **told,
-        treated=treated,
-        value=np.asarray(part_of(labels), dtype=np.float64),
-        event=part_of(labels, "event"),
-        design=design,
-        logits=logits,
-        places=np.round(logits / _GRID).astype(np.int64),
-        shares=shares,
-        bread=bread,
-        nuisance=(treated - shares)[:, None] * design @ bread,
-        kept=(shares >= trim) & (shares <= 1 - trim),
-    )
-
-
 def _by_group(rows: Chosen, treated: Chosen) -> tuple[int, int]:
     return int(np.sum(rows & treated)), int(np.sum(rows & ~treated))
 
 
-def _propensity(rows: Matrix, treated: Chosen, owners: npt.NDArray[Any]) -> RegressionFit:
+def _propensity(rows: Matrix, treated: Chosen) -> RegressionFit:
     """Fit the odds of treatment; refuse groups that columns tell apart."""
     _need_enough(treated, ~treated, n_columns=rows.shape[1])
     told, nothing = treated.astype(np.float64), Outcome()
     try:
-        found = fit_regression(rows, told, model="logit", outcome=nothing, owners=owners)
+        found = fit_regression(rows, told, model="logit", outcome=nothing, owners=treated)
     except EstimateError as error:
         raise EstimateError(
-            "the columns tell treated and control rows apart: propensities come to 0 or 1. Agree "
-            "on rows that could have had either, or leave out the column that decides it."
+            f"in {len(rows):,} rows columns tell treated and control apart: propensities come to 0 "
+            "or 1. Agree on rows that could have had either, or leave out the column that decides "
+            "it; 'dml' learns from four fifths of the rows, in which a rare level may."
         ) from error
     return replace(found, model="effect")
 
@@ -149,7 +125,6 @@ def _need_enough(*groups: Chosen, n_columns: int, trim: float = 0.0) -> None:
 
 
 def _refuse(study: _Study) -> None:
-    """Raise EstimateError where what is left tells no effect."""
     left, outcome = [study.arm(group) for group in (1, 0)], study.outcome
     _need_enough(*left, n_columns=study.rows.shape[1], trim=outcome.trim)
     event = study.value if study.event is None else study.event
@@ -286,11 +261,8 @@ def _local(study: _Study, group: int) -> tuple[Numbers, Numbers, Numbers]:
 
 
 def _matching(study: _Study) -> Iterator[Told]:
-    """Compare each row with its matches."""
-    (mean_1, variance_1, along_1), (mean_0, variance_0, along_0) = (
-        _local(study, 1),
-        _local(study, 0),
-    )
+    mean_1, variance_1, along_1 = _local(study, 1)
+    mean_0, variance_0, along_0 = _local(study, 0)
     treated, shares, design = study.treated, study.shares, study.design
     for target in _BY_PROPENSITY:
         found = _pairs(study, target)
@@ -325,14 +297,13 @@ def _matching(study: _Study) -> Iterator[Told]:
 
 
 def _line(study: _Study, rows: Chosen) -> Numbers:
-    """Fit outcomes to all columns by least squares."""
     found, _, rank, _ = np.linalg.lstsq(study.design[rows], study.value[rows], rcond=DEPENDENT)
     if rank < study.design.shape[1]:
         raise EstimateError(
             f"in {int(rows.sum())} rows of a group or a fold columns depend on each other. Leave "
             "out a column, or merge rare levels."
         )
-    return found
+    return np.asarray(found)
 
 
 def _doubly_robust(study: _Study) -> Iterator[Told]:
@@ -361,14 +332,7 @@ def _double_learning(study: _Study) -> Iterator[Told]:
     apart, missed = np.zeros((2, len(places)))
     for learned, rest in folds(treated, task="classification", seed=study.seed):
         own, at = places[learned], places[rest]
-        try:
-            fit = _propensity(study.rows[own], study.treated[own], study.owners[own])
-        except EstimateError as error:
-            raise EstimateError(
-                f"'dml' learns from four fifths of the rows in turn, and {len(own)} of them "
-                "determine no propensity, as where a rare level is all treated. Merge rare levels, "
-                "or agree on fewer columns or on estimators without dml."
-            ) from error
+        fit = _propensity(study.rows[own], study.treated[own])
         line = _line(study, np.isin(np.arange(len(study.rows)), own))  # raises for dependence
         logits = fit.weights[0] + study.rows[at] @ fit.weights[1:]
         apart[rest] = treated[rest] - 1 / (1 + np.exp(-logits))
