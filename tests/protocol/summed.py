@@ -48,14 +48,12 @@ def rows_of(name, *, n_rows=4):
 
 
 def sums_of(table, layout=LAYOUT):
-    """A party's sums over a table of features and targets."""
     features, targets = np.split(table, [-layout.n_targets], axis=1)
     whole = ones_and(features, targets, bits=layout.bits)
     return gram([whole], width=whole.shape[1], bits=layout.bits)[layout.places(whole.shape[1])]
 
 
 def message(name, *, sums=None, keys=None, occasion=OCCASION):
-    """What a party sends."""
     made = sums_of(rows_of(name)) if sums is None else sums
     return KEYS[name].masked(made, name=name, keys=keys or PUBLIC, occasion=occasion)
 

@@ -184,7 +184,6 @@ def test_a_total_of_leavers_that_no_rows_have_is_void(change):
 
 @pytest.mark.parametrize("n_groups", [3, 6])
 def test_numbers_at_risk_and_names_with_dollars_lie_in_the_picture(n_groups, tmp_path, monkeypatch):
-    """matplotlib would read a formula between dollars."""
     rows = ties(2).rename({"time": "$\\days$"})
     rows = rows.with_columns(group=pl.Series(["$_$", *"abcde"]).gather(np.arange(360) % n_groups))
     agreement = agreed(rows, times_of("grid", "10/20/../60"), time="$\\days$")

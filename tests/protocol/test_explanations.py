@@ -79,7 +79,6 @@ def test_a_linear_model_is_explained_by_its_coefficients(model, task, word):
 
 
 def test_a_line_that_stands_for_a_linear_model_is_its_table_of_coefficients():
-    """Words, splines and interactions as well."""
     rng, (rows, _) = np.random.default_rng(0), people(1, 300)
     age, crp = rows["age"].to_numpy(), rows["crp"].to_numpy()
     y = np.sin(age / 9) + 0.3 * crp + 0.02 * age * crp + rng.normal(size=300)

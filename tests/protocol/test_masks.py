@@ -56,7 +56,6 @@ def mask(told, one, two, *, count):
 
 
 def exact_sums(rows, *, bits):
-    """Z'Z in Python's integers, upper triangle."""
     table = [[2**bits, *(int(each * 2**bits) for each in row)] for row in rows]
     width = len(table[0])
     pairs = [(i, j) for i in range(width) for j in range(i, width)]
@@ -64,7 +63,6 @@ def exact_sums(rows, *, bits):
 
 
 def test_the_published_vectors_are_what_this_code_makes_and_follow_from_the_reference_page():
-    """In Python's integers."""
     told = json.loads(VECTORS.read_text())
     assert told["format"] == "cobasis/sums/1"
     layout = {name: each for name, each in asdict(LAYOUT).items() if name != "bare"}

@@ -156,7 +156,6 @@ def stepped(rows, *, model=None, before=(), south=None, **changes):
 
 @pytest.fixture
 def first():
-    """Rows by party, and the analyst after their first step."""
     rows = dealt(RAW, SICK)
     return rows, stepped(rows)
 

@@ -70,7 +70,6 @@ def scores(noise, gaps, *, honest=2):
 
 
 def gap(one, other, *, one_label=0, other_label=0, counts=False, intercept=False):
-    """How far two rows are apart in what is summed."""
     parts = []
     for features, label in ((one, one_label), (other, other_label)):
         phi = np.append(features, 1.0) if intercept else np.array(features)
@@ -190,7 +189,6 @@ def dealt(n_rows=90):
 
 
 def played(rows, *, seed=0, n_waves=10, bandwidth=2.0, **dp):
-    """A simulated round under the terms with some of them changed."""
     dp["lifetime_epsilon"] = dp.get("epsilon", DP.epsilon)
     given = {"release": "sums", "dp": DP.model_copy(update=dp)}
     if np.issubdtype(rows["north"][1].dtype, np.floating):

@@ -48,7 +48,6 @@ def held(name, agreement, *, n_rows=200):
 
 
 def everybody(agreement, **sizes):
-    """The parties' rows that were held back, and all of them together."""
     tables = {name: held(name, agreement, **sizes) for name in NAMES}
     return tables, *(np.concatenate(each) for each in zip(*tables.values(), strict=True))
 

@@ -57,12 +57,10 @@ def some(n_rows=90):
 
 
 def played(rows, *, seed=0, **options):
-    """A round of sums, simulated."""
     return simulate(rows, rng=np.random.default_rng(seed), **{"release": "sums"} | options)
 
 
 def sides(keys=KEYS, **changes):
-    """Three parties and an analyst."""
     agreed = agree(**FIELDS | changes)
     return {name: party(name, agreed, keys) for name in NAMES}, SumsAnalyst(agreed)
 

@@ -22,7 +22,6 @@ FEATURES = (
 
 
 def people(n=600):
-    """Raw columns, and labels of every kind that hang on them."""
     rng = np.random.default_rng(3)
     raw = pd.DataFrame(
         {
@@ -114,7 +113,6 @@ def table(raw, labels, value, *, features=FEATURES, **told):
 
 
 def columns(raw):
-    """Raw columns as numbers, words against their base."""
     words = [f"ward={each}" for each in ("surgery", "other")] if "ward" in raw else []
     found = raw.drop(columns="ward", errors="ignore").astype(float)
     return found.assign(**{name: (raw.ward == name[5:]).astype(float) for name in words})

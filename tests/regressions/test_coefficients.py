@@ -23,7 +23,6 @@ COMPARED = {"model": "logit", "compare_parties": True}
 
 
 def logit(some):
-    """The fit of statsmodels to some rows."""
     binomial = sm.families.Binomial()
     return sm.GLM(some["class"], X.loc[some.index], family=binomial).fit(tol=1e-13)
 

@@ -64,20 +64,17 @@ def fitted(rows, labels, **terms):
 
 
 def estimates(effects):
-    """Each effect and its error, by estimator and target."""
     pairs = zip(effects.kinds, effects.means, strict=True)
     return {kind[:2]: (treated - control, error) for kind, (treated, control, error) in pairs}
 
 
 def in_parties(raw=None, *, features=FEATURES, **terms):
-    """A round of three hospitals."""
     outcome = Outcome(treatment="treated", **terms)
     rows = RAW if raw is None else raw
     return in_three(rows, TOLD, task="effect", features=features, outcome=outcome)
 
 
 def weights(share):
-    """Of every row, for each target."""
     found = {"before": np.ones(len(T)), "weighting ATT": np.where(T == 1, 1, share / (1 - share))}
     return found | {"weighting ATE": np.where(T == 1, 1 / share, 1 / (1 - share))}
 

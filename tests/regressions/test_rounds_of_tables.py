@@ -22,7 +22,6 @@ AT_HORIZONS = {f"{what} at {at}" for what in ("Brier", "O/E") for at in (180, 36
 
 
 def lung():
-    """Patients of lung cancer, complete in these columns, by three hospitals."""
     table = load_lung()[[*COLUMNS, "sex", "time", "status"]].dropna().reset_index(drop=True)
     table["sex"] = table["sex"].map({1: "male", 2: "female"})
     return table.rename(columns={"time": "days", "status": "died"})
@@ -114,7 +113,6 @@ def test_classes_of_weighted_rows_are_those_of_the_label_column(words):
 
 
 def known(**terms):
-    """What is known of each row besides its features."""
     return {"outcome": Outcome(**{"event": "e"} | terms)}
 
 
