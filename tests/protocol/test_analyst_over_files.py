@@ -72,7 +72,6 @@ def uploads(tmp_path_factory):
 def small_batches_and_shards(monkeypatch):
     """Three parties are read together, and nine written, so that sixty are many."""
     monkeypatch.setattr(images, "BATCH_BYTES", 4000)
-    monkeypatch.setattr(images, "LARGEST_BATCH", 4000)
     monkeypatch.setattr(folders, "SHARD_BYTES", 1000)
 
 

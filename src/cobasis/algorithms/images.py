@@ -27,14 +27,9 @@ State = MutableMapping[str, tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, A
 
 MAX_CONDITION = 1e10  # above this an inverse keeps fewer than six digits
 
-LEAST_BATCH, BATCH_BYTES = 2**22, 2**23
-"""What is read before it is worked on, unless that is fewer than eight images: a sixteenth of all,
-so that threads can share, within these limits. Larger ones keep threads apart for longer."""
-
-LARGEST_BATCH = 2**25  # the most that is read before it is worked on, but for a single larger image
-
-_SHARES = 8
-"""Large images are at most this part of all when read together, so that threads can share."""
+BATCH_BYTES = 2**22
+"""What is read before it is worked on, but for a single larger image: enough that a stack of small
+matrices pays, and little enough that threads end together."""
 
 
 class View(Mapping[str, Value], Generic[Value]):
@@ -112,21 +107,16 @@ def batches(
     images: Images, parties: Iterable[str] | None = None, *, n_rows: int | None = None
 ) -> Iterator[dict[str, Matrix]]:
     """Read images party by party and hand them on a few megabytes of one shape at a time."""
-    few = max(1, min(8, len(images) // _SHARES))
     batch: dict[str, Matrix] = {}
-    size = 0
     for party in images if parties is None else parties:
         table = _as_image(party, images[party], n_rows=n_rows)
         n_rows = table.shape[0]
         first = next(iter(batch.values()), table)
-        usual = min(max(first.nbytes * len(images) // 16, LEAST_BATCH), BATCH_BYTES)
-        limit = usual if len(batch) >= few else LARGEST_BATCH
-        if size + table.nbytes > limit or first.shape != table.shape:
-            if batch:
-                yield batch
-            batch, size = {}, 0
+        full = (len(batch) + 1) * table.nbytes > BATCH_BYTES
+        if batch and (full or first.shape != table.shape):
+            yield batch
+            batch = {}
         batch[party] = table
-        size += table.nbytes
     if batch:
         yield batch
 

@@ -301,6 +301,23 @@ class Encoder:
         flat = out.reshape(-1, order="A")
         return float(flat @ flat) <= LARGEST**2 or bool(np.abs(out).max() <= LARGEST)
 
+    def not_whole(self, columns: Iterable[Array], *, what: str) -> NotFiniteError:
+        """Return the error for raw columns that could not be put."""
+        each_column = (column for each in columns for column in np.atleast_2d(each))
+        bad = [
+            each.name
+            for each, column in zip(self.features, each_column, strict=True)
+            if isinstance(each, NumericFeature)
+            and not (np.isfinite(column) | (np.isnan(column) & (each.missing == "fill"))).all()
+        ]
+        if not bad:
+            return too_large(what)
+        return NotFiniteError(
+            f"{what} is missing numbers, or has NaN or infinity, in {_short(bad)}, so no "
+            "projection of it is defined. Fill or drop them by a rule that all parties share: "
+            'missing = "fill" and a number in fill, in the feature.'
+        )
+
 
 def encode(
     rows: npt.ArrayLike, features: Sequence[Feature], *, party: str, table: str = "table"
@@ -330,14 +347,7 @@ def encode(
     shape = (encoder.width, n_rows)
     out = np.empty(shape, order="C" if frame is not None else "F")  # as the rows lie
     if not encoder.put(raw, out):
-        columns = (column for each in raw for column in np.atleast_2d(each))
-        bad = [
-            each.name
-            for each, column in zip(encoder.features, columns, strict=True)
-            if isinstance(each, NumericFeature)
-            and not (np.isfinite(column) | (np.isnan(column) & (each.missing == "fill"))).all()
-        ]
-        raise not_whole(what, bad)
+        raise encoder.not_whole(raw, what=what)
     return out.T
 
 
@@ -346,15 +356,4 @@ def too_large(name: str) -> NotFiniteError:
     return NotFiniteError(
         f"an entry of {name} is above {LARGEST:.0e} after centre and scale, so sums of "
         "squares leave float64's range. Agree on scales that suit the units."
-    )
-
-
-def not_whole(name: str, columns: Sequence[str]) -> NotFiniteError:
-    """Return the error for columns that lack numbers, or hold NaN or infinity."""
-    if not columns:
-        return too_large(name)
-    return NotFiniteError(
-        f"{name} is missing numbers, or has NaN or infinity, in {_short(columns)}, so no "
-        "projection of it is defined. Fill or drop them by a rule that all parties share: "
-        'missing = "fill" and a number in fill, in the feature.'
     )

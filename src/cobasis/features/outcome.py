@@ -4,7 +4,7 @@ Labels of several columns are one structured array, a record a row, so that what
 labels (order, blocks, noise, seals) need not know how many columns they have.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Annotated, Any, Literal, get_args
 
@@ -123,39 +123,39 @@ def part_of(labels: Records | None, role: str = VALUE) -> npt.NDArray[Any] | Non
     """Return one column of labels; None where it was not agreed on, or there are none."""
     if labels is None:
         return None
-    names = labels.dtype.names
-    if names is None:
+    if labels.dtype.names is None:
         return labels if role == VALUE else None
-    found: npt.NDArray[Any] | None = labels[role] if role in names else None
+    found: npt.NDArray[Any] | None = labels[role] if role in labels.dtype.names else None
     return found
+
+
+_WRONG: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "stratum": ("a stratum that is no whole number", lambda column: column % 1 != 0),
+    "exposure": ("an exposure that is not above 0", lambda column: ~(column > 0)),
+    "treatment": ("a treatment that is neither 0 nor 1", lambda column: ~np.isin(column, (0, 1))),
+    "weight": ("a weight below 0", lambda column: column < 0),
+}
 
 
 def check_records(labels: Records, *, task: str, party: str) -> Records:
     """Refuse what no row can be: a negative time, an event of 2, a count with a fraction."""
     columns = [labels[name] for name in labels.dtype.names or (...,)]
     refused = {"a cell that is empty or infinite": ~np.isfinite(columns).all(axis=0)}
-    value, entry = columns[0], part_of(labels, "entry")
+    value, entry, event = columns[0], part_of(labels, "entry"), part_of(labels, "event")
     time = value if task in {"survival", "effect"} else part_of(labels, "time")
-    if part_of(labels, "event") is not None and time is not None:
-        refused |= {
-            "a time that is not above 0": ~(time > 0),
-            "an event that is neither 0 nor 1": ~np.isin(labels["event"], (0, 1)),
-        }
+    if event is not None and time is not None:
+        refused["a time that is not above 0"] = ~(time > 0)
+        refused["an event that is neither 0 nor 1"] = ~np.isin(event, (0, 1))
     if entry is not None:
         late = (entry >= 0) & (entry < value)
-        refused |= {"an entry below 0, or not before its time": ~late}
+        refused["an entry below 0, or not before its time"] = ~late
     if task == "classification":
-        refused |= {"a class that is neither of the two": ~np.isin(value, (0, 1))}
+        refused["a class that is neither of the two"] = ~np.isin(value, (0, 1))
     if task == "count":
-        refused |= {"a count that is no whole number of 0 or more": (value < 0) | (value % 1 != 0)}
-    if (stratum := part_of(labels, "stratum")) is not None:
-        refused |= {"a stratum that is no whole number": stratum % 1 != 0}
-    if (exposure := part_of(labels, "exposure")) is not None:
-        refused |= {"an exposure that is not above 0": ~(exposure > 0)}
-    if (treatment := part_of(labels, "treatment")) is not None:
-        refused |= {"a treatment that is neither 0 nor 1": ~np.isin(treatment, (0, 1))}
-    if (weight := part_of(labels, "weight")) is not None:
-        refused |= {"a weight below 0": weight < 0}
+        refused["a count that is no whole number of 0 or more"] = (value < 0) | (value % 1 != 0)
+    for role, (what, wrong) in _WRONG.items():
+        if (column := part_of(labels, role)) is not None:
+            refused[what] = wrong(column)
     problems = [what for what, rows in refused.items() if rows.any()]
     if problems:
         raise LabelError(

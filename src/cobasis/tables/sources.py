@@ -13,14 +13,13 @@ import numpy as np
 import polars as pl
 
 from cobasis.disk.whole import Stamp, refuse_changed, stamp_of
-from cobasis.errors import DtypeError, LabelError, NotFiniteError, OptionError, TableError
-from cobasis.features.contract import CategoryFeature, Column, NumericFeature
+from cobasis.errors import DtypeError, LabelError, OptionError, TableError
+from cobasis.features.contract import CategoryFeature, Column
 from cobasis.features.encoder import (
     SHOWN,
     as_frame,
     is_number,
     is_wordlike,
-    not_whole,
     refuse_names,
 )
 from cobasis.features.mapping import Mapping as TableMapping
@@ -344,20 +343,3 @@ def where_text(source: Source, name: str) -> str:
     """Say in which row a column of text has its first cell that is no number; else nothing."""
     row = row_of_text(source, name) if source.schema[name] == pl.String else None
     return "" if row is None else f", the first text in row {row:,} below the names"
-
-
-def not_finite(source: Source, features: Sequence[Column]) -> NotFiniteError:
-    """Return the error that says which columns are not whole."""
-    schema = source.schema
-    numbers = [each for each in features if isinstance(each, NumericFeature)]
-
-    def bad(feature: NumericFeature) -> pl.Expr:
-        column, fills = pl.col(feature.name), feature.missing == "fill"
-        if schema[feature.name].is_float():
-            fine = column.is_finite() | column.is_nan() if fills else column.is_finite()
-            return (~fine.fill_null(value=fills)).any()
-        return pl.lit(value=False).alias(feature.name) if fills else column.is_null().any()
-
-    found = source.collect(*map(bad, numbers)).row(0)
-    names = [each.name for each, is_bad in zip(numbers, found, strict=True) if is_bad]
-    return not_whole(source.what, names)

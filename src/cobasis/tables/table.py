@@ -32,7 +32,7 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels, encode_labels
 from cobasis.protocol.projection import LabelledRows
 from cobasis.protocol.rows_terms import others_of
-from cobasis.tables.sources import Part, Source, not_finite, refuse_schema, source_of, where_text
+from cobasis.tables.sources import Part, Source, refuse_schema, source_of, where_text
 
 Done = TypeVar("Done")
 Mask = npt.NDArray[np.bool_]
@@ -221,7 +221,7 @@ class StreamedTable(LabelledRows):
             stop = min(start + size, n_rows)
             block = own.buffer[:, : stop - start]
             if not self._encoder.put((column[..., start:stop] for column in columns), block):
-                raise not_finite(self.source, self._encoder.features)
+                raise self._encoder.not_whole(columns, what=self.source.what)
             if chosen is None:
                 yield block.T
             elif (here := chosen[first + start : first + stop]).any():
