@@ -35,7 +35,6 @@ class DenseAnchor(Hidden):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and features."""
         return self.rows.shape[0], self.rows.shape[1]
 
     def apply(self, columns: Matrix) -> Matrix:
@@ -60,7 +59,6 @@ class HeldColumns(Hidden):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and features that are held."""
         return self.whole.shape[0], len(self.places)
 
     def apply(self, columns: Matrix) -> Matrix:
@@ -70,7 +68,6 @@ class HeldColumns(Hidden):
         return self.whole.apply(padded)
 
     def apply_transposed(self, rows: Matrix) -> Matrix:
-        """Return A' Z."""
         return self.whole.apply_transposed(rows)[self.places]
 
 

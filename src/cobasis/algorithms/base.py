@@ -65,7 +65,6 @@ class Alignment(Readable):
     fits: View[Fit]
 
     def table(self) -> Table:
-        """Say what there is to show."""
         target, shown = self.target, list(islice(self.fits, MOST_ROWS))
         method, (rows, columns) = type(self.aligner).__name__, target.rows.shape
         notes = [f"{named(target.shaped_by)} shaped the target."]

@@ -119,7 +119,6 @@ class Certificate(Readable):
         return f"{told} of {count} parties not a random turn, {count - told} cannot tell; {CAVEAT}"
 
     def table(self) -> Table:
-        """Say what there is to show."""
         note = (
             "No correlation is defined here: that takes an isometric anchor, 5 dimensions, and "
             "two parties that hold every column."
@@ -318,7 +317,6 @@ def fit_error(image: Matrix, change: Matrix, *, target: Matrix, kind: FitKind) -
 
 
 def refuse_wrong_fit(error: float, *, party: str) -> None:
-    """Raise FitCheckError where a fit misses its property by more than rounding."""
     if error <= FIT_TOLERANCE:
         return
     raise FitCheckError(

@@ -47,14 +47,11 @@ class Target:
 
     @cached_property
     def turned(self) -> "TurnedTarget":
-        """What finds the images that are Z turned."""
         return TurnedTarget(self.rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """One party's fit to the target."""
-
     change_of_basis: Matrix = field(repr=False)  # G_i
     # smallest over largest singular value of what was inverted: 1 best, 0 arbitrary; of least
     # squares an estimate, where it is above 1e-5
@@ -62,7 +59,6 @@ class Fit:
 
 
 def require_word(word: object, known: tuple[str, ...], *, option: str) -> None:
-    """Refuse a word that an aligner's option does not take."""
     if word not in known:
         raise OptionError(f"{option}={word!r} is not known. Choose one of {', '.join(known)}.")
 
@@ -185,7 +181,6 @@ def turned_onto(images: Images, rows: Matrix) -> PolarFactor:
 
 
 def _refuse_oblique(party: str, image: Matrix, components: int) -> None:
-    """Raise DimensionError for an image that is wider than the target and not orthonormal."""
     check_image(party, image)
     if orthonormality_defect(image) > DETERMINED:
         raise DimensionError(

@@ -156,7 +156,6 @@ def _turned(images: Images, mean: Matrix, workers: int | None) -> tuple[Matrix, 
 
 
 def _widest(images: Images) -> Matrix:
-    """Return the first of the widest images."""
     found = np.empty((0, 0))
     for batch in batches(images):
         for party, image in batch.items():

@@ -33,27 +33,23 @@ matrices pays, and little enough that threads end together."""
 
 
 class View(Mapping[str, Value], Generic[Value]):
-    """A read-only mapping over known names, whose entries a function reads."""
+    """A read-only mapping over known names, whose entries a function reads when asked for one."""
 
     def __init__(self, names: Collection[str], *, read: Callable[[str], Value]) -> None:
         self._names, self._read = names, read
 
     def __getitem__(self, name: str) -> Value:
-        """Read one entry."""
         if name not in self._names:
             raise KeyError(name)
         return self._read(name)
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether there is an entry, without reading it."""
         return name in self._names
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over names; nothing is read."""
         return iter(self._names)
 
     def __len__(self) -> int:
-        """Count entries; nothing is read."""
         return len(self._names)
 
 
@@ -65,7 +61,6 @@ class Steady(View[Matrix]):
         self._seen: dict[str, int] = {}
 
     def __getitem__(self, party: str) -> Matrix:
-        """Read one image; FileChangedError if it is not what it was."""
         image = np.asarray(super().__getitem__(party))
         mark = hash((image.shape, image.dtype.str, image.tobytes()))
         if self._seen.setdefault(party, mark) != mark:
@@ -94,7 +89,6 @@ class Reported(View[Matrix]):
         report(step, done, len(names))
 
     def __getitem__(self, party: str) -> Matrix:
-        """Read one image, and say so."""
         image = super().__getitem__(party)
         before, done = divmod(self._done, len(self))
         self._done += 1

@@ -56,7 +56,6 @@ class Imakura(Solves):
         return Target(rows=rows, shaped_by=tuple(images))
 
     def _right_factor(self, values: Matrix) -> Matrix:
-        """Return R for the given singular values."""
         size = len(values)
         if isinstance(self.factor, str):
             require_word(self.factor, ("identity", "sigma"), option="factor")

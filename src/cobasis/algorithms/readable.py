@@ -24,7 +24,6 @@ class Table:
 
     @property
     def lines(self) -> list[tuple[str, ...]]:
-        """Header and rows."""
         return [self.header, *self.rows]
 
     @property
@@ -58,7 +57,6 @@ class Table:
         return f"<table>{caption}{self.body()}</table>{notes}"
 
     def body(self) -> str:
-        """Write header and rows for a page."""
         heads = "".join(f'<th scope="col">{escape(each)}</th>' for each in self.header)
         rows = "".join(
             f'<tr><th scope="row">{escape(_plain(name))}</th>'
@@ -75,7 +73,6 @@ def _plain(text: str) -> str:
 
 
 def _short(name: str, room: int = 24) -> str:
-    """Cut a party's name to what a line has room for."""
     plain = _plain(name)
     return plain if len(plain) <= room else f"{plain[: room - 3]}..."
 
@@ -110,13 +107,10 @@ class Readable:
         return self.table().text()
 
     def __repr__(self) -> str:
-        """Return the title alone."""
         return f"<{_plain(self.table().title).removesuffix('.')}>"
 
     def __str__(self) -> str:
-        """Return the summary."""
         return self.summary()
 
     def _repr_html_(self) -> str:
-        """Return the summary as a table, for notebooks."""
         return self.table().html()

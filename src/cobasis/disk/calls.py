@@ -64,7 +64,6 @@ def reserve(descriptor: int, n_bytes: int, *, path: Path) -> None:
 
 
 def write(descriptor: int, data: bytes | memoryview, *, offset: int, path: Path) -> None:
-    """Write all of some bytes at a place."""
     rest = memoryview(data)
     while rest:
         written = do(os.pwrite, descriptor, rest, offset, path=path)

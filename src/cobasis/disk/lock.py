@@ -55,7 +55,6 @@ class Lock(AbstractContextManager["Lock"]):
 
     @property
     def n_bytes(self) -> int:
-        """How long the file is."""
         return os.fstat(self.descriptor).st_size
 
     def append(self, data: bytes, *, end: int) -> None:
@@ -77,9 +76,7 @@ class Lock(AbstractContextManager["Lock"]):
         calls.do(os.fsync, self.descriptor, path=self.path)
 
     def release(self) -> None:
-        """Let others have it."""
         os.close(self.descriptor)
 
     def __exit__(self, *raised: object) -> None:
-        """Let others have it."""
         self.release()

@@ -56,7 +56,6 @@ def read_header(path: Path, *, max_bytes: int = MAX_HEADER) -> Header:
 def write_tables(
     path: Path, tables: Mapping[str, npt.NDArray[Any]], *, metadata: Mapping[str, str]
 ) -> None:
-    """Write whole tables into one safetensors file, or nothing."""
     described = [(name, table.dtype, table.shape) for name, table in tables.items()]
     start, places = make_header(described, metadata=metadata)
     n_bytes = len(start) + sum(place.n_bytes for place in places.values())
@@ -69,7 +68,6 @@ def write_tables(
 def read_tables(
     path: Path, *, max_header: int = MAX_HEADER
 ) -> tuple[dict[str, npt.NDArray[Any]], Header]:
-    """Read every table of a safetensors file, whatever it holds."""
     header = read_header(path, max_bytes=max_header)
     tables: dict[str, npt.NDArray[Any]] = {}
     for name, place in header.places.items():
@@ -96,5 +94,4 @@ def is_name(name: str) -> bool:
 
 
 def refuse(what: str, reason: str) -> NoReturn:
-    """Raise FileFormatError."""
     raise FileFormatError(f"{what} cannot be used: {reason}. Have it written, or sent, once more.")

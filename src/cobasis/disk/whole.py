@@ -44,7 +44,6 @@ class Stamp(NamedTuple):
 
     @classmethod
     def of(cls, found: os.stat_result) -> Self:
-        """Return what the system says of a file, as a stamp."""
         return cls(found.st_size, found.st_mtime_ns, found.st_ino)
 
 
@@ -76,7 +75,6 @@ def read_whole(path: Path) -> bytes:
 
 
 def stamp_of(path: Path) -> Stamp:
-    """Return the stamp of a file without opening it."""
     with explained(f"'{path}' cannot be read", advice=READABLE):
         return Stamp.of(path.stat())
 
@@ -100,7 +98,6 @@ def _bytes_of(array: npt.NDArray[Any]) -> memoryview:
 
 
 def refuse_changed(found: Stamp, expected: Stamp, *, what: str) -> None:
-    """Raise FileChangedError unless both stamps are of one state of one file."""
     if found == expected:
         return
     sizes = (
@@ -186,7 +183,6 @@ class WholeFile(AbstractContextManager["WholeFile"]):
                 self._lock.release()
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        """Finish, or discard when something is raised."""
         try:
             if kind is None:
                 self.finish()
@@ -207,16 +203,13 @@ class GrowingFile(Lock):
         super().__init__(path, what=f"'{path}'")
 
     def __enter__(self) -> Self:
-        """Keep it until the block ends; what is here stays."""
         return self
 
     def grow(self, data: bytes) -> None:
-        """Write bytes behind the end."""
         with self._refusals():
             calls.write(self.descriptor, data, offset=self.n_bytes, path=self.path)
 
     def shorten(self, n_bytes: int) -> None:
-        """Forget what came behind a place."""
         with self._refusals():
             super().shorten(n_bytes)
 
@@ -258,7 +251,6 @@ def move_whole(source: Path, target: Path) -> None:
 
 
 def settle_names(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk."""
     with explained(f"'{folder}' cannot be written", advice=WRITABLE):
         calls.sync_folder(folder)
 
@@ -313,7 +305,6 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def require_room(folder: Path, n_bytes: int, *, what: str) -> None:
-    """Raise DiskError where a folder's disk has less room than something will take."""
     free = shutil.disk_usage(folder).free
     if free < n_bytes:
         raise DiskError(

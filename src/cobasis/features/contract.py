@@ -82,7 +82,6 @@ class NumericFeature(Strict):
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
-        """Refuse constants that contradict each other."""
         if self.knots and not (len(self.knots) > 2 and all(a < b for a, b in pairwise(self.knots))):  # noqa: PLR2004 -- two make a line
             raise ValueError(f"knots={self.knots} are to be three or more, and to rise")
         if (self.missing == "fill") != (self.fill is not None):
@@ -93,7 +92,6 @@ class NumericFeature(Strict):
         return self
 
     def __repr_args__(self) -> "Iterable[tuple[str | None, Any]]":
-        """Show name, centre and scale, and of the others what is not the default."""
         always = {"name", "centre", "scale"}
         for name, field in type(self).model_fields.items():
             value = getattr(self, name)
@@ -154,7 +152,6 @@ class CategoryFeature(Strict):
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
-        """Refuse a word that stands twice, and a base that is none or alone."""
         if len(set(self.values)) != len(self.values):
             raise ValueError("values holds a word more than once")
         if self.base is not None and (self.base not in self.values or len(self.levels) == 1):

@@ -162,7 +162,6 @@ def refuse_names(names: Sequence[str], expected: Sequence[str], *, party: str) -
 
 
 def _short(names: Sequence[str]) -> str:
-    """Return at most five names."""
     listed = ", ".join(f"'{name}'" for name in names[:SHOWN]) or "none"
     return f"{listed} and {len(names) - SHOWN} more" if len(names) > SHOWN else listed
 
@@ -302,7 +301,6 @@ class Encoder:
         return float(flat @ flat) <= LARGEST**2 or bool(np.abs(out).max() <= LARGEST)
 
     def not_whole(self, columns: Iterable[Array], *, what: str) -> NotFiniteError:
-        """Return the error for raw columns that could not be put."""
         each_column = (column for each in columns for column in np.atleast_2d(each))
         bad = [
             each.name
@@ -322,7 +320,6 @@ class Encoder:
 def encode(
     rows: npt.ArrayLike, features: Sequence[Feature], *, party: str, table: str = "table"
 ) -> Matrix:
-    """Check a party's rows against the features and encode them."""
     what = f"the {table} of party '{party}'"
     # what another library calls columns may be the cells themselves, as pyarrow does
     frame = as_frame(rows) if hasattr(rows, "columns") else None
@@ -352,7 +349,6 @@ def encode(
 
 
 def too_large(name: str) -> NotFiniteError:
-    """Return the error for entries whose squares would leave float64's range."""
     return NotFiniteError(
         f"an entry of {name} is above {LARGEST:.0e} after centre and scale, so sums of "
         "squares leave float64's range. Agree on scales that suit the units."

@@ -27,7 +27,6 @@ class ColumnMapping(BaseModel):
     days_since: date | None = None  # a column of dates becomes days since this one
 
     def in_words(self) -> Iterator[str]:
-        """Yield each step."""
         if self.column:
             yield f"from '{self.column}'"
         yield from (f"'{own}' is '{agreed}'" for own, agreed in self.words.items())
@@ -65,7 +64,6 @@ class Mapping(RootModel[dict[ColumnName, ColumnMapping]]):
         )
 
     def digest(self) -> str:
-        """Return what a mapping is known by."""
         return hashlib.sha256(canonical_json(self.model_dump(mode="json"))).hexdigest()
 
     def adding(self, name: str, **steps: Any) -> "Mapping":  # noqa: ANN401 -- as the fields are
@@ -84,5 +82,4 @@ class Mapping(RootModel[dict[ColumnName, ColumnMapping]]):
         return Mapping({**self.root, name: step})
 
     def in_words(self) -> tuple[str, ...]:
-        """Return a line for each column."""
         return tuple(f"{name}: {', '.join(each.in_words())}" for name, each in self.root.items())

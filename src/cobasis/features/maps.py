@@ -34,7 +34,6 @@ class Turn:
     bends: tuple[Matrix, Matrix] | None = field(default=None, repr=False)
 
     def apply(self, rows: Matrix) -> Matrix:
-        """Map encoded rows."""
         if self.bends is not None:
             rows = np.maximum(rows @ self.bends[0] + self.bends[1], 0.0)
         mapped, n_waves = np.empty((len(rows), len(self.offset))), self.n_waves
@@ -141,7 +140,6 @@ class Mixed(Strict):
     @field_validator("knots")
     @classmethod
     def _ascends(cls, knots: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
-        """Refuse knots that do not rise from the first to the last."""
         for each in knots:
             if each[0] == each[-1] or any(low > high for low, high in pairwise(each)):
                 raise ValueError("a column's knots do not rise from the first to the last")
@@ -174,7 +172,6 @@ FeatureMap: TypeAlias = Annotated[Columns | RandomFourier | Mixed, Field(discrim
 
 
 def width_under(each: FeatureMap, features: Sequence[Feature]) -> int:
-    """Return how many numbers a map makes of a row."""
     if isinstance(each, Columns):
         return width_of(features)
     knots = each.knots if isinstance(each, Mixed) else ()

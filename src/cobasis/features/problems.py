@@ -39,8 +39,6 @@ _ROUNDED = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnFinding:
-    """One thing that was found in one column."""
-
     column: str
     problem: Problem | Doubt
     refused: bool  # whether the agreement forbids it; else it is told, or asked about
@@ -73,8 +71,6 @@ def _quoted(words: tuple[str, ...]) -> str:
 
 @dataclass
 class _Seen:
-    """What was found in one column so far."""
-
     n_rows: int = 0
     # cells that are missing, infinite, outside the range, or unknown words; and values more than
     # FAR scales below or above the centre, or more than WIDE beyond it
@@ -114,7 +110,6 @@ def check(
 
 
 def _count(series: "nw.Series[Any]", feature: Column, seen: _Seen) -> None:
-    """Count what one batch has of one column."""
     seen.n_rows += len(series)
     if isinstance(feature, CategoryFeature):
         if series.null_count() < len(series) and not is_wordlike(series.dtype):
@@ -145,7 +140,6 @@ def _count(series: "nw.Series[Any]", feature: Column, seen: _Seen) -> None:
 
 
 def _count_words(series: "nw.Series[Any]", feature: CategoryFeature, seen: _Seen) -> None:
-    """Count empty cells and unknown words, and keep these words."""
     codes = words_of(series, feature)
     other = len(feature.values) if feature.unknown == "other" else UNKNOWN
     unknown = np.flatnonzero(codes == other)

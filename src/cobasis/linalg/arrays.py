@@ -153,11 +153,9 @@ class Hidden:
     __slots__ = ()
 
     def __repr__(self) -> str:
-        """Hide the value."""
         return f"<{type(self).__name__}, hidden>"
 
     def __reduce_ex__(self, protocol: object = 2) -> NoReturn:
-        """Refuse to be pickled or copied."""
         raise SecretError(
             f"a {type(self).__name__} does not travel: pickle and copy would put it into files and "
             "processes that nobody protects. Keep the object where it was made."

@@ -27,7 +27,6 @@ class Leading:
     singular_values: Matrix
 
     def first(self, count: int) -> "Leading":
-        """Return so many of them at most."""
         return Leading(self.directions[:, :count], self.singular_values[:count])
 
 

@@ -36,8 +36,6 @@ _MARKS = {
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is written."""
-
     separator: str
     encoding: str
     before: int  # lines before the names: Excel's sep=;

@@ -71,12 +71,10 @@ class Source:
 
     @property
     def schema(self) -> pl.Schema:
-        """Its columns and their types."""
         with self.reading():
             return self.frame.collect_schema()
 
     def refuse_changed(self) -> None:
-        """Raise FileChangedError when the file is no longer the one that was opened."""
         if self.path is not None and self.stamp is not None:
             refuse_changed(stamp_of(self.path), self.stamp, what=self.what)
 
@@ -102,8 +100,6 @@ class Source:
             del part  # while the next is read
 
     def _rows(self, slices: Sequence[pl.LazyFrame], start: int, size: int) -> pl.DataFrame:
-        """Read some rows, slice by slice of their columns."""
-
         def read(some: pl.LazyFrame) -> pl.DataFrame:
             return some.slice(start, size).collect(engine="in-memory")
 
@@ -207,7 +203,6 @@ def _of_file(path: Path, *, party: str) -> Source:
 
 
 def _as_agreed(source: Source, agreed: AgreedColumns) -> Source:
-    """Read a file's columns as the agreed ones."""
     schema, frame, dialect, path = source.schema, source.frame, source.dialect, source.path
     own = agreed.own(schema.names())
     if agreed.features and not own and any(each.lstrip("-").isdigit() for each in schema):

@@ -186,7 +186,6 @@ class StreamedTable(LabelledRows):
         return encode_labels(given, agreement, n_rows=len(found), party=self.party)
 
     def _codes(self, found: pl.Series) -> npt.NDArray[np.int64]:
-        """Return where each label stands among the agreed classes."""
         kinds = found.unique()  # a handful, where the column has millions
         agreed: Any = label_columns(self._agreement, found.name)[0]
         codes: Any = words_of(nw.from_native(kinds, series_only=True), agreed)
@@ -274,15 +273,12 @@ def as_text(name: str) -> tuple[CategoryFeature, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """What `check_table` found."""
-
     source: Source = field(repr=False)
     n_rows: int
     findings: tuple[ColumnFinding, ...]
 
     @property
     def fits(self) -> bool:
-        """Whether nothing was found that the agreement forbids."""
         return not any(finding.refused for finding in self.findings)
 
 
@@ -355,7 +351,6 @@ class Marks(UserDict[str, Matrix]):
                     self.data[path.stem] = found[path.stem]
 
     def __setitem__(self, name: str, array: Matrix) -> None:
-        """Write a mark; whole, or not at all."""
         kept = self._seal(save({name: array.copy(order="C")}, metadata=self._bound_to))
         make_folder(self._folder)
         write_whole(self._folder / f"{name}{SUFFIX}", kept)
