@@ -45,16 +45,6 @@ def test_the_rotation_is_a_common_factor(condition):
         assert np.abs(moved).max() < slack
 
 
-@pytest.mark.parametrize("start", ["spectral", "odc"])
-@on_every_condition
-def test_gopps_objective_never_rises_without_momentum(condition, start):
-    toy = make_toy(condition)
-    energy = sum(np.sum(image**2) for image in toy.images.values())
-    capped = [GOPP(start=start, max_iterations=cap, momentum=False) for cap in range(1, 12)]
-    values = [objective(toy.images, align(aligner, toy.images)) for aligner in capped]
-    assert (np.diff(values) <= FALLS * energy).all()
-
-
 def test_momentum_ends_as_low_in_fewer_iterations():
     iterations = np.zeros(2)
     for number in range(5):

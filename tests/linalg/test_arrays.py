@@ -2,12 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import array_shapes, arrays
 
-from aligners import STEADY, haar
-from cobasis.errors import CobasisError, DtypeError, NotFiniteError, ShapeError
+from aligners import haar
+from cobasis.errors import DtypeError, NotFiniteError, ShapeError
 from cobasis.linalg.arrays import (
     as_matrix,
     numerical_rank,
@@ -63,23 +60,6 @@ def test_a_float64_table_is_neither_copied_nor_changed_and_an_idle_mask_is_none(
     assert np.shares_memory(as_matrix(GOOD, name="north"), GOOD)
     np.testing.assert_array_equal(as_matrix(np.ma.array(GOOD), name="north"), GOOD)
     np.testing.assert_array_equal(GOOD, np.arange(6.0).reshape(3, 2))
-
-
-@given(
-    arrays(
-        dtype=st.sampled_from(["f4", "f8", "i8", "u8", "c16", "?"]),
-        shape=array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3),
-    )
-)
-@STEADY
-def test_an_array_is_either_taken_exactly_or_refused_with_a_code(values):
-    try:
-        taken = as_matrix(values, name="x")
-    except CobasisError as error:
-        assert str(error).endswith(f"[{error.code}]")  # noqa: PT017 -- both ends are checked
-    else:
-        assert np.isfinite(taken).all()
-        assert (taken == values).all()
 
 
 def test_numerical_rank_does_not_depend_on_units():

@@ -78,15 +78,6 @@ def test_any_array_library_gets_its_own_arrays_back():
         np.testing.assert_array_equal(np.asarray(found), polar(matrix).rotation, err_msg=name)
 
 
-def test_torch_tensors_stay_where_they_are():
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed (it is no dependency)")
-    for device in ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]:
-        for values in BAD.values():
-            found = polar(torch.asarray(with_values(3, values)[None], device=device)).rotation
-            assert found.device.type == device
-            assert defect(found.cpu().numpy()) <= 1e-12
-
-
 # ---------------------------------------------------------------- what pays for an SVD
 
 

@@ -131,6 +131,28 @@ def test_a_basis_that_was_kept_is_used_again_without_a_first_pass(tmp_path):
         uploaded(again, table, labels="died", to=to, basis=oblique)
 
 
+FIRST = "reading rows for the basis"
+
+
+@pytest.mark.parametrize("stop", [FIRST, "projecting rows", "putting rows in order"])
+def test_a_rerun_starts_at_the_pass_that_was_not_finished(stop, tmp_path):
+    """And makes the same upload; what a kill leaves is tried in tests/under_fault."""
+    table, north, steps = frame(N_ROWS), site(), set()
+    path, to = kept("parquet", table, tmp_path), tmp_path / "north.safetensors"
+
+    def interrupt(step, done, total):
+        if step == stop and done >= total / 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        uploaded(north.party(), path, labels="died", to=to, report=interrupt)
+    assert not to.exists()
+    uploaded(north.party(), path, labels="died", to=to, report=lambda step, *_: steps.add(step))
+    assert (FIRST in steps) == (stop == FIRST)
+    assert_same(to, north.in_memory(table))
+    assert {each.name for each in tmp_path.iterdir()} == {path.name, to.name}
+
+
 def test_a_second_call_and_other_parts_make_the_same_file(tmp_path, monkeypatch):
     table, north = frame(N_ROWS), site(basis="haar", dp=TERMS)
     made = []

@@ -293,8 +293,6 @@ class Encoder:
                 scaled /= scale
                 at += count
             done += count
-        if done != len(self.features):
-            raise ValueError(f"columns of {done} features in place of {len(self.features)}")
         for place, of in enumerate(self._products, start=self._plain):
             np.prod(out[of], axis=0, out=out[place])
         flat = out.reshape(-1, order="A")
