@@ -64,10 +64,33 @@ class Source:
             yield
         except (pl.exceptions.PolarsError, OSError) as error:
             self.refuse_changed()
-            raise TableError(
-                _reason(self.what, error, path=self.path, dialect=self.dialect)
-            ) from None
+            raise TableError(f"{self.what} {self._reason(error)}") from None
         self.refuse_changed()
+
+    def _reason(self, error: Exception) -> str:
+        """Return a message for polars' own, which may quote cells."""
+        if self.path is None:
+            return (
+                f"cannot be read to its end ({type(error).__name__}). Collect the frame in polars "
+                "to see where it fails, and correct that."
+            )
+        if self.dialect is None:
+            return (
+                f"is no whole Parquet file ({type(error).__name__}): it is truncated, damaged or "
+                "still being written. Write it again; nothing of it was used."
+            )
+        if isinstance(error, pl.exceptions.NoDataError):
+            return "has not even a line of column names. Write it again."
+        if ragged := _ragged(self.path, stamp_of(self.path), self.dialect):
+            return ragged
+        reason = "a cell far below the first rows is not of its column's type"
+        cells = Source(frame=self.dialect.scan(self.path, infer_schema_length=0), what="")
+        for name, kind in self.dialect.scan(self.path).collect_schema().items():
+            row = row_of_text(cells, name) if kind.is_numeric() else None
+            if row is not None:
+                reason = f"in row {row:,} below the names, column '{name}' has text for a number"
+                break
+        return f"cannot be read: {reason}. Correct the file; nothing of it was used."
 
     @property
     def schema(self) -> pl.Schema:
@@ -121,8 +144,7 @@ class Source:
             frame = self.frame.select(*columns, last)
             found = frame.collect(engine="streaming", optimizations=every_cell)
         short = found[_LAST_EMPTY].head(1).sum()
-        ragged = short and _ragged(self.path, stamp_of(self.path), self.dialect)
-        if ragged:
+        if short and (ragged := _ragged(self.path, stamp_of(self.path), self.dialect)):
             raise TableError(f"{self.what} {ragged}")
         return found.drop(_LAST_EMPTY)
 
@@ -141,10 +163,9 @@ def source_of(
     `features` are what columns become; with `labels` among them where these are read.
     """
     if isinstance(table, (str, Path)):
-        file = _of_file(Path(table), party=party)
-        told: Any = {"features": features, "mapping": mapping, "lenient": lenient}
-        agreed = AgreedColumns(what=file.what, dialect=file.dialect, **told)
-        return _as_agreed(file, agreed)
+        source = _of_file(Path(table), party=party)
+        told: Any = {"what": source.what, "dialect": source.dialect, "lenient": lenient}
+        return _as_agreed(source, AgreedColumns(features=features, mapping=mapping, **told))
     what = f"the table of party '{party}'"
     if isinstance(table, (pl.LazyFrame, pl.DataFrame)):
         return Source(frame=table.lazy(), what=what)
@@ -235,33 +256,6 @@ def _as_agreed(source: Source, agreed: AgreedColumns) -> Source:
     return replace(source, frame=made, integers=frozenset(integers))
 
 
-def _reason(what: str, error: Exception, *, path: Path | None, dialect: Dialect | None) -> str:
-    """Return a message for polars' own, which may quote cells."""
-    if path is None:
-        return (
-            f"{what} cannot be read to its end ({type(error).__name__}). Collect the frame in "
-            "polars to see where it fails, and correct that."
-        )
-    if dialect is None:
-        return (
-            f"{what} is no whole Parquet file ({type(error).__name__}): it is truncated, damaged "
-            "or still being written. Write it again; nothing of it was used."
-        )
-    if isinstance(error, pl.exceptions.NoDataError):
-        return f"{what} has not even a line of column names. Write it again."
-    ragged = _ragged(path, stamp_of(path), dialect)
-    if ragged:
-        return f"{what} {ragged}"
-    reason = "a cell far below the first rows is not of its column's type"
-    cells = Source(frame=dialect.scan(path, infer_schema_length=0), what="")
-    for name, kind in dialect.scan(path).collect_schema().items():
-        row = row_of_text(cells, name) if kind.is_numeric() else None
-        if row is not None:
-            reason = f"in row {row:,} below the names, column '{name}' has text where numbers stand"
-            break
-    return f"{what} cannot be read: {reason}. Correct the file; nothing of it was used."
-
-
 def row_of_text(source: Source, name: str) -> int | None:
     """Return the number, from 1, of the first row whose cell is text and no number."""
     text = pl.col(name).is_not_null() & pl.col(name).cast(pl.Float64, strict=False).is_null()
@@ -300,7 +294,7 @@ def refuse_schema(
     schema, names = source.schema, [feature.name for feature in features]
     kinds = nw.from_native(source.frame).collect_schema()
 
-    def fits(name: str, feature: Column | None = None) -> bool:
+    def fits(name: str, feature: Column | None) -> bool:
         words = feature is None or isinstance(feature, CategoryFeature)
         if kinds[name] == nw.Unknown:  # without a value; labels are counted as missing
             return words or getattr(feature, "missing", "") == "fill"
@@ -314,23 +308,19 @@ def refuse_schema(
             f"{source.what} has no column '{labels}' for the labels. Give the name of one of its "
             "columns."
         )
-    if labels is not None and not fits(labels):
-        raise DtypeError(
-            f"{source.what} has labels of type {schema[labels]} in column '{labels}'. Only text, "
-            "booleans, floats and integers of up to 64 bits are read; convert DECIMAL to DOUBLE."
-        )
+    columns = {each.name: each for each in features} | ({labels: None} if labels else {})
     wrong = [
-        f"'{each.name}' ({schema[each.name]}{where_text(source, each.name)})"
-        for each in features
-        if not fits(each.name, each)
+        f"'{name}' ({schema[name]}{where_text(source, name)})"
+        for name, feature in columns.items()
+        if not fits(name, feature)
     ]
     if wrong:
         more = f" and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
         raise DtypeError(
-            f"{source.what} has columns that are not read as numbers: {', '.join(wrong[:SHOWN])}"
-            f"{more}. Only integers of up to 64 bits, floats and booleans are read, and cobasis "
-            "never casts silently. Convert them, a DECIMAL to DOUBLE; what has no number belongs "
-            "into the agreement as a category, which may also be text."
+            f"{source.what} has columns of types that are not read: {', '.join(wrong[:SHOWN])}"
+            f"{more}. Numbers are integers of up to 64 bits, floats and booleans, categories and "
+            "labels text as well, and cobasis never casts silently. Convert them, a DECIMAL to "
+            "DOUBLE; what has no number belongs into the agreement as a category."
         )
 
 
