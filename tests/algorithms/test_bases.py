@@ -99,23 +99,6 @@ def local(rows, n_components):
     return local_directions(rows, n_components=n_components, party="north")
 
 
-def clusters():
-    """Three clusters along one axis, and an axis of larger spread on which all are mixed."""
-    rng = np.random.default_rng(0)
-    rows = 0.05 * rng.normal(size=(60, 5))
-    rows[:, 0] += np.repeat([-1.0, 0.0, 1.0], 20)
-    rows[:, 1] += rng.uniform(-4, 4, size=60)
-    return rows
-
-
-def test_it_takes_the_axis_on_which_neighbours_are_alike_and_pca_the_longest():
-    rows = clusters()
-    rows[:, 1] /= 4  # shorter, so that it does not decide who is near
-    assert abs(local(rows, 1)[0, 0]) > 0.9
-    by_spread = leading_directions(clusters(), n_wanted=1, centred=True)
-    assert abs(by_spread.directions[1, 0]) > 0.99
-
-
 def by_definition(rows, n_components):
     """He and Niyogi's eigenproblem with the graph written down, all rows' directions kept."""
     centred = rows - rows.mean(axis=0)
@@ -161,7 +144,7 @@ def test_directions_are_never_filling():
 
 def test_a_table_with_too_many_rows_or_read_in_blocks_is_refused(monkeypatch):
     monkeypatch.setattr(bases, "LARGEST_GRAPH", 30)
-    rows = clusters()
+    rows = normal(1, 60, 5)
     assert local(rows[:30], 2).shape == (5, 2)
     with pytest.raises(OptionError, match=r"'north' has 60 rows.*30 rows are its limit.*\[CB107\]"):
         local(rows, 2)

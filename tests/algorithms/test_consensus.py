@@ -57,8 +57,6 @@ def test_the_consensus_is_the_leading_span_of_the_mean_projector_or_energy(n_row
 
 
 SAME, WHOLE = haar(3, FEATURES)[:, :3], {f"p{i}": haar(i, FEATURES) for i in range(3)}
-
-
 FEW = {party: each[:, :1] for party, each in WHOLE.items()}
 ALIKE = {f"p{i}": SAME @ haar(10 + i, 3) for i in range(3)}
 UNDETERMINED = {  # proposals, how many components, the error and its words
@@ -89,19 +87,19 @@ def test_a_tie_between_the_last_kept_and_the_first_dropped_is_refused_at_any_sca
     assert principal_cosines(basis_of(span), axes[:, :1]).min() > 1 - 1e-12
 
 
-def tables(number: int, *, n_parties: int = 5, n_rows: int = 40, decay: float = 0.7) -> dict:
+def tables(number: int, *, n_parties: int = 5) -> dict:
     """Rows of each party: energy that decays along axes near common ones."""
-    strength = 3.0 * decay ** np.arange(FEATURES)
+    strength = 3.0 * 0.7 ** np.arange(FEATURES)
     made = {}
     for index in range(n_parties):
         turn = np.linalg.qr(np.eye(FEATURES) + 0.15 * normal(number + index, FEATURES, FEATURES))[0]
-        made[f"p{index}"] = normal(number + 50 + index, n_rows, FEATURES) * strength @ turn
+        made[f"p{index}"] = normal(number + 50 + index, 40, FEATURES) * strength @ turn
     return made
 
 
-def proposals(rows: dict, *, n_wanted: int = 3) -> dict:
+def proposals(rows: dict) -> dict:
     """What each party sends to a weighted consensus, before the anchor and its own rotation."""
-    found = {party: leading_directions(table, n_wanted=n_wanted) for party, table in rows.items()}
+    found = {party: leading_directions(table, n_wanted=3) for party, table in rows.items()}
     return {
         party: weighted_directions(own, n_rows=len(rows[party])) for party, own in found.items()
     }
@@ -118,17 +116,6 @@ def test_weights_are_energy_per_row_and_one_that_is_lost_in_rounding_is_not_sent
     own = leading_directions(left * [1.0, 0.1, 1e-9] @ right.T, n_wanted=3)
     assert own.directions.shape == (FEATURES, 3)
     assert weighted_directions(own, n_rows=30).shape == (FEATURES, 2)
-
-
-def test_a_weighted_consensus_keeps_more_energy_than_a_plain_one():
-    rows = tables(4, decay=0.5)
-    sent = images(proposals(rows, n_wanted=6))
-    together = np.vstack(list(rows.values()))
-    kept = [
-        np.linalg.norm(together @ basis_of(span))
-        for span in (consensus_span(sent, n_components=3, weighted=each) for each in (True, False))
-    ]
-    assert kept[0] > 1.01 * kept[1]
 
 
 @pytest.mark.parametrize("weighted", [False, True])

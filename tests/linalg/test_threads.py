@@ -91,15 +91,3 @@ def test_an_error_ends_the_work_and_comes_through(workers):
         found.extend(in_order(work, range(1000), workers=workers))
     assert found in ([], [0, 1, 2])
     assert len(begun) <= 4 + 2 * workers
-
-
-def test_an_interrupt_while_reading_leaves_no_thread_behind():
-    before = threading.active_count()
-
-    def items():
-        yield from range(5)
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        list(in_order(abs, items(), workers=3))
-    assert threading.active_count() == before
