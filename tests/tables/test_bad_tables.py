@@ -54,15 +54,15 @@ def where(rows, cell, name):
 
 
 ROW = pl.int_range(pl.len())
-NO_NUMBERS = r"not read: 'x1' \(String, the first text in row 1 below.*\), 'x3' \(Decimal.*\)"
 DECIMAL = pl.lit(1).cast(pl.Decimal(9, 2))
 REFUSED = [
     (lambda t: t.drop("x2", "x4"), FeatureError, "party 'north'.*missing: 'x2', 'x4'"),
     (lambda t: t.drop("died"), LabelError, "no column 'died'"),
     (lambda t: t.head(0), ShapeError, "party 'north' is empty: 0 rows"),
     (lambda t: t.head(2), DimensionError, r"2 row\(s\) for n_components=3"),
-    (with_(x1=pl.lit("high"), x3=DECIMAL), DtypeError, NO_NUMBERS),
-    (with_(x1=pl.lit(1).cast(pl.Int128)), DtypeError, r"not read: 'x1' \(Int128\)"),
+    (with_(x1=pl.lit("high")), DtypeError, "'x1' of .*of type String"),
+    (with_(x1=DECIMAL), DtypeError, "'x1' of .*of type Decimal"),
+    (with_(x1=pl.lit(1).cast(pl.Int128)), DtypeError, "'x1' of .*of type Int128"),
     (with_(x1=pl.lit(2**60)), DtypeError, "'x1'.*above 2\\*\\*53"),
     (with_(x1=pl.lit(None, pl.Int64)), NotFiniteError, "in 'x1'"),
     (with_(x1=where(ROW == 2_000, None, "x1") > 0), NotFiniteError, "in 'x1', so"),
@@ -72,8 +72,7 @@ REFUSED = [
         "party 'north'.* in 'x1', 'x4', so",
     ),
     (with_(x1=pl.col("x1") * 1e60), NotFiniteError, r"above 1e\+50"),
-    (with_(died=pl.col("died").cast(pl.Date)), DtypeError, r"not read: 'died' \(Date"),
-    (with_(died=pl.col("died").cast(pl.Int128)), DtypeError, r"not read: 'died' \(Int128"),
+    (with_(died=pl.col("died").cast(pl.Date)), LabelError, "labels of dtype datetime"),
     (with_(died=pl.lit(2)), LabelError, "none of the 2 agreed classes"),
     (with_(died=pl.lit("yes")), LabelError, "are integers"),
     (with_(died=pl.lit(None, pl.Int64)), LabelError, "rows without a label"),
@@ -95,7 +94,7 @@ def test_what_is_left_out_not_finite_or_no_table_is_refused_by_any_basis(tmp_pat
     haar = site(basis="haar")
     attempt(table, tmp_path, expected=NotFiniteError, match="in 'x1'", where=haar)
     things = frame(N_ROWS).with_columns(died=pl.Series([{}] * N_ROWS, dtype=pl.Object))
-    attempt(things, tmp_path, expected=DtypeError, match=r"not read: 'died' \(Object")
+    attempt(things, tmp_path, expected=DtypeError, match="Python objects")
     attempt(tmp_path / "none.csv", tmp_path, expected=DiskError, match="cannot be read: No such")
     attempt(np.zeros((3, 7)), tmp_path, expected=OptionError, match="ndarray.*prepare")
 

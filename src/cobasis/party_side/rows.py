@@ -33,7 +33,7 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import EXCHANGES
 from cobasis.protocol.refusals import refuse_few
 from cobasis.protocol.rows_terms import others_of
-from cobasis.tables.sources import Source, refuse_schema, source_of
+from cobasis.tables.sources import Source, refuse_absent, source_of
 from cobasis.tables.table import Checked, StreamedTable, agreed_columns, check_table, open_table
 from cobasis.vault.datasets import Dataset, Fingerprints
 
@@ -142,7 +142,7 @@ def _empty_ids(session: PartySession) -> FeatureError:
 def public_rows_in(path: Path, *, agreement: Agreement, party: str) -> npt.ArrayLike:
     columns = columns_in(agreement.features)
     source = source_of(path, party=party, features=columns)
-    refuse_schema(source, columns, labels=None, party=party)
+    refuse_absent(source, agreement.columns, labels=None, party=party)
     frame = source.collect(*map(pl.col, agreement.columns))
     numbers = all(isinstance(each, NumericFeature) for each in columns)
     return frame.to_numpy() if numbers else frame

@@ -16,10 +16,7 @@ from cobasis.disk.whole import Stamp, refuse_changed, stamp_of
 from cobasis.errors import DtypeError, LabelError, OptionError, TableError
 from cobasis.features.contract import CategoryFeature, Column
 from cobasis.features.encoder import (
-    SHOWN,
     as_frame,
-    is_number,
-    is_wordlike,
     refuse_names,
 )
 from cobasis.features.mapping import Mapping as TableMapping
@@ -287,40 +284,19 @@ def _ragged(path: Path, stamp: Stamp, dialect: Dialect) -> str:  # noqa: ARG001 
     return ""
 
 
-def refuse_schema(
-    source: Source, features: Sequence[Column], *, labels: str | None, party: str
-) -> None:
-    """Refuse a table that lacks a column, or has one of another kind than agreed."""
-    schema, names = source.schema, [feature.name for feature in features]
-    kinds = nw.from_native(source.frame).collect_schema()
-
-    def fits(name: str, feature: Column | None) -> bool:
-        words = feature is None or isinstance(feature, CategoryFeature)
-        if kinds[name] == nw.Unknown:  # without a value; labels are counted as missing
-            return words or getattr(feature, "missing", "") == "fill"
-        if kinds[name] == nw.Object:  # in a frame of polars anything
-            return False
-        return (is_wordlike if words else is_number)(kinds[name])
-
+def refuse_absent(source: Source, names: Sequence[str], *, labels: str | None, party: str) -> None:
+    """Refuse a table that lacks a column; what a column holds is seen when it is read."""
+    schema = source.schema
     refuse_names([name for name in names if name in schema], names, party=party)
     if labels is not None and labels not in schema:
         raise LabelError(
             f"{source.what} has no column '{labels}' for the labels. Give the name of one of its "
             "columns."
         )
-    columns = {each.name: each for each in features} | ({labels: None} if labels else {})
-    wrong = [
-        f"'{name}' ({schema[name]}{where_text(source, name)})"
-        for name, feature in columns.items()
-        if not fits(name, feature)
-    ]
-    if wrong:
-        more = f" and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
+    if labels is not None and schema[labels] == pl.Object:
         raise DtypeError(
-            f"{source.what} has columns of types that are not read: {', '.join(wrong[:SHOWN])}"
-            f"{more}. Numbers are integers of up to 64 bits, floats and booleans, categories and "
-            "labels text as well, and cobasis never casts silently. Convert them, a DECIMAL to "
-            "DOUBLE; what has no number belongs into the agreement as a category."
+            f"column '{labels}' of {source.what} holds Python objects. Convert its labels to text, "
+            "numbers or booleans."
         )
 
 

@@ -32,7 +32,7 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels, encode_labels
 from cobasis.protocol.projection import LabelledRows
 from cobasis.protocol.rows_terms import others_of
-from cobasis.tables.sources import Part, Source, refuse_schema, source_of, where_text
+from cobasis.tables.sources import Part, Source, refuse_absent, source_of, where_text
 
 Done = TypeVar("Done")
 Mask = npt.NDArray[np.bool_]
@@ -76,7 +76,8 @@ class StreamedTable(LabelledRows):
         named = label_columns(agreement, labels)
         told, others = [each.name for each in named], named[bool(labels) :]
         self._along = told if source.path is None else []
-        refuse_schema(source, (*self._encoder.features, *others), labels=labels, party=party)
+        names = [*self._names, *(each.name for each in others)]
+        refuse_absent(source, names, labels=labels, party=party)
         looked = source.collect(pl.col(told) if told else pl.len())
         self._labels = looked if told else None
         n_rows = looked.height if told else looked.item()
@@ -105,10 +106,10 @@ class StreamedTable(LabelledRows):
             first, whole = part
             labels = whole.select(self._along) if self._along else None
             frame = whole if labels is None else whole.select(self._names)
+            columns = self._encoder.read(nw.from_native(frame), what=self.source.what)
             for name in self.source.integers.intersection(self._names):  # CSV, read as float64
                 if (frame[name].is_finite() & (frame[name].abs() >= EXACT_INTEGER)).any():
                     raise rounded(name, what=self.source.what)
-            columns = self._encoder.read(nw.from_native(frame), what=self.source.what)
             blocks = self._blocks(columns, first, frame.height, own)
             if before is None:
                 return [work(first, blocks)], frame.height, labels
