@@ -92,10 +92,10 @@ def leading_directions(rows: Matrix | Blocks, *, n_wanted: int, centred: bool = 
             total, gram = np.zeros(n_columns), np.zeros((n_columns, n_columns))
             # Parts are added in the rows' order: the same sum to the last bit, however many
             # threads there are.
-            for part_total, part_gram in blocks.over(partial(_moments, centred), step=STEP):
+            for part_total, part_gram in blocks.over(_moments, step=STEP):
                 total += part_total
                 gram += part_gram
-            mean = total / n_rows  # zero where it is not asked for
+            mean = total / n_rows if centred else np.zeros(n_columns)
             rounding = float(np.trace(gram))  # what the Gram matrix is rounded against, with mean
             gram -= n_rows * np.outer(mean, mean)
             exact = of_gram(gram, n_wanted, against=rounding)
@@ -114,15 +114,13 @@ def in_one_sense(directions: Matrix) -> Matrix:
     return directions * np.where(weights @ directions < 0, -1.0, 1.0)
 
 
-def _moments(centred: bool, _: int, blocks: Iterator[Matrix]) -> tuple[Matrix, Matrix]:  # noqa: FBT001
-    """Return a part's column sums, if they are needed, and its Gram matrix."""
-    total: Matrix | float = 0.0
-    gram: Matrix | float = 0.0
+def _moments(_: int, blocks: Iterator[Matrix]) -> tuple[Matrix, Matrix]:
+    """Return a part's column sums and its Gram matrix."""
+    total, gram = np.zeros(()), np.zeros(())
     for block in blocks:
+        total = total + block.sum(axis=0)
         gram = gram + block.T @ block
-        if centred:
-            total = total + block.sum(axis=0)
-    return np.asarray(total), np.asarray(gram)
+    return total, gram
 
 
 def _triangle(mean: Matrix, _: int, blocks: Iterator[Matrix]) -> Matrix:

@@ -43,13 +43,7 @@ SUFFIX = ".mark"
 BLOCK_CELLS = 2**20
 """Cells of a block, 8 MB: what stays in the processor's cache between two operations."""
 
-PART_BLOCKS, WIDE_BLOCKS = 4, 16
-"""Blocks of what is worked on at a time, at most; of a wide table, where each piece that is
-worked on gives a large Gram matrix, so that they should be few."""
-
-WIDE = 512  # above so many features a table is wide: a Gram matrix takes more than 2 MB
-
-
+PART_BLOCKS = 4  # of what is worked on at a time, at most
 DIGITS = 6  # of a number by which a row is known again: what an export to text keeps at least
 DAY = re.compile(r"\d{4}-\d\d-\d\d([ T].*)?|\d\d\.\d\d\.\d{4}")  # how dates are written
 CHECKED_ROWS = 2**17  # rows that are held against the agreement at a time
@@ -99,7 +93,7 @@ class StreamedTable(LabelledRows):
         own = threading.local()  # of each thread of the pool: its buffer
         n_rows, done, chosen = self._n_rows, 0, self.chosen
         before = None if chosen is None else np.concatenate([[0], np.cumsum(chosen)])
-        batch = (WIDE_BLOCKS if self.shape[1] > WIDE else PART_BLOCKS) * self._size
+        batch = PART_BLOCKS * self._size
         found: list[pl.DataFrame] = []
 
         def worked(part: Part) -> tuple[list[Done], int, pl.DataFrame | None]:
