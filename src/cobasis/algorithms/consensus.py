@@ -59,16 +59,9 @@ def consensus_span(images: Images, *, n_components: int, weighted: bool = False)
     scale = float(np.mean(np.sum(stacked**2, axis=0)))  # 1 where columns are orthonormal
     least = MIN_GAP * len(checked) * scale
     if gap < least:
-        sent = int(np.count_nonzero(shares >= least))
-        if sent < n_components:
-            raise ConsensusError(
-                f"all {len(checked)} parties together sent {sent} directions that stand out, fewer "
-                f"than n_components={n_components}, so there is no such span. Agree on fewer "
-                "components."
-            )
         raise ConsensusError(
-            f"component {n_components} and the next stand out equally, so the "
-            f"common span is not determined. Try n_components={n_components - 1} or "
-            f"{n_components + 1}."
+            f"all parties together sent {int(np.count_nonzero(shares >= least))} directions that "
+            f"stand out, and number {n_components} does no more than the next, so there is no such "
+            "common span. Agree on fewer components."
         )
     return left[:, :n_components]

@@ -98,17 +98,11 @@ def _bytes_of(array: npt.NDArray[Any]) -> memoryview:
 
 
 def refuse_changed(found: Stamp, expected: Stamp, *, what: str) -> None:
-    if found == expected:
-        return
-    sizes = (
-        f"it had {expected.size:,} bytes and has {found.size:,} now"
-        if found.size != expected.size
-        else "its size is the same, but it was written anew"
-    )
-    raise FileChangedError(
-        f"{what} changed while it was in use: {sizes}. What was read of it would be of two "
-        "versions. Wait until nobody writes to it, then start again."
-    )
+    if found != expected:
+        raise FileChangedError(
+            f"{what} changed while it was in use, so what was read of it would be of two versions. "
+            "Wait until nobody writes to it, then start again."
+        )
 
 
 class WholeFile(AbstractContextManager["WholeFile"]):
