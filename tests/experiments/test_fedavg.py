@@ -58,19 +58,6 @@ def test_parties_learn_and_bytes_are_the_models_for_each_and_round():
     assert number.predict(np.array([[3.0], [0.0]])).tolist() == [7.0, 1.0]
 
 
-def test_image_parties_have_two_labels_each_and_share_no_row(monkeypatch):
-    pixels = np.random.default_rng(0).integers(0, 256, size=(2000, 30)).astype(np.uint8)
-    monkeypatch.setattr(ways, "tabled", lambda _: (pixels, np.repeat(np.arange(10), 200)))
-    monkeypatch.setattr(ways, "ROWS", 40)
-    monkeypatch.setattr(ways, "TESTS", 300)
-    dealt = ways.deal("mnist", repeat=0)
-    shapes = {(len(rows), len(np.unique(labels))) for rows, labels in dealt.parties.values()}
-    assert (len(dealt.parties), shapes) == (20, {(40, 2)})
-    everything = np.vstack([dealt.pooled()[0], dealt.test_rows])
-    assert len(np.unique(everything, axis=0)) == 800 + 300
-    assert sorted(np.unique(dealt.pooled()[1], return_counts=True)[1]) == [80] * 10
-
-
 def test_each_way_counts_what_one_party_sends_and_is_sent():
     rows = np.random.default_rng(1).normal(size=(400, 6)) + 1
     labels = (rows[:, 0] > rows[:, 1]).astype(int)

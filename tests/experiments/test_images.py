@@ -1,6 +1,5 @@
 """Studies on images, with scikit-learn's small digits in place of MNIST."""
 
-import math
 from itertools import product
 
 import numpy as np
@@ -175,15 +174,6 @@ def test_table_17_sees_a_size_that_matters_and_leaves_out_repeats_in_which_gopp_
     assert told[here, "imakura, rescaled"][3] == ""
     assert told[here, "gopp"][:2] == ["0", "1"]
     assert sum(method == "gopp" for _, method in told) == 3
-
-
-def test_feature_scaling_standardises_and_then_weights():
-    alike = uploads(split(), span_condition="samespan_orth", **ROUND)
-    np.testing.assert_allclose(v2_fig_2.feature_scaled(alike).rows.std(axis=0), 1.0)
-    apart = uploads(split(), span_condition="diffspan_orth", **ROUND)
-    spread = v2_fig_2.feature_scaled(apart).rows.std(axis=0)
-    assert (spread[0], spread[-1]) == pytest.approx((1.0, math.exp(-1)))
-    assert np.all(np.diff(spread) < 0)
 
 
 def test_the_two_figures_measure_the_same_methods_and_share_their_middle():

@@ -11,7 +11,7 @@ from experiments.harness.models import mlp
 from experiments.harness.statistics import first_of_two, one_way
 from experiments.harness.study import ORTHONORMAL, key, load, printed
 from experiments.harness.systems import Dealt, prefixed
-from experiments.harness.uploads import UNDETERMINED, AsPrinted, Uploads, by_each, by_gopp, uploads
+from experiments.harness.uploads import UNDETERMINED, AsPrinted, by_each, by_gopp, uploads
 from experiments.studies import (
     ames,
     ours_spans,
@@ -90,22 +90,6 @@ def test_a_scaffold_split_keeps_ring_systems_together_and_trains_on_large_ones()
     assert dict(zip(names, counts.tolist(), strict=True)) == {"train": 54, "valid": 8, "test": 20}
 
 
-def test_two_parties_hold_either_label_and_every_row_once():
-    bits, labels = np.eye(31, dtype=np.uint8), np.arange(31) % 3 // 2
-    parties = molecules.by_label(bits, labels, rng=np.random.default_rng(1))
-    assert [sorted(set(each)) for _, each in parties.values()] == [[0], [0], [1], [1]]
-    assert [len(each) for _, each in parties.values()] == [11, 10, 5, 5]
-    held = np.vstack([rows for rows, _ in parties.values()])
-    assert sorted(held.argmax(1)) == list(range(31))
-
-
-def test_smaller_compounds_are_the_half_with_the_fewest_bits(monkeypatch):
-    bits = np.tri(9, 12, dtype=np.uint8)[::-1]  # 9 compounds of 9 to 1 bits
-    monkeypatch.setattr(molecules, "_public_bits", lambda: bits)
-    drawn = [molecules.public_rows(9, rng=np.random.default_rng(2), smaller=s) for s in (0, 1)]
-    assert [sorted(each.sum(axis=1)) for each in drawn] == [[*range(1, 10)], [1, 2, 3, 4]]
-
-
 def made_up(repeat=0):
     """Deal 144 random sets of bits with a label that some of them tell."""
     rng = np.random.default_rng(5)
@@ -164,15 +148,11 @@ def asked(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "cell"),
     [
-        ("table_07_tdc", {"data": "ames", "condition": "any"}),
         ("table_07_tdc", {"data": "hiv", "condition": "samespan_orth"}),
         ("table_07_tdc", {"data": "ames", "condition": "samespan", "system": "gopp"}),
         ("table_16", {"anchor": "pubchem", "condition": "diffspan_orth", "a": 512}),
         ("v2_table_2", {"rows": "dealt", "data": "hiv"}),
-        ("v2_table_2", {"rows": "dealt, ours", "data": "hiv"}),
-        ("v2_table_2", {"rows": "pooled", "data": "hiv"}),
         ("ames", {"system": "odc, consensus basis"}),
-        ("ames", {"system": "pooled, raw"}),
     ],
 )
 def test_a_cell_measures_every_number_that_the_paper_prints_for_it(name, cell):
@@ -210,15 +190,6 @@ def test_what_a_table_leaves_open_is_measured_as_it_is_and_held_against_its_numb
         assert asked["public"] == [(512, False), (512, True), (512, False)]
     if name == "table_07_open":
         assert asked["rates"] == {5e-4, 1e-3, 2e-3}
-
-
-def test_table_7_has_the_split_that_came_nearest_for_each_task(asked):
-    for task in molecules.TASKS:
-        table_07_tdc.deal(task, repeat=0)
-    told = {task: how for task, [how] in asked["deal"].items()}
-    assert told.pop("ames") == {"validation": False}
-    assert told.pop("hiv") == told.pop("tox21_sr-are") == {}
-    assert all(how == {"by_scaffold": True} for how in told.values())
 
 
 @pytest.mark.usefixtures("asked")
@@ -261,33 +232,6 @@ def test_weights_are_1_where_spans_agree_and_change_rows_where_not(condition, as
     assert any("dealt out" in name for name in found) != one  # parties see test rows alike
 
 
-@pytest.mark.usefixtures("asked")
-def test_whitened_odc_has_the_rows_and_bases_of_table_7_under_an_isometric_anchor(monkeypatch):
-    made, real = [], ours_spans.uploads
-    monkeypatch.setattr(ours_spans, "uploads", lambda *a, **k: made.append(k) or real(*a, **k))
-    found = ours_spans.run(data="ames", condition="samespan", repeat=1)
-    assert {"whitened/roc", "whitened/pr"} <= set(found)
-    own = {"anchor": "isometric", "span_condition": "samespan"}
-    assert made == [{**ROUND, **own}]
-
-
-@pytest.mark.usefixtures("asked")
-def test_the_middle_versions_table_has_seconds_of_alignments_and_intervals(monkeypatch):
-    printed_there = printed("v2_table_2")["dealt/ames/imakura/roc"]
-    # 1.2 points of standard deviation over ten runs: 1.2 * t(0.975, 9) / sqrt(10)
-    assert (printed_there.value, printed_there.margin) == (79.3, pytest.approx(0.86))
-    now, real = [0], Uploads.changes
-
-    def changes(*which):
-        now.append(now[-1] + 7)
-        return real(*which)
-
-    monkeypatch.setattr(Uploads, "changes", changes)
-    monkeypatch.setattr(v2_table_2, "time", Mock(process_time=lambda: now[-1]))
-    found = v2_table_2.run(rows="dealt", data="ames", repeat=0)
-    assert {value for name, value in found.items() if name.endswith("/seconds")} == {7}
-
-
 def test_the_analysis_sets_our_variances_beside_the_papers():
     rng, values = np.random.default_rng(8), {}
     for anchor in table_16.ANCHORS:  # size matters to Imakura, the source to nobody
@@ -312,10 +256,6 @@ def test_the_analysis_sets_our_variances_beside_the_papers():
     said = [f"{ours.f:.2f}", f"{ours.p:.3g}", f"{ours.effect:.2f}"]
     assert ours.p > 0.01
     assert row(values, "samespan_orth/odc/roc") == [*said, "0.03", "0.868", "0.01"]
-    fewer = {place: each[:4] for place, each in values.items()}
-    some = {place: each[: 4 if "pubchem" in place else 12] for place, each in values.items()}
-    name = "samespan_orth/imakura/roc"  # sources are compared over the shorter
-    assert row(some, name) == row(fewer, name)
     lines = table_16.analysis({place: each[:1] for place, each in values.items()})
     assert not any(line.startswith("| uniform/") for line in lines)
     assert any("two repeats" in line for line in lines)

@@ -13,9 +13,8 @@ from experiments.harness.noise import Ball, on_images, papers_scale, stretch
 from experiments.harness.study import CONDITIONS
 from experiments.harness.systems import Dealt
 from experiments.harness.uploads import uploads
-from experiments.studies import ours_honest_dp, table_09, table_10, table_10_dlib, v1_figs
-from experiments.studies.table_09 import isometric_is_refused, project, under
-from experiments.studies.table_10_dlib import FACE, WHOLE, chip
+from experiments.studies import ours_honest_dp, table_09, table_10, table_10_dlib
+from experiments.studies.table_10_dlib import FACE
 
 from cobasis import ODC, Imakura
 
@@ -84,55 +83,6 @@ def test_the_papers_sigma_is_for_a_sensitivity_of_one_and_the_honest_for_twice_t
         assert np.linalg.norm(rows, axis=1).max() <= ball.radius * (1 + 1e-12)
 
 
-def test_one_rounds_rows_get_the_papers_noise_at_every_point_rescaled_or_not(dealt, monkeypatch):
-    asked, widths, sizes = [], [], {}
-    for name, value in {
-        "ANCHOR": 40,
-        "COMPONENTS": 4,
-        "deal_images": lambda *_, n_parties, **__: asked.append(n_parties) or dealt,
-    }.items():
-        monkeypatch.setattr(v1_figs, name, value)
-
-    def judged(shared, **_):
-        widths.append(shared.rows.shape[1])
-        sizes.setdefault((sweep, at), []).append(np.sqrt(np.mean(shared.rows**2)))
-        return {"": 50.0}
-
-    monkeypatch.setattr(systems, "judged", judged)
-    for sweep, at in [("l", 4), ("l, rescaled", 4), ("epsilon", 2), ("epsilon", 64)]:
-        v1_figs.run(data="mnist", sweep=sweep, at=at, repeat=0)
-    assert {*widths} == {4}
-    for sweep, at in [("c", 70), ("l", 3)]:
-        v1_figs.run(data="mnist", sweep=sweep, at=at, repeat=0)
-    assert asked == [*[v1_figs.PARTIES] * 4, 70, v1_figs.PARTIES]
-    assert widths[-6:] == [3] * 6
-    noisy, clean = np.reshape(sizes["l", 4] + sizes["l, rescaled", 4], (-1, 2)).T
-    assert np.all(noisy > clean)  # imakura, kawakami and odc, then the first two rescaled
-    assert (noisy / clean)[3:] == pytest.approx((noisy / clean)[:2])
-    assert np.all(clean[3:] > 2 * clean[:2])
-    assert np.all(np.greater(sizes["epsilon", 2], noisy[:3]))  # at epsilon 8
-    assert np.all(np.less(sizes["epsilon", 64], noisy[:3]))
-
-
-def test_the_face_round_makes_the_uploads_of_the_formulas_and_clips_about_the_centre(people):
-    split = table_09.split(0, n_parties=4)
-    projected = project(split, n_components=3, n_anchor_rows=30)
-    for condition, same in [("samespan_orth", True), ("diffspan_orth", False), ("public", True)]:
-        sent = under(condition, projected)
-        shared = sent.aligned(ODC())
-        assert shared.rows.shape == (48, 3)
-        assert (len(shared.tests) == 1) is same
-        values = [np.linalg.eigvalsh(image.T @ image) for image in sent.images.values()]
-        assert np.allclose(values[1], values[0], rtol=1e-5) is same
-    ball = Ball(centre=split.public.astype(float).mean(axis=0), radius=0.1)
-    sent = under("public", projected, ball=ball)
-    longest = max(np.linalg.norm(rows, axis=1).max() for rows in sent.rows.values())
-    assert longest <= 0.1 * (1 + 1e-5)
-    assert isometric_is_refused(n_anchor_rows=10, n_features=20)
-    assert not isometric_is_refused(n_anchor_rows=20, n_features=20)
-    assert len(people.pixels) == 80
-
-
 def test_table_9_has_gopp_in_cells_of_its_own_and_noise_where_and_as_it_says(people, monkeypatch):
     setup, seen = table_09.Setup(n_parties=4, n_components=3), []
     monkeypatch.setitem(table_09.SETUPS, "toy", setup)
@@ -198,24 +148,6 @@ def test_a_network_is_shown_originals_noise_vectors_as_pictures_and_what_a_collu
     assert orthonormal == pytest.approx(oblique, rel=1e-3)
     assert orthonormal < haar
     assert cut_out == [True] * 4 + [False] * 3 + [True] * 3
-
-
-def test_a_network_is_shown_whole_people_with_the_eyes_where_it_expects_them(monkeypatch):
-    monkeypatch.setattr(table_10_dlib, "PICTURES", 3)
-    numbers, rows = np.array([5, 1, 5, 2, 1, 9, 2]), np.array([0, 1, 3, 4, 5, 6])
-    assert list(table_10_dlib.whole_people(numbers, rows)) == [1, 4, 3, 6]
-    picture = np.zeros((128, 128, 3), dtype=np.float32)
-    picture[63:68, 48:53] = picture[63:68, 75:80] = [2.0, 0.5, -1.0]
-    found = chip(picture.ravel())
-    assert found.shape == (150, 150, 3)
-    rows, columns = np.nonzero(found[:, :, 0] > 128)
-    left = columns < 75
-    for eye, place in ((left, (47.7, 47.1)), (~left, (100.3, 47.1))):
-        assert (columns[eye].mean(), rows[eye].mean()) == pytest.approx(place, abs=1)
-    assert (found[:, :, 0].max(), found[:, :, 2].max()) == (255, 0)
-    picture[0, 0] = 1.0  # where a vector begins
-    assert chip(picture.ravel())[:40].max() == 0
-    assert chip(picture.ravel(), box=WHOLE)[0, 0].min() > 200
 
 
 def test_pictures_are_decoded_in_the_order_of_the_labels_and_nothing_is_written(

@@ -4,9 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from experiments.data.hospitals import Patients
 from experiments.data.molecules import Molecules
-from experiments.harness.models import ACCURACY
 from experiments.harness.systems import DEALT
 from experiments.studies import _ours, ours_anchors, ours_bases, ours_choosing_l
 from experiments.studies.table_11 import Wards
@@ -74,39 +72,6 @@ def test_no_row_is_dealt_twice_and_skewed_parties_have_few_labels(task, skewed):
     assert len(set(dealt.pooled()[1])) == CLASSES[task]
     other = _ours.deal(task, repeat=4, skewed=skewed)
     assert numbers(other.test_rows) != numbers(dealt.test_rows)
-
-
-def test_stays_are_those_of_regions_or_the_same_dealt_to_as_many_parties():
-    regions, mixed = (_ours.deal("eicu demo", repeat=0, skewed=each) for each in (True, False))
-    assert [len(labels) for _, labels in regions.parties.values()] == [60, 90, 50]
-    assert [len(labels) for _, labels in mixed.parties.values()] == [67, 67, 66]
-    rows = [sorted(map(tuple, each.pooled()[0])) for each in (regions, mixed)]
-    assert rows[0] == rows[1]
-    assert _ours.public("eicu demo", repeat=0, count=30).shape == (30, 9)
-
-
-def test_public_stays_are_of_nobody_who_takes_part(monkeypatch):
-    sites, rows = np.repeat(["a", "b", "c", "d"], [4, 3, 2, 1]), np.arange(10.0)[:, None]
-    patients = Patients(rows=rows, labels=np.ones(10), sites=sites, features=("age",))
-    monkeypatch.undo()
-    monkeypatch.setattr(_ours, "diabetes130", lambda: patients)
-    monkeypatch.setitem(_ours.SETUPS, "diabetes130, 50 sites", SimpleNamespace(parties=2))
-    assert _ours._of_nobody("diabetes130").ravel().tolist() == [7, 8, 9]
-    monkeypatch.setattr(_ours, "eicu_demo", lambda by: patients.only([by]))
-    assert len(_ours._of_nobody("eicu demo")) == 0  # it asks for "no region", and nobody is there
-
-
-def test_a_task_has_its_own_measure():
-    rows = np.random.default_rng(0).normal(size=(100, 3))
-    labels = (rows[:, 0] > 0).astype(int)
-    ranked, share = _ours.metric("ames"), _ours.metric("diabetes130").judge
-    for model in (_ours.logistic, _ours.rff):
-        scores = ranked.predict(model(0).fit(rows, labels), rows)
-        assert ranked.judge(labels, scores) > 95
-        assert ranked.judge(1 - labels, scores) < 5
-    days = np.array([1.0, 2.0, 6.0])
-    assert (share(days, days), share(days, np.full(3, 3.0))) == (100, 0)
-    assert _ours.metric(_ours.FACES) is ACCURACY
 
 
 @pytest.fixture
@@ -183,8 +148,6 @@ def test_a_rule_takes_the_l_that_it_says_and_loses_what_that_scores_less_than_th
     found = ours_choosing_l.rules(energy, {10: 0.9, 50: 0.6, 100: 0.4})
     taken = {"energy 80%": 50, "energy 90%": 100, "energy 95%": 100, "overlap 50%": 50}
     assert found == {**taken, "overlap 70%": 10, "l = 50": 50, "l = 100": 100, "largest l": 100}
-    none = ours_choosing_l.rules(dict.fromkeys(energy, 0.1), dict.fromkeys(energy, 0.1))
-    assert (none["energy 80%"], none["overlap 50%"]) == (100, 10)
     values = {
         "ames/alike/lost by l = 50": [1.0, 3.0],
         "hiv/alike/lost by l = 50": [0.0, 0.0],
@@ -196,13 +159,3 @@ def test_a_rule_takes_the_l_that_it_says_and_loses_what_that_scores_less_than_th
     assert row.startswith("| l = 50 | 2")
     assert row.endswith("| ames/alike | 1.0 |")
     assert "**l = 50**: no rule" in verdict
-
-
-def test_signs_are_energy_and_agreement_of_halves():
-    rng = np.random.default_rng(0)
-    rows = np.hstack([rng.normal(size=(200, 2)) * 10, 0.1 * rng.normal(size=(200, 10))])
-    energy, overlap = ours_choosing_l.signs([rows, rows], (2, 5), repeat=0)
-    values = np.linalg.svd(rows, compute_uv=False) ** 2
-    for size in (2, 5):
-        assert energy[size] == pytest.approx(values[:size].sum() / values.sum())
-    assert (overlap[2] > 0.99, overlap[5] < 0.8) == (True, True)

@@ -12,9 +12,8 @@ from experiments.harness import page
 from experiments.harness.comparison import differ, layout, numbers, rounding
 from experiments.harness.figures import MOST, MOST_PANELS, draw, panels_of, styles_for, svg
 from experiments.harness.statistics import summary
-from experiments.harness.store import RECORDED, Cell, Results
+from experiments.harness.store import RECORDED, Results
 from experiments.harness.study import Published, load, names
-from experiments.studies import table_12
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -82,30 +81,6 @@ def test_the_last_setting_of_few_levels_goes_across_and_levels_of_others_are_tab
         assert said in told(cells=cells, published={})[0]
 
 
-def test_a_span_condition_in_a_name_and_a_method_with_cells_of_its_own_are_laid_out_alike(
-    toys, toy_results
-):
-    cells = [{"system": "round"}, {"system": "central"}, {"system": "round", "method": "gopp"}]
-    measured = [{"samespan/odc": 1.0, "diffspan/odc": 2.0}, {"mlp": 3.0}, {"diffspan": 4.0}]
-    study, results = toys(cells=cells, published={}), Results("toy")
-    for settings, values in zip(study.cells, measured, strict=True):
-        cell = Cell(settings=settings, repeat=0, values=values, seconds=1.0, commit="abc")
-        results.cells[cell.place] = cell
-    found = numbers(study, results)
-    assert [(each.place, each.name, each.settings["condition"]) for each in found] == [
-        ("round/samespan/odc", "odc", "samespan"),
-        ("round/diffspan/odc", "odc", "diffspan"),
-        ("central/mlp", "central/mlp", "any"),
-        ("round/gopp/diffspan", "gopp", "diffspan"),
-    ]
-    [panel] = panels_of(found)
-    assert [level for level, _ in panel.series["odc"]] == ["samespan", "diffspan"]
-    assert set(panel.lines) == {"central/mlp"}
-    cell = {"data": "mnist", "condition": "samespan"}
-    shown = numbers(toys(cells=[cell]), toy_results(toys()))  # cells that are no more are none
-    assert {each.place.rpartition("/")[0] for each in shown} == {"mnist/samespan"}
-
-
 def test_a_chart_has_ours_filled_the_papers_hollow_and_shapes_besides_colours(toys, toy_results):
     study = toys()
     found = numbers(study, toy_results(study))
@@ -135,12 +110,9 @@ def test_a_chart_shows_what_its_study_names_and_nothing_else_stretches_it(toys, 
     for cell in results.cells.values():
         cell.values.update(more)
     found = numbers(study, results)
-    figure, wide = draw(study, found), draw(replace(study, charted=("odc", "ratio")), found)
-    shown = {text.get_text() for text in figure.legends[0].get_texts()}
+    shown = {text.get_text() for text in draw(study, found).legends[0].get_texts()}
     assert {"odc", "odc, 0", "hollow: the paper's"} <= shown
     assert not {"ratio", "odc, tiny", "central"} & shown
-    scales = [{each.get_yscale() for each in one.axes} for one in (figure, wide)]
-    assert scales == [{"linear"}, {"log"}]
     assert draw(replace(study, charted=()), found) is None
     study = toys(cells=[{"data": str(i), "condition": c} for i in range(14) for c in "abc"])
     assert len(draw(study, numbers(study, toy_results(study))).axes) == MOST_PANELS
@@ -180,11 +152,3 @@ def test_what_is_recorded_printed_and_explained_belongs_to_a_cell_of_its_study()
         assert [place for place in study.published if not place.startswith(starts)] == []
         for reason in study.explained:
             assert any(reason.startswith(each) or each.startswith(reason) for each in starts)
-
-
-def test_table_12_has_honest_noise_by_its_figure_beside_the_papers():
-    rows = table_12.analysis({f"{kind}/messages": [1.0] for kind in table_12.SAID})
-    [noise] = [each for each in rows if each.startswith(f"| {table_12.NOISE} |")]
-    papers, honest = noise.split("|")[4].split(";")
-    assert honest.rstrip().endswith("honest noise")
-    assert 50 < float(honest.split()[0]) < float(papers.split()[0])

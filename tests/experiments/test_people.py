@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from experiments.data import adult as adult_file
-from experiments.data import faces, hospitals
+from experiments.data import hospitals
 from experiments.data.adult import COLUMNS, as_numbers, partition
-from experiments.data.faces import Faces
 from experiments.data.hospitals import Patients
 from experiments.data.sources import MissingDataError
 from experiments.harness import systems
@@ -108,13 +107,6 @@ def partitioned(monkeypatch):
     return partition(persons, repeat=0, n_blocks=4, n_tests=20)
 
 
-def test_halves_in_turn_have_every_other_feature_and_nobody_is_dealt_twice(partitioned):
-    first, second = table_08.in_turn(partitioned).halves
-    assert (first[:4].tolist(), second.tolist()) == ([True, False] * 2, (~first).tolist())
-    everybody = np.vstack([partitioned.pooled()[0], partitioned.test_rows])
-    assert len(np.unique(everybody, axis=0)) == len(everybody) == 120
-
-
 def test_aligned_rows_of_adult_are_projections_of_the_blocks_own_rows(partitioned):
     """Distances stay what they are in the span of both halves' leading directions."""
     for anchor in ("isometric", "uniform"):  # of one span all blocks see the test alike
@@ -185,18 +177,6 @@ def test_wards_give_a_fifth_of_every_site_to_the_test_and_fill_up_what_is_missin
     assert not np.array_equal(again.test_labels, split.test_labels)
 
 
-def test_errors_are_means_over_parties_of_all_rows_and_of_their_own():
-    split = table_11.Wards(
-        parties=dict.fromkeys("ab", (np.zeros((1, 1)), np.zeros(1))),
-        test_rows=np.zeros((3, 1)),
-        test_labels=np.array([1.0, 1.0, 4.0]),
-        test_sites=np.array(["a", "a", "b"]),
-        repeat=0,
-    )
-    found = table_11.by_party(split, lambda party: np.full(3, 1.0 if party == "a" else 4.0))
-    assert found == {"": pytest.approx((np.sqrt(3) + np.sqrt(6)) / 2), table_11.OWN: 0}
-
-
 @pytest.mark.usefixtures("setup")
 def test_every_cell_of_table_11_measures_what_it_says_and_leaves_out_who_is_refused(monkeypatch):
     def run(condition):
@@ -221,15 +201,3 @@ def test_every_cell_of_table_11_measures_what_it_says_and_leaves_out_who_is_refu
         found = run("diffspan")
         assert found["odc, parties left out"] == count
         assert ("odc" in found) == (count == 1)
-
-
-def test_small_faces_have_the_mean_of_each_square_in_its_place(monkeypatch):
-    pixels = np.zeros((2, 128, 128, 3), dtype=np.uint8)
-    pixels[1, 4:8, 8:12, 2] = np.arange(16).reshape(4, 4)
-    pixels[0, -1, -1, 0] = 160
-    made = Faces(pixels=pixels.reshape(2, -1), people=np.arange(2), male=np.array([1, 0]))
-    monkeypatch.setattr(faces, "celeba", lambda: made)
-    rows, male = faces.small_faces.__wrapped__()
-    found = rows.reshape(2, 32, 32, 3)
-    assert (found[1, 1, 2, 2], found[0, 31, 31, 0], np.count_nonzero(rows)) == (7.5, 10.0, 2)
-    assert male.tolist() == [1, 0]

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from experiments.harness import runner, store
-from experiments.harness.runner import Run, Task, ordered, waiting
-from experiments.harness.store import Cell, DamagedResultsError, Results
+from experiments.harness.runner import Run, Task
+from experiments.harness.store import DamagedResultsError, Results
 from rich.console import Console
 
 
@@ -111,28 +111,6 @@ def test_what_is_late_by_the_grace_is_dropped_and_what_would_be_late_is_not_begu
     assert {*threading.enumerate()} <= before  # at the end Python wakes no thread of theirs
 
 
-def test_first_repeats_and_every_studys_cheapest_cell_come_first_by_what_is_known_or_guessed(
-    monkeypatch, tmp_path, toys
-):
-    """A cell that was never measured is guessed from its study, or from all."""
-    tasks = [task("a", 0, 2.0), task("b", 0, 9.0), task("c", 1, 3.0), task("a", 0, 1.0)]
-    begun = [(each.study, each.expected) for each in ordered(tasks)]
-    assert begun == [("a", 1.0), ("b", 9.0), ("a", 2.0), ("c", 3.0)]
-    monkeypatch.setattr(runner, "load", lambda _: toys())
-    monkeypatch.setattr(store, "RECORDED", tmp_path)
-    kept = Results("toy", folder=tmp_path)
-    settings = {"data": "mnist", "condition": "any"}
-    cell = Cell(settings=settings, repeat=0, values={"odc": 1.0}, seconds=7.0, commit="abc")
-    kept.cells[cell.place] = cell
-    known = {"toy": kept, "new": Results("new", folder=tmp_path)}
-    tasks = waiting(["new", "toy"], None, known)
-    assert {each.expected for each in tasks} == {7.0}
-    assert [each.repeat for each in tasks] == sorted(each.repeat for each in tasks)
-    assert [len(waiting(["toy"], count, known)) for count in (None, 5)] == [17, 29]
-    monkeypatch.setattr(runner, "load", lambda _: toys(exact=True))
-    assert len(waiting(["toy"], 5, known)) == 5
-
-
 def test_a_damaged_file_is_named_and_one_from_before_there_were_cells_holds_none(tmp_path):
     (tmp_path / "toy.json").write_text('{"cells": [{"who": 1}]}')
     with pytest.raises(DamagedResultsError, match=r"toy\.json is no result"):
@@ -144,7 +122,6 @@ def test_a_damaged_file_is_named_and_one_from_before_there_were_cells_holds_none
 def test_a_file_has_a_line_for_all_repeats_of_a_cell_and_gives_them_back_in_their_order(
     tmp_path, toys, toy_results
 ):
-    """Incomplete repeats can be left out."""
     study = toys()
     results = toy_results(study, repeats=3)
     stopped = list(results.cells)[1]
@@ -156,14 +133,6 @@ def test_a_file_has_a_line_for_all_repeats_of_a_cell_and_gives_them_back_in_thei
     assert [cell.repeat for cell in again.cells.values()] == [0] * 6 + [1] * 6 + [2] * 6
     written = (tmp_path / "toy.json").read_text().splitlines()
     assert sum(line.startswith('{"settings"') for line in written) == len(study.cells)
-    results = toy_results(study)
-    place = next(place for place in results.cells if place.endswith("/1"))
-    backwards = dict(reversed(results.cells.items()))
-    del backwards[place]
-    results.cells = backwards
-    values = results.values()["adult/samespan/odc"]
-    assert (values, len(values)) == (sorted(values), 3)
-    assert {len(each) for each in results.complete(study).values()} == {2}
 
 
 def test_a_commit_is_marked_where_code_was_changed_and_not_where_a_result_was(

@@ -29,10 +29,3 @@ def test_break_even_is_where_both_take_the_same(share, rounds):
     assert found == pytest.approx(rounds, abs=1e-5)
     assert found * HOSPITALS.federated(share) == pytest.approx(HOSPITALS.whole)
     assert SEEDED.break_even(0.1) == pytest.approx(5.042)  # whose anchor does not travel
-
-
-@pytest.mark.parametrize("bits", [8, 16, 64])
-def test_bits_scale_bytes_and_leave_the_break_even_alone(bits):
-    other = replace(HOSPITALS, bits=bits)
-    assert other.whole == pytest.approx(HOSPITALS.whole * bits / 32)
-    assert other.break_even() == pytest.approx(HOSPITALS.break_even())
