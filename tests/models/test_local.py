@@ -39,14 +39,6 @@ def never(*_):
     raise AssertionError("nothing of the party's own is trained here")
 
 
-def test_a_party_like_the_others_keeps_what_is_nearly_the_common_model():
-    common = linear(2, -1)
-    rows, labels = people(weights=[2, -1])
-    found = fit_locally(rows, labels, common=common, others=common, train=own, within=1.0)
-    assert found.kind == "common"
-    assert found.chain is common
-
-
 @pytest.mark.parametrize(
     ("weights", "offset", "kinds"),
     [

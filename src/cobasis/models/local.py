@@ -31,12 +31,6 @@ NEEDS: Mapping[Kind, tuple[int, int]] = {"intercept": (20, 5), "slope": (100, 20
 SHARES = (0.25, 0.5, 0.75)
 """Of the party's own model in a mix; the rest has an intercept of the party's own."""
 
-WITHIN = 0.0
-"""Standard errors by which something simpler may be worse than the best and is still chosen.
-
-With one, and with a half, parties with good models of their own got worse ones (evidence).
-"""
-
 FOLDS = 5
 _WORST = 36.0
 """A row's loss at most: what a model knows nothing of is wrong, and not infinitely so."""
@@ -67,7 +61,6 @@ def fit_locally(
     common: Chain,
     others: Chain,
     train: Train,
-    within: float = WITHIN,
 ) -> LocalFit:
     """Choose what a party's rows predict best; all models are over its own columns."""
     if not _enough(labels, common, "intercept"):
@@ -90,8 +83,9 @@ def fit_locally(
         tried["slope", 0.0] = steeper
     tried |= {("mix", share): (1 - share) * shifted + share * alone for share in SHARES}
     tried["alone", 1.0] = alone
-    lost = {each: losses(tried[each], labels, task=task) for each in tried}
-    kind, share = _simplest(lost, within)
+    # The best, and not the simplest within half a standard error of it, or one: with these, parties
+    # with good models of their own got worse ones (evidence).
+    kind, share = min(tried, key=lambda each: losses(tried[each], labels, task=task).mean())
     made = common
     if kind != "common":
         made = common.rescaled(*adjusted(given, labels, task=task, sloped=kind == "slope"))
@@ -178,15 +172,3 @@ def _enough(labels: Labels, model: Chain, kind: Kind) -> bool:
         return len(labels) >= all_rows
     sizes = np.unique(labels, return_counts=True)[1]
     return model.likely and len(labels) >= all_rows and len(sizes) > 1 and min(sizes) >= each
-
-
-def _simplest(lost: Mapping[tuple[Kind, float], Matrix], within: float) -> tuple[Kind, float]:
-    """Return the simplest that the best does not beat by more than so many standard errors."""
-    best: dict[Kind, tuple[Kind, float]] = {}
-    for kind, share in lost:
-        if kind not in best or lost[kind, share].mean() < lost[best[kind]].mean():
-            best[kind] = kind, share
-    top = min(best.values(), key=lambda each: lost[each].mean())
-    worse = {each: lost[each] - lost[top] for each in best.values()}
-    error = {each: float(np.std(off, ddof=1)) / len(off) ** 0.5 for each, off in worse.items()}
-    return next(each for each in worse if worse[each].mean() <= within * error[each])

@@ -11,7 +11,6 @@ a million rows of them if there are more; blocks come in a new order in each pas
 
 import copy
 import hashlib
-import json
 import warnings
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
@@ -51,17 +50,15 @@ class Batches:
     score: float = float("-inf")
     stale: int = 0
     best: Estimator = field(default=None, repr=False)
-    settings: str = ""
 
     def fit(self, estimator: Estimator, *, over: Pass, report: Report, state: State) -> Estimator:
         """Train until the rows that were kept apart see no gain."""
         from sklearn.exceptions import ConvergenceWarning
 
         judged_by = self.split.judges(self.rows, over)
-        resumes = _is_exact(estimator)
-        if resumes:
-            self.settings = self._settings(estimator)
-            estimator = self._resumed(estimator, state)
+        settings = self._settings(estimator) if _is_exact(estimator) else ""
+        if settings:
+            estimator = self._resumed(estimator, state, settings)
         n_blocks = self.rows.n_blocks
         per_round = max(1, min(n_blocks, ROUND_ROWS * n_blocks // self.rows.n_rows))
         last = MAX_PASSES * -(-n_blocks // per_round)
@@ -70,10 +67,10 @@ class Batches:
             while self.number < last and self.stale < PATIENCE:
                 self._learn_round(estimator, per_round)
                 self._judge(estimator, _score(estimator, judged_by))
-                if resumes:
-                    state[STATE] = self._kept(estimator)
+                if settings:
+                    state[STATE] = self._kept(estimator, settings)
                 report("training, rounds at most", self.number, last)
-        if resumes:
+        if settings:
             state.pop(STATE, None)
         return self.best
 
@@ -84,11 +81,22 @@ class Batches:
         order = np.random.default_rng([self.split.seed, passes]).permutation(self.rows.n_blocks)
         chosen = order[place * per_round : (place + 1) * per_round].tolist()
         rng = np.random.default_rng([self.split.seed, self.number])
-        extra = {} if self.classes is None else {"classes": self.classes}
         for block in in_order(partial(self.split.part, self.rows), chosen):
             shuffled = rng.permutation(len(block.labels))
             for part in np.array_split(shuffled, max(1, -(-len(shuffled) // _ROWS_AT_ONCE))):
-                _learn(estimator, Block(block.rows[part], block.labels[part]), extra)
+                self._learn(estimator, Block(block.rows[part], block.labels[part]))
+
+    def _learn(self, estimator: Estimator, block: Block) -> None:
+        """Call ``partial_fit``, which in scikit-learn's perceptron takes Ctrl-C for an end."""
+        if not len(block.labels):
+            return
+        extra = {} if self.classes is None else {"classes": self.classes}
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message="Training interrupted by user")
+            try:
+                estimator.partial_fit(block.rows, block.labels, **extra)
+            except UserWarning as swallowed:
+                raise KeyboardInterrupt from swallowed
 
     def _judge(self, estimator: Estimator, score: float | None) -> None:
         """Say where training stands after one more round; without a score the last is the best."""
@@ -104,53 +112,46 @@ class Batches:
             self.score = self.score if score is None else score
             self.stale, self.best = 0, copy.deepcopy(estimator)
 
-    def _kept(self, estimator: Estimator) -> tuple[dict[str, Matrix], dict[str, Any]]:
+    def _kept(
+        self, estimator: Estimator, settings: str
+    ) -> tuple[dict[str, Matrix], dict[str, Any]]:
         """Return a perceptron's numbers, now and at their best, and where training stands."""
         tables = {
             f"{name}.{place:03d}": each
             for name, trained in (("now", estimator), ("best", self.best))
             for place, each in enumerate(_numbers(trained))
         }
-        facts = {name: getattr(self, name) for name in ("settings", "number", "score", "stale")}
-        return tables, {**facts, "steps": estimator._optimizer.t}  # noqa: SLF001 -- as _numbers
+        facts = {name: getattr(self, name) for name in ("number", "score", "stale")}
+        steps = estimator._optimizer.t  # noqa: SLF001 -- as _numbers
+        return tables, {**facts, "settings": settings, "steps": steps}
 
     def _settings(self, estimator: Estimator) -> str:
         """Return what makes two trainings the same; the first block has rows of every party."""
-        told = [
-            *(hashlib.sha256(each.tobytes()).hexdigest() for each in self.rows.block(0)),
-            self.rows.n_rows,
-            self.rows.n_blocks,
-            self.split.seed,
-            type(estimator).__name__,
-            repr(sorted(estimator.get_params().items())),
-        ]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+        how = type(estimator).__name__, sorted(estimator.get_params().items())
+        told = repr((self.rows.n_rows, self.rows.n_blocks, self.split.seed, how)).encode()
+        first = (each.tobytes() for each in self.rows.block(0))
+        return hashlib.sha256(b"".join([*first, told])).hexdigest()
 
-    def _resumed(self, estimator: Estimator, state: State) -> Estimator:
+    def _resumed(self, estimator: Estimator, state: State, settings: str) -> Estimator:
         """Return a perceptron in the state that was kept, or as it is if there is none."""
         try:
             tables, facts = state[STATE]
-            if facts["settings"] != self.settings:
+            if facts["settings"] != settings:
                 return estimator
-            return self._restored(copy.deepcopy(estimator), tables, facts)
+            # One step on nothing builds layers and optimiser, whose numbers are then replaced.
+            now = copy.deepcopy(estimator)
+            labels = np.zeros(1) if self.classes is None else self.classes[:1]
+            self._learn(now, Block(np.zeros((1, self.rows.n_columns)), labels))
+            best = copy.deepcopy(now)
+            for name, made in (("now", now), ("best", best)):
+                for place, each in enumerate(_numbers(made)):
+                    each[...] = tables[f"{name}.{place:03d}"]
+                made._optimizer.t = facts["steps"]  # noqa: SLF001 -- as _numbers
+            self.number, self.score = int(facts["number"]), float(facts["score"])
+            self.stale, self.best = int(facts["stale"]), best
         except (CobasisError, KeyError, TypeError, ValueError):
             return estimator
-
-    def _restored(
-        self, estimator: Estimator, tables: Mapping[str, Matrix], facts: Mapping[str, Any]
-    ) -> Estimator:
-        # One step on nothing builds layers and optimiser, whose numbers are then replaced.
-        extra = {} if self.classes is None else {"classes": self.classes}
-        labels = np.zeros(1) if self.classes is None else self.classes[:1]
-        estimator.partial_fit(np.zeros((1, self.rows.n_columns)), labels, **extra)
-        best = copy.deepcopy(estimator)
-        for name, made in (("now", estimator), ("best", best)):
-            for place, each in enumerate(_numbers(made)):
-                each[...] = tables[f"{name}.{place:03d}"]
-            made._optimizer.t = facts["steps"]  # noqa: SLF001 -- as _numbers
-        self.number, self.score = int(facts["number"]), float(facts["score"])
-        self.stale, self.best = int(facts["stale"]), best
-        return estimator
+        return now
 
 
 def _is_exact(estimator: Estimator) -> bool:
@@ -174,18 +175,6 @@ def _score(estimator: Estimator, judged_by: Block | None) -> float | None:
     if hasattr(estimator, "predict_proba"):
         return log_likelihood(estimator, judged_by)
     return float(estimator.score(*judged_by))
-
-
-def _learn(estimator: Estimator, block: Block, extra: dict[str, Labels]) -> None:
-    """Call ``partial_fit``, which in scikit-learn's perceptron takes Ctrl-C for an end."""
-    if not len(block.labels):
-        return
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", message="Training interrupted by user")
-        try:
-            estimator.partial_fit(block.rows, block.labels, **extra)
-        except UserWarning as swallowed:
-            raise KeyboardInterrupt from swallowed
 
 
 # ---------------------------------------------------------------- xgboost

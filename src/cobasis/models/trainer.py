@@ -144,7 +144,6 @@ def train(
             n_classes=len(seen.counts),
             present=np.flatnonzero(seen.counts),
             task=task,
-            seed=seed,
             over=over,
             report=report,
             tempered=tempered,
@@ -193,7 +192,6 @@ class Job:
     n_classes: int  # those agreed on, some of which may have no row; 0 for regression
     present: Integers  # those that have a row
     task: Task
-    seed: int
     over: Pass
     report: Report
     tempered: bool
@@ -205,10 +203,28 @@ class Job:
         """The classes that rows have; None for regression."""
         return self.present if self.task == "classification" else None
 
-    def turned(self, n_rows: int | None = None) -> Block:
-        """Return a sample along the axes, or all rows of a single block."""
-        block = self.rows.block(0) if n_rows is None else self.rows.sample(n_rows)
-        return self.split.along(block)
+    @property
+    def sample(self) -> Block:
+        """Rows along the axes, on which a grid is searched."""
+        return self.split.along(self.rows.sample(SAMPLE_ROWS))
+
+    def whole(self, name: str) -> Block:
+        """Return all rows along the axes, if they are in memory."""
+        if self.rows.n_blocks > 1:
+            raise OptionError(
+                f"{name} holds all rows in memory, and {self.rows.n_rows:,} rows of "
+                f"{self.rows.n_columns} columns are more than is held. Choose a family that reads "
+                "them block by block ('logistic', 'ridge', 'rff', 'mlp', 'xgboost'), or an "
+                "estimator with partial_fit, such as SGDClassifier."
+            )
+        return self.split.along(self.rows.block(0))
+
+    def tuned(self, name: ModelName, block: Block) -> Estimator:
+        return tuned(name, block, task=self.task, seed=self.split.seed, held=self.held)
+
+    def by_batches(self, estimator: Estimator) -> Estimator:
+        training = Batches(rows=self.rows, split=self.split, classes=self.classes)
+        return training.fit(estimator, over=self.over, report=self.report, state=self.state)
 
     def read(self, estimator: Estimator) -> Chain:
         """Return a fitted estimator's layers, the axes before them."""
@@ -220,9 +236,8 @@ def _linear(job: Job, *, name: ChainFamily) -> Chain:
     """Fit ridge to rows in their own frame, which turning would not change, or to waves of them."""
     waves, width = None, job.rows.n_columns
     if name == "rff":
-        waves = draw_waves(
-            job.split.axes, variance=job.seen.variance(job.split.axes), seed=job.seed
-        )
+        axes = job.split.axes
+        waves = draw_waves(axes, variance=job.seen.variance(axes), seed=job.split.seed)
         width = len(waves.offset)
     design = Design(width=width, waves=waves, n_classes=job.n_classes, present=job.present)
     last, _, held = fit_ridge(job.rows, design=design, over=job.over)
@@ -237,11 +252,11 @@ def _linear(job: Job, *, name: ChainFamily) -> Chain:
 
 def _logistic(job: Job) -> Chain:
     """Fit logistic regression in the rows' own frame, with the sample's best strength."""
-    present, sample = job.present, job.turned(SAMPLE_ROWS)
+    present, sample = job.present, job.sample
     n_outputs = 1 if len(present) == 2 else len(present)  # noqa: PLR2004 -- of two, one tells both
     start, strength = np.zeros((n_outputs, job.rows.n_columns + 1)), 1.0
     if len(np.unique(sample.labels)) > 1:
-        tried = tuned("logistic", sample, task=job.task, seed=job.seed, held=job.held)
+        tried = job.tuned("logistic", sample)
         strength = float(tried.get_params()["C"])
         if np.array_equal(tried.classes_, present):
             start = np.column_stack([tried.coef_ @ job.split.axes.T, tried.intercept_])
@@ -252,25 +267,16 @@ def _logistic(job: Job) -> Chain:
 
 
 def _perceptron(job: Job) -> Chain:
-    if job.rows.n_blocks == 1:
-        whole = job.turned()
-        return job.read(tuned("mlp", whole, task=job.task, seed=job.seed, held=job.held))
     from sklearn.base import clone
 
-    sample = job.turned(SAMPLE_ROWS)
-    tried = tuned("mlp", sample, task=job.task, seed=job.seed, held=job.held)
-    unfitted = clone(tried).set_params(early_stopping=False, shuffle=False)
-    return job.read(_by_batches(unfitted, job))
-
-
-def _by_batches(estimator: Estimator, job: Job) -> Estimator:
-    training = Batches(rows=job.rows, split=job.split, classes=job.classes)
-    return training.fit(estimator, over=job.over, report=job.report, state=job.state)
+    if job.rows.n_blocks == 1:
+        return job.read(job.tuned("mlp", job.whole("mlp")))
+    tried = job.tuned("mlp", job.sample)
+    return job.read(job.by_batches(clone(tried).set_params(early_stopping=False, shuffle=False)))
 
 
 def _boosted_trees(job: Job) -> Chain:
-    block = _whole(job, "model='boosted_trees'")
-    return job.read(tuned("boosted_trees", block, task=job.task, seed=job.seed, held=job.held))
+    return job.read(job.tuned("boosted_trees", job.whole("model='boosted_trees'")))
 
 
 def _xgboost(job: Job) -> Chain:
@@ -279,9 +285,9 @@ def _xgboost(job: Job) -> Chain:
     turn = Affine(weights=job.split.axes, offset=np.zeros(len(job.split.axes)))
     rows, labels = job.rows.sample(SAMPLE_ROWS)
     known = np.unique(labels)
-    same: dict[str, Any] = {"task": job.task, "seed": job.seed, "tempered": False}
-    splits = folds(labels, task=job.task, seed=job.seed) if job.tempered and job.n_classes else []
-    for learned, rest in splits:
+    same: dict[str, Any] = {"task": job.task, "seed": job.split.seed, "tempered": False}
+    asked = job.tempered and job.n_classes
+    for learned, rest in folds(labels, task=job.task, seed=job.split.seed) if asked else ():
         if np.array_equal(np.unique(labels[learned]), known):
             fitted = train(rows[learned], labels[learned], model="xgboost", **same)
             likely = fitted.scores(rows[rest], method="predict_proba")[:, known]
@@ -292,7 +298,7 @@ def _xgboost(job: Job) -> Chain:
 
 
 def _svm(job: Job) -> TrainedModel:
-    fitted = tuned("svm", _whole(job, "model='svm'"), task=job.task, seed=job.seed)
+    fitted = job.tuned("svm", job.whole("model='svm'"))
     return TrainedModel(axes=job.split.axes, estimator=fitted)
 
 
@@ -300,25 +306,13 @@ def _users(estimator: Estimator, job: Job, *, allow_row_carrying: bool) -> Train
     from sklearn.base import clone
 
     if job.rows.n_blocks > 1 and hasattr(estimator, "partial_fit"):
-        fitted, rows = _by_batches(clone(estimator), job), job.turned(SAMPLE_ROWS).rows
+        fitted, rows = job.by_batches(clone(estimator)), job.sample.rows
     else:
-        block = _whole(job, type(estimator).__name__)
+        block = job.whole(type(estimator).__name__)
         fitted, rows = clone(estimator).fit(*block), block.rows
     if not allow_row_carrying:
         refuse_row_carrying(fitted, rows)
     return TrainedModel(axes=job.split.axes, estimator=fitted)
-
-
-def _whole(job: Job, name: str) -> Block:
-    """Return all rows along the axes, if they are in memory."""
-    if job.rows.n_blocks > 1:
-        raise OptionError(
-            f"{name} holds all rows in memory, and {job.rows.n_rows:,} rows of "
-            f"{job.rows.n_columns} columns are more than is held. Choose a family that reads them "
-            "block by block ('logistic', 'ridge', 'rff', 'mlp', 'xgboost'), or an estimator with "
-            "partial_fit, such as SGDClassifier."
-        )
-    return job.turned()
 
 
 def _in_any_unit(fit: Callable[[Job], Chain]) -> Callable[[Job], Chain]:
