@@ -3,66 +3,31 @@
 The tree, with the stable code of each leaf; every code has a page in ``docs/errors``::
 
     CobasisError
-    |-- LocalError                 exit 2: something here is to be changed
-    |   |-- NotFiniteError         CB101  NaN or infinity
-    |   |-- ShapeError             CB102  wrong, transposed or empty shape
-    |   |-- DtypeError             CB103  numbers of a type that would be cast silently
-    |   |-- LabelError             CB104  labels of another kind, length, or all of one class
-    |   |-- FeatureError           CB105  other columns or words than agreed, or another order
-    |   |-- DimensionError         CB106  more components than rows, features or rank allow
-    |   |-- OptionError            CB107  a word or number that an option does not take
-    |   |-- UnlikeColumnError      CB108  a column unlike the agreement that nobody called right
-    |   |-- EstimateError          CB109  rows that determine no table
-    |   |-- AnchorError            CB201  an anchor that cannot be drawn as asked
-    |   |-- OrthonormalityError    CB202  a basis whose columns are not orthonormal
-    |   |-- SecretError            CB301  a secret that is no secret, or would travel
-    |   |-- CommitmentError        CB302  a consortium secret that is not the agreement's
-    |   |-- AgreementError         CB303  an agreement that forbids this, or is itself impossible
-    |   |-- UnknownPartyError      CB304  a party that the agreement or the round does not know
-    |   |-- StepError              CB305  a step of the round taken before its turn
-    |   |-- UnsignedError          CB311  an agreement that not everybody has signed (exit 4)
-    |   |-- AgreementFileError     CB312  an agreement's file that is no TOML of ours
-    |   |-- RetentionError         CB313  a step that needs uploads which are no longer kept
-    |   |-- WaitingError           CB314  a step that waits for others (exit 4)
-    |   |-- RevokedError           CB315  a step of a round in which a key was revoked
-    |   |-- RowCarryingError       CB401  a model that carries training rows
-    |   |-- AuditBlockedError      CB511  an upload that its audit blocks
-    |   |-- AuditUnsignedError     CB512  an upload whose audit nobody has signed
-    |   |-- ApprovalError          CB513  an approval, or its audit, that does not hold
-    |   |-- DiskError              CB601  a disk that is full, or cannot be read or written
-    |   |-- FileChangedError       CB603  a file that changed while it was in use
-    |   |-- AnotherRunError        CB604  a folder that holds another run's results
-    |   |-- TableError             CB611  a table that cannot be read to its end
-    |   |-- MissingExtraError      CB622  an optional package that is not installed
-    |   |-- PassphraseError        CB701  a passphrase that does not open the key file
-    |   |-- IdentityError          CB702  a key file that is missing, damaged, open or in the way
-    |   |-- SpanReuseError         CB703  a fresh span for rows that were uploaded before
-    |   |-- VaultError             CB704  a vault record that cannot be used
-    |   |-- BudgetError            CB705  an upload that breaks a guarantee, or overspends it
-    |   |-- DifferenceError        CB706  sums that beside earlier ones show somebody
-    |   `-- UnreachableError       CB901  a server that does not answer (exit 4)
-    `-- RemoteError                exit 3: what another side sent is to be changed there
-        |-- AnchorImageError       CB203  an anchor image that is zero or rank-deficient
-        |-- ConditionError         CB204  an anchor image too ill-conditioned to invert
-        |-- UndeterminedFitError   CB205  a fit that the anchor does not determine
-        |-- ConsensusError         CB206  proposals that fix no common span
-        |-- FitCheckError          CB207  a change of basis that is not the fit it should be
-        |-- MessageError           CB306  a message of another round, agreement or shape
-        |-- DuplicatePartyError    CB307  two messages under one party's name
-        |-- AnchorTagError         CB308  parties that used different anchors
-        |-- ScaleError             CB309  rows on another scale than everybody else's
-        |-- ModelFileError         CB402  a model file that the format does not allow
-        |-- FileFormatError        CB602  a file that is truncated or no such file at all
-        |-- SealError              CB801  a seal that this key does not open, or a damaged one
-        |-- SignatureError         CB802  a bundle that nobody who is enrolled has signed
-        |-- BundleError            CB803  a bundle that is not what its manifest says
-        |-- ForeignBundleError     CB804  a bundle of another round, kind, sender or recipient
-        |-- ReplayError            CB805  an upload that came before, or after a newer one
-        |-- ClockError             CB806  a bundle from the future
-        |-- TranscriptError        CB807  a transcript whose lines are not as they were written
-        |-- CertificateError       CB902  a server whose certificate the analyst has not signed
-        `-- RequestError           CB903  a request that a server refuses, or its odd answer
-    PrivacyWarning                 CB501  this choice shows more than the default does
+    |-- LocalError                exit 2: something here is to be changed
+    |   |-- NotFiniteError CB101, ShapeError CB102, DtypeError CB103, LabelError CB104,
+    |   |   FeatureError CB105, DimensionError CB106, OptionError CB107, UnlikeColumnError CB108,
+    |   |   EstimateError CB109
+    |   |-- AnchorError CB201, OrthonormalityError CB202
+    |   |-- SecretError CB301, CommitmentError CB302, AgreementError CB303,
+    |   |   UnknownPartyError CB304, StepError CB305, UnsignedError CB311,
+    |   |   AgreementFileError CB312, RetentionError CB313, WaitingError CB314, RevokedError CB315
+    |   |-- RowCarryingError CB401
+    |   |-- AuditBlockedError CB511, AuditUnsignedError CB512, ApprovalError CB513
+    |   |-- DiskError CB601, FileChangedError CB603, AnotherRunError CB604, TableError CB611,
+    |   |   MissingExtraError CB622
+    |   |-- PassphraseError CB701, IdentityError CB702, SpanReuseError CB703, VaultError CB704,
+    |   |   BudgetError CB705, DifferenceError CB706
+    |   `-- UnreachableError CB901
+    `-- RemoteError               exit 3: what another side sent is to be changed there
+        |-- AnchorImageError CB203, ConditionError CB204, UndeterminedFitError CB205,
+        |   ConsensusError CB206, FitCheckError CB207
+        |-- MessageError CB306, DuplicatePartyError CB307, AnchorTagError CB308, ScaleError CB309
+        |-- ModelFileError CB402
+        |-- FileFormatError CB602
+        |-- SealError CB801, SignatureError CB802, BundleError CB803, ForeignBundleError CB804,
+        |   ReplayError CB805, ClockError CB806, TranscriptError CB807
+        `-- CertificateError CB902, RequestError CB903
+    PrivacyWarning CB501
 
 A message says what is wrong, what it means and what to do; it holds no number of private rows.
 """

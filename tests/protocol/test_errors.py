@@ -25,7 +25,7 @@ EVERY = [
     if issubclass(each, CobasisError) and each.__module__ == errors.__name__
 ]
 LEAVES = [each for each in EVERY if not each.__subclasses__()]
-DRAWN = dict(re.findall(r"^ +[|` ] +[|`]-- (\w+) +(CB\d{3})  ", errors.__doc__, re.MULTILINE))
+DRAWN = dict(re.findall(r"(\w+Error) (CB\d{3})", errors.__doc__))
 
 
 @pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: leaf.__name__)
@@ -38,13 +38,16 @@ def test_the_code_closes_the_message_and_the_exit_code_says_which_side_has_to_ac
 
 
 def test_the_tree_at_the_top_is_the_tree_that_exists_in_its_order():
+    assert {LocalError, RemoteError} == {each.__mro__[1] for each in LEAVES}
+    assert len(LEAVES) == len(EVERY) - 3
     codes = [each.code for each in (*LEAVES, PrivacyWarning)]
     assert len(set(codes)) == len(codes)
     assert {each.__name__: each.code for each in LEAVES} == DRAWN
-    assert re.search(rf"PrivacyWarning +{PrivacyWarning.code} ", errors.__doc__)
+    assert f"PrivacyWarning {PrivacyWarning.code}" in errors.__doc__
     local, remote = errors.__doc__.split("`-- RemoteError")
     for leaf in LEAVES:
-        assert f"-- {leaf.__name__} " in {LocalError: local, RemoteError: remote}[leaf.__mro__[1]]
+        branch = local if issubclass(leaf, LocalError) else remote
+        assert f"{leaf.__name__} {leaf.code}" in branch
     places = [Path(errors.__file__).read_text().index(f"class {name}(") for name in DRAWN]
     assert places == sorted(places)
 
