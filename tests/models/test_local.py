@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from cobasis.models.chain import ABSENT, Affine, Chain
-from cobasis.models.local import fit_locally, losses, mixed, over_columns
+from cobasis.models.local import fit_locally, losses, mixed
 from cobasis.models.trainer import train
 
 N = 400
@@ -89,14 +89,6 @@ def test_a_mix_gives_the_weighted_outputs_of_both(family):
     ]
     first, second = (each.outputs(rows) for each in both)
     assert mixed(*both, share=0.25).outputs(rows) == pytest.approx(0.75 * first + 0.25 * second)
-
-
-def test_a_model_of_aligned_rows_becomes_one_of_columns():
-    rows, projection = np.eye(3), np.array([[1.0, 0], [0, 2], [1, 1]])
-    chain = linear(1, -1)
-    assert over_columns(chain, projection).outputs(rows) == pytest.approx(
-        chain.outputs(rows @ projection)
-    )
 
 
 def test_a_class_that_a_party_never_had_stays_possible_there():

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from itertools import product
-from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -14,10 +13,10 @@ from sklearn.metrics import log_loss
 
 from aligned import digits, rotation
 from cobasis.errors import LabelError, NotFiniteError, OptionError, RowCarryingError, StepError
-from cobasis.models import FAMILIES, TABULAR, ModelName, family
+from cobasis.models import FAMILIES, TABULAR, family
 from cobasis.models.trainer import refuse_model, train
-from cobasis.models.tuning import EARLY_STOPPING_ROWS, tuned, unfitted
-from models.chains import principal_axes, quicken
+from cobasis.models.tuning import tuned
+from models.chains import quicken
 
 CLASSES = {"task": "classification", "seed": 0}
 TASKS = ("classification", "regression")
@@ -45,19 +44,6 @@ def test_trees_see_the_same_rows_in_whatever_frame_they_were_aligned_by_principa
         np.testing.assert_allclose(found, predictions(np.eye(4), aligned=True), atol=1e-9)
     expected = predictions(np.eye(4), aligned=False)
     assert np.abs(predictions(rotation(4, 0), aligned=False) - expected).max() > 0.05
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_axes_are_orthogonal_strongest_first_and_skewed_to_the_right(seed):
-    rows, _ = skewed(seed)
-    turned = rows @ rotation(4, seed)
-    axes = principal_axes(turned)
-    scores = turned @ axes
-    np.testing.assert_allclose(axes.T @ axes, np.eye(4), atol=1e-12)
-    moments = scores.T @ scores
-    np.testing.assert_allclose(moments, np.diag(np.diag(moments)), atol=1e-9)
-    assert np.all(np.diff(np.diag(moments)) < 0)
-    assert np.all((scores**3).sum(axis=0) > 0)
 
 
 def strength_of(rows, labels):
@@ -120,17 +106,15 @@ def test_a_rare_class_does_not_stop_the_search(labels):
     assert trained.scores(rows, method="predict_proba").min() > 0
 
 
-@pytest.mark.parametrize(("n_classes", "stops"), [(2, True), (3, False), (25, False)])
+@pytest.mark.parametrize(("n_classes", "stops"), [(2, True), (25, False)])
 def test_rows_are_held_back_only_where_every_class_has_some(n_classes, stops, monkeypatch):
-    """Early stopping splits by class, which neither one row nor 25 classes allow."""
+    """Early stopping splits by class, which 25 classes do not allow; nor 199 rows in a fold."""
     few = replace(FAMILIES["boosted_trees"], grid={"learning_rate": [0.1], "max_iter": [3]})
     monkeypatch.setitem(FAMILIES, "boosted_trees", few)
-    rows, labels = skewed(n_rows=260)
-    labels[0] = n_classes - 1
-    if n_classes == 25:
-        labels = np.arange(260) % 25
-    fitted = tuned("boosted_trees", (rows, labels), **CLASSES)
-    assert fitted.get_params()["early_stopping"] is stops
+    for n_rows, enough in ((250, True), (249, False)):
+        rows, labels = skewed(n_rows=n_rows)[0], np.arange(n_rows) % n_classes
+        fitted = tuned("boosted_trees", (rows, labels), **CLASSES)
+        assert fitted.get_params()["early_stopping"] is (stops and enough)
 
 
 def test_a_users_estimator_is_cloned_and_keeps_its_own_settings():
@@ -158,9 +142,7 @@ def test_random_features_are_within_two_points_of_the_support_vector_machine():
     [
         (np.array(["a", "b"] * 15), "classification", LabelError, "np.unique"),
         (np.ones(30, dtype=int), "classification", LabelError, "all 30 rows are of one class"),
-        (np.arange(30) % 2 - 1, "classification", LabelError, "no positions"),
         (np.arange(30) % 3, "classification", LabelError, "no positions in 2 classes"),
-        (np.arange(30) % 2 + 0.5, "classification", LabelError, "needs integers"),
         (np.array(["a", "b"] * 15), "regression", LabelError, "no numbers"),
         (np.full(30, np.nan), "regression", NotFiniteError, "labels are not all finite"),
         (np.arange(30), "representation", OptionError, "no family for representation"),
@@ -182,15 +164,6 @@ def test_labels_that_are_not_the_tasks_are_refused(labels, task, error, said):
 # ---------------------------------------------------------------- the table of families
 
 
-def test_the_table_has_a_row_for_every_name_an_agreement_can_hold():
-    assert tuple(FAMILIES) == get_args(ModelName)
-    assert [name for name, row in FAMILIES.items() if row.carries_rows] == ["svm"]
-    with pytest.raises(OptionError, match="logistic, ridge, mlp, rff, boosted_trees, xgboost, svm"):
-        family("Ridge", "classification")
-    with pytest.raises(OptionError):
-        family("ridge", "representation")
-
-
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("task", TASKS)
 def test_a_family_fits_and_predicts_the_tasks_it_names_and_refuses_others(name, task, monkeypatch):
@@ -205,8 +178,6 @@ def test_a_family_fits_and_predicts_the_tasks_it_names_and_refuses_others(name, 
     rows = np.random.default_rng(0).normal(size=(60, 4))
     labels = rows[:, 0] if task == "regression" else (rows[:, 0] > 0).astype(int)
     row = FAMILIES[name]
-    if row.grid:
-        assert set(row.grid) <= set(unfitted(name, task, n_rows=len(rows), seed=0).get_params())
     quicken(name, monkeypatch)
     if row.carries_rows:
         with pytest.raises(RowCarryingError):
@@ -235,18 +206,6 @@ def test_a_numbers_unit_changes_no_prediction(model, centre, unit, monkeypatch):
     )
     np.testing.assert_allclose((other - centre) / unit, plain, atol=0.02)
     assert np.corrcoef(plain, labels)[0, 1] > 0.7
-
-
-@pytest.mark.parametrize("name", ["mlp", "boosted_trees"])
-@pytest.mark.parametrize("task", TASKS)
-def test_nothing_stops_early_under_two_hundred_rows_and_what_is_random_follows_the_seed(name, task):
-    """A fold of five trains on four fifths of the rows, and they have to be 200 too."""
-    assert EARLY_STOPPING_ROWS == 200
-    sizes = (10, 199, 249, 250, 5000)
-    built = {n: unfitted(name, task, n_rows=n, seed=17).get_params() for n in sizes}
-    stops = {rows: each["early_stopping"] for rows, each in built.items()}
-    assert stops == {10: False, 199: False, 249: False, 250: True, 5000: True}
-    assert {each["random_state"] for each in built.values()} == {17}
 
 
 def test_labels_of_a_shuffled_frame_stay_with_their_rows():
