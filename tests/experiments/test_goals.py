@@ -101,20 +101,6 @@ def test_the_second_goal_allows_two_points_on_the_farthest_task(points, repeats,
     assert ("one repeat, which has no interval" in told) == (repeats == 1)
 
 
-def test_the_verdict_names_the_settings_that_are_near_everywhere_the_nearest_first():
-    def lower(cell):
-        if cell["basis"] == "svd" and cell["data"] == "hiv":
-            return 10.0
-        return {"consensus": 1.0, "weighted_consensus": 0.5}.get(cell["basis"], 5.0)
-
-    verdict, sure = analysed(bases(lower))[-2:]
-    assert verdict.index(" weighted_consensus, ") < verdict.index(" consensus, linear, l = 50; ")
-    assert not [basis for basis in ("svd", "haar") if basis in verdict + sure]
-    nobody, none_sure = analysed(bases(lambda _: 30.0))[-2:]
-    assert nobody.endswith("by the means: none.")
-    assert none_sure == "With every interval: none."
-
-
 def test_a_stopped_round_leaves_the_others_is_said_and_its_basis_is_not_judged_near():
     """Adult by its own bases is stopped once, and then in most rounds."""
     kept = bases(lambda cell: 0.1 if cell["basis"] == "svd" else 0.5)

@@ -156,26 +156,6 @@ def test_what_the_paper_prints_is_what_a_cell_measures(monkeypatch):
     assert set(printed("v2_table_3")) == {f"{stated}/{name}" for name in plain}
 
 
-def test_table_17_sees_a_size_that_matters_and_leaves_out_repeats_in_which_gopp_was_refused():
-    rng, values = np.random.default_rng(1), {}
-    for cell in table_15.STUDY.cells:
-        at = {k: v for k, v in cell.items() if k != "system"}
-        for method in table_15.ALIGNERS:
-            middle = 90 + (table_15.SIZES.index(at["a"]) if method == "imakura" else 0)
-            values[key(at, method)] = rng.normal(middle, 0.3, size=10).tolist()
-        values[key(at, "gopp/")] = [np.nan, 90.0, 91.0]
-    values["fashion-mnist/samespan_orth/196/gopp/"] = [np.nan, np.nan, 91.0]
-    rows = [[part.strip() for part in each.split("|")] for each in table_15.analysis(values)]
-    told = {(row[1], row[2]): row[3:9] for row in rows if len(row) == 10}
-    here = "mnist, samespan_orth"
-    assert float(told[here, "imakura"][1]) < 1e-9
-    assert float(told[here, "odc"][1]) > 0.01
-    assert told[here, "imakura"][3] == "5.04"
-    assert told[here, "imakura, rescaled"][3] == ""
-    assert told[here, "gopp"][:2] == ["0", "1"]
-    assert sum(method == "gopp" for _, method in told) == 3
-
-
 def test_the_two_figures_measure_the_same_methods_and_share_their_middle():
     over_c, over_l = v2_fig_2.run(c=3, repeat=0), v2_fig_3.run(l=6, repeat=0)
     anywhere = v2_fig_3.run(l="any", repeat=0)

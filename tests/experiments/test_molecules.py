@@ -8,10 +8,9 @@ import pytest
 from experiments.data import molecules
 from experiments.data.adult import COLUMNS, Persons, partition
 from experiments.harness.models import mlp
-from experiments.harness.statistics import first_of_two, one_way
 from experiments.harness.study import ORTHONORMAL, key, load, printed
-from experiments.harness.systems import Dealt, prefixed
-from experiments.harness.uploads import UNDETERMINED, AsPrinted, by_each, by_gopp, uploads
+from experiments.harness.systems import Dealt
+from experiments.harness.uploads import UNDETERMINED, AsPrinted, by_each, uploads
 from experiments.studies import (
     ames,
     ours_spans,
@@ -21,7 +20,6 @@ from experiments.studies import (
     table_07_tdc,
     table_08,
     table_08_open,
-    table_15,
     table_16,
     table_16_open,
     v2_table_2,
@@ -192,17 +190,6 @@ def test_what_a_table_leaves_open_is_measured_as_it_is_and_held_against_its_numb
         assert asked["rates"] == {5e-4, 1e-3, 2e-3}
 
 
-@pytest.mark.usefixtures("asked")
-def test_gopp_has_cells_of_its_own_with_the_numbers_of_the_others_cells_or_is_refused():
-    cell = {"data": "ames", "condition": "diffspan_orth", "repeat": 1}
-    beside, own = table_07_tdc.run(**cell), table_07_tdc.run(**cell, system="gopp")
-    assert prefixed(own, "gopp") == {n: v for n, v in beside.items() if n.startswith("gopp/")}
-    refusing = Mock(side_effect=UndeterminedFitError("2 of 6 directions", ("party-0",)))
-    assert by_gopp(Mock(aligned=refusing)) == {"refused": 1.0}
-    for study in (table_15, table_16):  # beside the others for every anchor
-        assert sum(each.get("system") == "gopp" for each in study.STUDY.cells) == 16
-
-
 class Refusing(ODC):
     """ODC that finds every fit undetermined."""
 
@@ -230,32 +217,3 @@ def test_weights_are_1_where_spans_agree_and_change_rows_where_not(condition, as
     one = condition == "samespan_orth"
     assert np.allclose(weights, 1, rtol=0, atol=1e-9) == one
     assert any("dealt out" in name for name in found) != one  # parties see test rows alike
-
-
-def test_the_analysis_sets_our_variances_beside_the_papers():
-    rng, values = np.random.default_rng(8), {}
-    for anchor in table_16.ANCHORS:  # size matters to Imakura, the source to nobody
-        for level, size in enumerate(table_16.SIZES):
-            for method, effect in (("imakura", 5.0 * level), ("odc", 0.0)):
-                place = f"{anchor}/samespan_orth/{size}/{method}/roc"
-                values[place] = (80 + effect + rng.normal(size=12)).tolist()
-
-    def groups(anchor, method):
-        return [values[f"{anchor}/samespan_orth/{a}/{method}/roc"] for a in table_16.SIZES]
-
-    def row(values, name):
-        [found] = [line for line in table_16.analysis(values) if line.startswith(f"| {name} |")]
-        return [each.strip() for each in found.split("|")[2:-1]]
-
-    ours = one_way(groups("uniform", "imakura"))
-    said = [f"{ours.f:.2f}", f"{ours.p:.3g}", f"{ours.effect:.2f}"]
-    assert ours.p < 1e-10
-    theirs = ["91.55", "5.08e-45", "0.83"]
-    assert row(values, "uniform/samespan_orth/imakura/roc") == [*said, *theirs]
-    ours = first_of_two([groups("uniform", "odc"), groups("pubchem", "odc")])
-    said = [f"{ours.f:.2f}", f"{ours.p:.3g}", f"{ours.effect:.2f}"]
-    assert ours.p > 0.01
-    assert row(values, "samespan_orth/odc/roc") == [*said, "0.03", "0.868", "0.01"]
-    lines = table_16.analysis({place: each[:1] for place, each in values.items()})
-    assert not any(line.startswith("| uniform/") for line in lines)
-    assert any("two repeats" in line for line in lines)

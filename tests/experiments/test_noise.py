@@ -14,7 +14,6 @@ from experiments.harness.study import CONDITIONS
 from experiments.harness.systems import Dealt
 from experiments.harness.uploads import uploads
 from experiments.studies import ours_honest_dp, table_09, table_10, table_10_dlib
-from experiments.studies.table_10_dlib import FACE
 
 from cobasis import ODC, Imakura
 
@@ -122,32 +121,6 @@ def test_released_coordinates_tell_people_apart_and_a_colluder_rebuilds_them():
     rebuilt = f"orthonormal basis, l = 5/rebuilt by a colluder, {table_10.LEARNED}"
     assert found[rebuilt] == pytest.approx(found[f"original/{table_10.LEARNED}"], abs=0.05)
     assert all(0 <= value <= 1 for value in found.values())
-
-
-def test_a_network_is_shown_originals_noise_vectors_as_pictures_and_what_a_colluder_rebuilds(
-    people, monkeypatch
-):
-    def described(rows, *, box=FACE):
-        seen.append(rows)
-        cut_out.append(box == FACE)
-        return rows
-
-    seen, cut_out, found = [], [], {}
-    monkeypatch.setattr(table_10_dlib, "described", described)
-    for cell in table_10_dlib.STUDY.cells:
-        found |= table_10_dlib.run(**cell, repeat=0)
-    originals, *noisy = seen[:4]
-    assert (found["original"] > 0.95, len(originals)) == (True, len(people.people) // 2)
-    strays = [np.std(each - originals) for each in noisy]
-    assert strays == pytest.approx([papers_scale(each) for each in (8, 2, 0.5)], rel=0.1)
-    for shown in seen[4:7]:
-        assert shown.shape == originals.shape
-        assert shown[:, :5].max() == pytest.approx(1)
-        assert not shown[:, 5:].any()
-    orthonormal, oblique, haar = (np.linalg.norm(each - originals) for each in seen[7:])
-    assert orthonormal == pytest.approx(oblique, rel=1e-3)
-    assert orthonormal < haar
-    assert cut_out == [True] * 4 + [False] * 3 + [True] * 3
 
 
 def test_pictures_are_decoded_in_the_order_of_the_labels_and_nothing_is_written(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from experiments.harness import page
-from experiments.harness.comparison import differ, layout, numbers, rounding
+from experiments.harness.comparison import differ, numbers, rounding
 from experiments.harness.figures import MOST, MOST_PANELS, draw, panels_of, styles_for, svg
 from experiments.harness.statistics import summary
 from experiments.harness.store import RECORDED, Results
@@ -64,21 +64,6 @@ def test_ours_stands_beside_the_papers_and_what_differs_is_counted_with_its_reas
     # an analysis stands below the table, and may need more repeats
     assert "\n14 numbers.\n" in told(analysis=lambda values: [f"{len(values)} numbers."])[0]
     assert "Too little is measured" in told(analysis=lambda values: [str(values["absent"])])[0]
-
-
-def test_the_last_setting_of_few_levels_goes_across_and_levels_of_others_are_tables(told):
-    assert layout([{"data": d, "l": n} for d in "ab" for n in range(3)]).across == "l"
-    laid = layout([{"l": n, "data": d} for d in "ab" for n in range(20)])
-    assert (laid.across, laid.apart) == ("data", ("l",))
-    for cells, said in (
-        ([{"l": n} for n in range(20)], "**l = 19**\n\n| % | ours | the paper's |  |\n"),
-        (
-            [{"data": f"d{n}", "basis": b} for n in range(20) for b in ("svd", "haar")],
-            "**d3**\n\n| %; basis | svd | haar |",
-        ),
-        ([{"data": "a|b"}, {"data": "c"}], r"| %; data | a\|b | c |"),
-    ):
-        assert said in told(cells=cells, published={})[0]
 
 
 def test_a_chart_has_ours_filled_the_papers_hollow_and_shapes_besides_colours(toys, toy_results):

@@ -1,7 +1,5 @@
 """Tables of people: the loaders' coding, the partition of Adult, and the wards."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from experiments.data import adult as adult_file
@@ -128,20 +126,6 @@ def test_aligned_rows_of_adult_are_projections_of_the_blocks_own_rows(partitione
     order, other = np.argsort(lengths), np.argsort(expected)
     assert lengths[order] == pytest.approx(expected[other])
     assert given.uploads["block-000"][0].labels[order].tolist() == labels[other].tolist()
-
-
-def test_a_block_whose_fit_rounding_would_decide_is_left_out(partitioned):
-    how = {"condition": "diffspan_orth", "size": 3}
-    given = table_08.joined(partitioned, anchor="isometric", **how)
-    images = np.hstack([upload.anchor_image for upload in given.uploads["block-000"]])
-    first, second = given.uploads["block-002"]
-    whole = np.linalg.svd(images)[0]
-    lost = np.hstack([whole[:, 6:7], first.anchor_image[:, 1:]])  # a column without a counterpart
-    uploads = given.uploads | {"block-002": [replace(first, anchor_image=lost), second]}
-    shared, left_out = table_08.aligned(replace(given, uploads=uploads), aligner=ODC())
-    assert left_out == {"block-002"}
-    assert len(shared.rows) == len(shared.labels) == 75
-    assert sum(count for _, count in shared.tests) == 3
 
 
 def some_patients():

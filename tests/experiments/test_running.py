@@ -8,10 +8,9 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
 from experiments.harness import runner, store
 from experiments.harness.runner import Run, Task
-from experiments.harness.store import DamagedResultsError, Results
+from experiments.harness.store import Results
 from rich.console import Console
 
 
@@ -109,14 +108,6 @@ def test_what_is_late_by_the_grace_is_dropped_and_what_would_be_late_is_not_begu
     left.finish(workers=2, grace=0.1)
     assert left.dropped == ["short 0"]
     assert {*threading.enumerate()} <= before  # at the end Python wakes no thread of theirs
-
-
-def test_a_damaged_file_is_named_and_one_from_before_there_were_cells_holds_none(tmp_path):
-    (tmp_path / "toy.json").write_text('{"cells": [{"who": 1}]}')
-    with pytest.raises(DamagedResultsError, match=r"toy\.json is no result"):
-        Results("toy", folder=tmp_path).read()
-    (tmp_path / "toy.json").write_text('{"roc_auc": {"odc": [1.0]}}')
-    assert Results("toy", folder=tmp_path).read().cells == {}
 
 
 def test_a_file_has_a_line_for_all_repeats_of_a_cell_and_gives_them_back_in_their_order(
