@@ -82,7 +82,6 @@ def test_inputs_have_full_rank_and_the_spans_and_gaps_that_they_are_named_after(
 
 
 def controls(monkeypatch, *answers):
-    """Let the control say this, and in the end the last of it."""
     told = chain(answers, repeat(answers[-1]))
     monkeypatch.setattr(timing, "reached", lambda: next(told))
 

@@ -14,7 +14,6 @@ KEPT = {"title": "kept", "goals": [], "section_seconds": 600.0}
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
-    """Return what runs the command, with results in a folder of the test's own."""
     monkeypatch.setattr(results, "RESULT", tmp_path / "results" / "bench.json")
 
     def run(*arguments, status, broken=(), **kept):

@@ -10,7 +10,6 @@ from cobasis.estimators import CollaborativeClassifier
 
 @pytest.fixture(scope="session")
 def small():
-    """Six features, two classes, three parties of 30 rows, in mixed order."""
     rng = np.random.default_rng(7)
     rows = rng.normal(size=(90, 6))
     return SimpleNamespace(
@@ -23,6 +22,5 @@ def small():
 
 @pytest.fixture(scope="session")
 def fitted(small):
-    """A classifier that nobody changes."""
     model = CollaborativeClassifier(estimator="ridge", n_components=4, random_state=0)
     return model.fit(small.X, small.y, parties=small.parties)

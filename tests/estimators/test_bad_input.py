@@ -83,7 +83,6 @@ def test_bad_labels_are_refused(small, spoil, reason):
 
 
 def first(label):
-    """Another label for the first row."""
     return lambda p: [label, *p[1:].tolist()]
 
 

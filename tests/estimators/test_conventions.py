@@ -42,7 +42,6 @@ def tags(self):
 
 
 def lone(name, face, *methods):
-    """An estimator whose methods need no `parties`, and nothing else is changed."""
     named = ("fit", "fit_transform", "transform", *methods)
     changed = {each: alone(getattr(face, each)) for each in named}
     return type(name, (face,), {**changed, "__sklearn_tags__": tags, "__module__": __name__})

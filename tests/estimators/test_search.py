@@ -34,7 +34,6 @@ def model():
 
 
 def folds(data, n_splits=3):
-    """Stratified by party, so that every party trains and predicts in every fold."""
     return list(StratifiedKFold(n_splits).split(data.X, data.parties))
 
 

@@ -14,14 +14,12 @@ BLOCKS, SIZE = 4, 10
 
 
 def table(rows, held, labels=None):
-    """What a party has of some people: the columns that it holds."""
     told = {f"x{at}": rows[:, at] for at in np.flatnonzero(held)}
     frame = pl.DataFrame({"person": [f"p{at:05}" for at in range(len(rows))], **told})
     return frame if labels is None else frame.with_columns(income=pl.Series(labels))
 
 
 def agreed(typed, halves, blocks):
-    """Everybody has signed who holds what."""
     parties = [f"{block}-{part}" for block in blocks for part in halves]
     names = [f"x{at}" for at in range(len(halves["first"]))]
     typed.keys(parties)

@@ -58,7 +58,6 @@ STUDY = Study(source="nobody", unit="%", cells=CELLS, repeats=2)
 
 
 def write(folder, *names):
-    """Write studies of our own into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "__init__.py").touch()
     for name in names:
@@ -116,7 +115,6 @@ def command_here(tmp_path, monkeypatch, capsys):
 
 
 def toy(**changed):
-    """Return a study of two data sets and two conditions."""
     cells = [
         {"data": data, "condition": condition}
         for data in ("mnist", "adult")
@@ -151,7 +149,6 @@ def filled(study, folder, *, name="toy", repeats=3):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """Let networks be small."""
     network = {**models.MLP, "hidden_layer_sizes": (8,), "max_iter": 3}
     monkeypatch.setattr(models, "MLP", network)
 

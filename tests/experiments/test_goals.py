@@ -12,7 +12,6 @@ WIGGLE = (-0.1, 0.0, 0.1)
 
 
 def recorded(name, values, *, repeats=3):
-    """Results of a study: `values(settings)` in each cell, a little more with every repeat."""
     results = Results(name)
     for settings in load(name).cells:
         for repeat in range(repeats):
@@ -24,8 +23,6 @@ def recorded(name, values, *, repeats=3):
 
 
 def images(*, ours, repeats=3, only=None):
-    """Table 7's images: ODC best with equal spans, Imakura otherwise, `ours` as whitened ODC."""
-
     def values(settings):
         if settings["condition"] == "any":
             return {"central/mlp": 96.0, "alone/mlp": 66.0}
@@ -70,8 +67,6 @@ def test_the_first_goal_is_met_by_a_method_that_is_nowhere_below_the_best(measur
 
 
 def bases(below, *, repeats=3):
-    """The study of bases: pooled rows at 90, every basis below by its own."""
-
     def values(settings):
         task, basis = settings["data"], settings["basis"]
         sizes = _ours.sizes(task) if basis == "pooled" else ours_bases.tried(task, basis)

@@ -20,7 +20,6 @@ ROUND = {"anchor": "uniform", "n_anchor_rows": 80, "n_components": 6}
 
 @pytest.fixture(autouse=True)
 def digits(monkeypatch):
-    """Stand in for MNIST, in small studies."""
     pixels, labels = load_digits(return_X_y=True)
     grey = (pixels * 15).astype(np.uint8)
     monkeypatch.setattr(images, "images", lambda _: (grey, labels))
@@ -97,7 +96,6 @@ def test_one_split_redraws_the_matrices_alone_and_redrawn_splits_everything():
 
 
 def made_up(changes, *, repeats=6):
-    """Return values of all cells; `changes` says by how much random differs."""
     rng, found = np.random.default_rng(0), {}
     for settings, variant in product(table_13_14.CELLS, table_13_14.VARIANTS):
         for name, change in changes.items():

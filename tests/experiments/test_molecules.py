@@ -89,7 +89,6 @@ def test_a_scaffold_split_keeps_ring_systems_together_and_trains_on_large_ones()
 
 
 def made_up(repeat=0):
-    """Deal 144 random sets of bits with a label that some of them tell."""
     rng = np.random.default_rng(5)
     bits = (rng.random((180, 40)) < 0.4) * 1.0
     labels = (bits[:, :9].sum(1) > 3).astype(int)
@@ -98,7 +97,6 @@ def made_up(repeat=0):
 
 
 def tiny_adult():
-    """Deal 150 persons of 20 numbers, and a label."""
     rows = np.random.default_rng(7).random((150, 20))
     labels = (rows[:, 0] + rows[:, 1] > 1).astype(int)
     persons = Persons(rows=rows, labels=labels, columns=[COLUMNS[0], COLUMNS[7]] * 10)
@@ -107,7 +105,6 @@ def tiny_adult():
 
 @pytest.fixture
 def asked(monkeypatch):
-    """Let all studies measure something tiny; return what they asked for."""
     asked = {"deal": {}, "public": [], "rates": set()}
 
     def deal(task, *, repeat, **how):
@@ -191,8 +188,6 @@ def test_what_a_table_leaves_open_is_measured_as_it_is_and_held_against_its_numb
 
 
 class Refusing(ODC):
-    """ODC that finds every fit undetermined."""
-
     fits = Mock(side_effect=UndeterminedFitError("2 of 6 directions", ("party-0",)))
 
 

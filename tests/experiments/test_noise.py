@@ -29,7 +29,6 @@ def dealt():
 
 @pytest.fixture
 def people(monkeypatch):
-    """Made-up pictures of 4 x 4, eight to a person, in place of CelebA and Olivetti."""
     rng = np.random.default_rng(1)
     centres = rng.uniform(0, 255, size=(10, 16))
     pixels = np.repeat(centres, 8, axis=0) + rng.normal(scale=20, size=(80, 16))

@@ -18,7 +18,6 @@ SIZES |= {"FACE_TESTS": 40, "FACES_RESERVED": 70}
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """Made-up rows of the same kinds: each is a number of its own, its label in the next column."""
     rng = np.random.default_rng(0)
 
     def table(n_rows, classes):
@@ -76,7 +75,6 @@ def test_no_row_is_dealt_twice_and_skewed_parties_have_few_labels(task, skewed):
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Studies on nine features, with their network left out."""
     monkeypatch.setattr(_ours, "sizes", lambda *_: (2, 4))
     for name, value in {"NETWORK": (), "in_single_precision": lambda dealt: dealt}.items():
         monkeypatch.setattr(ours_bases, name, value)

@@ -20,8 +20,6 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.fixture
 def told(monkeypatch, toys, toy_results):
-    """Return the section of a study, changed in some way, and its summary."""
-
     def made(**changed):
         repeats = changed.pop("measured", 3)
         study = toys(**changed)

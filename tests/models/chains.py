@@ -25,8 +25,6 @@ KINDS = [
 
 
 class Cut(WholeRows):
-    """Rows cut at some places; a block may have none."""
-
     def __init__(self, rows, labels, cuts):
         super().__init__(rows, labels)
         self.labels, self.ends, self.n_blocks = labels, [0, *cuts, len(rows)], len(cuts) + 1
@@ -38,8 +36,6 @@ class Cut(WholeRows):
 
 @dataclass(frozen=True)
 class Counted(Threads):
-    """Passes that are counted by what they do."""
-
     steps: list = field(default_factory=list)
 
     def __call__(self, work, rows, *, step):
@@ -48,7 +44,6 @@ class Counted(Threads):
 
 
 def principal_axes(rows):
-    """The axes of one table."""
     source = WholeRows(rows, np.zeros(len(rows)))
     seen = look(source, Threads(), task="regression", n_classes=None)
     return axes_of(source, seen, over=Threads())
@@ -64,14 +59,12 @@ def quicken(name, monkeypatch):
 
 
 def rows_of(n_rows=400, seed=0):
-    """Rows as alignment leaves them: no axis means anything, and scales differ."""
     rng = np.random.default_rng(seed)
     turn = np.linalg.qr(np.random.default_rng(99).normal(size=(WIDTH, WIDTH)))[0]
     return (rng.normal(size=(n_rows, WIDTH)) * [3.0, 2.0, 1.0, 0.5, 0.1]) @ turn
 
 
 def labels_of(rows, task, n_classes):
-    """Numbers, or positions of as many classes as asked for."""
     number = np.sin(rows[:, 0]) + rows[:, 1] * rows[:, 2]
     if task == "regression":
         return 40.0 + 10.0 * number
@@ -89,7 +82,6 @@ def unfitted(name, task):
 
 @cache
 def trained(name, task, n_classes):
-    """scikit-learn's model of a family, on the first 200 rows."""
     rows = rows_of()[:200]
     labels = labels_of(rows, task, n_classes)
     axes = principal_axes(rows)
@@ -110,10 +102,8 @@ def chain_of(name, task="classification", n_classes=2):
 
 @cache
 def file_of(name, task="classification", n_classes=2):
-    """Its file."""
     return encode_chain(chain_of(name, task, n_classes))
 
 
 def agreed(task="classification", n_classes=2):
-    """What a reader is told of the round."""
     return {"n_components": WIDTH, "task": task, "n_classes": n_classes}

@@ -45,7 +45,6 @@ class Parts:
 
 
 def refused(data, words, **round_):
-    """Assert the refusal, its code, its words and its time."""
     begin = time.perf_counter()
     with pytest.raises(ModelFileError, match=words) as caught:
         decode_chain(data, **{**agreed(), **round_})
@@ -54,7 +53,6 @@ def refused(data, words, **round_):
 
 
 def malformed(family, change):
-    """The bytes of a malformed file."""
     good = file_of(family)
     parts = Parts(good)
     change(parts)
@@ -80,7 +78,6 @@ def _header(change):
 
 
 def _entry(name, **changes):
-    """One tensor's description in the header."""
     return _header(lambda header: {**header, name: {**header[name], **changes}})
 
 
@@ -97,8 +94,6 @@ def _numbers(**tensors):
 
 
 def wider(n_columns, between):
-    """A first layer so wide, and functions behind it."""
-
     def change(parts):
         last = f"{len(between) + 1}."
         parts.told["layers"] = ["affine", *between, "affine"]

@@ -74,8 +74,6 @@ WAYS = {
 
 
 class Memory(ClassifierMixin, BaseEstimator):
-    """A family that nobody listed; it keeps rows in one of several ways."""
-
     def __init__(self, *, keep="all"):
         self.keep = keep
 
@@ -89,8 +87,6 @@ class Memory(ClassifierMixin, BaseEstimator):
 
 
 class Inner:
-    """A plain object that holds something."""
-
     def __init__(self, held):
         self.held = held
 

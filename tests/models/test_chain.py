@@ -28,7 +28,6 @@ from models.malformed import Parts
 
 
 def agree_with(model, read, *, n_classes, tolerance=1e-12):
-    """Compare everything a chain gives with the estimator, on rows it has not seen."""
     rows = rows_of(seed=1)
     wanted = model.predict(rows)
     if n_classes == 0:

@@ -97,7 +97,6 @@ def test_the_heaviest_file_that_is_accepted_predicts_200_rows_in_seconds(family,
 
 
 def mutated(data, rng):
-    """Bits flipped, bytes removed or put in, often near the header."""
     changed = bytearray(data)
     for kind in rng.integers(3, size=rng.integers(1, 4)):
         at = int(rng.integers(min(len(changed), 900) if rng.random() < 0.5 else len(changed)))
@@ -112,7 +111,6 @@ def mutated(data, rng):
 
 
 def edited(data, rng):
-    """One number or index changed, and the file put together again."""
     parts = Parts(data)
     values = parts.numbers[str(rng.choice(list(parts.numbers)))]
     drawn = rng.choice([-1, 0, 1, 2, len(values), values.flat[0], values.max(), 255 * rng.random()])
@@ -142,7 +140,6 @@ def test_of_2000_mutated_files_each_is_refused_or_is_exactly_what_it_says(name):
 
 
 def fitted():
-    """The file of a logistic regression over three columns, with two parties' own estimates."""
     rng = np.random.default_rng(0)
     spread = np.cov(rng.normal(size=(4, 9)))
     fit = RegressionFit.unfitted(

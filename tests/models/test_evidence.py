@@ -18,7 +18,6 @@ SEX = CategoryFeature(name="sex", values=("f", "m"))
 
 
 def gram_of(features, targets, *, one_hot):
-    """What everybody's sums add up to, and Z itself as it was cut."""
     layout = Layout(
         n_features=(features.shape[1],),
         n_targets=targets.shape[1],

@@ -22,7 +22,6 @@ def digits(n_rows=300):
 
 
 def thirds(rows, labels):
-    """Blocks, some without rows."""
     third = len(rows) // 3
     return Cut(rows, labels, (0, 0, third, third, 2 * third))
 

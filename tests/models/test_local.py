@@ -12,7 +12,6 @@ N = 400
 
 
 def linear(*weights, offset=0.0, head="probabilities"):
-    """A model of two classes, or of a number, whose second output is what is given."""
     column = np.array(weights, dtype=np.float64)[:, None]
     if head == "prediction":
         return Chain(

@@ -24,7 +24,6 @@ FEATURES = numeric_features("abcdef")
 
 
 def people(n_rows=600, *, seed=0):
-    """Rows of three groups, each of another shape, and the group of each."""
     shapes, rng = np.random.default_rng(7), np.random.default_rng(seed)
     middles, turns = shapes.normal(size=(3, WIDTH)) * 3, shapes.normal(size=(3, WIDTH, WIDTH)) * 0.4
     group = rng.choice(3, n_rows, p=[0.5, 0.3, 0.2])
@@ -37,7 +36,6 @@ OWNERS = np.arange(600) % 3
 
 
 def round_of(task, *, n_components=WIDTH, **options):
-    """A round of three parties, who hold unlike groups."""
     parts = np.array_split(np.argsort(ROWS[:, 0] + 0.3 * ROWS[:, 1]), 3)
     own = {name: (ROWS[part], None) for name, part in zip("abc", parts, strict=True)}
     told = {"n_components": n_components, "basis": "haar", "task": task}

@@ -38,7 +38,6 @@ MAP_IN = np.linalg.qr(np.random.default_rng(5).normal(size=(width_of(FEATURES), 
 
 
 def table(n_rows=60, seed=0):
-    """Raw rows with every kind of cell that the features have a place for."""
     rng = np.random.default_rng(seed)
 
     def drawn(*cells):
@@ -58,7 +57,6 @@ def table(n_rows=60, seed=0):
 
 
 def fed(frame, precision, names=INPUT_NAMES):
-    """The table as the graph takes it."""
     given = {}
     for name, column in zip(names, frame.get_columns(), strict=True):
         if column.dtype.is_numeric():
@@ -98,7 +96,6 @@ def agree(found, model, aligned, *, tolerance=1e-12):
 
 
 def graph(model=None, features=FEATURES, *, weights=None, **options):
-    """The graph of a model, by default a small network, behind these features."""
     return raw_graph(
         features,
         model or chain_of("mlp"),

@@ -36,8 +36,6 @@ NUMBERS = {"task": "regression", "seed": 0}
 
 
 class Diverging(MLPClassifier):
-    """Its likelihoods are no numbers."""
-
     def predict_proba(self, X):
         return np.full((len(X), 2), np.nan)
 
@@ -52,8 +50,6 @@ def thirds(rows, labels):
 
 
 def told_to(rounds, stop_after=None):
-    """Put the number of each round into a list; interrupt after one of them."""
-
     def report(step, done, _):
         if "rounds" in step:
             rounds.append(done)
@@ -70,8 +66,6 @@ def perceptron(task="classification", *, shuffle=False):
 
 
 class JsonState(dict):
-    """A state whose facts went through JSON."""
-
     def __setitem__(self, name, kept):
         tables, facts = kept
         copies = {key: each.copy() for key, each in tables.items()}
@@ -169,7 +163,6 @@ def test_a_state_that_is_not_this_trainings_counts_as_none(how, monkeypatch):
 
 
 def curved(n_rows=600, seed=0):
-    """Rows with a target that no plane gives."""
     rng = np.random.default_rng(seed)
     rows = (rng.exponential(size=(n_rows, 4)) - 0.8) * [4.0, 2.0, 1.0, 0.5]
     return rows, np.sin(rows[:, 0]) + rows[:, 1] * (rows[:, 2] > 0)
@@ -226,7 +219,6 @@ def as_layers(told, rows):
 
 
 def splits_of(told):
-    """Every number that a tree compares the first column with."""
     for tree in json.loads(told)["learner"]["gradient_booster"]["model"]["trees"]:
         columns, left = np.array(tree["split_indices"]), np.array(tree["left_children"])
         yield from np.array(tree["split_conditions"])[(columns == 0) & (left >= 0)]

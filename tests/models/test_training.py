@@ -31,7 +31,6 @@ def skewed(seed=0, n_rows=150):
 
 
 def predictions(turn, *, aligned):
-    """Of trees trained in the frame `turn`, for new rows in the same frame."""
     rows, labels = skewed()
     trees = HistGradientBoostingClassifier(max_iter=8, min_samples_leaf=5, random_state=0)
     trained = train(rows @ turn, labels, model=trees, **CLASSES, aligned=aligned)

@@ -9,7 +9,6 @@ from cobasis.models.worth import compared, figures
 
 
 def rows(n_rows, n_classes=2, *, seed=0, sure=1.0):
-    """Truth, and likelihoods that are `sure` times as sure as they should be."""
     rng = np.random.default_rng(seed)
     logits = rng.normal(size=(n_rows, n_classes)) * 1.5
     right = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
