@@ -221,18 +221,6 @@ class CollaborativeRegressor(
     **Who sees what.** A simulation: one process plays all parties and the analyst.
 
     **Cost.** As ``simulate``.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> import numpy as np
-    >>> from cobasis.estimators import CollaborativeRegressor
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> parties = np.array(["north", "south", "east", "west"])[np.arange(len(X)) % 4]
-    >>> model = CollaborativeRegressor(n_components=7, random_state=0)
-    >>> model.fit(X[:200], y[:200], parties=parties[:200]).score(
-    ...     X[200:], y[200:], parties=parties[200:]) > 0.2
-    True
     """
 
     _task: ClassVar[Task] = "regression"

@@ -6,7 +6,7 @@ predicts the rows best, each left out in its fold, is then made of the common mo
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -36,18 +36,7 @@ _WORST = 36.0
 """A row's loss at most: what a model knows nothing of is wrong, and not infinitely so."""
 
 
-class Adjustment(NamedTuple):
-    """What outputs are multiplied by, and what is added to them."""
-
-    slope: float
-    intercept: Matrix
-
-    def apply(self, outputs: Matrix) -> Matrix:
-        return self.slope * outputs + self.intercept
-
-
-@dataclass(frozen=True, kw_only=True)
-class LocalFit:
+class LocalFit(NamedTuple):
     """What was chosen, and the model that it makes of the common one."""
 
     kind: Kind
@@ -73,10 +62,10 @@ def fit_locally(
     fold[np.lexsort((shuffled, labels))] = np.arange(len(labels)) % FOLDS  # each class in each
     for number in range(FOLDS):
         held, inside = fold == number, fold != number
-        known = given[inside], labels[inside]
-        shifted[held] = adjusted(*known, task=task).apply(given[held])
-        if sloped:
-            steeper[held] = adjusted(*known, task=task, sloped=True).apply(given[held])
+        for outputs, with_slope in ((shifted, False), (steeper, True)):
+            if sloped or not with_slope:
+                found = adjusted(given[inside], labels[inside], task=task, sloped=with_slope)
+                outputs[held] = found[0] * given[held] + found[1]
         alone[held] = _own(train, rows[inside], labels[inside]).outputs(rows[held])
     tried: dict[tuple[Kind, float], Matrix] = {("common", 0.0): given, ("intercept", 0.0): shifted}
     if sloped:
@@ -106,12 +95,14 @@ def losses(outputs: Matrix, labels: Labels, *, task: Task) -> Matrix:
     return np.minimum(-likely, _WORST)
 
 
-def adjusted(outputs: Matrix, labels: Labels, *, task: Task, sloped: bool = False) -> Adjustment:
-    """Fit an intercept, or an intercept and a slope that is not negative."""
+def adjusted(
+    outputs: Matrix, labels: Labels, *, task: Task, sloped: bool = False
+) -> tuple[float, Matrix]:
+    """Fit an intercept, and a slope that is not negative or 1; return slope and intercept."""
     if task == "regression":
         off, mean = outputs[:, 0] - outputs.mean(), labels.mean()
         slope = max(0.0, float(off @ labels / (off @ off))) if sloped and off.any() else 1.0
-        return Adjustment(slope, np.array([mean - slope * outputs.mean()]))
+        return slope, np.array([mean - slope * outputs.mean()])
     known = np.maximum(outputs, outputs.max(axis=1, keepdims=True) - _WORST)
     true = np.eye(outputs.shape[1])[labels.astype(np.int64)]
 
@@ -131,7 +122,7 @@ def adjusted(outputs: Matrix, labels: Labels, *, task: Task, sloped: bool = Fals
     start = np.concatenate([[1.0], np.zeros(outputs.shape[1])])
     bounds = [(0.0, None), *[(None, None)] * outputs.shape[1]]
     found = scipy.optimize.minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds).x
-    return Adjustment(float(found[0]), found[1:])
+    return float(found[0]), found[1:]
 
 
 def mixed(first: Chain, second: Chain, *, share: float) -> Chain:

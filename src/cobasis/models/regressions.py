@@ -79,9 +79,9 @@ class Figures:
     n_rows: int  # with a weight above 0
     n_events: int  # of a Cox model; rows of class 1 where there are two; else 0
     free: int  # residual degrees of freedom; of errors by party, parties less one
-    dispersion: float  # the residuals' variance; a negative binomial model's alpha; else 1
-    log_likelihood: float
-    null_log_likelihood: float  # without any column
+    dispersion: float = 1.0  # the residuals' variance; a negative binomial model's alpha; else 1
+    log_likelihood: float = 0.0
+    null_log_likelihood: float = 0.0  # without any column
     left_out: tuple[str, ...] = ()  # parties of too few rows for estimates of their own
 
 
@@ -126,9 +126,6 @@ class RegressionFit(Figures):
             n_rows=n_rows,
             n_events=n_events if model in {"logit", "firth", "cox"} else 0,
             free=n_rows - size,
-            dispersion=1.0,
-            log_likelihood=0.0,
-            null_log_likelihood=0.0,
         )
 
     def told(self) -> dict[str, Any]:
