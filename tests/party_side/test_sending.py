@@ -8,9 +8,9 @@ from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.whole import file_digest
 from cobasis.errors import (
     CobasisError,
+    DimensionError,
     DiskError,
     OptionError,
-    ShapeError,
     SpanReuseError,
     StepError,
     WaitingError,
@@ -219,8 +219,8 @@ def test_rows_are_counted_after_the_holdout(site):
     found = check(session, written(site, frame(1)[few]))
     assert not found.fits
     [problem] = found.problems
-    assert "without those that are held back, fewer rows than the 3" in str(problem)
-    with pytest.raises(ShapeError, match="all rows of party 'north' are held back"):
+    assert "holds back, fewer rows than the 3" in str(problem)
+    with pytest.raises(DimensionError, match="fewer rows than the 3"):
         ready_from(session, written(site, frame(1)[few[:1]]))
 
 

@@ -31,7 +31,7 @@ from cobasis.party_side.approval import approvals
 from cobasis.party_side.audit import Question, approve, audited, typed_by
 from cobasis.party_side.preview import Ready, make_ready
 from cobasis.party_side.rows import Findings, unlike
-from cobasis.party_side.send import Allow, Projected, Proposed, Sent, Summed, require_turn
+from cobasis.party_side.send import Allow, Made, Sent, require_turn
 from cobasis.party_side.session import PartySession
 from cobasis.protocol.approval import officers_of
 from cobasis.vault.datasets import Forced
@@ -100,7 +100,7 @@ class Asked(Mapped):
     def about_audit(self, owner: Owner, before: Callable[[], None]) -> Allow:
         """Return what happens between making a file and sealing it; `before` ends the bars."""
 
-        def allow(made: Projected | Proposed | Summed) -> dict[str, object]:
+        def allow(made: Made) -> dict[str, object]:
             question = Question(sensitive=tuple(self.sensitive or ()), compared=False)
             found = audited(made, question=question)
             before()

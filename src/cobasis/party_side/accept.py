@@ -140,9 +140,8 @@ def _refuse_time(news: News, kept: News | None, *, path: Path) -> None:
 def adopt(session: PartySession, path: Path) -> ConsensusSpan:
     """Check the common span that came back, and keep it for the upload."""
     with session.alone():
-        with session.opened(path, kind="consensus") as bundle:
-            span = consensus_in(bundle, agreement=session.agreement)
-            digest = bundle.digest
+        bundle = session.opened(path, kind="consensus")
+        span = consensus_in(bundle, agreement=session.agreement)
         proposed = session.digests_sent(exchanges(session.agreement)[0])
         if proposed and session.name not in span.contributors:
             raise MessageError(
@@ -161,10 +160,10 @@ def adopt(session: PartySession, path: Path) -> ConsensusSpan:
                 "seen through one span only: keep the first, or agree on a new round."
             )
         session.round.adopt(span)
-        if all(each.told["consensus"] != digest for each in session.history("adopted")):
+        if all(each.told["consensus"] != bundle.digest for each in session.history("adopted")):
             contributors = list(span.contributors)
             session.transcript.append(
-                "adopted", {"consensus": digest, "contributors": contributors, "exchange": 1}
+                "adopted", {"consensus": bundle.digest, "contributors": contributors, "exchange": 1}
             )
         return span
 
@@ -181,10 +180,10 @@ def accept(session: PartySession, path: Path) -> Accepted:
                 f"party '{session.name}' has sent nothing in round '{agreement.round_id}', so "
                 "nothing can have come back for it. Type 'cobasis send' first."
             )
-        with session.opened(path, kind="return") as bundle:
-            returned = return_in(bundle, agreement=agreement, party=session.name)
-            sent = _upload_of(session, bundle.manifest.told.get("upload"))
-            manifest, digest, span = bundle.manifest, bundle.digest, session.round.consensus()
+        bundle = session.opened(path, kind="return")
+        returned = return_in(bundle, agreement=agreement, party=session.name)
+        sent = _upload_of(session, bundle.manifest.told.get("upload"))
+        manifest, digest, span = bundle.manifest, bundle.digest, session.round.consensus()
         _refuse_older(session, digest=digest, created=manifest.created)
         check_return(returned, agreement, party=session.name)
         check_lines(manifest.lines, agreement, consensus=span, parties=returned.trained_on)

@@ -17,8 +17,8 @@ from cobasis.features.encoder import encoded_columns
 from cobasis.features.outcome import VALUE, part_of
 from cobasis.linalg.arrays import gathered
 from cobasis.party_side.approval import Audited, approved, keep
-from cobasis.party_side.preview import Ready, budget_of, own_setting
-from cobasis.party_side.send import Projected, Proposed, Summed
+from cobasis.party_side.preview import Ready, budget_of, labels_of, own_setting
+from cobasis.party_side.send import Made, Projected, Proposed, Summed
 from cobasis.party_side.session import PartySession
 from cobasis.privacy.aggregate import tells_most
 from cobasis.privacy.attacks import Release
@@ -26,7 +26,7 @@ from cobasis.privacy.audit.policy import POLICY
 from cobasis.privacy.audit.report import audit, audit_proposal
 from cobasis.privacy.audit.subject import Facts, Guarantee, Subject, sample_size, settings_of
 from cobasis.privacy.audit.sums import Counted, SumsFacts, audit_sums
-from cobasis.protocol.agreement import Agreement, moment_text
+from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.messages import Labels
 from cobasis.protocol.refusals import row_blocks
 from cobasis.protocol.secrets import check_public_rows
@@ -47,7 +47,7 @@ class Question:
     compared: bool = True
 
 
-def audited(made: Projected | Proposed | Summed, *, question: Question | None = None) -> Audited:
+def audited(made: Made, *, question: Question | None = None) -> Audited:
     """Audit an upload that is written and has not left; of a proposal, check what is agreed.
 
     The same rows are drawn, split and attacked in the same way each time, by a stream that
@@ -55,7 +55,7 @@ def audited(made: Projected | Proposed | Summed, *, question: Question | None = 
     """
     asked, ready = question or Question(), made.ready
     agreement, rows = ready.session.agreement, ready.rows
-    known = {*agreement.columns, *_labels(agreement)}
+    known = {*agreement.columns, *labels_of(agreement)}
     unknown = sorted(set(asked.sensitive) - known)
     if unknown:
         raise OptionError(
@@ -84,12 +84,6 @@ def audited(made: Projected | Proposed | Summed, *, question: Question | None = 
     told = None if payload.labels is None else payload.labels[:]
     compared, facts = settings if asked.compared else (), _facts(ready, told, asked)
     return Audited(report=audit(subject, facts=facts, about=about, rng=rng, settings=compared))
-
-
-def _labels(agreement: Agreement) -> set[str]:
-    """Return the columns that leave beside the rows, as they are."""
-    beside = () if agreement.outcome is None else agreement.outcome.columns.values()
-    return {agreement.label, *beside} - {""}
 
 
 def _about(ready: Ready) -> dict[str, str]:
@@ -214,7 +208,7 @@ def _facts(ready: Ready, told: Labels | None, asked: Question) -> Facts:
         class_counts=value if classified else (),
         marked_counts=(*event, *treatment),
         times_alone=value.count(1) / sum(value) if event else None,
-        sensitive_label=not _labels(agreement).isdisjoint(asked.sensitive),
+        sensitive_label=not {*labels_of(agreement)}.isdisjoint(asked.sensitive),
         span=choice.span,
         added=None if choice.changes is None else choice.changes.added,
         gone=None if choice.changes is None else choice.changes.gone,

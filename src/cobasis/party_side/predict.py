@@ -15,7 +15,7 @@ import polars as pl
 
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.messages import model_in
-from cobasis.disk.whole import remove_tree, write_whole
+from cobasis.disk.whole import write_whole
 from cobasis.errors import (
     DtypeError,
     FeatureError,
@@ -169,11 +169,8 @@ def predict(
         draft = {"kind": "part", "sender": session.name, "told": {"model": use.of}}
         draft |= {"round_id": agreement.round_id, "agreement": agreement.digest().hex()}
         sign, block, parts = session.identity.sign, _block(session), {_PART: plain}
-        try:
-            found = _predicted(session, use, given, to=plain)
-            write_bundle(to, draft=draft, parts=parts, sign=sign, recipients=block)
-        finally:
-            remove_tree(plain)
+        found = _predicted(session, use, given, to=plain)
+        write_bundle(to, draft=draft, parts=parts, sign=sign, recipients=block)
     return found
 
 
@@ -317,7 +314,8 @@ def parts_of(
     columns: list[Column] = [*numeric_features(names), *as_text(agreement.id)]
     people, found = known.cast(pl.String).to_frame(), np.zeros((len(known), len(names)))
     for path in beside:
-        with session.alone(), session.opened(path, kind="part", senders=senders) as bundle:
+        with session.alone():
+            bundle = session.opened(path, kind="part", senders=senders)
             sender, told = bundle.manifest.sender, bundle.manifest.told
             source = source_of(bundle.parts[_PART], party=sender, features=columns)
             part = source.collect(pl.col([agreement.id, *names])).cast({agreement.id: pl.String})

@@ -209,7 +209,7 @@ def _upload(agreement: Agreement, rows: PartyRows) -> Preview:
     n_bytes = size * (agreement.n_anchor_rows * image + rows.n_sent * row)
     noise, labels, order = "" if agreement.dp is None else " with noise", "", "random order"
     if agreement.label:
-        named = _labels(agreement)
+        named = [*map(repr, labels_of(agreement))]
         n_bytes += 8 * len(named) * rows.n_sent
         randomised = agreement.dp is not None and agreement.dp.label_epsilon is not None
         how = "with some labels changed at random" if randomised else "in the clear"
@@ -234,7 +234,7 @@ def _sums(agreement: Agreement, rows: PartyRows) -> Preview:
     if agreement.task == "table":
         few = "a level, a bin or a group of few people shows them in the table"
         few += ", and so does a time at which few left" if agreement.outcome else ""
-    by = " and ".join(["", *_labels(agreement)])
+    by = " and ".join(["", *map(repr, labels_of(agreement))])
     what = f"{n_words:,} sums over {rows.n_sent:,} rows{by}"
     return _masked(agreement, what, few=few, n_words=n_words)
 
@@ -264,9 +264,10 @@ def _masked(agreement: Agreement, what: str, *, few: str, n_words: int) -> Previ
 _SHOWN = {"proposal": _proposal, "upload": _upload, "sums": _sums, "scores": _scores}
 
 
-def _labels(agreement: Agreement) -> list[str]:
+def labels_of(agreement: Agreement) -> list[str]:
+    """Return the names of the columns that leave beside the rows, as they are."""
     beside = () if agreement.outcome is None else agreement.outcome.columns.values()
-    return [f"'{name}'" for name in (agreement.label, *beside) if name]
+    return [name for name in (agreement.label, *beside) if name]
 
 
 def own_setting(agreement: Agreement) -> Setting:

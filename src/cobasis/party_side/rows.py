@@ -19,7 +19,6 @@ from cobasis.errors import (
     LabelError,
     NotFiniteError,
     OptionError,
-    ShapeError,
     StepError,
     UnlikeColumnError,
 )
@@ -297,20 +296,15 @@ def _id_problems(session: PartySession, source: Source) -> Iterator[CobasisError
 def _row_problems(session: PartySession, rows: PartyRows) -> Iterator[CobasisError]:
     """Yield what is wrong with a table whose columns are right: too few rows, or too many."""
     agreement, size = session.agreement, session.agreement.n_components
-    needed = size + OWN_SPANS.get(agreement.basis, -size) if agreement.sums is None else 0
-    if not rows.n_sent:
-        yield ShapeError(
-            f"all rows of party '{session.name}' are held back by holdout={agreement.holdout}, so "
-            "none would be uploaded. Give the table more rows, or agree on a smaller share."
-        )
-    elif rows.n_sent < needed:
+    needed = max(1, 0 if agreement.sums else size + OWN_SPANS.get(agreement.basis, -size))
+    if rows.n_sent < needed:
         yield DimensionError(
-            f"party '{session.name}' has, without those that are held back, fewer rows than the "
-            f"{needed:,} that basis '{agreement.basis}' with {size:,} components needs. Give more "
-            "rows, or agree on fewer components."
+            f"party '{session.name}' has, without those that holdout={agreement.holdout} holds "
+            f"back, fewer rows than the {needed:,} that basis '{agreement.basis}' with {size:,} "
+            "components needs. Give more rows, or agree on fewer components or a smaller share."
         )
-    else:
-        try:
-            refuse_few(rows.n_sent, agreement=agreement, party=session.name)
-        except AgreementError as error:
-            yield error
+        return
+    try:
+        refuse_few(rows.n_sent, agreement=agreement, party=session.name)
+    except AgreementError as error:
+        yield error

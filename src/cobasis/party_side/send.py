@@ -30,7 +30,6 @@ from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.messages import MaskedSums, SpanProposal
 from cobasis.protocol.party import Party
 from cobasis.protocol.projection import Projection
-from cobasis.protocol.secrets import Memory
 from cobasis.protocol.span_lines import sign_span
 from cobasis.protocol.sums_party import SumsParty
 
@@ -61,9 +60,9 @@ class Summed(Hidden):
     sums: MaskedSums
 
 
-_PAYLOAD = "upload.safetensors"
+Made = Projected | Proposed | Summed
 
-Allow = Callable[[Projected | Proposed | Summed], Mapping[str, object]]
+Allow = Callable[[Made], Mapping[str, object]]
 """Looks at a file before it is sealed: raises, or returns the manifest's record of its audit."""
 
 
@@ -118,10 +117,7 @@ def send(ready: Ready, to: Path | None = None, *, allow: Allow | None = None) ->
         if source is not None:
             people = ready.rows.marks if ready.rows.ids is None else ready.rows.ids
             session.round.note_table(source, held=people[ready.rows.held])
-        if exchange.rows:
-            enclosed, number = _upload(ready, _projection(ready), allow=allow)
-        else:
-            enclosed, number = _begun(_without_rows(ready), allow=allow)
+        enclosed, number = _begun(_made(ready, looked=allow is not None), allow=allow)
         head, span = session.vault.heads()[number - 1], session.round.consensus()
         whose: Any = {"party": session.name, "sign": session.identity.sign}
         lines = () if span is None else (sign_span(span, session.agreement, **whose),)
@@ -207,114 +203,98 @@ def _delivered(
     # and is nowhere outside.
     copy_whole(made, to)
     # Removed before it: behind it nobody comes here again, and they would stay.
-    for path in (session.work / _PAYLOAD, session.work / MARKS):
-        remove_tree(path)
+    remove_tree(session.work / MARKS)
     move_whole(made, made.with_suffix(SENT))
     return Sent(path=to, digest=digest, n_bytes=n_bytes, exchange=exchange, again=again)
 
 
-def _without_rows(ready: Ready) -> Proposed | Summed:
-    """Find a proposal's directions; or add up, masked, what rows are mapped to, or scores."""
-    session = ready.session
-    if not ready.exchange.masked:
-        session.report("finding directions", 0, 1)
-        proposer, memory = _party(ready)
-        with one_blas_thread():
-            proposal = proposer.propose(ready.rows.sent, memory=memory)
-        session.report("finding directions", 1, 1)
-        return Proposed(ready=ready, proposal=proposal)
-    agreement, (keys, attempt) = session.agreement, session.roster()
-    key = session.round.mask_key()
-    party = SumsParty(session.name, agreement=agreement, key=key, keys=keys, attempt=attempt)
-    number = ready.exchange.number
+@contextmanager
+def projected(ready: Ready) -> Iterator[Made]:
+    """Make a file to look at it; it is gone when the block ends, unknown to the vault."""
+    with ready.session.alone():
+        yield _made(ready)
+
+
+def _made(ready: Ready, *, looked: bool = True) -> Made:
+    """Make what may be looked at before it leaves."""
+    session, exchange, sent = ready.session, ready.exchange, ready.rows.sent
+    if exchange.masked:
+        return _summed(ready)
+    party = Party(
+        session.name,
+        agreement=session.agreement,
+        secret=session.round.secret(),
+        key=ready.choice.key,
+        public_rows=ready.public_rows,
+    )
+    seal, unseal = session.identity.seal_for_self, session.identity.unseal_own
+    memory = ready.rows.table.memory(session.work / MARKS, seal=seal, unseal=unseal)
+    if exchange.rows:
+        basis = None if ready.choice.dataset is None else ready.choice.dataset.basis
+        consensus = session.round.consensus()
+        made = party.project(sent, consensus=consensus, basis=basis, memory=memory)
+        payload = session.work / "upload.safetensors"
+        # What is looked at has noise of another stream, for whoever looks may still say no, and
+        # noise that was drawn could not be taken back.
+        if looked or made.noising is None:
+            _write(made.rehearsed(), payload, session=session)
+        return Projected(ready=ready, projection=made, payload=payload)
+    session.report("finding directions", 0, 1)
+    with one_blas_thread():
+        proposal = party.propose(sent, memory=memory)
+    session.report("finding directions", 1, 1)
+    return Proposed(ready=ready, proposal=proposal)
+
+
+def _summed(ready: Ready) -> Summed:
+    """Add up, masked, what rows are mapped to, or the scores of those that are held back."""
+    session, number = ready.session, ready.exchange.number
+    (keys, attempt), key = session.roster(), session.round.mask_key()
+    party = SumsParty(
+        session.name, agreement=session.agreement, key=key, keys=keys, attempt=attempt
+    )
     model = None if number == 1 else usable(session, model="common", step=True).model
-    if model is None or not ready.exchange.held:
+    if model is not None and ready.exchange.held:
+        made = party.score(ready.rows.kept, model)
+    else:
         made = party.sum_up(ready.rows.sent, model=model, exchange=number)
-        return Summed(ready=ready, party=party, sums=made)
-    return Summed(ready=ready, party=party, sums=party.score(ready.rows.kept, model))
+    return Summed(ready=ready, party=party, sums=made)
 
 
-def _begun(made: Proposed | Summed, *, allow: Allow | None) -> tuple[Enclosed, int]:
-    """Ask whether directions, or sums, may leave, and begin them in the vault."""
-    ready, content = made.ready, ""
-    agreement, exchange = ready.session.agreement, ready.exchange
-    audit = None if allow is None else allow(made)
-    if isinstance(made, Summed):
+def _begun(made: Made, *, allow: Allow | None) -> tuple[Enclosed, int]:
+    """Ask whether it may leave, and begin it in the vault."""
+    ready, basis, release, content = made.ready, None, "", ""
+    agreement = ready.session.agreement
+    told: Any = {"agreement": agreement, "audit": None if allow is None else allow(made)}
+    noising = made.projection.noising if isinstance(made, Projected) else None
+    if isinstance(made, Projected):
+        basis, release = made.projection.basis, "" if noising is None else noising.release
+    elif isinstance(made, Summed):
         # Before a byte is on the disk: whatever leaves, no other content gets the same masks.
         content = hashlib.sha256(made.sums.words.astype("<u8").tobytes()).hexdigest()
-    time, release = moment_text(now()), "" if agreement.dp is None else content
-    number = ready.session.vault.begin_upload(
-        ready.choice, None, agreement=agreement, time=time, release=release, content=content
-    )
-    if isinstance(made, Summed):
-        return enclose_sums(made.sums, agreement=agreement, exchange=exchange, audit=audit), number
-    return enclose_proposal(made.proposal, agreement=agreement, audit=audit), number
-
-
-def _upload(ready: Ready, made: Projection, *, allow: Allow | None) -> tuple[Enclosed, int]:
-    """Project the rows, ask whether they may leave, and begin the upload in the vault."""
-    session, noisy, audit = ready.session, made.noising is not None, None
-    # What is looked at has noise of another stream, for whoever looks may still say no, and noise
-    # that was drawn could not be taken back.
-    if allow is not None or not noisy:
-        payload = _written(ready, made.rehearsed())
-        try:
-            if allow is not None:
-                audit = allow(Projected(ready=ready, projection=made, payload=payload))
-        except Exception:
-            remove_tree(payload)
-            raise
+        release = "" if agreement.dp is None else content
     # Charged before the noise that leaves is drawn. A kill in between has spent a release that
     # nobody saw; made again it is the same numbers, and free. Drawn first, a kill would leave
     # noise on the disk that no account knows of.
-    time, release = moment_text(now()), "" if made.noising is None else made.noising.release
-    number = session.vault.begin_upload(
-        ready.choice, made.basis, agreement=session.agreement, time=time, release=release
+    number = ready.session.vault.begin_upload(
+        ready.choice,
+        basis,
+        agreement=agreement,
+        time=moment_text(now()),
+        release=release,
+        content=content,
     )
-    if noisy:
-        payload = _written(ready, made)
-    return enclose_upload(payload, agreement=session.agreement, audit=audit), number
+    if isinstance(made, Proposed):
+        return enclose_proposal(made.proposal, **told), number
+    if isinstance(made, Summed):
+        return enclose_sums(made.sums, exchange=ready.exchange, **told), number
+    if noising is not None:
+        _write(made.projection, made.payload, session=ready.session)
+    return enclose_upload(made.payload, **told), number
 
 
-@contextmanager
-def projected(ready: Ready) -> Iterator[Projected | Proposed | Summed]:
-    """Make a file to look at it; it is gone when the block ends, unknown to the vault."""
-    with ready.session.alone():
-        if not ready.exchange.rows:
-            yield _without_rows(ready)
-            return
-        made = _projection(ready).rehearsed()
-        payload = _written(ready, made)
-        try:
-            yield Projected(ready=ready, projection=made, payload=payload)
-        finally:
-            remove_tree(payload)
-
-
-def _party(ready: Ready) -> tuple[Party, Memory]:
-    """Return the protocol's party, and where it keeps directions if it is interrupted."""
-    session, key, public = ready.session, ready.choice.key, ready.public_rows
-    secret, identity = session.round.secret(), session.identity
-    seal, unseal = identity.seal_for_self, identity.unseal_own
-    party = Party(
-        session.name, agreement=session.agreement, secret=secret, key=key, public_rows=public
-    )
-    return party, ready.rows.table.memory(session.work / MARKS, seal=seal, unseal=unseal)
-
-
-def _projection(ready: Ready) -> Projection:
-    party, memory = _party(ready)
-    return party.project(
-        ready.rows.sent,
-        consensus=ready.session.round.consensus(),
-        basis=None if ready.choice.dataset is None else ready.choice.dataset.basis,
-        memory=memory,
-    )
-
-
-def _written(ready: Ready, made: Projection) -> Path:
-    session = ready.session
-    path, agreement = session.work / _PAYLOAD, session.agreement
-    file = UploadFile(path, precision=agreement.precision, int8_range=agreement.int8_range)
+def _write(made: Projection, to: Path, *, session: PartySession) -> None:
+    """Project the rows into a file, in the agreed precision."""
+    agreement = session.agreement
+    file = UploadFile(to, precision=agreement.precision, int8_range=agreement.int8_range)
     made.write(file, report=session.report)
-    return path

@@ -56,6 +56,7 @@ class PartySession(Hidden):
     news: Path  # the newest that were accepted, as they came
     work: Path
     audits: Path
+    expected: Expected  # of every bundle that comes
     report: Report = silent  # hears how far the command at work is
 
     @property
@@ -79,11 +80,6 @@ class PartySession(Hidden):
         ended = [cast("int", each.told["exchange"]) for each in self.history("accepted")]
         ended += [1] * (self.round.consensus() is not None)  # known before a line tells of it
         return every[min(max(ended, default=0), len(every) - 1)]
-
-    @property
-    def expected(self) -> Expected:
-        digest = self.agreement.digest().hex()
-        return Expected(round_id=self.agreement.round_id, agreement=digest, recipient=self.name)
 
     def history(self, *events: str) -> tuple[Entry, ...]:
         path = self.transcript.path
@@ -132,33 +128,33 @@ class PartySession(Hidden):
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep other commands out of the work folder, and clear what a killed one left in it."""
+        """Keep other commands out of the work folder, in which no command leaves anything plain."""
         make_folder(self.work)
         # The system lets go of the lock when a process dies, however it dies, so what lies here
-        # then is a killed command's: projected rows and what was opened, plain, which go before
-        # anything else is done. Marks and what was made are sealed, and the next command
-        # needs them.
+        # then is a killed command's.
         with Lock(self.work, what=f"the work folder '{self.work}'"):
-            for path in sorted(self.work.iterdir()):
-                if path.name != MARKS and path.suffix not in {MADE, SENT}:
-                    remove_tree(path)
-            yield
+            self._sweep()
+            try:
+                yield
+            finally:
+                self._sweep()
 
-    @contextmanager
-    def opened(
-        self, path: Path, *, kind: Kind, senders: Sequence[PublicIdentity] = ()
-    ) -> Iterator[Bundle]:
-        """Open what the analyst, or who is named, sent; its parts are gone when the block ends."""
+    def _sweep(self) -> None:
+        """Delete projected rows and what was opened; marks and what was made are sealed."""
+        for path in sorted(self.work.glob("*")):
+            if path.name != MARKS and path.suffix not in {MADE, SENT}:
+                remove_tree(path)
+
+    def opened(self, path: Path, *, kind: Kind, senders: Sequence[PublicIdentity] = ()) -> Bundle:
+        """Open what the analyst, or who is named, sent; while `alone`, whose end deletes it."""
         self.require_open()
-        into, expected = self.work / "opened", replace(self.expected, kind=kind)
-        signer = {each.name: each for each in senders or (self.analyst,)}
-        remove_tree(into)
-        try:
-            yield open_bundle(
-                path, unseal=self.identity.unseal, signer=signer, into=into, expected=expected
-            )
-        finally:
-            remove_tree(into)
+        return open_bundle(
+            path,
+            unseal=self.identity.unseal,
+            signer={each.name: each for each in senders or (self.analyst,)},
+            into=self.work / "opened",
+            expected=replace(self.expected, kind=kind),
+        )
 
     def roster(self) -> tuple[dict[str, str], int]:
         """Return who adds up under which key for masks, and in which attempt, by the kept news.
@@ -219,8 +215,8 @@ def open_session(
         )
     identity = load_identity(key_path(folder, who.name), passphrase=passphrase())
     enrolled = enrolled_key(identity, who)  # perhaps an earlier one; the vault is under the newest
-    digest, transcript = agreed.digest().hex()[:16], transcript_path(agreed, who.name, home=folder)
-    work = folder / "work" / who.name / digest
+    transcript, digest = transcript_path(agreed, who.name, home=folder), agreed.digest().hex()
+    work = folder / "work" / who.name / digest[:16]
     make_folder(work)
     make_folder(transcript.parent)
     vault = Vault(
@@ -239,7 +235,8 @@ def open_session(
         transcript=Transcript(transcript),
         news=transcript.with_name(NEWS),
         work=work,
-        audits=folder / "audits" / who.name / digest,
+        audits=folder / "audits" / who.name / digest[:16],
+        expected=Expected(round_id=agreed.round_id, agreement=digest, recipient=who.name),
     )
 
 

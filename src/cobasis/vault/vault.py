@@ -191,13 +191,11 @@ class Vault(Hidden):
     def finish_upload(self, number: int, digest: str) -> None:
         """Write a sealed file's digest into the history, now that it is whole."""
         with self._records.alone():
-            every = self.datasets()
-            [begun] = (each for each in every if number in {line.number for line in each.history})
-            history = tuple(
-                replace(line, upload=digest) if line.number == number else line
-                for line in begun.history
-            )
-            save_dataset(replace(begun, history=history), self._records)
+            for dataset in self.datasets():
+                lines = {line.number: line for line in dataset.history}
+                if number in lines:
+                    lines[number] = replace(lines[number], upload=digest)
+                    save_dataset(replace(dataset, history=tuple(lines.values())), self._records)
 
     def upload_of(self, agreement: Agreement, *, upload: str | None = None) -> Uploaded | None:
         """Return a finished upload of a round, None where there is none."""
