@@ -33,6 +33,7 @@ from vault.vaults import (
 )
 
 NOISE = DPTerms(epsilon=2, radius=1, most_rows=99, labels="public", lifetime_epsilon=2)
+NOISY = agree("noisy", basis="haar", dp=NOISE)
 
 
 def of_round(folder):
@@ -63,13 +64,9 @@ def uploaded(folder):
     upload(open_vault(folder), table())
 
 
-def nothing(_):
-    """The folder is not even there."""
-
-
 STEPS = {
-    "open a new vault": (nothing, open_vault),
-    "join": (nothing, joined),
+    "open a new vault": (id, open_vault),
+    "join": (id, joined),
     "adopt": (joined, lambda folder: of_round(folder).adopt(consensus())),
     "begin a fresh upload": (joined, begun),
     "begin a kept upload": (
@@ -78,12 +75,7 @@ STEPS = {
     ),
     "begin an upload with noise": (
         uploaded,
-        lambda folder: begun(
-            folder,
-            table(seed=1),
-            agreement=agree("noisy", basis="haar", dp=NOISE),
-            release="1" * 64,
-        ),
+        lambda folder: begun(folder, table(seed=1), agreement=NOISY, release="1" * 64),
     ),
     "propose": (joined, proposed),
     "propose again": (proposed, lambda folder: proposed(folder, "second")),
@@ -143,21 +135,18 @@ class Trial:
             assert seen(self.folder) == self.new, where
         return found == self.new
 
+    def failed(self, act):
+        return enumerate(failures(act, lambda: self.work(self.folder)), 1)
 
-def failed(trial, act):
-    return enumerate(failures(act, lambda: trial.work(trial.folder)), 1)
-
-
-def judged(trial, places, name):
-    calls, states = [], []
-    for where, call in places:
-        states.append(trial.judge((where, call)))
-        calls.append(call)
-        trial.reset()
-    wanted = {"fsync", "replace"} if name == "forget" else {"pwrite", "fsync", "replace"}
-    assert wanted <= set(calls)
-    assert not states[0] or name == "open a new vault"
-    return states
+    def judged(self, places):
+        """At each place a failure or death; the states behind them."""
+        calls, states = set(), []
+        for where, call in places:
+            states.append(self.judge((where, call)))
+            calls.add(call)
+            self.reset()
+        assert {"fsync", "replace"} <= calls
+        return states
 
 
 @pytest.mark.parametrize(
@@ -167,13 +156,13 @@ def judged(trial, places, name):
 @pytest.mark.parametrize("name", STEPS)
 def test_a_disk_that_fails_at_any_call_leaves_the_old_state_or_the_new_one(name, act, in_memory):
     trial = Trial(name, in_memory)
-    judged(trial, failed(trial, act), name)
+    assert not all(trial.judged(trial.failed(act))) or name == "open a new vault"
 
 
 @pytest.mark.parametrize("name", STEPS)
 def test_a_process_that_dies_at_any_call_leaves_the_old_state_or_the_new_one(name, in_memory):
     trial = Trial(name, in_memory)
-    assert any(judged(trial, deaths(lambda: trial.work(trial.folder)), name))
+    assert any(trial.judged(deaths(lambda: trial.work(trial.folder))))
 
 
 def test_a_vault_that_wrote_in_place_would_be_found_out(in_memory, monkeypatch):
@@ -184,7 +173,7 @@ def test_a_vault_that_wrote_in_place_would_be_found_out(in_memory, monkeypatch):
     trial = Trial("accept again", in_memory)
     monkeypatch.setattr(records, "write_whole", in_place)
     with pytest.raises(VaultError):
-        judged(trial, failed(trial, FULL), "accept again")
+        trial.judged(trial.failed(FULL))
 
 
 def test_what_a_command_keeps_while_the_vault_is_sealed_anew_stays(tmp_path):
