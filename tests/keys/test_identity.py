@@ -10,14 +10,7 @@ import stat
 import pyrage
 import pytest
 
-from cobasis.errors import (
-    CobasisError,
-    DiskError,
-    IdentityError,
-    PassphraseError,
-    SealError,
-    SecretError,
-)
+from cobasis.errors import DiskError, IdentityError, PassphraseError, SealError, SecretError
 from cobasis.keys.identity import (
     Identity,
     enrolled_key,
@@ -54,40 +47,32 @@ def test_it_shows_its_keys_to_nobody_and_does_not_travel():
     for travel in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(SecretError, match="Identity does not travel"):
             travel(NORTH)
-    again = Identity.new("north")
-    assert again.public.signing_key != NORTH.public.signing_key
-    assert again.public.recipient != NORTH.public.recipient
 
 
 def test_a_signature_is_over_one_message_by_one_identity():
     signature = NORTH.sign(b"message")
     assert verify(NORTH.public, b"message", signature=signature)
-    assert not verify(NORTH.public, b"messagf", signature=signature)
-    assert not verify(SOUTH.public, b"message", signature=signature)
-    assert not verify(NORTH.public, b"message", signature=signature[:-1])
-    assert not verify(NORTH.public, b"message", signature=b"")
+    for who, message, cut in (
+        (NORTH, b"messagf", 64),
+        (SOUTH, b"message", 64),
+        (NORTH, b"message", 63),
+    ):
+        assert not verify(who.public, message, signature=signature[:cut])
 
 
-@pytest.mark.parametrize("data", [b"", b"x", bytes(200_000)])
-def test_what_it_keeps_for_itself_comes_back_to_it_alone_and_undamaged(data):
-    sealed = NORTH.seal_for_self(data)
-    assert NORTH.unseal_own(sealed) == data
+def test_what_it_keeps_for_itself_comes_back_to_it_alone_undamaged_and_made_by_itself():
+    """The public half is enough to seal for somebody; it is not enough to be them."""
+    basis = b"a basis that the enemy knows"
+    sealed = NORTH.seal_for_self(basis)
+    assert NORTH.unseal_own(sealed) == basis
     with pytest.raises(SealError, match="not sealed for this key"):
         SOUTH.unseal_own(sealed)
-    for at in range(0, len(sealed), max(7, len(sealed) // 100)):
+    for at in range(0, len(sealed), 7):
         with pytest.raises(SealError):
             NORTH.unseal_own(sealed[:at] + bytes([sealed[at] ^ 1]) + sealed[at + 1 :])
-
-
-def test_a_record_that_somebody_else_made_for_it_is_refused():
-    """The public half is enough to seal for somebody; it is not enough to be them."""
     recipient = pyrage.x25519.Recipient.from_str(NORTH.public.recipient)
-    basis = b"a basis that the enemy knows"
-    for forged in (
-        basis,
-        SOUTH.sign(b"cobasis/own/1\0" + basis) + basis,
-        NORTH.sign(basis) + basis,
-    ):
+    signed = SOUTH.sign(b"cobasis/own/1\0" + basis)
+    for forged in (basis, signed + basis, NORTH.sign(basis) + basis):
         with pytest.raises(SealError, match="'north' is sealed for them, and was not made by them"):
             NORTH.unseal_own(pyrage.encrypt(forged, [recipient]))
 
@@ -137,15 +122,13 @@ def test_another_passphrase_is_refused_and_so_is_none(path):
     refused(path, IdentityError, "no key to be read")
 
 
-def test_a_key_is_never_written_over(path):
+def test_a_key_is_never_written_over_and_refused_where_others_may_read_it(path, monkeypatch):
+    monkeypatch.setattr(pyrage.passphrase, "encrypt", under_passphrase)
     for there in (lambda: path.write_bytes(b"old"), lambda: path.symlink_to("nowhere")):
         there()
         with pytest.raises(IdentityError, match="never written over"):
             save_identity(NORTH, path, passphrase=WORDS)
         path.unlink()
-
-
-def test_a_key_that_others_may_read_is_refused(path):
     by_hand(path)
     for mode in (0o640, 0o604, 0o620, 0o666):
         path.chmod(mode)
@@ -158,19 +141,17 @@ def test_a_damaged_key_is_refused(path):
     whole = by_hand(path).read_bytes()
     for at in [*range(0, len(whole), 11), len(whole) - 1]:
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-        with pytest.raises(CobasisError) as found:
+        with pytest.raises((IdentityError, PassphraseError)):
             load_identity(path, passphrase=WORDS)
-        assert isinstance(found.value, IdentityError | PassphraseError)
     for length in (0, 20, 150, len(whole) - 1):
         path.write_bytes(whole[:length])
         refused(path, IdentityError, "is damaged")
     path.write_bytes(bytes(2**20))
     refused(path, IdentityError, "is damaged")
-    for changes in (
-        *({"text": text} for text in (b"AGE-SECRET-KEY-1 of another program", b"[]", b"\xff")),
-        *({"signing_key": value} for value in ("00", None)),
-        *({"format": "cobasis/key/2"}, {"age_key": "AGE-SECRET-KEY-1QQQ"}),
-    ):  # under the right passphrase
+    odd = [{"text": text} for text in (b"AGE-SECRET-KEY-1 of another program", b"[]", b"\xff")]
+    odd += [{"signing_key": "00"}, {"signing_key": None}]
+    odd += [{"format": "cobasis/key/2"}, {"age_key": "AGE-SECRET-KEY-1QQQ"}]
+    for changes in odd:  # under the right passphrase
         refused(by_hand(path, **changes), IdentityError, "is damaged, or no key")
 
 
@@ -188,23 +169,21 @@ def test_the_home_is_what_is_given_or_named_or_in_the_persons_own_folder(tmp_pat
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("COBASIS_HOME", raising=False)
     assert home() == tmp_path / ".cobasis"
+    with monkeypatch.context() as patch:
+        patch.setattr(os.path, "expanduser", lambda path: path)  # a user by number alone
+        with pytest.raises(IdentityError, match="--home, or in COBASIS_HOME"):
+            home()
     monkeypatch.setenv("COBASIS_HOME", str(tmp_path / "named"))
     assert home() == tmp_path / "named"
     assert home(tmp_path / "given") == tmp_path / "given"
     for folder in (".cobasis", "named", "given"):
         assert stat.S_IMODE((tmp_path / folder).stat().st_mode) == 0o700
+    (tmp_path / "file").touch()
+    with pytest.raises(DiskError, match="cannot be made"):
+        home(tmp_path / "file")
 
 
-def test_without_a_home_folder_it_is_said_where_keys_may_lie(tmp_path, monkeypatch):
-    """As for a user that a container knows by number alone."""
-    monkeypatch.delenv("COBASIS_HOME", raising=False)
-    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
-    with pytest.raises(IdentityError, match="--home, or in COBASIS_HOME"):
-        home()
-    assert home(tmp_path) == tmp_path
-
-
-def test_a_key_has_its_place(tmp_path):
+def test_a_key_has_its_place_and_no_name_leads_elsewhere(tmp_path):
     path = key_path(tmp_path, "north")
     assert path == tmp_path / "keys" / "north.key"
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -212,15 +191,9 @@ def test_a_key_has_its_place(tmp_path):
         key_path(tmp_path, name).touch()
     (tmp_path / "keys" / "notes.txt").touch()
     assert names(tmp_path) == ("north.east", "south")
-
-
-@pytest.mark.parametrize("name", ["", "..", "../x", "/etc/passwd", "a/b", ".a", "a\n", "x" * 101])
-def test_a_name_that_leads_elsewhere_or_a_home_that_cannot_be_made_is_refused(tmp_path, name):
-    with pytest.raises(IdentityError, match="no identity's name"):
-        key_path(tmp_path, name)
-    (tmp_path / "file").touch()
-    with pytest.raises(DiskError, match="cannot be made"):
-        home(tmp_path / "file")
+    for name in ("", "..", "../x", "/etc/passwd", "a/b", ".a", "a\n", "x" * 101):
+        with pytest.raises(IdentityError, match="no identity's name"):
+            key_path(tmp_path, name)
 
 
 def test_a_newer_key_opens_and_signs_what_the_ones_before_did(monkeypatch):

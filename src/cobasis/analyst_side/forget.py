@@ -37,11 +37,9 @@ def forget(
 ) -> str:
     """Destroy all that parties sent, sealed and opened, with span, target and changes of basis.
 
-    Models, receipts, certificates and the transcript stay. Deleting takes away the files' names:
-    copies of opened uploads in backups, and what a disk keeps of deleted files, are for whoever
-    runs the machine to destroy. Sealed copies are closed for good with the key, and copies of the
-    key file are to be destroyed with it. Without its key the analyst can do nothing more. `ask`
-    is called once nothing else stands in the way.
+    Models, receipts, certificates and the transcript stay. Sealed copies elsewhere are closed for
+    good with the key, and opened ones in backups are for whoever runs the machine to destroy.
+    `ask` is called once nothing else stands in the way.
     """
     with session.at_work() as history:
         kept = [each for each in history.files.values() if each.party not in history.removed]
@@ -55,9 +53,8 @@ def forget(
             until = max(moment_of(each.time) for each in kept) + timedelta(days=days)
             if (now or datetime.now(UTC)) < until:
                 raise StepError(
-                    f"the uploads of round '{session.agreement.round_id}' are agreed to be kept "
-                    f"until {moment_text(until)}: parties may still come or leave. Wait, or say "
-                    "--early."
+                    f"the uploads are agreed to be kept until {moment_text(until)}: parties may "
+                    "still come or leave. Wait, or say --early."
                 )
         ask()
         # The line comes first: a kill among the deletions leaves files that the same command,

@@ -232,8 +232,7 @@ def _files_of(session: AnalystSession, party: str) -> list[str]:
     if session.agreement.sums is not None:
         raise StepError(
             f"the sums of party '{party}' cannot be taken out of a total: nobody can read them. "
-            "For a model without the party agree on a new round, or, before the run and behind "
-            f"the deadline: cobasis run --without {party}."
+            f"Agree on a new round, or, before the total is made: cobasis run --without {party}."
         )
     files = [each.file for each in session.history.files.values() if each.party == party]
     if not files:
@@ -253,9 +252,8 @@ def _staying(
     least = session.exchanges[-1].fewest
     if len(stay) < least:
         raise StepError(
-            f"without {listed(parties)} {len(stay)} would stay ({listed(stay)}), and the agreement "
-            f"asks for at least {least}: with fewer, each shows more of itself. So no model can be "
-            f"trained again. Take another party in first, or, if {listed(parties)} must leave at "
-            "once, destroy all that was sent in this round: cobasis forget --early."
+            f"without {listed(parties)} {len(stay)} would stay ({listed(stay)}), and at least "
+            f"{least} have to. Take another party in first, or, if nobody can wait for that, "
+            "destroy all that was sent in this round: cobasis forget --early."
         )
     return stay

@@ -43,9 +43,8 @@ def passes_for(
     if not FAMILIES[model].on_cluster:
         others = ", ".join(name for name, row in FAMILIES.items() if row.on_cluster)
         raise OptionError(
-            f"model='{model}' is not trained on a cluster: perceptrons learn from one mini-batch "
-            "after the other, and scikit-learn's trees from all rows at once. Train without "
-            f"--cluster, or choose one of {others}."
+            f"model='{model}' is not trained on a cluster, since its fit is no sum over blocks. "
+            f"Train without --cluster, or choose one of {others}."
         )
     distributed = _extra("distributed")
     try:
@@ -247,8 +246,8 @@ class ClusterPasses:
             if lost:  # its share is nobody else's, so boosting would never end
                 raise OptionError(
                     f"the cluster lost {len(lost)} of {len(begun)} workers while trees were "
-                    f"boosted (first {lost[0]}), and the others cannot go on without their rows. "
-                    "See that worker's log (often its memory was too small), and train again."
+                    f"boosted (first {lost[0]}). See its log (often its memory was too small), and "
+                    "train again."
                 )
         for error in errors:
             raise error

@@ -118,7 +118,7 @@ def receive(session: AnalystSession, paths: Iterable[Path]) -> Reception:
     taken = history.taken(exchange.number)
     known = {*taken, *history.removed, *history.without}
     trained_on = uploads if history.outcome is None else history.outcome.uploads
-    files = tuple(verdicts[path] for path in sorted(verdicts, key=lambda each: each.name))
+    files = tuple(sorted(verdicts.values(), key=lambda each: each.file))
     return replace(
         _reception(session.agreement, history.agreed, files=files, path=session.path),
         exchange=exchange,
@@ -197,9 +197,8 @@ def _signatures_in(path: Path, agreement: Agreement, *, kind: str | None) -> tup
     read = read_agreement(path)
     if read.signatures and read.agreement.digest() != agreement.digest():
         raise ForeignBundleError(
-            f"'{path.name}' is the agreement of round '{read.agreement.round_id}' as another text "
-            f"({read.agreement.digest().hex()[:16]}) than the one here "
-            f"({agreement.digest().hex()[:16]}). Ask the others which of the two they signed."
+            f"'{path.name}' is another text ({read.agreement.digest().hex()[:16]}) than the "
+            f"agreement here ({agreement.digest().hex()[:16]}). Ask the others which they signed."
         )
     return read.signatures
 
@@ -256,21 +255,15 @@ def _taken(session: AnalystSession, path: Path, *, kind: str | None) -> FileVerd
         if kind == WORD:
             word = line_in(path, Word)
             _refuse_removed(session, word.party)
-            told = {"message": WORD, "party": word.party, "reason": word.said()}
-            return FileVerdict.taken(path, new=session.hear(word), **told)
+            said, new = word.said(), session.hear(word)
+            return FileVerdict.taken(path, new=new, message=WORD, party=word.party, reason=said)
         received, new = _take_in(session, path, digest=digest)
     except (DiskError, TranscriptError, AnotherRunError):
         raise  # of the work folder, and so of every file
     except CobasisError as error:
         return FileVerdict.refused(path, error)
-    return FileVerdict.taken(
-        path,
-        new=new,
-        message=received.message,
-        party=received.party,
-        n_rows=received.n_rows or None,
-        audit=received.audit,
-    )
+    told = {"message": received.message, "party": received.party, "audit": received.audit}
+    return FileVerdict.taken(path, new=new, n_rows=received.n_rows or None, **told)
 
 
 def _take_in(session: AnalystSession, path: Path, *, digest: str) -> tuple[Received, bool]:
@@ -294,29 +287,24 @@ def _take_in(session: AnalystSession, path: Path, *, digest: str) -> tuple[Recei
 def _exchange_of(session: AnalystSession, bundle: Bundle) -> Exchange:
     """Return the exchange that a file belongs to; ForeignBundleError unless its turn has come."""
     kind, every = bundle.manifest.kind, session.exchanges
+    party, history, now = bundle.manifest.sender, session.history, session.open_exchange()
     number = bundle.manifest.told.get("exchange")  # of steps, which are all of one kind
     of = next((x for x in every if x.message == kind and number in {None, x.number}), None)
-    what = f"the bundle '{bundle.path.name}' of '{bundle.manifest.sender}' is of kind '{kind}'"
+    what = f"the bundle '{bundle.path.name}' of '{party}' is of kind '{kind}'"
     if of is None:
         wanted = " and ".join({f"'{each.message}'": None for each in every})
         raise ForeignBundleError(
-            f"{what}, and the analyst of this round takes {wanted}. Look whether files were mixed "
-            "up, or ask for the right one."
+            f"{what}, and this round takes {wanted}. Look whether files were mixed up."
         )
-    now = session.open_exchange()
     if of.number < now.number:
-        party, history = bundle.manifest.sender, session.history
         if bundle.digest not in history.late:
             session.note(LATE, {"party": party, "exchange": of.number, "file": bundle.digest})
-        ended = history.ended[of.number - 1]
-        why = f"the total was made, on {ended}, without it. Agree on a new round"
-        if not of.masked:
-            who = ", ".join(history.contributors)
-            why = (
-                f"the common span was made, on {history.ended[0]}, of {who}. '{party}' takes no "
-                f"span without its proposal: cobasis run --without {party}, or agree on a new round"
-            )
-        raise ForeignBundleError(f"{what}, and came after {why}.")
+        made = "total" if of.masked else "common span"
+        go_on = "" if of.masked else f"cobasis run --without {party}, or "
+        raise ForeignBundleError(
+            f"{what}, and came after the {made} was made, on {history.ended[of.number - 1]}, "
+            f"without it. To go on: {go_on}agree on a new round."
+        )
     if of.number > now.number:
         raise ForeignBundleError(
             f"{what}, of exchange {of.number} of {len(every)}, and exchange {now.number} "
@@ -373,8 +361,8 @@ def _store(session: AnalystSession, bundle: Bundle, exchange: Exchange) -> None:
 def _refuse_removed(session: AnalystSession, party: str) -> None:
     if party in session.history.removed:
         raise ReplayError(
-            f"what party '{party}' sent was removed from this round, and is not taken again. If "
-            "the party comes back, agree on a new round."
+            f"what party '{party}' sent was removed from this round, and is not taken again. For "
+            "it to come back, agree on a new round."
         )
     if party in session.history.revoked:  # also where the others go on without it
         session.refuse_revoked(out={*session.history.revoked} - {party})

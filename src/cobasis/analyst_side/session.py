@@ -75,10 +75,7 @@ def work_folder(agreement: Path) -> WorkFolder:
 
 
 class AnalystSession(Hidden):
-    """What each of the analyst's commands works with.
-
-    `outbox` is the folder for what parties get; `report` hears how far the command at work is.
-    """
+    """What each of the analyst's commands works with; `report` hears how far it is."""
 
     def __init__(
         self,
@@ -179,8 +176,7 @@ class AnalystSession(Hidden):
         if not path.is_file() or file_digest(path) != received.file:
             raise RetentionError(
                 f"the {received.message} of party '{received.party}' ({received.file[:16]}) is not "
-                f"in '{self.work.path}' any more, or was changed there. Restore the folder from a "
-                "copy; if it was destroyed on purpose, agree on a new round."
+                f"in '{self.work.path}' any more, or was changed. Restore the folder from a copy."
             )
         with self.opened(path) as bundle:
             yield bundle
@@ -235,20 +231,18 @@ class AnalystSession(Hidden):
 
     def require_sealed(self) -> None:
         if not self.sealed:
-            everybody, agreed = signers(self.agreement), self.history.agreed
-            away = [name for name in everybody if name not in agreed]
+            away = [name for name in signers(self.agreement) if name not in self.history.agreed]
             raise UnsignedError(
-                f"the agreement of round '{self.agreement.round_id}' is not signed by everybody "
-                f"(missing: {', '.join(away)}; in: {len(agreed)} of {len(everybody)}), "
-                "so only signatures are taken yet. Receive theirs first."
+                f"the agreement is not signed by everybody (missing: {', '.join(away)}), so only "
+                "signatures are taken yet. Receive theirs first."
             )
 
     def require_kept(self) -> None:
         if self.history.forgotten:
             raise RetentionError(
                 f"the uploads of round '{self.agreement.round_id}' were destroyed on "
-                f"{self.history.forgotten}, so nothing can be trained again. Agree on "
-                "a new round; what was returned stays in use."
+                f"{self.history.forgotten}, so nothing can be trained again. Agree on a new round; "
+                "what was returned stays in use."
             )
 
     def revoke(self, made: Revocation) -> None:

@@ -135,14 +135,12 @@ class Identity(Hidden):
             if str(error) == "Decryption failed":
                 raise PassphraseError(
                     f"{what} is not opened by this passphrase. Check the keyboard's layout and "
-                    "capitals. A passphrase that is lost cannot be recovered: make a new key, and "
-                    "have it enrolled."
+                    "capitals; if it is lost, make a new key, and have it enrolled."
                 ) from None
             if _TOO_MUCH in str(error):
                 raise IdentityError(
-                    f"{what} takes more work to open than this machine, slow or busy as it is, "
-                    "does at once. The key may well be whole: type the same command again when "
-                    "the machine has less to do, or on a faster one, before you restore a copy."
+                    f"{what} takes more work to open than this machine, slow or busy, does at "
+                    "once: type the same command again when the machine has less to do."
                 ) from None
         except (ValueError, KeyError, TypeError, AttributeError, pyrage.IdentityError):
             pass  # what follows says so, without anything of the text

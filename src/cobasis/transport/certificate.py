@@ -136,7 +136,6 @@ def believed(
         )
     raise CertificateError(
         f"the certificate that the server shows is not the one that '{analyst.name}' has signed "
-        f"for: it has the key {pin[:16]}, and {good[0].pin[:16]} was signed. It may be a company's "
-        "proxy that inspects, a certificate newer than the analyst's word on it, or an attacker. "
-        f"Nothing was sent. Ask '{analyst.name}'; a proxy's certificate is given with --tls-ca."
+        f"for: it has the key {pin[:16]}, and {good[0].pin[:16]} was signed. Nothing was sent. Ask "
+        f"'{analyst.name}'; the certificate of a company's proxy is given with --tls-ca."
     )

@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -127,11 +127,11 @@ class Inbox:
             return found
         make_folder(self.folder / sent.party)
         of_kind = (self.folder / sent.party).glob(f"{sent.what}{_JOINT}*")
-        n_open = sum(1 for each in of_kind if not each.name.endswith(_VERDICT))
+        n_open = sum(each.suffix != _VERDICT for each in of_kind)
         if n_open >= MOST_OPEN:
             raise RequestError(
-                f"'{sent.party}' has {n_open} files of kind '{sent.what}' here that are not taken "
-                "yet. Wait until the worker has looked; parts that stop go after two weeks.",
+                f"'{sent.party}' has {n_open} files of kind '{sent.what}' here. Wait until the "
+                "worker has looked; parts that stop go after two weeks.",
                 status=429,
             )
         require_room(self.folder, length, what="this file")
@@ -212,7 +212,7 @@ class Served:
 
     path: Path
     agreement: Agreement
-    people: dict[str, PublicIdentity] = field(repr=False)
+    people: dict[str, PublicIdentity]
 
     def refuse_revoked(self, *, party: str, brings: bool) -> None:
         """Raise RevokedError for who has a revoked key, or brings something, by the news."""
@@ -259,8 +259,7 @@ class Rounds:
             raise nobody()
         return self._found[digest]
 
-    def _read(self, paths: list[Path]) -> "list[tuple[str, Served]]":
-        found = []
+    def _read(self, paths: list[Path]) -> Iterator[tuple[str, Served]]:
         for path in paths:
             try:
                 agreement = read_agreement(path).agreement
@@ -271,8 +270,7 @@ class Rounds:
             if agreement.server:
                 people = {each.name: each for each in agreement.enrolled}
                 served = Served(path=path, agreement=agreement, people=people)
-                found.append((agreement.digest().hex(), served))
-        return found
+                yield agreement.digest().hex(), served
 
 
 def agreements(folder: Path) -> list[Path]:

@@ -7,7 +7,6 @@ token's hash only, and what passes is vouched for by HMAC under the token itself
 
 import hashlib
 import hmac
-import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +28,6 @@ SLOTS: dict[Slot, int] = {"key": SMALL_BYTES, "agreement": 2**20}
 
 INVITES = ".invites"
 MAC_BYTES = 32
-_A_MINUTE, _SECONDS = 10, 60
 
 
 class Invites(OneLine):
@@ -58,8 +56,7 @@ def data_in(token: bytes, told: bytes, *, slot: Slot) -> bytes:
     if not hmac.compare_digest(mac, _mac(token, slot, data)):
         raise SignatureError(
             f"the {slot} that lies at the server for this invitation was not put there by whoever "
-            "has its code: somebody at the server, or on the way, made it. Nothing of it is used. "
-            "Tell the others, and begin again with new codes."
+            "has its code. Nothing of it is used. Tell the others, and begin again with new codes."
         )
     return data
 
@@ -73,7 +70,6 @@ class Mailbox:
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._mail = folder, folder / STATEMENTS / "mail"
-        self._times: dict[str, list[float]] = {}
 
     def place(self, address: str, slot: str) -> Path:
         """Return where something stands, or will; one RequestError for whoever is not invited."""
@@ -85,8 +81,7 @@ class Mailbox:
                     return self._mail / f"{address}.{slot}"
         raise RequestError(
             "no such invitation is open here. A code holds for 14 days, and the analyst's server "
-            "has to have the author's .invites file. The author makes new codes with 'cobasis "
-            "agreement new icu.toml --invite NAME ...', for all who are invited.",
+            "has to have the author's .invites file. The author makes new codes with --invite.",
             status=404,
         )
 
@@ -99,10 +94,3 @@ class Mailbox:
             raise RequestError(f"this invitation's {slot} is there, and is another.", status=409)
         make_folder(self._mail)
         write_whole(place, data)
-
-    def refuse_haste(self, address: str) -> None:
-        now = time.monotonic()
-        last = [each for each in self._times.get(address, []) if now - each < _SECONDS]
-        self._times[address] = [*last, now][-_A_MINUTE - 1 :]
-        if len(last) >= _A_MINUTE:
-            raise RequestError("that was ten times in a minute. Wait for one.", status=429)

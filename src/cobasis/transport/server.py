@@ -161,10 +161,9 @@ class Server:
         last, inbox = is_last(headers.get("upload-complete")), Inbox(visit.round.path)
         state = await run_sync(lambda: inbox.begin(sent, length=length))
         if last and not state.whole and not state.n_bytes:
-            _require_type(headers.get("content-type"), FILE)
+            _require_type(request, FILE)
             state = await self._grown(request, inbox, sent, offset=0)
-        place = f"{request.url.path.rstrip('/')}/{sent.digest}"
-        return _told(state, status=201, location=place)
+        return _told(state, status=201, location=f"{request.url.path.rstrip('/')}/{sent.digest}")
 
     @answering
     async def upload(self, request: Request) -> Response:
@@ -173,7 +172,7 @@ class Server:
         if not re.fullmatch("[0-9a-f]{64}", sent.digest):
             raise nobody()
         if visit.method == "PATCH":
-            _require_type(request.headers.get("content-type"), PARTIAL)
+            _require_type(request, PARTIAL)
             offset = whole_number(request.headers.get("upload-offset"), field="Upload-Offset")
             return _told(await self._grown(request, inbox, sent, offset=offset), status=204)
         state = await run_sync(inbox.state, sent)
@@ -192,7 +191,6 @@ class Server:
         place = await run_sync(self._mailbox.place, address, slot)
         if request.method != "POST":  # where GET is answered, HEAD is, too
             return await self._when(request, lambda: place if place.exists() else None)
-        self._mailbox.refuse_haste(address)
         data, most = bytearray(), SLOTS[slot]
         async for piece in request.stream():
             data += piece
@@ -294,12 +292,10 @@ async def _poured(
     request: Request, file: GrowingFile, *, told: str, length: int, last: bool
 ) -> None:
     """Write a request's content behind a file's end, if it is what its fields tell."""
-    start, digest = file.n_bytes, hashlib.sha256()
+    most, digest = min(file.n_bytes + PART_BYTES, length), hashlib.sha256()
     async for piece in request.stream():
-        n_bytes = file.n_bytes + len(piece)
-        if n_bytes - start > PART_BYTES or n_bytes > length:
-            most = min(PART_BYTES, length - start)
-            raise RequestError(f"more than the {most:,} bytes came that one part has.", status=413)
+        if file.n_bytes + len(piece) > most:
+            raise RequestError("more bytes came than this part may have.", status=413)
         digest.update(piece)
         file.grow(piece)  # to the system's memory, which takes less time than another thread
     same = digest.hexdigest() == told
@@ -308,19 +304,17 @@ async def _poured(
         raise RequestError(f"what came has another {which} than its fields say. Send it again.")
 
 
-def _require_type(found: str | None, wanted: str) -> None:
-    if found != wanted:
+def _require_type(request: Request, wanted: str) -> None:
+    if request.headers.get("content-type") != wanted:
         raise RequestError(f"the content has to be {wanted}, as Content-Type says.", status=415)
 
 
 def _told(state: State, *, status: int, location: str = "", whole: bool = False) -> Response:
     """Say how much of a file is here; where asked, also what became of it."""
-    headers = {
-        "upload-offset": str(state.n_bytes),
-        "upload-complete": "?1" if state.whole else "?0",
-        "upload-limit": f"max-append-size={PART_BYTES}",
-        **({"location": location} if location else {}),
-    }
+    headers = {"location": location} if location else {}
+    headers |= {"upload-limit": f"max-append-size={PART_BYTES}"}
+    headers |= {"upload-complete": "?1" if state.whole else "?0"}
+    headers |= {"upload-offset": str(state.n_bytes)}
     if not whole:
         return Response(status_code=status, headers=headers)
     return JSONResponse({"verdict": state.verdict}, status_code=status, headers=headers)

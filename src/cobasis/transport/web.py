@@ -23,8 +23,7 @@ from cobasis.transport.server import Server
 
 _PLACES, _SECOND, _SECONDS, _LEAST, _QUEUE = 64, 1.0, 5, 2**16, 2048
 """So many lines are new at a time: until they end, bring less than so many bytes in a second, or
-are so many seconds old, so that those which stall or have much to bring keep nobody out. So many
-wait outside; whoever comes then tries again."""
+are so many seconds old. So many wait outside; whoever comes then tries again."""
 
 PLAIN: dict[str, Any] = {
     "http": "h11",

@@ -38,8 +38,7 @@ LOG = logging.getLogger("cobasis.worker")
 
 _RENEW = timedelta(days=60)  # a statement that ends sooner than this is signed anew
 
-_REST = 10.0
-"""Seconds for which a round is left alone after its folder was in use, or its disk failed."""
+_REST = 10.0  # seconds without a look after a folder was in use, or its disk failed
 
 
 @dataclass(kw_only=True)
@@ -127,8 +126,7 @@ class Worker:
             if plan.new:
                 _log("waits for a person", round=name, came_later=plan.new)
             elif first or not plan.ended:  # at first, also what a killed run has not told
-                done = run(session, scores=True)
-                wrote = [path.name for path in done.written.values()]
+                wrote = [path.name for path in run(session, scores=True).written.values()]
                 _log("ended", round=name, exchange=plan.exchange.number, wrote=wrote)
         except WaitingError:
             if first:
