@@ -37,8 +37,6 @@ PAST = "2026-01-01T00:00:00Z"  # a deadline of which a run waits for nobody
 
 @dataclass
 class RealRound:
-    """Everything of one round; parties' side and analyst's side."""
-
     folder: Path
     agreement: Agreement
     identities: dict
@@ -46,21 +44,9 @@ class RealRound:
     rows: dict
     parties: dict = field(default_factory=dict)
 
-    @property
-    def path(self):
-        return self.folder / "icu.toml"
-
-    @property
-    def inbox(self):
-        return self.folder / "inbox"
-
-    @property
-    def outbox(self):
-        return self.folder / "outbox"
-
-    @property
-    def work(self):
-        return WorkFolder(self.folder / "icu.round")
+    def __post_init__(self):
+        self.path, self.work = self.folder / "icu.toml", WorkFolder(self.folder / "icu.round")
+        self.inbox, self.outbox = self.folder / "inbox", self.folder / "outbox"
 
     def session(self):
         """A fresh session, as every command opens one; without a file all have signed."""
@@ -69,7 +55,6 @@ class RealRound:
         return AnalystSession(self.agreement, identity=identity, path=self.path, sealed=sealed)
 
     def receive(self, *paths):
-        """What the analyst types when files came; without any, those of the inbox."""
         return receive(self.session(), paths or [self.inbox])
 
     def run(self, **options):
@@ -94,21 +79,17 @@ class RealRound:
         return sign_agreement(agreement or self.agreement, name=name, sign=sign)
 
     def sign(self, *names, to=None, agreement=None):
-        """Signatures as files, in the inbox."""
         for name in names:
             text = self.signature(name, agreement=agreement).text()
             ((to or self.inbox) / f"{name}.sig").write_text(text)
 
     def sealed(self, name):
-        """A party's upload in the work folder, as it came."""
         return self.work.sealed(name, exchanges(self.agreement)[-1])
 
     def reply(self, name, number=-1):
-        """What a party gets back."""
         return self.session().reply(name, exchanges(self.agreement)[number])
 
     def opened(self, name, number=-1, *, by=None):
-        """A party's reply, opened by it or by somebody else."""
         return open_bundle(
             self.reply(name, number),
             unseal=self.identities[by or name].unseal,
@@ -117,32 +98,26 @@ class RealRound:
         )
 
     def returned(self, name):
-        """What a party reads of its return."""
         return return_in(self.opened(name), agreement=self.agreement, party=name)
 
     def adopted(self, name):
-        """The common span as a party reads it."""
         return consensus_in(self.opened(name, 0), agreement=self.agreement)
 
     def accuracy(self, name):
-        """How well a party predicts its own rows, with what it got back."""
         got = self.returned(name)
         rows = self.party(name)._basis.project(self.rows[name][0]) @ got.change_of_basis
         return (got.model.predict(rows) == self.rows[name][1]).mean()
 
     def news(self):
-        """The signed news beside the agreement."""
         return News.from_text((self.folder / "icu.news").read_bytes(), self.agreement)
 
     def entries(self):
-        """The transcript's lines."""
         return verify_transcript(self.work.transcript).entries
 
     def party(self, name):
         if name not in self.parties:
-            self.parties[name] = Party(
-                name, agreement=self.agreement, secret=self.secret, key=PartyKey()
-            )
+            told = {"agreement": self.agreement, "secret": self.secret, "key": PartyKey()}
+            self.parties[name] = Party(name, **told)
         return self.parties[name]
 
     def payload(self, name, *, consensus=None):
@@ -153,7 +128,6 @@ class RealRound:
         return path
 
     def upload(self, name, *, file=None, signer=None, created=None, consensus=None, lines=None):
-        """A party's sealed upload in the inbox."""
         if lines is None and consensus is not None:
             sign = self.identities[name].sign
             lines = (sign_span(consensus, self.agreement, party=name, sign=sign),)
@@ -165,11 +139,9 @@ class RealRound:
         return path
 
     def uploads(self, names=None):
-        """Sealed uploads of some parties, or of all."""
         return {name: self.upload(name) for name in (names or self.agreement.parties)}
 
     def proposal(self, name):
-        """A party's sealed proposal in the inbox."""
         proposed = self.party(name).propose(self.rows[name][0])
         enclosed = enclose_proposal(proposed, agreement=self.agreement)
         return self._sent(enclosed, f"{name}.proposal", name)
@@ -188,13 +160,11 @@ class RealRound:
 
 
 def keys_of(names):
-    """Everybody's keys, and the analyst's."""
     made = {name: Identity.new(name) for name in names}
     return {**made, "lab": Identity.new("lab", role="analyst")}
 
 
 def real_round(folder, *, names=NAMES, identities=None, secret=None, **changes):
-    """Make keys, a secret and an agreement that enrols everybody."""
     secret, identities = secret or ConsortiumSecret(), identities or keys_of(names)
     fields = {
         "parties": tuple(names),
@@ -213,7 +183,6 @@ def real_round(folder, *, names=NAMES, identities=None, secret=None, **changes):
 
 
 def began(folder, names=NAMES, **changes):
-    """A round whose analyst has received some uploads."""
     made = real_round(folder, **changes)
     made.uploads(names)
     assert not made.receive().refused
@@ -221,11 +190,9 @@ def began(folder, names=NAMES, **changes):
 
 
 def verdicts(found):
-    """What became of each file: its code, or the word."""
     return {each.file: each.code or each.verdict for each in found.files}
 
 
 def contents(folder):
-    """Every file below a folder, by its bytes."""
     paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}

@@ -1,6 +1,5 @@
 """A party that comes late, one that leaves, and what is said of it; uploads that are destroyed."""
 
-import json
 import shutil
 from datetime import UTC, datetime, timedelta
 from unittest import mock
@@ -52,13 +51,11 @@ def test_a_late_party_is_fitted_to_the_frozen_target_and_nobody_elses_fit_change
     got = ran.returned("west")
     assert (got.trained_on, got.target_carries) == (NAMES, ("east",))
     assert ran.accuracy("west") > 0.9
-    again = ran.run()
-    assert (again.concluded.outcome, again.written) == (late.outcome, {})
 
 
 def test_a_removal_trains_again_leaves_the_others_changes_of_basis_alone_and_no_row_behind(ran):
     before, first = changes(ran, EARLY), encode_chain(ran.returned("north").model)
-    rows = np.frombuffer(ran.work.payload("east").read_bytes()[-48:], dtype="<f8").tobytes()
+    rows = ran.work.payload("east").read_bytes()[-48:]
     assert [1 for data in contents(ran.work.path).values() if rows in data]
     models = contents(ran.work.models)
     done = ran.remove("east")
@@ -75,8 +72,7 @@ def test_a_removal_trains_again_leaves_the_others_changes_of_basis_alone_and_no_
     assert not ran.reply("east").exists()
     assert [each.code for each in ran.receive().refused] == ["CB805"]
     ran.upload("east")
-    refused = ran.receive().refused
-    assert ["removed from this round" in each.reason for each in refused] == [True]
+    assert "removed from this round" in ran.receive().refused[0].reason
 
 
 def test_the_certificate_says_what_is_and_what_is_not_gone_and_is_signed(ran):
@@ -90,15 +86,12 @@ def test_the_certificate_says_what_is_and_what_is_not_gone_and_is_signed(ran):
         "The target still descends from east, of whose anchor image it is made.",
         "are not reached by this removal",
     ):
-        assert sentence in text
+        assert sentence in " ".join(text.split())
         assert any(sentence in each for each in (*told["gone"], *told["not_gone"]))
-    assert "as if" not in text + data
-    with pytest.raises(SignatureError):
-        check_removal(data.encode(), analyst=Identity.new("lab").public)
-    forged = json.loads(data)
-    forged["removal"]["party"] = "north"
-    with pytest.raises(SignatureError):
-        check_removal(json.dumps(forged).encode(), analyst=ran.identities["lab"].public)
+    forged = data.replace('"party":"east"', '"party":"north"')
+    for text, analyst in ((data, Identity.new("lab")), (forged, ran.identities["lab"])):
+        with pytest.raises(SignatureError):
+            check_removal(text.encode(), analyst=analyst.public)
 
 
 def test_only_realign_makes_a_target_without_those_who_left_which_all_certificates_know(ran):
@@ -113,11 +106,8 @@ def test_only_realign_makes_a_target_without_those_who_left_which_all_certificat
     text = done.files[1].read_text()
     assert "made again without its anchor image" in text
     assert "are unchanged" not in text
-    assert "still descends from north, of whose" in text
     assert len(list(ran.work.alignments.iterdir())) == 1  # the old target went
-    again = ran.remove("south").removals[0]
-    assert again.realigned
-    assert not any("unchanged" in sentence for sentence in again.not_gone)
+    assert ran.remove("south").removals[0].realigned
 
 
 def test_several_leave_at_once_with_one_training_and_a_certificate_each(ran):
@@ -125,12 +115,10 @@ def test_several_leave_at_once_with_one_training_and_a_certificate_each(ran):
     done = ran.remove("east", "south", "east")
     assert done.concluded.outcome.uploads.keys() == {"north", "west"}
     assert [each.party for each in done.removals] == ["east", "south"]
-    for each in done.removals:
-        assert f"The rows of '{each.party}' are out" in each.text()
-        assert "The model was trained again, on north, west alone" in each.text()
+    assert {each.trained_on for each in done.removals} == {("north", "west")}
     assert len(done.files) == 4
-    assert not any(ran.reply(name).exists() for name in ("east", "south"))
-    assert not any(ran.sealed(name).exists() for name in ("east", "south"))
+    for place in (ran.reply, ran.sealed):
+        assert not any(place(name).exists() for name in ("east", "south"))
 
 
 @pytest.mark.parametrize("then", [("east", "south"), ("south",), ("east",)])
@@ -150,10 +138,7 @@ def test_a_late_party_that_leaves_is_out_also_when_the_round_is_aligned_anew(ran
     add(ran, "west")
     done = ran.remove("west", realign=True)
     assert tuple(done.concluded.outcome.uploads) == done.removals[0].trained_on == EARLY
-    assert done.concluded.outcome.n_rows == 120
-    assert ran.returned("north").trained_on == EARLY
-    assert set(done.concluded.files) == set(EARLY)
-    assert tuple(ran.run().concluded.outcome.uploads) == EARLY
+    assert (done.concluded.outcome.n_rows, set(done.concluded.files)) == (120, set(EARLY))
 
 
 def test_a_party_whose_upload_no_model_was_trained_on_is_removed_without_returns(tmp_path):

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from threading import Timer
 from types import SimpleNamespace
+from unittest import mock
 
 import distributed
 import numpy as np
@@ -64,15 +65,12 @@ def test_trees_on_two_workers_predict_as_those_on_one_machine(over, aligned, tmp
 
 
 def test_a_worker_gets_paths_and_changes_of_basis_of_its_blocks_and_no_rows(tmp_path):
-    rows, labels = rows_and_labels(4000)
-    uploads, alignment = parties(tmp_path, rows, labels, sizes=[3000, 997, 1, 1, 1])
-    aligned = cut(uploads, alignment.changes_of_basis, n_blocks=500)
-    sent = aligned.only([0])
+    uploads, alignment = parties(tmp_path, *rows_and_labels(4000), sizes=[3000, 997, 1, 1, 1])
+    sent = cut(uploads, alignment.changes_of_basis, n_blocks=500).only([0])
     data = pickle.dumps(sent)
     assert len(data) < 10_000
     assert set(sent._uploads) < set(uploads)
-    for row in rows[:50]:
-        assert row.tobytes() not in data
+    assert not [row for row in rows_and_labels(4000)[0][:50] if row.tobytes() in data]
 
 
 def test_an_upload_that_a_worker_cannot_use_is_the_same_error(over, tmp_path):
@@ -136,14 +134,10 @@ def test_a_pass_that_killed_its_workers_ends_in_words(aligned):
     def killed(**_):
         raise distributed.KilledWorker("a task", SimpleNamespace(address="tcp://there:9"), 3)
 
-    client = SimpleNamespace(
-        nthreads=lambda: {"a worker": 1},
-        submit=lambda *_, **__: SimpleNamespace(result=killed),
-        cancel=lambda _: None,
-    )
-    over = ClusterPasses(client, silent)
+    client = mock.Mock(nthreads=lambda: {"a worker": 1})
+    client.submit.return_value.result = killed
     with pytest.raises(OptionError, match="lost its workers"):
-        list(over(_index, aligned, step="dying"))
+        list(ClusterPasses(client, silent)(_index, aligned, step="dying"))
 
 
 @pytest.mark.soak
@@ -151,12 +145,10 @@ def test_a_cluster_without_workers_is_refused(aligned):
     none = distributed.LocalCluster(n_workers=0, dashboard_address=":0")
     with none as cluster, distributed.Client(cluster) as client:
         over = ClusterPasses(client, silent)
-        for do in (
-            lambda: list(over(_index, aligned, step="waiting")),
-            lambda: over.together(fail_once, aligned),
-        ):
-            with pytest.raises(CobasisError, match="no workers left"):
-                do()
+        with pytest.raises(CobasisError, match="no workers left"):
+            list(over(_index, aligned, step="waiting"))
+        with pytest.raises(CobasisError, match="no workers left"):
+            over.together(fail_once, aligned)
 
 
 @pytest.mark.soak
