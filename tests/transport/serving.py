@@ -23,6 +23,8 @@ AGREED = (
     "--purpose study --task classification --retention-days 30 --model ridge --yes"
 )
 ROWS = "--n-components 3 --models ridge,logistic --minimum-parties 2"
+PARTIES = ("north", "south", "east")  # first who has written the agreement
+SIGNED = "--wait 0 --signed-by Officer"
 STEP = 50_000  # bytes of a part, for tests with `quickly`
 SUMS = "--sums maps=rff,waves=2,most_rows=100,most_rows_in_all=300,least_rows=10"
 
@@ -81,13 +83,20 @@ class World:
         found = [each for each in verify_transcript(path).entries if each.event == "accepted"]
         return found[-1].told["model_sha256"]
 
-    def sealed(self):
-        """Wait until the worker has sealed the agreement."""
+    def turn(self, worker, *, times=1, names=PARTIES, more=SIGNED):
+        """Everybody types `go` and waits, and the worker looks; so many times."""
+        for _ in range(times):
+            for name in names:
+                self.go(name, more, code=4)
+            worker.step()
+
+    def sealed(self, file="icu.sealed.toml"):
+        """Wait until the worker has sealed the agreement, or written something else."""
         for _ in range(1000):
-            if (self.lab / "icu.sealed.toml").exists():
+            if (self.lab / file).exists():
                 return
             time.sleep(0.02)
-        pytest.fail("the agreement was not sealed")
+        pytest.fail(f"there is no {file}")
 
     @contextmanager
     def serving(self, *, port=None, certificate=None, key=None):
@@ -114,16 +123,14 @@ class World:
             thread.join()
 
     @contextmanager
-    def working(self, *, every=0.05):
+    def working(self):
         """Let the worker work as long as the block runs."""
         ended = threading.Event()
-        worker = self.worker()
-        thread = threading.Thread(
-            target=lambda: worker.work(every=every, goes_on=lambda: not ended.is_set())
-        )
+        told = {"every": 0.05, "goes_on": lambda: not ended.is_set()}
+        thread = threading.Thread(target=self.worker().work, kwargs=told)
         thread.start()
         try:
-            yield worker
+            yield
         finally:
             ended.set()
             thread.join()

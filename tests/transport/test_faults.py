@@ -132,26 +132,24 @@ def test_two_clients_of_a_party_bring_one_file(world, file):
         except RequestError as error:
             failed.append(error)
 
-    both = [threading.Thread(target=bring) for _ in range(2)]
-    for each in both:
-        each.start()
-    for each in both:
-        each.join()
+    other = threading.Thread(target=bring)
+    other.start()
+    bring()
+    other.join()
     assert arrived(world) == DATA
     assert len(failed) < 2
 
 
 def deliver(inbox):
     """What the server does to the disk for a file in two parts."""
-    half = len(DATA) // 2
-    state = inbox.begin(SENT, length=len(DATA))
-    if not state.whole and state.n_bytes < half:
-        with inbox.grow(SENT, offset=state.n_bytes) as file:
-            file.grow(DATA[state.n_bytes : half])
-    state = inbox.state(SENT)
-    if not state.whole:
-        with inbox.grow(SENT, offset=state.n_bytes) as file:
-            file.grow(DATA[state.n_bytes :])
+    inbox.begin(SENT, length=len(DATA))
+    for end in (len(DATA) // 2, len(DATA)):
+        state = inbox.state(SENT)
+        if not state.whole and state.n_bytes < end:
+            with inbox.grow(SENT, offset=state.n_bytes) as file:
+                file.grow(DATA[state.n_bytes : end])
+    if not inbox.state(SENT).whole:
+        with inbox.grow(SENT, offset=len(DATA)) as file:
             inbox.finish(SENT, file, digest=None)
 
 
@@ -259,27 +257,25 @@ def test_a_server_with_another_certificate_gets_nothing_until_it_is_signed_for(f
         fresh.remote("north")
 
 
-HOSTILE = {
-    "signature": b'{"format":"cobasis/signature/1","self":1,"name":"north"}',
-    "word": b'{"format":"cobasis/word/1","self":1}',
-    "1-upload": b'round_id = "x"\nd = 0001-01-01T00:00:00+23:59\n',
-    "1-upload, digits": b'round_id = "x"\nd = ' + b"9" * 5000,
-    "1-upload, nested": b'round_id = "x"\nd' + b".d" * 5000 + b" = 1",
-}
+HOSTILE = [
+    ("signature", b'{"format":"cobasis/signature/1","self":1,"name":"north"}'),
+    ("word", b'{"format":"cobasis/word/1","self":1}'),
+    ("1-upload", b'round_id = "x"\nd = 0001-01-01T00:00:00+23:59\n'),
+    ("1-upload", b'round_id = "x"\nd = ' + b"9" * 5000),
+    ("1-upload", b'round_id = "x"\nd' + b".d" * 5000 + b" = 1"),
+]
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_no_file_of_a_party_ends_the_service_of_others(served, tmp_path, name):
-    (tmp_path / "hostile").write_bytes(HOSTILE[name])
-    worker, what = served.worker(), name.partition(",")[0]
+def test_no_file_of_a_party_ends_the_service_of_others(served, tmp_path):
+    worker, file = served.worker(), tmp_path / "hostile"
     with served.remote("north") as remote:
-        remote.upload(tmp_path / "hostile", what)
-        worker.step()
-        refused = remote.refusal(tmp_path / "hostile", what)
-    served.go("north", code=4)
-    worker.step()
-    waiting = [sent.what for sent, _ in Inbox(served.lab / "icu.toml").waiting()]
-    assert (bool(refused), waiting) == ((False, ["word"]) if what == "word" else (True, []))
+        for what, data in HOSTILE:
+            file.write_bytes(data)
+            remote.upload(file, what)
+            worker.step()
+            assert bool(remote.refusal(file, what)) == (what != "word")  # which waits its turn
+    served.turn(worker, names=["north"])
+    assert [sent.what for sent, _ in Inbox(served.lab / "icu.toml").waiting()] == ["word"]
 
 
 def test_what_lies_in_the_folder_keeps_no_round_from_being_served(fresh, caplog):
@@ -290,10 +286,9 @@ def test_what_lies_in_the_folder_keeps_no_round_from_being_served(fresh, caplog)
     worker = fresh.worker()
     worker.step()
     with fresh.serving():
-        fresh.go("north", code=4)  # the author signs
-        worker.step()
-    looked = [record.message for record in caplog.records if '"looked at"' in record.message]
-    assert ['"accepted"' in each for each in looked] == [True]
+        fresh.turn(worker, names=["north"])  # the author signs
+    [looked] = [record.message for record in caplog.records if '"looked at"' in record.message]
+    assert '"accepted"' in looked
     fresh.certificate.rename(fresh.certificate.with_suffix(".away"))
     worker.step()
     assert '"file": "server.crt"' in caplog.records[-1].message
@@ -312,14 +307,14 @@ def test_copies_that_a_backup_left_in_an_inbox_keep_no_round_waiting(served):
 
 def test_a_disk_that_was_full_for_a_moment_is_tried_again(served, monkeypatch):
     monkeypatch.setattr("cobasis.transport.worker._REST", 0.0)
-    worker = served.worker()
+    worker, inbox = served.worker(), Inbox(served.lab / "icu.toml")
     served.go("north", code=4)
     with at_call(1, FULL, counts=lambda _, __, path: "icu.round" in str(path)) as clock:
         worker.step()
     assert clock.stopped_at is not None
-    assert [*Inbox(served.lab / "icu.toml").waiting()]
+    assert [*inbox.waiting()]
     worker.step()
-    assert not [*Inbox(served.lab / "icu.toml").waiting()]
+    assert not [*inbox.waiting()]
 
 
 def test_a_part_that_never_came_goes_by_itself(in_memory):

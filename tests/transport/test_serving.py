@@ -2,8 +2,8 @@
 
 import asyncio
 import errno
+import os
 import shutil
-import signal
 import socket
 import ssl
 import subprocess
@@ -19,6 +19,7 @@ import pytest
 
 from cobasis.transport import web
 from cobasis.transport.certificate import make_certificate
+from transport.serving import PARTIES
 
 
 def test_serve_refuses_what_cannot_serve(fresh):
@@ -33,33 +34,44 @@ def test_serve_refuses_what_cannot_serve(fresh):
 
 
 def test_the_web_half_ends_with_its_worker_and_shows_a_certificate_that_is_renewed(fresh):
-    """What keys are kept under takes seconds, so the worker stands in for itself here."""
-    script = (
-        "import sys\\nfrom pathlib import Path\\nfrom cobasis.cli.serve import _beside_web\\n"
-        "from cobasis.transport.worker import Worker\\n"
-        "Worker.step = lambda self: None\\n"
-        "made = Worker(folder=Path('lab'), identity=None, runs=True,"
-        " certificate=Path('lab/.server/server.crt'))\\n"
-        "while _beside_web(made, sys.argv[1], Path('lab/.server/server.key')): print('again')\\n"
-    )
-    at = f"127.0.0.1:{fresh.port}"
-    line = [sys.executable, "-uc", script.replace("\\n", "\n"), at]
-    served = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
-    try:
-        assert asked(fresh, tries=300)
+    with as_process(fresh) as served:
         [web] = Path(f"/proc/{served.pid}/task/{served.pid}/children").read_text().split()
         assert "pyrage" not in Path(f"/proc/{web}/maps").read_text()  # nothing there opens a seal
         other, key = make_certificate(fresh.root / "other", ["localhost"])
         shutil.copy(key, fresh.key)
         shutil.copy(other, fresh.certificate)
-        assert served.stdout.readline() == "again\n"
         assert asked(fresh, certificate=other, tries=300)
-    finally:
-        served.send_signal(signal.SIGKILL)
-        served.wait()
-        served.stdout.close()
+        fresh.certificate = other
+
+
+@pytest.mark.soak
+def test_a_round_goes_on_though_its_server_is_killed_again_and_again(fresh):
+    for more, code, file in (
+        ("--wait 0", 4, "icu.sealed.toml"),
+        ("--wait 0 --signed-by Officer", 4, "outbox/icu.south.1-return"),
+        ("--wait 20", 0, "icu.news"),
+    ):
+        with as_process(fresh):
+            for name in PARTIES:
+                fresh.go(name, more, code=code)
+            fresh.sealed(file)
+    assert len({fresh.model(name) for name in PARTIES}) == 1
+
+
+@contextmanager
+def as_process(world):
+    """What the analyst types; it is killed, with which the half that answers ends."""
+    line = [sys.executable, "-m", "cobasis", "serve", "lab", "--listen", f"127.0.0.1:{world.port}"]
+    told = {"HOME": str(world.root / "home-lab"), "PASSPHRASE_FILE": str(world.root / "passphrase")}
+    env = {**os.environ, **{f"COBASIS_{word}": each for word, each in told.items()}}
+    with subprocess.Popen(line, env=env, stderr=subprocess.DEVNULL) as served:
+        try:
+            assert asked(world, tries=300)
+            yield served
+        finally:
+            served.kill()
     for _ in range(100):
-        if not asked(fresh, certificate=other, tries=1):
+        if not asked(world):
             return
         time.sleep(0.1)
     pytest.fail("the web half goes on alone")
