@@ -227,7 +227,6 @@ def _concluded(
 
 
 def _files_of(session: AnalystSession, party: str) -> list[str]:
-    """Return the digests of what a party sent; StepError for sums, UnknownPartyError for none."""
     require_known(party, session.agreement.parties)
     if session.agreement.sums is not None:
         raise StepError(
@@ -246,7 +245,6 @@ def _files_of(session: AnalystSession, party: str) -> list[str]:
 def _staying(
     session: AnalystSession, parties: Collection[str], uploads: Iterable[str]
 ) -> list[str]:
-    """Return who stays; StepError where they are fewer than the agreement asks for."""
     out = {*parties, *session.history.removed}
     stay = complete([name for name in uploads if name not in out], session.agreement)
     least = session.exchanges[-1].fewest

@@ -128,7 +128,6 @@ def lost_replies(session: AnalystSession) -> list[str]:
 def _left_out(
     session: AnalystSession, *, without: tuple[str, ...], again: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return whom the analyst goes on without, in the agreement's order."""
     history = session.history
     for name in (*without, *again):
         require_known(name, session.agreement.parties)
@@ -142,7 +141,6 @@ def _left_out(
 
 
 def _require_all(session: AnalystSession, plan: Plan, *, now: datetime) -> None:
-    """Raise WaitingError while somebody may still send, or too few have."""
     agreed, closes, least = session.agreement, session.agreement.closes, plan.exchange.fewest
     if plan.missing and (closes is None or now < closes or agreed.sums is not None):
         options = " ".join(f"--without {name}" for name in plan.missing)

@@ -235,7 +235,6 @@ def _signatures(
 
 
 def _taken(session: AnalystSession, path: Path, *, kind: str | None) -> FileVerdict:
-    """Take one sealed file in and say what it was, or say why not."""
     if kind not in {None, WORD}:
         return FileVerdict.passed_over(path, kind)
     try:
@@ -267,7 +266,6 @@ def _taken(session: AnalystSession, path: Path, *, kind: str | None) -> FileVerd
 
 
 def _take_in(session: AnalystSession, path: Path, *, digest: str) -> tuple[Received, bool]:
-    """Take in one file, unless it was received before; ReplayError if its party was removed."""
     files = session.history.files
     for each in files.values():
         if each.file == digest:
@@ -314,7 +312,6 @@ def _exchange_of(session: AnalystSession, bundle: Bundle) -> Exchange:
 
 
 def _store(session: AnalystSession, bundle: Bundle, exchange: Exchange) -> None:
-    """Check what is inside, put it on the disk as it came, and write the acknowledging line."""
     manifest, work = bundle.manifest, session.work
     told: dict[str, Any] = {
         "party": manifest.sender,

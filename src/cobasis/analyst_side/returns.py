@@ -28,8 +28,6 @@ from cobasis.protocol.sums import SumsResult
 from cobasis.statistics.coefficients import CoefficientTable
 from cobasis.strict_json import json_object
 
-_NAME_DIGITS = 24
-
 
 @dataclass(frozen=True, kw_only=True)
 class Concluded:
@@ -114,11 +112,9 @@ class Conclusion:
         if new or (self.event == RUN and self.told["without"] != [*session.history.without]):
             # where lost returns are sealed anew no family is scored again: the first scores stay
             if findings_of(session.work, made) is None:
-                found = {
-                    "of": _words_of(made),
-                    "rows_per_feature": more.get("sums") and more["sums"].rows_per_feature,
-                }
-                found |= {name: more.get(name) for name in ("card", "certificate", "scores")}
+                found = {name: more.get(name) for name in ("card", "certificate", "scores")}
+                per_feature = more["sums"].rows_per_feature if "sums" in more else None
+                found |= {"of": _words_of(made), "rows_per_feature": per_feature}
                 write_whole(session.work.findings, to_json(found, inf_nan_mode="null"))
             versions = [f"{each} {version(each)}" for each in _NUMBERS_DEPEND_ON]
             line = replace(made, returns=self.digests).told()
@@ -132,7 +128,6 @@ class Conclusion:
 
 
 def findings_of(work: WorkFolder, made: Outcome | None) -> dict[str, Any] | None:
-    """Return what was kept of a run besides its files; None where it is of another one."""
     with suppress(ValueError, OSError):
         found = json_object(work.findings.read_bytes())
         return found if made is not None and found.get("of") == _words_of(made) else None
@@ -140,9 +135,8 @@ def findings_of(work: WorkFolder, made: Outcome | None) -> dict[str, Any] | None
 
 
 def _words_of(made: Outcome) -> list[str]:
-    """Return what tells one outcome from another."""
     return [made.model_sha256 or "", *(f"{file}  {name}" for name, file in made.uploads.items())]
 
 
 def name_of(words: Iterable[str]) -> str:
-    return hashlib.sha256("\0".join(words).encode()).hexdigest()[:_NAME_DIGITS]
+    return hashlib.sha256("\0".join(words).encode()).hexdigest()[:24]

@@ -36,7 +36,6 @@ from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.card import card_of, make_card
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.explanations import coefficients_of
-from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.refusals import LEAVE_OUT
 from cobasis.protocol.scores import Worth
 from cobasis.protocol.sums import SumsAnalyst
@@ -118,31 +117,26 @@ def _family(session: AnalystSession, model: ModelName | None) -> ModelName | Non
 
 
 def _send_spans(session: AnalystSession, plan: Plan) -> dict[str, Path]:
-    """Make the common span once, and seal it to each party that does not have it."""
-    exchange = session.exchanges[0]
+    exchange, proposals = session.exchanges[0], []
     # The span is on the disk, and in the transcript, before anybody gets it: a run that was
     # killed among the replies goes on from the kept one, and a second one would split the round
     # into parties of two spans.
-    span = session.kept_span() if session.history.contributors else _made_span(session, plan)
+    if not session.history.contributors:
+        received = session.history.taken(1)
+        for party in counted(plan.members, step="opening proposals", report=session.report):
+            with session.kept(received[party]) as bundle:
+                proposals.append(proposal_in(bundle, agreement=session.agreement))
+        span = Analyst(session.agreement).consensus(proposals)
+        told = {"anchor_tag": span.anchor_tag.hex(), "contributors": json.dumps(span.contributors)}
+        write_tables(session.work.span, {"rows": span.rows}, metadata=told)
+        session.note(CONSENSUS, {"contributors": list(span.contributors), **plan.away})
     make_folder(session.outbox)
-    enclosed = enclose_consensus(span, agreement=session.agreement, sender=session.name)
-    written = {}
+    kept, written = session.kept_span(), {}
+    enclosed = enclose_consensus(kept, agreement=session.agreement, sender=session.name)
     for party in counted(lost_replies(session), step="sealing", report=session.report):
         session.seal_reply(enclosed, party=party, exchange=exchange)
         written[party] = session.reply(party, exchange)
     return written
-
-
-def _made_span(session: AnalystSession, plan: Plan) -> ConsensusSpan:
-    received, proposals = session.history.taken(1), []
-    for party in counted(plan.members, step="opening proposals", report=session.report):
-        with session.kept(received[party]) as bundle:
-            proposals.append(proposal_in(bundle, agreement=session.agreement))
-    span = Analyst(session.agreement).consensus(proposals)
-    told = {"anchor_tag": span.anchor_tag.hex(), "contributors": json.dumps(span.contributors)}
-    write_tables(session.work.span, {"rows": span.rows}, metadata=told)
-    session.note(CONSENSUS, {"contributors": list(span.contributors), **plan.away})
-    return span
 
 
 def conclude(
@@ -220,7 +214,6 @@ def _added(
 
 
 def _first_model(session: AnalystSession, plan: Plan, outcome: Outcome) -> Chain:
-    """Read the model that was scored."""
     own = _model_of(session, plan)
     for path in (own, *session.work.models.glob("*.model")):  # other versions name it otherwise
         if path.exists() and (path == own or file_digest(path) == outcome.model_sha256):
@@ -253,7 +246,6 @@ def _returned(
     worth: Worth | None = None,
     **more: Any,  # noqa: ANN401 -- what is concluded besides
 ) -> Concluded:
-    """Seal one return for each party that added up, and record it."""
     files, digest = _summed(session, plan), None
     if model is not None:
         path = _model_of(session, plan, more="" if worth is None else "scores")
@@ -278,7 +270,6 @@ def _returned(
 
 
 def delete_targets(session: AnalystSession, *, but: str) -> None:
-    """Delete the targets and changes of basis that are not in use any more."""
     for path in sorted(session.work.alignments.glob("*")):
         if path.name != but:
             remove_tree(path)

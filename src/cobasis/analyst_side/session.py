@@ -161,7 +161,6 @@ class AnalystSession(Hidden):
             yield self.history
 
     def open_exchange(self) -> Exchange:
-        """Return the first exchange that has not ended, or the last."""
         return self.exchanges[min(len(self.history.ended), len(self.exchanges) - 1)]
 
     def reply(self, party: str, exchange: Exchange) -> Path:
@@ -207,7 +206,6 @@ class AnalystSession(Hidden):
         )
 
     def seal_reply(self, enclosed: Enclosed, *, party: str, exchange: Exchange) -> str:
-        """Write a party's reply, signed and sealed to it; return the file's digest."""
         return write_bundle(
             self.reply(party, exchange),
             draft=enclosed.draft,
@@ -246,7 +244,6 @@ class AnalystSession(Hidden):
             )
 
     def revoke(self, made: Revocation) -> None:
-        """Note that a key was revoked, and tell everybody: from then on the round stands still."""
         if made.name not in self.history.revoked:
             self.note(REVOKED, {"revoked": [made.text()]})
         self.tell()
@@ -256,7 +253,6 @@ class AnalystSession(Hidden):
 
     @cached_property
     def told(self) -> datetime:
-        """When the last news were made that lie here."""
         kept = None
         with suppress(CobasisError):  # of a text that was edited, or damaged
             kept = news_at(self.news, self.agreement)

@@ -177,8 +177,8 @@ class _Check:
         line = lines.get(receipt.transcript)
         if self.entries and (line is None or line.told["file"] != receipt.file):
             raise TranscriptError(
-                f"the receipt for party '{receipt.party}' names a line that the transcript has "
-                "not, or has of another file. Keep both: one of them was changed."
+                f"the receipt for party '{receipt.party}' names a line that the transcript has not "
+                "of its file. Keep both: one of them was changed."
             )
 
     def _signed(self, signed: SignedReceipt) -> None:
@@ -206,7 +206,13 @@ class _Check:
         paths = [path for path in self.here("*") if path.name in self.known and path.is_file()]
         for path in counted(paths, step="comparing digests", report=self.report):
             what = "payload" if path.suffix == ".safetensors" else path.name.rpartition("-")[2]
-            self.one(what, path.name, path, self.known[path.name], by=_compare)
+            self.one(what, path.name, path, by=self._compare)
+
+    def _compare(self, path: Path) -> None:
+        if file_digest(path) not in self.known[path.name]:
+            raise FileChangedError(
+                f"'{path.name}' is not the file that the transcript names. Ask for the right one."
+            )
 
     def fits(self) -> None:
         """Check every fit of the last run, where anchor images and target are."""
@@ -248,11 +254,3 @@ def _known(entries: Iterable[Entry], stem: str) -> dict[str, set[str]]:
             number = told.get("exchange", last)
             known.setdefault(f"{stem}.{party}.{number}-return", set()).add(digest)
     return known
-
-
-def _compare(path: Path, digests: set[str]) -> None:
-    if file_digest(path) not in digests:
-        raise FileChangedError(
-            f"'{path.name}' is not the file that the transcript names. It was changed, or is of "
-            "another round. Ask for the right one."
-        )

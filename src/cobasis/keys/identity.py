@@ -81,7 +81,6 @@ class Identity(Hidden):
         decrypt(source, target, identities=ages)
 
     def seal_for_self(self, data: bytes) -> bytes:
-        """Return bytes that only this identity opens, and that only it can have made."""
         # The public half is enough to seal for somebody. Without the signature, whoever may write
         # to the disk could put a record of their own making where a secret was kept.
         target, signed = BytesIO(), self.sign(_OWN + data) + data
@@ -214,7 +213,6 @@ def enrolled_here(
 
 
 def enrolled_key(identity: Identity, enrolled: PublicIdentity) -> Identity:
-    """Return the one of somebody's keys that is enrolled; IdentityError where none is."""
     for each in (identity, *identity.before):
         if each.public == enrolled:
             return each

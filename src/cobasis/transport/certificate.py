@@ -26,8 +26,6 @@ _OWN, _STATEMENT = timedelta(days=5 * 365), timedelta(days=90)
 
 
 class Statement(SignedLine):
-    """The analyst's word that a certificate's key is its server's."""
-
     form = "cobasis/server/1"
     what = "statement about a server"
     ask = "Ask the analyst whether the worker runs, which writes it."
@@ -41,7 +39,6 @@ class Statement(SignedLine):
     def made(
         cls, certificate: x509.Certificate, *, analyst: str, sign: Callable[[bytes], bytes]
     ) -> Self:
-        """Sign for a certificate as the analyst, for 90 days."""
         now = datetime.now(UTC)
         told = {"analyst": analyst, "pin": pin_of(certificate), "since": moment_text(now)}
         told |= {"until": moment_text(now + _STATEMENT)}
@@ -56,7 +53,6 @@ class Statement(SignedLine):
 
 
 def pin_of(certificate: x509.Certificate) -> str:
-    """Return the SHA-256 of a certificate's public key, which a renewal may keep."""
     form, subject = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     return hashlib.sha256(certificate.public_key().public_bytes(form, subject)).hexdigest()
 

@@ -42,9 +42,8 @@ if TYPE_CHECKING:
     from cobasis.transport.invites import Code
 
 _PAUSES = (0.5, 1, 2, 4, 8)  # seconds between tries, before a person is told
-
-_SLOW, _LEAST_PART, _ANSWER = 300, 2**16, 2**21
-_TIMEOUT = httpx.Timeout(30, read=_SLOW)  # the last part of a large file is hashed as a whole
+_LEAST_PART, _ANSWER = 2**16, 2**21
+_TIMEOUT = httpx.Timeout(30, read=300)  # the last part of a large file is hashed as a whole
 _NO_PATCH = {httpx.codes.METHOD_NOT_ALLOWED, httpx.codes.NOT_IMPLEMENTED}
 _CHANGED = "CERTIFICATE_VERIFY_FAILED"
 
@@ -77,14 +76,13 @@ class Line:
         to: Path | None = None,
     ) -> httpx.Response:
         """Ask again and again while the line fails; what the server refuses is raised."""
-        told, ends = {"accept-encoding": "identity", **(fields or {})}, (content, to)
+        told = {"accept-encoding": "identity", **(fields or {})}
         if content is not None:
             told["content-digest"] = digest_field(hashlib.sha256(content).hexdigest())
-        found = self._again(lambda: self._once(method, url, fields=told, ends=ends))
-        ours = found.headers.get("content-type") == PROBLEM
-        if found.status_code in _NO_PATCH and method == "PATCH" and not ours:
+        found = self._again(lambda: self._once(method, url, told, content=content, to=to))
+        if found.status_code in _NO_PATCH and method == "PATCH" and not _is_problem(found):
             told |= {"x-http-method-override": "PATCH"}  # a proxy in between knows no PATCH
-            found = self._again(lambda: self._once("POST", url, fields=told, ends=ends))
+            found = self._again(lambda: self._once("POST", url, told, content=content, to=to))
         if found.status_code >= httpx.codes.BAD_REQUEST:
             raise _refusal(found)
         return found
@@ -110,12 +108,11 @@ class Line:
         self,
         method: str,
         url: str,
-        *,
         fields: dict[str, str],
-        ends: tuple[bytes | None, Path | None],
+        *,
+        content: bytes | None,
+        to: Path | None,
     ) -> httpx.Response:
-        """Sign and send one request; a file that comes is written, whole or not at all."""
-        content, to = ends
         request = self._client.build_request(method, url, headers=fields, content=content)
         self._sign(request)
         try:
@@ -138,13 +135,11 @@ class Line:
             found.close()
         plain = [field for field in found.headers.multi_items() if field[0] != "content-encoding"]
         found = httpx.Response(found.status_code, headers=plain, content=told, request=request)
-        status, ours = found.status_code, found.headers.get("content-type") == PROBLEM
-        if status >= httpx.codes.INTERNAL_SERVER_ERROR and not ours and status not in _NO_PATCH:
-            raise httpx.RemoteProtocolError(f"it answers {status}")
+        if found.is_server_error and found.status_code not in _NO_PATCH and not _is_problem(found):
+            raise httpx.RemoteProtocolError(f"it answers {found.status_code}")
         return found
 
     def _again(self, act: Callable[[], Answer]) -> Answer:
-        """Ask until something is answered; UnreachableError after some tries."""
         why: object = ""
         for pause in (*self._pauses, None):
             try:
@@ -243,7 +238,6 @@ class Remote(Line):
         return new
 
     def _place(self, path: Path, what: str) -> str:
-        """Return a file's address, which has its digest."""
         stamp = stamp_of(path)
         if self._digests.get(path, (None,))[0] != stamp:
             self._digests[path] = stamp, file_digest(path)
@@ -305,7 +299,6 @@ class Post(Line):
         self._place = f"{code.server}/invites/{address_of(self._token)}"
 
     def bring(self, slot: Slot, data: bytes) -> None:
-        """Leave something for the other one; the same may be brought again."""
         self.ask("POST", f"{self._place}/{slot}", content=vouched(self._token, data, slot=slot))
 
     def fetch(self, slot: Slot, *, seconds: float = 0) -> bytes | None:
@@ -365,14 +358,18 @@ def _proxied(ca: Path) -> ssl.SSLContext:
 
 
 def _refusal(found: httpx.Response) -> RequestError | ClockError | RevokedError:
-    """Return what a server refused, in its own words."""
-    ours = found.headers.get("content-type") == PROBLEM
-    told = _object(found) if ours else {"detail": f"it answers {found.status_code}."}
+    told = {"detail": f"it answers {found.status_code}."}
+    if _is_problem(found):
+        told = _object(found)
     detail = f"the server refuses: {told.get('detail')}"
     for kind in (ClockError, RevokedError):
         if told.get("code") == kind.code:
             return kind(detail)
     return RequestError(detail, status=found.status_code)
+
+
+def _is_problem(found: httpx.Response) -> bool:
+    return bool(found.headers.get("content-type") == PROBLEM)
 
 
 def _object(found: httpx.Response) -> dict[str, Any]:

@@ -115,7 +115,6 @@ class Inbox:
         return None
 
     def begin(self, sent: Sent, *, length: int) -> State:
-        """Take note that a file will come; one that is known stays as it is."""
         if found := self.state(sent):
             if found.length != length:
                 raise RequestError(
@@ -139,7 +138,6 @@ class Inbox:
             return State(n_bytes=0, length=length, whole=False)
 
     def require(self, sent: Sent, *, offset: int) -> State:
-        """Return how much of a file is here; RequestError where its next byte is another."""
         state = self.state(sent)
         if state is None:
             raise RequestError("no such file was begun. Begin it.", status=404)
@@ -156,7 +154,6 @@ class Inbox:
         return GrowingFile(self.place(sent, f"{_JOINT}{length}{PART}"))
 
     def finish(self, sent: Sent, file: GrowingFile, *, digest: str | None) -> None:
-        """Give a file that is all here its name; what is another file than was said is deleted."""
         found = digest or file_digest(file.path)
         if found != sent.digest:
             remove_tree(file.path)
@@ -202,7 +199,6 @@ class Inbox:
         remove_tree(path)
 
     def place(self, sent: Sent, end: str = "") -> Path:
-        """Return where a whole file stands, or what has its name and another end."""
         return self.folder / sent.party / f"{sent.name}{end}"
 
 
@@ -223,7 +219,6 @@ class Served:
             news.refuse_revoked(self.agreement, asking=party)
 
     def out(self, what: str, *, party: str) -> Path | None:
-        """Return where that stands which a party may have; RequestError for anything else."""
         stem = stem_of(self.path)
         if what in {f"{each.number}-{each.reply}" for each in exchanges(self.agreement)}:
             return self.path.parent / OUTBOX / f"{stem}.{party}.{what}"
@@ -280,6 +275,5 @@ def agreements(folder: Path) -> list[Path]:
 
 
 def log_to_stderr() -> None:
-    """Write what a half does as lines of JSON, and of libraries what is wrong."""
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     logging.getLogger("cobasis").setLevel(logging.INFO)

@@ -86,7 +86,6 @@ class Mailbox:
         )
 
     def put(self, address: str, slot: Slot, *, data: bytes) -> None:
-        """Write what was not there; RequestError for anything else than what is there."""
         place = self.place(address, slot)
         if place.exists():
             if read_whole(place) == data:

@@ -74,7 +74,6 @@ class _Visit:
     method: str  # as a proxy that blocks PATCH was told to say it
 
     def sent(self, digest: str) -> Sent:
-        """Return the file that is meant, if it is one of a party's."""
         most_bytes(self.round.agreement, party=self.party, what=self.what)
         return Sent(party=self.party, what=self.what, digest=digest)
 
@@ -214,7 +213,6 @@ class Server:
             await asyncio.sleep(_LOOK_SECONDS)
 
     def _tag(self, path: Path) -> str:
-        """Return a file's digest as an entity tag; nothing where it is not there."""
         try:
             stamp = stamp_of(path)
         except DiskError:
@@ -244,7 +242,6 @@ class Server:
         return _Visit(round=served, party=party, what=what, method=method)
 
     async def _grown(self, request: Request, inbox: Inbox, sent: Sent, *, offset: int) -> State:
-        """Write what comes of a file, and name it once it is all here."""
         told = digest_in(request.headers.get("content-digest", ""))
         last = is_last(request.headers.get("upload-complete"))
         # before the turn: what begins elsewhere, as a request that is repeated, ends no other one
@@ -291,7 +288,6 @@ class Server:
 async def _poured(
     request: Request, file: GrowingFile, *, told: str, length: int, last: bool
 ) -> None:
-    """Write a request's content behind a file's end, if it is what its fields tell."""
     most, digest = min(file.n_bytes + PART_BYTES, length), hashlib.sha256()
     async for piece in request.stream():
         if file.n_bytes + len(piece) > most:
@@ -310,7 +306,6 @@ def _require_type(request: Request, wanted: str) -> None:
 
 
 def _told(state: State, *, status: int, location: str = "", whole: bool = False) -> Response:
-    """Say how much of a file is here; where asked, also what became of it."""
     headers = {"location": location} if location else {}
     headers |= {"upload-limit": f"max-append-size={PART_BYTES}"}
     headers |= {"upload-complete": "?1" if state.whole else "?0"}

@@ -37,8 +37,6 @@ PLAIN: dict[str, Any] = {
 
 
 class _Line(H11Protocol):
-    """A line that tells how much has come, and when it has ended."""
-
     def __init__(self, server: uvicorn.Server) -> None:
         super().__init__(server.config, server.server_state, server.lifespan.state)
         self.ended, self.n_bytes = asyncio.Event(), 0
@@ -99,7 +97,6 @@ class WebServer(uvicorn.Server):
 
 
 async def _hold(line: _Line, task: asyncio.Task[None]) -> None:
-    """Wait for as long as a line is new."""
     for _ in range(_SECONDS):
         before = line.n_bytes
         await asyncio.wait([task], timeout=_SECOND)

@@ -82,7 +82,6 @@ class Worker:
             _log("failed", file=path.name, code="", why=type(error).__name__)
 
     def _look(self, path: Path) -> None:
-        """Do what can be done in one round, where something has changed since the last look."""
         stands = self._stands(path)
         if self._seen.get(path) == stands:
             return
@@ -96,7 +95,6 @@ class Worker:
         Inbox(path).prune(secrets=bool(session.history.ended))
 
     def _stands(self, path: Path) -> object:
-        """Return all that shows whether there may be something to do in a round."""
         inbox, stamps = Inbox(path).folder, []
         beside = [path, sealed_path(path), *sorted(path.parent.glob("*.sig"))]
         for each in (*beside, work_folder(path).transcript):
@@ -106,7 +104,6 @@ class Worker:
         return closed, stamps, sorted(map(str, inbox.glob("*/*")))
 
     def _receive(self, session: AnalystSession) -> None:
-        """Take in what came, one file after the other, and write what became of each."""
         inbox = Inbox(session.path)
         came = list(inbox.waiting())
         if not came and not session.sealed:
@@ -157,7 +154,6 @@ class Worker:
 
 
 def _received(session: AnalystSession, path: Path) -> FileVerdict:
-    """Take one file in; whatever is wrong with it is its verdict."""
     try:
         files = receive(session, [path]).files
     except (DiskError, AnotherRunError, TranscriptError):
