@@ -2,7 +2,6 @@
 
 import re
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import anyio
@@ -73,23 +72,18 @@ class Visit:
         )
 
     def do(self, path, **told):
-        """Press a button, and wait for what the command says at its end."""
-        answer = self.send(path, **told)
-        assert answer.status_code == 200, answer.text
-        return self.ended()
+        """Press a button, and wait until the command has ended well."""
+        job = self.ended(self.send(path, **told))
+        assert job.code == 0, job.lines
+        return job
 
-    def ended(self):
+    def ended(self, answer):
+        assert answer.status_code == 200, answer.text
         [job] = self.desk._jobs.values()
         until = time.monotonic() + 120
         while job.code is None and time.monotonic() < until:
             time.sleep(0.05)
         return job
-
-
-def as_it_is(folder):
-    """All files of the analyst's work, with what is in them."""
-    paths = [path for path in Path(folder).rglob("*") if path.is_file() and path.name != "lock"]
-    return {path: path.read_bytes() for path in paths}
 
 
 def at_work(command, *lines):

@@ -3,7 +3,6 @@
 import shutil
 import socket
 import threading
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -116,25 +115,6 @@ def test_a_round_is_run_by_the_keyboard_alone_and_every_page_passes_axe(sent, mo
         assert flaws(page) == []
         assert page.context.pages == [page]
     assert said == []
-
-
-@pytest.mark.soak  # pages without scripts are what all other tests of the page read
-def test_without_scripts_the_token_is_pasted_and_a_command_is_followed_by_reloading(
-    sent, monkeypatch, browser
-):
-    visit = Visit(sent, monkeypatch)
-    with served(visit.desk) as address, browser.new_context(java_script_enabled=False) as context:
-        page = context.new_page()
-        page.goto(address)
-        page.get_by_label("Token").fill(visit.desk.token)
-        page.get_by_role("button").click()
-        page.get_by_role("link", name="Round icu").click()
-        page.get_by_role("link", name="Verify").click()
-        page.get_by_role("button", name="Verify").click()
-        until = time.monotonic() + 60
-        while "done" not in page.content() and time.monotonic() < until:
-            page.reload()
-        expect(page.get_by_role("heading", name="cobasis verify: done")).to_be_visible()
 
 
 def test_a_hostile_page_in_the_same_browser_reads_and_does_nothing(sent, monkeypatch, browser):

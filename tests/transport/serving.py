@@ -18,10 +18,11 @@ from cobasis.transport.server import Server
 from cobasis.transport.web import PLAIN, WebServer
 from cobasis.transport.worker import Worker
 
-AGREED = (
-    f"agreement new icu.toml {PUBS} --columns public.csv --i-may-publish --label sick --id patient "
-    "--purpose study --task classification --retention-days 30 --model ridge --yes"
+TERMS = (
+    "--columns public.csv --i-may-publish --label sick --id patient --purpose study "
+    "--task classification --retention-days 30 --model ridge --yes"
 )
+AGREED = f"agreement new icu.toml {PUBS} {TERMS}"
 ROWS = "--n-components 3 --models ridge,logistic --minimum-parties 2"
 PARTIES = ("north", "south", "east")  # first who has written the agreement
 SIGNED = "--wait 0 --signed-by Officer"

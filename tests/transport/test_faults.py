@@ -8,17 +8,16 @@ import socket
 import threading
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from itertools import count
 
 import httpx
 import pytest
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
-from cobasis.errors import CertificateError, DiskError, RequestError, UnreachableError
+from cobasis.errors import CertificateError, RequestError, UnreachableError
 from cobasis.transport import client, server
 from cobasis.transport.certificate import Statement, certificate_at, make_certificate
 from cobasis.transport.inbox import Inbox, Sent
-from faults import BROKEN, FULL, at_call, calls_of, deaths
+from faults import FULL, at_call, calls_of, deaths
 from transport.serving import STEP, free_port
 
 DATA = random.Random(0).randbytes(300_000)  # noqa: S311 -- bytes of a test
@@ -123,21 +122,19 @@ def test_behind_a_proxy_that_knows_no_patch_parts_go_by_post(fresh, file, monkey
 
 @pytest.mark.usefixtures("quickly")
 def test_two_clients_of_a_party_bring_one_file(world, file):
-    failed = []
+    done = []
 
     def bring():
-        try:
-            with world.remote("north") as remote:
-                remote.upload(file, "1-upload")
-        except RequestError as error:
-            failed.append(error)
+        with world.remote("north") as remote, suppress(RequestError):  # one may end the other
+            remote.upload(file, "1-upload")
+            done.append(remote)
 
     other = threading.Thread(target=bring)
     other.start()
     bring()
     other.join()
+    assert done
     assert arrived(world) == DATA
-    assert len(failed) < 2
 
 
 def deliver(inbox):
@@ -189,31 +186,6 @@ def test_a_disk_that_is_full_is_told_and_the_same_file_comes_later(world, file, 
         assert clock.stopped_at is not None
         remote.upload(file, "1-upload")
     assert arrived(world) == DATA
-
-
-@pytest.mark.parametrize("before", [None, b"old"])
-def test_whatever_fails_on_a_partys_disk_while_it_fetches_the_next_try_has_it(
-    world, tmp_path, before
-):
-    (world.lab / "outbox").mkdir(exist_ok=True)
-    (world.lab / "outbox" / "icu.north.1-return").write_bytes(b"new")
-    place = tmp_path / "here" / "return"
-    place.parent.mkdir()
-    failed = set()
-    with world.remote("north") as remote:
-        for number in count(1):
-            place.unlink(missing_ok=True) if before is None else place.write_bytes(before)
-            at = at_call(number, BROKEN, counts=lambda *told: "here" in told[-1].parts)
-            with at as clock, suppress(DiskError):
-                remote.fetch("1-return", place)
-            found = place.read_bytes() if place.exists() else None
-            assert found in {before, b"new"}, clock.stopped_at
-            remote.fetch("1-return", place)
-            assert [place.read_bytes(), *place.parent.iterdir()] == [b"new", place]
-            if clock.stopped_at is None:
-                break
-            failed.add(clock.stopped_at)
-    assert failed >= {"pwrite", "fsync", "replace"}
 
 
 def test_a_statement_that_is_old_or_somebody_elses_is_none(fresh, monkeypatch):
@@ -348,23 +320,20 @@ def test_an_answer_without_end_or_of_another_form_ends_the_command(served, tmp_p
     async def endless(*_):
         return StreamingResponse(iter(lambda: bytes(2**20), None), status_code=400)
 
-    monkeypatch.setattr(server.Server, "_when", endless)
+    async def packed(*_):
+        return Response(b"no gzip", 404, {"content-encoding": "gzip"})
+
     with served.remote("north") as remote:
-        with pytest.raises(RequestError, match="no end"):
-            remote.fetch("news", tmp_path / "news")
+        for answer, told in ((endless, "no end"), (packed, "answers 404")):
+            monkeypatch.setattr(server.Server, "_when", answer)
+            with pytest.raises(RequestError, match=told):
+                remote.fetch("news", tmp_path / "news")
         fields = {"upload-offset": "7", "upload-complete": "?0"}
         for told in (b'{"verdict":"refused"}', b'{"verdict":{"verdict":"refused"}}'):
             monkeypatch.setattr(server, "_told", lambda *_, t=told, **__: Response(t, 200, fields))
             assert remote.refusal(made, "word") == ""
         with pytest.raises(RequestError, match="7 bytes of a file of 6"):
             remote.upload(made, "word")
-
-    async def packed(*_):
-        return Response(b"no gzip", 404, {"content-encoding": "gzip"})
-
-    monkeypatch.setattr(server.Server, "_when", packed)
-    with served.remote("north") as remote, pytest.raises(RequestError, match="answers 404"):
-        remote.fetch("news", tmp_path / "news")
     asked, fields = httpx.Request("GET", "https://lab/news"), {"content-length": "3"}
     came = httpx.Response(200, headers=fields, content=iter([b"ab", b"cd"]), request=asked)
     with pytest.raises(httpx.RemoteProtocolError):
