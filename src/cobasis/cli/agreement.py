@@ -53,18 +53,10 @@ class Enrolment:
         None
     )
     analyst: Annotated[Path | None, Option(help="The analyst's .pub file.")] = None
-    approver: Annotated[
-        list[str] | None, Option(help="Whose files an officer approves: north=officer.pub; repeat.")
-    ] = None
-    invite: Annotated[
-        list[str] | None, Option(help="A party that comes by a code, over --server; repeat.")
-    ] = None
-    fingerprint: Annotated[
-        list[str] | None, Option(help="Eight words that its owner read to you, in quotes; repeat.")
-    ] = None
-    known: Annotated[
-        list[Path] | None, Option(help="An agreement that you signed, whose keys you know; repeat.")
-    ] = None
+    approver: Annotated[list[str] | None, Option(help="Officer: north=officer.pub; repeat.")] = None
+    invite: Annotated[list[str] | None, Option(help="Comes by a code of --server; repeat.")] = None
+    fingerprint: Annotated[list[str] | None, Option(help="Eight words read to you; repeat.")] = None
+    known: Annotated[list[Path] | None, Option(help="Agreements whose keys you know.")] = None
     yes: Annotated[bool, Option("--yes", help="All fingerprints are compared; ask none.")] = False
 
     def compare(self, people: People, *, own: Identity | None, known: People) -> None:
@@ -109,26 +101,18 @@ class Terms:
     ] = False
     numbers: Annotated[list[str] | None, Option(help="Numbers: age or age:centre=60.")] = None
     categories: Annotated[list[str] | None, Option("--category", help="sex=female,male.")] = None
-    formula: Annotated[
-        str | None, Option(help="How columns enter: age * sex + cr(bmi, knots=(20, 30)).")
-    ] = None
-    missing: Annotated[
-        str | None, Option(help="Empty cells: refuse; fill (the centre, or a level); or columns.")
-    ] = None
+    formula: Annotated[str | None, Option(help="How columns enter: age * sex + cr(bmi).")] = None
+    missing: Annotated[str | None, Option(help="Empty cells: refuse, fill, or columns.")] = None
     round_id: Annotated[str | None, Option("--round", help="Its name, which no other has.")] = None
     purpose: Annotated[str | None, Option(help="What the model is for, in words.")] = None
     retention_days: Annotated[int | None, Option(help="Days that uploads are kept.")] = None
     deadline: Annotated[str | None, Option(help="In UTC, like 2026-12-31T12:00:00Z.")] = None
     minimum_parties: Annotated[int | None, Option(help="With fewer uploads nothing is run.")] = None
     fewest_rows: Annotated[int | None, Option(help="With fewer a party takes no part.")] = None
-    server: Annotated[
-        str | None, Option(help="The analyst's server: https://lab.example; empty: none.")
-    ] = None
+    server: Annotated[str | None, Option(help="The analyst's: https://lab.example; empty.")] = None
     task: Annotated[Task | None, Option(help="What the model does.")] = None
     label: Annotated[str | None, Option(help="The column of labels.")] = None
-    outcome: Annotated[
-        str | None, Option(help="Columns beside the label: event=died,horizons=180/365,...")
-    ] = None
+    outcome: Annotated[str | None, Option(help="Beside the label: event=died,horizons=365.")] = None
     classes: Annotated[str | None, Option(help="Labels, else the example's; or clusters.")] = None
     id: Annotated[str | None, Option(help="The column of identifiers; never uploaded.")] = None
     model: Annotated[ModelName | None, Option(help="Family; rff is nearest pooled rows.")] = None
@@ -137,9 +121,7 @@ class Terms:
     n_components: Annotated[str | None, Option(help="Columns of every basis, or auto.")] = None
     n_anchor_rows: Annotated[int | None, Option(help="Isometric: by default one a feature.")] = None
     anchor: Annotated[AnchorKind | None, Option(help="The anchor's kind.")] = None
-    basis: Annotated[BasisName | None, Option(help="The bases; consensus is best, from 3 on.")] = (
-        None
-    )
+    basis: Annotated[BasisName | None, Option(help="The bases; consensus is best.")] = None
     aligner: Annotated[AlignerName | None, Option(help="The method.")] = None
     precision: Annotated[
         Literal["fp64", "fp32", "fp16", "int8"] | None, Option(help="Numbers of an upload.")
@@ -147,12 +129,8 @@ class Terms:
     int8_range: Annotated[float | None, Option(help="With int8: largest projected value.")] = None
     public_rows_sha256: Annotated[str | None, Option(help="SHA-256 of public rows.")] = None
     sums: Annotated[str | None, Option(help="Sums, no rows: maps=rff,most_rows=900,...")] = None
-    from_sums: Annotated[
-        Path | None, Option(help="A baseline table's folder: its columns, means and spreads.")
-    ] = None
-    dp: Annotated[
-        str | None, Option(help="Noise with a guarantee: epsilon=8,radius=2,most_rows=900,...")
-    ] = None
+    from_sums: Annotated[Path | None, Option(help="A baseline table's folder, for columns.")] = None
+    dp: Annotated[str | None, Option(help="Noise: epsilon=8,radius=2,most_rows=900,...")] = None
 
     @property
     def told(self) -> dict[str, Any]:

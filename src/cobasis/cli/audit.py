@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, Option
+from typer import Option
 
 from cobasis.bundle.agreement_file import read_terms, sealed_agreement
 from cobasis.cli.approve import approve, draw
@@ -13,6 +13,7 @@ from cobasis.cli.mapping import Mapped
 from cobasis.cli.options import (
     Action,
     Ask,
+    Data,
     Owner,
     Public,
     Screen,
@@ -39,13 +40,6 @@ from cobasis.party_side.session import refuse_target
 from cobasis.privacy.audit.prices import EPSILON, NOISE, Offer
 from cobasis.report.audit_page import WORTH, render_plan, table_of
 
-WithTable = Annotated[
-    list[Path], Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet.")
-]
-Own = Annotated[
-    Path | None, Option(help="What the party files itself, by default record.toml of its home.")
-]
-Opens = Annotated[bool, Option("--open", help="Show it in a browser; of a .json what is kept.")]
 Sizes = Annotated[str, Option(help="Numbers of components to compare, such as 4,8,16.")]
 
 
@@ -53,14 +47,14 @@ Sizes = Annotated[str, Option(help="Numbers of components to compare, such as 4,
 def audit(
     owner: Owner,
     mapped: Mapped,
-    words: WithTable,
+    words: Data = None,
     out: Annotated[Path | None, Option("-o", "--out", help="The page; a .json beside it.")] = None,
     public_rows: Public = None,
     n_components: Sizes = "",
     noise: Annotated[str, Option(help="Noise to compare, such as 0.1,0.2.")] = "",
     sensitive: Sensitive = None,
-    record: Own = None,
-    opens: Opens = False,
+    record: Annotated[Path | None, Option(help="What the party files; else record.toml.")] = None,
+    opens: Annotated[bool, Option("--open", help="Show it, or a .json, in a browser.")] = False,
 ) -> None:
     """Measure what the next file would give away, on a page to decide on; nothing leaves.
 
@@ -149,7 +143,7 @@ def _pages(out: Path | None, data: Path) -> list[Path]:
 def plan(
     screen: Screen,
     mapped: Mapped,
-    words: WithTable,
+    words: Data = None,
     out: Annotated[Path | None, Option("-o", "--out", help="The same as a page.")] = None,
     public: Annotated[Path | None, Option(help="Public rows with the same columns.")] = None,
     n_components: Sizes = "",

@@ -39,12 +39,8 @@ def new(
     owner: Owner,
     name: Annotated[str, Argument(metavar="NAME", help="As the agreement will call its owner.")],
     analyst: Annotated[bool, Option("--analyst", help="For a round's analyst.")] = False,
-    approver: Annotated[
-        bool, Option("--approver", help="For an officer, who approves a party's files.")
-    ] = False,
-    replace: Annotated[
-        bool, Option("--replace", help="A newer key, which the one that is there signs for.")
-    ] = False,
+    approver: Annotated[bool, Option("--approver", help="For an officer of a party.")] = False,
+    replace: Annotated[bool, Option("--replace", help="A newer key, signed by this one.")] = False,
 ) -> None:
     """Make a key that signs and unseals: one file, encrypted with a passphrase, mode 0600.
 

@@ -24,9 +24,7 @@ NOTHING = "-"  # the answer that a word stands for no value
 class Mapped:
     """What a party says of its columns beforehand."""
 
-    mapping: Annotated[
-        Path | None, Option(help="TOML that says what your columns are, by the agreed names.")
-    ] = None
+    mapping: Annotated[Path | None, Option(help="TOML that says what your columns are.")] = None
 
     def read(self) -> TableMapping:
         if self.mapping is None:

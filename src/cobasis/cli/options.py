@@ -34,13 +34,17 @@ from cobasis.party_side.session import PartySession, open_session
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
-from cobasis.protocol.signatures import analyst_of, signers
+from cobasis.protocol.signatures import signers
 
 AgreementFile = Annotated[
     Path | None, Argument(metavar="[AGREEMENT]", help="By default the one that is here.")
 ]
 ProxyCA = Annotated[
     Path | None, Option(help="Certificate of your company's inspecting proxy, PEM.")
+]
+Data = Annotated[
+    list[Path] | None,
+    Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet."),
 ]
 Files = Annotated[
     list[Path] | None,
@@ -127,21 +131,20 @@ class Holder(Home):
         self, agreement: Path, *, sealed: bool = True, outbox: Path | None = None
     ) -> AnalystSession:
         """Open the analyst's session of a round; IdentityError for a party's key."""
-        if not self.is_analyst(agreement):
+        who = self.who(read_agreement(agreement).agreement)
+        if who.role != "analyst":
             raise IdentityError(
                 "you are a party of this round (your key says so), and this is the analyst's "
                 "command. A party's are sign, send, accept, predict, score, export and forget."
             )
-        whose = analyst_of(read_agreement(agreement).agreement).name
-        session = session_of(agreement, self.identity(whose), outbox=outbox)
+        session = session_of(agreement, self.identity(who.name), outbox=outbox)
         if sealed:
             session.require_sealed()
         return session
 
     def is_analyst(self, agreement: Path) -> bool:
         """Whether the key in the home folder is that of the round's analyst."""
-        found = read_agreement(agreement).agreement
-        return self.who(found) == found.analyst
+        return self.who(read_agreement(agreement).agreement).role == "analyst"
 
     def key(self, name: str) -> Path:
         return key_path(self.folder(), name)

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
 from cobasis.bundle.agreement_file import stem_of
 from cobasis.cli import options
 from cobasis.cli.mapping import Mapped
 from cobasis.cli.options import (
+    Data,
     Owner,
     Public,
     Sensitive,
@@ -43,16 +44,12 @@ class Asked(Mapped):
 
     sensitive: Sensitive = None
     signed_by: Annotated[list[str] | None, Option(help="Who signs for the audit; repeat.")] = None
-    approval: Annotated[
-        list[Path] | None, Option(help="An officer's approval that lies in another folder.")
-    ] = None
+    approval: Annotated[list[Path] | None, Option(help="An officer's, in another folder.")] = None
     override_by: Annotated[list[str] | None, Option(help="Two who answer for what is blocked.")] = (
         None
     )
     override_reason: Annotated[str, Option(help="Why it leaves all the same; is kept.")] = ""
-    checked: Annotated[
-        list[str] | None, Option(help="A column that looks unlike the agreement and is right.")
-    ] = None
+    checked: Annotated[list[str] | None, Option(help="An odd column that is right; repeat.")] = None
     yes: Yes = False
 
     def override(self) -> Forced | None:
@@ -125,10 +122,7 @@ class Asked(Mapped):
 def send(
     owner: Owner,
     asked: Asked,
-    words: Annotated[
-        list[Path] | None,
-        Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet."),
-    ] = None,
+    words: Data = None,
     out: Annotated[Path | None, Option("-o", "--out", help="The sealed file.")] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Only say what would leave.")] = False,
     again: Annotated[bool, Option("--again", help="Write the last file again.")] = False,

@@ -32,9 +32,7 @@ def serve(
         Path()
     ),
     listen: Annotated[str, Option(help="Address and port to listen on.")] = "0.0.0.0:8443",
-    certificate: Annotated[
-        Path | None, Option(help="The server's certificate, PEM; else one is made.")
-    ] = None,
+    certificate: Annotated[Path | None, Option(help="The server's, PEM; else one is made.")] = None,
     certificate_key: Annotated[Path | None, Option(help="And its private key.")] = None,
     run: Annotated[
         Literal["when-complete", "by-hand"], Option(help="When an exchange is ended.")

@@ -32,9 +32,7 @@ def sign(
     owner: Owner,
     agreement: AgreementFile = None,
     out: Annotated[Path | None, Option("-o", "--out", help="By default NAME.sig.")] = None,
-    secret: Annotated[
-        Path | None, Option(help="By default NAME.secret; the analyst has none.")
-    ] = None,
+    secret: Annotated[Path | None, Option(help="By default NAME.secret.")] = None,
     later: Annotated[
         bool, Option("--secret-later", help="Sign with the secret unchecked.")
     ] = False,
