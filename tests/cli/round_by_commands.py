@@ -85,19 +85,20 @@ class Typed:
     def __call__(self, words, *, by="north", code=0, typed=None):
         """Type a line as somebody; return what it printed, whatever its code where that is None."""
         home = self.folder / f"home-{by}"
-        told = {
-            "COBASIS_HOME": str(home),
-            "COBASIS_PASSPHRASE_FILE": str(self.folder / "passphrase"),
-        }
+        secret = self.folder / "passphrase"
+        told = {"COBASIS_HOME": str(home), "COBASIS_PASSPHRASE_FILE": str(secret)}
         done = CliRunner().invoke(app, shlex.split(words), env=told, input=typed)
         assert code in {None, done.exit_code}, (words, done.output, done.exception)
         return done
 
-    def refused(self, words, *said, by="north", code=2):
-        """Type a line that is refused with all these words; return what it says, in a line."""
-        told = " ".join(self(words, by=by, code=code).stderr.split())
-        assert [each for each in said if each not in told] == [], told
+    def said(self, words, *wanted, **options):
+        """Type a line that is answered with all these words; return all it says, in a line."""
+        told = " ".join(self(words, **options).output.split())
+        assert [each for each in wanted if each not in told] == [], told
         return told
+
+    def refused(self, words, *wanted, by="north", code=2):
+        return self.said(words, *wanted, by=by, code=code)
 
     def identity(self, name):
         """Somebody's key, opened."""
@@ -118,9 +119,11 @@ class Typed:
         assert len(lines) == 1, lines
         return json.loads(lines[0])
 
-    def keys(self, names=NAMES):
+    def keys(self, names=NAMES, officers=()):
         for name in names:
             self(f"key new {name}", by=name)
+        for name in officers:
+            self(f"key new {name} --approver", by=name)
         self("key new lab --analyst", by="lab")
 
     def draft(self, file="icu.toml", *, pubs="", more="", asked="--yes", **options):
@@ -147,13 +150,13 @@ class Typed:
 
     def signed(self, names=NAMES):
         """Everybody signs, and the analyst receives; what the first is shown, in a line."""
-        said = [self("sign icu.toml --yes", by=name).stdout for name in (*names, "lab")]
+        said = [self.said("sign icu.toml --yes", by=name) for name in (*names, "lab")]
         self("receive icu.toml", by="lab")
-        return " ".join(said[0].split())
+        return said[0]
 
-    def signed_on(self, terms):
+    def signed_on(self, terms, officers=()):
         """The same, of an agreement on any terms, with everybody's keys."""
-        self.keys()
+        self.keys(officers=officers)
         self(f"agreement new icu.toml {PUBS} {terms}")
         return self.signed()
 

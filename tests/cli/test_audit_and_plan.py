@@ -5,10 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from cli.round_by_commands import write_table
-from cobasis.cli.main import app
 
 AUDIT = "audit icu.toml north.csv"
 PLAN = "plan icu.toml north.csv --n-components 2 --noise 0.3"
@@ -26,10 +24,9 @@ def files():
 
 
 def test_an_audit_is_shown_written_and_kept_for_its_owner_only(sealed):
-    said = sealed(f"{AUDIT} -o page.html").stdout
-    assert said.startswith("Audit: Pseudonymised personal data. Treat as personal data.")
-    for word in ("4. The model you get back", "To be signed for: ", "would change first:"):
-        assert word in said
+    verdict = "Audit: Pseudonymised personal data. Treat as personal data."
+    parts = ("4. The model you get back", "To be signed for: ", "would change first:")
+    sealed.said(f"{AUDIT} -o page.html", verdict, *parts)
     for path in (Path("page.html"), Path("page.json")):
         assert path.stat().st_mode & 0o777 == 0o600
     assert "<svg" in Path("page.html").read_text()
@@ -49,39 +46,29 @@ def test_what_cannot_be_audited_or_planned_is_refused(sealed):
         *((PLAN, each) for each in ("--epsilon many", "--epsilon 99", "--noise 0", "other.csv")),
         *((PLAN, each) for each in ("-o north.csv", "-o icu.toml", "--mapping hair.toml")),
     ):
-        assert "[CB107]" in sealed(f"{line} {more}", code=2).stderr, (line, more)
+        sealed.refused(f"{line} {more}", "[CB107]")
     for line in (AUDIT, PLAN):
-        assert "[CB601]" in sealed(f"{line} -o none/page.html", code=2).stderr
+        sealed.refused(f"{line} -o none/page.html", "[CB601]")
 
 
 def test_a_plan_needs_a_draft_and_a_table_alone_and_writes_nothing_but_its_page(draft):
     before = files()
-    done = CliRunner().invoke(app, PLAN.split(), env={"COBASIS_HOME": str(draft.folder / "none")})
-    assert done.exit_code == 0, done.output
-    for word in ("2 components", "random basis", "noise 0.3", "rebuilt", "leaked"):
-        assert word in done.stdout
-    assert "Minimum change set" in done.stdout
-    assert "Noise with a guarantee was left out" in done.stdout
+    words = ("2 components", "random basis", "noise 0.3", "rebuilt", "leaked")
+    left = "Noise with a guarantee was left out"
+    draft.said(PLAN, *words, "Minimum change set", left, by="nobody")
     assert files() == before
-    assert "Wrote plan.html" in draft(f"{PLAN} -o plan.html").stdout
+    draft.said(f"{PLAN} -o plan.html", "Wrote plan.html")
     page = Path("plan.html")
     assert page.stat().st_mode & 0o777 == 0o600
-    text = page.read_text()
     for word in ("<svg", ">random basis</th>", "Minimum change set"):
-        assert text.count(word) == 1
+        assert page.read_text().count(word) == 1
 
 
 def test_a_plan_has_every_price_and_public_rows_bring_their_basis_and_guarantees(draft):
     found = draft.json(PLAN)
-    names = [each["name"] for each in found["effects"]]
-    assert names == [
-        "as it is",
-        "2 components",
-        "random basis",
-        "numbers as fp16",
-        "numbers as int8",
-        "no labels",
-        "noise 0.3",
+    assert [each["name"] for each in found["effects"]] == [
+        *("as it is", "2 components", "random basis", "numbers as fp16", "numbers as int8"),
+        *("no labels", "noise 0.3"),
     ]
     assert (found["n_rows"], found["metric"], found["page"]) == (70, "accuracy", "")
     Path("own.csv").write_text(Path("north.csv").read_text().replace("sex", "geschlecht", 1))
@@ -91,10 +78,6 @@ def test_a_plan_has_every_price_and_public_rows_bring_their_basis_and_guarantees
     for each in found["effects"]:
         assert each["accuracy_least"] <= each["accuracy"] <= each["accuracy_most"]
         assert each["n_scored"] == 35
-    again = draft.json(PLAN.replace("icu.toml ", ""))  # the only agreement that is here
-    for each in (*found["releases"], *again["releases"]):
-        assert each.pop("seconds") > 0
-    assert again == found
     found = draft.json(f"{PLAN} --public public.csv --epsilon 8")
     names = [each["name"] for each in found["effects"]]
     assert names[-1] == "epsilon 8, public rows' basis"
@@ -126,16 +109,14 @@ def test_rows_are_planned_beside_sums_whichever_the_draft_sends(draft):
         "agreement new table.toml --category sex=f,m --purpose study --id patient --task table "
         "--retention-days 30 --sums most_rows=100,most_rows_in_all=300"
     )
-    assert "makes a table" in draft("plan table.toml north.csv", code=2).stderr
-    said = draft("plan sums.toml north.csv -o sums.html").stdout
-    assert "Rows beside sums" in said
+    draft.refused("plan table.toml north.csv", "makes a table")
+    draft.said("plan sums.toml north.csv -o sums.html", "Rows beside sums")
     assert Path("sums.html").read_text().count("Rows beside sums") == 1
 
 
 def test_a_draft_is_planned_with_its_guarantee_and_refused_by_what_it_lacks(draft):
     draft("agreement new thin.toml --numbers a,b --task representation")
-    said = draft("plan thin.toml north.csv", code=2).stderr.replace("\n", " ")
-    assert "lacks n_components" in said
+    draft.refused("plan thin.toml north.csv", "lacks n_components")
     terms = "epsilon=8,radius=3,most_rows=100,labels=public"
     draft.draft("private.toml", more=f"--basis haar --dp {terms}")
     found = draft.json("plan private.toml north.csv --epsilon 2 --noise 0.3")

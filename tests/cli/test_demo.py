@@ -29,8 +29,6 @@ def test_the_demo_prints_its_five_numbers_a_warning_in_words_and_writes_one_page
 def test_json_is_one_object_with_the_promised_keys_and_other_numbers_for_another_seed(cobasis):
     """For the same seed they are the same: tests/golden."""
     found, other = (in_json(cobasis, f"--seed {seed}") for seed in "03")
-    keys = {"alone", "together", "together_consensus", "pooled", "parties", "n_components"}
-    assert keys | {"aligner", "anchor", "split", "seconds"} <= set(found)
     assert (found["data"], found["parties"], found["n_components"]) == ("diabetes", 4, 7)
     assert (found["aligner"], found["anchor"], found["split"]) == ("odc", "isometric", "iid")
     means = ("alone", "together", "together_consensus", "sums", "pooled")
@@ -39,15 +37,11 @@ def test_json_is_one_object_with_the_promised_keys_and_other_numbers_for_another
 
 
 def test_every_option_changes_what_it_says(cobasis):
-    line = "--parties 5 --n-components 4 --aligner kawakami --basis consensus --model rff"
-    found = in_json(cobasis, line)
-    told = "5 4 kawakami consensus rff"
-    assert told == "{parties} {n_components} {aligner} {basis} {model}".format_map(found)
-    line = "--parties 2 --basis public --anchor public --model svm --allow-row-carrying"
-    found = in_json(cobasis, line)
-    told = "2 public public svm True None None"
-    words = "{parties} {basis} {anchor} {model} {allow_row_carrying} {together_consensus} {sums}"
-    assert words.format_map(found) == told
+    line = "--parties 2 --n-components 4 --aligner kawakami --basis public --anchor public"
+    found = in_json(cobasis, f"{line} --model svm --allow-row-carrying")
+    words = "{parties} {n_components} {aligner} {basis} {anchor} {model} {allow_row_carrying}"
+    assert words.format_map(found) == "2 4 kawakami public public svm True"
+    assert found["together_consensus"] is found["sums"] is None
 
 
 @pytest.mark.parametrize(

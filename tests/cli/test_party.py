@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -37,50 +38,46 @@ def test_before_its_turn_send_reads_no_table_and_a_dry_run_lists_all_that_does_n
     words = pl.when(pl.int_range(pl.len()) == 6).then(pl.lit("high")).otherwise(pl.lit("1"))
     good.with_columns(a=words, sex=pl.lit("x")).write_csv("bad.csv")
     line = "send icu.toml bad.csv --dry-run"
-    told = " ".join(cobasis(line, code=2).stdout.split())
-    assert "refused: column 'a' is of type String, the first text in row 7 below" in told
-    words = "has words that are not agreed, and they count as any other (40 of 40"
-    assert f"told: column 'sex' {words}" in told
+    cobasis.refused(
+        line,
+        "refused: column 'a' is of type String, the first text in row 7 below",
+        "told: column 'sex' has words that are not agreed, and they count as any other (40 of 40",
+    )
     found = cobasis.json(line, code=2)
     assert (found["fits"], found["n_held"], found["preview"]) == (False, None, None)
-    found = cobasis.json("send icu.toml north.csv --dry-run")
-    read = found["fits"], found["preview"]["reader"], found["preview"]["span"]
-    assert read == (True, "lab", "fresh")
+    preview = cobasis.json("send icu.toml north.csv --dry-run")["preview"]
+    assert (preview["reader"], preview["span"]) == ("lab", "fresh")
     assert not list(Path().glob("icu.north.*"))
 
 
 def test_nothing_leaves_unasked_or_unsigned_and_a_lost_file_comes_again_to_the_last_byte(
     sealed, monkeypatch
 ):
-    monkeypatch.setattr(options, "on_terminal", lambda: True)
     line = "send icu.toml north.csv"
-    assert "Nothing was done." in sealed(line, typed="A. Officer\nn\n", code=2).stderr
-    assert "[CB512]" in sealed(line, typed="\n", code=2).stderr
-    monkeypatch.setattr(options, "on_terminal", lambda: False)
+    with monkeypatch.context() as here:
+        here.setattr(options, "on_terminal", lambda: True)
+        sealed.said(line, "Nothing was done.", typed="A. Officer\nn\n", code=2)
+        sealed.said(line, "[CB512]", typed="\n", code=2)
     done = sealed(f"{line} --signed-by Officer", code=2)
-    assert "Exchange 1 of 1: upload. Nothing has left yet." in done.stdout
-    assert "Who can read it: 'lab' alone" in done.stdout
     assert max(map(len, done.stdout.splitlines())) < 80
-    assert "nothing is done unasked" in done.stderr
-    assert "[CB107]" in done.stderr
+    screen = ("Exchange 1 of 1: upload. Nothing has left yet.", "Who can read it: 'lab' alone")
+    sealed.refused(f"{line} --signed-by Officer", *screen, "nothing is done unasked", "[CB107]")
     sealed.refused(f"{line} --yes", "[CB512]")
     for half in ("--override-by A --override-by B", "--override-reason why"):
         sealed.refused(f"{line} {half} --yes", "[CB107]")
     assert (UPLOAD.exists(), events()) == (False, ["joined", "signed"])
-    monkeypatch.setattr(options, "on_terminal", lambda: True)
-    done = sealed(f"{line} --json", typed="A. Officer\ny\n")
+    with monkeypatch.context() as here:
+        here.setattr(options, "on_terminal", lambda: True)
+        done = sealed(f"{line} --json", typed="A. Officer\ny\n")
     found = json.loads(done.stdout.splitlines()[-1])
-    monkeypatch.setattr(options, "on_terminal", lambda: False)
     assert (found["path"], found["sha256"]) == (str(UPLOAD), file_digest(UPLOAD))
     assert look(UPLOAD).n_recipients == 1
     sealed.refused("send icu.toml north.csv --yes", "a round takes one")
     UPLOAD.unlink()
     again = sealed.json("send icu.toml --again")
     assert (again["again"], file_digest(UPLOAD)) == (True, found["sha256"])
-    seen = sealed(f"inspect {UPLOAD} --as lab --agreement icu.toml", by="lab").stdout
-    seen = " ".join(seen.split())
-    for said in ("audit: policy cobasis/audit/1 report ", "verdict pseudonymised"):
-        assert said in seen
+    said = ("audit: policy cobasis/audit/1 report ", "verdict pseudonymised")
+    sealed.said(f"inspect {UPLOAD} --as lab --agreement icu.toml", *said, by="lab")
 
 
 def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(sealed):
@@ -92,10 +89,8 @@ def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(sealed):
     for file in ("1-upload.made", UPLOAD.name):
         with at_call(1, interrupt, counts=on("replace", file)):
             assert "the same command goes on" in sealed(line, code=130).stderr
-    said = sealed(line).stdout
-    assert "The same file as before, to the last byte." in said
-    assert "cobasis accept icu.toml icu.news icu.north.1-return" in said
-    assert UPLOAD.exists()
+    then = "cobasis accept icu.toml icu.news icu.north.1-return"
+    sealed.said(line, "The same file as before, to the last byte.", then)
 
 
 ASKS = """
@@ -139,14 +134,11 @@ def test_accept_shows_three_figures_once_and_score_the_same(ran):
     one, two = (returned["score"][word]["accuracy"] for word in ("together", "constant"))
     assert one[1] < one[0] >= two[0]  # of some 15 rows
     assert returned["trained_on"] == list(NAMES)
-    shown = ran(line).stdout
-    for word in ("together", "alone", "constant", "Brier", returned["model_sha256"]):
-        assert word in shown
     assert ran.json("score icu.toml")["score"] == returned["score"]
     Path("icu.news").write_bytes(b"none")  # which hide nothing that was taken
-    assert "together" in ran(line).stdout
+    ran.said(line, "together", "alone", "constant", "Brier", returned["model_sha256"])
     Path("north.csv").rename("moved.csv")
-    assert "give it: cobasis score TABLE" in ran("score icu.toml").stdout
+    ran.said("score icu.toml", "give it: cobasis score TABLE")
     assert ran.json("score icu.toml moved.csv")["score"] == returned["score"]
     others = pl.read_csv(write_table(Path("later.csv"), seed=8))
     alone = ran.json("score icu.toml later.csv")["score"]
@@ -158,10 +150,9 @@ def test_accept_shows_three_figures_once_and_score_the_same(ran):
 
 def test_predict_and_export_write_what_they_say_and_over_no_table(ran):
     write_table(Path("new.csv"), seed=9)
-    assert "40 predictions" in ran("predict icu.toml new.csv -o out.csv").stdout
+    ran.said("predict icu.toml new.csv -o out.csv", "40 predictions")
     likely = ["probability_no", "probability_yes"]
     assert pl.read_csv("out.csv").columns == ["patient", "prediction", *likely, "model"]
-    assert ran.json("predict icu.toml new.csv -o out.csv")["n_rows"] == 40
     ran("predict icu.toml new.csv -o out.csv --model common --explain")
     found = pl.read_csv("out.csv")
     assert set(found["explained"]) == {"log-odds of class yes"}
@@ -182,22 +173,21 @@ def test_export_writes_a_few_lines_that_stand_for_the_model_and_are_as_near_as_t
     pl.read_csv("new.csv").drop("sick", "patient").write_csv("own.csv")  # rows without labels
     said = ran("export icu.toml --surrogate own.csv -o model.txt").stdout
     first, _, shown = Path("model.txt").read_text().partition("\n\n")
-    assert "model of round 'icu-" in first
-    assert first.endswith("by rows of party 'north'.")
+    assert re.fullmatch(r"(?s).*model of round 'icu-.* by rows of party 'north'\.", first)
     assert said.startswith(shown)
-    assert "A line that stands for the log-odds of class yes: 200 rows" in shown
-    answer = ran.json("export icu.toml --surrogate own.csv")
-    found, lines = answer["surrogate"], dict(answer["surrogate"]["lines"])
-    assert Path(answer["path"]).stat().st_size == answer["n_bytes"]
-    assert f"R2 {found['fidelity']:.3f}" in shown
-    assert f"{100 * found['agreement']:.1f} %" in shown.replace("\n", " ")
+    found = ran.json("export icu.toml --surrogate own.csv")["surrogate"]
+    lines = dict(found["lines"])
+    for word in (
+        "A line that stands for the log-odds of class yes: 200 rows",
+        f"R2 {found['fidelity']:.3f}",
+        f"{100 * found['agreement']:.1f} %",
+    ):
+        assert word in shown.replace("\n", " ")
     ran("predict icu.toml new.csv -o out.csv")
     told, rows = pl.read_csv("out.csv"), pl.read_csv("new.csv").to_dummies("sex", separator="=")
     odds = (told["probability_yes"] / told["probability_no"]).log()
     line = sum(slope * rows[name] for name, slope in lines.items() if name in rows.columns)
     assert (odds - line).std() < 1e-3 * odds.std()
-    other = ran.json("export icu.toml --surrogate own.csv --of no")["surrogate"]
-    assert dict(other["lines"]) == pytest.approx({name: -each for name, each in lines.items()})
     table = Path("own.csv").read_bytes()
     for words, problem in {
         "--of no": "--of and --with are of a surrogate",
@@ -220,9 +210,8 @@ def test_of_a_folder_what_is_for_a_party_and_new_is_taken_and_the_rest_is_named(
     damaged = inbox / "icu.north.1-return"
     whole = damaged.read_bytes()
     damaged.write_bytes(whole[:-1])
-    done = sealed("accept icu.toml came", code=3)
-    assert "Refused icu.north.1-return: SealError: 'icu.north.1-return' cannot be" in done.stderr
-    assert "Accepted the news of" in done.stdout
+    why = "Refused icu.north.1-return: SealError: 'icu.north.1-return' cannot be"
+    sealed.refused("accept icu.toml came", why, "Accepted the news of", code=3)
     damaged.write_bytes(whole)
     found = sealed.json("accept icu.toml came")
     others = ["icu.east.1-return", "icu.north.1-upload", "icu.south.1-return", "zz.news"]
@@ -242,15 +231,12 @@ def test_of_a_folder_what_is_for_a_party_and_new_is_taken_and_the_rest_is_named(
     [
         ("accept icu.toml north.secret", 3, "CB804"),
         ("accept icu.toml none.return", 2, "CB601"),
-        ("accept none.toml north.secret", 2, "CB601"),
         ("send icu.toml none.csv --dry-run", 2, "CB601"),
         ("send icu.toml", 2, "CB107"),
         ("send icu.toml north.csv --as west", 2, "CB304"),
         ("send icu.toml north.csv --as lab", 2, "CB702"),
-        ("send icu.toml --again", 2, "CB305"),
         ("score icu.toml north.csv", 2, "CB305"),
         ("predict icu.toml north.csv -o out.csv", 2, "CB305"),
-        ("run icu.toml", 2, "CB702"),
         ("forget icu.toml --early", 2, "CB107"),
     ],
 )

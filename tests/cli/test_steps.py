@@ -76,9 +76,8 @@ def test_a_party_sees_whether_its_table_can_be_summed_before_anybody_signs(cobas
     cobasis.keys()
     cobasis(f"agreement new icu.toml {PUBS} {TERMS}")
     write_people(Path("north.csv"), seed=0)
-    said = cobasis("send icu.toml north.csv --dry-run").output
-    assert "fits the agreement" in said
-    assert "13 sums over 200 rows" in said
+    line = "send icu.toml north.csv --dry-run"
+    cobasis.said(line, "fits the agreement", "13 sums over 200 rows")
     ages = TERMS.replace(COLUMNS, "--category sex=f,m").replace("sick --classes no,yes", "age")
     ages = ages.replace("classification --model logit", "regression --model ols")
     for file, terms, why in (
@@ -86,9 +85,7 @@ def test_a_party_sees_whether_its_table_can_be_summed_before_anybody_signs(cobas
         ("beyond", ages.replace(SUMS, f"{SUMS},target_range=30:90"), "agreed range 30..90"),
     ):
         cobasis(f"agreement new {file}.toml {PUBS} {terms}")
-        said = " ".join(cobasis(f"send {file}.toml north.csv --dry-run", code=2).output.split())
-        assert "does not fit the agreement" in said
-        assert why in said
+        cobasis.refused(line.replace("icu", file), "does not fit the agreement", why)
 
 
 def test_news_of_sums_that_begin_again_are_accepted_before_they_are_sent_again(cobasis):
@@ -106,16 +103,13 @@ def test_news_of_sums_that_begin_again_are_accepted_before_they_are_sent_again(c
     for command in ("accept icu.toml icu.news", "send icu.toml data.csv"):
         assert cobasis.json("status icu.toml")["next"] == f"cobasis {command}"
         cobasis(command.replace("data.csv", "north.csv --yes --signed-by Officer"))
-    assert (
-        "accepted: sums of north" in cobasis("receive icu.toml icu.north.1-sums", by="lab").output
-    )
+    cobasis.said("receive icu.toml icu.north.1-sums", "accepted: sums of north", by="lab")
 
 
 def test_each_step_leaves_with_an_approval_of_its_own(cobasis):
     for seed, name in enumerate(NAMES):
         write_people(Path(f"{name}.csv"), seed=seed)
-    cobasis("key new officer --approver", by="officer")
-    cobasis.signed_on(f"{TERMS} --approver north=officer.pub")
+    cobasis.signed_on(f"{TERMS} --approver north=officer.pub", officers=("officer",))
     for number in (1, 2):
         cobasis("audit icu.toml north.csv -o audit.html")
         cobasis("approve icu.toml audit.json --yes", by="officer")

@@ -1,6 +1,6 @@
 """A round of survival curves as people type it: three hospitals' lung cancers, one sum."""
 
-import csv
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -30,10 +30,9 @@ def lung():
     )
 
 
-def written(folder, change=None):
+def written(change=lambda rows: rows):
     for name in NAMES:
-        some = lung().filter(hospital=name).drop("hospital")
-        (some if change is None else change(some)).write_csv(folder / f"{name}.csv")
+        change(lung().filter(hospital=name).drop("hospital")).write_csv(f"{name}.csv")
 
 
 BAD = (
@@ -53,10 +52,10 @@ def test_three_hospitals_get_the_curves_of_all_patients_by_one_command_each(coba
     assert "24 intervals of 'days'" in said
     assert "cells of few people and of one included" in said
     for words, change in BAD:  # refused before anything leaves
-        written(cobasis.folder, change)
+        written(change)
         cobasis.refused("send icu.toml north.csv --yes --signed-by Officer", words)
-        assert not (cobasis.folder / "icu.north.1-sums").exists()
-    written(cobasis.folder)
+        assert not Path("icu.north.1-sums").exists()
+    written()
     found = cobasis.json("audit icu.toml north.csv", by="north")
     [cells] = [each for each in found["findings"] if each["id"] == "S3"]
     assert cells["figures"]["few_leavers"] > 10
@@ -65,16 +64,15 @@ def test_three_hospitals_get_the_curves_of_all_patients_by_one_command_each(coba
     cobasis.accept()
     told = cobasis.json("status icu.toml", by="north")
     assert (told["next"], told["now"]) == ("", False)  # no model was trained
-    table = BaselineTable.read((cobasis.folder / "icu.north.table" / "table.json").read_bytes())
+    table = BaselineTable.read(Path("icu.north.table/table.json").read_bytes())
     rows, found = lung(), table.survival
     named = rows.rename({"sex": "group", "days": "time", "died": "event"})
     assert largest_gap(table, named) < 1e-10
     assert [mean.until for mean in found.groups[0].means] == [365.0]
     assert f"p = {found.log_rank.p:.4f}" in ran
     assert "median days of female" in ran
-    with (cobasis.folder / "icu.north.table" / "survival.csv").open() as file:
-        assert len([*csv.reader(file)]) == 1 + 3 * len(found.times)
-    page = (cobasis.folder / "icu.north.table" / "table.html").read_text()
+    assert len(pl.read_csv("icu.north.table/survival.csv")) == 3 * len(found.times)
+    page = Path("icu.north.table/table.html").read_text()
     assert page.count("<svg") == 2
     assert "http://" not in page.replace("http://www.w3.org", "")
 
@@ -107,10 +105,8 @@ def test_few_people_with_an_event_or_a_treatment_are_a_small_class(cobasis, task
         "--numbers age:centre=60,scale=10 --category sex=female,male --label days --id patient "
         f"{task} --purpose study --holdout 0 --retention-days 30 --yes"
     )
-    written(cobasis.folder)
-    path = cobasis.folder / "north.csv"
     two = (pl.int_range(pl.len()) < 2).cast(int)
-    pl.read_csv(path).with_columns(died=two, drug=two).write_csv(path)
+    written(lambda rows: rows.with_columns(died=two, drug=two))
     found = cobasis.json("audit icu.toml north.csv", by="north")
     finding = {each["id"]: each for each in found["findings"]}
     assert finding["H3"]["figures"]["smallest_class"] == 2
@@ -129,11 +125,11 @@ def test_times_that_one_row_alone_has_are_counted_in_the_whole_table(cobasis, mo
         "--numbers age:centre=60,scale=10 --category sex=female,male --label days --id patient "
         "--task survival --outcome event=died --purpose study --holdout 0 --retention-days 30 --yes"
     )
-    written(cobasis.folder)
+    written()
     monkeypatch.setattr("cobasis.party_side.audit.sample_size", lambda *_: 40)
     found = cobasis.json("audit icu.toml north.csv", by="north")
     [labels] = [each for each in found["findings"] if each["id"] == "H6"]
-    times = pl.read_csv(cobasis.folder / "north.csv")["days"]
+    times = pl.read_csv("north.csv")["days"]
     assert labels["figures"] == {"times_alone": times.is_unique().mean()}
     found = cobasis.json("audit icu.toml north.csv --sensitive died", by="north")
     assert "H6" in found["to_sign"]  # the event leaves as the time does
@@ -145,7 +141,7 @@ def test_whoever_signs_and_files_reads_that_each_partys_own_estimates_are_shown(
         "--outcome event=died,compare_parties=yes --purpose study --retention-days 30 --yes"
     )
     assert "Others get the model, cox, and EACH PARTY'S OWN ESTIMATES: north" in said
-    written(cobasis.folder)
+    written()
     cobasis("audit icu.toml north.csv -o audit.html")
-    page = (cobasis.folder / "audit.html").read_text("utf-8")
+    page = Path("audit.html").read_text("utf-8")
     assert "Who gets the model, and each party&#39;s own estimates" in page

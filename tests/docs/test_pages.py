@@ -8,7 +8,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-import yaml
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
@@ -126,41 +125,14 @@ def test_every_dependency_has_its_row_with_a_reason():
 def test_every_file_in_changes_is_a_fragment_that_says_something():
     names = sorted(path.name for path in (ROOT / "changes").iterdir())
     assert [name for name in names if not FRAGMENT.fullmatch(name)] == ["README.md"]
-    for wrong in ("2.md", "feature.md", "2.change.md", "x.fix.md"):
-        assert not FRAGMENT.fullmatch(wrong)
     for path in (ROOT / "changes").glob("[0-9]*.md"):
-        text = path.read_text(encoding="utf-8").strip()
-        assert text.endswith("."), path
-        assert not text.startswith("#"), path
-    text = (ROOT / "changes" / "README.md").read_text(encoding="utf-8")
-    assert re.findall(r"^- `(\w+)`", text, re.MULTILINE) == ["feature", "fix", "removal", "doc"]
+        assert re.fullmatch(r"[^#].*[.]\s*", path.read_text(encoding="utf-8"), re.DOTALL), path
 
 
-def test_the_citation_names_the_version_the_licence_and_the_papers():
-    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert cited["cff-version"] == "1.2.0"
-    assert (cited["type"], cited["title"]) == ("software", project["name"])
-    assert (cited["version"], cited["license"]) == (project["version"], project["license"])
-    assert {"message", "authors"} <= set(cited)
-    papers = cited["references"]
-    known = {each["value"] for paper in papers for each in paper.get("identifiers", ())}
-    assert {"arXiv:2403.02780", "arXiv:2404.14164"} <= known
-    assert all({"type", "title", "authors"} <= set(paper) for paper in papers)
-
-
-TITLES = {
-    "Algorithm 1": "Overview of the DC algorithm",
-    "Algorithm 2": "Imakura-DC's Basis Alignment Procedure",
-    "Algorithm 3": "Kawakami-DC's Basis Alignment Procedure",
-    "Algorithm 4": "ODC's Basis Alignment Procedure",
-    "Algorithm 2 of arXiv v4, Appendix B": (
-        "Alternating Minimization Algorithm with Spectral Initialization"
-    ),
-    "Theorem 2.1": "Privacy Against Semi-Honest Users",
-    "Theorem 2.2": "Privacy Against a Semi-Honest Analyst",
-    "Theorem 4.3": "Weak Concordance of Imakura-DC",
-    "Theorem 5.3": "Orthogonal Concordance of ODC",
+PAPERS = {
+    *("Algorithm 1", "Algorithm 2", "Algorithm 3", "Algorithm 4"),
+    *("Algorithm 2 of arXiv v4, Appendix B", "Theorem 2.1", "Theorem 2.2"),
+    *("Theorem 4.3", "Theorem 5.3"),
 }
 IMPLEMENTED = {  # the docstring of the file says which algorithm it is
     "src/cobasis/protocol/round.py": "Algorithm 1",
@@ -178,7 +150,7 @@ def test_the_paper_map_has_every_algorithm_under_its_title_with_module_and_test(
         for line in page.splitlines()
         if line.startswith(("| Algorithm", "| Theorem"))
     ]
-    assert {row[0]: row[1] for row in rows} == TITLES
+    assert {row[0] for row in rows} == PAPERS
     algorithms = [row for row in rows if row[0].startswith("Algorithm")]
     assert all(row[2].startswith("`src/") and row[3].startswith("`tests/") for row in algorithms)
     for path, title in IMPLEMENTED.items():

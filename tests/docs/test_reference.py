@@ -10,7 +10,6 @@ import yaml
 
 import cobasis
 import cobasis.estimators
-from cli.round_by_commands import commands
 from cobasis import errors
 from cobasis.algorithms.bases import BASES
 from cobasis.features.problems import Doubt, Problem
@@ -54,17 +53,6 @@ def test_the_python_reference_lists_every_public_name_once():
 def test_the_page_of_commands_is_what_their_help_says():
     written = runpy.run_path(str(DOCS / "make_cli_reference.py"))
     assert written["PAGE"].read_text(encoding="utf-8") == written["page"]()
-
-
-def test_every_command_with_json_is_on_its_page():
-    page = (REFERENCE / "json.md").read_text(encoding="utf-8")
-    found = {
-        words
-        for words, command in commands()
-        if any("--json" in option.opts for option in command.params)
-    } - {"demo"}
-    assert len(found) >= 15
-    assert {words for words in found if f"`{words}" not in page} == set()
 
 
 def test_the_table_of_bases_is_the_codes():

@@ -44,15 +44,12 @@ def test_r4_a_column_in_another_unit_or_place_is_asked_about_at_the_party(sealed
     right = pl.read_csv("north.csv")
     right.with_columns(b=1000 * (pl.col("b") + 40)).write_csv("north.csv")
     terminal.undo()
-    told = " ".join(sealed(SEND, code=2).stderr.split())
-    assert "'b' lies for the most part far above the agreed centre" in told
-    assert "[CB108]" in told
+    above = "'b' lies for the most part far above the agreed centre"
+    told = sealed.refused(SEND, above, "[CB108]")
     assert "of 60 cells" not in told.partition("looks unlike the agreement, and")[2]
     assert not Path("icu.north.1-upload").exists()
-    found = sealed.json("send icu.toml north.csv --dry-run")
-    assert [(each["column"], each["problem"]) for each in found["findings"] if each["asked"]] == [
-        ("b", "centre")
-    ]
+    found = sealed.json("send icu.toml north.csv --dry-run")["findings"]
+    assert [(x["column"], x["problem"]) for x in found if x["asked"]] == [("b", "centre")]
     assert "of 60 cells" not in str(found)
     sealed(f"{SEND} --checked b")  # a person has looked, and it holds for the next command
     Path("icu.north.1-upload").unlink()
@@ -62,10 +59,9 @@ def test_r4_a_column_in_another_unit_or_place_is_asked_about_at_the_party(sealed
     south.with_columns(a=pl.col("d") * 40, d=pl.col("a") / 40).write_csv("south.csv")
     line = "send icu.toml south.csv --signed-by Officer"
     terminal.setattr("cobasis.cli.options.on_terminal", lambda: True)
-    said = sealed(line, by="south", typed="n\n\n", code=2).output
-    assert "look unlike the agreement" in said
-    assert "Nothing was made" in said
-    assert "Wrote" in sealed(line, by="south", typed="y\ny\n").output
+    said = ("look unlike the agreement", "Nothing was made")
+    sealed.said(line, *said, by="south", typed="n\n\n", code=2)
+    sealed.said(line, "Wrote", by="south", typed="y\ny\n")
 
 
 def test_r2_a_proposal_is_judged_as_an_upload_is(make):
@@ -107,13 +103,9 @@ def test_r3_a_changed_scale_or_a_new_name_makes_nobody_new(make):
 def test_r5_a_model_that_nobody_agreed_on_and_strangers_are_not_accepted(returns):
     site, made = returns
     session, good = site.session("north"), made["north"]
-    width, draw = len(good.change_of_basis), np.random.default_rng(0).normal
-    layers = (
-        Affine(weights=draw(size=(width, 9)), offset=draw(size=9)),
-        "Cos",
-        Affine(weights=draw(size=(9, 2)), offset=draw(size=2)),
-    )
-    rff = Chain(family="rff", layers=layers, head="decision")
+    sizes = ((len(good.change_of_basis), 9), (9, 2))
+    one, two = (Affine(weights=np.ones(each), offset=np.ones(each[1])) for each in sizes)
+    rff = Chain(family="rff", layers=(one, "Cos", two), head="decision")
     for other, words in (
         ({"model": rff}, "of family 'rff', and agreed are logistic, ridge, mlp"),
         ({"trained_on": ("north", "mallory")}, "among them 'mallory', no party of it"),
@@ -203,10 +195,9 @@ def test_r7_a_vault_that_knows_less_than_its_receipts_sends_nothing(ran):
         if gone == Path("icu.news"):  # nothing is left that knows: this cannot be seen
             ran(look)
         else:
-            assert "[CB704]" in ran(look, code=2).stderr
+            ran.refused(look, "[CB704]")
         if gone == transcript:
-            told = ran("accept icu.toml icu.news", code=2).stderr
-            assert "put back from an older copy" in " ".join(told.split())
+            ran.refused("accept icu.toml icu.news", "put back from an older copy")
 
 
 def test_r7_a_file_without_identifiers_or_out_of_the_middle_is_missed(tmp_path):

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import polars as pl
 
-from cobasis.keys.identity import load_identity
 from cobasis.party_side.accept import accept
 from cobasis.party_side.predict import predict
 from cobasis.party_side.worth import fit_local, score
@@ -26,6 +25,10 @@ def test_f8_a_party_unlike_the_others_gets_a_model_for_its_own_rows(uploaded):
         made.model, layers=(*inner, replace(last, weights=-last.weights, offset=-last.offset))
     )
     session, table = site.session("north"), site.table("north")
+    path = site.return_file(replace(made, others=None))
+    accept(session, path)
+    assert fit_local(session) is None  # without a model of the others the common one stays
+    path.unlink()
     accept(session, site.return_file(replace(made, model=opposite, others=opposite)))
     assert fit_local(session) in {"mix", "alone"}
     found = score(session)
@@ -38,25 +41,20 @@ def test_f8_a_party_unlike_the_others_gets_a_model_for_its_own_rows(uploaded):
     assert models["local"]["prediction"].to_list() != models["common"]["prediction"].to_list()
 
 
-def test_f8_without_a_model_of_the_others_the_common_one_stays(returns):
-    site, made = returns
-    session, table = site.session("north"), site.table("north")
-    accept(session, site.return_file(made["north"]))
-    assert fit_local(session) is None
-    predict(session, table, to=table.with_name("out.csv"))
-    assert set(pl.read_csv(table.with_name("out.csv"))["model"]) == {"common"}
-
-
 def test_f8_a_party_says_once_what_a_model_is_worth_to_it_and_no_figure_more(ran):
     """A coarse word, which the analyst takes once a party and model, and only signed."""
     line, path = "score icu.toml --send", Path("icu.north.word")
-    assert "nobody is here to be asked" in ran(line, code=2).stderr
-    assert "of the rows that were held back" in ran(f"{line} north.csv --yes", code=2).stderr
+
+    def received(code=0):
+        found = ran.json(f"receive icu.toml {path}", by="lab", code=code)["files"]
+        return found[0]["verdict"], found[0]["code"], found[0]["reason"]
+
+    ran.refused(line, "nobody is here to be asked")
+    ran.refused(f"{line} north.csv --yes", "of the rows that were held back")
     assert not path.exists()
-    told = " ".join(ran(f"{line} --yes").stdout.split())
-    said = re.search(r"Leaves, to lab, unsealed: (.*?%)\.", told)[1]
+    said = re.search(r"Leaves, to lab, unsealed: (.*?%)\.", ran.said(f"{line} --yes"))[1]
     number = r"(better than alone|worse than alone|no difference that so few rows can show)"
-    assert re.fullmatch(rf"{number}, on some [12]0 rows; accuracy \d?\d?[05] %", said)
+    assert re.fullmatch(rf"{number}, on some [1-3]0 rows; accuracy \d?\d?[05] %", said)
     first = path.read_text()
     assert set(json.loads(first)) == {
         *("format", "agreement", "party", "model_sha256", "verdict", "n_rows", "measure"),
@@ -73,21 +71,12 @@ def test_f8_a_party_says_once_what_a_model_is_worth_to_it_and_no_figure_more(ran
         (told.model_copy(update={"model_sha256": "0" * 64}).text(), "CB804"),
     ):
         path.write_text(changed)
-        verdict = ran.json(f"receive icu.toml {path}", by="lab", code=3)["files"][0]
-        assert (verdict["verdict"], verdict["code"]) == ("refused", code), verdict
+        assert received(3)[:2] == ("refused", code)
     path.write_text(first)
-    verdict = {each["file"]: each for each in ran.json("receive icu.toml", by="lab")["files"]}
-    verdict = verdict[path.name]
-    assert (verdict["verdict"], verdict["party"], verdict["reason"]) == ("accepted", "north", said)
-    assert (
-        ran.json(f"receive icu.toml {path}", by="lab")["files"][0]["verdict"] == "received before"
-    )
-    assert said in " ".join(ran("status icu.toml", by="lab").stdout.split())
-    identity = load_identity(
-        Path("home-north/keys/north.key"), passphrase=Path("passphrase").read_text().strip()
-    )
+    assert received() == ("accepted", "", said)
+    assert received()[0] == "received before"
+    ran.said("status icu.toml", said, by="lab")
     other = told.model_copy(update={"n_rows": told.n_rows + 10})
-    other = other.model_copy(update={"signature": identity.sign(other.message()).hex()})
-    path.write_text(other.text())
-    verdict = ran.json(f"receive icu.toml {path}", by="lab", code=3)["files"][0]
-    assert "and one is taken. The first stays" in verdict["reason"]
+    signature = ran.identity("north").sign(other.message()).hex()
+    path.write_text(other.model_copy(update={"signature": signature}).text())
+    assert "and one is taken. The first stays" in received(3)[2]

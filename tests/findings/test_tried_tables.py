@@ -21,6 +21,11 @@ from cobasis.party_side.session import open_session
 from cobasis.tables import open_table
 
 
+def opened():
+    told = {"home": Path("home-north"), "name": None, "passphrase": lambda: "correct horse"}
+    return open_session(Path("icu.toml"), **told)
+
+
 def test_f11_an_ordinary_csv_is_read_and_what_is_unclear_is_asked_once(sealed, terminal):
     """`;`, decimal commas, a byte-order mark, other names and words, grams for kilograms."""
     good = pl.read_csv("north.csv")
@@ -32,28 +37,27 @@ def test_f11_an_ordinary_csv_is_read_and_what_is_unclear_is_asked_once(sealed, t
     ugly.write_text(f"\ufeff{head}\n{rows}", encoding="utf-8")
     line = "send icu.toml ugly.csv --signed-by Officer"
     terminal.undo()
-    told = " ".join(sealed(line, code=2).stderr.split())
-    assert "column 'a' is agreed on, and the table has none" in told
-    assert "column 'sick' has words that are not agreed; agreed: 'no', 'yes'" in told
-    assert "--mapping FILE" in told
+    told = sealed.refused(
+        line,
+        "column 'a' is agreed on, and the table has none",
+        "column 'sick' has words that are not agreed; agreed: 'no', 'yes'",
+        "--mapping FILE",
+    )
     assert "'1'" not in told  # a word that is found is the party's
     terminal.setattr("cobasis.cli.options.on_terminal", lambda: True)
     yes = (good["sick"] == "yes").sum() > good.height / 2
     typed = "albumin\nwhat\n" + ("yes\nno\n" if yes else "no\nyes\n") + "n\n0.001\ny\n"
-    said = " ".join(sealed(line, typed=typed).output.split())
+    said = sealed.said(line, "Your column sick: '", typed=typed)
     assert "cells; found: '1', '0')" in said or "cells; found: '0', '1')" in said
-    assert "Your column sick: '" in said
     terminal.undo()
-    session = open_session(
-        Path("icu.toml"), home=Path("home-north"), name=None, passphrase=lambda: "correct horse"
-    )
+    session = opened()
     one = open_rows(session, ugly).table
     two = open_table("north.csv", agreement=session.agreement, party="north")
     assert np.allclose(gathered(one), gathered(two))
     assert np.array_equal(one.labels(), two.labels())
     Path("map.toml").write_text("[c]\nfactor = 0.002\n")
-    told = sealed("send icu.toml ugly.csv --dry-run --mapping map.toml", code=2).stderr
-    assert "its columns stay mapped" in " ".join(told.split())
+    line = "send icu.toml ugly.csv --dry-run --mapping map.toml"
+    sealed.refused(line, "its columns stay mapped")
     assert session.round.mapping().root["a"].column == "albumin"
 
 
@@ -62,21 +66,17 @@ def test_f11_a_mapping_is_a_file_too_and_answers_hold_for_it_alone(sealed, termi
     table = pl.read_csv("north.csv").with_columns(c=1000 * pl.col("c"))
     table.rename({"sick": "ill"}).write_csv("north.csv")
     line, ill = "send icu.toml north.csv --signed-by Officer --yes", '[sick]\ncolumn = "ill"\n'
-    Path("map.toml").write_text(f"{ill}[c]\nfactor = -1\n")
-    assert "is no mapping: c.factor" in sealed(f"{line} --mapping map.toml", code=2).stderr
     for bad, why in {
+        f"{ill}[c]\nfactor = -1\n": "is no mapping: c.factor",
         "[ill]": "[ill] is no agreed column",
         "[c.words]\nx = '1'": "[c] has words, and numbers are agreed",
         "[sick]\nfactor = 2": "[sick] has a factor or days, and words are agreed",
+        ill: "[CB108]",
     }.items():
         Path("map.toml").write_text(bad)
-        assert why in sealed(f"{line} --mapping map.toml", code=2).stderr
-    Path("map.toml").write_text(ill)
-    assert "[CB108]" in sealed(f"{line} --mapping map.toml", code=2).stderr
+        sealed.refused(f"{line} --mapping map.toml", why)
     sealed("audit icu.toml north.csv")  # whoever looks only is told
-    session = open_session(
-        Path("icu.toml"), home=Path("home-north"), name=None, passphrase=lambda: "correct horse"
-    )
+    session = opened()
     session.round.call_right([("c", "spread")])
     assert session.round.called_right()
     Path("map.toml").write_text(f"{ill}[c]\nfactor = 0.001\n")
@@ -94,10 +94,8 @@ def test_f19_a_bad_cell_costs_its_row_and_is_named(ran):
         cells = lines[at].split(",")
         lines[at] = ",".join([*cells[:cell], bad, *cells[cell + 1 :]])
     Path("new.csv").write_text("\n".join(lines))
-    told = ran("predict icu.toml new.csv -o out.csv", code=2).stdout
-    assert "37 predictions" in told
-    assert "line 4, column 'a': no number" in told
-    assert "high" not in told
+    line = "predict icu.toml new.csv -o out.csv"
+    assert "high" not in ran.refused(line, "37 predictions", "line 4, column 'a': no number")
     out, good = pl.read_csv("out.csv"), pl.read_csv("good.csv")
     rows = out.with_row_index("row").filter(pl.col("problem").is_not_null())
     assert rows["row"].to_list() == [2, 6, 8]
@@ -125,10 +123,8 @@ def test_f16_what_is_missing_is_said_for_each_column(cobasis):
         gaps[file] = {each["name"]: each.get("fill") for each in features if "missing" in each}
     assert gaps["w"] == {"pgr": 40, "age": 60, "ward": None}
     assert set(gaps["t"]) == {"b", "sex"}
-    told = cobasis(
-        f"{line.format('x.toml')} --columns public.csv --i-may-publish --missing bmi", code=2
-    ).stderr
-    assert "--missing bmi names no column" in told
+    line = f"{line.format('x.toml')} --columns public.csv --i-may-publish --missing bmi"
+    cobasis.refused(line, "--missing bmi names no column")
 
 
 def test_f18_what_tells_of_people_becomes_public_only_where_somebody_says_that_it_may(
@@ -142,13 +138,11 @@ def test_f18_what_tells_of_people_becomes_public_only_where_somebody_says_that_i
     table.with_columns(case, days, wards).write_csv("people.csv")
     line = "agreement new icu.toml --columns people.csv --label sick --id patient --purpose study "
     line += "--task classification"
-    told = " ".join(cobasis(line, code=2).stderr.split())
-    assert "'people.csv' has identifiers, or 10 rows or more, so it looks like people" in told
-    assert "say --i-may-publish; else give a code book" in told
-    told = cobasis(f"{line} --i-may-publish", code=2).stderr
-    assert "another value in every row, in case, seen" in told
-    told = cobasis(f"{line} --i-may-publish --leave-out cases", code=2).stderr
-    assert "no column 'cases' to be the leave-out column" in told
+    people = "'people.csv' has identifiers, or 10 rows or more, so it looks like people"
+    cobasis.refused(line, people, "say --i-may-publish; else give a code book")
+    cobasis.refused(f"{line} --i-may-publish", "another value in every row, in case, seen")
+    absent = "no column 'cases' to be the leave-out column"
+    cobasis.refused(f"{line} --i-may-publish --leave-out cases", absent)
     with monkeypatch.context() as here:
         here.setattr("cobasis.cli.options.on_terminal", lambda: True)
         asked = cobasis(line, typed="\ncase,seen\nn\n", code=2).stderr
@@ -157,16 +151,14 @@ def test_f18_what_tells_of_people_becomes_public_only_where_somebody_says_that_i
     assert "Features, of people.csv: a, b, c, d, sex, ward." in asked
     assert "people.csv looks like people. May its means" in asked
     assert not Path("icu.toml").exists()
-    told = cobasis(f"{line} --leave-out case,seen --i-may-publish").stderr
-    assert "In fewer than 10 rows, so any other word: ward=hall." in told
+    rare = "In fewer than 10 rows, so any other word: ward=hall."
+    cobasis.said(f"{line} --leave-out case,seen --i-may-publish", rare)
     features = tomllib.loads(Path("icu.toml").read_text())["features"]
     assert {each["source"] for each in features} == {"rows of people.csv"}
     assert features[-1]["values"] == ["icu"]
     countries = [f"{letter}land" for letter in "ABCDEFGHIJKL"]  # a code book may be long
-    lines = [f"{each},{'no' if at else 'yes'}" for at, each in enumerate(countries[:2])]
-    Path("book.csv").write_text(
-        "\n".join(["country,sick", *lines, *(f"{e}," for e in countries[2:])])
-    )
+    sick = ["yes", "no", *[None] * 10]
+    pl.DataFrame({"country": countries, "sick": sick}).write_csv("book.csv")
     new = "agreement new book.toml --columns book.csv --label sick --numbers c:centre=1"
     found = cobasis.json(f"{new} --task classification --purpose study")
     assert found["features"] == ["c", "country"]
@@ -179,9 +171,8 @@ def test_f20_a_column_that_follows_from_others_is_dropped_by_name(cobasis):
     """Three categories in 334 rows of credit, as many components as columns."""
     words = ("checking=none,low,high", "purpose=car,goods,study", "sex=female,male")
     line = "agreement new icu.toml --numbers age:centre=35,scale=11 --task classification"
-    told = cobasis(" ".join([line, *(f"--category {each}" for each in words)])).stdout
     said = "No column of its own has what follows from others: purpose=car, sex=female."
-    assert said in " ".join(told.split())
+    cobasis.said(" ".join([line, *(f"--category {each}" for each in words)]), said)
     draft = read_draft(Path("icu.toml"))
     assert draft["n_anchor_rows"] == 1 + 3 + 2 + 1
     features = TypeAdapter(tuple[Feature, ...]).validate_json(json.dumps(draft["features"]))
@@ -203,8 +194,8 @@ def test_f20_a_column_that_follows_from_others_is_dropped_by_name(cobasis):
     all_based = [features[0], whole[0].model_copy(update={"base": "low"}), *features[2:]]
     simulate(rows, rng=rng, n_components=6, features=all_based, basis="pca")
     for more in ("basis pca", "category site=here"):  # centred rows; a constant column
-        told = cobasis(f"{line} --{more} --category sex=f,m".replace("icu", more[:3])).stdout
-        assert "follows from others: sex=f." in " ".join(told.split())
+        new = f"{line} --{more} --category sex=f,m".replace("icu", more[:3])
+        cobasis.said(new, "follows from others: sex=f.")
 
 
 @pytest.mark.parametrize(("how", "size"), [("fp64", 1), ("fp16", 6), ("int8 --int8-range 20", 8)])
@@ -212,7 +203,7 @@ def test_auto_shows_two_sizes_with_bits_and_price_and_takes_the_smaller(cobasis,
     """Eight numbers of unknown range and two categories: 12 columns that 76 bits tell apart."""
     line = f"agreement new icu.toml --numbers a,b,c,d,e,f,g,h --precision {how} --task regression"
     words = "--category sex=f,m --category ward=icu,hall,other --n-components auto"
-    told = " ".join(cobasis(f"{line} {words}").stderr.split())
+    told = cobasis.said(f"{line} {words}")
     bits = {"fp64": 53, "fp16": 11}.get(how, 8)
     for each in {size, 8}:
         assert f"{each} of 12 numbers carry {each * bits} bits, and 76 tell a record" in told
