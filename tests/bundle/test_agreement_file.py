@@ -248,34 +248,6 @@ def test_a_file_that_is_no_toml_is_refused_with_the_line(kind, tmp_path):
             use(path)
 
 
-BAD = {
-    "an unknown field": ("holdout =", "hold_out =", "hold_out: Extra inputs"),
-    "parties by hand": ('id = "patient"', 'parties = ["a"]', r"people are \[\[party\]\]"),
-    "an unknown kind": ('kind = "category"', 'kind = "word"', "features.2: "),
-    "a party too few fields": ("recipient = ", "recipients = ", "recipient"),
-    "no party": ("[[party]]", "[[partei]]", r"still a draft: \[\[party\]\] must be filled"),
-    "a signature in a word": ('id = "patient"', "signature = 3", r"no \[\[signature\]\] tables"),
-    "signatures in one table": ("[analyst]", "[signature]\n[analyst]", "no .*signature.* tables"),
-    "half a signature": ("[analyst]", "[[signature]]\nname = 'x'\n[analyst]", "signature"),
-    "an unknown term": ("\nepsilon = 2.0", "\nsigma = 2.0", "dp.sigma: Extra inputs"),
-    "no radius": ("radius = 1.5\n", "", "dp.radius: Field required"),
-    "a large epsilon": ("\nepsilon = 2.0", "\nepsilon = 65.0", "dp.epsilon: Input should be"),
-    "terms that are no table": ("\n[dp]\n", "\n[[dp]]\n", "dp: Input should be"),
-    "a basis of the rows": ('\nbasis = "haar"', '\nbasis = "svd"', "rows shape that basis"),
-}
-
-
-@pytest.mark.parametrize("kind", BAD)
-def test_a_field_that_cannot_stand_is_an_agreement_error_that_names_it(kind, tmp_path):
-    path = whole(tmp_path, **NOISY)
-    old, new, match = BAD[kind]
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
-    with pytest.raises(AgreementError, match=rf"{match}(?s:.*)\[CB303\]$"):
-        read_agreement(path)
-
-
 def test_what_is_too_large_is_refused_before_it_is_read_and_what_is_no_text_with_the_line(tmp_path):
     path = tmp_path / "huge.toml"
     path.touch()

@@ -7,16 +7,15 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from bundle.bundles import ENROLLED, LAB, NORTH, opened
-from bundle.payloads import put
 from cobasis import ConsortiumSecret
 from cobasis.bundle import messages
 from cobasis.bundle.enclosure import write_bundle
-from cobasis.errors import ForeignBundleError, MessageError, OptionError
+from cobasis.errors import ForeignBundleError, OptionError
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.sources import read_chain
 from cobasis.models.trainer import train
 from cobasis.protocol.card import make_card
-from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal, Upload
+from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal
 from protocol.consortium import agree
 
 RNG = np.random.default_rng(0)
@@ -113,23 +112,3 @@ def test_a_bundle_of_another_kind_is_refused(tmp_path):
     for read in (messages.proposal_in, messages.consensus_in, messages.upload_in):
         words = "is of kind 'return', and kind"
         gone(return_bundle(tmp_path), ForeignBundleError, words, read=read)
-
-
-def test_an_upload_in_another_precision_is_refused_on_both_sides(tmp_path):
-    other = agree(ConsortiumSecret(bytes(32)), precision="fp16")
-    upload = Upload(
-        party="north",
-        agreement_digest=other.digest(),
-        anchor_tag=TAG,
-        rows=ROWS,
-        labels=LABELS,
-        anchor_image=ROWS[:8],
-        simulated=False,
-    )
-    put(upload, tmp_path / "u")
-    with pytest.raises(MessageError, match="party 'north' sent float64 rows"):
-        messages.enclose_upload(tmp_path / "u", agreement=other)
-    # a party that does not look encloses it all the same
-    enclosed = messages.enclose_upload(tmp_path / "u", agreement=AGREEMENT)
-    bundle = through(tmp_path, enclosed, by=NORTH, to=LAB)
-    gone(bundle, MessageError, "precision='fp16'", agreement=other)

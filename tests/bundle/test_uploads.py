@@ -224,19 +224,6 @@ def test_what_a_precision_does_not_hold_is_refused(tmp_path, value, name, table)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "precision", "int8_range", "words"),
-    [
-        *((name, "fp64", None, "name of a table") for name in ("a.csv", "a.Parquet", "a.pq")),
-        *(("a", "int8", bad, "int8_range=") for bad in (None, 0.0, -1.0, np.inf)),
-        ("a", "fp16", 1.0, "int8_range=1.0 goes with"),
-    ],
-)
-def test_a_tables_name_and_a_range_that_is_none_are_refused(name, precision, int8_range, words):
-    with pytest.raises(OptionError, match=words):
-        UploadFile(name, precision=precision, int8_range=int8_range)
-
-
 @pytest.mark.parametrize("change", ["append", "truncate", "replace", "touch"])
 def test_a_file_that_changes_after_it_was_opened_is_refused(path, change):
     payload, whole = open_payload(path), path.read_bytes()

@@ -62,6 +62,13 @@ VOID = {
 """The digest covers every field, as tests/protocol says; here some of each form."""
 
 REFUSED = {
+    "an unknown field": ("^holdout =", "hold_out ="),
+    "parties by hand": ("^purpose =", 'parties = ["a"]\npurpose ='),
+    "an unknown kind": ('^kind = "category"', 'kind = "word"'),
+    "no party": (r"^\[\[party\]\](?s:.*?)^\[analyst\]", "[analyst]"),
+    "a signature in a word": (r"^\[\[signature\]\](?s:.*)", "signature = 3"),
+    "signatures in one table": (r"^\[\[signature\]\](?s:.*)", '[signature]\nname = "x"'),
+    "terms of noise that are no table": (r"^\[\[party\]\]", "[[dp]]\n[[party]]"),
     "the secret in it": ("^round_id", f'secret = "{"0" * 64}"\nround_id'),
     "no round": ("^round_id = .*", ""),
     "a list as its task": ("^task = .*", "task = []"),
@@ -186,7 +193,7 @@ def news():
         yield from text_vectors("news", expect, changes)
 
 
-LINES = lines_in_memory(6)[0]
+LINES = lines_in_memory(6)
 SPOILT = {
     "taken out": lambda _: [],
     "twice": lambda line: [line, line],

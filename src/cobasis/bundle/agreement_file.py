@@ -76,8 +76,8 @@ def read_draft(path: Path, *, text: str | None = None) -> dict[str, Any]:
 def read_terms(path: Path, *, text: str | None = None) -> Agreement:
     """Read an agreement, or a draft of one, with made-up parties where it has none."""
     fields = read_draft(path, text=text)
-    made_up: dict[str, Any] = {"parties": [f"party-{at}" for at in range(_SOME)], "holdings": []}
-    made_up |= {"minimum_parties": _SOME}
+    names = [f"party-{at}" for at in range(_SOME)]
+    made_up: dict[str, Any] = {"parties": names, "holdings": [], "minimum_parties": _SOME}
     if "sums" not in fields:
         made_up |= {"commitment": "0" * 64, "minimum_parties": 1}
     whole = {**made_up, **fields} if fields.get("parties") else {**fields, **made_up}
@@ -138,10 +138,9 @@ def _document(path: Path, text: str | None) -> dict[str, Any]:
         line = int(found[1]) if found else text.count("\n") + 1
         reason = re.sub(r" \(at [^()]*\)$", "", str(error))
         raise AgreementFileError(_reason(path, line, reason)) from None
-    except RecursionError:
-        raise AgreementFileError(_reason(path, 1, "its brackets are nested too deeply")) from None
-    except ValueError:
-        raise AgreementFileError(_reason(path, 1, "a number in it has too many digits")) from None
+    except (RecursionError, ValueError):
+        reason = "its brackets are nested too deeply, or a number in it has too many digits"
+        raise AgreementFileError(_reason(path, 1, reason)) from None
     return plain
 
 
@@ -164,21 +163,17 @@ def _fields_of(document: Mapping[str, Any], *, path: Path) -> dict[str, Any]:
     for table in ("dp", "record", "outcome"):
         if isinstance(terms := fields.get(table), dict):
             fields[table] = {name: value for name, value in terms.items() if value != ""}
-    taken = sorted({"parties", "enrolled", "approvers"} & set(fields))
-    if taken:
+    if taken := sorted({"parties", "enrolled", "approvers"} & set(fields)):
         raise AgreementError(
             f"'{path}' has a field {', '.join(taken)}, and in the file people are [[party]] and "
             "[[approver]] tables. Delete it, and give .pub files to `cobasis agreement new`."
         )
     if "approver" in fields:
         fields["approvers"] = fields.pop("approver")
-    enrolled = fields.pop("party", [])
-    if enrolled:
+    if enrolled := fields.pop("party", None):
         fields["enrolled"] = enrolled
-        listed = enrolled if isinstance(enrolled, list) else [enrolled]
-        fields["parties"] = [
-            each["name"] for each in listed if isinstance(each, dict) and "name" in each
-        ]
+        listed = enrolled if isinstance(enrolled, list) else []
+        fields["parties"] = [x["name"] for x in listed if isinstance(x, dict) and "name" in x]
     return fields
 
 
@@ -211,9 +206,8 @@ def complete(
         )
     document = tomlkit.parse(text)
     for title, people in (("party", parties), ("approver", approvers)):
-        listed = document.get(title)
-        if not isinstance(listed, AoT):
-            listed = tomlkit.aot()
+        found = document.get(title)
+        listed = found if isinstance(found, AoT) else tomlkit.aot()
         known = {str(each.get("name")): each for each in listed}
         for person in people:
             if person.name in known:
@@ -227,15 +221,11 @@ def complete(
     elif analyst is not None:
         document["analyst"] = _table(analyst.model_dump())
     if "sums" not in document:  # of sums nobody needs a secret
-        _commit(document, commitment)
+        document["commitment"] = commitment
+        item = document.item("commitment")
+        if commitment and isinstance(item, Item) and item.trivia.comment == MARK:
+            item.trivia.comment_ws = item.trivia.comment = ""
     return tomlkit.dumps(document)
-
-
-def _commit(document: tomlkit.TOMLDocument, commitment: str) -> None:
-    document["commitment"] = commitment
-    item = document.item("commitment")
-    if commitment and isinstance(item, Item) and item.trivia.comment == MARK:
-        item.trivia.comment_ws = item.trivia.comment = ""
 
 
 def write_agreement(path: Path, text: str) -> None:

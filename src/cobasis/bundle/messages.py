@@ -58,7 +58,7 @@ def sums_in(bundle: Bundle, *, agreement: Agreement, exchange: Exchange) -> Mask
         roster, attempt = told.get("roster"), told.get("attempt")
         number = told.get("exchange", exchange.number)
         good = isinstance(roster, str) and re.fullmatch("[0-9a-f]{64}", roster)
-        if not good or not isinstance(attempt, int) or not isinstance(number, int):
+        if not (good and isinstance(attempt, int) and isinstance(number, int)):
             refuse(bundle.what, "it is not for an attempt and a roster")
         return MaskedSums(
             party=bundle.manifest.sender,
@@ -112,9 +112,8 @@ def return_in(bundle: Bundle, *, agreement: Agreement, party: str) -> Return:
 
 
 def _of(bundle: Bundle) -> dict[str, Any]:
-    """Return what every message says of itself."""
-    agreement, simulated = bundle.manifest.agreement, bundle.manifest.simulated
-    return {"agreement_digest": bytes.fromhex(agreement), "simulated": simulated}
+    told = bundle.manifest
+    return {"agreement_digest": bytes.fromhex(told.agreement), "simulated": told.simulated}
 
 
 def _anchored(bundle: Bundle) -> dict[str, Any]:
@@ -167,15 +166,13 @@ def told_of(payload: Payload) -> dict[str, Any]:
 
 
 def _refuse_other_noise(manifest: Manifest, agreement: Agreement, *, n_rows: int) -> None:
-    """Raise ForeignBundleError unless an upload promises what was agreed, to as many as agreed."""
     terms = agreement.dp
-    if manifest.dp == noise_of(agreement) and (terms is None or n_rows <= terms.most_rows):
-        return
-    raise ForeignBundleError(
-        f"the upload of '{manifest.sender}' says another thing of its noise than the agreement "
-        "does, or has more rows than that covers, so what was promised to its people may not "
-        "hold. Ask it to prepare its upload with this agreement and this version of cobasis."
-    )
+    if manifest.dp != noise_of(agreement) or (terms is not None and n_rows > terms.most_rows):
+        raise ForeignBundleError(
+            f"the upload of '{manifest.sender}' says another thing of its noise than the agreement "
+            "does, or has more rows than that covers, so what was promised to its people may not "
+            "hold. Ask it to prepare its upload with this agreement and this version of cobasis."
+        )
 
 
 def noise_of(agreement: Agreement) -> dict[str, Any] | None:
@@ -217,7 +214,6 @@ def _enclosed(
     agreement: Agreement,
     *,
     sender: str,
-    told: Mapping[str, Any],
     parts: Mapping[str, Path | bytes],
     **more: object,
 ) -> Enclosed:
@@ -229,7 +225,6 @@ def _enclosed(
         "sender": sender,
         "anchor_tag": None if isinstance(message, unanchored) else message.anchor_tag.hex(),
         "simulated": message.simulated,
-        "told": told,
         **more,
     }
     return Enclosed(draft, parts)
@@ -239,19 +234,17 @@ def enclose_upload(
     path: Path, *, agreement: Agreement, audit: Mapping[str, object] | None = None
 ) -> Enclosed:
     """Return draft and part for an upload file in the agreed precision."""
-    payload = open_payload(path)
-    check_precision(payload, precision=agreement.precision, int8_range=agreement.int8_range)
+    payload, parts = open_payload(path), {"upload.safetensors": path}
     more: Any = {"told": told_of(payload), "dp": noise_of(agreement), "audit": audit}
-    parts: Any = {"upload.safetensors": path}
     return _enclosed("upload", payload, agreement, sender=payload.party, parts=parts, **more)
 
 
 def enclose_proposal(
     proposal: SpanProposal, *, agreement: Agreement, audit: Mapping[str, object] | None = None
 ) -> Enclosed:
-    """Return draft and part for a party's proposal of a span, for `write_bundle`."""
+    """Return draft and part for a party's proposal of a span."""
     more: Any = {"told": _shape(proposal.image), "audit": audit}
-    parts: Any = {"span.safetensors": _table_file("image", proposal.image)}
+    parts = {"span.safetensors": _table_file("image", proposal.image)}
     return _enclosed("proposal", proposal, agreement, sender=proposal.party, parts=parts, **more)
 
 
@@ -262,17 +255,18 @@ def enclose_sums(
     exchange: Exchange,
     audit: Mapping[str, object] | None = None,
 ) -> Enclosed:
-    """Return draft and part for a party's masked sums or scores, for `write_bundle`."""
+    """Return draft and part for a party's masked sums or scores."""
     told: dict[str, Any] = {"roster": sums.roster.hex(), "attempt": sums.attempt}
     if agreement.tabular and exchange.number > 1:  # of steps, which are all of one kind
         told["exchange"] = sums.exchange
-    parts: Any = {"sums.safetensors": _table_file("words", sums.words)}
-    more: Any = {"told": told, "audit": audit}
-    return _enclosed(exchange.message, sums, agreement, sender=sums.party, parts=parts, **more)
+    parts = {"sums.safetensors": _table_file("words", sums.words)}
+    return _enclosed(
+        exchange.message, sums, agreement, sender=sums.party, parts=parts, told=told, audit=audit
+    )
 
 
 def enclose_consensus(span: ConsensusSpan, *, agreement: Agreement, sender: str) -> Enclosed:
-    """Return draft and part for the analyst's common span, for `write_bundle`."""
+    """Return draft and part for the analyst's common span."""
     told = {**_shape(span.rows), "contributors": list(span.contributors)}
     parts = {"span.safetensors": _table_file("rows", span.rows)}
     return _enclosed("consensus", span, agreement, sender=sender, told=told, parts=parts)
@@ -293,21 +287,20 @@ def enclose_return(
     }
     if change is not None:
         parts["fit.safetensors"] = _table_file("change_of_basis", change)
-    if made.model is not None:
-        if not isinstance(made.model, Chain):
+    for name, model in (("model", made.model), ("others", made.others)):
+        if isinstance(model, Chain):
+            parts[f"{name}.safetensors"] = encode_chain(model)
+        elif model is not None:
             raise OptionError(
                 f"the model for party '{made.party}' is an object in memory, and only chains "
                 "travel. Turn it into one with cobasis.models.sources.read_chain."
             )
-        parts["model.safetensors"] = encode_chain(made.model)
-    if made.others is not None:
-        parts["others.safetensors"] = encode_chain(made.others)
     if made.total is not None:
         parts["total.safetensors"] = _table_file("total", made.total)
     if made.card is not None:
         parts["card.json"] = made.card.encoded()
-    signed = tuple(lines)
-    return _enclosed("return", made, agreement, sender=sender, told=told, parts=parts, lines=signed)
+    more: Any = {"told": told, "lines": tuple(lines)}
+    return _enclosed("return", made, agreement, sender=sender, parts=parts, **more)
 
 
 def _shape(table: Matrix) -> dict[str, Any]:

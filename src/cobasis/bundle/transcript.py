@@ -154,7 +154,7 @@ class Transcript:
             yield lock
 
 
-def verify_transcript(path: Path, *, head: str | None = None) -> Checked:
+def verify_transcript(path: Path) -> Checked:
     """Check that every line of a transcript is as it was written, and where it was."""
     entries, torn = [], 0
     with opened(path) as (file, _):
@@ -163,11 +163,7 @@ def verify_transcript(path: Path, *, head: str | None = None) -> Checked:
                 torn = len(found)
             else:
                 entries.append(found)
-    if head not in {None, START.hash, *(entry.hash for entry in entries)}:
-        reason = "the line whose hash was noted is not there: lines were cut off, or written anew"
-        raise _broken(path, len(entries), reason)
-    last = entries[-1] if entries else START
-    return Checked(entries=tuple(entries), head=last.hash, torn_bytes=torn)
+    return Checked(entries=tuple(entries), head=[START, *entries][-1].hash, torn_bytes=torn)
 
 
 def _lines(descriptor: int, offset: int, last: Entry, path: Path) -> Iterator[Entry | bytes]:
@@ -180,11 +176,9 @@ def _lines(descriptor: int, offset: int, last: Entry, path: Path) -> Iterator[En
             if (not line.endswith(b"\n") or b"\0" in line) and not reader.peek(1):
                 yield line
                 return
-            entry = read_line(line, last)
-            if entry is None:
-                raise _broken(
-                    path, last.seq + 1, "it was changed, or does not follow the one before"
-                )
+            if (entry := read_line(line, last)) is None:
+                reason = "it was changed, or does not follow the one before"
+                raise _broken(path, last.seq + 1, reason)
             last = entry
             yield entry
 

@@ -42,14 +42,10 @@ class _Opened(NamedTuple):
     stamp: Stamp
     party: str
 
-    def read(self, place: Place, rows: slice) -> npt.NDArray[Any]:
-        """Read some rows of a table as they are stored."""
-        what = f"the file '{self.name}' of party '{self.party}'"
-        part = part_of(place, rows, what=what)
-        array = np.empty(part.shape, part.dtype)
-        path = Path(self.folder, self.name)
-        read_array(path, array, offset=part.offset, stamp=self.stamp, what=what)
-        return array
+    @property
+    def path(self) -> Path:
+        """Where it lies."""
+        return Path(self.folder, self.name)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,7 +69,10 @@ class StoredTable:
     def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
         """Read some rows: float64 as such, and as float32 whatever is smaller."""
         asked = slice(rows.start or 0, len(self) if rows.stop is None else rows.stop)
-        array = self.file.read(self.place, asked)
+        what = f"the file '{self.file.name}' of party '{self.file.party}'"
+        part = part_of(self.place, asked, what=what)
+        array: npt.NDArray[Any] = np.empty(part.shape, part.dtype)
+        read_array(self.file.path, array, offset=part.offset, stamp=self.file.stamp, what=what)
         if self.records is not None:
             return array.view(self.records)[:, 0]
         if array.dtype == np.int8:
@@ -93,7 +92,7 @@ class Payload(Upload):
     @property
     def path(self) -> Path:
         """Where it lies."""
-        return Path(self.rows.file.folder, self.rows.file.name)
+        return self.rows.file.path
 
 
 def open_payload(path: Path) -> Payload:
@@ -103,19 +102,19 @@ def open_payload(path: Path) -> Payload:
     if told.get("format") != _FORMAT:
         refuse(what, f"its format is {told.get('format', 'not given')[:50]!r}, not {_FORMAT!r}")
     party, simulated = told.get("party", ""), told.get("simulated", "")
-    agreement, tag = told.get("agreement_digest", ""), told.get("anchor_tag", "")
-    named, linked = is_name(party) and simulated in {"true", "false"}, told.get("linked", "")
-    named = named and ("linked" not in told or bool(_DIGEST.fullmatch(linked)))
-    if not (named and _DIGEST.fullmatch(agreement) and _DIGEST.fullmatch(tag)):
+    digests = [told.get(name, "") for name in ("agreement_digest", "anchor_tag")]
+    digests += [told["linked"]] if "linked" in told else []
+    known = is_name(party) and simulated in {"true", "false"}
+    if not (known and all(map(_DIGEST.fullmatch, digests))):
         refuse(what, "it does not say, or wrongly, of which party, agreement and anchor it is")
     _refuse_tables(header)
     file = _Opened(sys.intern(str(path.parent)), path.name, header.stamp, party)
     kind, labels = _label_type(header), header.places.get("labels")
     return Payload(
         party=party,
-        agreement_digest=bytes.fromhex(agreement),
-        anchor_tag=bytes.fromhex(tag),
-        linked=bytes.fromhex(linked),
+        agreement_digest=bytes.fromhex(digests[0]),
+        anchor_tag=bytes.fromhex(digests[1]),
+        linked=bytes.fromhex(told.get("linked", "")),
         simulated=simulated == "true",
         rows=StoredTable(place=header.places["rows"], scale=_scale(header), file=file),
         labels=StoredTable(place=labels, records=kind, file=file) if labels else None,
@@ -191,7 +190,6 @@ STORED: dict[Precision, tuple[str, str]] = {
 """How rows and anchor image stand in the file."""
 
 _STEPS = 127  # -128 stays free, so that the range is the same on both sides of 0
-_TABLES = (".csv", ".parquet", ".pq")
 _LABELS = {"int64": np.dtype("<i8"), "float64": np.dtype("<f8")}
 
 
@@ -202,17 +200,6 @@ class UploadFile:
         self, path: str | Path, *, precision: Precision = "fp64", int8_range: float | None = None
     ) -> None:
         self.path, self._precision, self._int8_range = Path(path), precision, int8_range
-        if self.path.suffix.lower() in _TABLES:
-            raise OptionError(
-                f"'{path}' has the name of a table, whose place an upload must not take. Choose "
-                "another, such as north.safetensors."
-            )
-        usable = int8_range is None or 0 < int8_range < math.inf
-        if (precision == "int8") != (int8_range is not None) or not usable:
-            raise OptionError(
-                f"int8_range={int8_range!r} goes with precision='int8' only, and is a number above "
-                "0. Agree on both, or neither."
-            )
         self._scale = None if int8_range is None else int8_range / _STEPS
 
     @contextmanager
@@ -226,14 +213,12 @@ class UploadFile:
             tables = {name: _Table(self, name, place) for name, place in places.items()}
             tables.pop("anchor_image")[0 : len(about.anchor_image)] = about.anchor_image
             yield tables
-            # before the file gets its name
-            lacking = {name: int(np.count_nonzero(~each.written)) for name, each in tables.items()}
-            told = [f"{count:,} of its {name}" for name, count in lacking.items() if count]
-            if told:
-                raise StepError(
-                    f"{self.what} is not complete: {' and '.join(told)} were never written, so no "
-                    "file was made. Write all of it before the block ends."
-                )
+            for name, table in tables.items():  # before the file gets its name
+                if lacking := int(np.count_nonzero(~table.written)):
+                    raise StepError(
+                        f"{self.what} is not complete: {lacking:,} of its {name} were never "
+                        "written, so no file was made. Write all of it before the block ends."
+                    )
 
     def _layout(self, about: Upload) -> tuple[bytes, dict[str, Place]]:
         """Return the file's first bytes and where its tables go; refuse what no reader takes."""
@@ -245,10 +230,9 @@ class UploadFile:
                 "name 1 to 100 printable characters."
             )
         rows, image = map(np.dtype, STORED[self._precision])
-        told = about.labels
-        width_of_labels = () if told is None or not told.dtype.names else (len(told.dtype.names),)
-        kind = "float64" if width_of_labels else "" if told is None else told.dtype.name
-        labels = [("labels", _LABELS[kind], (n_rows, *width_of_labels))] if kind else []
+        tables: list[tuple[str, np.dtype[Any], tuple[int, ...]]] = [
+            ("anchor_image", image, (height, width))
+        ]
         metadata = {
             "format": _FORMAT,
             "party": about.party,
@@ -258,16 +242,15 @@ class UploadFile:
         }
         if about.linked:
             metadata["linked"] = about.linked.hex()
-        if told is not None and told.dtype.names:
-            metadata["label_columns"] = ",".join(told.dtype.names)
+        if (labels := about.labels) is not None:
+            if columns := labels.dtype.names:
+                metadata["label_columns"] = ",".join(columns)
+                tables.append(("labels", _LABELS["float64"], (n_rows, len(columns))))
+            else:
+                tables.append(("labels", _LABELS[labels.dtype.name], (n_rows,)))
         if self._scale is not None:
             metadata["int8_scale"] = repr(self._scale)
-        tables = [
-            ("anchor_image", image, (height, width)),
-            *labels,
-            ("rows", rows, (n_rows, width)),
-        ]
-        return make_header(tables, metadata=metadata)
+        return make_header([*tables, ("rows", rows, (n_rows, width))], metadata=metadata)
 
     def rounded(self, name: str, table: npt.NDArray[Any], *, place: Place) -> npt.NDArray[Any]:
         """Return a table as the file holds it."""
