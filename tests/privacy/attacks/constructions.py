@@ -22,18 +22,17 @@ from models.chains import principal_axes
 @cache
 def cancer(n_rows=None):
     """Return up to 569 rows of 30 features, in [0, 1], and two labels, in no order."""
-    data = load_breast_cancer()
-    rows = (data.data - data.data.min(axis=0)) / np.ptp(data.data, axis=0)
-    order = np.random.default_rng(0).permutation(len(rows))
-    return rows[order][:n_rows], data.target[order][:n_rows]
+    rows, labels = load_breast_cancer(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(rows))[:n_rows]
+    return ((rows - rows.min(axis=0)) / np.ptp(rows, axis=0))[order], labels[order]
 
 
 @cache
 def digits(n_rows=None):
     """Return up to 1797 rows of 64 features, in [0, 1], and ten labels, in no order."""
-    data = load_digits()
-    order = np.random.default_rng(0).permutation(len(data.data))
-    return data.data[order][:n_rows] / 16, data.target[order][:n_rows]
+    rows, labels = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(rows))[:n_rows]
+    return rows[order] / 16, labels[order]
 
 
 def own_basis(rows, n_components, *, number=0):
@@ -73,9 +72,8 @@ def subject(rows, labels=None, *, n_components, seed=0, noise=0.0):
 
 
 def facts(upload, **changes):
-    counts = ()
-    if upload.classes is not None:
-        counts = tuple(np.unique(upload.classes, return_counts=True)[1].tolist())
+    labels = () if upload.classes is None else upload.classes
+    counts = tuple(np.unique(labels, return_counts=True)[1].tolist())
     told = Facts(
         n_rows=upload.n_rows,
         anchor="isometric",
@@ -129,11 +127,11 @@ class AlignedRound:
         )
 
 
-def aligned_round(data, *, parties, n_rows, n_components, shared=False):
+def aligned_round(data, parties, n_rows, n_components, *, shared=False):
     """Split data among parties, each with its own span, or with the first one's."""
     everything, classes = data
-    parts = np.random.default_rng(0).permutation(len(everything))[: parties * n_rows]
-    parts = parts.reshape(parties, n_rows)
+    order = np.random.default_rng(0).permutation(len(everything))
+    parts = order[: parties * n_rows].reshape(parties, n_rows)
     rows, labels = [everything[part] for part in parts], [classes[part] for part in parts]
     bases = [
         own_basis(rows[0] if shared else table, n_components, number=number)
@@ -175,7 +173,7 @@ def directions_found(recovered, basis):
     n_found = np.count_nonzero(np.any(recovered.basis != 0, axis=1))
     blind[:n_found] = KeyStream(bytes(32), "tests/blind").normal((n_found, basis.shape[1]))
     cosines = []
-    for guess in (recovered, Recovered(rows=recovered.rows, basis=blind)):
+    for guess in (recovered, replace(recovered, basis=blind)):
         found = in_order(guess, basis).basis
         asked = np.any(found != 0, axis=1)
         cosines.append(float(np.mean(np.diag(cosine_similarity(found[asked], basis[asked])))))

@@ -39,11 +39,11 @@ CANCER, DIGITS = cancer()[0][:280], digits()[0][:280]
 SLACK = 0.05
 
 
-def by_ica(rows, kind, *, n_components, n_rows):
+def by_ica(rows, kind, *, size, n_rows):
     """What independent components make of a party's upload, and the secret basis."""
-    basis = own_basis(rows, n_components)
-    release = released(rows, basis, anchor(kind, n_rows, rows.shape[1]))
-    return anchor_ica(release, n_features=rows.shape[1]), basis
+    basis, n_features = own_basis(rows, size), rows.shape[1]
+    release = released(rows, basis, anchor(kind, n_rows, n_features))
+    return anchor_ica(release, n_features=n_features), basis
 
 
 def n_columns_read(recovered, rows):
@@ -58,7 +58,7 @@ def n_columns_read(recovered, rows):
 )
 def test_a_uniform_anchor_shows_every_record_at_full_width(n_rows, least):
     """The attacker knows that entries are positive, which gives it the signs as well."""
-    found, basis = by_ica(CANCER, "uniform", n_components=30, n_rows=n_rows)
+    found, basis = by_ica(CANCER, "uniform", size=30, n_rows=n_rows)
     content = score_content(in_order(found, basis), CANCER)
     shown = content.named.value, content.explained.value, directions_found(found, basis)[0]
     np.testing.assert_array_less(least, shown)
@@ -67,22 +67,22 @@ def test_a_uniform_anchor_shows_every_record_at_full_width(n_rows, least):
     assert np.all(likeness[np.arange(30), np.abs(likeness).argmax(axis=1)] > 0)
 
 
-@pytest.mark.parametrize(("n_components", "least", "most"), [(25, 24, 30), (10, 2, 10)])
-def test_fewer_components_hide_few_columns_from_a_uniform_anchor(n_components, least, most):
-    found, _ = by_ica(CANCER, "uniform", n_components=n_components, n_rows=5000)
+@pytest.mark.parametrize(("size", "least", "most"), [(25, 24, 30), (10, 2, 10)])
+def test_fewer_components_hide_few_columns_from_a_uniform_anchor(size, least, most):
+    found, _ = by_ica(CANCER, "uniform", size=size, n_rows=5000)
     assert least <= n_columns_read(found, CANCER) <= most
 
 
 @pytest.mark.parametrize(
-    ("rows", "kind", "n_components", "n_rows"),
+    ("rows", "kind", "size", "n_rows"),
     [
         (CANCER, "gaussian", 30, 1000),
         (CANCER, "isometric", 10, 5000),
         (DIGITS, "isometric", 16, 64),  # the default: as many anchor rows as features
     ],
 )
-def test_a_safe_anchor_stays_at_chance(rows, kind, n_components, n_rows):
-    found, basis = by_ica(rows, kind, n_components=n_components, n_rows=n_rows)
+def test_a_safe_anchor_stays_at_chance(rows, kind, size, n_rows):
+    found, basis = by_ica(rows, kind, size=size, n_rows=n_rows)
     read, blind = directions_found(found, basis)
     assert read <= blind + 2 * SLACK
     named = score_content(in_order(found, basis), rows).named
@@ -91,20 +91,20 @@ def test_a_safe_anchor_stays_at_chance(rows, kind, n_components, n_rows):
         assert n_columns_read(found, rows) <= 3
 
 
-def sums_read(rows, kind, *, n_components, draws):
+def sums_read(kind, *, draws):
     """How row sums go with those that are read, and with blind directions, on average."""
-    basis, found = own_basis(rows, n_components), []
+    basis, found = own_basis(DIGITS, 16), []
     for number in range(draws):
-        release = released(rows, basis, anchor(kind, 200, rows.shape[1], number=number))
-        blind = release.rows @ KeyStream(bytes(32), "tests/blind").normal((n_components, 200))
-        seen = np.column_stack([rows.sum(axis=1), row_sums(release), blind])
+        release = released(DIGITS, basis, anchor(kind, 200, 64, number=number))
+        blind = release.rows @ KeyStream(bytes(32), "tests/blind").normal((16, 200))
+        seen = np.column_stack([DIGITS.sum(axis=1), row_sums(release), blind])
         likeness = np.abs(np.corrcoef(seen, rowvar=False)[0, 1:])
         found.append((likeness[0], likeness[1:].mean()))
     return np.mean(found, axis=0)
 
 
 def test_the_mean_row_of_a_uniform_anchor_shows_the_row_sums():
-    value, chance = sums_read(DIGITS, "uniform", n_components=16, draws=3)
+    value, chance = sums_read("uniform", draws=3)
     assert value > 0.95
     assert chance < 0.6
     read = row_sums(released(DIGITS, own_basis(DIGITS, 16), anchor("uniform", 5000, 64)))
@@ -113,25 +113,22 @@ def test_the_mean_row_of_a_uniform_anchor_shows_the_row_sums():
 
 @pytest.mark.parametrize("kind", ["gaussian", "isometric"])
 def test_the_mean_row_of_a_safe_anchor_shows_nothing(kind):
-    value, chance = sums_read(DIGITS, kind, n_components=16, draws=20)
+    value, chance = sums_read(kind, draws=20)
     assert value <= chance + SLACK
 
 
-SIZE, KEPT, TRIALS = 32, 8, 20
-OTHERS = 10_000
-"""Keys from here on are the attacker's own, below it the consortium's."""
+SIZE, KEPT = 32, 8
 
 
 @cache
 def read_of(name):
     """Entries and span that a typical anchor reads, as means over secret anchors."""
-    apply = {**MUTANTS, "Stewart": blocked}[name]
-    typical = typical_anchor(
-        apply(stream_of(OTHERS + each), np.eye(SIZE), SIZE) for each in range(200)
-    )
+    apply, eye = {**MUTANTS, "Stewart": blocked}[name], np.eye(SIZE)
+    # the attacker's keys are from 10,000 on, below it the consortium's
+    typical = typical_anchor(apply(stream_of(10_000 + each), eye, SIZE) for each in range(200))
     basis, found = haar_basis(SIZE, KEPT), []
-    for trial in range(TRIALS):
-        release = released(basis.T, basis, apply(stream_of(trial), np.eye(SIZE), SIZE))
+    for trial in range(20):
+        release = released(basis.T, basis, apply(stream_of(trial), eye, SIZE))
         guess = read_by(release, typical).basis
         found.append((entries_found(guess, basis), span_found(guess, basis)))
     return np.mean(found, axis=0)
@@ -163,12 +160,10 @@ def test_every_anchor_row_of_digits_is_identified_and_the_result_is_collusions()
     release = released(rows, basis, secret)
     places = anchor_rows(release, pool=pool, first=first)
     np.testing.assert_array_equal(pool[places], pool[:120])
-    read, expected = (
-        score_content(collude(release, each), rows) for each in (pool[places], secret)
-    )
-    assert read.explained.value == pytest.approx(expected.explained.value, abs=1e-9)
+    read, known = (score_content(collude(release, each), rows) for each in (pool[places], secret))
+    assert read.explained.value == pytest.approx(known.explained.value, abs=1e-9)
     assert read.explained.value > 0.82
-    assert read.named == expected.named
+    assert read.named == known.named
     guess = basis + np.random.default_rng(0).normal(size=basis.shape) / 5
     assert np.mean(nearest(release.anchor_image, among=pool @ guess) == np.arange(120)) < 0.35
     np.testing.assert_array_equal(pool[anchor_rows(release, pool=pool, first=guess)], pool[:120])

@@ -14,15 +14,15 @@ SPLITS = {"cancer": (cancer(), 280), "digits": (digits(), 800)}
 
 
 def split(name, most=None):
+    """Rows and labels of a party, then public ones."""
     (rows, labels), count = SPLITS[name]
     parts = slice(count), slice(count, 2 * count)
     return [each[part][:most] for part in parts for each in (rows, labels)]
 
 
-def attacked(basis, rows, labels, public, public_labels, *, labelled):
+def attacked(basis, rows, labels, public, public_labels=None):
     release = Release(rows=rows @ basis, labels=labels)
-    given = public_labels if labelled else None
-    recovered = match_sample(release, public, labels=given, rng=np.random.default_rng(0))
+    recovered = match_sample(release, public, labels=public_labels, rng=np.random.default_rng(0))
     places = np.arange(len(rows))
     linked = score_linkage(release.rows, recovered.basis, candidates=rows, places=places)
     return score_content(recovered, rows), linked
@@ -41,7 +41,7 @@ def test_a_public_sample_gets_at_least_what_the_notes_measured(
 ):
     rows, *others = split(name)
     basis = own_basis(rows, size)
-    found, linked = attacked(basis, rows, *others, labelled=labelled)
+    found, linked = attacked(basis, rows, *others[: 2 + labelled])
     assert found.explained.value >= explained
     assert found.named.value >= named
     assert linked.value >= found.named.value - 0.05
@@ -51,11 +51,10 @@ def test_a_public_sample_gets_at_least_what_the_notes_measured(
 
 def test_labels_in_the_clear_are_enough_against_a_random_basis_and_without_them_it_is_chance():
     """Notes 2.6, 800 people: R2 .53, linked 89 %; with half of them .52 and 84 %."""
-    people = split("digits", 400)
-    found, linked = attacked(haar_basis(64, 16), *people, labelled=True)
+    found, linked = attacked(haar_basis(64, 16), *split("digits", 400))
     assert found.explained.value > 0.45
     assert linked.value > 0.8
-    blind, unlinked = attacked(haar_basis(64, 16), *split("digits", 100), labelled=False)
+    blind, unlinked = attacked(haar_basis(64, 16), *split("digits", 100)[:3])
     assert blind.explained.value < 0
     assert blind.named.value < 0.06
     assert unlinked.value < 0.06
@@ -64,40 +63,31 @@ def test_labels_in_the_clear_are_enough_against_a_random_basis_and_without_them_
 def test_a_public_sample_of_another_kind_scores_at_chance():
     rows, labels, public, public_labels = split("digits", 200)
     shuffled = public[:, np.random.default_rng(1).permutation(64)]
-    found, _ = attacked(own_basis(rows, 16), rows, labels, shuffled, public_labels, labelled=True)
+    found, _ = attacked(own_basis(rows, 16), rows, labels, shuffled, public_labels)
     assert found.named.value < 0.03
     assert found.explained.value < 0.1
 
 
 def test_more_parties_do_reveal_more_about_each():
     """The seed says they reveal nothing more; 25 people each, digits, l = 16, no labels."""
-    rows = digits()[0]
-    public = rows[:250]
+    rows, found = digits()[0], []
     basis = own_basis(rows[400:700], 16)
-    found = []
     for parties in (1, 12):
         release = Release(rows=rows[400 : 400 + 25 * parties] @ basis)
-        back = match_sample(release, public, rng=np.random.default_rng(0))
+        back = match_sample(release, rows[:250], rng=np.random.default_rng(0))
         first = Recovered(rows=back.rows[:25], basis=back.basis)
         found.append(score_content(first, rows[400:425]))
-    alone, together = (each.explained.value for each in found)
-    assert alone < 0
-    assert together > 0.7
-    assert found[0].named.value < 0.3
-    assert found[1].named.value > 0.9
+    alone, together = found
+    assert (alone.explained.value < 0, together.explained.value > 0.7) == (True, True)
+    assert (alone.named.value < 0.3, together.named.value > 0.9) == (True, True)
 
 
 @pytest.mark.parametrize(("n_public", "n_released"), [(50, 400), (60, 40)])
 def test_samples_of_any_size_are_matched(n_public, n_released):
-    rows, labels, public, public_labels = split("digits")
-    found, _ = attacked(
-        own_basis(rows, 8),
-        rows[:n_released],
-        labels[:n_released],
-        public[:n_public],
-        public_labels[:n_public],
-        labelled=True,
-    )
+    people = split("digits")
+    counts = (n_released, n_released, n_public, n_public)
+    some = [each[:count] for each, count in zip(people, counts, strict=True)]
+    found, _ = attacked(own_basis(people[0], 8), *some)
     assert found.named.value > 4 * found.named.chance
 
 
@@ -109,6 +99,6 @@ def test_pictures_of_clothes_are_named_from_four_hundred_public_ones():
     own, public = np.split(np.random.default_rng(0).permutation(len(pixels))[:900], [500])
     rows = pixels.reshape(len(pixels), -1) / 255
     told = rows[own], labels[own], rows[public], labels[public]
-    found, linked = attacked(own_basis(rows[own], 100), *told, labelled=True)
+    found, linked = attacked(own_basis(rows[own], 100), *told)
     assert found.named.value > 0.55
     assert linked.value > 0.7
