@@ -159,14 +159,6 @@ def test_a_party_that_is_enrolled_again_has_its_new_key_in_its_old_place(tmp_pat
     assert path.read_text().count("[analyst]") == 1
 
 
-def test_a_key_that_was_made_for_the_other_role_is_no_partys_and_no_analysts(tmp_path):
-    path = whole(tmp_path)
-    wrong = [identity("south", role="analyst"), identity("lab", role="party")]
-    edited(path, parties=wrong[:1], analyst=wrong[1], commitment="0" * 64)
-    with pytest.raises(AgreementError, match=r"of party 'south' was made for role 'analyst'.*lab"):
-        read_agreement(path)
-
-
 def test_sealing_takes_all_signatures_and_what_is_sealed_cannot_be_changed_unnoticed(tmp_path):
     path = whole(tmp_path)
     before = path.read_bytes()
@@ -227,24 +219,13 @@ def test_the_example_of_the_reference_is_an_agreement_that_lacks_signatures_only
         sealed_agreement(path)
 
 
-BAD_TOML = {
-    "no quotes": ('label = "died"', "label = died", "Invalid value"),
-    "a field twice": ('label = "died"', 'label = "died"\nlabel = "y"', "Cannot overwrite"),
-    "cut off": ("# ---- Features", '"', r"line \d+: "),
-    "deep": ("classes = [0, 1]", "classes = " + "[" * 5000, "nested too deeply"),
-}
-
-
-@pytest.mark.parametrize("kind", BAD_TOML)
-def test_a_file_that_is_no_toml_is_refused_with_the_line(kind, tmp_path):
+def test_a_file_that_is_no_toml_is_refused_with_the_line(tmp_path):
     path = whole(tmp_path)
-    old, new, match = BAD_TOML[kind]
-    text = path.read_text()
-    at = text[: text.index(old)].count("\n") + 1
-    path.write_text(text.replace(old, new, 1))
-    match = f"line {at}: {match}" if kind == "no quotes" else match
+    before, _, after = path.read_text().partition('label = "died"')
+    path.write_text(f"{before}label = died{after}")
+    words = f"icu.toml.*line {before.count(chr(10)) + 1}: Invalid value"
     for use in (read_agreement, read_draft, lambda path: complete(path.read_text(), path=path)):
-        with pytest.raises(AgreementFileError, match=rf"icu.toml.*{match}.*\[CB312\]$"):
+        with pytest.raises(AgreementFileError, match=words):
             use(path)
 
 

@@ -28,7 +28,6 @@ from bundle.payloads import (
 from cobasis.bundle.folders import UploadFolder
 from cobasis.bundle.uploads import Payload, UploadFile, check_precision, open_payload
 from cobasis.errors import (
-    CobasisError,
     DiskError,
     DtypeError,
     DuplicatePartyError,
@@ -99,14 +98,12 @@ def test_what_is_written_in_parts_in_any_order_is_read_in_any_parts(  # noqa: PL
     assert (found.party, found.agreement_digest, found.anchor_tag) == (party, DIGEST, TAG)
     assert (*found.rows.shape, found.anchor_image.shape[0]) == shape
     for at in range(0, n_rows, 2):
-        stop = min(at + 2, n_rows)
-        np.testing.assert_array_equal(found.rows[at:stop], rows[at:stop], strict=True)
+        part = slice(at, min(at + 2, n_rows))
+        np.testing.assert_array_equal(found.rows[part], rows[part], strict=True)
+        if values is not None:
+            np.testing.assert_array_equal(found.labels[part], values[part], strict=True)
     np.testing.assert_array_equal(found.anchor_image[:], image, strict=True)
-    if values is None:
-        assert found.labels is None
-    else:
-        np.testing.assert_array_equal(found.labels[:], values, strict=True)
-        np.testing.assert_array_equal(found.labels[0:1], values[:1], strict=True)
+    assert (found.labels is None) == (values is None)
 
 
 def test_the_safetensors_library_reads_what_we_write_and_we_what_it_writes(path):
@@ -224,19 +221,9 @@ def test_what_a_precision_does_not_hold_is_refused(tmp_path, value, name, table)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("change", ["append", "truncate", "replace", "touch"])
-def test_a_file_that_changes_after_it_was_opened_is_refused(path, change):
-    payload, whole = open_payload(path), path.read_bytes()
-    if change == "append":
-        path.write_bytes(whole + b"\0" * 8)
-    elif change == "truncate":
-        path.write_bytes(whole[:-8])
-    elif change == "replace":
-        other = path.with_name("other")
-        other.write_bytes(whole)
-        other.replace(path)
-    else:
-        os.utime(path, ns=(0, 1))  # what a rewrite does, however coarse the disk's clock
+def test_a_file_that_changes_after_it_was_opened_is_refused(path):
+    payload = open_payload(path)
+    os.utime(path, ns=(0, 1))  # what a rewrite does, however coarse the disk's clock
     for table in (payload.anchor_image, payload.labels, payload.rows):
         with pytest.raises(FileChangedError, match="party 'north' changed while it was in use"):
             table[0:1]
@@ -264,12 +251,12 @@ def test_a_file_that_claims_gigabytes_costs_no_memory(path):
         path.write_bytes(file_of(text, length=length))
         with pytest.raises(FileFormatError, match=f"no header of {length:,} bytes"):
             open_payload(path)
-    image, rows = 2**28 * 3 * 8, 7 * 3 * 8
+    image, end = 2**28 * 3 * 8, 2**28 * 3 * 8 + 7 * 3 * 8
     del found["labels"]
     found["anchor_image"] |= {"shape": [2**28, 3], "data_offsets": [0, image]}
-    found["rows"] |= {"data_offsets": [image, image + rows]}
+    found["rows"] |= {"data_offsets": [image, end]}
     path.write_bytes(file_of(found))
-    os.truncate(path, path.stat().st_size + image + rows)
+    os.truncate(path, path.stat().st_size + end)
     with pytest.raises(FileFormatError, match="an anchor image of 6,442,450,944 bytes"):
         open_payload(path)
     assert tracemalloc.get_traced_memory()[1] < 2**25
@@ -318,23 +305,3 @@ def test_an_open_folder_keeps_less_than_a_kilobyte_per_party(tmp_path):
     per_party = (tracemalloc.get_traced_memory()[0] - before) / len(uploads)
     tracemalloc.stop()
     assert per_party < 1000
-
-
-@settings(STEADY, max_examples=100)
-@given(data=st.data())
-def test_changed_bytes_end_in_an_error_of_ours_or_in_tables_of_the_same_shape(
-    tmp_path_factory, data
-):
-    path = tmp_path_factory.mktemp("uploads") / "north.safetensors"
-    write(path)
-    good = bytearray(path.read_bytes())
-    for _ in range(data.draw(st.integers(1, 3))):
-        good[data.draw(st.integers(0, len(good) - 1))] = data.draw(st.integers(0, 255))
-    path.write_bytes(good)
-    try:
-        found = open_payload(path)
-        shapes = (found.anchor_image[:].shape, found.rows[:].shape)
-    except CobasisError:
-        return
-    assert shapes == ((5, 3), (7, 3))
-    assert np.result_type(found.rows[0:1].dtype) == np.float64

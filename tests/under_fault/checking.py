@@ -1,6 +1,7 @@
 """What has to hold of a round's folders at any moment, and what once a command has ended."""
 
 import os
+import shutil
 from unittest import mock
 
 from cobasis.analyst_side.history import CONSENSUS, KEY_DESTROYED, RECEIVED
@@ -46,14 +47,16 @@ def problems(site, command, *, whole):
 
 def _visible(site):
     """Whatever people take away, or rely on: name, who opens it, who signed it."""
-    for pattern in ("north/*.upload", "north/*.span", "icu.round/received/*"):
-        for path in sorted(site.root.glob(pattern)):
-            if path.suffix != PART:
-                yield path, site.lab, PEOPLE[path.stem]
-    for pattern in ("returns/*-return", "returns/*-span"):
-        for path in sorted(site.root.glob(pattern)):
-            yield path, PEOPLE[path.name.split(".")[1]], site.lab
-    for path in sorted(site.root.glob("*.secret")):
+
+    def found(*patterns):
+        paths = (path for pattern in patterns for path in sorted(site.root.glob(pattern)))
+        return (path for path in paths if path.suffix != PART)
+
+    for path in found("north/*.upload", "north/*.span", "icu.round/received/*"):
+        yield path, site.lab, PEOPLE[path.stem]
+    for path in found("returns/*-return", "returns/*-span"):
+        yield path, PEOPLE[path.name.split(".")[1]], site.lab
+    for path in found("*.secret"):
         yield path, PEOPLE[path.stem], PEOPLE["north"]
 
 
@@ -65,8 +68,7 @@ def opened_parts(path, *, by, signer):
             path, unseal=by.unseal, signer={signer.public.name: signer.public}, into=into
         )
     made = {name: part.read_bytes() for name, part in bundle.parts.items()}
-    bundle.discard()
-    into.rmdir()
+    shutil.rmtree(into)
     return made
 
 
@@ -79,9 +81,10 @@ def _partly_visible(site):
 
 
 def _two_models(site):
-    returns = [each for each in _visible(site) if each[0].name.endswith("-return")]
     models = {
-        opened_parts(path, by=by, signer=who).get("model.safetensors") for path, by, who in returns
+        opened_parts(path, by=by, signer=who).get("model.safetensors")
+        for path, by, who in _visible(site)
+        if path.name.endswith("-return")
     }
     if len(models) > 1:
         yield "two models were returned"
@@ -89,9 +92,7 @@ def _two_models(site):
 
 def received_lines(site):
     """What the analyst has acknowledged: the transcript's lines, by their hash."""
-    path = analyst_of(site).work.transcript
-    entries = verify_transcript(path).entries if path.exists() else ()
-    return {each.hash: each.told for each in entries if each.event == RECEIVED}
+    return {each.hash: each.told for each in _entries(site) if each.event == RECEIVED}
 
 
 def _lost(site):
@@ -154,21 +155,19 @@ def _left_over(site):
 
 def _secret(site):
     commitment = read_draft(site.agreement_path)["commitment"]
-    paths = [site.root / f"{name}.secret" for name in NAMES]
-    parts = [opened_parts(path, by=PEOPLE[path.stem], signer=PEOPLE["north"]) for path in paths]
-    keys = {each["secret.bin"] for each in parts}
+    sent = [each for each in _visible(site) if each[0].suffix == ".secret"]
+    keys = {opened_parts(path, by=by, signer=who)["secret.bin"] for path, by, who in sent}
     made = [ConsortiumSecret(key).commitment(ROUND) for key in keys]
-    return {"the agreement is committed to the secret that was sent": made == [commitment]}
+    whole = len(sent) == len(NAMES) and made == [commitment]
+    return {"the agreement is committed to the secret that all were sent": whole}
 
 
 def _proposed(site):
-    desk, path = site.session("north"), site.folder("north") / "north.span"
-    ready = ready_from(desk, site.table("north"))
+    desk, digest = site.session("north"), file_digest(site.folder("north") / "north.span")
+    asked = ready_from(desk, site.table("north")).choice.asked
     return {
-        "the proposal is the transcript's last": (
-            _last_line(site).told.get("proposal") == file_digest(path)
-        ),
-        "the ledger knows the proposal": spent_on(desk.vault.datasets(), ready.choice.asked).bare,
+        "the proposal is the transcript's last": _last_line(site).told.get("proposal") == digest,
+        "the ledger knows the proposal": spent_on(desk.vault.datasets(), asked).bare,
     }
 
 
@@ -194,21 +193,17 @@ def _received(site):
 
 def _accepted(site):
     kept = site.session("north").round.accepted()
-    found = kept is not None and kept.bundle == file_digest(reply(site, "north"))
-    return {"the return is the vault's": found}
+    return {"the return is the vault's": kept and kept.bundle == file_digest(reply(site, "north"))}
 
 
 def _returned(site, names, *, models=1):
     desk = analyst_of(site)
-    outcome = desk.history.outcome
     returns = {
         path.name.split(".")[1]: file_digest(path) for path in site.root.glob("returns/*-return")
     }
-    told = {} if outcome is None else dict(outcome.returns)
+    told = getattr(desk.history.outcome, "returns", {})
     return {
-        "the returns are those that the transcript names": (
-            told == returns and set(returns) == set(names)
-        ),
+        "the returns are the transcript's": told == returns and set(returns) == set(names),
         "one target is left": len(list(desk.work.alignments.iterdir())) == 1,
         "no more models are left than are in use": len(list(desk.work.models.iterdir())) <= models,
     }
@@ -222,15 +217,14 @@ def _removed(site):
     desk = analyst_of(site)
     work, certificates = desk.work, {f"icu.removal-south.{end}" for end in ("json", "txt")}
     gone = (work.payload("south"), work.sealed("south", desk.exchanges[-1]), reply(site, "south"))
+    certified = [
+        {path.name for path in folder.glob("*removal-*")}
+        for folder in (work.certificates, site.root / "returns")
+    ]
     return _returned(site, [name for name in NAMES if name != "south"]) | {
         "the removal is recorded": "south" in desk.history.removed,
-        **{f"{path.name} of the removed is gone": not path.exists() for path in gone},
-        **{
-            f"the removal is certified in {folder.name}": (
-                {path.name for path in folder.glob("*removal-*")} == certificates
-            )
-            for folder in (work.certificates, site.root / "returns")
-        },
+        "all of the removed is gone": not any(path.exists() for path in gone),
+        "the removal is certified here and there": certified == [certificates] * 2,
     }
 
 
@@ -252,8 +246,13 @@ def _last_line(site):
     return verify_transcript(site.session("north").transcript.path).entries[-1]
 
 
+def _entries(site):
+    path = analyst_of(site).work.transcript
+    return verify_transcript(path).entries if path.exists() else ()
+
+
 def _events(site):
-    return [each.event for each in verify_transcript(analyst_of(site).work.transcript).entries]
+    return [each.event for each in _entries(site)]
 
 
 CHANGING = {"late", "remove", "realign"}

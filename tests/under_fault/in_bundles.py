@@ -113,23 +113,17 @@ CONTAINERS = {
     "a second container behind it": {"after": b"cobasis/bundle/1\n"},
     "another first line": {"magic": b"cobasis/bundle/2\n"},
     **{f"a manifest of {n:,} bytes": {"length": n} for n in (0, 2**20 + 1, 2**31, 2**32 - 1)},
-}
-STORED = {
-    "other bytes": lambda p: bytes(len(p)),
-    "fewer bytes": lambda p: p[:-1],
-    "more bytes": lambda p: p + b"\1",
-    "a step less": lambda p: p[:-4096],
-    "a step more": lambda p: p + bytes(4096),
+    "a part of other bytes": {"stored": lambda lab: bytes(len(lab.bytes["fp64"]))},
+    "a part of fewer bytes": {"stored": lambda lab: lab.bytes["fp64"][:-1]},
+    "a part of more bytes": {"stored": lambda lab: lab.bytes["fp64"] + b"\1"},
+    "a step less": {"stored": lambda lab: lab.bytes["fp64"][:-4096]},
+    "a step more": {"stored": lambda lab: lab.bytes["fp64"] + bytes(4096)},
 }
 
 
 def containers():
     """Parts too many, bytes behind them, and parts that are not those that were signed."""
-    for word, options in CONTAINERS.items():
-        yield bundle_vector(word, "CB803", **options)
-    for word, change in STORED.items():
-        stored = lambda lab, change=change: change(lab.bytes["fp64"])  # noqa: E731 -- said once
-        yield bundle_vector(f"a part of {word}", "CB803", stored=stored)
+    return (bundle_vector(word, "CB803", **options) for word, options in CONTAINERS.items())
 
 
 DATE = "2026-11-21"
@@ -184,6 +178,9 @@ def _who(name):
 
 SIGNERS = {
     "a signature of zeros": {"by": signing(lambda _, __: bytes(64))},
+    "a signature over another manifest": {
+        "by": signing(lambda sign, _: sign(signed_message(b"{}")))
+    },
     "a key that was replaced": {"by": lambda _: Identity.new("north")},
     **{f"signed by {name}": {"by": _who(name)} for name in ("south", "lab")},
     **{
@@ -199,10 +196,7 @@ SIGNERS = {
 
 def signatures():
     """Every byte of the signature with one bit changed; the right signature of the wrong person."""
-    for word, options in SIGNERS.items():
-        yield bundle_vector(word, "CB802", **options)
-    other = signing(lambda sign, _: sign(signed_message(b"{}")))
-    yield bundle_vector("a signature over another manifest", "CB802", by=other)
+    return (bundle_vector(word, "CB802", **options) for word, options in SIGNERS.items())
 
 
 PASSPHRASE = b"age-encryption.org/v1\n-> scrypt %b 18\n%b\n--- %b\n%b" % (

@@ -6,6 +6,7 @@ training say by themselves who is in it never, once or twice.
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from unittest import mock
 
 import numpy as np
@@ -25,16 +26,18 @@ FUTURE = timedelta(hours=100)
 VARIANTS = ("good", "second", "future", "forged", "foreign", "spoilt", "partial")
 REAL_TRAINING = analyst.train
 MINIMUM = 2
-STEPS = {
-    "deliver": 30,
-    "receive": 18,
-    "run": 22,
-    "remove": 7,
-    "replay": 6,
-    "stranger": 3,
-    "wait": 8,
-    "forget": 1,
+TERMS = {
+    "features": numeric_features("abc"),
+    "task": "regression",
+    "classes": (),
+    "models": ("ridge",),
+    "n_components": 2,
+    "n_anchor_rows": 4,
+    "minimum_parties": MINIMUM,
+    "deadline": PAST,
 }
+STEPS = {"deliver": 30, "receive": 18, "run": 22, "remove": 7}
+STEPS |= {"replay": 6, "stranger": 3, "wait": 8, "forget": 1}
 WORK = {"receive", "run", "remove", "forget"}
 BAD = {"forged": "CB802", "foreign": "CB804", "spoilt": "CB306", "partial": "CB801"}
 
@@ -58,37 +61,22 @@ class Cast:
 
     def __init__(self, folder):
         self.identities, self.secret = keys_of(NAMES), ConsortiumSecret()
-        self.rows = _rows()
-        self.rounds = {}
-        self.bytes, self.bases = {}, []
+        self.rows, self.rounds, self.bytes, self.bases = _rows(), {}, {}, []
         self.models, self.trainings = {}, []
         for size in (3, 4, 5):
             place = folder / str(size)
             place.mkdir()
             names = NAMES[:size]
-            made, other = (self._round(place, names, f"round-{number}") for number in (1, 0))
+            made, other = (
+                self._round(place, names=names, round_id=f"round-{number}") for number in (1, 0)
+            )
             self.rounds[size] = made
-            for name in names:
-                for variant in VARIANTS:
-                    self.bytes[size, name, variant] = self._upload(made, other, name, variant)
+            for name, variant in product(names, VARIANTS):
+                self.bytes[size, name, variant] = self._upload(made, other, name, variant)
             self.bases += [party._basis._columns.tobytes() for party in made.parties.values()]
 
-    def _round(self, folder, names, round_id):
-        made = real_round(
-            folder,
-            names=names,
-            identities=self.identities,
-            secret=self.secret,
-            round_id=round_id,
-            features=numeric_features("abc"),
-            task="regression",
-            classes=(),
-            models=("ridge",),
-            n_components=2,
-            n_anchor_rows=4,
-            minimum_parties=MINIMUM,
-            deadline=PAST,
-        )
+    def _round(self, folder, **who):
+        made = real_round(folder, identities=self.identities, secret=self.secret, **TERMS, **who)
         made.rows = self.rows
         return made
 

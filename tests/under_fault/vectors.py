@@ -16,6 +16,7 @@ from bundle import bundles
 from bundle.payloads import file_of
 from cobasis import ConsortiumSecret
 from cobasis.analyst_side.receive import receive
+from cobasis.disk.tensors import DTYPES
 from cobasis.errors import CobasisError
 from cobasis.protocol.agreement import moment_text
 
@@ -25,18 +26,10 @@ ROUNDS = {
     "fp16": {"precision": "fp16"},
     "int8": {"precision": "int8", "int8_range": 40.0},
     "regression": {"task": "regression", "classes": (), "models": ("ridge",)},
-    "representation": {
-        "task": "representation",
-        "model": None,
-        "models": (),
-        "classes": (),
-        "label": "",
-    },
+    "representation": {"task": "representation", "model": None, "label": ""},
 }
-WORD_OF = {
-    np.dtype(kind): word
-    for word, kind in {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I8": "i1"}.items()
-}
+ROUNDS["representation"] |= {"models": (), "classes": ()}
+WORD_OF = {kind: word for word, kind in DTYPES.items()}
 
 
 class Vector(NamedTuple):
