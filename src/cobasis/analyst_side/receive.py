@@ -276,8 +276,7 @@ def _take_in(session: AnalystSession, path: Path, *, digest: str) -> tuple[Recei
         _refuse_removed(session, party)
         place = exchange.number, party
         if before := files.get(place):
-            known = {"accepted": before.file, "created": before.created}
-            refuse_replay(bundle.manifest, digest=bundle.digest, **known)
+            refuse_replay(bundle.manifest, created=before.created)
         _store(session, bundle, exchange)
         return files[place], True
 

@@ -109,7 +109,7 @@ def text_of(path: Path) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise AgreementFileError(_reason(path, line, "it is no UTF-8 text")) from None
+        raise _no_toml(path, f"line {line}: it is no UTF-8 text") from None
 
 
 def line_in(path: Path, kind: type[Line]) -> Line:
@@ -134,14 +134,12 @@ def _document(path: Path, text: str | None) -> dict[str, Any]:
     try:
         plain: dict[str, Any] = json.loads(_as_json(text))
     except tomllib.TOMLDecodeError as error:
-        found = re.search(r"\(at line (\d+), column \d+\)$", str(error))
-        line = int(found[1]) if found else text.count("\n") + 1
-        reason = re.sub(r" \(at [^()]*\)$", "", str(error))
-        raise AgreementFileError(_reason(path, line, reason)) from None
+        reason = re.sub(r"^(.*) \(at (line \d+), .*\)$", r"\2: \1", str(error))
     except (RecursionError, ValueError):
         reason = "its brackets are nested too deeply, or a number in it has too many digits"
-        raise AgreementFileError(_reason(path, 1, reason)) from None
-    return plain
+    else:
+        return plain
+    raise _no_toml(path, reason)
 
 
 @lru_cache(maxsize=8)  # one command reads its agreement some four times
@@ -149,10 +147,10 @@ def _as_json(text: str) -> str:
     return json.dumps(tomllib.loads(text), default=_as_text)
 
 
-def _reason(path: Path, line: int, reason: str) -> str:
-    return (
-        f"'{path}' cannot be read as TOML: line {line}: {reason}. Correct that line; texts stand "
-        "in double quotes, and tables like [[features]] come after all single fields."
+def _no_toml(path: Path, reason: str) -> AgreementFileError:
+    return AgreementFileError(
+        f"'{path}' cannot be read as TOML: {reason}. Correct that line; texts stand in double "
+        "quotes, and tables like [[features]] come after all single fields."
     )
 
 

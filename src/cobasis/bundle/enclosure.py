@@ -64,7 +64,8 @@ def write_bundle(
     with WholeFile(path, n_bytes=most) as file:
         # every part is read twice: what is signed stands before what it is over
         source = _Source(chain([start], *contents, [filling]))
-        encrypt(source, file, recipients=[each.recipient for each in recipients])  # type: ignore[arg-type]
+        keys = {each.name: each.recipient for each in recipients}
+        encrypt(source, file, recipients=keys)  # type: ignore[arg-type]
         file.shorten(file.at)
     return file.digest.hexdigest()
 

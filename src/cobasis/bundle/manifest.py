@@ -47,10 +47,8 @@ class Part(Strict):
     sha256: Digest
 
 
-def part_problem(kind: Kind, parts: Sequence[Part]) -> str:
-    """Return what is wrong with the list of parts, or nothing."""
-    rules = PARTS[kind]
-    names = [part.name for part in parts]
+def _part_problem(kind: Kind, parts: Sequence[Part]) -> str:
+    rules, names = PARTS[kind], [part.name for part in parts]
     if len(set(names)) < len(names) or set(names) - set(rules):
         return f"a bundle of kind '{kind}' has other parts than {', '.join(rules)}"
     for part in parts:
@@ -114,13 +112,11 @@ def read_manifest(text: bytes, *, what: str) -> Manifest:
     try:
         manifest = Manifest.read(text)
     except ValidationError as error:
-        places = [
-            ".".join(map(str, each["loc"]))[:80] for each in error.errors(include_input=False)
-        ]
-        refuse(what, f"its manifest's {', '.join(sorted(set(places))[:5])} cannot stand")
+        places = {".".join(map(str, each["loc"]))[:80] for each in error.errors()}
+        refuse(what, f"its manifest's {', '.join(sorted(places)[:5])} cannot stand")
     except ValueError:
         refuse(what, "its manifest is no JSON object with every name once")
-    if problem := part_problem(manifest.kind, manifest.parts):
+    if problem := _part_problem(manifest.kind, manifest.parts):
         refuse(what, problem)
     return manifest
 
@@ -154,7 +150,7 @@ def make_manifest(
     except (TypeError, ValueError) as error:
         problem = f"audit or dp is not JSON: {error}"
     else:
-        problem = part_problem(manifest.kind, manifest.parts)
+        problem = _part_problem(manifest.kind, manifest.parts)
         if length > MAX_MANIFEST:
             problem = f"its manifest has {length:,} bytes, at most {MAX_MANIFEST:,} are read"
         if not problem:
@@ -211,20 +207,12 @@ class Expected:
             )
 
 
-def refuse_replay(manifest: Manifest, *, digest: str, accepted: str, created: str) -> NoReturn:
-    """Raise ReplayError: a file of its sender, made then, was accepted in this exchange.
-
-    Two uploads of the same rows show more than one, and the second could be made to show where
-    they differ. So the first one counts.
-    """
-    sender = manifest.sender
-    if digest == accepted:
-        problem = f"came before: the same one of '{sender}' was accepted already"
-        advice = "Nothing needs to be done"
-    else:
-        problem = f"of '{sender}' was made on {manifest.created}, and one of {created} was accepted"
-        advice = "The first one stays; to replace it, agree on a new round"
+def refuse_replay(manifest: Manifest, *, created: str) -> NoReturn:
+    """Raise ReplayError: a file of its sender, made then, was accepted in this exchange."""
+    # two uploads of the same rows show more than one, and the second could be made to show where
+    # they differ
     raise ReplayError(
-        f"this {manifest.kind} {problem}. A party's {manifest.kind} is taken once in a round. "
-        f"{advice}."
+        f"this {manifest.kind} of '{manifest.sender}' was made on {manifest.created}, and one of "
+        f"{created} was accepted. A party's {manifest.kind} is taken once in a round. The first "
+        "one stays; to replace it, agree on a new round."
     )

@@ -9,7 +9,7 @@ from typing import BinaryIO
 import pyrage
 
 from cobasis.disk.whole import opened
-from cobasis.errors import IdentityError, OptionError, SealError
+from cobasis.errors import IdentityError, SealError
 
 MAX_AGE_HEADER = 2**18  # bytes of an age header that are read: room for some 2,500 recipients
 
@@ -62,27 +62,20 @@ def _witnessed(source: BinaryIO, target: BinaryIO) -> Iterator[tuple[_Witness, _
                 raise stream.raised from None
 
 
-def refuse_malformed(recipients: Mapping[str, str]) -> None:
-    """Raise IdentityError for who cannot be sealed for, by name."""
-    for name, each in recipients.items():
-        try:
-            pyrage.x25519.Recipient.from_str(each)
-        except pyrage.RecipientError:
-            raise IdentityError(
-                f"nobody can seal for '{name}': the 'age1...' of its public identity was changed, "
-                "or not copied whole. Ask for its .pub again, and the author for a new agreement."
-            ) from None
-
-
-def encrypt(source: BinaryIO, target: BinaryIO, *, recipients: Sequence[str]) -> None:
-    """Encrypt a stream so that each recipient, and nobody else, can open it."""
+def recipient_of(name: str, text: str) -> "pyrage.x25519.Recipient":
+    """Return the key that somebody is sealed for; IdentityError where it is none."""
     try:
-        keys = [pyrage.x25519.Recipient.from_str(each) for each in recipients]
+        return pyrage.x25519.Recipient.from_str(text)
     except pyrage.RecipientError:
-        raise OptionError(
-            f"of the {len(recipients)} recipients one has a malformed key, and nobody could open "
-            "what is sealed for it. Enrol the 'age1...' of its public identity as it was written."
+        raise IdentityError(
+            f"nobody can seal for '{name}': the 'age1...' of its public identity was changed, or "
+            "not copied whole. Ask for its .pub again, and the author for a new agreement."
         ) from None
+
+
+def encrypt(source: BinaryIO, target: BinaryIO, *, recipients: Mapping[str, str]) -> None:
+    """Encrypt a stream so that each recipient, by name, and nobody else, can open it."""
+    keys = [recipient_of(*each) for each in recipients.items()]
     with _witnessed(source, target) as streams:
         pyrage.encrypt_io(*streams, keys)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from typer import Option
 
 from cobasis.bundle.agreement_file import line_in, read_agreement, sealed_path
-from cobasis.bundle.seal import refuse_malformed
+from cobasis.bundle.seal import recipient_of
 from cobasis.cli.options import AgreementFile, Owner, Yes, alone, consent, grouped
 from cobasis.cli.words import PERSON, picked, wrapped
 from cobasis.disk.whole import write_whole
@@ -48,7 +48,8 @@ def sign(
     path = alone(agreement)
     found = read_agreement(path).agreement
     refuse_gaps(found)
-    refuse_malformed({name: each.recipient for name, each in signers(found).items()})
+    for name, each in signers(found).items():
+        recipient_of(name, each.recipient)
     who = owner.who(found)
     to = out or path.with_name(f"{who.name}.sig")
     session = None if who.role == "analyst" else owner.party(path, sealed=False)

@@ -84,7 +84,7 @@ class Identity(Hidden):
         # The public half is enough to seal for somebody. Without the signature, whoever may write
         # to the disk could put a record of their own making where a secret was kept.
         target, signed = BytesIO(), self.sign(_OWN + data) + data
-        encrypt(BytesIO(signed), target, recipients=[self.public.recipient])
+        encrypt(BytesIO(signed), target, recipients={self.public.name: self.public.recipient})
         return target.getvalue()
 
     def unseal_own(self, sealed: bytes) -> bytes:
