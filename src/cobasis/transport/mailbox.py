@@ -7,6 +7,7 @@ token's hash only, and what passes is vouched for by HMAC under the token itself
 
 import hashlib
 import hmac
+import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +29,7 @@ SLOTS: dict[Slot, int] = {"key": SMALL_BYTES, "agreement": 2**20}
 
 INVITES = ".invites"
 MAC_BYTES = 32
+_A_MINUTE, _SECONDS = 10, 60
 
 
 class Invites(OneLine):
@@ -70,6 +72,7 @@ class Mailbox:
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._mail = folder, folder / STATEMENTS / "mail"
+        self._times: dict[str, list[float]] = {}
 
     def place(self, address: str, slot: str) -> Path:
         """Return where something stands, or will; one RequestError for whoever is not invited."""
@@ -93,3 +96,10 @@ class Mailbox:
             raise RequestError(f"this invitation's {slot} is there, and is another.", status=409)
         make_folder(self._mail)
         write_whole(place, data)
+
+    def refuse_haste(self, address: str) -> None:
+        now = time.monotonic()
+        last = [each for each in self._times.get(address, []) if now - each < _SECONDS]
+        self._times[address] = [*last, now][-_A_MINUTE - 1 :]
+        if len(last) >= _A_MINUTE:
+            raise RequestError("that was ten times in a minute. Wait for one.", status=429)

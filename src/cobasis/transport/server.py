@@ -190,6 +190,7 @@ class Server:
         place = await run_sync(self._mailbox.place, address, slot)
         if request.method != "POST":  # where GET is answered, HEAD is, too
             return await self._when(request, lambda: place if place.exists() else None)
+        self._mailbox.refuse_haste(address)
         data, most = bytearray(), SLOTS[slot]
         async for piece in request.stream():
             data += piece
