@@ -129,6 +129,10 @@ def test_what_an_invitation_takes(meeting):
             post.bring("key", b"first")
             with pytest.raises(RequestError, match="is there, and is another"):
                 post.bring("key", b"second")
+            for _ in range(6):  # and four above
+                post.bring("key", b"first")
+            with pytest.raises(RequestError, match="ten times in a minute"):
+                post.bring("key", b"first")
             assert post.fetch("key") == b"first"
             meeting.run_out()
             with pytest.raises(RequestError, match="no such invitation is open"):
