@@ -248,7 +248,9 @@ def _shared(rows: Rows, given: Mapping[str, Any]) -> dict[str, Any]:
         "parties": tuple(rows),
         "features": with_bases(features, centred=True) if given["tabular"] else features,
         "classes": _classes(rows) if given["task"] == "classification" else (),
-        **{name: given[name] for name in ("task", "dp", "outcome")},
+        "task": given["task"],
+        "dp": given["dp"],
+        "outcome": given["outcome"],
     }
 
 
