@@ -230,6 +230,7 @@ def _agreement(
 
 def _shared(rows: Rows, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that an agreement has under both releases."""
+    classes = _classes(rows) if given["task"] == "classification" else ()
     party, (table, _) = next(iter(rows.items()))
     if given["features"] is not None:
         features = listed_features(given["features"])
@@ -247,7 +248,7 @@ def _shared(rows: Rows, given: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "parties": tuple(rows),
         "features": with_bases(features, centred=True) if given["tabular"] else features,
-        "classes": _classes(rows) if given["task"] == "classification" else (),
+        "classes": classes,
         "task": given["task"],
         "dp": given["dp"],
         "outcome": given["outcome"],
