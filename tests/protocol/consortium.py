@@ -4,7 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cobasis import Agreement, Analyst, ConsortiumSecret, Party, PartyKey, numeric_features
+from cobasis import (
+    Agreement,
+    Analyst,
+    ConsortiumSecret,
+    Party,
+    PartyKey,
+    numeric_features,
+    simulate,
+)
 
 NAMES = ("north", "south", "east", "west")
 WIDTH = 6
@@ -91,6 +99,20 @@ def consortium(seed=0, *, secret=None, keys=None, rows=None, **changes):
     agreement = agree(secret, **changes)
     parties = {name: joined(secret, name, key=keys[name], **changes) for name in rows}
     return Consortium(rows, secret, agreement, keys, parties, Analyst(agreement))
+
+
+def simulated(rows=None, **options):
+    """A simulated round with a quick model."""
+    given = {"rng": np.random.default_rng(0), "n_components": COMPONENTS, "model": "ridge"}
+    return simulate(tables() if rows is None else rows, **given | options)
+
+
+def receiving(agreement, uploads):
+    """An analyst that has taken these uploads in."""
+    analyst = Analyst(agreement)
+    for upload in uploads:
+        analyst.receive(upload)
+    return analyst
 
 
 def trained(analyst):

@@ -22,7 +22,7 @@ from cobasis.errors import (
     UndeterminedFitError,
     UnknownPartyError,
 )
-from protocol.consortium import COMPONENTS, NAMES, consortium, state, tables
+from protocol.consortium import NAMES, consortium, receiving, simulated, state, tables
 
 
 @pytest.fixture(scope="module")
@@ -104,17 +104,9 @@ def test_regression_labels_that_are_not_finite_are_refused():
         regression.analyst.receive(upload)
 
 
-def holding(made, uploads):
-    """An analyst that has taken these uploads in."""
-    analyst = Analyst(made.agreement)
-    for upload in uploads.values():
-        analyst.receive(upload)
-    return analyst
-
-
 def test_unequal_anchor_tags_are_refused_by_groups(made, uploads):
     tagged = {name: replace(uploads[name], anchor_tag=b"another") for name in ("south", "west")}
-    analyst = holding(made, {**uploads, **tagged})
+    analyst = receiving(made.agreement, {**uploads, **tagged}.values())
     before = state(analyst)
     with pytest.raises(AnchorTagError, match=r"different anchors: north, east \| south, west"):
         analyst.align()
@@ -122,7 +114,7 @@ def test_unequal_anchor_tags_are_refused_by_groups(made, uploads):
     for name in tagged:  # who stops a run can be left out
         analyst.remove(name)
     assert set(analyst.run()) == {"north", "east"}
-    in_time = holding(made, {name: uploads[name] for name in NAMES[:3]})
+    in_time = receiving(made.agreement, {name: uploads[name] for name in NAMES[:3]}.values())
     in_time.align()
     refuse(in_time, tagged["west"], AnchorTagError, r"\| west")
 
@@ -133,7 +125,7 @@ def test_another_scale_is_refused_by_name_where_no_wider_band_is_agreed(
 ):
     east = uploads["east"]
     scaled = {"rows": east.rows * of_rows, "anchor_image": east.anchor_image * of_image}
-    analyst = holding(made, {**uploads, "east": replace(east, **scaled)})
+    analyst = receiving(made.agreement, {**uploads, "east": replace(east, **scaled)}.values())
     with pytest.raises(ScaleError, match=r"of party 'east' are more than 10 times.*CB309"):
         analyst.run()
     analyst.remove("east")
@@ -141,11 +133,11 @@ def test_another_scale_is_refused_by_name_where_no_wider_band_is_agreed(
     wide = consortium(scale_band=1e4)
     sent = wide.uploads()
     sent["east"] = replace(sent["east"], rows=of_rows * sent["east"].rows)
-    assert set(holding(wide, sent).run()) == set(NAMES)
+    assert set(receiving(wide.agreement, sent.values()).run()) == set(NAMES)
 
 
 def test_a_change_of_basis_that_is_not_the_fit_is_refused_by_name(made, uploads):
-    analyst = holding(made, uploads)
+    analyst = receiving(made.agreement, uploads.values())
     fits = analyst.align().fits
     turned = replace(fits["south"], change_of_basis=-fits["south"].change_of_basis)
     exchanged = {**fits, "south": turned}
@@ -197,11 +189,10 @@ def test_a_model_that_carries_rows_is_for_simulated_uploads_behind_a_flag():
         analyst.run()
     with pytest.raises(ValueError, match=r"allow_row_carrying is for simulations.*\[CB401\]$"):
         analyst.run(allow_row_carrying=True)
-    options = {"n_components": COMPONENTS, "model": "svm"}
-    done = simulate(tables(), rng=np.random.default_rng(0), allow_row_carrying=True, **options)
+    done = simulated(model="svm", allow_row_carrying=True)
     assert hasattr(done.parties["north"]._return.model.estimator, "support_vectors_")
     with pytest.raises(ValueError, match=r"\[CB401\]$"):
-        simulate(tables(), rng=np.random.default_rng(0), **options)
+        simulated(model="svm")
 
 
 def test_a_party_with_fewer_rows_than_were_agreed_takes_no_part():

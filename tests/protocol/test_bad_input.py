@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cobasis import simulate
 from cobasis.errors import (
     CobasisError,
     DimensionError,
@@ -16,7 +15,7 @@ from cobasis.errors import (
     NotFiniteError,
     ShapeError,
 )
-from protocol.consortium import COMPONENTS, WIDTH, consortium, tables
+from protocol.consortium import COMPONENTS, WIDTH, consortium, simulated, tables
 
 
 def with_entry(value):
@@ -66,10 +65,6 @@ def labels_for(rows, y):
 
 def south(**changes):
     return consortium(**changes).parties["south"]
-
-
-def simulated(rows):
-    return simulate(rows, rng=np.random.default_rng(0), n_components=COMPONENTS)
 
 
 CANARY = 7311.246

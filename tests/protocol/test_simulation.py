@@ -16,13 +16,7 @@ from cobasis import ODC, NumericFeature, Outcome, PrivacyWarning, simulate
 from cobasis.algorithms import AlignerName
 from cobasis.errors import AgreementError, DimensionError, OptionError, ShapeError, StepError
 from cobasis.protocol.newton import N_STEPS
-from protocol.consortium import COMPONENTS, NAMES, WIDTH, tables, trained
-
-
-def run(rows=None, **options):
-    """A simulated round with a quick model."""
-    chosen = {"n_components": np.int64(COMPONENTS), "model": "ridge", **options}
-    return simulate(tables() if rows is None else rows, rng=np.random.default_rng(0), **chosen)
+from protocol.consortium import COMPONENTS, NAMES, WIDTH, simulated, tables, trained
 
 
 def accuracy(done):
@@ -37,7 +31,7 @@ def public_rows():
 @pytest.mark.parametrize("aligner", get_args(AlignerName))
 @pytest.mark.parametrize("basis", ["svd", "pca", "lpp", "consensus"])
 def test_every_aligner_learns_from_every_basis_that_needs_no_public_rows(aligner, basis):
-    assert accuracy(run(aligner=aligner, basis=basis)) > 0.9
+    assert accuracy(simulated(aligner=aligner, basis=basis)) > 0.9
 
 
 ANCHORS = {
@@ -54,7 +48,7 @@ def test_every_anchor_learns_and_warns_once_where_it_tells_of_rows(anchor):
     options, n_rows, warning = ANCHORS[anchor]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        done = run(anchor=anchor, **options)
+        done = simulated(anchor=anchor, **options)
     assert [each.category for each in caught] == [PrivacyWarning] * (warning is not None)
     assert all(re.search(warning, str(each.message)) for each in caught)
     assert done.agreement.n_anchor_rows == n_rows
@@ -63,7 +57,7 @@ def test_every_anchor_learns_and_warns_once_where_it_tells_of_rows(anchor):
 
 @pytest.mark.parametrize("condition", ["samespan_orth", "samespan", "diffspan_orth", "diffspan"])
 def test_the_papers_span_conditions_are_what_they_are_called(condition):
-    done = run(span_condition=condition, aligner="whitened")
+    done = simulated(span_condition=condition, aligner="whitened")
     assert accuracy(done) > 0.9
     if condition.endswith("_orth"):
         residuals = [each.residual for each in done.analyst.certificate.parties.values()]
@@ -109,7 +103,7 @@ def test_what_an_option_does_not_take_is_refused_in_the_words_of_the_call(case):
 
 def test_a_representation_round_sends_no_labels_trains_no_model_and_transforms():
     rows = {name: (X, None) for name, (X, _) in tables().items()}
-    done = run(rows, task="representation", model=None)
+    done = simulated(rows, task="representation", model=None)
     assert all(done.analyst.uploads[name].labels is None for name in NAMES)
     assert done.parties["north"].transform(rows["south"][0]).shape == (30, COMPONENTS)
     assert all(each.model is None for each in trained(done.analyst).values())
@@ -118,7 +112,7 @@ def test_a_representation_round_sends_no_labels_trains_no_model_and_transforms()
 
 
 def test_an_aligner_and_a_model_of_ones_own_are_used_and_the_summary_names_the_model():
-    done = run(aligner=ODC(reference="east"), model=RandomForestClassifier(2))
+    done = simulated(aligner=ODC(reference="east"), model=RandomForestClassifier(2))
     assert done.analyst.alignment.target.shaped_by == ("east",)
     assert "model RandomForestClassifier." in str(done)
 
@@ -128,22 +122,22 @@ def test_what_has_several_columns_of_labels_is_not_scored_by_one_and_one_column_
         name: (X, {"value": 1.0 + X[:, 0] ** 2, "died": y}) for name, (X, y) in tables().items()
     }
     given = {"n_components": None, "model": None}
-    done = run(rows, task="survival", outcome=Outcome(event="died"), **given)
+    done = simulated(rows, task="survival", outcome=Outcome(event="died"), **given)
     with pytest.raises(StepError, match=r"survival' has no one label.*\[CB305\]$"):
         done.score({"west": rows["west"][0]}, {"west": rows["west"][1]})
     lines = {name: (X, X[:, 0]) for name, (X, _) in rows.items()}
     given["model"] = "ols"
-    done = run(lines, task="regression", outcome=Outcome(errors="robust"), **given)
+    done = simulated(lines, task="regression", outcome=Outcome(errors="robust"), **given)
     assert min(done.score(*lines["west"]).values()) > 1 - 1e-9
 
 
 def test_excluded_parties_get_nothing_and_leave_no_trace_and_one_alone_makes_a_round():
-    done = run(exclude=["north"])
+    done = simulated(exclude=["north"])
     returned = done.parties["south"]._return
     assert returned.trained_on == returned.target_carries + NAMES[2:] == NAMES[1:]
     with pytest.raises(StepError, match="no return"):
         done.parties["north"].predict(tables()["north"][0])
-    assert accuracy(run(tables(names=("only",)))) > 0.8
+    assert accuracy(simulated(tables(names=("only",)))) > 0.8
 
 
 def few_rows():
@@ -173,13 +167,13 @@ UNFIT = {
 def test_rows_and_options_that_do_not_fit_are_refused_and_nobody_is_to_sign(case):
     options, error, words = UNFIT[case]
     with pytest.raises(error, match=rf"{words}.*\[{error.code}\]$") as caught:
-        run(**options)
+        simulated(**options)
     assert "sign" not in str(caught.value)
 
 
 @pytest.mark.parametrize("basis", ["consensus", "weighted_consensus"])
 def test_a_party_with_two_rows_takes_part_through_a_consensus_basis(basis):
-    assert accuracy(run(few_rows(), basis=basis)) > 0.9
+    assert accuracy(simulated(few_rows(), basis=basis)) > 0.9
 
 
 def test_steep_counts_take_more_steps_than_a_usual_agreement_has():
@@ -200,6 +194,6 @@ def test_class_weights_of_an_estimator_go_by_the_labels_that_parties_have(names)
     first, rows = min(names), tables()
     named = {name: (X, np.array(names)[y]) for name, (X, y) in rows.items()}
     heavy = LogisticRegression(class_weight={first: 1.0, max(names): 1e-9})
-    found = run(named, model=make_pipeline(heavy)).predict(rows["west"][0])
+    found = simulated(named, model=make_pipeline(heavy)).predict(rows["west"][0])
     assert {*np.concatenate([*found.values()]).tolist()} == {first}
     assert heavy.class_weight[first] == 1.0

@@ -17,7 +17,7 @@ from cobasis.errors import (
 from cobasis.features.contract import Interaction
 from cobasis.protocol.secrets import public_rows_digest
 from models.chains import quicken
-from protocol.consortium import agree
+from protocol.consortium import agree, receiving
 
 NAMES = ("age", "pulse", "pressure", "lactate", "sodium", "urea")
 WARD, LAB = NAMES[:3], NAMES[3:]
@@ -57,13 +57,6 @@ def people(rng, n_rows=40):
     return table, (table.sum(axis=1) > 3).astype(int), [f"p{each:03}" for each in range(n_rows)]
 
 
-def received(agreed, uploads):
-    analyst = Analyst(agreed)
-    for upload in uploads:
-        analyst.receive(upload)
-    return analyst
-
-
 class Consortium:
     """Everybody's party and upload; those of a laboratory come in another order of people."""
 
@@ -84,7 +77,7 @@ class Consortium:
 
     def analyst(self, *, without=()):
         kept = [upload for name, upload in self.uploads.items() if name not in without]
-        return received(self.agreement, kept)
+        return receiving(self.agreement, kept)
 
     def sides(self, block, rows):
         """The ward and the laboratory, each with its own columns and the other's part."""
@@ -204,8 +197,8 @@ def test_parts_of_other_people_or_with_other_labels_are_refused(case):
     ward, whole = sent("first-ward", rows[:, :3], labels, who), sent("whole", rows, labels)
     lab = sent("first-lab", rows[: len(kept), 3:], told, kept)
     with pytest.raises(MessageError, match=rf"{words}.*\[CB306\]$"):
-        received(agreed, [ward, lab]).align()
-    (analyst := received(agreed, [ward, whole])).run()
+        receiving(agreed, [ward, lab]).align()
+    (analyst := receiving(agreed, [ward, whole])).run()
     interrupted = patch.object(analyst, "align", side_effect=KeyboardInterrupt)
     with interrupted, pytest.raises(KeyboardInterrupt):
         analyst.receive(lab)
