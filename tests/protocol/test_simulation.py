@@ -9,12 +9,10 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from statsmodels.api import GLM, add_constant
-from statsmodels.genmod.families import Poisson
 
 from cobasis import ODC, NumericFeature, Outcome, PrivacyWarning, simulate
 from cobasis.algorithms import AlignerName
-from cobasis.errors import AgreementError, DimensionError, OptionError, ShapeError, StepError
+from cobasis.errors import CobasisError, StepError
 from cobasis.protocol.newton import N_STEPS
 from protocol.consortium import COMPONENTS, NAMES, WIDTH, simulated, tables, trained
 
@@ -64,6 +62,8 @@ def test_the_papers_span_conditions_are_what_they_are_called(condition):
         assert (max(residuals) < 1e-10) is (condition == "samespan_orth")
 
 
+FEW = tables(names=NAMES[1:])
+FEW["west"] = tuple(each[:2] for each in FEW["west"])  # fewer rows than components
 WRONG = {
     "aligner": ({"aligner": "foo"}, "aligner 'foo' does not exist; there are odc, gopp, whitened"),
     "an aligner's class": ({"aligner": ODC}, r"an aligner such as ODC\(\)"),
@@ -89,16 +89,23 @@ WRONG = {
     "dp": ({"dp": {"epsilon": 1}}, "dp is no DPTerms"),
     "public rows unused": ({"public_rows": np.eye(6)}, "public_rows go with"),
     "two at once": ({"aligner": "foo", "rng": None}, "rng is no .*; aligner 'foo' does not"),
+    "components above features": ({"n_components": WIDTH + 1}, "n_components", "CB303"),
+    "two rows": ({"rows": FEW}, r"party 'west' has 2 row\(s\) for n_components=3", "CB106"),
+    "public rows of one direction": (
+        {"basis": "public", "public_rows": np.ones((5, WIDTH))},
+        "5 public rows have 1 independent",
+        "CB303",
+    ),
+    "nobody": ({"rows": {}}, "no party", "CB102"),
 }
 
 
 @pytest.mark.parametrize("case", WRONG)
 def test_what_an_option_does_not_take_is_refused_in_the_words_of_the_call(case):
-    given, reason = WRONG[case]
-    options = {"rows": tables(), "rng": np.random.default_rng(0), "n_components": 4} | given
-    with pytest.raises(OptionError, match=rf"{reason}.*\[CB107\]$") as e:
-        simulate(options.pop("rows"), **options)
-    assert not re.search("agree|sign", str(e.value))
+    given, reason, code = (*WRONG[case], "CB107")[:3]
+    with pytest.raises(CobasisError, match=rf"{reason}.*\[{code}\]$") as caught:
+        simulated(**given)
+    assert "sign" not in str(caught.value)
 
 
 def test_a_representation_round_sends_no_labels_trains_no_model_and_transforms():
@@ -140,40 +147,9 @@ def test_excluded_parties_get_nothing_and_leave_no_trace_and_one_alone_makes_a_r
     assert accuracy(simulated(tables(names=("only",)))) > 0.8
 
 
-def few_rows():
-    """The last of three parties has two rows, fewer than components."""
-    rows = tables(names=NAMES[1:])
-    X, y = rows["west"]
-    return {**rows, "west": (X[:2], y[:2])}
-
-
-UNFIT = {
-    "components above features": ({"n_components": WIDTH + 1}, AgreementError, "n_components"),
-    "two rows": (
-        {"rows": few_rows()},
-        DimensionError,
-        r"party 'west' has 2 row\(s\) for n_components=3",
-    ),
-    "public rows of one direction": (
-        {"basis": "public", "public_rows": np.ones((5, WIDTH))},
-        AgreementError,
-        "5 public rows have 1 independent",
-    ),
-    "nobody": ({"rows": {}}, ShapeError, "no party"),
-}
-
-
-@pytest.mark.parametrize("case", UNFIT)
-def test_rows_and_options_that_do_not_fit_are_refused_and_nobody_is_to_sign(case):
-    options, error, words = UNFIT[case]
-    with pytest.raises(error, match=rf"{words}.*\[{error.code}\]$") as caught:
-        simulated(**options)
-    assert "sign" not in str(caught.value)
-
-
 @pytest.mark.parametrize("basis", ["consensus", "weighted_consensus"])
 def test_a_party_with_two_rows_takes_part_through_a_consensus_basis(basis):
-    assert accuracy(simulated(few_rows(), basis=basis)) > 0.9
+    assert accuracy(simulated(FEW, basis=basis)) > 0.9
 
 
 def test_steep_counts_take_more_steps_than_a_usual_agreement_has():
@@ -183,9 +159,8 @@ def test_steep_counts_take_more_steps_than_a_usual_agreement_has():
     rows = {name: (dose[at::3], counts[at::3]) for at, name in enumerate(["a", "b", "c"])}
     told = {"task": "count", "features": [NumericFeature(name="dose", low=-3.0, high=3.0)]}
     done = simulate(rows, rng=rng, release="sums", model="poisson", **told)
-    right = GLM(counts, add_constant(dose), family=Poisson()).fit(tol=1e-12).params
-    found = [each.estimate for each in done.parties["a"].coefficients().lines]
-    np.testing.assert_allclose(found, right, rtol=1e-6)
+    [_, slope] = done.parties["a"].coefficients().lines
+    assert slope.estimate == pytest.approx(2, abs=0.1)
     assert len(done.analyst.before) + 1 > N_STEPS
 
 
