@@ -119,7 +119,7 @@ def test_unequal_anchor_tags_are_refused_by_groups(made, uploads):
     refuse(in_time, tagged["west"], AnchorTagError, r"\| west")
 
 
-@pytest.mark.parametrize(("of_rows", "of_image"), [(1000.0, 1.0), (1e-3, 1.0), (1.0, 1000.0)])
+@pytest.mark.parametrize(("of_rows", "of_image"), [(1000.0, 1.0), (1e-3, 1.0), (1000.0, 1000.0)])
 def test_another_scale_is_refused_by_name_where_no_wider_band_is_agreed(
     made, uploads, of_rows, of_image
 ):
