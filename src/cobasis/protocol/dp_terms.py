@@ -135,29 +135,19 @@ def epsilon_spent(*, mu: float, labels: float, delta: float) -> float:
 def noise_problems(agreement: "Agreement", terms: DPTerms) -> Iterator[str]:
     """Yield what an agreement says against its own guarantee."""
     if not BASES[agreement.basis].under_dp:
-        allowed = ", ".join(name for name, rule in BASES.items() if rule.under_dp)
-        yield (
-            f"[dp] with basis='{agreement.basis}': rows shape that basis, so one of them can move "
-            f"all, whatever the noise; the bases that no row shapes are {allowed}"
-        )
+        others = ", ".join(name for name, rule in BASES.items() if rule.under_dp)
+        yield f"[dp] with basis='{agreement.basis}': rows shape that basis; others are {others}"
     if agreement.fewest_rows > terms.most_rows:
         yield f"fewest_rows={agreement.fewest_rows} is above dp.most_rows={terms.most_rows}"
     if terms.colluders:
         yield "dp.colluders is of sums, which parties put noise on together"
     if agreement.anchor in FROM_PUBLIC_ROWS or agreement.anchor == "uniform":
-        yield (
-            f"[dp] with anchor='{agreement.anchor}', which is for reproducing papers; use "
-            "'isometric' or 'gaussian'"
-        )
-    if terms.centre and len(terms.centre) != agreement.n_features:
-        yield (
-            f"dp.centre has {len(terms.centre)} numbers for {agreement.n_features} encoded features"
-        )
+        yield f"[dp] with anchor='{agreement.anchor}': use 'isometric' or 'gaussian'"
+    given, needed = len(terms.centre), agreement.n_features
+    if given not in {0, needed}:
+        yield f"dp.centre has {given} numbers for {needed} encoded features"
     if (agreement.task in UNLABELLED) != (terms.labels is None):
-        yield (
-            "dp.labels says 'public' or 'randomised_response', and nothing only for a task "
-            "without labels"
-        )
+        yield "dp.labels says 'public' or 'randomised_response' where a task has labels, else none"
     if terms.labels == "randomised_response" and agreement.task == "regression":
         yield "dp.labels='randomised_response' is for classes; a regression's can only be 'public'"
     yield from problems_among(terms, most_rows=terms.most_rows)

@@ -98,10 +98,7 @@ def places_of(agreement: "Agreement") -> npt.NDArray[np.intp]:
 def _party_problems(agreement: "Agreement") -> Iterator[str]:
     rule, seen = BASES[agreement.basis], set[str]()
     if not rule.span.startswith("own"):
-        yield (
-            f"basis='{agreement.basis}' is of all columns, and [[holdings]] say that some party "
-            "holds only some: agree on basis='svd' or 'pca'"
-        )
+        yield f"basis='{agreement.basis}' is of all columns: with [[holdings]] take 'svd' or 'pca'"
     if any(each.kind == "interaction" for each in agreement.features):
         yield "interactions are of columns that not every party holds"
     if agreement.tabular:
@@ -130,10 +127,8 @@ def _block_problems(agreement: "Agreement") -> Iterator[str]:
         if len(parts) < 2 or len({*columns}) < len(columns):  # noqa: PLR2004 -- a join takes two
             yield f"block '{name}' is of one party, or two of its parties hold one column"
         if 0 in sizes or sum(sizes) != agreement.n_components:
-            yield (
-                f"n_components of block '{name}' are {', '.join(map(str, sizes))} and have to add "
-                f"up to {agreement.n_components}, each at least 1"
-            )
+            told = ", ".join(map(str, sizes))
+            yield f"n_components of block '{name}' are {told} and have to add up to all, from 1 on"
         if not any(each.labels for each in parts):
             yield f"no party of block '{name}' holds the label"
     yield from _stranger_problems(agreement)
@@ -153,10 +148,7 @@ def _stranger_problems(agreement: "Agreement") -> Iterator[str]:
         yield f"nobody holds {', '.join(nobodys)}"
     for name, columns in units.items() if agreement.anchor == "isometric" else ():
         if len(units) > 1 and all(holders[column] == 1 for column in columns):
-            yield (
-                f"'{name}' holds no column that anybody else holds, so under an isometric anchor "
-                "nothing would tell how to align it"
-            )
+            yield f"'{name}' holds no column that anybody else holds: nothing tells how to align it"
 
 
 def _columns(parts: Iterable[Holding]) -> list[str]:
@@ -180,22 +172,14 @@ def rows_problems(agreement: "Agreement") -> Iterator[str]:
             f"{'each' if rule.centred else 'all but one'} of them, or n_components={rank} at most"
         )
     if n_anchor_rows < agreement.n_components:
-        yield (
-            f"n_anchor_rows={n_anchor_rows} is below n_components, so images would be "
-            "rank-deficient"
-        )
+        yield f"n_anchor_rows={n_anchor_rows} is below n_components, so images would lack rank"
     if agreement.anchor == "isometric" and n_anchor_rows < n_features:
-        yield (
-            f"an isometric anchor needs n_anchor_rows >= {n_features}, the number of features, "
-            f"not {n_anchor_rows}"
-        )
+        yield f"an isometric anchor needs n_anchor_rows >= {n_features}, not {n_anchor_rows}"
     if agreement.anchor == "isometric" and n_features > MAX_ISOMETRIC_FEATURES:
         yield f"{n_features} features are above {MAX_ISOMETRIC_FEATURES}: use anchor='gaussian'"
     needs_public = agreement.anchor in FROM_PUBLIC_ROWS or agreement.basis == "public"
     if needs_public != (agreement.public_rows_sha256 is not None):
-        yield (
-            "public_rows_sha256 goes with a public basis or a public or smote anchor, only with one"
-        )
+        yield "public_rows_sha256 goes with a public basis or a public or smote anchor"
     if (agreement.precision == "int8") != (agreement.int8_range is not None):
         yield "int8_range goes with precision='int8', and only with it"
     if agreement.minimum_parties > len(agreement.parties):

@@ -275,7 +275,13 @@ class Chooser:
             stream = self.secret.stream(f"span/{self.agreement.round_id}")
             span = haar_columns(stream, n_rows=self.agreement.n_features, n_columns=size)
         elif name == "public" and self.public_rows is not None:
-            span = self._public_span(self.public_rows)
+            span = self.directions(self.public_rows)
+            if span.shape[1] < size:
+                raise AgreementError(
+                    f"the {len(self.public_rows)} public rows have {span.shape[1]} independent "
+                    f"directions, fewer than n_components={size}. Agree on more public rows or on "
+                    "fewer components."
+                )
         else:
             span = self.directions(rows, memory=memory)
             require_components(span, n_components=size, n_rows=rows.shape[0], party=self.party)
@@ -327,16 +333,6 @@ class Chooser:
                 "round's anchor. Ask the analyst to make it again."
             )
         return span
-
-    def _public_span(self, public_rows: Matrix) -> Matrix:
-        found = self.directions(public_rows)
-        if found.shape[1] < self.agreement.n_components:
-            raise AgreementError(
-                f"the {len(public_rows)} public rows have {found.shape[1]} independent directions, "
-                f"fewer than n_components={self.agreement.n_components}. Agree on more public rows "
-                "or on fewer components."
-            )
-        return found
 
 
 def public_rows_digest(rows: npt.ArrayLike) -> str:

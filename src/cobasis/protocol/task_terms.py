@@ -118,10 +118,7 @@ def _effect_problems(given: Outcome) -> Iterator[str]:
     if len({*given.estimators}) < len(given.estimators):
         yield "outcome.estimators name one twice"
     if given.strata_by_party or given.compare_parties or given.errors != "model":
-        yield (
-            "outcome.strata_by_party, outcome.errors and outcome.compare_parties have no place in "
-            "task='effect', whose errors are of rows"
-        )
+        yield "outcome.strata_by_party, errors and compare_parties have no place in task='effect'"
 
 
 def _table_problems(agreement: "Agreement") -> Iterator[str]:
@@ -131,10 +128,7 @@ def _table_problems(agreement: "Agreement") -> Iterator[str]:
         yield f"model='{model}' takes no [dp]"
     by_rows = agreement.release == "rows"
     if by_rows and agreement.n_components != n_features:
-        yield (
-            f"model='{model}' takes n_components={n_features}, all encoded columns: with fewer, "
-            "coefficients and errors are mostly wrong, and none is printed"
-        )
+        yield f"model='{model}' takes n_components={n_features}, all encoded columns, to be right"
     if by_rows and agreement.precision not in {"fp64", "fp32"}:
         yield f"model='{model}' takes precision='fp64' or 'fp32': rounding would hide dependence"
     if by_rows and agreement.outcome is not None and agreement.outcome.grid:
