@@ -53,7 +53,6 @@ def officers_of(agreement: "Agreement", party: str) -> dict[str, Approver]:
 
 
 def enrolment_problems(agreement: "Agreement") -> Iterator[str]:
-    """Yield what is wrong with who is enrolled."""
     names = tuple(each.name for each in agreement.enrolled)
     if names and names != agreement.parties:
         yield f"enrolled are {', '.join(names)}, the parties are {', '.join(agreement.parties)}"

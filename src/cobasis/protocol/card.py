@@ -98,7 +98,6 @@ def make_card(
     shares: tuple[float, ...] = (),
     importance: Mapping[str, tuple[float, float]] | None = None,
 ) -> ModelCard:
-    """Make the card that goes with a return."""
     model = returned.model if isinstance(returned.model, Chain) else None
     gives = _gives(agreement, model)
     shared = ModelCard.model_fields.keys() & Agreement.model_fields.keys()

@@ -133,7 +133,6 @@ def epsilon_spent(*, mu: float, labels: float, delta: float) -> float:
 
 
 def noise_problems(agreement: "Agreement", terms: DPTerms) -> Iterator[str]:
-    """Yield what an agreement says against its own guarantee."""
     if not BASES[agreement.basis].under_dp:
         others = ", ".join(name for name, rule in BASES.items() if rule.under_dp)
         yield f"[dp] with basis='{agreement.basis}': rows shape that basis; others are {others}"

@@ -60,7 +60,6 @@ class OneLine(Strict):
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Read what `text` wrote."""
         try:
             fields = json_object(text.encode())
         except ValueError:
@@ -92,16 +91,12 @@ class PublicIdentity(OneLine):
 
 
 class SignedLine(OneLine):
-    """A line with one signature."""
-
     signature: Signed
 
     def message(self) -> bytes:
-        """Return the bytes that are signed."""
         return f"{self.form}\0".encode() + canonical_json(self.model_dump(exclude={"signature"}))
 
     def is_by(self, who: PublicIdentity) -> bool:
-        """Tell whether an identity signed it."""
         return verify(who, self.message(), signature=bytes.fromhex(self.signature))
 
 
@@ -117,7 +112,6 @@ class Succession(OneLine):
 
     @staticmethod
     def message(new: PublicIdentity) -> bytes:
-        """Return the bytes that earlier keys sign."""
         return _SUCCEEDS + new.text().encode()
 
     def vouches(self, known: PublicIdentity, new: PublicIdentity) -> bool:
@@ -144,7 +138,6 @@ def is_identity_name(name: str) -> bool:
 
 
 def verify(identity: PublicIdentity, message: bytes, *, signature: bytes) -> bool:
-    """Tell whether an identity signed a message."""
     try:
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(identity.signing_key))
         key.verify(signature, message)

@@ -30,8 +30,6 @@ Labels: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
 
 class Message:
-    """What all messages have."""
-
     __slots__ = ()
 
     @property

@@ -37,11 +37,9 @@ class Revocation(OneLine):
     signatures: dict[IdentityName, Signed]  # by who signed
 
     def message(self) -> bytes:
-        """Return the bytes that both sign."""
         return _REVOKED + canonical_json(self.model_dump(exclude={"signatures"}))
 
     def signed(self, name: str, sign: Sign) -> Self:
-        """Return it with one more signature."""
         more = {name: sign(self.message()).hex()}
         return self.model_copy(update={"signatures": {**self.signatures, **more}})
 
@@ -90,8 +88,6 @@ def refuse_revoked(
 
 
 class News(Strict):
-    """How a round stands at the analyst."""
-
     round_id: Name
     agreement: Digest
     analyst: IdentityName
@@ -115,7 +111,6 @@ class News(Strict):
         refuse_revoked(self.revoked, agreement, out={*self.without, *self.removed} - {asking})
 
     def receipts_of(self, exchange: int) -> Mapping[str, SignedReceipt]:
-        """Return the receipts of one exchange by party."""
         return {
             each.receipt.party: each for each in self.receipts if each.receipt.exchange == exchange
         }

@@ -13,7 +13,6 @@ from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
 
 
 def secret_bytes(secret: ConsortiumSecret | PartyKey) -> bytes:
-    """Return the 32 bytes of a secret."""
     if secret.simulated:
         raise SecretError(
             f"this {type(secret).__name__} came from a seed, so whoever knows the seed has it. A "
@@ -23,12 +22,10 @@ def secret_bytes(secret: ConsortiumSecret | PartyKey) -> bytes:
 
 
 def mask_bytes(key: MaskKey) -> bytes:
-    """Return the 32 bytes of a key for masks."""
     return key._own.private_bytes_raw()  # noqa: SLF001 -- this module is the door
 
 
 def basis_columns(basis: SecretBasis) -> Matrix:
-    """Return a copy of F_i."""
     if basis.oblique:
         raise OrthonormalityError(
             "this basis is not orthonormal, which only simulations of the papers' conditions "

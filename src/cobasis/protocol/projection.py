@@ -69,11 +69,9 @@ class RowsInMemory(WholeTable, LabelledRows):
         self._labels, self._people = labels, people
 
     def people(self) -> Sequence[str] | None:
-        """Return whose they are."""
         return self._people
 
     def labels(self) -> Labels | None:
-        """Return them."""
         return self._labels
 
 
@@ -91,7 +89,6 @@ class InMemory:
     upload: Upload
 
     def __call__(self, about: Upload) -> AbstractContextManager[Mapping[str, Slices]]:
-        """Begin an upload: make room for all that is announced."""
         tables: dict[str, Any] = {"rows": np.empty(about.rows.shape)}
         if about.labels is not None:
             tables["labels"] = np.empty(about.labels.shape, about.labels.dtype)
@@ -135,7 +132,6 @@ class Noising(Hidden):
             _refuse_other(party)
 
     def labels(self, labels: Labels, *, party: str) -> Labels:
-        """Return labels as they are released."""
         if _of_labels(labels) != self.digests[3]:
             _refuse_other(party)
         terms = self.terms

@@ -48,14 +48,12 @@ BLOCK_CELLS = 2**21
 
 
 def require_known(party: str, known: Collection[str]) -> None:
-    """Raise UnknownPartyError unless `party` is one of `known`."""
     if party not in known:
         listed = ", ".join(sorted(known)) or "nobody is"
         raise UnknownPartyError(f"party '{party}' is not known here ({listed}). Check it.")
 
 
 def refuse_second(party: str, received: Iterable[str]) -> None:
-    """Raise DuplicatePartyError for a second message of one name."""
     if party in received:
         raise DuplicatePartyError(
             f"a message of party '{party}' is in already, so this one is a duplicate or an "
@@ -170,7 +168,6 @@ def refuse_few(n_rows: int, *, agreement: Agreement, party: str) -> None:
 
 
 def check_proposal(proposal: SpanProposal, agreement: Agreement) -> None:
-    """Refuse a proposal that no common span could be made of."""
     what = f"the proposal of party '{proposal.party}'"
     check_origin(proposal, agreement, what=what)
     with as_message_error(what):
@@ -180,7 +177,6 @@ def check_proposal(proposal: SpanProposal, agreement: Agreement) -> None:
 def check_consensus(
     consensus: ConsensusSpan, agreement: Agreement, *, anchor_tag: bytes, party: str
 ) -> None:
-    """Refuse a consensus of another agreement, another anchor or another shape."""
     what = f"the consensus for party '{party}'"
     check_origin(consensus, agreement, what=what)
     shape = (agreement.n_anchor_rows, agreement.n_components)
@@ -203,7 +199,6 @@ def check_consensus(
 
 
 def check_return(returned: Return, agreement: Agreement, *, party: str) -> None:
-    """Refuse a return of another agreement, for another party or of another shape."""
     what = f"the return to party '{party}'"
     check_origin(returned, agreement, what=what)
     n_components = agreement.n_features if agreement.sums else agreement.n_components
@@ -266,7 +261,6 @@ def row_blocks(upload: Upload) -> Iterator[Matrix]:
 
 
 def refuse_different_anchors(messages: Mapping[str, SpanProposal | Upload]) -> None:
-    """Raise AnchorTagError unless all parties used one anchor."""
     groups: dict[bytes, list[str]] = {}
     for party, message in messages.items():
         groups.setdefault(message.anchor_tag, []).append(party)

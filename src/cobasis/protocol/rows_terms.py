@@ -65,7 +65,6 @@ def narrowed(agreement: "Agreement", holding: Holding) -> dict[str, Any]:
 
 
 def holding_problems(agreement: "Agreement") -> Iterator[str]:
-    """Yield what is wrong with who holds which columns."""
     if agreement.sums is not None:
         yield "[[holdings]] go with release='rows': a sum takes every column of a row"
         return
@@ -156,7 +155,6 @@ def _columns(parts: Iterable[Holding]) -> list[str]:
 
 
 def rows_problems(agreement: "Agreement") -> Iterator[str]:
-    """Yield what is wrong with a release of rows: sizes, the anchor, and numbers on the wire."""
     n_features, n_anchor_rows = agreement.n_features, agreement.n_anchor_rows
     if agreement.sums is not None or not all(getattr(agreement, each) for each in NEEDED_FOR_ROWS):
         yield f"release='rows' needs {', '.join(NEEDED_FOR_ROWS)}, and has no [sums] table"

@@ -232,8 +232,6 @@ Memory = MutableMapping[str, Matrix]
 
 @dataclass(frozen=True, kw_only=True)
 class Chooser:
-    """What a party chooses its basis with."""
-
     party: str
     agreement: Agreement
     secret: ConsortiumSecret  # gives the common Haar span
@@ -336,7 +334,6 @@ class Chooser:
 
 
 def public_rows_digest(rows: npt.ArrayLike) -> str:
-    """Return the SHA-256 of public rows, for the agreement."""
     table = as_matrix(rows, name="public_rows")
     header = f"{table.shape[0]}x{table.shape[1]}\0".encode()
     return hashlib.sha256(header + np.ascontiguousarray(table, dtype="<f8").tobytes()).hexdigest()

@@ -138,7 +138,6 @@ def _not_of_sums(given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def round_of_sums(*, rows: Rows, **given: Any) -> SumsRound:  # noqa: ANN401
-    """Run a round of sums: mask keys from a seed, and the agreement that nobody signs."""
     _refuse_options(rows, given, _not_of_sums(given))
     rng, tabular, shared = given["rng"], given["tabular"], _shared(rows, given)
     tables = {name: encode(own, shared["features"], party=name) for name, (own, _) in rows.items()}

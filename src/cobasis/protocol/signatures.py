@@ -56,7 +56,6 @@ class Signature(OneLine):
 
 
 def refuse_gaps(agreement: Agreement) -> None:
-    """Raise AgreementError while something is left to be filled."""
     empty = missing_fields(agreement)
     if empty:
         raise AgreementError(
@@ -87,7 +86,6 @@ def sign_agreement(agreement: Agreement, *, name: str, sign: Sign, mask_key: str
 
 
 def mask_keys(agreement: Agreement, signatures: Iterable[Signature]) -> dict[str, str]:
-    """Return the parties' public mask keys, in the agreement's order."""
     told = {each.name: each.mask_key for each in signatures}
     return {name: told[name] for name in agreement.parties}
 
@@ -159,7 +157,6 @@ def check_signature(agreement: Agreement, signature: Signature) -> None:
 
 
 def signed_by(agreement: Agreement, signatures: Iterable[Signature]) -> tuple[str, ...]:
-    """Return whose signatures are good."""
     needed = signers(agreement)
     return tuple(
         each.name for each in signatures if not _flaw(each, agreement, needed.get(each.name))
@@ -230,7 +227,6 @@ class Approval(SignedLine):
         return f"one ended on {self.expires}" if self.expires < at else ""
 
     def covers_word(self, agreement: Agreement, *, party: str, at: str) -> bool:
-        """Whether a word on the model may leave."""
         return self.word and not self.flaw(agreement, party=party, exchange="upload", at=at)
 
 
@@ -267,7 +263,6 @@ class Receipt(Strict):
     transcript: Digest
 
     def message(self) -> bytes:
-        """Return the bytes that the analyst signs."""
         return _RECEIPT + canonical_json(self.model_dump())
 
 
@@ -284,13 +279,11 @@ class SignedReceipt(Strict):
         return _COUNTERSIGNED + bytes.fromhex(self.signature) + self.receipt.message()
 
     def told(self) -> dict[str, str | int]:
-        """Return what a transcript says of it."""
         signatures = {"signature": self.signature, "countersignature": self.countersignature or ""}
         return {**self.receipt.model_dump(), **signatures}
 
 
 def sign_receipt(receipt: Receipt, sign: Sign) -> SignedReceipt:
-    """Sign a receipt as the analyst."""
     return SignedReceipt(receipt=receipt, signature=sign(receipt.message()).hex())
 
 
@@ -302,7 +295,6 @@ def countersign(signed: SignedReceipt, sign: Sign) -> SignedReceipt:
 def check_receipt(
     signed: SignedReceipt, *, analyst: PublicIdentity, agreement: str, party: str, file: str
 ) -> None:
-    """Check that a receipt is the analyst's, and for this file."""
     receipt, name = signed.receipt, analyst.name
     right = verify(analyst, receipt.message(), signature=bytes.fromhex(signed.signature))
     if not right or receipt.analyst != name:
@@ -322,7 +314,6 @@ def check_receipt(
 
 
 def check_countersigned(signed: SignedReceipt, *, party: PublicIdentity) -> None:
-    """Check that the party of a receipt countersigned it."""
     signature = bytes.fromhex(signed.countersignature or "")
     right = verify(party, signed.message(), signature=signature)
     if not right or signed.receipt.party != party.name:

@@ -20,13 +20,11 @@ class SpanLine(Strict):
     signature: Signed
 
     def message(self, agreement: Agreement) -> bytes:
-        """Return the bytes that the party signs."""
         told = {"agreement": agreement.digest().hex(), "consensus": self.consensus}
         return _SPAN + canonical_json({**told, "party": self.party})
 
 
 def sign_span(span: ConsensusSpan, agreement: Agreement, *, party: str, sign: Sign) -> SpanLine:
-    """Sign which common span an upload goes through."""
     line = SpanLine(party=party, consensus=span.digest().hex(), signature="0" * 128)
     return line.model_copy(update={"signature": sign(line.message(agreement)).hex()})
 

@@ -86,7 +86,6 @@ class SumsTerms(Strict):
 
 
 def sums_problems(agreement: "Agreement", terms: SumsTerms | None) -> Iterator[str]:
-    """Yield what contradicts a release of sums."""
     if terms is None:
         yield "release='sums' goes with a [sums] table"
         return
@@ -197,7 +196,6 @@ class SumsNoise:
 
 
 def noise_of(agreement: "Agreement") -> SumsNoise | None:
-    """Return how much noise the sums of an agreement get; None for none."""
     dp = agreement.dp
     if dp is None or agreement.sums is None:
         return None
@@ -264,7 +262,6 @@ def may_leave_out(agreement: "Agreement", *, attempt: int = 2) -> bool:
 
 
 def layout_of(agreement: "Agreement") -> Layout | TableLayout | NewtonLayout:
-    """Return where each sum stands in a message."""
     terms = terms_of(agreement)
     if agreement.tabular:
         return newton_layout(agreement)
@@ -272,7 +269,6 @@ def layout_of(agreement: "Agreement") -> Layout | TableLayout | NewtonLayout:
 
 
 def table_layout(agreement: "Agreement") -> TableLayout:
-    """Return where each sum of a baseline table stands."""
     terms = terms_of(agreement)
     return TableLayout(
         features=columns_in(agreement.features),
@@ -284,7 +280,6 @@ def table_layout(agreement: "Agreement") -> TableLayout:
 
 
 def newton_layout(agreement: "Agreement") -> NewtonLayout:
-    """Return where each sum of a step stands that a table of coefficients is made of."""
     terms, outcome = terms_of(agreement), agreement.outcome or Outcome()
     return NewtonLayout(
         model=cast("RegressionName", agreement.model),
@@ -298,7 +293,6 @@ def newton_layout(agreement: "Agreement") -> NewtonLayout:
 
 
 def score_layout(agreement: "Agreement") -> ScoreLayout:
-    """Return where each sum of the second exchange stands."""
     terms = terms_of(agreement)
     return ScoreLayout(
         n_classes=len(agreement.classes),
@@ -309,7 +303,6 @@ def score_layout(agreement: "Agreement") -> ScoreLayout:
 
 
 def model_layout(agreement: "Agreement") -> Layout:
-    """Return where each sum stands that a model is made of."""
     terms = terms_of(agreement)
     return Layout(
         n_features=tuple(width_under(each, agreement.features) for each in terms.maps),

@@ -26,7 +26,6 @@ _OF_CURVES = {"time", "event", "grid", "horizons", "fewest_leavers"}
 
 
 def task_problems(agreement: "Agreement") -> Iterator[str]:
-    """Yield what is wrong with classes and models for the task."""
     task, model = agreement.task, agreement.model
     grouped = task in {"classification", "clustering"} or bool(task == "table" and agreement.label)
     if grouped != (len(agreement.classes) > 1):
@@ -51,7 +50,6 @@ def task_problems(agreement: "Agreement") -> Iterator[str]:
 
 
 def outcome_problems(agreement: "Agreement", outcome: Outcome | None) -> Iterator[str]:
-    """Yield what is wrong with the columns beside the label, and with what a table takes."""
     named = [agreement.label, *(outcome or Outcome()).columns.values()]
     if len({*named}) < len(named):
         yield "label and what [outcome] names are not of different columns"

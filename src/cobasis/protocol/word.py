@@ -37,7 +37,6 @@ class Word(SignedLine):
     approval: Annotated[str, Field(max_length=2000)] = ""  # the officer's, where one is needed
 
     def said(self) -> str:
-        """Return it for people."""
         than = " that so few rows can show" if self.verdict == "no difference" else " than alone"
         return f"{self.verdict}{than}, on some {self.n_rows} rows; {self.measure} {self.value} %"
 
