@@ -37,11 +37,9 @@ class Analyst:
     agreement : Agreement
         What everybody signed.
     uploads : mapping of str to upload, optional
-        By party name, in memory or read lazily; nothing is deleted from it. By default those
-        that `receive` takes.
+        By party name, in memory or read lazily; by default those that `receive` takes.
     fits, state : mutable mapping, optional
-        Where fits, the target and what an interrupted run goes on from are kept as they are
-        made, and looked up before they are made again.
+        Where fits, the target and what an interrupted run goes on from are kept.
     span, removed : ConsensusSpan and iterable of str, optional
         The common span, where it was made before; whose uploads are left out.
     model : Chain, optional
@@ -53,10 +51,9 @@ class Analyst:
 
     Notes
     -----
-    **Who sees what.** Uploads: projected rows, projected anchor, labels; of proposals the angles
-    between spans. Never raw rows, the anchor, or a basis. G_i goes to party i only, the model to
-    all. **Cost.** What the given mappings hold, and one batch of images; a pass over an upload's
-    rows to check it, one to certify, the family's to train.
+    **Who sees what.** Projected rows and anchor, labels; of proposals the angles between spans.
+    Never raw rows, the anchor, or a basis. G_i goes to party i only, the model to all.
+    **Cost.** One batch of images; a pass over rows to check, one to certify, more to train.
     """
 
     def __init__(
@@ -157,8 +154,7 @@ class Analyst:
         Raises
         ------
         CobasisError
-            It belongs elsewhere, its tables cannot be used, or it is late and used another
-            anchor or is not determined by the target.
+            It belongs elsewhere or cannot be used, or is late and does not fit the target.
         """
         if self._given is not self._received:
             raise StepError(
@@ -189,8 +185,7 @@ class Analyst:
         Parameters
         ----------
         party : str
-            Of an upload that takes part, else UnknownPartyError; it may be the reference. The
-            target keeps its trace, as `Return.target_carries` says, until `realign`.
+            Of an upload that takes part. The target keeps its trace until `realign`.
         """
         refusals.require_known(party, {*self._given} - {*self._removed})
         self._removed[party] = None
@@ -288,8 +283,7 @@ class Analyst:
         Raises
         ------
         CobasisError
-            Nothing is certified yet, a fact of the certificate forbids it, all rows are of one
-            class, or the model carries rows.
+            A fact of the certificate forbids it, all are of one class, or the model carries rows.
         """
         refusals.refuse_certificate(self.certificate, self.agreement)
         if allow_row_carrying and not all(each.simulated for each in self.uploads.values()):

@@ -143,8 +143,7 @@ class Return(Message):
     evidence : {"not a random turn", "cannot tell"}
         What the certificate says of this party.
     trained_on, target_carries : tuple of str
-        The parties whose rows shaped the model; whose trace target or consensus basis carry,
-        those that left included.
+        Whose rows shaped the model; whose trace the target carries, with those that left.
     simulated : bool
         Drawn from a seed.
 

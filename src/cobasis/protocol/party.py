@@ -177,9 +177,8 @@ class Party(Explaining):
 
         Notes
         -----
-        **Who sees what.** The analyst learns angles between spans, no rows; where directions are
-        weighted, also their singular values, which an upload of basis svd shows as well.
-        **Cost.** One or two passes over the rows.
+        **Who sees what.** The analyst learns angles between spans, no rows; of weighted directions
+        their singular values as well. **Cost.** One or two passes over the rows.
         """
         if BASES[self.agreement.basis].exchanges == 1:
             raise StepError(
@@ -232,15 +231,13 @@ class Party(Explaining):
         Raises
         ------
         LocalError, MessageError
-            Rows or labels are not what the agreement says, or have fewer independent directions
-            than components; the consensus is missing, or of another round.
+            Rows, labels or the consensus are not what the agreement says, or too few.
 
         Notes
         -----
-        **Who sees what.** The analyst sees principal components of the rows up to sign,
-        distances, and labels: pseudonymised personal data, not anonymous data. Under ``[dp]`` what
-        is seen has its noise; a `Party` counts no releases, its vault does.
-        **Cost.** One or two passes over the rows, two products. ODC paper, eqs. (5), (6).
+        **Who sees what.** The analyst sees principal components of the rows up to sign, distances,
+        and labels: pseudonymised personal data, not anonymous; under ``[dp]`` with noise, of which
+        the vault counts releases. **Cost.** Two passes over the rows. ODC paper, eqs. (5), (6).
         """
         table = encode(rows, self.agreement.features, party=self.name)
         targets = encode_labels(labels, self.agreement, n_rows=len(table), party=self.name)

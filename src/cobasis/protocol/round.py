@@ -157,9 +157,8 @@ class Round(Simulated):
 
     Notes
     -----
-    **Who sees what.** This object holds both sides and is for simulation and tests; between
-    organisations each side runs its own half. **Cost.** One pass over everybody's rows, one
-    alignment, one training.
+    **Who sees what.** This object holds both sides, for simulation and tests alone.
+    **Cost.** One pass over everybody's rows, one alignment, one training.
 
     References
     ----------

@@ -98,29 +98,24 @@ def simulate(
         `maps` and `features` are taken of the other options, and the model is ridge regression;
         or, without maps, a `model` of "ols", "logit", "poisson" or "cox", with its `outcome`.
     maps : sequence of Columns, RandomFourier or Mixed, optional
-        Of which the sums are made; evidence chooses one. By default 1,000 random Fourier
-        features of three bandwidths: half, once and twice the root of half the summed variance
-        of all encoded columns.
+        Of which the sums are made; evidence chooses one. By default random Fourier features of
+        half, once and twice the root of half the summed variance of all encoded columns.
     aligner : str or Aligner
-        "odc", "gopp", "whitened", "imakura", "kawakami", or one with other options, of which
-        the agreement then does not know.
+        "odc", "gopp", "whitened", "imakura", "kawakami", or one with other options.
     anchor : {"isometric", "gaussian", "uniform", "public", "smote"}
         The anchor's kind.
     n_anchor_rows : int, optional
-        a; by default the number of features, for Gaussian, uniform and smote anchors at
-        least 1,000, and that of the public rows for public ones.
+        a; by default that of features, or 1,000 if more and not isometric, or of public rows.
     basis : {"svd", "pca", "lpp", "haar", "public", "consensus", "weighted_consensus"}
         How parties choose their bases.
     model : str or scikit-learn estimator, optional
-        A family, or an estimator that is fitted as it is; by default logistic, ridge, poisson, cox,
-        effect, kmeans or gaussian_mixture. A regression table takes all columns and basis "haar"
-        where none are named.
+        A family, or an estimator that is fitted as it is; by default one for the task. A regression
+        table takes all columns and basis "haar" where none are named.
     features : iterable of NumericFeature, CategoryFeature or Interaction, optional
-        Names, centres and scales; categories and blanks. By default numbers as they are, under
-        a data frame's own names or x0, x1, ...
+        By default numbers as they are, under a data frame's own names or x0, x1, ...
     outcome : Outcome, optional
-        Columns beside the label, whose labels are then a data frame or a structured array with
-        these columns, and one named "value" for the label itself.
+        Columns beside the label: labels are then a data frame or a structured array with these,
+        and one named "value" for the label itself.
     public_rows : array-like of shape (n_public, n_features), optional
         For public and smote anchors and for public bases.
     span_condition : str, optional
@@ -135,8 +130,7 @@ def simulate(
     Returns
     -------
     Round or SumsRound
-        ``round.score(X, y)``, ``print(round)``; of rows ``round.analyst.certificate``, of sums
-        ``round.result``.
+        ``round.score(X, y)``, ``round.analyst.certificate``; of sums ``round.result``.
 
     Raises
     ------
