@@ -53,7 +53,7 @@ _NEAR_ONE = 1e-3
 """A ratio that is as near to 1, as of a single unit of an income, is written to 7 digits."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Across:
     """One coefficient over parties whose own ones differ: random effects (DerSimonian, Laird)."""
 
@@ -160,22 +160,16 @@ class CoefficientTable(Figures, Readable):
         """Say what there is to show: of a ratio its interval, of a coefficient its own."""
         name, _, word = _NAMES[self.model]
         counted = f", {self.n_events:,} {word.format(self.likely)}" if word else ""
-        ratio, compared = self.model != "ols", any(each.across for each in self.lines)
-        header = ["", "estimate", "std err", *(["ratio"] if ratio else ()), "low", "high", "p"]
+        ratio, header = self.model != "ols", ["", "estimate", "std err"]
+        header += ["ratio"] * ratio + ["low", "high", "p"] + ["I2"] * bool(self.lines[0].across)
         found = []
         for each in self.lines:
             interval = each.ratio if ratio else (each.low, each.high)
-            figures = [figure(one) for one in (each.estimate, each.standard_error, *interval)]
-            figures.append(p_value(each.p))
-            if compared:
-                figures.append(f"{100 * each.across.i_squared:.0f} %" if each.across else "")
-            found.append((each.name, *figures))
-        return Table(
-            title=f"{name}: {self.n_rows:,} rows{counted}",
-            header=(*header, "I2") if compared else tuple(header),
-            rows=found,
-            notes=self._notes(),
-        )
+            figures = map(figure, (each.estimate, each.standard_error, *interval))
+            alike = [f"{100 * each.across.i_squared:.0f} %"] if each.across else []
+            found.append((each.name, *figures, p_value(each.p), *alike))
+        title = f"{name}: {self.n_rows:,} rows{counted}"
+        return Table(title=title, header=tuple(header), rows=found, notes=self._notes())
 
     def _notes(self) -> tuple[str, ...]:
         of = f"of the {self.effect}, " if self.model != "ols" else ""
@@ -197,10 +191,9 @@ class CoefficientTable(Figures, Readable):
         if self.shares:
             found = (f"{share:.3f} at {time:g}" for time, share in self.shares.items())
             told.append(f"Without event, of {self.reference}: {', '.join(found)}.")
-        if compared := [each.across for each in self.lines if each.across]:
+        if self.lines[0].across:
             told.append(
-                f"I2: the share of the differences between {len(compared[0].estimates)} parties' "
-                "own coefficients that chance does not explain."
+                "I2: how much of the differences of parties' own coefficients is no chance."
             )
         for each in dict.fromkeys(one.feature for one in self.columns if one.level):
             if isinstance(each, NumericFeature):
@@ -309,16 +302,7 @@ def _across(parties: Mapping[str, Estimates], count: int) -> Iterable[Across | N
     tau = excess / (total - (certain**2).sum(axis=0) / total)
     shares = 1 / (variances + tau)
     means = (shares * estimates).sum(axis=0) / shares.sum(axis=0)
-    return [
-        Across(
-            mean=float(means[at]),
-            standard_error=float(shares[:, at].sum() ** -0.5),
-            tau_squared=float(tau[at]),
-            i_squared=float(excess[at] / apart[at]) if excess[at] else 0.0,
-            estimates={
-                name: (float(one), float(two) ** 0.5)
-                for name, one, two in zip(parties, estimates[:, at], variances[:, at], strict=True)
-            },
-        )
-        for at in range(count)
-    ]
+    errors, explained = shares.sum(axis=0) ** -0.5, excess / np.where(excess > 0, apart, 1.0)
+    own = np.stack([estimates, np.sqrt(variances)], axis=-1).tolist()
+    known = (dict(zip(parties, map(tuple, each), strict=True)) for each in zip(*own, strict=True))
+    return map(Across, *np.stack([means, errors, tau, explained]).tolist(), known)

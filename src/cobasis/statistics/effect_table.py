@@ -5,7 +5,7 @@ differences of means come back exactly as d_x = d_z M^-1, covariances as M^-T C 
 parties' rows in raw columns, without another exchange.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +14,7 @@ from cobasis.algorithms.readable import Readable, Table, named
 from cobasis.errors import EstimateError
 from cobasis.features.contract import Feature
 from cobasis.linalg.arrays import Matrix
-from cobasis.models.regressions import Kind, RegressionFit
+from cobasis.models.regressions import EffectFit, RegressionFit
 from cobasis.statistics.coefficients import CoefficientTable, figure, p_value, table_of, to_raw
 
 ALIKE = 0.1
@@ -34,7 +34,7 @@ _CAUSES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Effect:
     """One estimate of a treatment's effect: a difference of means, or of shares without event."""
 
@@ -158,9 +158,8 @@ def effects_of(
         standardised=differences / np.sqrt(np.diag(back.T @ found.spread @ back)),
         sizes=found.sizes,
     )
-    told = zip(found.kinds, found.means.tolist(), strict=True)
     return EffectTable(
-        effects=tuple(_effect(kind, means, level=level) for kind, means in told),
+        effects=tuple(_effects(found, level=level)),
         balance=balance,
         propensity=propensity,
         level=level,
@@ -170,22 +169,16 @@ def effects_of(
     )
 
 
-def _effect(kind: Kind, means: Sequence[float], *, level: float) -> Effect:
-    """Put an interval and a p-value to one estimate."""
-    from scipy.special import ndtr, ndtri
+def _effects(found: EffectFit, *, level: float) -> Iterator[Effect]:
+    from scipy.stats import norm
 
-    (estimator, target, horizon), (treated, control, error) = kind, means
-    middle, reach = treated - control, float(ndtri((1 + level) / 2)) * error
-    at = f" at {horizon:g}" if horizon else ""
-    return Effect(
-        name=f"{_NAMES.get(estimator, estimator)} {target}{at}",
-        target=target,
-        horizon=horizon,
-        treated=treated,
-        control=control,
-        estimate=middle,
-        standard_error=error,
-        low=middle - reach,
-        high=middle + reach,
-        p=float(2 * ndtr(-abs(middle) / error)) if error else float("nan"),
+    treated, control, errors = found.means.T
+    gains, reach = treated - control, norm.ppf((1 + level) / 2) * errors
+    tails = 2 * norm.sf(np.abs(gains) / np.where(errors > 0, errors, np.nan))
+    figures = [treated, control, gains, errors, gains - reach, gains + reach, tails]
+    names = (
+        f"{_NAMES.get(estimator, estimator)} {target}{f' at {horizon:g}' if horizon else ''}"
+        for estimator, target, horizon in found.kinds
     )
+    _, targets, horizons = zip(*found.kinds, strict=True)
+    return map(Effect, names, targets, horizons, *np.stack(figures).tolist())
