@@ -45,13 +45,11 @@ class TableLayout(AnyLayout):
 
     @property
     def n_features(self) -> tuple[int, ...]:
-        """How many numbers are summed of a row."""
         numbers = sum(isinstance(each, NumericFeature) for each in self.features)
         return (width_of(self.features) + numbers * (self.n_bins + 1) + 2 * len(self.grid),)
 
     @property
     def n_words(self) -> int:
-        """How many integers a message holds."""
         return self.n_groups * (1 + self.n_features[0])
 
     def digest(self) -> bytes:
@@ -74,7 +72,6 @@ class TableLayout(AnyLayout):
         return found.reshape(self.n_groups, 2, size) // (1 << self.bits)
 
     def added(self, rows: Matrix, labels: Records) -> Integers:
-        """Add up encoded rows, each in the group that its label says."""
         parts, at = [np.ones((len(rows), 1))], 0
         for each in self.features:
             some = rows[:, at : at + width_of([each])]
@@ -103,7 +100,6 @@ class TableLayout(AnyLayout):
         return np.where(place < size, place + size * (event == 0), 2 * size)
 
     def small_cells(self, sums: Integers, *, few: int) -> int:
-        """Count levels and bins that have some people, and fewer than a few."""
         return n_small(np.hstack([each for *_, each in self.parts(sums)]) >> self.bits, few=few)
 
 
@@ -131,7 +127,6 @@ def _range(each: NumericFeature) -> tuple[float, float]:
 
 
 def range_problems(features: Sequence[Column]) -> Iterator[str]:
-    """Yield why columns cannot be counted."""
     for each in features:
         if isinstance(each, NumericFeature):
             low, high = each.low, each.high
@@ -187,7 +182,6 @@ class BaselineTable(Strict):
 
 
 def table_of(words: Integers, agreement: "Agreement", *, layout: TableLayout) -> BaselineTable:
-    """Return the table of a total, or refuse what no rows can add up to."""
     sums = words.reshape(layout.n_groups, -1)
     if layout.n_groups > 1:
         sums = np.vstack([sums.sum(axis=0), sums])

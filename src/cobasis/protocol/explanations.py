@@ -156,7 +156,6 @@ def stand_in(
     aligned: Map,
     of: str | int | None = None,
 ) -> Surrogate:
-    """Fit a line or a tree in raw columns to what a model gives of encoded rows."""
     number, explained, _ = _asked(model, agreement, aligned, of=of)
     told: Any = {"features": agreement.features, "explained": explained}
     return surrogate(number(rows), rows, classes=agreement.task == "classification", **told)
@@ -174,7 +173,6 @@ class Explaining(ABC):
         """The common model."""
 
     def __repr__(self) -> str:
-        """Show the name only."""
         return f"<{type(self).__name__} '{self.name}'>"
 
     def coefficients(self, *, level: float = 0.95) -> CoefficientTable:

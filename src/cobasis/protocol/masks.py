@@ -39,7 +39,6 @@ class MaskKey(Hidden):
 
     @property
     def public(self) -> str:
-        """What the roster shows of it."""
         return self._own.public_key().public_bytes_raw().hex()
 
     def stream(self, label: str) -> KeyStream:
@@ -77,7 +76,6 @@ class MaskKey(Hidden):
         names: tuple[str, str],
         keys: Mapping[str, str],
     ) -> bytes:
-        """Return the seed that this party shares with another one for one occasion."""
         try:
             secret = self._own.exchange(X25519PublicKey.from_public_bytes(bytes.fromhex(public)))
         except ValueError as error:  # a point of low order, or no point: everybody could guess it

@@ -77,7 +77,6 @@ class NewtonLayout(AnyLayout):
 
     @property
     def fewest_leavers(self) -> int:
-        """How many rows an interval's sums have to be of, if of any."""
         # Of fewer the sums of all steps are more numbers than the rows' columns, and give them
         # back: ten rows of eight columns, and fifteen, exactly from five steps.
         n_sums = self.steps * self.width * (self.width + 1) // 2
@@ -85,12 +84,10 @@ class NewtonLayout(AnyLayout):
 
     @property
     def n_counts(self) -> int:
-        """How many of the words are counts."""
         return 2 * len(self.grid) + 2 if self.grid else 3
 
     @property
     def n_words(self) -> int:
-        """How many integers a message holds."""
         return self.n_counts + len(self.scales)
 
     @property
@@ -109,7 +106,6 @@ class NewtonLayout(AnyLayout):
         return np.array([2.0 ** bits[each] for each in bounds])
 
     def refuse_beyond(self, labels: Records, *, party: str) -> None:
-        """Raise LabelError for labels and exposures beyond what is agreed."""
         value, exposure = np.asarray(part_of(labels)), part_of(labels, "exposure")
         (low, high), most = self.between, self.most_exposure
         beyond = ((value < low) | (value > high)) & (self.model in {"ols", "poisson"})
@@ -239,7 +235,6 @@ class _Total:
             raise void()
 
     def slopes(self, weights: Matrix, deaths: Matrix) -> Slopes:
-        """Return the likelihood's slopes at the weights at which the sums were made."""
         found = Slopes(
             value=float(self.sums[0]),
             slope=self.sums[1 : 1 + self.layout.width],

@@ -49,7 +49,6 @@ class ScoreLayout(AnyLayout):
 
     @property
     def n_words(self) -> int:
-        """How many integers a message holds."""
         return self.n_words_of_scores + (self.n_shuffled and 1 + 2 * self.n_shuffled)
 
     @property
@@ -65,12 +64,10 @@ class ScoreLayout(AnyLayout):
         return range(1 if self.n_classes == 2 else 0, self.n_classes)  # noqa: PLR2004 -- as said
 
     def takes(self, labels: Labels) -> bool:
-        """Whether a party has enough held-back rows, and of each class that it holds."""
         counts = np.unique(labels, return_counts=True)[1] if self.n_classes else labels[:0]
         return len(labels) >= FEWEST_ROWS and not n_small(counts, few=FEWEST_OF_CLASS)
 
     def added(self, outputs: Matrix, labels: Labels) -> Integers:
-        """Add up what a model's outputs are worth for some rows."""
         if self.between is not None:
             off, told = _placed(outputs[:, 0], labels, *self.between)
             summed = np.column_stack([np.ones(len(off)), np.abs(off), off**2, told, told**2])
@@ -125,7 +122,6 @@ class ScoreLayout(AnyLayout):
         return np.square(_placed(outputs[:, 0], labels, *self.between)[0])
 
     def small_cells(self, sums: Integers, *, few: int) -> int:
-        """Count bins of some rows, and of fewer than a few; none of a regression."""
         first = 2 + self.n_classes + len(TEMPERATURES)
         cells = sums[first : self.n_words_of_scores] if self.n_classes else sums[:0]
         return n_small(cells, few=few)
@@ -142,13 +138,11 @@ class Worth:
     importance: tuple[tuple[float, float], ...] = ()
 
     def calibrated(self, model: Chain) -> Chain:
-        """Return the model with probabilities in place of scores, where there are classes."""
         if self.temperature is None:
             return model
         return replace(model.rescaled(self.temperature), head="probabilities")
 
     def told(self) -> dict[str, float]:
-        """Return what the model card says."""
         return {"rows": float(self.n_rows), **self.figures}
 
 

@@ -36,8 +36,6 @@ from cobasis.protocol.totals import Integers, Layout, Total, checked, within
 
 @dataclass(frozen=True, kw_only=True)
 class SumsResult:
-    """What a total gives."""
-
     model: Chain  # of encoded rows
     chosen: int  # the map's place in the agreement
     found: tuple[Evident, ...] = field(repr=False)  # of each map; none of a regression's steps
@@ -45,7 +43,6 @@ class SumsResult:
 
     @property
     def finished(self) -> bool:
-        """Whether no step is left to take."""
         return self.model.fit is None or self.model.fit.finished
 
     @property
@@ -60,7 +57,6 @@ class SumsResult:
 
     @property
     def aggregate(self) -> str:
-        """Say how far the total is an aggregate, with a traffic light: red, amber or green."""
         total, share, at = self.total, self.rows_per_feature, self.shown
         light = light_of(share, common=total.common[at])
         of = f"map {at + 1} of {len(self.found)}" if self.found else "all steps"
@@ -156,7 +152,6 @@ class SumsAnalyst:
 
     @property
     def total(self) -> Integers:
-        """The sums of what was received."""
         return self._words.view(np.int64)
 
     def _refuse_missing(self) -> None:
@@ -180,7 +175,6 @@ class SumsAnalyst:
         return total, (fit_noisy(total.grams[0], n_targets=n_targets, noise=scale),)
 
     def returns(self, model: Chain | None) -> Iterator[Return]:
-        """Yield one return for each party, all with the same model, or total of a table."""
         for party in self.received:
             yield Return(
                 party=party,

@@ -80,12 +80,10 @@ class SumsParty(Explaining):
 
     @property
     def participants(self) -> tuple[str, ...]:
-        """Whose sums are added up."""
         return tuple(self._keys)
 
     @property
     def finished(self) -> bool:
-        """Whether a model was accepted, so that the party can predict."""
         return self._model is not None
 
     def prepare(
@@ -215,7 +213,6 @@ class SumsParty(Explaining):
         labels: Labels | None,
         model: Chain | None = None,
     ) -> Callable[[Matrix, slice], Integers]:
-        """Return what adds up a block of rows, which stand at some place of the table."""
         if isinstance(layout, NewtonLayout):
             told, turn = cast("Labels", labels), turn_of(Columns(), self.agreement.features)
             layout.refuse_beyond(told, party=self.name)
@@ -256,12 +253,10 @@ class SumsParty(Explaining):
         return lambda here: (numbers[here] - low) / (high - low) * 2 - 1
 
     def accept(self, model: Chain) -> None:
-        """Keep the common model, which holds no secret."""
         self._model = model
 
     @property
     def model(self) -> Chain:
-        """The common model, of encoded rows; StepError before `accept`."""
         if self._model is None:
             raise StepError(f"party '{self.name}' has no model yet. Call accept() first.")
         return self._model
@@ -271,7 +266,6 @@ class SumsParty(Explaining):
         return encode(rows, self.agreement.features, party=self.name)
 
     def predict(self, rows: npt.ArrayLike) -> npt.NDArray[np.generic]:
-        """Predict labels with the common model; StepError before `accept`."""
         return decode_labels(self.model.predict(self.transform(rows)), self.agreement)
 
     def _aligned(self, table: Matrix) -> Matrix:
@@ -284,8 +278,6 @@ class SumsParty(Explaining):
 def _over(
     rows: LabelledRows, of_block: Callable[[Matrix, slice], Integers], *, n_words: int
 ) -> Integers:
-    """Add up what is made of each block of rows, in one pass."""
-
     def added(first: int, blocks: Iterator[Matrix]) -> Integers:
         sums = np.zeros(n_words, dtype=np.int64)
         for block in blocks:

@@ -76,12 +76,10 @@ class Layout(AnyLayout):
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Columns of each map's Z."""
         return tuple((not self.bare) + each + self.n_targets for each in self.n_features)
 
     @property
     def n_words(self) -> int:
-        """How many integers a message holds."""
         left_out = self.n_targets * (self.n_targets + 1) // 2 if self.bare and self.one_hot else 0
         return sum(width * (width + 1) // 2 - left_out for width in self.widths)
 
@@ -107,7 +105,6 @@ class Layout(AnyLayout):
         return tuple(found)
 
     def tables(self, words: Integers) -> Iterator[Integers]:
-        """Yield each map's Z'Z as a whole symmetric table."""
         at = 0
         for width in self.widths:
             upper = self.places(width)
@@ -125,7 +122,6 @@ def cut(numbers: Matrix, *, bits: int, out: Matrix | None = None) -> Matrix:
 
 
 def gram(blocks: Iterable[Matrix], *, width: int, bits: int) -> Integers:
-    """Return the sum of Z'Z over blocks of whole multiples."""
     # float64 adds integers exactly below 2**53, in whatever order BLAS adds them, and its products
     # are much faster than those of integers. So a product takes no more rows than stay below it.
     total, step = np.zeros((width, width), dtype=np.int64), 2 ** (_EXACT_BITS - 2 * bits)
@@ -197,12 +193,10 @@ def within(layout: Layout, words: Integers, *, noise: float) -> Total:
 
 
 def n_small(counts: Integers, *, few: int) -> int:
-    """Count cells that have some people, and fewer than a few."""
     return int(np.count_nonzero((counts > 0) & (counts < few)))
 
 
 def void() -> MessageError:
-    """Return the error of a total that no rows have."""
     return MessageError(
         "these parties' sums add up to what no rows have: a file is of another round, attempt or "
         "roster, or holds wrong sums. Nobody can say whose it is. Ask all parties whether they "

@@ -51,7 +51,6 @@ class Ascent:
     distance: float  # by how many standard errors a whole step moves weights
 
     def restless(self, model: str, *, steps: int) -> EstimateError:
-        """Return the error for a fit that moves on when all steps are taken."""
         return EstimateError(
             f"model='{model}' did not come to rest in {steps} steps: the next would move weights "
             f"by {self.distance:.1e} standard errors. Columns may tell some rows' outcome without "

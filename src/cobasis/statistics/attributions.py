@@ -32,7 +32,6 @@ class Attributions(Readable):
     base: float  # mean over the reference
 
     def table(self) -> Table:
-        """Say what there is to show."""
         sizes = np.abs(self.values).mean(axis=0)
         order = np.argsort(-sizes, kind="stable")[:MOST_ROWS]
         return Table(

@@ -79,7 +79,6 @@ class Line:
 
     @property
     def ratio(self) -> tuple[float, float, float]:
-        """The exponential of the estimate and of both ends of its interval."""
         with np.errstate(over="ignore"):
             middle, low, high = np.exp([self.estimate, self.low, self.high]).tolist()
         return middle, low, high
@@ -97,8 +96,6 @@ class WaldTest:
 
 @dataclass(frozen=True, kw_only=True)
 class CoefficientTable(Figures, Readable):
-    """A regression's coefficients in the columns' own units, with intervals."""
-
     lines: tuple[Line, ...]  # the intercept first where there is one; then columns in their order
     level: float  # of the intervals
     covariance: Matrix = field(repr=False)  # q x q, of the estimates
@@ -110,11 +107,9 @@ class CoefficientTable(Figures, Readable):
 
     @property
     def effect(self) -> str:
-        """What a line tells: a coefficient, or a ratio of odds, rates or hazards."""
         return _NAMES[self.model][1]
 
     def wald(self, *names: str) -> WaldTest:
-        """Test whether the coefficients of some columns, or of all levels of a word, are zero."""
         from scipy.special import chdtrc, fdtrc
 
         known = [{line.name} for line in self.lines]
@@ -157,7 +152,6 @@ class CoefficientTable(Figures, Readable):
         return found
 
     def table(self) -> Table:
-        """Say what there is to show: of a ratio its interval, of a coefficient its own."""
         name, _, word = _NAMES[self.model]
         counted = f", {self.n_events:,} {word.format(self.likely)}" if word else ""
         ratio, header = self.model != "ols", ["", "estimate", "std err"]
@@ -204,13 +198,11 @@ class CoefficientTable(Figures, Readable):
 
 
 def figure(value: float) -> str:
-    """Write a number in about 9 letters."""
     plain = f"{value:.7g}" if abs(value - 1) < _NEAR_ONE else f"{value:.4g}"
     return f"{value:.2e}" if "e" in plain else plain
 
 
 def p_value(p: float) -> str:
-    """Write a p-value as journals do."""
     return "<.001" if p < _LEAST else f"{p:.3f}".removeprefix("0")
 
 

@@ -63,7 +63,6 @@ class Balance(Readable):
     sizes: Matrix = field(repr=False)  # (n_adjusted, 2): effective rows, treated and control
 
     def table(self) -> Table:
-        """Say what there is to show; and which columns still differ."""
         words = [each.replace("weighting", "IPW").replace("ing", "") for each in self.adjusted]
         lines = zip(self.names, self.standardised.T, strict=True)
         told = (f"{one:,.0f} + {two:,.0f}" for one, two in self.sizes)
@@ -107,14 +106,12 @@ class EffectTable(Readable):
         return found
 
     def summary(self) -> str:
-        """Return effects, overlap and balance for people, 80 columns wide where names allow it."""
         return f"{super().summary()}\n\n{self.balance.summary()}"
 
     def _repr_html_(self) -> str:
         return super()._repr_html_() + self.balance._repr_html_()
 
     def table(self) -> Table:
-        """Say what there is to show."""
         told = ("treated", "control", "estimate", "standard_error", "low", "high")
         targets = dict.fromkeys(each.target for each in self.effects)
         word = "share without event" if self.effects[0].horizon else "mean outcome"

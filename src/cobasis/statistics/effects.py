@@ -59,7 +59,6 @@ class _Study:
         self.kept = (shares >= self.outcome.trim) & (shares <= 1 - self.outcome.trim)
 
     def arm(self, group: int) -> Chosen:
-        """Return which of the kept rows are treated, or are not."""
         return np.asarray(self.kept & (self.treated == group))
 
 

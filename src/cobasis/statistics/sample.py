@@ -22,8 +22,6 @@ parties errors by party need: from few they are far too small."""
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """Rows, and what is known of them."""
-
     model: RegressionName
     outcome: Outcome
     rows: Matrix
@@ -31,7 +29,6 @@ class Sample:
     owners: npt.NDArray[Any]
 
     def some(self, kept: npt.NDArray[np.bool_]) -> Self:
-        """Return some of the rows."""
         rows, labels, owners = self.rows[kept], self.labels[kept], self.owners[kept]
         return replace(self, rows=rows, labels=labels, owners=owners)
 
@@ -47,12 +44,10 @@ class Sample:
 
     @property
     def weights(self) -> Matrix:
-        """How much a row counts."""
         return self.part("weight", otherwise=1.0)
 
     @property
     def exposure(self) -> float:
-        """The mean exposure; 1 where none was agreed on."""
         return float(self.part("exposure", otherwise=1.0).mean())
 
     @property
@@ -93,7 +88,6 @@ _FEW: Mapping[RegressionName, str] = {
 
 
 def nothing_told(model: RegressionName) -> str:
-    """Say of rows with one outcome that they tell nothing."""
     return (
         f"{_FEW.get(model, 'all counts are 0')}, so nothing can be told of any column. Look at the "
         "columns of labels that parties agreed on."
@@ -130,7 +124,6 @@ def problems(sample: Sample, *, n_events: int, n_columns: int, fewest: int) -> I
 
 
 def grouped(codes: Integers, table: Matrix, *, count: int) -> Matrix:
-    """Add up rows by group."""
     found = np.zeros((count, table.shape[1]))
     np.add.at(found, codes, table)
     return found

@@ -28,7 +28,6 @@ class Surrogate(Readable):
     agreement: float | None  # how often on the same side of 0; None of what is no class
 
     def table(self) -> Table:
-        """Say what there is to show."""
         near = f"On rows that it was not fitted to it meets the model with R2 {self.fidelity:.3f}"
         if self.agreement is not None:
             near += f", and the side of 0 in {100 * self.agreement:.1f} %"

@@ -68,7 +68,6 @@ def product_limit(times: Vector, *, events: Vector, at_risk: Vector) -> Curve:
 
 
 def kaplan_meier(time: Vector, event: Vector) -> Curve:
-    """Return the Kaplan-Meier curve of rows."""
     times, events = np.unique(time[event == 1], return_counts=True)
     at_risk = len(time) - np.searchsorted(np.sort(time), times, side="left")
     return product_limit(times, events=events, at_risk=at_risk)
@@ -204,7 +203,6 @@ def score_residuals(
     n_times = len(times)
 
     def later(when: Matrix) -> Matrix:
-        """Add up rows from each time of a death on."""
         places = np.searchsorted(times, when, "right")
         return np.cumsum(grouped(places, table, count=n_times + 1)[::-1], axis=0)[-2::-1]
 
