@@ -79,25 +79,15 @@ class TableLayout(AnyLayout):
             if isinstance(each, NumericFeature):
                 some = _summands(some, each, n_bins=self.n_bins)
             parts.append(some)
-        whole = cut(np.hstack(parts), bits=self.bits).astype(np.int64)
-        groups, left = labels if labels.dtype.names is None else labels[VALUE], self._left(labels)
-        found = []
-        for group in range(self.n_groups):
-            mine = groups == group
-            counts = np.bincount(left[mine[: len(left)]], minlength=2 * len(self.grid) + 1)
-            found += [whole[mine].sum(axis=0), counts[: 2 * len(self.grid)] << self.bits]
-        return np.concatenate(found)
-
-    def _left(self, labels: Records) -> Integers:
-        """Return each row's place among events, then those lost; beyond both of who did not leave.
-
-        A time is as if rounded up; with one behind the grid a row is still followed at its end.
-        """
         time, event, size = part_of(labels, "time"), part_of(labels, "event"), len(self.grid)
-        if time is None or event is None:
-            return np.zeros(0, dtype=np.int64)
-        place = np.searchsorted(self.grid, time, side="left")
-        return np.where(place < size, place + size * (event == 0), 2 * size)
+        if time is not None and event is not None:
+            # A time is as if rounded up; with one behind the grid a row is followed to its end.
+            place = np.searchsorted(self.grid, time, side="left")
+            left = np.where(place < size, place + size * (event == 0), 2 * size)
+            parts.append(np.eye(2 * size + 1)[left, :-1])  # among events, or among those lost
+        whole = cut(np.hstack(parts), bits=self.bits).astype(np.int64)
+        groups = labels if labels.dtype.names is None else labels[VALUE]
+        return np.concatenate([whole[groups == at].sum(axis=0) for at in range(self.n_groups)])
 
     def small_cells(self, sums: Integers, *, few: int) -> int:
         return n_small(np.hstack([each for *_, each in self.parts(sums)]) >> self.bits, few=few)
