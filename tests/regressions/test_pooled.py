@@ -202,25 +202,11 @@ def test_with_ties_entries_and_weights_robust_errors_are_how_estimates_move_with
     assert gaps(made, estimates, expected)["covariance"] < 1e-5
 
 
-def test_hazards_at_zero_are_lifelines_baseline_moved_there():
-    features, raw, labels = DATA["rossi"]
-    horizons = (1.0, 20.0, 33.5, 52.0)
-    told = {"model": "cox", "event": "event", "horizons": horizons, "features": features}
-    fit, _ = fitted(raw, labels, "days", **told)
-    found = cox(raw, labels)
-    zero = {each.name: each.centre for each in features}
-    moved = np.exp(sum(found.params_[name] * (zero[name] - raw[name].mean()) for name in raw))
-    baseline = found.baseline_cumulative_hazard_["baseline cumulative hazard"]
-    expected = [baseline[baseline.index <= each].max() * moved for each in horizons]
-    assert fit.hazards == pytest.approx(expected, rel=CLOSE)
-    assert fitted(raw, labels, "days", strata_by_party=True, **told)[0].hazards.shape == (0,)
-
-
 def test_hazards_count_rows_by_their_weight_and_nobody_before_entry():
     told = {"model": "cox", "event": "event", "entry": "entry", "horizons": (10.0, 30.0)}
-    fit, turn = fitted(RAW, LABELS, "time", weight="share", **told)
+    fit, turn = fitted(RAW, LABELS, "days", weight="share", **told)
     risk = LABELS.share * np.exp(encode(RAW, FEATURES, party="pooled") @ turn @ fit.weights)
-    time, entry, dead = LABELS.time, LABELS.entry, LABELS.event > 0
+    time, entry, dead = LABELS.days, LABELS.entry, LABELS.event > 0
     for horizon, hazard in zip((10.0, 30.0), fit.hazards, strict=True):
         steps = [
             weight / risk[(entry < each) & (time >= each)].sum()

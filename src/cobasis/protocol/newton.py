@@ -193,11 +193,8 @@ def _of_times(layout: NewtonLayout, ones: Matrix, level: Matrix, *, labels: Reco
     own, cells = layout.scales[: layout.n_columns], layout.scales[-1]
     whole = np.rint(products * cells).astype(np.int64)
     tables = np.zeros((2 * n_times + 1, products.shape[1]), dtype=np.int64)
-    for cell in np.unique(place):
-        mine = place == cell
-        tables[cell] = whole[mine].sum(axis=0)
-        if cell < n_times:
-            tables[n_times + 1 + cell] = whole[mine & dead].sum(axis=0)
+    np.add.at(tables, place, whole)
+    np.add.at(tables, n_times + 1 + place[dead], whole[dead])
     return np.concatenate(
         [
             np.bincount(place, minlength=n_times + 1),

@@ -118,8 +118,7 @@ class SumsParty(Explaining):
             self.common = layout.common(found, n_waves)
         if isinstance(layout, TableLayout) and layout.grid:
             self.few_leavers = n_small(layout.leavers(found).sum(axis=1), few=_FEW)
-        of = b"" if model is None else encode_chain(model)
-        return self._hidden(found, layout, exchange=exchange, of=of)
+        return self._hidden(found, layout, exchange=exchange, model=model)
 
     def score(self, rows: LabelledRows, model: Chain) -> MaskedSums:
         """Sum up what the common model is worth on encoded rows that were held back, and mask it.
@@ -136,9 +135,7 @@ class SumsParty(Explaining):
             if layout.n_shuffled:
                 found[first:] = self._shuffled(rows, model, labels=labels)
         self.small_cells = layout.small_cells(found, few=_FEW)
-        # Masks of parties that score two models do not cancel: whoever was sent another one would
-        # stand out in a total of the others.
-        return self._hidden(found, layout, exchange=2, of=encode_chain(model))
+        return self._hidden(found, layout, exchange=2, model=model)
 
     def _shuffled(self, rows: LabelledRows, model: Chain, *, labels: Labels) -> Integers:
         """Sum up what shuffled columns cost; the shuffles follow from the party's mask key."""
@@ -153,12 +150,7 @@ class SumsParty(Explaining):
         )
 
     def _hidden(
-        self,
-        found: Integers,
-        layout: AnyLayout,
-        *,
-        exchange: int,
-        of: bytes = b"",
+        self, found: Integers, layout: AnyLayout, *, exchange: int, model: Chain | None
     ) -> MaskedSums:
         """Mask sums, with noise where it is agreed; StepError for a second content of a mask."""
         agreement, roster = self.agreement, roster_of(self._keys)
@@ -168,6 +160,9 @@ class SumsParty(Explaining):
                 "under the same masks would show what changed. Send those, or agree on a new round."
             )
         self._sent.add(exchange)
+        # Masks of parties that were sent two models do not cancel: whoever got another one would
+        # stand out in a total of the others.
+        of = b"" if model is None else encode_chain(model)
         occasion = Occasion(
             salt=hashlib.sha256(agreement.digest() + roster + layout.digest() + of).digest(),
             round_id=agreement.round_id,
