@@ -150,14 +150,11 @@ def _fitting(package: str, sample: Sample) -> Iterator[None]:
 
 
 def _diverged(sample: Sample) -> EstimateError:
-    then = (
-        "model='firth', whose estimate is always finite, or on " if sample.model == "logit" else ""
-    )
     return EstimateError(
         f"model='{sample.model}' did not converge on {len(sample.rows)} rows, so there is no "
         "estimate: a combination of columns may tell some rows' outcome without error "
-        f"(separation), or a level may be too rare. Agree on {then}fewer columns, or merge rare "
-        "levels."
+        "(separation), or a level may be too rare. Agree on fewer columns, or merge rare levels; "
+        "of two classes model='firth' is always finite."
     )
 
 
