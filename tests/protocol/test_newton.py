@@ -116,6 +116,7 @@ NO_TABLE = {  # columns, labels, what is agreed on, and what is said
     "columns alike": (ALIKE, SICK, LOGIT, "'age', 'income', 1 follow"),
     "five rows": (RAW[:5], np.arange(5) % 2, LOGIT, "5 rows are too few for so many columns"),
     "a long exposure": (RAW, UNLIKE, BY_TIME, "another unit of exposure"),
+    "no counts": (RAW, 0 * RAW["age"], {"task": "count"}, "all counts are 0"),
     "one number": (RAW, 0 * RAW["age"], {"task": "regression", "model": "ols"}, "one number"),
     "few leave": (RAW, SEEN, {"task": "survival", "outcome": NARROW}, r"fewer than \d+ .*wider"),
 }

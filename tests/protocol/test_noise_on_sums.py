@@ -24,14 +24,9 @@ WAVES = RandomFourier(n_waves=N_WAVES, bandwidth=1.0)
 
 
 def agree(**changes):
-    fields = {
-        "features": numeric_features("ab"),
-        "task": "classification",
-        "classes": tuple(range(N_CLASSES)),
-        "model": "ridge",
-        "dp": DP,
-        "sums": SumsTerms(maps=(WAVES,), most_rows=3, most_rows_in_all=9),
-    }
+    fields = {"features": numeric_features("ab"), "model": "ridge", "dp": DP}
+    fields |= {"task": "classification", "classes": tuple(range(N_CLASSES))}
+    fields["sums"] = SumsTerms(maps=(WAVES,), most_rows=3, most_rows_in_all=9)
     return summed.agree(**fields | changes)
 
 
@@ -129,6 +124,16 @@ def test_without_a_grid_one_look_at_the_fraction_tells_the_rows(noise):
     assert {*np.mod(np.add.outer(grid, cut(rows, bits=LAYOUT.bits)), 1.0).flat} == {0.0}
 
 
+def test_nothing_is_summed_that_counts_people_and_a_regression_is_in_its_own_units():
+    assert LAYOUT.widths == (2 * N_WAVES + N_CLASSES,)
+    assert ROWS.max() < 2 * N_WAVES  # no product of classes
+    assert len(ROWS) == LAYOUT.n_words
+    rows = {name: (table, 50 + 10 * table[:, 0]) for name, (table, _) in dealt(6000).items()}
+    done = played(rows, bandwidth=3.0, most_rows=2000, delta=1e-6, epsilon=8.0)
+    assert layout_of(done.agreement).n_words == 21 * 22 // 2
+    assert done.score(*rows["north"])["east"] > 0.8
+
+
 def test_what_a_party_sends_has_whole_noise_of_its_own_and_of_the_agreed_scale(noise):
     together = np.corrcoef(*(each.ravel() for each in noise))[0, 1]
     assert abs(together) < 5 / np.sqrt(noise[0].size)
@@ -150,16 +155,6 @@ def test_the_same_sums_have_the_same_noise_and_others_another():
     drawn += [one._noise(sums, bytes(31) + b"1"), one._noise(sums + 1, salt)]
     assert np.array_equal(drawn[0], drawn[1])
     assert len({each.tobytes() for each in drawn}) == 4
-
-
-def test_nothing_is_summed_that_counts_people():
-    n_features = 2 * N_WAVES
-    assert LAYOUT.widths == (n_features + N_CLASSES,)
-    assert ROWS.max() < n_features  # no product of classes
-    assert len(ROWS) == LAYOUT.n_words
-    ranged = agree().sums.model_copy(update={"target_range": (0.0, 1.0)})
-    numbers = layout_of(agree(task="regression", classes=(), sums=ranged))
-    assert numbers.n_words == (n_features + 1) * (n_features + 2) // 2
 
 
 REFUSED = {
@@ -216,9 +211,3 @@ def test_a_total_with_noise_is_read_by_the_noise_of_all_and_void_where_masks_sta
     analyst._words += summed.KEYS["north"].stream("mask").words(LAYOUT.n_words)
     with pytest.raises(MessageError, match="what no rows have"):
         analyst.run()
-
-
-def test_a_regression_under_noise_is_in_the_targets_own_units():
-    rows = {name: (table, 50 + 10 * table[:, 0]) for name, (table, _) in dealt(6000).items()}
-    done = played(rows, bandwidth=3.0, most_rows=2000, delta=1e-6, epsilon=8.0)
-    assert done.score(*rows["north"])["east"] > 0.8
