@@ -57,33 +57,27 @@ class MaskKey(Hidden):
                 f"the roster does not hold the mask key that party '{name}' has, so nothing would "
                 "cancel. Sign the agreement of this round again before anything is sent."
             )
-        places = {each: at for at, each in enumerate(keys)}
         words: Words = sums.astype(np.int64).view(np.uint64).copy()
-        for other, public in keys.items():
+        for other in keys:
             if other != name:
-                first, second = sorted((name, other), key=places.__getitem__)
-                seed = self._shared(other, public, occasion, names=(first, second), keys=keys)
-                mask = KeyStream(seed, "mask").words(len(words))
-                words = words + mask if name == first else words - mask
+                pair = [each for each in keys if each in {name, other}]  # in the agreed order
+                mask = self._mask(other, pair, keys, occasion).words(len(words))
+                words = words + mask if name == pair[0] else words - mask
         return words
 
-    def _shared(
-        self,
-        other: str,
-        public: str,
-        occasion: Occasion,
-        *,
-        names: tuple[str, str],
-        keys: Mapping[str, str],
-    ) -> bytes:
+    def _mask(
+        self, other: str, pair: list[str], keys: Mapping[str, str], occasion: Occasion
+    ) -> KeyStream:
         try:
-            secret = self._own.exchange(X25519PublicKey.from_public_bytes(bytes.fromhex(public)))
+            theirs = X25519PublicKey.from_public_bytes(bytes.fromhex(keys[other]))
+            secret = self._own.exchange(theirs)
         except ValueError as error:  # a point of low order, or no point: everybody could guess it
             raise MessageError(
                 f"the mask key of party '{other}' is none: what it gives would hide nothing. Ask "
                 f"'{other}' to sign again with a new key."
             ) from error
-        told = (FORMAT, occasion.round_id, str(occasion.exchange), str(occasion.attempt), *names)
-        parts = [each.encode() for each in told] + [bytes.fromhex(keys[each]) for each in names]
+        told = (FORMAT, occasion.round_id, str(occasion.exchange), str(occasion.attempt), *pair)
+        parts = [each.encode() for each in told] + [bytes.fromhex(keys[each]) for each in pair]
         info = b"".join(len(part).to_bytes(4, "little") + part for part in parts)
-        return HKDF(SHA256(), KEY_BYTES, salt=occasion.salt, info=info).derive(secret)
+        seed = HKDF(SHA256(), KEY_BYTES, salt=occasion.salt, info=info).derive(secret)
+        return KeyStream(seed, "mask")

@@ -74,6 +74,7 @@ def fit_effects(rows: Matrix, labels: Records, *, outcome: Outcome, seed: int) -
     kinds: list[Kind] = [(name, *each[:2]) for name, each in made]
     found = np.array([each[2:] for _, each in made])
     designs = dict(_designs(study))
+    arms = [(each * treated, each * ~treated) for each in designs.values()]
     alone = study.kept & ~_pairs(study, "ATE").matched & ("matching" in outcome.estimators)
     return replace(
         fit,
@@ -83,12 +84,9 @@ def fit_effects(rows: Matrix, labels: Records, *, outcome: Outcome, seed: int) -
             unmatched=_by_group(alone, treated),
             adjusted=tuple(designs),
             means=np.column_stack([found[:, :2], np.maximum(found[:, 2], 0.0) ** 0.5]),
-            differences=np.array(
-                [one @ rows / one.sum() - two @ rows / two.sum() for one, two in designs.values()]
-            ),
-            sizes=np.array(  # so many rows of one weight are as sure (Kish)
-                [[each.sum() ** 2 / (each @ each) for each in pair] for pair in designs.values()]
-            ),
+            differences=np.array([a @ rows / a.sum() - b @ rows / b.sum() for a, b in arms]),
+            # so many rows of one weight are as sure (Kish)
+            sizes=np.array([[each.sum() ** 2 / (each @ each) for each in pair] for pair in arms]),
             spread=np.atleast_2d(np.cov(rows[treated].T) + np.cov(rows[~treated].T)) / 2,
         ),
     )
@@ -140,28 +138,23 @@ def _refuse(study: _Study) -> None:
         )
 
 
-def _designs(study: _Study) -> Iterator[tuple[str, tuple[Numbers, Numbers]]]:
-    """Yield the weights of treated and control rows: of all, then of each adjustment."""
-    treated = study.treated
-    yield BEFORE, (treated * 1.0, ~treated * 1.0)
+def _designs(study: _Study) -> Iterator[tuple[str, Numbers]]:
+    """Yield the rows' weights: of all, then of each adjustment."""
+    yield BEFORE, np.ones(len(study.rows))
     for target in _BY_PROPENSITY * ("weighting" in study.outcome.estimators):
         yield f"weighting {target}", _weights(study, target)[0]
     for target in _BY_PROPENSITY * ("matching" in study.outcome.estimators):
-        used = _pairs(study, target).used
-        yield f"matching {target}", (used * treated, used * ~treated)
+        yield f"matching {target}", _pairs(study, target).used
 
 
 # ---------------------------------------------------------------- weighting
 
 
-def _weights(
-    study: _Study, target: Target
-) -> tuple[tuple[Numbers, Numbers], tuple[Numbers, Numbers]]:
-    """Return the weights of treated and control rows, and their slopes in the log-odds."""
-    odds, one, two = np.exp(study.logits), study.arm(1) * 1.0, study.arm(0) * 1.0
-    if target == "ATT":
-        return (one, two * odds), (0.0 * one, two * odds)
-    return (one * (1 + 1 / odds), two * (1 + odds)), (-one / odds, two * odds)
+def _weights(study: _Study, target: Target) -> tuple[Numbers, Numbers]:
+    """Return the rows' weights, and their slopes in the log-odds."""
+    odds, base = np.exp(study.logits), 1.0 * (target == "ATE")
+    weights = np.where(study.treated, 1 + base / odds, base + odds)
+    return study.kept * weights, study.kept * np.where(study.treated, -base / odds, odds)
 
 
 def _weighting(study: _Study) -> Iterator[Told]:
@@ -169,10 +162,12 @@ def _weighting(study: _Study) -> Iterator[Told]:
     for target in _BY_PROPENSITY:
         for horizon in study.outcome.horizons or (0.0,):
             means, influence = [], np.zeros(len(study.rows))
-            for sign, own, slope in zip((1, -1), *_weights(study, target), strict=True):
+            weights, slopes = _weights(study, target)
+            for sign, mine in ((1, study.treated), (-1, ~study.treated)):
+                own = weights * mine
                 mean, by_weight = (_share if horizon else _mean)(study, own, horizon)
                 means.append(mean)
-                through = study.nuisance @ ((slope * by_weight) @ study.design)
+                through = study.nuisance @ ((slopes * mine * by_weight) @ study.design)
                 influence += sign * (own * by_weight + through)
             yield target, horizon, means[0], means[1], influence @ influence
 
