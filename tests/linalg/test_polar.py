@@ -59,6 +59,11 @@ def test_the_objective_is_the_svds_and_no_bad_matrix_spoils_its_neighbours(name)
     np.testing.assert_array_equal(stack, kept)
 
 
+def test_weak_directions_are_turned_no_further_than_strong_ones():
+    matrix = with_values(3, np.geomspace(1, 1e-5, 20))
+    np.testing.assert_allclose(polar(matrix[None]).rotation[0], scipy_polar(matrix)[0], atol=1e-11)
+
+
 @pytest.mark.parametrize("poison", [np.nan, -np.inf, 1e200])
 def test_what_has_no_factor_is_refused(poison):
     stack = np.ones((3, 2, 2))
