@@ -13,6 +13,7 @@ ENVIRONMENT = {**os.environ, **TWO_THREADS, "PYTHONPATH": os.pathsep.join(sys.pa
 MAKE = """
 import sys
 import numpy as np
+import polars as pl
 
 column = np.random.default_rng(0).normal(size=500_000)
 pl.DataFrame({f"x{i}": np.roll(column, 7 * i) for i in range(200)}).write_parquet(
