@@ -40,7 +40,7 @@ def test_before_its_turn_send_reads_no_table_and_a_dry_run_lists_all_that_does_n
     line = "send icu.toml bad.csv --dry-run"
     cobasis.refused(
         line,
-        "refused: column 'a' is of type String, the first text in row 7 below",
+        "the first text is in row 7 below",
         "told: column 'sex' has words that are not agreed, and they count as any other (40 of 40",
     )
     found = cobasis.json(line, code=2)

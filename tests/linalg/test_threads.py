@@ -82,8 +82,7 @@ def test_an_error_ends_the_work_and_comes_through(workers):
     def work(item):
         begun.append(item)
         if item == 3:
-            msg = "three"
-            raise ValueError(msg)
+            raise ValueError("three")
         return item
 
     found = []

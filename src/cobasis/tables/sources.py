@@ -303,4 +303,4 @@ def refuse_absent(source: Source, names: Sequence[str], *, labels: str | None, p
 def where_text(source: Source, name: str) -> str:
     """Say in which row a column of text has its first cell that is no number; else nothing."""
     row = row_of_text(source, name) if source.schema[name] == pl.String else None
-    return "" if row is None else f", the first text in row {row:,} below the names"
+    return "" if row is None else f"; the first text is in row {row:,} below the names"

@@ -311,9 +311,7 @@ def check_table(
     ]
     for place, each in enumerate(findings):
         if each.problem == "type":  # say where a column that is no number has its first text
-            head, wanted = each.text.split(", and", maxsplit=1)
-            text = f"{head}{where_text(source, each.column)}, and{wanted}"
-            kind = schema[each.column]
+            kind, text = schema[each.column], f"{each.text}{where_text(source, each.column)}"
             words = pl.col(each.column).drop_nulls().unique().sort().head(SHOWN)
             told = tuple(source.collect(words)[each.column]) if kind == pl.String else ()
             dates = kind.is_temporal() or any(DAY.fullmatch(word) for word in told)
