@@ -122,25 +122,6 @@ def test_frames_of_other_libraries_are_encoded_the_same(library):
     np.testing.assert_array_equal(encode(make(columns), MIXED, party="north"), ENCODED)
 
 
-def test_floats_that_follow_each_other_are_encoded_as_each_alone():
-    """They are copied and scaled as one table; a whole number or a word between ends a run."""
-    features = [
-        NumericFeature(name="a", centre=0.1, scale=3.0),
-        NumericFeature(name="b", centre=-7.0, missing="fill", fill=0.3),
-        NumericFeature(name="n", scale=7.0),
-        NumericFeature(name="c", centre=1e6, missing="fill", fill=1.0),
-    ]
-    normal, row = np.random.default_rng(0).normal(size=(4, 50)), pl.int_range(50)
-    frame = pl.DataFrame(normal.T, schema=[each.name for each in features]).with_columns(
-        pl.when(row % 7 > 0).then("b"),
-        pl.col("n").cast(pl.Int8),
-        pl.when(row % 9 > 0).then(pl.col("c").cast(pl.Float32)),
-    )
-    for feature, column in zip(features, encode(frame, features, party="north").T, strict=True):
-        cells = frame[feature.name].cast(pl.Float64).fill_null(feature.fill or 0.0).to_numpy()
-        np.testing.assert_array_equal(column, (cells - feature.centre) / feature.scale)
-
-
 @pytest.mark.parametrize(
     ("value", "scale"), [(LARGEST * 10, 1.0), (-np.finfo(float).max, 1.0), (1e10, 1e-300)]
 )

@@ -7,7 +7,7 @@ are read through narwhals: numbers as they are, words as codes.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby, product, zip_longest
+from itertools import product, zip_longest
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,6 @@ from cobasis.features.contract import (
     MISSING,
     UNKNOWN,
     CategoryFeature,
-    Column,
     Feature,
     Interaction,
     NumericFeature,
@@ -237,72 +236,50 @@ class Encoder:
         self.width, self._plain = width_of(whole), width_of(self.features)
         products = encoded_columns(whole) if len(self.features) < len(whole) else ()
         self._products = [[*each.of] for each in products if each.of]
-        constants = [
-            (each.centre, each.scale, np.nan if each.fill is None else each.fill)
-            if isinstance(each, NumericFeature)
-            else (0.0, 1.0, np.nan)  # of words nobody asks for any
-            for each in self.features
-        ]
-        self._constants = np.array(constants, dtype=np.float64).reshape(-1, 3).T.copy()
 
     def read(self, frame: "nw.DataFrame[Any]", *, what: str) -> list[Array]:
         """Return the raw columns of a frame as arrays: numbers, and the codes of categories."""
-        floating = {name for name, kind in frame.schema.items() if kind.is_float()}
         found: list[Array] = []
-
-        def is_line(feature: Column) -> bool:
-            plain = isinstance(feature, NumericFeature) and not feature.knots
-            return plain and feature.name in floating
-
-        for lines, run in groupby(self.features, is_line):
-            if lines:  # copied at once
-                found.append(frame[[each.name for each in run]].to_numpy().T)
-                continue
-            for each in run:
-                series = frame.get_column(each.name)
-                if isinstance(each, NumericFeature):
-                    found.append(numbers_of(series, what=what))
-                else:
-                    found.append(words_of(series, each))
-                    _refuse_words(series, found[-1], what=what)
+        for each in self.features:
+            series = frame.get_column(each.name)
+            if isinstance(each, NumericFeature):
+                found.append(numbers_of(series, what=what))
+            else:
+                found.append(words_of(series, each))
+                _refuse_words(series, found[-1], what=what)
         return found
 
     @np.errstate(over="ignore", invalid="ignore")
     def put(self, columns: Iterable[Array], out: Matrix) -> bool:
         """Write raw columns, encoded, into the rows of `out`."""
-        at = done = 0
-        for column in columns:
-            feature, count = self.features[done], len(column) if column.ndim > 1 else 1
+        at = 0
+        for feature, column in zip(self.features, columns, strict=True):
             if isinstance(feature, CategoryFeature):
                 for position, level in enumerate(feature.levels):
                     if level is None or level != feature.base:
                         np.equal(column, position, out=out[at])
                         at += 1
-            elif feature.knots:
-                fill = np.nan if feature.fill is None else feature.fill
-                curves = bent(np.where(np.isnan(column), fill, column), feature.knots).T
+                continue
+            filled = column
+            if feature.fill is not None:
+                filled = np.where(np.isnan(column), feature.fill, column)
+            if feature.knots:
+                curves = bent(filled, feature.knots).T
                 out[at : at + len(curves)] = curves
                 at += len(curves)
             else:
-                centre, scale, fill = self._constants[:, done : done + count]
-                scaled = out[at : at + count].T
-                np.copyto(scaled, np.atleast_2d(column).T)
-                if not np.isnan(fill).all():
-                    np.copyto(scaled, fill, where=np.isnan(scaled))
-                scaled -= centre
-                scaled /= scale
-                at += count
-            done += count
+                np.subtract(filled, feature.centre, out=out[at], dtype=np.float64)
+                out[at] /= feature.scale
+                at += 1
         for place, of in enumerate(self._products, start=self._plain):
             np.prod(out[of], axis=0, out=out[place])
         flat = out.reshape(-1, order="A")
         return float(flat @ flat) <= LARGEST**2 or bool(np.abs(out).max() <= LARGEST)
 
     def not_whole(self, columns: Iterable[Array], *, what: str) -> NotFiniteError:
-        each_column = (column for each in columns for column in np.atleast_2d(each))
         bad = [
             each.name
-            for each, column in zip(self.features, each_column, strict=True)
+            for each, column in zip(self.features, columns, strict=True)
             if isinstance(each, NumericFeature)
             and not (np.isfinite(column) | (np.isnan(column) & (each.missing == "fill"))).all()
         ]
@@ -334,13 +311,12 @@ def encode(
             "array has no place for. Give a data frame, with the agreement's columns by name."
         )
     else:
-        cells = as_table(rows, name=what, columns=len(encoder.features)).T
-        raw = [*cells] if any(getattr(each, "knots", ()) for each in features) else [cells]
-    n_rows = raw[0].shape[-1]
+        cells = as_table(rows, name=what, columns=len(encoder.features))
+        raw = [*np.ascontiguousarray(cells.T)]  # one pass, where each column would be one
+    n_rows = len(raw[0])
     if not n_rows:
         raise ShapeError(f"{what} is empty: 0 rows. Leave the party out, or give it rows.")
-    shape = (encoder.width, n_rows)
-    out = np.empty(shape, order="C" if frame is not None else "F")  # as the rows lie
+    out = np.empty((encoder.width, n_rows))
     if not encoder.put(raw, out):
         raise encoder.not_whole(raw, what=what)
     return out.T

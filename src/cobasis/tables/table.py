@@ -214,7 +214,7 @@ class StreamedTable(LabelledRows):
         for start in range(0, n_rows, size):
             stop = min(start + size, n_rows)
             block = own.buffer[:, : stop - start]
-            if not self._encoder.put((column[..., start:stop] for column in columns), block):
+            if not self._encoder.put((column[start:stop] for column in columns), block):
                 raise self._encoder.not_whole(columns, what=self.source.what)
             if chosen is None:
                 yield block.T
