@@ -139,7 +139,7 @@ _MLP = {
     ),
     "a function at the end": ("last one no affine map", _layers(lambda each: each.append("Relu"))),
     "no layers": ("has 0 layers", _told(layers=[])),
-    "65 layers": ("65 layers, and 64", _layers(lambda each: each.extend(["Relu"] * 62))),
+    "65 layers": ("65 layers, and 1 to 64", _layers(lambda each: each.extend(["Relu"] * 62))),
     "no metadata": ("no JSON object", _header(lambda h: h | {"__metadata__": {}})),
     "a header in another order": (NOT_AS_WRITTEN, _header(lambda h: dict(reversed(h.items())))),
     "a header of UTF-16": (ONCE, _text(lambda text: text.decode().encode("utf-16"))),

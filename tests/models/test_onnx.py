@@ -1,7 +1,6 @@
 """The graph of raw columns: what encoding, basis, change of basis and model give in Python."""
 
 import json
-import sys
 
 import numpy as np
 import onnx
@@ -9,7 +8,7 @@ import onnxruntime
 import polars as pl
 import pytest
 
-from cobasis.errors import MissingExtraError, ModelFileError, ShapeError
+from cobasis.errors import ModelFileError, ShapeError
 from cobasis.features.contract import CategoryFeature, NumericFeature, width_of
 from cobasis.features.encoder import encode
 from cobasis.models.chain_file import decode_chain
@@ -176,9 +175,3 @@ def test_the_file_says_that_it_is_a_secret_and_no_party_takes_it_for_a_model_tha
 def test_a_map_of_another_shape_is_refused():
     with pytest.raises(ShapeError, match=r"shape \(3, 5\), the features have 12 encoded columns"):
         graph(weights=np.eye(3, WIDTH))
-
-
-def test_without_the_extra_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'cobasis\[onnx\]'"):
-        graph()

@@ -1,5 +1,6 @@
 """What comes back is kept if it is the newest and goes with what was sent; others' is refused."""
 
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -13,6 +14,7 @@ from cobasis.errors import (
     CobasisError,
     ForeignBundleError,
     MessageError,
+    MissingExtraError,
     ReplayError,
     SealError,
     SignatureError,
@@ -30,7 +32,7 @@ from party_side.sites import NAMES, ROUND, agreed, frame
 FORGER = Identity.new("lab").sign
 
 
-def test_from_the_table_to_predictions_that_keep_their_ids(returns):
+def test_from_the_table_to_predictions_that_keep_their_ids(returns, monkeypatch):
     site, made = returns
     session, folder = site.session("south"), site.folder("south")
     taken = accept(session, site.return_file(made["south"]))
@@ -57,6 +59,9 @@ def test_from_the_table_to_predictions_that_keep_their_ids(returns):
     export_onnx(session, folder / "south.onnx")
     assert [each.told.get("exchange") for each in session.history("accepted")] == [1]
     assert session.history("exported")
+    monkeypatch.setitem(sys.modules, "cobasis.models.onnx", None)  # as without the extra
+    with pytest.raises(MissingExtraError, match=r"pip install 'cobasis\[onnx\]'"):
+        export_onnx(session, folder / "other.onnx")
 
 
 def test_a_regression_is_scored_by_r2(make):

@@ -29,7 +29,7 @@ from cobasis.estimators.inputs import (
     travelling_classes,
 )
 from cobasis.features.contract import listed_features
-from cobasis.features.encoder import column_names, refuse_names
+from cobasis.features.encoder import column_names
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import Task
 from cobasis.protocol.simulation import simulate
@@ -241,9 +241,7 @@ class CollaborativeTransformer(
                 f"{', '.join(map(repr, self._named))}. Correct the labels, or fit with their rows."
             )
         if self.features is None:
-            own, agreed = column_names(table), self.round_.agreement.columns
-            if own is not None and names is not None:
-                refuse_names(own, agreed, party=self._named[held[0]])
+            agreed = self.round_.agreement.columns
             if table.shape[1] != len(agreed):
                 raise ShapeError(
                     f"X has {table.shape[1]} features, but {type(self).__name__} is expecting "

@@ -9,21 +9,17 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial, reduce
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
+import onnx
 
 from cobasis.errors import ShapeError
 from cobasis.features.contract import CategoryFeature, Column, Feature, NumericFeature, columns_in
 from cobasis.features.encoder import LARGEST, encoded_columns, spline_through
 from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.models import needing
+from cobasis.models import Precision
 from cobasis.models.chain import Affine, Array, Chain, Trees
-
-if TYPE_CHECKING:
-    import onnx
-
-Precision = Literal["float32", "float64"]
 
 RAW_FORMAT = "cobasis/raw-model/1"
 MARK = "holds F_i G_i, with which rows of every party can be read: keep it as you keep the basis"
@@ -51,8 +47,6 @@ class _Sheet:
 
     def weight(self, values: Array | float | list[Any], *, exact: bool = False) -> str:
         """Store numbers in the sheet's precision, unless exact, and text; return the name."""
-        import onnx
-
         stored = np.asarray(values, order="C")
         if stored.dtype.kind == "f" and not exact:
             stored = stored.astype(self.precision)
@@ -69,17 +63,13 @@ class _Sheet:
         **attributes: Any,  # noqa: ANN401 -- whatever the operator has
     ) -> str:
         """Add a node; return the name of what it gives."""
-        import onnx
-
         name = gives or f"cobasis.step_{len(self.nodes)}"
         node = onnx.helper.make_node(operator, inputs, [name], domain=domain or None, **attributes)
         self.nodes.append(node)
         return name
 
-    def end(self, name: str, kind: int, *size: int) -> "onnx.ValueInfoProto":
+    def end(self, name: str, kind: int, *size: int) -> onnx.ValueInfoProto:
         """Describe an input or output, by its type and its size behind the rows."""
-        import onnx
-
         return onnx.helper.make_tensor_value_info(name, kind, ["n", *size])
 
     def row_sum(self, name: str, *, keepdims: int = 0) -> str:
@@ -100,8 +90,6 @@ def raw_graph(
     A `parted` one is of a block's party: it also gives its part of the aligned rows, and takes the
     sum of the others' parts beside.
     """
-    with needing("onnx", extra="onnx", what="this"):
-        import onnx
     table = as_matrix(map_in, name="the map into the aligned rows")
     columns = encoded_columns(features)
     if table.shape != (len(columns), model.widths[0]):
@@ -253,9 +241,8 @@ def _write_layers(sheet: _Sheet, model: Chain, name: str) -> str:
 
 def _write_trees(sheet: _Sheet, trees: Trees, name: str) -> str:
     """Write all trees as one node; mode 0 goes to the true side where a value is not above."""
-    import onnx
 
-    def numbers(values: Matrix) -> "onnx.TensorProto":
+    def numbers(values: Matrix) -> onnx.TensorProto:
         return onnx.numpy_helper.from_array(values.astype(sheet.precision))
 
     is_node, first = trees.is_node, trees.first_children
@@ -287,7 +274,7 @@ def _write_trees(sheet: _Sheet, trees: Trees, name: str) -> str:
 
 def _write_model(
     sheet: _Sheet, model: Chain, rows: str, *, refused: str, parted: bool
-) -> tuple[list["onnx.ValueInfoProto"], list["onnx.ValueInfoProto"]]:
+) -> tuple[list[onnx.ValueInfoProto], list[onnx.ValueInfoProto]]:
     """Write what becomes of aligned rows, or parts of them; return inputs more, and outputs."""
     beside, part, size = [], [], model.widths[0]
     if parted:
@@ -302,7 +289,7 @@ def _write_model(
 
 def _write_good(
     sheet: _Sheet, table: str, *, bad: str, gives: str, size: int
-) -> "onnx.ValueInfoProto":
+) -> onnx.ValueInfoProto:
     rows = sheet.put("Unsqueeze", bad, sheet.weight([1]))
     sheet.put("Where", rows, sheet.weight(np.nan), table, gives=gives)
     return sheet.end(gives, sheet.element, size)
@@ -310,7 +297,7 @@ def _write_good(
 
 def _write_outputs(
     sheet: _Sheet, model: Chain, *, last: str, refused: str
-) -> list["onnx.ValueInfoProto"]:
+) -> list[onnx.ValueInfoProto]:
     """Write the outputs, with NaN and -1 in rows that the agreement refuses."""
     bad = sheet.put("Cast", refused, to=_BOOL)
     if model.task == "regression":

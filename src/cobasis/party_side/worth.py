@@ -17,11 +17,10 @@ from cobasis.errors import AgreementError, CobasisError, StepError
 from cobasis.features.contract import columns_in
 from cobasis.features.outcome import part_of
 from cobasis.linalg.arrays import Matrix, gathered
-from cobasis.models import AGREED_AS, FAMILIES, UNSCORED
+from cobasis.models import AGREED_AS, FAMILIES, UNSCORED, Precision, needing
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.local import Kind, Train, fit_locally, over_columns
-from cobasis.models.onnx import Precision, raw_graph
 from cobasis.models.trainer import train
 from cobasis.models.worth import Figure, Verdict, compared, figures
 from cobasis.party_side.approval import word_approved
@@ -223,6 +222,8 @@ def fit_local(session: PartySession) -> Kind | None:
 
 def export_onnx(session: PartySession, to: Path, *, precision: Precision = "float64") -> int:
     """Write encoding, ``F_i G_i`` and model as one graph that takes raw columns."""
+    with needing("onnx", extra="onnx", what="this"):
+        from cobasis.models.onnx import raw_graph  # noqa: PLC0415 -- an extra
     refuse_target(to, table=session.round.noted_table()[0])
     found, agreement = usable(session), session.agreement
     data = raw_graph(
