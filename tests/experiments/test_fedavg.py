@@ -74,15 +74,3 @@ def test_each_way_counts_what_one_party_sends_and_is_sent():
     assert [point.n_bytes for point in way] == [8 * 2 * network * n for n in range(1, 41)]
     assert [point.messages for point in way] == list(range(2, 82, 2))
     assert way[-1].accuracy > 80
-
-
-def test_a_way_tells_when_an_accuracy_was_reached_first_and_omits_what_was_not():
-    way = [
-        ways.Point(accuracy=accuracy, n_bytes=1e6 * n, seconds=float(n), messages=2 * n)
-        for n, accuracy in enumerate([50.0, 81.0, 79.0, 84.0], start=1)
-    ]
-    found = ways.measured(way, targets=(80, 90))
-    assert found["accuracy at the end"] == 84
-    assert (found["MB of a party to 80 %"], found["messages to 80 %"]) == (2, 4)
-    assert found["seconds with the network to 80 %"] == pytest.approx(2 + 16e6 / 1e8 + 4 * 0.05)
-    assert not any(name.endswith("90 %") for name in found)

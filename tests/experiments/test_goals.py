@@ -77,10 +77,6 @@ def bases(below, *, repeats=3):
     return {"ours_bases": recorded("ours_bases", values, repeats=repeats)}
 
 
-def analysed(kept):
-    return ours_bases.analysis(kept["ours_bases"].complete(load("ours_bases")))
-
-
 @pytest.mark.parametrize(
     ("points", "repeats", "verdict"),
     [(1.9, 3, "met"), (2.1, 3, "missed"), (1.9, 1, "not measured")],
@@ -94,31 +90,6 @@ def test_the_second_goal_allows_two_points_on_the_farthest_task(points, repeats,
     assert f"basis is free: {verdict}.**" in told
     assert f"- consensus, linear, l = 50: at most {points}" in told
     assert ("one repeat, which has no interval" in told) == (repeats == 1)
-
-
-def test_a_stopped_round_leaves_the_others_is_said_and_its_basis_is_not_judged_near():
-    """Adult by its own bases is stopped once, and then in most rounds."""
-    kept = bases(lambda cell: 0.1 if cell["basis"] == "svd" else 0.5)
-
-    def stop(*repeats):
-        for cell in kept["ours_bases"].cells.values():
-            here = (cell.settings["basis"], cell.settings["data"]) == ("svd", "adult")
-            if here and cell.repeat in repeats:
-                cell.values.clear()
-                cell.values["undetermined, l=50"] = 1.0
-
-    assert "- svd, " in "\n".join(evidence.free_basis(kept))
-    stop(1)
-    told = analysed(kept)
-    assert any(line.startswith("| svd, linear, l = 50 (1 stopped) | ") for line in told)
-    assert "svd" not in told[-1] + told[-2] + "\n".join(evidence.free_basis(kept))
-    assert "Mostly stopped" not in "\n".join(told)
-    own = [e for e in evidence.distances(kept) if (e.method, e.task) == ("svd", "adult")]
-    assert [each.below.repeats for each in own] == [2, 2]
-    stop(2)
-    told = analysed(kept)
-    assert "Mostly stopped: svd (adult/alike, adult/by label)." in "\n".join(told)
-    assert not any(line.startswith("| svd") for line in told)
 
 
 def test_a_distance_is_taken_repeat_by_repeat_to_the_better_ceiling():

@@ -138,22 +138,6 @@ def test_the_tests_say_which_way_random_differs_and_ask_for_two_repeats():
             study.analysis(once)
 
 
-def test_what_the_paper_prints_is_what_a_cell_measures(monkeypatch):
-    cell = {"data": "mnist", "condition": "samespan_orth"}
-    names = table_13_14.run(**cell, repeat=0)
-    found = {key(cell, name) for name in names if "one split" in name and "rescaled" not in name}
-    theirs = printed("table_13_14")
-    assert {place for place in theirs if place.startswith(key(cell, ""))} == found
-    assert theirs["mnist/samespan/odc/mlp, one split, random minus identity"].value == 1.53
-    found = {"mnist/samespan_orth/196/" + name for name in table_15.run(**cell, a=100, repeat=0)}
-    assert {p for p in printed("table_15") if p.startswith("mnist/samespan_orth/196/")} < found
-    stated = "MNIST, 50 parties"
-    monkeypatch.setattr(v2_table_3, "CONFIGURATIONS", {stated: ("mnist", 4)})
-    values = v2_table_3.run(configuration=stated, repeat=0)
-    plain = {name for name in values if "rescaled" not in name}
-    assert set(printed("v2_table_3")) == {f"{stated}/{name}" for name in plain}
-
-
 def test_the_two_figures_measure_the_same_methods_and_share_their_middle():
     over_c, over_l = v2_fig_2.run(c=3, repeat=0), v2_fig_3.run(l=6, repeat=0)
     anywhere = v2_fig_3.run(l="any", repeat=0)

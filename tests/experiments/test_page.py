@@ -3,14 +3,13 @@
 import inspect
 import re
 import runpy
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import pytest
 from experiments.harness import page
 from experiments.harness.comparison import differ, numbers, rounding
-from experiments.harness.figures import MOST, MOST_PANELS, draw, panels_of, styles_for, svg
+from experiments.harness.figures import draw, panels_of, styles_for, svg
 from experiments.harness.statistics import summary
 from experiments.harness.store import RECORDED, Results
 from experiments.harness.study import Published, load, names
@@ -84,21 +83,6 @@ def test_a_chart_has_ours_filled_the_papers_hollow_and_shapes_besides_colours(to
     study = toys(cells=[{"l": 0, "data": "any"}, *cells], published={})
     axes = draw(study, numbers(study, toy_results(study))).axes[0]
     assert (axes.get_xlabel(), axes.get_xscale()) == ("l", "log")  # numbers make a curve
-
-
-def test_a_chart_shows_what_its_study_names_and_nothing_else_stretches_it(toys, toy_results):
-    study = toys(charted=("odc*",))
-    results = toy_results(study)
-    more = {f"odc, {i}": 90.0 for i in range(MOST)} | {"odc, tiny": 0.1, "ratio": 1e4}
-    for cell in results.cells.values():
-        cell.values.update(more)
-    found = numbers(study, results)
-    shown = {text.get_text() for text in draw(study, found).legends[0].get_texts()}
-    assert {"odc", "odc, 0", "hollow: the paper's"} <= shown
-    assert not {"ratio", "odc, tiny", "central"} & shown
-    assert draw(replace(study, charted=()), found) is None
-    study = toys(cells=[{"data": str(i), "condition": c} for i in range(14) for c in "abc"])
-    assert len(draw(study, numbers(study, toy_results(study))).axes) == MOST_PANELS
 
 
 def test_the_documentation_shows_every_study_and_says_what_is_not_measured(tmp_path, toy_results):

@@ -3,12 +3,11 @@
 import json
 import os
 import signal
-import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from experiments.harness import runner, store
+from experiments.harness import runner
 from experiments.harness.runner import Run, Task
 from experiments.harness.store import Results
 from rich.console import Console
@@ -124,26 +123,3 @@ def test_a_file_has_a_line_for_all_repeats_of_a_cell_and_gives_them_back_in_thei
     assert [cell.repeat for cell in again.cells.values()] == [0] * 6 + [1] * 6 + [2] * 6
     written = (tmp_path / "toy.json").read_text().splitlines()
     assert sum(line.startswith('{"settings"') for line in written) == len(study.cells)
-
-
-def test_a_commit_is_marked_where_code_was_changed_and_not_where_a_result_was(
-    tmp_path, monkeypatch
-):
-    def git(*words):
-        who = ["-c", "user.name=n", "-c", "user.email=e"]
-        subprocess.run(["git", "-C", str(tmp_path), *who, *words], check=True, capture_output=True)  # noqa: S607
-
-    result, code = tmp_path / "experiments" / "results" / "ames.json", tmp_path / "code.py"
-    result.parent.mkdir(parents=True)
-    for path in (result, code):
-        path.write_text("1")
-    for words in (["init"], ["add", "."], ["commit", "-m", "all"]):
-        git(*words)
-    monkeypatch.delenv("COBASIS_COMMIT", raising=False)
-    monkeypatch.setattr(store, "HERE", tmp_path / "experiments")
-    clean = store.commit()
-    assert len(clean) == 10
-    result.write_text("2")
-    assert store.commit() == clean
-    code.write_text("2")
-    assert store.commit() == f"{clean}+"
