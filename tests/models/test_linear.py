@@ -147,7 +147,6 @@ def test_constant_columns_and_rows_that_are_all_alike_break_nothing(model):
     known = train(rows, labels % 2, model=model, **CLASSES, aligned=False)
     assert np.mean(fitted.predict(wider) == known.predict(rows)) > 0.97
     if model == "ridge":
-        np.testing.assert_allclose(fitted.layers[0].weights[-2:], 0.0, atol=1e-12)
         one = train(np.ones((1, 3)), np.array([4.0]), model="ridge", task="regression", seed=0)
         np.testing.assert_allclose(one.predict(np.zeros((2, 3))), 4.0)
     alike = np.ones((40, 3))

@@ -105,11 +105,9 @@ def test_novelty_is_the_share_of_unseen_rows_that_are_as_unlikely():
 @pytest.mark.parametrize(
     ("task", "options", "words"),
     [
-        ("clustering", {"n_clusters": 700}, r"than 10 rows, or.*\[CB401\]"),
         ("clustering", {"n_clusters": 45}, r"of 45 clusters, .*fewer than 10.*\[CB401\]"),
         ("clustering", {"n_clusters": 1}, r"at least two.*\[CB303\]"),
         ("clustering", {}, r"n_clusters goes with task='clustering'.*\[CB107\]"),
-        ("clustering", {"n_clusters": "3"}, r"no whole number.*\[CB107\]"),
         ("clustering", {"n_clusters": 3, "model": KMeans(3)}, r"no family.*\[CB107\]"),
         ("novelty", {"n_clusters": 3}, r"n_clusters goes with.*\[CB107\]"),
         ("novelty", {"model": "kmeans"}, r"no family for novelty.*\[CB107\]"),
