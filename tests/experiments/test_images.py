@@ -1,11 +1,9 @@
 """Studies on images, with scikit-learn's small digits in place of MNIST."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 from experiments.data import images
-from experiments.harness.study import key, load, printed
+from experiments.harness.study import load, printed
 from experiments.harness.systems import a_round
 from experiments.harness.uploads import AsPrinted, uploads
 from experiments.studies import table_13_14, table_15, v2_fig_2, v2_fig_3, v2_fig_4, v2_table_3
@@ -93,49 +91,6 @@ def test_one_split_redraws_the_matrices_alone_and_redrawn_splits_everything():
         rest = f"{model}, redrawn splits"
         before, after = second[f"{method}, identity/{rest}"], second[f"{method}, random/{rest}"]
         assert second[f"{method}/{rest}, {table_13_14.DIFFERENCE}"] == after - before
-
-
-def made_up(changes, *, repeats=6):
-    rng, found = np.random.default_rng(0), {}
-    for settings, variant in product(table_13_14.CELLS, table_13_14.VARIANTS):
-        for name, change in changes.items():
-            method, model = name.split("/")
-            before = rng.normal(90, 1, size=repeats)
-            after = before + change * rng.uniform(0.5, 1.5, size=repeats)
-            found[key(settings, f"{method}, identity/{model}, {variant}")] = before.tolist()
-            found[key(settings, f"{method}, random/{model}, {variant}")] = after.tolist()
-    return found
-
-
-def test_the_tests_say_which_way_random_differs_and_ask_for_two_repeats():
-    changes = {"imakura/svm": -3.0, "imakura/mlp": 2.0, "odc/svm": 0.0, "odc/mlp": -1.0}
-    changes |= {"imakura, rescaled/svm": 1.0, "imakura, rescaled/mlp": 0.0}
-    lines = table_13_14.analysis(made_up(changes))
-    rows = [line for line in lines if "| mnist" in line or "| fashion" in line]
-    verdicts = {}
-    for row in rows:
-        _, _, name, *_, verdict, _, _ = (part.strip() for part in row.split("|"))
-        verdicts.setdefault(name, set()).add(verdict)
-    assert verdicts == {
-        "imakura, svm": {"**worse**"},
-        "imakura, mlp": {"better"},
-        "imakura, rescaled, svm": {"better"},
-        "imakura, rescaled, mlp": {"no worse"},
-        "odc, svm": {"no worse"},
-        "odc, mlp": {"**worse**"},
-    }
-    assert len(rows) == 96
-    assert "Of 96 such tests 5 " in lines[-1]
-    assert rows[0].endswith("| -5.81 |")  # the paper's, MNIST SVM of Table 13
-    assert rows[-1].endswith("|  |")  # it has none for redrawn splits
-    both = [f"{c}/odc, {of}" for c in v2_table_3.CONFIGURATIONS for of in ("identity", "random")]
-    for study, once in (
-        (table_13_14, made_up(changes, repeats=1)),
-        (table_15, {"mnist/samespan_orth/196/odc": [1.0]}),
-        (v2_table_3, {place: [1.0] for place in both}),
-    ):
-        with pytest.raises(ValueError, match="one repeat"):
-            study.analysis(once)
 
 
 def test_the_two_figures_measure_the_same_methods_and_share_their_middle():

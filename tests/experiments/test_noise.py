@@ -13,7 +13,7 @@ from experiments.harness.noise import Ball, on_images, papers_scale, stretch
 from experiments.harness.study import CONDITIONS
 from experiments.harness.systems import Dealt
 from experiments.harness.uploads import uploads
-from experiments.studies import ours_honest_dp, table_09, table_10, table_10_dlib
+from experiments.studies import ours_honest_dp, table_09, table_10
 
 from cobasis import ODC, Imakura
 
@@ -34,8 +34,7 @@ def people(monkeypatch):
     pixels = np.repeat(centres, 8, axis=0) + rng.normal(scale=20, size=(80, 16))
     numbers = np.repeat(np.arange(10), 8)
     made = Faces(pixels=np.clip(pixels, 0, 255).astype(np.uint8), people=numbers, male=numbers % 2)
-    for study in (table_09, table_10_dlib):
-        monkeypatch.setattr(study, "celeba", lambda: made)
+    monkeypatch.setattr(table_09, "celeba", lambda: made)
     monkeypatch.setitem(table_10.LOADERS, "olivetti", lambda: made)
     for data in ("celeba", "olivetti"):
         monkeypatch.setitem(table_10.COMPONENTS, data, 5)

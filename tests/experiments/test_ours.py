@@ -146,14 +146,3 @@ def test_a_rule_takes_the_l_that_it_says_and_loses_what_that_scores_less_than_th
     found = ours_choosing_l.rules(energy, {10: 0.9, 50: 0.6, 100: 0.4})
     taken = {"energy 80%": 50, "energy 90%": 100, "energy 95%": 100, "overlap 50%": 50}
     assert found == {**taken, "overlap 70%": 10, "l = 50": 50, "l = 100": 100, "largest l": 100}
-    values = {
-        "ames/alike/lost by l = 50": [1.0, 3.0],
-        "hiv/alike/lost by l = 50": [0.0, 0.0],
-        "ames/alike/score, l=50": [80.0, 80.0],
-        "ames/alike/lost by energy 80%": [1.0, 1.0],
-        "hiv/alike/lost by energy 80%": [4.0, 4.0],
-    }
-    *_, row, _, _, verdict = ours_choosing_l.analysis(values)
-    assert row.startswith("| l = 50 | 2")
-    assert row.endswith("| ames/alike | 1.0 |")
-    assert "**l = 50**: no rule" in verdict

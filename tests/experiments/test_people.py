@@ -80,16 +80,6 @@ def test_diabetes_keeps_the_first_stay_of_who_has_a_site(placed):
         assert column.tolist() == told
 
 
-def test_heart_disease_names_four_hospitals_and_takes_no_cholesterol_of_zero(placed):
-    line = b"63,1,1,145,%d,1,2,150,0,2.3,3,0,?,%d\n"
-    placed(hospitals, "HEART", *(line % (233 * (n > 0), n) for n in range(4)))
-    found = hospitals.heart_disease_4site.__wrapped__()
-    assert found.sites.tolist() == ["cleveland", "hungarian", "switzerland", "va"]
-    assert found.labels.tolist() == [0, 1, 1, 1]
-    missing = [found.features.index("chol"), found.features.index("thal")]
-    assert np.isnan(found.rows[:, missing]).tolist() == [[True, True], *[[False, True]] * 3]
-
-
 @pytest.fixture
 def partitioned(monkeypatch):
     monkeypatch.setattr(table_08, "ANCHOR_ROWS", 60)
