@@ -7,7 +7,7 @@ up loss, slope and curvature. Steps are exact while the curvature of all weights
 with more weights a step is found by conjugate gradients, one pass for each.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -208,18 +208,11 @@ _ENOUGH = 1e-4
 """The share of the promised gain that a step must bring."""
 
 _LEAST_SHARE = 2.0**-30
+_STEP = "logistic regression"
 
 
-@dataclass(kw_only=True)
-class Slopes:
-    """The summed loss of some rows, and its first and second derivatives by the weights."""
-
-    loss: float
-    gradient: Matrix
-    curvature: Matrix
-
-    def __add__(self, other: "Slopes") -> "Slopes":
-        return Slopes(**{name: each + getattr(other, name) for name, each in vars(self).items()})
+Slopes = tuple[float, Matrix, Matrix]
+"""The summed loss of some rows, and its first and second derivatives by the weights."""
 
 
 def fit_logistic(
@@ -232,14 +225,14 @@ def fit_logistic(
     weights, step, share = start, np.zeros_like(start), 1.0
     before, promised = np.inf, 0.0
     for number in range(MOST_PASSES):
-        found = problem.slopes(weights + share * step, number + 1)
-        rounding = 1e-12 * abs(found.loss)
-        if before - found.loss < _ENOUGH * share * promised - rounding and share > _LEAST_SHARE:
+        loss, gradient, curvature = problem.slopes(weights + share * step, number + 1)
+        rounding = 1e-12 * abs(loss)
+        if before - loss < _ENOUGH * share * promised - rounding and share > _LEAST_SHARE:
             share /= 2  # too far: the loss is no parabola there
             continue
-        weights, before = weights + share * step, found.loss
-        step = problem.newton_step(found, weights)
-        share, promised = 1.0, -float(np.sum(step * found.gradient))
+        weights, before = weights + share * step, loss
+        step = problem.newton_step(gradient, curvature, weights)
+        share, promised = 1.0, -float(np.sum(step * gradient))
         if np.abs(step).max() <= SMALL_STEP * (1.0 + np.abs(weights).max()):
             best = weights + step
             return Affine(weights=best[:, :-1].T.copy(), offset=best[:, -1].copy())
@@ -261,33 +254,34 @@ class _Problem:
     def slopes(self, weights: Matrix, number: int) -> Slopes:
         """Return loss and slopes of all rows and the penalty, which intercepts are free of."""
         work = partial(_slopes, weights=weights, present=self.present)
-        first, *others = self.over(work, self.rows, step=f"logistic regression{AGAIN}{number}")
-        found: Slopes = sum(others, start=first)
-        found.loss += float(np.sum(weights[:, :-1] ** 2)) / (2 * self.strength)
-        found.gradient[:, :-1] += weights[:, :-1] / self.strength
+        loss, gradient, curvature = 0.0, np.zeros(weights.shape), np.zeros(0)
+        for more, slope, bend in self.over(work, self.rows, step=f"{_STEP}{AGAIN}{number}"):
+            loss, gradient = loss + more, gradient + slope
+            curvature = curvature + bend if curvature.size else bend
+        loss += float(np.sum(weights[:, :-1] ** 2)) / (2 * self.strength)
+        gradient[:, :-1] += weights[:, :-1] / self.strength
         size = weights.shape[1]
-        for table in found.curvature.reshape(-1, *found.curvature.shape[-2:]):
+        for table in curvature.reshape(-1, *curvature.shape[-2:]):
             penalised = np.full(len(table), 1.0 / self.strength)
             # likelihoods of 0 and 1 alone bend nothing, and intercepts have no penalty that does
             penalised[size - 1 :: size] = EPS * np.trace(table)
             table[np.diag_indices(len(table))] += penalised
-        return found
+        return loss, gradient, curvature
 
-    def newton_step(self, found: Slopes, weights: Matrix) -> Matrix:
+    def newton_step(self, gradient: Matrix, curvature: Matrix, weights: Matrix) -> Matrix:
         """Return the way to where the quadratic that the slopes describe is least."""
-        if found.curvature.shape == (weights.size, weights.size):
-            table = found.curvature
+        if curvature.shape == (weights.size, weights.size):
             if len(weights) > 1:
                 # adding to all intercepts changes nothing: no curvature, no slope, and now no step
                 places = np.arange(weights.shape[1] - 1, weights.size, weights.shape[1])
-                table[np.ix_(places, places)] += np.trace(table) / len(table)
-            exact: Matrix = -cho_solve(cho_factor(table), found.gradient.ravel())
+                curvature[np.ix_(places, places)] += np.trace(curvature) / len(curvature)
+            exact: Matrix = -cho_solve(cho_factor(curvature), gradient.ravel())
             return exact.reshape(weights.shape)
-        factors = [cho_factor(table) for table in found.curvature]
+        factors = [cho_factor(table) for table in curvature]
 
         def product(direction: Matrix) -> Matrix:
             work = partial(_product, weights=weights, present=self.present, direction=direction)
-            sums = self.over(work, self.rows, step="logistic regression, curvature")
+            sums = self.over(work, self.rows, step=f"{_STEP}, curvature")
             bent: Matrix = sum(sums, start=np.zeros_like(direction))
             bent[:, :-1] += direction[:, :-1] / self.strength
             return bent
@@ -300,7 +294,7 @@ class _Problem:
             flat = lambda vector: made(vector.reshape(weights.shape)).ravel()  # noqa: E731
             return LinearOperator((weights.size,) * 2, matvec=flat, dtype=np.float64)
 
-        goal, ease = -found.gradient.ravel(), operator(eased)
+        goal, ease = -gradient.ravel(), operator(eased)
         solved, _ = cg(operator(product), goal, rtol=_ACCURACY, maxiter=_MOST_PRODUCTS, M=ease)
         step: Matrix = solved.reshape(weights.shape)
         if len(weights) > 1:
@@ -308,61 +302,58 @@ class _Problem:
         return step
 
 
-def _outputs(rows: Matrix, weights: Matrix, told: Labels) -> tuple[float, Matrix, Matrix]:
-    """Return the summed loss, likelihoods, and their excess over what is true."""
-    logits = rows @ weights.T
-    if len(weights) == 1:
-        likely = scipy.special.expit(logits)
-        loss = float(np.logaddexp(0.0, np.where(told == 1, -logits[:, 0], logits[:, 0])).sum())
-        return loss, likely, likely - told[:, None]
-    likely = scipy.special.softmax(logits, axis=1)
-    true = (np.arange(len(told)), told)
-    loss = float((scipy.special.logsumexp(logits, axis=1) - logits[true]).sum())
-    excess = likely.copy()
-    excess[true] -= 1.0
-    return loss, likely, excess
+def _told(
+    rows: LabelledRows, index: int, *, weights: Matrix, present: Integers
+) -> Iterator[tuple[Matrix, float, Matrix, Matrix]]:
+    """Yield rows with a one behind, their loss, likelihoods, and what these exceed the truth by."""
+    for chunk in chunks(rows.block(index), width=weights.size):
+        table = np.column_stack([chunk.rows, np.ones(len(chunk.rows))])
+        true, logits = np.searchsorted(present, chunk.labels), table @ weights.T
+        if len(weights) == 1:
+            likely = scipy.special.expit(logits)
+            loss = np.logaddexp(0.0, np.where(true == 1, -logits[:, 0], logits[:, 0])).sum()
+            yield table, float(loss), likely, likely - true[:, None]
+        else:
+            likely, own = scipy.special.softmax(logits, axis=1), (np.arange(len(true)), true)
+            excess = likely.copy()
+            excess[own] -= 1.0
+            loss = (scipy.special.logsumexp(logits, axis=1) - logits[own]).sum()
+            yield table, float(loss), likely, excess
 
 
 def _slopes(rows: LabelledRows, index: int, *, weights: Matrix, present: Integers) -> Slopes:
     n_outputs, size = weights.shape
     dense = weights.size <= MOST_WEIGHTS
     shape = (weights.size, weights.size) if dense else (n_outputs, size, size)
-    found = Slopes(loss=0.0, gradient=np.zeros(weights.shape), curvature=np.zeros(shape))
-    for chunk in chunks(rows.block(index), width=weights.size):
-        table = np.column_stack([chunk.rows, np.ones(len(chunk.rows))])
-        told = np.searchsorted(present, chunk.labels)
-        loss, likely, excess = _outputs(table, weights, told)
-        found.loss += loss
-        found.gradient += excess.T @ table
+    loss, gradient, curvature = 0.0, np.zeros(weights.shape), np.zeros(shape)
+    for table, more, likely, excess in _told(rows, index, weights=weights, present=present):
+        loss += more
+        gradient += excess.T @ table
         if n_outputs == 1:
-            found.curvature += (table * (likely * (1.0 - likely))).T @ table
+            curvature += (table * (likely * (1.0 - likely))).T @ table
         elif not dense:
             for place in range(n_outputs):
                 spread = likely[:, [place]] * (1.0 - likely[:, [place]])
-                found.curvature[place] += (table * spread).T @ table
+                curvature[place] += (table * spread).T @ table
         else:
             # p_k (1[k = j] - p_j) x x': the diagonal in one product, all the rest in another
             wide = (likely[:, :, None] * table[:, None]).reshape(len(table), -1)
             own = table.T @ wide
-            found.curvature -= wide.T @ wide
+            curvature -= wide.T @ wide
             for place in range(0, weights.size, size):
                 here = slice(place, place + size)
-                found.curvature[here, here] += own[:, here]
-    return found
+                curvature[here, here] += own[:, here]
+    return loss, gradient, curvature
 
 
 def _product(
     rows: LabelledRows, index: int, *, weights: Matrix, present: Integers, direction: Matrix
 ) -> Matrix:
+    """Return a block's curvature times a direction."""
     found = np.zeros(weights.shape)
-    for chunk in chunks(rows.block(index), width=weights.size):
-        table = np.column_stack([chunk.rows, np.ones(len(chunk.rows))])
-        told = np.searchsorted(present, chunk.labels)
-        _, likely, _ = _outputs(table, weights, told)
+    for table, _, likely, _ in _told(rows, index, weights=weights, present=present):
         moved = table @ direction.T
-        if len(weights) == 1:
-            found += (likely * (1.0 - likely) * moved).T @ table
-        else:
-            moved -= np.sum(likely * moved, axis=1, keepdims=True)
-            found += (likely * moved).T @ table
+        # of two classes the other's logit is zero
+        moved -= np.sum(likely * moved, axis=1, keepdims=True)
+        found += (likely * moved).T @ table
     return found
