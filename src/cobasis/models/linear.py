@@ -7,7 +7,7 @@ up loss, slope and curvature. Steps are exact while the curvature of all weights
 with more weights a step is found by conjugate gradients, one pass for each.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -225,13 +225,14 @@ def fit_logistic(
     weights, step, share = start, np.zeros_like(start), 1.0
     before, promised = np.inf, 0.0
     for number in range(MOST_PASSES):
-        loss, gradient, curvature = problem.slopes(weights + share * step, number + 1)
+        found = problem.slopes(weights + share * step, number + 1)
+        loss, gradient, _ = found
         rounding = 1e-12 * abs(loss)
         if before - loss < _ENOUGH * share * promised - rounding and share > _LEAST_SHARE:
             share /= 2  # too far: the loss is no parabola there
             continue
         weights, before = weights + share * step, loss
-        step = problem.newton_step(gradient, curvature, weights)
+        step = problem.newton_step(found, weights)
         share, promised = 1.0, -float(np.sum(step * gradient))
         if np.abs(step).max() <= SMALL_STEP * (1.0 + np.abs(weights).max()):
             best = weights + step
@@ -268,8 +269,9 @@ class _Problem:
             table[np.diag_indices(len(table))] += penalised
         return loss, gradient, curvature
 
-    def newton_step(self, gradient: Matrix, curvature: Matrix, weights: Matrix) -> Matrix:
+    def newton_step(self, found: Slopes, weights: Matrix) -> Matrix:
         """Return the way to where the quadratic that the slopes describe is least."""
+        _, gradient, curvature = found
         if curvature.shape == (weights.size, weights.size):
             if len(weights) > 1:
                 # adding to all intercepts changes nothing: no curvature, no slope, and now no step
@@ -302,23 +304,19 @@ class _Problem:
         return step
 
 
-def _told(
-    rows: LabelledRows, index: int, *, weights: Matrix, present: Integers
-) -> Iterator[tuple[Matrix, float, Matrix, Matrix]]:
-    """Yield rows with a one behind, their loss, likelihoods, and what these exceed the truth by."""
-    for chunk in chunks(rows.block(index), width=weights.size):
-        table = np.column_stack([chunk.rows, np.ones(len(chunk.rows))])
-        true, logits = np.searchsorted(present, chunk.labels), table @ weights.T
-        if len(weights) == 1:
-            likely = scipy.special.expit(logits)
-            loss = np.logaddexp(0.0, np.where(true == 1, -logits[:, 0], logits[:, 0])).sum()
-            yield table, float(loss), likely, likely - true[:, None]
-        else:
-            likely, own = scipy.special.softmax(logits, axis=1), (np.arange(len(true)), true)
-            excess = likely.copy()
-            excess[own] -= 1.0
-            loss = (scipy.special.logsumexp(logits, axis=1) - logits[own]).sum()
-            yield table, float(loss), likely, excess
+def _told(chunk: Block, weights: Matrix, present: Integers) -> tuple[Matrix, float, Matrix, Matrix]:
+    """Return rows with a one behind, their loss, likelihoods, and their excess over the truth."""
+    table = np.column_stack([chunk.rows, np.ones(len(chunk.rows))])
+    true, logits = np.searchsorted(present, chunk.labels), table @ weights.T
+    if len(weights) == 1:
+        likely = scipy.special.expit(logits)
+        loss = np.logaddexp(0.0, np.where(true == 1, -logits[:, 0], logits[:, 0])).sum()
+        return table, float(loss), likely, likely - true[:, None]
+    likely, own = scipy.special.softmax(logits, axis=1), (np.arange(len(true)), true)
+    excess = likely.copy()
+    excess[own] -= 1.0
+    loss = (scipy.special.logsumexp(logits, axis=1) - logits[own]).sum()
+    return table, float(loss), likely, excess
 
 
 def _slopes(rows: LabelledRows, index: int, *, weights: Matrix, present: Integers) -> Slopes:
@@ -326,7 +324,8 @@ def _slopes(rows: LabelledRows, index: int, *, weights: Matrix, present: Integer
     dense = weights.size <= MOST_WEIGHTS
     shape = (weights.size, weights.size) if dense else (n_outputs, size, size)
     loss, gradient, curvature = 0.0, np.zeros(weights.shape), np.zeros(shape)
-    for table, more, likely, excess in _told(rows, index, weights=weights, present=present):
+    for chunk in chunks(rows.block(index), width=weights.size):
+        table, more, likely, excess = _told(chunk, weights, present)
         loss += more
         gradient += excess.T @ table
         if n_outputs == 1:
@@ -351,7 +350,8 @@ def _product(
 ) -> Matrix:
     """Return a block's curvature times a direction."""
     found = np.zeros(weights.shape)
-    for table, _, likely, _ in _told(rows, index, weights=weights, present=present):
+    for chunk in chunks(rows.block(index), width=weights.size):
+        table, _, likely, _ = _told(chunk, weights, present)
         moved = table @ direction.T
         # of two classes the other's logit is zero
         moved -= np.sum(likely * moved, axis=1, keepdims=True)

@@ -137,6 +137,7 @@ def train(
     with one_blas_thread(), over.copied(cast("LabelledRows", given)) as source:
         seen = look(source, over, task=task, n_classes=n_classes)
         axes = axes_of(source, seen, over=over) if aligned else np.eye(source.n_columns)
+        held: Held = []
         job = Job(
             rows=source,
             split=Split(axes=axes, n_rows=source.n_rows, seed=seed),
@@ -147,7 +148,8 @@ def train(
             over=over,
             report=report,
             tempered=tempered,
-            held=[],
+            held=held,
+            tuned=partial(tuned, task=task, seed=seed, held=held),
             state={} if state is None else state,
         )
         if not isinstance(model, str):
@@ -196,6 +198,7 @@ class Job:
     report: Report
     tempered: bool
     held: Held  # what the fit finds out for a temperature
+    tuned: Callable[[ModelName, Block], Estimator]  # fits a family with the best of its grid
     state: State
 
     @property
@@ -218,9 +221,6 @@ class Job:
                 "estimator with partial_fit, such as SGDClassifier."
             )
         return self.split.along(self.rows.block(0))
-
-    def tuned(self, name: ModelName, block: Block) -> Estimator:
-        return tuned(name, block, task=self.task, seed=self.split.seed, held=self.held)
 
     def by_batches(self, estimator: Estimator) -> Estimator:
         training = Batches(rows=self.rows, split=self.split, classes=self.classes)
