@@ -4,7 +4,7 @@ import sys
 
 import pytest
 from benchmarks import __main__ as command
-from benchmarks import analyst_training, goals, machine, results
+from benchmarks import goals, machine, results
 from benchmarks.__main__ import SECTIONS, Section
 from benchmarks.machine import ONE_THREAD, in_a_child, memory_bytes
 
@@ -70,14 +70,3 @@ def test_a_childs_peak_memory_and_threads_are_its_own(monkeypatch):
     assert 0 < pinned["peak_bytes"] < len(large)
     free = in_a_child("machine:machine", threads=True)
     assert free["blas_threads"] == free["result"]["cores"] == machine.machine()["cores"]
-
-
-def test_the_analysts_training_is_measured_in_processes_of_its_own(monkeypatch):
-    monkeypatch.delenv("PYTHONPATH", raising=False)
-    monkeypatch.setattr(analyst_training, "ROWS_QUICK", 4_000)
-    monkeypatch.setattr(analyst_training, "STEPS", ("ridge",))
-    found = analyst_training.measure(quick=True)
-    assert found["steps"]["ridge"]["accuracy"] > 0.7
-    [judged] = found["goals"]
-    assert judged["verdict"] == "met"
-    assert judged["value"] == found["steps"]["ridge"]["peak_bytes"] / 1e6

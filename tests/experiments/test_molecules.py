@@ -29,7 +29,6 @@ from cobasis.errors import UndeterminedFitError
 SMILES = ("CCO", "c1ccccc1", "not a molecule", "CC(=O)O", "CCN", "CCCl", "C1CC1", "OCCO", "CCS")
 LABELS = (0, 1, 1, 0, 1, 0, 1, 0, 1)
 PARTS = ("train", "train", "test", "valid", "test", "train", "valid", "train", "train")
-RINGS = ["C1CC1", "C1CCC1", "C1CCCC1", "C1CCCCC1", "C1CCNCC1", "C1CCOCC1", "C1CCSCC1", "c1ccccc1"]
 ROUND = {"anchor": "uniform", "n_anchor_rows": 90, "n_components": 6}
 
 
@@ -74,16 +73,6 @@ def test_the_given_parts_are_dealt_or_those_of_the_scaffold_split(task, how, hel
     dealt = molecules.deal_molecules(task, repeat=0, **how)
     assert sum(len(labels) for _, labels in dealt.parties.values()) == held
     assert sorted(dealt.test_labels) == sorted(tests)
-
-
-def test_a_scaffold_split_keeps_ring_systems_together_and_trains_on_large_ones():
-    smiles = ["C" * n for n in range(2, 52)]  # no ring: one group, that of the empty scaffold
-    smiles += ["C" * n + ring for ring in RINGS for n in range(1, 5)]
-    parts = molecules.scaffold_parts(tuple(smiles))
-    assert set(parts[:50]) == {"train"}
-    assert all(len(set(group)) == 1 for group in parts[50:].reshape(8, 4))
-    names, counts = np.unique(parts, return_counts=True)
-    assert dict(zip(names, counts.tolist(), strict=True)) == {"train": 54, "valid": 8, "test": 20}
 
 
 def made_up(repeat=0):

@@ -9,13 +9,10 @@ from experiments.harness.systems import (
     Shared,
     judged,
     told_apart,
-    without_refused,
 )
 from scipy import stats
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
-
-from cobasis.errors import UndeterminedFitError
 
 
 def test_a_margin_is_half_of_students_interval_and_a_mean_has_two_digits_of_it():
@@ -72,22 +69,6 @@ def test_test_rows_that_agree_are_kept_once_and_counted_in_the_mean_over_parties
     dealt = Dealt(parties={"a": (rows, labels)}, test_rows=rows, test_labels=labels, repeat=0)
     shared = Shared(rows=rows, labels=labels, tests=tests, dealt=dealt)
     assert judged(shared, make=svm)[""] == 75
-
-
-def test_refused_parties_are_left_out_one_after_the_other_unless_they_are_most():
-    def refusing(parties, again=()):
-        def attempt(left_out):
-            for name in parties:
-                if name not in left_out or name in again:
-                    raise UndeterminedFitError(f"party '{name}' is undetermined", (name,))
-            return f"without {sorted(left_out)}"
-
-        return attempt
-
-    assert without_refused(refusing("ba"), n_parties=4) == ("without ['a', 'b']", {"a", "b"})
-    assert without_refused(refusing("abcd"), n_parties=4) == (None, {"a", "b", "c"})
-    with pytest.raises(UndeterminedFitError, match="'a'"):
-        without_refused(refusing("a", again="a"), n_parties=4)
 
 
 def test_the_fast_machine_predicts_what_scikit_learn_does():
