@@ -7,13 +7,9 @@ from cobasis import (
     GOPP,
     ODC,
     Agreement,
-    Alignment,
     Analyst,
     ConsortiumSecret,
-    Imakura,
-    Kawakami,
     Party,
-    Round,
     Whitened,
     align,
     draw_anchor,
@@ -22,21 +18,13 @@ from cobasis import (
 )
 
 
-def an_alignment(images: dict[str, npt.NDArray[np.float64]]) -> Alignment:
-    found = align(ODC(reference="north"), images)
-    found = align(Imakura(factor="sigma", scale="paper"), images)
-    found = align(Kawakami(weighting="eigen"), images)
-    found = align(GOPP(start="odc"), images)
-    found = align(Whitened(scale=2.0), images)
-    changes: npt.NDArray[np.float64] = found.changes_of_basis["north"]
-    return align(found.aligner, {"late": changes}, target=found.target, sink=dict(found.fits))
-
-
-def a_round(rows: dict[str, tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]]) -> Round:
-    done = simulate(rows, rng=np.random.default_rng(0), n_components=3, aligner=GOPP())
+def in_one_process(rows: dict[str, tuple[npt.NDArray[np.float64], list[str]]]) -> None:
+    done = simulate(rows, rng=np.random.default_rng(0), n_components=3, aligner=GOPP(start="odc"))
     predicted: npt.NDArray[np.generic] = done.parties["north"].predict(rows["north"][0])
+    found = align(ODC(reference="north"), {name: each for name, (each, _) in rows.items()})
     assert predicted.size
-    return done
+    changes: npt.NDArray[np.float64] = found.changes_of_basis["north"]
+    align(Whitened(scale=2.0), {"late": changes}, target=found.target, sink=dict(found.fits))
 
 
 def by_hand() -> None:
