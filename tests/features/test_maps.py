@@ -1,50 +1,17 @@
-"""Ridge from totals alone: the pooled model, with a penalty that rows would have chosen too."""
+"""Public maps of columns: what they are, and what they refuse."""
 
 import numpy as np
 import polars as pl
 import pytest
 from pydantic import ValidationError
-from sklearn.datasets import load_digits
 
 from cobasis.errors import AgreementError
 from cobasis.features.contract import CategoryFeature, NumericFeature, numeric_features
 from cobasis.features.encoder import encode
 from cobasis.features.maps import Columns, Mixed, RandomFourier, refuse_unfit, turn_of, width_under
-from cobasis.models.evidence import fit_total
-from cobasis.protocol.totals import Layout, checked, gram, ones_and
 
 AGE = NumericFeature(name="age", centre=50, scale=10, low=18, high=98)
 SEX = CategoryFeature(name="sex", values=("f", "m"))
-
-
-def gram_of(features, targets, *, one_hot):
-    layout = Layout(
-        n_features=(features.shape[1],),
-        n_targets=targets.shape[1],
-        one_hot=one_hot,
-        most_rows=len(features),
-    )
-    table = ones_and(features, targets, bits=layout.bits)
-    [width] = layout.widths
-    sums = gram([table[::2], table[1::2]], width=width, bits=layout.bits)[layout.places(width)]
-    total = checked(layout, sums, n_waves=[0])
-    return total.grams[0], table * 2.0**-layout.bits
-
-
-def test_digits_of_ten_parties_are_told_apart_and_evidence_finds_the_bandwidth():
-    rows, labels = load_digits(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(rows))
-    learn, rest = order[:500], order[500:]
-    features, scale = numeric_features(map(str, range(64))), np.sqrt(32 * rows[learn].var())
-    made = {}
-    for share in (0.25, 1.0, 4.0):
-        turn = turn_of(RandomFourier(n_waves=250, bandwidth=float(share * scale)), features)
-        found, _ = gram_of(turn.apply(rows[learn]), np.eye(10)[labels[learn]], one_hot=True)
-        fit = fit_total(found, n_targets=10)
-        right = np.argmax(fit.fitted.apply(turn.apply(rows[rest])), axis=1) == labels[rest]
-        made[share] = fit.surprise, float(np.mean(right))
-    assert min(made, key=made.get) == 1.0
-    assert made[1.0][1] > 0.965
 
 
 def test_the_map_of_columns_reaches_from_minus_one_to_one_and_needs_a_range():
@@ -94,20 +61,6 @@ def test_the_mixed_map_is_normal_scores_in_waves_beside_hats_at_knots():
     # a wave is of one column: a change of the other leaves it, and both are used
     moved = turn.apply(rows + np.array([0.3, 0.0]))[:, :80] - mapped[:, :80]
     assert 0 < np.count_nonzero(np.abs(moved).max(axis=0) < 1e-9) < 80
-
-
-def test_a_column_that_bends_is_learned_by_mixed_and_not_by_a_straight_line():
-    rng = np.random.default_rng(4)
-    rows = rng.uniform(-1, 1, size=(600, 2))
-    targets = np.where(rows[:, 0] > 0.2, 0.5, -0.5) + 0.05 * rng.normal(size=600)
-    features = [NumericFeature(name=name, low=-1.0, high=1.0) for name in "ab"]
-    missed = {}
-    for each in (Columns(), Mixed.from_public_rows(rows, n_waves=50)):
-        turn = turn_of(each, features)
-        found, _ = gram_of(turn.apply(rows[:400]), targets[:400, None], one_hot=False)
-        fitted = fit_total(found, n_targets=1).fitted.apply(turn.apply(rows[400:]))[:, 0]
-        missed[each.kind] = np.mean((fitted - targets[400:]) ** 2)
-    assert missed["mixed"] < 0.3 * missed["columns"]
 
 
 def test_knots_of_other_columns_and_knots_that_fall_are_refused():
