@@ -135,22 +135,6 @@ def setup(monkeypatch):
     return made
 
 
-def test_wards_give_a_fifth_of_every_site_to_the_test_and_fill_up_what_is_missing(setup):
-    patients = some_patients()
-    split = table_11.wards(patients, setup=setup, repeat=0)
-    for site, (rows, labels) in split.parties.items():
-        have = min(40, int(np.sum(patients.sites == site)))
-        mine = int(np.sum(split.test_sites == site))
-        assert (mine, len(rows), len(labels)) == (round(have / 5), have - mine, have - mine)
-    whole = np.vstack([split.pooled()[0], split.test_rows])
-    assert (whole.min(), whole.max()) == (0, 1)
-    whose = next(iter(split.parties))
-    rescaled = split.scale(patients.rows[patients.sites == whose])
-    assert {*map(bytes, split.parties[whose][0])} <= {*map(bytes, rescaled)}
-    again = table_11.wards(patients, setup=setup, repeat=1)
-    assert not np.array_equal(again.test_labels, split.test_labels)
-
-
 @pytest.mark.usefixtures("setup")
 def test_every_cell_of_table_11_measures_what_it_says_and_leaves_out_who_is_refused(monkeypatch):
     def run(condition):
