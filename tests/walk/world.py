@@ -52,11 +52,7 @@ class World:
             (self.root / "all" / role).rename(self.folder(role))
             (self.folder(role) / "pass").write_text(f"{role} keeps this to itself\n")
             (self.folder(role) / "pass").chmod(0o600)
-            self.own(self.folder(role))
-
-    def own(self, folder):
-        """Keep others out of a folder."""
-        folder.chmod(0o700)
+            self.folder(role).chmod(0o700)
 
     def folder(self, role):
         return self.root / role
@@ -77,8 +73,10 @@ class World:
             patch.chdir(folder)
             quicken(patch, printed=self.printed)
             patch.setattr(options, "on_terminal", lambda: True)
+            places = {"COBASIS_HOME": "home", "COBASIS_PASSPHRASE_FILE": "pass"}
+            told = {name: str(folder / place) for name, place in places.items()}
             line, said = self.expanded(words, folder), self.said(role, words)
-            done = CliRunner().invoke(app, line, env=self.told(role), input=said)
+            done = CliRunner().invoke(app, line, env=told, input=said)
         assert done.exit_code == code, (role, words, done.output, done.exception)
         return done
 
@@ -88,11 +86,6 @@ class World:
             text = (self.folder(role) / "icu.toml").read_text()
             return f"{tomllib.loads(text)['round_id']}\n"
         return "y\n" * len(ROLES)
-
-    def told(self, role):
-        """The environment of a role."""
-        places = {"COBASIS_HOME": "home", "COBASIS_PASSPHRASE_FILE": "pass"}
-        return {name: str(self.folder(role) / place) for name, place in places.items()}
 
     @staticmethod
     def expanded(words, folder):
@@ -110,7 +103,8 @@ class World:
         for path in sorted(self.folder(role).glob(what)):
             for to in self.readers(role, path, whom):
                 target = self.folder(to) / (place or "") / path.name
-                self.carry(path, target)
+                target.parent.mkdir(exist_ok=True)
+                shutil.copyfile(path, target)
                 self.sent.append((role, to, path.name))
 
     def readers(self, role, path, whom):
@@ -120,10 +114,6 @@ class World:
         to = {"the author": [AUTHOR], "the analyst": [ANALYST]}
         to["everybody else"] = [each for each in ROLES if each != role]
         return [each for each in to[whom] if each != role]
-
-    def carry(self, path, target):
-        target.parent.mkdir(exist_ok=True)
-        shutil.copyfile(path, target)
 
     def walk(self, type_line, *, numbers, consensus=False, changes=(), pages=PAGES):
         """Do what the pages say in these steps; `type_line(role, words, line)` types a line."""
