@@ -184,7 +184,7 @@ def _say_dry(owner: Owner, session: PartySession, found: Findings) -> None:
         preview=preview,
         **picked(found, "fits", "n_rows", "n_held"),
     )
-    found.opened(session.agreement, listed="what is listed")  # raises where it does not fit
+    found.opened(session.agreement)  # raises where it does not fit
 
 
 def _say_sent(

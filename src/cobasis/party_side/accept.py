@@ -138,7 +138,6 @@ def _refuse_time(news: News, kept: News | None, *, path: Path) -> None:
 
 
 def adopt(session: PartySession, path: Path) -> ConsensusSpan:
-    """Check the common span that came back, and keep it for the upload."""
     with session.alone():
         bundle = session.opened(path, kind="consensus")
         span = consensus_in(bundle, agreement=session.agreement)
@@ -292,7 +291,6 @@ def _upload_of(session: PartySession, upload: object) -> UploadEntry:
 
 
 def _refuse_older(session: PartySession, *, digest: str, created: str) -> None:
-    """Raise ReplayError for a return that was made before the one that is kept."""
     kept = session.round.accepted()
     if kept and kept.bundle != digest and moment_of(created) < moment_of(kept.time):
         raise ReplayError(

@@ -45,8 +45,6 @@ _SHARES, _CHANCE = ("explained", "linked", "gain"), 0.02
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Audited(Hidden):
-    """An audit's report, and the salt of what travels of it."""
-
     report: AuditReport
     salt: bytes = field(default_factory=partial(secrets.token_bytes, KEY_BYTES))
 

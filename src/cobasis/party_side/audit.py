@@ -39,8 +39,6 @@ Places = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What somebody wants to know besides what an audit says anyway."""
-
     n_components: tuple[int, ...] = ()
     noise: tuple[float, ...] = ()
     sensitive: tuple[str, ...] = ()
@@ -138,7 +136,6 @@ def _sums_facts(made: Summed) -> SumsFacts:
 
 
 def _counted(made: Summed) -> Counted:
-    """Return of what sums show counts of people."""
     agreement = made.ready.session.agreement
     if made.ready.exchange.held:
         return "scores"

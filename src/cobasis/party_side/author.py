@@ -57,8 +57,6 @@ class People:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Self:
-        """Take who is enrolled in what an agreement's file says."""
-
         def tables(word: str) -> list[dict[str, Any]]:
             found = fields.get(word)
             listed = found if isinstance(found, list) else [found]
@@ -183,8 +181,6 @@ def maker_of(people: People, *, home: Path, name: str | None) -> PublicIdentity:
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """What the home folder keeps of an agreement that was written from it."""
-
     text: str = ""
     words: str = ""  # a digest of the command's words
     files: tuple[str, ...] = ()  # digests of the sealed secrets that may lie beside it
@@ -196,8 +192,6 @@ def digest_of(told: Mapping[str, Any]) -> str:
 
 
 class Authorship:
-    """An agreement's file, beside what this home wrote of it before."""
-
     def __init__(self, path: Path, *, home: Path) -> None:
         self.path, self.home = path, home
         place = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
@@ -224,7 +218,6 @@ class Authorship:
         return text_of(self.path) == last.text and files == set(last.files)
 
     def changed(self, text: str) -> tuple[str, ...]:
-        """Return the lines of a text that differ from what was written last, with + and -."""
         before = self.last().text
         if not before:
             return ("This home did not write the file, so nothing can be said of what changed.",)

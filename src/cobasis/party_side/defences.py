@@ -132,7 +132,6 @@ def _offered(offer: Offer, agreement: Agreement, shown: Matrix | None, *, n_rows
 
 
 def _rows(agreement: Agreement, some: Matrix, *, labels: Labels | None, n_rows: int) -> Released:
-    """Measure a release of rows, of as many components as agreed, or as usual."""
     usual = max(components_for(agreement.features, precision="fp64"))
     size = min(agreement.n_components or usual, *some.shape)
     row, image = BYTES[agreement.precision]
@@ -152,7 +151,6 @@ def _rows(agreement: Agreement, some: Matrix, *, labels: Labels | None, n_rows: 
 
 
 def _sums(agreement: Agreement, some: Matrix, *, labels: Labels | None, n_rows: int) -> Released:
-    """Measure a release of sums, of the agreed maps, or of random features as by default."""
     features, terms, parties = agreement.features, agreement.sums, len(agreement.parties)
     maps = waves_of(features) if terms is None else terms.maps
     layout = Layout(

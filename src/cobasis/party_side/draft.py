@@ -158,7 +158,6 @@ def _tells_rows_apart(column: pl.Series) -> bool:
 
 
 def words_of(said: str) -> tuple[str, ...]:
-    """Return words that commas part."""
     return tuple(each.strip() for each in said.split(",") if each.strip())
 
 
@@ -174,7 +173,6 @@ def constants(mean: float | None, spread: float | None) -> dict[str, float]:
 
 
 def _words(column: pl.Series, missing: str, *, least: int) -> tuple[CategoryFeature, list[str]]:
-    """Describe a column of words: those of many rows become the vocabulary; return the others."""
     counts = Counter(str(each) for each in column.to_list() if each != "")
     words = sorted(each for each, count in counts.items() if count >= least)
     if not 0 < len(words) <= MAX_WORDS:
@@ -228,7 +226,6 @@ def with_levels(features: Features, fields: Mapping[str, Any], *, sums: bool) ->
 
 
 def is_table(fields: Mapping[str, Any]) -> bool:
-    """Whether the model that was told, or is the task's, is a regression table."""
     model = fields.get("model") or DEFAULT_MODELS.get(cast("Task", fields.get("task")))
     return model in TABULAR
 
@@ -245,7 +242,6 @@ def _ranged(each: NumericFeature, *, filled: bool) -> NumericFeature:
 
 
 def draft_fields(given: Mapping[str, Any], *, stem: str) -> dict[str, Any]:
-    """Complete what is given of an agreement with what follows from it."""
     fields = {name: value for name, value in given.items() if value is not None}
     fields.setdefault("round_id", f"{stem}-{secrets.token_hex(4)}")
     fields.setdefault("threat_model", "semi-honest")
@@ -327,7 +323,6 @@ def terms_of_words(
     like: str,
     read: Callable[[dict[str, Any]], dict[str, Any]],
 ) -> Terms:
-    """Read the terms of a table by words of a command line; OptionError says how to write them."""
     try:
         return kind.model_validate(read({**pairs_of(words)}), strict=False)
     except ValueError as error:

@@ -177,7 +177,6 @@ def predict(
 def _predicted(
     session: PartySession, use: Usable, table: Path | pl.LazyFrame, *, to: Path
 ) -> Predicted:
-    """Write what is asked for of every row without a bad cell."""
     features, mapping = columns_in(session.agreement.features), session.round.mapping()
     columns = (*features, *as_text(session.agreement.id))
     read = partial(source_of, table, party=session.name, features=columns, mapping=mapping)
@@ -230,7 +229,6 @@ def _written(
     to: Path,
     why: Mapping[int, str] | None = None,
 ) -> int:
-    """Write the predictions of a table without its bad rows, which get a line that says why."""
     agreement, name = session.agreement, session.agreement.id
     good, why = source, why or {}
     if why:
@@ -260,7 +258,6 @@ def _written(
 
 
 def _with_gaps(good: pl.DataFrame, why: Mapping[int, str]) -> pl.DataFrame:
-    """Return predictions with an empty line, and a word, for each row that has none."""
     every = range(good.height + len(why))
     problem = "model_problem" if "problem" in good.columns else "problem"
     at = [row for row in every if row not in why]

@@ -52,8 +52,6 @@ class Preview:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Ready(Hidden):
-    """Rows that are split, for the next file, of an upload with its basis; nothing has left."""
-
     session: PartySession
     rows: PartyRows
     choice: Choice

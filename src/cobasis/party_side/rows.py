@@ -64,12 +64,11 @@ class PartyRows(Hidden):
 
     def version(self, side: npt.NDArray[np.bool_], *, labels: bool = True) -> str:
         """Return a digest of some rows' values, identifiers and labels, whatever their order."""
-        told = self.table.labels() if labels else None
-        parts: list[Any] = [] if told is None else [told]
+        told: Any = self.table.labels() if labels else None
+        columns = [told]
         if told is not None and told.dtype.names:
-            parts = [cast("Any", told)[name] for name in told.dtype.names]
-        parts += [each for each in (self.ids, self.marks) if each is not None]
-        chosen = [each[side] for each in parts]
+            columns = [told[name] for name in told.dtype.names]
+        chosen = [x[side] for x in (*columns, self.ids, self.marks) if x is not None]
         order = np.lexsort(chosen)
         return hashlib.sha256(b"".join(each[order].tobytes() for each in chosen)).hexdigest()
 
@@ -160,27 +159,19 @@ class Findings(Hidden, Checked):
     def fits(self) -> bool:
         return not self.problems and super().fits
 
-    def opened(
-        self,
-        agreement: Agreement,
-        *,
-        listed: str = "what 'cobasis send --dry-run' lists",
-        doubts: Collection[ColumnFinding] = (),
-    ) -> PartyRows:
+    def opened(self, agreement: Agreement, *, doubts: Collection[ColumnFinding] = ()) -> PartyRows:
         """Return the rows, if the table fits and nobody doubts it; else raise what is wrong."""
         refused = [each for each in self.findings if each.refused]
         if refused:
             more = f"; and {len(refused) - SHOWN} more" if len(refused) > SHOWN else ""
             told = "; ".join(each.text for each in refused[:SHOWN])
             raise _kind_of(refused[0], agreement)(
-                f"{self.source.what} does not fit the agreement: {told}{more}. Correct {listed}, "
-                "or say with --mapping FILE, or asked on a terminal, what your columns are. "
-                "Nothing was made."
+                f"{self.source.what} does not fit the agreement: {told}{more}. Correct what is "
+                "listed, or say with --mapping FILE, or asked on a terminal, what your columns "
+                "are. Nothing was made; 'cobasis send --dry-run' lists all."
             )
         for problem in self.problems:
             raise problem
-        if self.rows is None:  # without columns that are refused there are rows
-            raise RuntimeError
         if doubts:
             told = " ".join(each.text for each in doubts)
             raise UnlikeColumnError(
@@ -189,11 +180,10 @@ class Findings(Hidden, Checked):
                 "the model for everybody, and nobody else can see it. Correct the table; what is "
                 "right as it is, name with --checked COLUMN, or answer on a terminal."
             )
-        return self.rows
+        return cast("PartyRows", self.rows)  # without columns that are refused there are rows
 
 
 def unlike(session: PartySession, found: Findings) -> tuple[ColumnFinding, ...]:
-    """Return the columns that look unlike the agreement, and that nobody called right yet."""
     answers = session.round.called_right()
     return tuple(
         each
@@ -203,13 +193,9 @@ def unlike(session: PartySession, found: Findings) -> tuple[ColumnFinding, ...]:
 
 
 def answered(session: PartySession, found: Findings) -> list[tuple[str, str]]:
-    """Return the sentence on each column that was asked about, and what was answered."""
-    open_yet = unlike(session, found)
-    return [
-        (each.text, "not answered yet" if each in open_yet else "called right by the party")
-        for each in found.findings
-        if each.asked
-    ]
+    told = {True: "not answered yet", False: "called right by the party"}
+    yet = unlike(session, found)
+    return [(each.text, told[each in yet]) for each in found.findings if each.asked]
 
 
 def use_mapping(session: PartySession, mapping: TableMapping) -> None:
@@ -270,14 +256,11 @@ def check(session: PartySession, table: Path) -> Findings:
 
 
 def _id_problems(session: PartySession, source: Source) -> Iterator[CobasisError]:
-    """Yield what is wrong with the column of identifiers: by one, a person is known again."""
     name, terms = session.agreement.id, session.agreement.dp
-    most = 1 if terms is None else terms.rows_per_person
-    column = pl.col(name)
-    empty, crowds = source.collect(
-        column.null_count().alias("empty"),
-        (column.drop_nulls().value_counts().struct.field("count") > most).sum().alias("crowds"),
-    ).row(0)
+    most, column = 1 if terms is None else terms.rows_per_person, pl.col(name)
+    counts = column.drop_nulls().value_counts().struct.field("count")
+    several = (counts > most).sum().alias("several")
+    empty, crowds = source.collect(column.null_count(), several).row(0)
     if empty:
         yield _empty_ids(session)
     if crowds and terms is not None:
@@ -294,7 +277,6 @@ def _id_problems(session: PartySession, source: Source) -> Iterator[CobasisError
 
 
 def _row_problems(session: PartySession, rows: PartyRows) -> Iterator[CobasisError]:
-    """Yield what is wrong with a table whose columns are right: too few rows, or too many."""
     agreement, size = session.agreement, session.agreement.n_components
     needed = max(1, 0 if agreement.sums else size + OWN_SPANS.get(agreement.basis, -size))
     if rows.n_sent < needed:

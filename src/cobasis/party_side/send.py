@@ -45,16 +45,12 @@ class Projected(Hidden):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Proposed(Hidden):
-    """Directions that nobody has sealed, as the anchor sees them."""
-
     ready: Ready
     proposal: SpanProposal
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Summed(Hidden):
-    """Masked sums that nobody has sealed, and who made them."""
-
     ready: Ready
     party: SumsParty
     sums: MaskedSums
@@ -294,7 +290,6 @@ def _begun(made: Made, *, allow: Allow | None) -> tuple[Enclosed, int]:
 
 
 def _write(made: Projection, to: Path, *, session: PartySession) -> None:
-    """Project the rows into a file, in the agreed precision."""
     agreement = session.agreement
     file = UploadFile(to, precision=agreement.precision, int8_range=agreement.int8_range)
     made.write(file, report=session.report)

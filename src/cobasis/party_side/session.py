@@ -246,8 +246,6 @@ SUFFIX, PART = ".secret", "secret.bin"
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SentSecret(Hidden):
-    """A consortium secret that is the agreement's, which party made it, and its file's digest."""
-
     secret: ConsortiumSecret
     maker: str
     bundle: str

@@ -33,7 +33,6 @@ _WORDS = {"waves": {"rff", "mixed"}, "bandwidth": {"rff"}}
 def sums_of_words(
     words: str | None, features: Features | None, *, public: Public, task: str, tabular: bool
 ) -> dict[str, SumsTerms]:
-    """Return the terms of masked sums by words of a command line, as a field; none without."""
     if words is None:
         return {}
 
@@ -71,7 +70,6 @@ def _maps(
     waves: object = 500,
     bandwidth: object = None,
 ) -> Sequence[FeatureMap]:
-    """Return the maps of a kind: of random features three bandwidths, one of others."""
     if kind == "columns":
         return [Columns()]
     if kind == "rff" and bandwidth is not None:
@@ -155,8 +153,6 @@ def _rows_of_table(table: BaselineTable, features: Features) -> Matrix:
 
 
 def dp_of_words(words: str, sums: SumsTerms | None = None) -> DPTerms:
-    """Return the terms of noise with a guarantee by words of a command line."""
-
     def read(said: dict[str, Any]) -> dict[str, Any]:
         summed = {} if sums is None else {"radius": 1.0, "most_rows": sums.most_rows}
         given = {**summed, **said}

@@ -116,7 +116,6 @@ def score_quietly(session: PartySession) -> Scores:
 
 
 def _scored(session: PartySession, rows: PartyRows, *, own: PartyRows, use: Usable) -> Scores:
-    """Predict the rows that were never uploaded, three ways."""
     agreement, task, held = session.agreement, session.agreement.task, gathered(rows.kept)
     truth = cast("Labels", rows.kept.labels())  # of what is unlabelled nothing is scored
     others = parts_of(session, rows.kept.people(), beside=use.beside, of=use.of)

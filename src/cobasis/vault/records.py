@@ -68,7 +68,6 @@ class Records(Hidden):
         return hmac.digest(self._key, b"cobasis/vault/1/" + use, "sha256")
 
     def alone(self) -> Lock:
-        """Wait until no other process writes to the vault, and keep others waiting."""
         return Lock(self.folder, what=f"the vault '{self.folder}'", wait=True)
 
     def put(
@@ -129,7 +128,6 @@ class Records(Hidden):
         )
 
     def _unpacked(self, name: str, plain: bytes) -> Record:
-        """Read a record's bytes back, if this vault wrote them for that place."""
         if not plain.startswith(_FORMAT):
             other = plain.startswith(_FAMILY)
             self.refuse(name, "another version wrote it" if other else "it is no record")

@@ -74,7 +74,6 @@ class Vault(Hidden):
         self._records = Records(folder, party=party, seal=seal, unseal=unseal)
 
     def fingerprints(self, rows: Iterable[bytes], *, use: bytes = b"fingerprints") -> Fingerprints:
-        """Return the fingerprints of rows under this vault's key, in their order."""
         key = self._records.derived(use)
         marks = b"".join(hmac.digest(key, each, "sha256")[:_BYTES] for each in rows)
         return np.frombuffer(marks, dtype="<u8").astype(np.uint64)
@@ -86,12 +85,10 @@ class Vault(Hidden):
     def affordable(
         self, asked: Asked, agreement: Agreement, *, release: str | None = None
     ) -> Spent:
-        """Return what was spent, if this round's upload may be made of these rows as well."""
         spent = spent_on(self.datasets(), asked)
         return affordable(spent, agreement, party=self.party, release=release)
 
     def choose_span(self, asked: Asked) -> Choice:
-        """Say which basis rows have to be uploaded through; SpanReuseError where none may be."""
         seed = self._records.derived(b"data sets")
         return choose_span(self.datasets(), asked, party=self.party, seed=seed)
 
@@ -198,7 +195,6 @@ class Vault(Hidden):
                     save_dataset(replace(dataset, history=tuple(lines.values())), self._records)
 
     def upload_of(self, agreement: Agreement, *, upload: str | None = None) -> Uploaded | None:
-        """Return a finished upload of a round, None where there is none."""
         digest = agreement.digest().hex()
         found = [
             Uploaded(dataset=dataset, entry=entry)
@@ -251,8 +247,6 @@ class Vault(Hidden):
 
 
 class RoundRecords(Hidden):
-    """One round's records in a party's vault; ``Vault.round`` makes it."""
-
     def __init__(self, agreement: Agreement, *, folder: str, records: Records) -> None:
         self.agreement = agreement
         self._folder, self._records = folder, records
@@ -322,7 +316,6 @@ class RoundRecords(Hidden):
         )
 
     def call_right(self, asked: Iterable[tuple[str, str]]) -> None:
-        """Write down that somebody called columns right, each with what was asked about it."""
         answers = self.called_right()
         for name, problem in asked:
             answers[name] = sorted({*answers.get(name, ()), problem})
