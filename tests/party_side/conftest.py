@@ -13,7 +13,6 @@ def make(tmp_path, monkeypatch):
 
 @pytest.fixture
 def site(make):
-    """Everybody has joined."""
     made = make()
     for name in NAMES:
         made.joined(name)
@@ -34,7 +33,6 @@ def whole_round(tmp_path_factory):
 
 @pytest.fixture
 def uploaded(whole_round, tmp_path, monkeypatch):
-    """Everybody has uploaded."""
     keys_unencrypted(monkeypatch)
     made = whole_round[0].copied(tmp_path / "round")
     for name in NAMES:
@@ -44,5 +42,4 @@ def uploaded(whole_round, tmp_path, monkeypatch):
 
 @pytest.fixture
 def returns(uploaded, whole_round):
-    """Everybody has uploaded, and the analyst has run."""
     return uploaded[0], whole_round[1]

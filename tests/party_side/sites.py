@@ -63,8 +63,6 @@ KEY = secrets.token_bytes(32)
 
 @dataclass
 class Consortium:
-    """All sides of one round, each with a folder of its own."""
-
     root: Path
     identities, lab, key = PEOPLE, PEOPLE["lab"], KEY
 
@@ -114,7 +112,6 @@ class Consortium:
         return open_session(self.agreement_path, home=home, name=name, passphrase=str, **how)
 
     def joined(self, name="north", **changes):
-        """The session of a party with the secret; of another agreement, where something changes."""
         if changes:
             agreed(self.root, **changes)
         session = self.session(name)
@@ -136,12 +133,10 @@ class Consortium:
         return self.folder("north") / f"{self.session().work.name}.upload"
 
     def copied(self, to):
-        """The same consortium in a folder of its own, to be killed there."""
         shutil.copytree(self.root, to)
         return replace(self, root=to)
 
     def analyst_of(self, paths, **changes):
-        """An analyst in memory who has opened these uploads."""
         analyst = Analyst(self.agreement, **changes)
         for name, path in paths.items():
             analyst.receive(self.opened_upload(name, path))
@@ -177,7 +172,6 @@ class Consortium:
         return self.sealed(enclosed, self.folder(name) / f"{name}.consensus", name=name)
 
     def as_files(self, returns):
-        """Returns with the model as the chain that travels."""
         how = {"task": self.agreement.task, "n_classes": len(self.agreement.classes)}
         chains = {name: read_chain(each.model, **how) for name, each in returns.items()}
         return {name: replace(each, model=chains[name]) for name, each in returns.items()}
@@ -190,7 +184,6 @@ class Consortium:
         return replace(returned, card=returned.card or card)
 
     def return_file(self, returned, *, to=None, upload=None, lines=(), created=None):
-        """A return, for the upload that its party made last."""
         name, agreement = returned.party, self.agreement
         upload = upload or self.session(name).vault.upload_of(agreement).entry.upload
         told = {"agreement": agreement, "sender": "lab", "upload": upload, "lines": lines}
@@ -205,7 +198,6 @@ def join(session, path):
 
 
 def ready_from(session, table, **how):
-    """Hold a table against the agreement, and make it ready for the next exchange."""
     return make_ready(session, check(session, table), **how)
 
 
@@ -269,7 +261,6 @@ def keys_unencrypted(monkeypatch):
 
 
 def consortium(root, monkeypatch, **changes):
-    """Keys, a sealed agreement, and the secret."""
     keys_unencrypted(monkeypatch)
     agreed(root, **changes)
     return Consortium(root)

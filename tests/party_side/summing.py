@@ -21,8 +21,6 @@ OF_ROWS = {"n_components", "n_anchor_rows", "models"}
 
 
 class Summing(Consortium):
-    """All sides of one round of sums."""
-
     def table(self, name, *, n_rows=150, change=None):
         path = self.folder(name) / "data.csv"
         made = frame(NAMES.index(name) + 1, n_rows)
@@ -41,7 +39,6 @@ class Summing(Consortium):
         return send(self.ready(name, **options), self.file(name))
 
     def looked(self):
-        """What would leave, and what its audit says."""
         with projected(self.ready()) as made:
             return made, audited(made).report
 
@@ -54,13 +51,11 @@ class Summing(Consortium):
         return {each.file.partition(".")[0]: each for each in receive(self.desk(), paths).files}
 
     def sent(self, *names, **options):
-        """Everybody's files, or some, that the analyst takes."""
         for name in names or NAMES:
             self.send(name, **options)
         assert {each.verdict for each in self.receive(*(names or NAMES)).values()} == {"accepted"}
 
     def run(self, *, anew=False, **options):
-        """End an exchange, or write what all get of it once more."""
         for path in (self.root / "out").glob("*") if anew else ():
             path.unlink()
         return run(self.desk(), **options)
@@ -90,7 +85,6 @@ class Summing(Consortium):
         return accept_news(self.session(name), self.desk().news)
 
     def words(self, name="north"):
-        """What a party's file holds, as the analyst opens it."""
         desk = self.desk()
         with desk.at_work(), desk.opened(self.file(name)) as bundle:
             return sums_in(bundle, agreement=self.agreement, exchange=desk.exchanges[0])

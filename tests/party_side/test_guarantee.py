@@ -28,14 +28,11 @@ TERMS = DPTerms(
 NOISY = {"basis": "haar", "dp": TERMS}
 
 
-def joined(made):
-    made.joined()
-    return made
-
-
 @pytest.fixture
 def noisy(make):
-    return joined(make(**NOISY))
+    site = make(**NOISY)
+    site.joined()
+    return site
 
 
 def payload(site):
@@ -72,11 +69,11 @@ def test_a_kill_anywhere_leaves_at_most_one_charge_and_the_same_numbers_after_it
         drawn = list(site.session("north").work.glob("upload.safetensors*"))
         begun.append(len(charges(site)))
         assert begun[-1] == 1 or not drawn  # nothing is drawn that was not charged
-        site.send()
-        first = payload(site)
-        assert len(charges(site)) == 1
-        site.send()
-        assert payload(site) == first
+        made = []
+        for _ in range(2):
+            site.send()
+            made.append(payload(site))
+        assert made[0] == made[1]
         assert len(charges(site)) == 1
     assert begun == sorted(begun)
     assert {0, 1} == set(begun)
@@ -154,48 +151,40 @@ def test_what_leaves_is_said_with_the_whole_guarantee_in_one_line(noisy, make):
     assert bare.preview.guarantee == NONE
 
 
-def claimed(site, claim):
-    """Send North's upload with another guarantee in its manifest, signed by north; open it."""
-    opened = site.opened("north", site.send().path)
-    enclosed = enclose_upload(opened.parts["upload.safetensors"], agreement=site.agreement)
-    path = site.folder("lab") / "north.upload"
-    write_bundle(
-        path,
-        draft={**enclosed.draft, "dp": claim(enclosed.draft["dp"])},
-        parts=enclosed.parts,
-        sign=site.identities["north"].sign,
-        recipients=[site.lab.public],
-    )
-    return site.opened("north", path)
-
-
-CLAIMS = {  # without: one that nobody agreed on
+CLAIMS = {
     "none": lambda _: None,
     "less noise": lambda dp: {**dp, "noise": dp["noise"] / 2},
     "another epsilon": lambda dp: {**dp, "terms": {**dp["terms"], "epsilon": 1.0}},
     "a word more": lambda dp: {**dp, "seal": "green"},
-    "without": lambda _: TERMS.record(basis="haar"),
+    "one that nobody agreed on": lambda _: TERMS.record(basis="haar"),
 }
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_an_upload_that_claims_another_guarantee_is_refused(make, claim):
-    site = joined(make(**({} if claim == "without" else NOISY)))
-    bundle = claimed(site, CLAIMS[claim])
+    """North signs its upload with another guarantee in the manifest."""
+    site = make(**({} if "nobody" in claim else NOISY))
+    site.joined()
+    opened = site.opened("north", site.send().path)
+    enclosed = enclose_upload(opened.parts["upload.safetensors"], agreement=site.agreement)
+    path = site.folder("lab") / "north.upload"
+    write_bundle(
+        path,
+        draft={**enclosed.draft, "dp": CLAIMS[claim](enclosed.draft["dp"])},
+        parts=enclosed.parts,
+        sign=site.identities["north"].sign,
+        recipients=[site.lab.public],
+    )
     with pytest.raises(ForeignBundleError, match=r"another thing of its noise.*\[CB804\]$"):
-        upload_in(bundle, agreement=site.agreement)
+        upload_in(site.opened("north", path), agreement=site.agreement)
 
 
 def test_more_rows_than_the_guarantee_covers_are_refused(make, monkeypatch):
     """A party whose own check was taken away."""
-
-    def more(terms, most_rows):
-        return terms.model_copy(update={"most_rows": most_rows})
-
-    few = joined(make(**{**NOISY, "dp": more(TERMS, 50)}))
+    few = make(**{**NOISY, "dp": TERMS.model_copy(update={"most_rows": 50})})
+    few.joined()
     monkeypatch.setattr(
-        "cobasis.protocol.party.noise_for",
-        lambda rows, terms, **told: noise_for(rows, more(terms, 1000), **told),
+        "cobasis.protocol.party.noise_for", lambda rows, _, **told: noise_for(rows, TERMS, **told)
     )
     path = few.send().path
     with pytest.raises(ForeignBundleError, match=r"more rows than that covers.*\[CB804\]$"):

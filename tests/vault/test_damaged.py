@@ -58,7 +58,6 @@ def test_with_another_key_or_under_another_name_nothing_opens(folder):
 
 
 def records(folder, key=None):
-    """The records in a folder; with a key of somebody who has not the vault's."""
     made = Records(folder, party="north", seal=sealing(NORTH), unseal=unsealing(NORTH))
     made._mac_key = made._mac_key if key is None else key
     return made

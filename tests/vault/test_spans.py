@@ -29,7 +29,6 @@ IDS = [f"{number:05d}" for number in range(30)]
 
 @pytest.fixture
 def used(vault):
-    """A vault that has uploaded a table."""
     upload(vault, table())
     return vault
 

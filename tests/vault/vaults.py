@@ -69,7 +69,6 @@ def choose(vault, rows, *, n_components=COMPONENTS, n_features=FEATURES, ids=(),
 
 
 def upload(vault, rows, *, agreement=None, seed=0, digest=DIGEST, release="", **asked):
-    """Do what a party's command does; the number of the upload."""
     agreement = agreement or agree()
     choice = choose(vault, rows, n_components=agreement.n_components, **asked)
     made = made_basis(seed, shape=(FEATURES, agreement.n_components))

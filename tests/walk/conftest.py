@@ -66,11 +66,9 @@ def spoiled(world, folder):
 
 @pytest.fixture
 def world(walked, tmp_path):
-    """A copy of the round, to be spoiled."""
     return spoiled(walked, tmp_path)
 
 
 @pytest.fixture
 def common(agreed, tmp_path):
-    """A copy of the round with a consensus basis, to be spoiled."""
     return spoiled(agreed, tmp_path)

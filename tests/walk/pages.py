@@ -57,8 +57,6 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One numbered section of one page."""
-
     number: int
     title: str
     analyst: bool  # whether the analyst types it, or every party
@@ -66,7 +64,6 @@ class Step:
 
 
 def lines_of(text):
-    """The lines of one section's blocks."""
     found = []
     for block in BLOCK.findall(text):
         for line in block.replace("\\\n", " ").splitlines():
@@ -97,12 +94,10 @@ def steps(pages=PAGES):
 
 
 def practice():
-    """The Python that deals rows into folders."""
     return re.search(r"^```python\n(.*?)^```$", PAGES["party"], re.DOTALL | re.MULTILINE)[1]
 
 
 def sizes():
-    """How large the pages say that files are."""
     row = re.compile(r"^\| `([^`]+)`(?:, `[^`]+`)? \|.*\| ([\d,]+) \|$", re.MULTILINE)
     return {
         page: {name: int(size.replace(",", "")) for name, size in row.findall(text)}

@@ -57,7 +57,6 @@ def write_tables(folder):
 
 
 def agree(cobasis, *, basis):
-    """Write the agreement as people do, by options, and have everybody sign it."""
     cobasis.keys(SITES)
     numbers = " ".join(
         f"--numbers '{name}:centre={centre},scale={scale},unit={unit}'"
@@ -78,7 +77,6 @@ def agree(cobasis, *, basis):
 
 
 def exchange(cobasis):
-    """Send everybody's next file, end the exchange, and return what `accept` said to each."""
     for site in SITES:
         assert cobasis.json(f"send icu.toml {site}.csv --dry-run", by=site)["fits"]
         looked = " --checked chol" if site == "switzerland" else ""  # which it did not measure
@@ -91,7 +89,6 @@ def exchange(cobasis):
 
 
 def go_through(folder, patch, *, basis):
-    """Go through a whole round; return what the return said to each hospital."""
     cobasis = Typed(folder, patch, tuned=True)  # as the tutorial's table is
     write_tables(folder)
     agree(cobasis, basis=basis)
@@ -104,7 +101,6 @@ def go_through(folder, patch, *, basis):
 
 
 def encoded(folder, site):
-    """A hospital's rows and labels in numbers, and which were held back."""
     desk = open_session(
         folder / "icu.toml",
         home=folder / f"home-{site}",
@@ -116,7 +112,6 @@ def encoded(folder, site):
 
 
 def worth(folder):
-    """Shares of right answers on what each hospital held back."""
     sites = {site: encoded(folder, site) for site in SITES}
     sent = [(rows[~held], labels[~held]) for rows, labels, held in sites.values()]
     pooled = fitted(*(np.concatenate(each) for each in zip(*sent, strict=True)))

@@ -66,7 +66,6 @@ def test_only_the_named_files_cross_and_no_secret_goes_to_the_analyst(walked, ag
 
 
 def accepted(world):
-    """What came back to each party, in order."""
     found = [each for _, each in world.answers if each["command"] == "accept"]
     return [each["returned"] for each in found if each["returned"]]
 

@@ -29,7 +29,6 @@ ASKING = ("agreement", "sign", "send", "run", "forget")
 
 
 def unasked(words):
-    """Return a line as a program types it: nobody is asked."""
     return f"{words} --yes" if words.split()[1] in ASKING else words
 
 
@@ -58,11 +57,9 @@ class World:
         return self.root / role
 
     def __call__(self, role, words, **options):
-        """Type a line; return everything that it printed."""
         return self.invoke(role, words, **options).output
 
     def json(self, role, words, **options):
-        """Type a line with --json; return the object."""
         [line] = self.invoke(role, f"{unasked(words)} --json", **options).stdout.splitlines()
         return json.loads(line)
 
@@ -132,7 +129,6 @@ class World:
         return [each for each in PARTIES if step.number not in AWAY.get(each, ())]
 
     def take(self, step, role, line, type_line, changes):
-        """Type one line as a role, or send one file."""
         if role != AUTHOR and line.words.startswith("cobasis audit"):
             return  # every upload is audited anyway
         if role != AUTHOR and not step.analyst:
