@@ -7,7 +7,6 @@ from io import BytesIO
 import pytest
 
 from cobasis.bundle.seal import encrypt
-from cobasis.bundle.transcript import verify_transcript
 from cobasis.errors import AnotherRunError, ForeignBundleError, StepError
 from cobasis.keys.identity import Identity
 from cobasis.party_side.accept import accept, adopt
@@ -49,14 +48,6 @@ def test_while_another_process_is_at_work_every_command_is_refused_and_touches_n
     assert to.exists()
 
 
-def test_another_party_and_another_round_are_not_kept_waiting(make):
-    site = make()
-    first = [site.session("north"), site.session("south")]
-    other = make(round_id="icu-2027").session("north")
-    with first[0].alone(), first[1].alone(), other.alone():
-        assert len({each.work for each in (*first, other)}) == 3
-
-
 def test_projected_rows_of_a_killed_prepare_go_and_its_directions_stay_sealed(site):
     ready = site.ready()
     assert ready.choice.span == "fresh"
@@ -73,6 +64,10 @@ def test_projected_rows_of_a_killed_prepare_go_and_its_directions_stay_sealed(si
     assert all(each.read_bytes().startswith(b"age-encryption.org/") for each in marks)
     send(ready, site.upload())
     assert {each.name for each in work.iterdir()} == {"1-upload.sent"}
+    forget(site.session("north"))
+    assert not work.exists()
+    with pytest.raises(StepError, match="has forgotten the round"):
+        require_turn(site.session("north"))
 
 
 def test_a_secret_that_was_sealed_before_a_key_was_exchanged_is_refused(make):
@@ -94,18 +89,3 @@ def test_a_secret_that_was_sealed_before_a_key_was_exchanged_is_refused(make):
         with pytest.raises(ForeignBundleError, match="its agreement is"):
             join(site.session(name), path)
         assert not site.session(name).round.joined
-
-
-def test_a_round_that_is_forgotten_leaves_the_basis_and_no_secret(uploaded):
-    site, _ = uploaded
-    session = site.session("north")
-    join(session, site.secret_file("north"))  # twice is the same as once
-    when = forget(session)
-    assert not session.work.exists()
-    session = site.session("north")
-    assert not session.round.joined
-    assert len(session.vault.datasets()) == 1
-    told = verify_transcript(session.transcript.path).entries[-1]
-    assert (told.event, told.time) == ("forgotten", when)
-    with pytest.raises(StepError, match="has forgotten the round"):
-        require_turn(session)

@@ -98,19 +98,16 @@ def test_a_return_with_a_wrong_total_or_none_is_refused(counting, monkeypatch):
         assert counting.session("north").round.accepted() is None
 
 
-def test_a_table_is_written_for_people_for_papers_and_for_programs(counting, tmp_path):
+def test_a_table_is_written_and_the_next_agreement_takes_scales_and_knots_from_it(
+    counting, tmp_path
+):
     table = counting.step().table
-    page = write_table(table, tmp_path / "table").read_text()
-    csv = pl.read_csv(tmp_path / "table" / "table.csv")
+    page, folder = write_table(table, tmp_path / "table").read_text(), tmp_path / "table"
+    csv = pl.read_csv(folder / "table.csv")
     assert csv.columns[1:] == ["all", "0", "1", "difference"]
     assert len(csv) + 1 == len([*rows_of(table)])
     assert f"{small_cells(table)} cells or bins" in page
     assert "http" not in page
-
-
-def test_the_next_agreement_takes_centres_scales_and_knots_from_the_table(counting, tmp_path):
-    table = counting.step().table
-    folder = write_table(table, tmp_path / "table").parent
     told = {"from_sums": folder, "task": "classification", "label": "died", "id": "patient"}
     told |= {"classes": "0,1", "purpose": "study", "leave_out": "weight"}
     told |= {"sums": "maps=mixed,waves=10,most_rows=200,most_rows_in_all=800"}

@@ -83,11 +83,15 @@ def test_scores_are_taken_once_and_of_the_rows_held_back_then(scoring):
         scoring.send("north")
 
 
-def test_a_first_return_does_not_come_again_behind_scores_and_sums_are_none(scoring):
+def test_scores_are_audited_and_neither_sums_nor_a_first_return_stand_for_them(scoring):
     scoring.step()
     late, file = scoring.desk(), scoring.file("west")
     with late.at_work(), late.opened(file) as bundle, pytest.raises(ForeignBundleError):
         sums_in(bundle, agreement=scoring.agreement, exchange=late.open_exchange())
+    made, report = scoring.looked()
+    assert report["S3"].figures["small_cells"] == made.party.small_cells > 0
+    assert "held-back rows of each class" in report["S3"].words
+    assert "What these scores give away" in render_audit(report, scoring.agreement)
     scoring.send("north")
     with pytest.raises(ReplayError, match="made its scores"):
         scoring.accept("north")
@@ -127,14 +131,6 @@ def test_a_party_without_a_held_back_row_takes_part_in_later_rounds(make):
     site.send("north")
     later = make(holdout=0.0001, round_id="icu-2027")
     assert later.send("north").n_bytes
-
-
-def test_the_audit_of_scores_counts_small_bins(scoring):
-    scoring.step()
-    made, report = scoring.looked()
-    assert report["S3"].figures["small_cells"] == made.party.small_cells > 0
-    assert "held-back rows of each class" in report["S3"].words
-    assert "What these scores give away" in render_audit(report, scoring.agreement)
 
 
 @steps(15)
