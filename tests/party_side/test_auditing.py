@@ -2,7 +2,6 @@
 
 import hmac
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,26 +12,25 @@ from cobasis.errors import ApprovalError, AuditBlockedError, OptionError
 from cobasis.keys.identity import Identity
 from cobasis.linalg.arrays import gathered
 from cobasis.party_side.approval import approve_audit, keep, read_audit
-from cobasis.party_side.audit import Question, approve, audited
+from cobasis.party_side.audit import approve, audited
 from cobasis.party_side.send import projected, send
 from cobasis.protocol.approval import Approver
 from cobasis.vault.datasets import Forced
 from party_side.sites import frame, ready_from
 
-QUICK = Question(compared=False)
 PEOPLE = Forced(reason="the board asked for it", by=("A. Curator", "B. Officer"))
 
 
-def looked(site, *, question=QUICK):
+def looked(site, **asked):
     with projected(site.ready(looking=True)) as made:
-        return audited(made, question=question)
+        return audited(made, compared=False, **asked)
 
 
 def sent(site, *, override=None, given=()):
     session, seen = site.session(), []
 
     def allow(made):
-        found = audited(made, question=QUICK)
+        found = audited(made, compared=False)
         seen.append((made.ready.choice, found))
         return approve(session, found, signed_by=["A. Officer"], given=given, override=override)
 
@@ -50,7 +48,7 @@ def test_the_audit_sees_the_very_numbers_that_are_written(site, monkeypatch):
     )
     ready = site.ready()
     with projected(ready) as made:
-        audited(made, question=QUICK)
+        audited(made, compared=False)
         payload = open_payload(made.payload)
         whole, labels = payload.rows[:], payload.labels[:]
     looked(site)
@@ -136,8 +134,8 @@ def test_what_is_blocked_leaves_once_with_the_keys_of_two_officers_and_a_reason(
 
 
 def test_sensitive_columns_are_tried_and_unknown_ones_refused(site):
-    found = looked(site, question=replace(QUICK, sensitive=("age", "died")))
+    found = looked(site, sensitive=("age", "died"))
     assert found.report["P5"].figures["column"] == "age"
     assert found.report["H6"].action == "sign"
     with pytest.raises(OptionError, match="no such column"):
-        looked(site, question=replace(QUICK, sensitive=("hair",)))
+        looked(site, sensitive=("hair",))

@@ -1,7 +1,7 @@
 """A crash after any call loses nothing and shows nothing half."""
 
 from cobasis.party_side.accept import accept
-from cobasis.party_side.audit import Question, approve, audited
+from cobasis.party_side.audit import approve, audited
 from cobasis.party_side.worth import score
 from party_side.sites import killed, steps
 
@@ -11,7 +11,7 @@ def prepared(site, *, found=[]):  # noqa: B006 -- one audit stands for all: its 
 
     def allow(made):
         if not found:
-            found.append(audited(made, question=Question(compared=False)))
+            found.append(audited(made, compared=False))
         return approve(session, found[0], signed_by=["A. Officer"])
 
     return site.send(allow=allow)

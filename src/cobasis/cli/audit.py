@@ -31,7 +31,7 @@ from cobasis.disk.whole import copy_whole, write_whole
 from cobasis.errors import OptionError
 from cobasis.models import needing
 from cobasis.party_side.approval import keep, read_audit
-from cobasis.party_side.audit import Question, audited, own_record
+from cobasis.party_side.audit import audited, own_record
 from cobasis.party_side.defences import Priced, priced
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import answered
@@ -69,7 +69,6 @@ def audit(
         return
     size = numbers(n_components, int, option="--n-components")
     noises = numbers(noise, float, option="--noise")
-    question = Question(n_components=size, noise=noises, sensitive=tuple(sensitive or ()))
     pages = _pages(out, data)
     session = owner.party(agreement)
     require_secret(session)
@@ -78,7 +77,7 @@ def audit(
     with progress() as session.report:
         ready = make_ready(session, rows, looking=True, public_rows=public_rows)
         with projected(ready) as made:
-            found = audited(made, question=question)
+            found = audited(made, sensitive=sensitive or (), n_components=size, noise=noises)
     kept = keep(session, found, own=own, asked=answered(session, rows))
     if pages:
         copy_whole(kept, pages[1])

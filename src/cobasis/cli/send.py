@@ -29,7 +29,7 @@ from cobasis.cli.words import audit_in_words, listed, picked, wrapped
 from cobasis.errors import OptionError
 from cobasis.party_side import send as sending
 from cobasis.party_side.approval import approvals
-from cobasis.party_side.audit import Question, approve, audited, typed_by
+from cobasis.party_side.audit import approve, audited, typed_by
 from cobasis.party_side.preview import Ready, make_ready
 from cobasis.party_side.rows import Findings, unlike
 from cobasis.party_side.send import Allow, Made, Sent, require_turn
@@ -98,8 +98,7 @@ class Asked(Mapped):
         """Return what happens between making a file and sealing it; `before` ends the bars."""
 
         def allow(made: Made) -> dict[str, object]:
-            question = Question(sensitive=tuple(self.sensitive or ()), compared=False)
-            found = audited(made, question=question)
+            found = audited(made, sensitive=self.sensitive or (), compared=False)
             before()
             owner.tell(audit_in_words(found.told))
             names, override = tuple(self.signed_by or ()), self.override()

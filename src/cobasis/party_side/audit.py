@@ -2,8 +2,7 @@
 
 import hashlib
 import tomllib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -37,36 +36,37 @@ from cobasis.vault.datasets import Forced
 Places = npt.NDArray[np.intp]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Question:
-    n_components: tuple[int, ...] = ()
-    noise: tuple[float, ...] = ()
-    sensitive: tuple[str, ...] = ()
-    compared: bool = True
-
-
-def audited(made: Made, *, question: Question | None = None) -> Audited:
+def audited(
+    made: Made,
+    *,
+    sensitive: Collection[str] = (),
+    compared: bool = True,
+    n_components: tuple[int, ...] = (),
+    noise: tuple[float, ...] = (),
+) -> Audited:
     """Audit an upload that is written and has not left; of a proposal, check what is agreed.
 
-    The same rows are drawn, split and attacked in the same way each time, by a stream that
-    follows from the vault's key.
+    Other settings are compared, such as those asked for, unless it is to be quick. The same rows
+    are drawn, split and attacked in the same way each time, by a stream that follows from the
+    vault's key.
     """
-    asked, ready = question or Question(), made.ready
+    ready = made.ready
     agreement, rows = ready.session.agreement, ready.rows
     known = {*agreement.columns, *labels_of(agreement)}
-    unknown = sorted(set(asked.sensitive) - known)
-    if unknown:
+    if unknown := sorted({*sensitive} - known):
         raise OptionError(
             f"{', '.join(unknown)} in --sensitive: round '{agreement.round_id}' has no such "
             f"column. Name some of {', '.join(sorted(known)[:20])}."
         )
-    about = _about(ready)
+    about, told = _about(ready), None
+    if isinstance(made, Projected):
+        payload = open_payload(made.payload)
+        told = None if payload.labels is None else payload.labels[:]
+    facts = _facts(ready, told, sensitive)
     if isinstance(made, Summed):
-        facts = _facts(ready, None, asked)
         return Audited(report=audit_sums(_sums_facts(made), facts, about=about))
     if isinstance(made, Proposed):
-        facts, width = _facts(ready, None, asked), made.proposal.image.shape[1]
-        shape = agreement.n_features, width
+        shape = agreement.n_features, made.proposal.image.shape[1]
         return Audited(report=audit_proposal(facts, about=about, shape=shape))
     # keyed, so whoever has not the vault's key learns nothing of rows; sorted, so one however
     # the table is
@@ -75,13 +75,10 @@ def audited(made: Made, *, question: Question | None = None) -> Audited:
     rng = np.random.default_rng(int.from_bytes(seed, "big"))
     size = sample_size(rows.n_sent, agreement.n_features)
     places = np.sort(rng.permutation(rows.n_sent)[:size])
-    payload, own = open_payload(made.payload), own_setting(agreement)
-    subject = _subject(made, payload, places, asked)
-    sizes = asked.n_components or (own.n_components,) * agreement.tabular  # takes all columns
-    settings = settings_of(subject, own, n_components=sizes, noise=asked.noise)
-    told = None if payload.labels is None else payload.labels[:]
-    compared, facts = settings if asked.compared else (), _facts(ready, told, asked)
-    return Audited(report=audit(subject, facts=facts, about=about, rng=rng, settings=compared))
+    subject, own = _subject(made, payload, places, sensitive), own_setting(agreement)
+    sizes = n_components or (own.n_components,) * agreement.tabular  # takes all columns
+    settings = settings_of(subject, own, n_components=sizes, noise=noise) if compared else ()
+    return Audited(report=audit(subject, facts=facts, about=about, rng=rng, settings=settings))
 
 
 def _about(ready: Ready) -> dict[str, str]:
@@ -112,7 +109,14 @@ def _about(ready: Ready) -> dict[str, str]:
 def _sums_facts(made: Summed) -> SumsFacts:
     agreement, rows = made.ready.session.agreement, made.ready.rows
     terms, others = terms_of(agreement), len(made.party.participants) - 1
-    counted, n_rows, layout = _counted(made), rows.n_sent, layout_of(agreement)
+    n_rows, layout = rows.n_sent, layout_of(agreement)
+    counted: Counted = ""
+    if made.ready.exchange.held:
+        counted = "scores"
+    elif agreement.task == "table":
+        counted = "table"
+    elif made.party.small_cells is not None:
+        counted = "times" if agreement.outcome and agreement.outcome.grid else "words"
     # each group of a table has sums of its own
     widths = (layout.n_words,) if counted == "table" else layout.n_features
     common = made.party.common or (1.0,) * len(widths)
@@ -135,17 +139,9 @@ def _sums_facts(made: Summed) -> SumsFacts:
     )
 
 
-def _counted(made: Summed) -> Counted:
-    agreement = made.ready.session.agreement
-    if made.ready.exchange.held:
-        return "scores"
-    if agreement.task == "table":
-        return "table"
-    counted: Counted = "times" if agreement.outcome and agreement.outcome.grid else "words"
-    return "" if made.party.small_cells is None else counted
-
-
-def _subject(made: Projected, payload: Payload, places: Places, asked: Question) -> Subject:
+def _subject(
+    made: Projected, payload: Payload, places: Places, sensitive: Collection[str]
+) -> Subject:
     """Return the sampled people: their rows, and what stands of them in the upload's file."""
     session, rows = made.ready.session, made.ready.rows
     agreement, budget = session.agreement, budget_of(session.agreement)
@@ -175,14 +171,14 @@ def _subject(made: Projected, payload: Payload, places: Places, asked: Question)
         sensitive={
             each.name: raw[:, at]
             for at, each in enumerate(columns)
-            if each.feature.name in asked.sensitive
+            if each.feature.name in sensitive
         },
         public_rows=check_public_rows(made.ready.public_rows, agreement, party=session.name),
         clipped=None if budget is None else budget.clipped(raw),
     )
 
 
-def _facts(ready: Ready, told: Labels | None, asked: Question) -> Facts:
+def _facts(ready: Ready, told: Labels | None, sensitive: Collection[str]) -> Facts:
     agreement, choice, guarantee = ready.session.agreement, ready.choice, None
     terms, classified = agreement.dp, agreement.task == "classification"
     value, event, treatment = (
@@ -205,7 +201,7 @@ def _facts(ready: Ready, told: Labels | None, asked: Question) -> Facts:
         class_counts=value if classified else (),
         marked_counts=(*event, *treatment),
         times_alone=value.count(1) / sum(value) if event else None,
-        sensitive_label=not {*labels_of(agreement)}.isdisjoint(asked.sensitive),
+        sensitive_label=not {*labels_of(agreement)}.isdisjoint(sensitive),
         span=choice.span,
         added=None if choice.changes is None else choice.changes.added,
         gone=None if choice.changes is None else choice.changes.gone,

@@ -110,7 +110,10 @@ class Example:
         for column in (self._column(x) for x in self.names if x not in {*known, *out}):
             written = column.dtype == pl.String and len(column) > 0
             dates = written and all(map(DAY.fullmatch, column))
-            if dates or column.dtype.is_temporal() or (people and _tells_rows_apart(column)):
+            apart = people and FEWEST <= len(column) == column.n_unique()
+            if apart and column.dtype.is_float():  # whole numbers tell rows apart, and words
+                apart = bool((column == column.round()).all())
+            if dates or column.dtype.is_temporal() or apart:
                 names.append(column.name)
             elif column.dtype.is_numeric():
                 numbers: Any = column.cast(pl.Float64).drop_nans()
@@ -148,13 +151,6 @@ class Example:
         source = source_of(self.path, party="example", features=columns)
         table = source.collect(*(pl.col(each.name) for each in columns))
         return encode(table, features, party="example")
-
-
-def _tells_rows_apart(column: pl.Series) -> bool:
-    """Whether whole numbers or words differ in every row that has one."""
-    if column.dtype.is_float() and not (column == column.round()).all():
-        return False
-    return FEWEST <= len(column) == column.n_unique()
 
 
 def words_of(said: str) -> tuple[str, ...]:

@@ -72,8 +72,15 @@ def score(
     """
     found, (noted, people) = session.round.accepted(), session.round.noted_table()
     nothing = Scores(n_rows=0, chosen=None if found is None else found.chosen)
-    if reason := _unscorable(session.agreement):
-        return replace(nothing, remarks=(reason,))
+    agreement, others = session.agreement, others_of(session.agreement)
+    if agreement.task in UNSCORED:
+        why = f"the round was for {agreement.task}: no label says what a model is worth"
+        return replace(nothing, remarks=(why,))
+    if agreement.unlabelled:
+        labelled = [x.party for x in agreement.holdings if x.labels and x.party in others]
+        why = f"{' or '.join(labelled)} has your people's labels, and scores with your part of "
+        why += "those who were held back: cobasis predict --part -o PART"
+        return replace(nothing, remarks=(why,))
     refuse_halves(session, part=False, beside=beside)
     use = replace(usable(session, model="common"), beside=beside)
     place = table or noted
@@ -89,19 +96,6 @@ def score(
     if not own.n_sent and noted is not None and noted.is_file():
         own = unseen(session, noted, dataset=use.dataset)
     return replace(_scored(session, rows, own=own, use=use), chosen=nothing.chosen)
-
-
-def _unscorable(agreement: Agreement) -> str:
-    if agreement.task in UNSCORED:
-        return f"the round was for {agreement.task}: no label says what a model is worth"
-    if agreement.unlabelled:
-        others = others_of(agreement)
-        labelled = [x.party for x in agreement.holdings if x.labels and x.party in others]
-        return (
-            f"{' or '.join(labelled)} has your people's labels, and scores with your part of those "
-            "who were held back: cobasis predict --part -o PART"
-        )
-    return ""
 
 
 def score_quietly(session: PartySession) -> Scores:
