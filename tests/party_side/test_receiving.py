@@ -11,7 +11,6 @@ import pytest
 from cobasis import ConsortiumSecret
 from cobasis.bundle.agreement_file import news_at
 from cobasis.errors import (
-    CobasisError,
     ForeignBundleError,
     MessageError,
     MissingExtraError,
@@ -102,6 +101,8 @@ def test_a_model_goes_with_the_basis_of_the_upload_that_it_was_made_for(returns)
     site.send(table=folder / "other.csv", to=folder / "not-sent.upload")
     last = session.vault.upload_of(site.agreement)
     assert last.dataset.name != sent.dataset.name
+    with pytest.raises(ForeignBundleError, match="none that its vault has made"):
+        accept(site.session("south"), site.return_file(made["south"], upload="0" * 64))
     accept(session, site.return_file(made["north"], upload=sent.entry.upload))
     used, rows = usable(session).dataset, np.eye(8)
     assert np.array_equal(used.basis.project(rows), sent.dataset.basis.project(rows))
@@ -132,17 +133,6 @@ def test_a_model_that_is_worse_than_the_partys_own_is_pointed_out(returns):
     assert (scores.verdict, "worse here" in scores.remarks[0]) == ("worse", True)
 
 
-def test_a_table_that_fails_half_way_leaves_no_predictions(returns):
-    site, made = returns
-    session, folder = site.session("north"), site.folder("north")
-    accept(session, site.return_file(made["north"]))
-    text = site.table("north").read_text(encoding="utf-8")
-    (folder / "bad.csv").write_text(text + "0000999,1,1,2\n", encoding="utf-8")
-    with pytest.raises(CobasisError, match="CB611"):
-        predict(session, folder / "bad.csv", to=folder / "out.csv")
-    assert [each.name for each in folder.glob("out.csv*")] == []
-
-
 def span(site, columns=(0, 1, 2), **changes):
     rows = site.secret.anchor(site.agreement).apply(np.eye(8)[:, columns])
     fields = {
@@ -159,8 +149,6 @@ def test_a_span_is_of_this_anchor_and_after_the_upload_no_other_takes_its_place(
     site = make(basis="consensus")
     session = site.joined()
     foreign = span(site, anchor_tag=ConsortiumSecret().anchor_tag(site.agreement))
-    with pytest.raises(StepError, match="has sent nothing"):
-        accept(session, site.secret_file("north"))
     with pytest.raises(MessageError, match="another anchor"):
         adopt(session, site.consensus_file("north", foreign))
     assert session.round.consensus() is None

@@ -60,19 +60,6 @@ def test_rows_that_are_held_back_are_in_no_upload_and_labels_stay_with_the_other
     assert (np.diff(nearest) < 0).sum() > 20  # in no order of the table's
 
 
-@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
-def test_uploads_stand_in_the_agreed_precision(make, precision):
-    site = make(precision=precision, **({"int8_range": 40.0} if precision == "int8" else {}))
-    site.joined()
-    made, sent = sent_by(site)
-    bundle = site.opened("north", sent.path)
-    told = bundle.manifest.told
-    assert told["rows_dtype"] == {"fp32": "float32", "fp16": "float16", "int8": "int8"}[precision]
-    assert told["n_rows"] == made.rows.n_sent
-    n_bytes = bundle.parts["upload.safetensors"].stat().st_size
-    assert 0 < n_bytes - made.preview.n_bytes < 1000
-
-
 def test_a_row_stays_on_its_side_whatever_stands_around_it(site):
     shuffled = frame(1).sample(fraction=1, shuffle=True, seed=3).extend(frame(8))
     session, more = site.session("north"), written(site, shuffled)

@@ -174,11 +174,6 @@ def accept(session: PartySession, path: Path) -> Accepted:
     """
     agreement = session.agreement
     with session.alone():
-        if session.vault.upload_of(agreement) is None:
-            raise StepError(
-                f"party '{session.name}' has sent nothing in round '{agreement.round_id}', so "
-                "nothing can have come back for it. Type 'cobasis send' first."
-            )
         bundle = session.opened(path, kind="return")
         returned = return_in(bundle, agreement=agreement, party=session.name)
         sent = _upload_of(session, bundle.manifest.told.get("upload"))
