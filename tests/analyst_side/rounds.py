@@ -44,9 +44,10 @@ class RealRound:
     rows: dict
     parties: dict = field(default_factory=dict)
 
-    def __post_init__(self):
-        self.path, self.work = self.folder / "icu.toml", WorkFolder(self.folder / "icu.round")
-        self.inbox, self.outbox = self.folder / "inbox", self.folder / "outbox"
+    path = property(lambda self: self.folder / "icu.toml")
+    work = property(lambda self: WorkFolder(self.folder / "icu.round"))
+    inbox = property(lambda self: self.folder / "inbox")
+    outbox = property(lambda self: self.folder / "outbox")
 
     def session(self):
         """A fresh session, as every command opens one; without a file all have signed."""

@@ -114,18 +114,6 @@ def test_a_worker_that_fails_while_boosting_does_not_leave_the_others_waiting(ov
         over.together(partial(fail_once, path="gone"), aligned)
 
 
-@pytest.mark.soak
-def test_few_results_of_a_pass_are_under_way_however_many_blocks_there_are(over, tmp_path):
-    """Two for each of two threads, and what the client has just let go."""
-    many = aligned_rows(tmp_path, *rows_and_labels(90), n_blocks=30)
-    before, most, results = set(over.client.futures), 0, []
-    for result in over(_index, many, step="counting"):
-        results.append(result)
-        most = max(most, len(set(over.client.futures) - before))
-    assert results == list(range(30))
-    assert 0 < most <= 8
-
-
 def _index(_, index):
     return index
 

@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from analyst_side.rounds import NAMES, contents, real_round, verdicts
+from analyst_side.rounds import NAMES, RealRound, contents, real_round, verdicts
 from cobasis.analyst_side.history import UNREADABLE, audit_words
 from cobasis.analyst_side.receive import FileVerdict, receive, seal_only
 from cobasis.bundle.agreement_file import read_agreement
@@ -57,8 +57,8 @@ def test_an_accepted_upload_lies_on_the_disk_as_it_came_and_has_a_signed_receipt
     assert contents(made.work.path) == before
 
 
-def test_what_lies_beside_an_agreement_is_found_whatever_its_name(made):
-    made.path = made.folder / "icu[1].toml"
+def test_what_lies_beside_an_agreement_is_found_whatever_its_name(made, monkeypatch):
+    monkeypatch.setattr(RealRound, "path", made.folder / "icu[1].toml")
     for name in ("north", "south"):
         made.upload(name).rename(made.folder / f"icu[1].{name}.1-upload")
     assert set(verdicts(receive(made.session(), [])).values()) == {"accepted"}
