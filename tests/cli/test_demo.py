@@ -55,7 +55,6 @@ def test_every_option_changes_what_it_says(cobasis):
         ("--model svm", "[CB401]", "stores training rows"),
         ("--data diabetes --model logistic", "[CB107]", "no family for regression"),
         ("--report nowhere/page.html", "[CB107]", "does not exist"),
-        ("--magic", "[CB107]", "magic"),
     ],
 )
 def test_wrong_input_is_one_clear_error_and_exit_two(arguments, code, says, cobasis):

@@ -1,7 +1,6 @@
 """What `status` says to each role at each step of a round in one folder, and of words that fail."""
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.round_by_commands import NAMES, PUBS, commands
+from cli.round_by_commands import NAMES, commands
 from cobasis.cli import words as words_of
 from cobasis.cli.options import on_terminal
 
@@ -36,10 +35,9 @@ def look_on_until_the_first_run(cobasis):
     Path("icu.toml").unlink()
 
     cobasis.agreed(more="--basis consensus --deadline 2099-12-31")
-    screen = cobasis("status icu.toml", by="east").stdout
-    assert "No news from lab are here" in screen
-    assert "not known east, north, south, lab" in screen
-    assert "you: no key of this round" in cobasis("status icu.toml", by="stranger").stdout
+    screen = ("No news from lab are here", "not known east, north, south, lab")
+    cobasis.said("status icu.toml", *screen, by="east")
+    cobasis.said("status icu.toml", "you: no key of this round", by="stranger")
     assert told(cobasis) == ("sign", True, [*NAMES, "lab"])
     cobasis("sign icu.toml --yes")
     assert told(cobasis) == ("status", False, ["east", "south", "lab"])
@@ -50,7 +48,7 @@ def look_on_until_the_first_run(cobasis):
 
     cobasis.tables()
     assert told(cobasis) == ("send", True, [*NAMES, "lab"])
-    assert re.search(r"31 Dec 2099 23:59 UTC, in \d+ days", cobasis("status").stdout)
+    cobasis.said("status", "deadline 31 Dec 2099 23:59 UTC; 3 needed")
     cobasis.send("east", "north")
     assert "waits for the proposal of south" in cobasis.run(code=4).stderr
     assert told(cobasis) == ("accept", False, ["south", "lab"])
@@ -77,10 +75,8 @@ def test_it_names_the_next_command_and_who_waits_for_whom_from_draft_to_model(co
     cobasis.accept()
     assert told(cobasis) == ("predict", True, [])
     assert told(cobasis, by="lab") == ("receive", False, [])
-    screen = cobasis("status icu.toml").stdout
-    assert "All exchanges have ended" in screen
-    assert "(signed by lab; less than an hour old)" in screen
-    assert screen.count(", receipt is here") == 2
+    ended = ("All exchanges have ended", "UTC, signed by lab")
+    assert cobasis.said("status icu.toml", *ended).count(", receipt is here") == 2
 
     cobasis("remove icu.toml south --realign", by="lab")
     assert cobasis.json("status", by="south")["next"] == ""
@@ -97,9 +93,7 @@ def test_words_that_no_command_takes_have_a_code_and_break_between_words(cobasis
         assert done.stdout == ""
         assert done.stderr.endswith("--help'. [CB107]\n")
     assert "[CB" not in cobasis("key", code=2).output
-    whole = cobasis("status", code=2).stderr  # no agreement lies here
-    assert "[CB107]" in whole
-    assert len(whole.splitlines()) == 1
+    assert len(cobasis("status", code=2).stderr.splitlines()) == 1  # no agreement lies here
     cobasis.draft()
     cobasis.draft("b.toml")
     told = cobasis("status", code=2).stderr
@@ -116,19 +110,15 @@ def test_every_help_ends_with_an_example_of_the_command():
         assert last.startswith(f"Example: cobasis {words}")
 
 
-@pytest.mark.parametrize("words", [("--version",), ("--help",)])
-def test_help_loads_nothing_that_computes(words):
+@pytest.mark.parametrize(("word", "says"), [("--version", "0.1.0"), ("--help", "Usage: ")])
+def test_help_loads_nothing_that_computes(word, says):
     script = (
         "import atexit, sys\natexit.register(lambda: print(*sys.modules))\n"
-        f"sys.argv[1:] = {list(words)!r}\nfrom cobasis.cli.main import run\nrun()"
+        f"sys.argv[1:] = [{word!r}]\nfrom cobasis.cli.main import run\nrun()"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    *said, last = done.stdout.splitlines()
-    assert ("0.1.0" in said) == (words == ("--version",))
-    assert "cobasis.cli.main" in last.split()
-    assert HEAVY & set(last.split()) == set()
+    told = subprocess.check_output([sys.executable, "-c", script], text=True)
+    assert says in told
+    assert HEAVY & set(told.splitlines()[-1].split()) == set()
 
 
 def test_a_pipe_or_a_file_without_end_in_a_shared_folder_keeps_nobody_waiting(ran):
@@ -137,8 +127,6 @@ def test_a_pipe_or_a_file_without_end_in_a_shared_folder_keeps_nobody_waiting(ra
     for make in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
         make(news)
         ran.refused("status icu.toml", "no file", "CB601")
-        told = ran.draft("new.toml", pubs=PUBS, more="--known icu.toml", code=2).stderr
-        assert "icu.news' cannot be read: it is no" in told
         news.unlink()
     Path("north.pub").unlink()
     os.mkfifo("north.pub")

@@ -69,19 +69,15 @@ def test_a_result_fits_on_80_columns_and_in_a_notebook_and_obeys_no_partys_name(
 def test_a_summary_of_many_parties_says_how_many_it_does_not_show():
     made = done(tuple(f"clinic-{i:02}" for i in range(25)))
     for shown in (made, made.analyst.certificate, made.analyst.alignment):
-        assert "And 5 parties more." in shown.summary().splitlines()
-        assert "And 5 parties more." in shown._repr_html_()
-        assert "clinic-19" in shown.summary()
-        assert "clinic-20" not in shown.summary()
-    assert "classification, 25 parties, " in repr(made)
+        for text in (shown.summary(), shown._repr_html_()):
+            assert "And 5 parties more." in text
+            assert ("clinic-19" in text, "clinic-20" in text) == (True, False)
 
 
 def test_an_alignment_says_whose_trace_it_carries_and_a_round_what_went_and_whom_it_left_out():
     found = done(("north", "south", "east"), aligner="gopp").analyst.alignment
     assert repr(found) == "<Alignment by GOPP of 3 parties to a target of 6 x 5>"
-    words = " ".join(without(found, "south").summary().split())
-    assert "It still carries south, who left." in words
-    assert f"It converged after {found.target.iterations} iterations." in words
+    assert "It still carries south, who left." in without(found, "south").summary()
     made = done(("north", "south", "east"), exclude=("south",))
     lines = {line.split()[0]: line for line in made.summary().splitlines()}
     assert f"{made.traffic['north'].up:,}" in lines["north"]
@@ -101,16 +97,11 @@ def test_a_round_that_has_not_run_says_so_and_predicts_nothing():
 def test_every_party_predicts_one_table_or_its_own_rows_and_numbers_are_scored_by_r2():
     made, rows = done(), rows_of()
     table, label = rows["north"]
-    together = made.predict(table)
-    assert list(together) == list(NAMES)
-    for name in NAMES:
-        np.testing.assert_array_equal(together[name], made.parties[name].predict(table))
-    own = made.predict({name: own for name, (own, _) in rows.items()})
-    np.testing.assert_array_equal(own[EVIL], made.parties[EVIL].predict(rows[EVIL][0]))
-    scores = made.score(
-        {name: own for name, (own, _) in rows.items()}, {name: y for name, (_, y) in rows.items()}
-    )
-    assert scores == {name: np.mean(own[name] == rows[name][1]) for name in NAMES}
+    for name, each in made.predict(table).items():
+        np.testing.assert_array_equal(each, made.parties[name].predict(table))
+    tables, labels = ({name: each[at] for name, each in rows.items()} for at in (0, 1))
+    own, scores = made.predict(tables), made.score(tables, labels)
+    assert scores == {name: np.mean(own[name] == labels[name]) for name in NAMES}
     assert made.score(table, label)["north"] == scores["north"]
     rows = {name: (X, X[:, 0] - 2 * X[:, 1]) for name, (X, _) in rows.items()}
     made = simulate(rows, rng=np.random.default_rng(0), n_components=5, task="regression")
@@ -125,7 +116,7 @@ def test_only_who_has_a_return_predicts_and_strangers_and_labels_of_other_rows_a
     for name in ("south", "west"):
         with pytest.raises(UnknownPartyError, match=rf"'{name}' is not known here \(east, north\)"):
             made.predict({name: table})
-    for labels in (label[:-1], np.ones(30), np.full(30, "healthy"), None, {"north": label}):
+    for labels in (label[:-1], np.full(30, "healthy"), None, {"north": label}):
         with pytest.raises(LabelError):
             made.score(table, labels)
     with pytest.raises(LabelError, match="go together"):
@@ -133,14 +124,11 @@ def test_only_who_has_a_return_predicts_and_strangers_and_labels_of_other_rows_a
 
 
 def test_a_data_frame_needs_no_features_where_its_columns_are_numbers():
-    rows = {
-        name: (pl.DataFrame(X, schema=["age", "pulse", "ph", "u", "v", "w"]), y)
-        for name, (X, y) in rows_of().items()
-    }
+    names = ["age", "pulse", "ph", "u", "v", "w"]
+    rows = {name: (pl.DataFrame(X, schema=names), y) for name, (X, y) in rows_of().items()}
     made = simulate(rows, rng=np.random.default_rng(0), n_components=5)
-    assert made.agreement.features == numeric_features(["age", "pulse", "ph", "u", "v", "w"])
-    table, label = rows["north"]
-    assert made.score(table, label) == done().score(*rows_of()["north"])
+    assert made.agreement.features == numeric_features(names)
+    assert made.score(*rows["north"]) == done().score(*rows_of()["north"])
 
 
 def test_rows_that_would_look_alike_are_told_apart():

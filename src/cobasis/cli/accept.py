@@ -1,6 +1,6 @@
 """``cobasis accept``: whatever came to a party, each by what is in it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ def accept(
     """
     agreement, given = agreed(words)
     session = owner.party(agreement)
-    found, passed, refused = _looked_at(session, given or _beside(session))
+    found, passed, refused = _looked_at(session, given)
     takers = {"news": _take_news, "span": _take_span, "return": _take_return}
     told: dict[str, Any] = {}
     lines: list[str] = []
@@ -50,7 +50,7 @@ def accept(
                 refused[path] = error
     if told:
         with suppress(CobasisError):  # a foreign icu.news must not hide what was taken
-            lines += _next(session, standing(owner, agreement).step, taken=told.get("return"))
+            lines += _next(session, standing(owner, agreement).step)
     owner.say(
         lines,
         **about(session, command="accept"),
@@ -68,37 +68,19 @@ def accept(
         raise typer.Exit(why.exit_code)
 
 
-def _places(session: PartySession) -> list[Path]:
-    replies = [f"{each.number}-{each.reply}" for each in session.exchanges]
-    news = session.path.with_name(f"{stem_of(session.path)}.news")
-    return [news, *map(session.beside, replies)]
-
-
-def _beside(session: PartySession) -> list[Path]:
-    """Return what lies beside the agreement for this party; WaitingError where nothing is new."""
-    places = _places(session)
-    found = [path for path in places if path.exists()]
-    new = [path for path in found if not accepting.accepted_before(session, path)]
-    if not new:
-        had = f" ({', '.join(path.name for path in found)} were accepted before)" if found else ""
-        raise WaitingError(
-            f"nothing new for '{session.name}' lies beside '{session.path}'{had}. Put there what "
-            f"the analyst sends, of {', '.join(path.name for path in places)}, or name its files."
-        )
-    return new
-
-
 def _looked_at(
-    session: PartySession, paths: list[Path]
+    session: PartySession, given: list[Path]
 ) -> tuple[dict[Path, str], list[Path], dict[Path, CobasisError]]:
     """Return what files are, what of a folder is not for this party or new, and what is refused."""
     found: dict[Path, str] = {}
     passed, refused = [], {}
-    ours = {path.name for path in _places(session)}
-    for path in paths:
+    replies = [f"{each.number}-{each.reply}" for each in session.exchanges]
+    news = session.path.with_name(f"{stem_of(session.path)}.news")
+    ours = {path.name: path for path in (news, *map(session.beside, replies))}
+    for path in given or filter(Path.exists, ours.values()):
         folder = path.is_dir()
         for each in sorted(filter(Path.is_file, path.iterdir())) if folder else [path]:
-            if folder and accepting.accepted_before(session, each):
+            if (folder or not given) and accepting.accepted_before(session, each):
                 passed.append(each)
                 continue
             try:
@@ -110,9 +92,10 @@ def _looked_at(
                     refused[each] = error
     if not found and not refused:
         raise WaitingError(
-            f"of {len(passed):,} file(s) in {listed(paths)} none is new for '{session.name}'. Ask "
-            f"'{session.analyst.name}' for yours. To end an accept that was cut short, name the "
-            "file itself, which is taken again."
+            f"of {len(passed):,} file(s) here none is new for '{session.name}'. Put what "
+            f"'{session.analyst.name}' sends, of {listed(ours)}, beside '{session.path}', or name "
+            "its files. To end an accept that was cut short, name the file itself, which is taken "
+            "again."
         )
     return found, passed, refused
 
@@ -170,10 +153,11 @@ def _take_return(session: PartySession, path: Path) -> tuple[object, list[str]]:
     if taken.model_sha256:
         model = "The model, the same at every party, has the SHA-256"
         lines += [model, f"  {taken.model_sha256}"]
-    if card.scores:
-        lines += wrapped(run.worth_in_words(card.scores))
-        lines += run.importance_in_words(card)
-    lines += [*scores_in_words(scores), f"Who and what made the {thing}: {page}"]
+    lines += [
+        *run.worth_in_words(card),
+        *scores_in_words(scores),
+        f"Who and what made the {thing}: {page}",
+    ]
     there = folder if folder.is_dir() else None
     told = picked(taken, "evidence", "trained_on", "target_carries", "model_sha256")
     told |= {"return_sha256": taken.bundle, "score": scores, "card": page, "table": there}
@@ -181,15 +165,13 @@ def _take_return(session: PartySession, path: Path) -> tuple[object, list[str]]:
     return told, lines
 
 
-def _next(session: PartySession, step: Step, *, taken: Mapping[str, Any] | None) -> Iterator[str]:
-    predict = f"  cobasis predict {session.path.name} new.csv"
+def _next(session: PartySession, step: Step) -> Iterator[str]:
     if step.command and not step.when:
         yield from ("Next:", f"  {step.command}")
     if step.what == "end" and step.command and (others := others_of(session.agreement)):
         yield f"and with what {listed(others)} made of the same people in this way:"
-        yield predict + "".join(f" --with {each}.part" for each in others) + " -o out.csv"
-    if step.what == "send" and taken and taken["model_sha256"] and not session.agreement.tabular:
-        yield from ("Or, before everybody's scores are in:", f"{predict} -o out.csv")
+        parts = "".join(f" --with {each}.part" for each in others)
+        yield f"  cobasis predict {session.path.name} new.csv{parts} -o out.csv"
 
 
 def _tables(session: PartySession, taken: Accepted, *, to: Path) -> Iterator[str]:

@@ -151,8 +151,7 @@ def plan(
 ) -> None:
     """Measure on your own rows what each defence would cost and win; nothing leaves.
 
-    It takes an agreement, or a draft without parties, and your table. No key, vault or joined
-    secret is needed, nobody has to have signed, and nothing is kept or charged.
+    It takes an agreement, or a draft, and your table: no key, and nothing is kept or charged.
 
     Example: cobasis plan icu.toml data.csv --public public.csv -o plan.html
     """

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from typer import Option
 
 from cobasis.algorithms import AlignerName, AnchorKind, BasisName
+from cobasis.algorithms.readable import Table
 from cobasis.cli.options import Screen, grouped
 from cobasis.disk.whole import write_whole
 from cobasis.errors import OptionError
@@ -32,15 +32,9 @@ def demo(
     model: Annotated[ModelName | None, Option(help="By default logistic, or ridge.")] = None,
     seed: Annotated[int, Option(help="For rows, keys and folds.", min=0, max=2**32 - 1)] = 0,
     report: Annotated[Path, Option(help="Where the page goes.")] = Path("cobasis-report.html"),
-    allow_row_carrying: Annotated[
-        bool, Option("--allow-row-carrying", help="Accept svm, which stores rows.")
-    ] = False,
+    allow_row_carrying: Annotated[bool, Option("--allow-row-carrying", help="For svm.")] = False,
 ) -> None:
     """Run a whole round on real data: alone, together, consensus basis, sums, pooled.
-
-    Parties draw secret bases and build uploads.
-    The analyst aligns, certifies, trains and returns.
-    Each party predicts one common test set with its own basis.
 
     Example: cobasis demo --split by-label --json
     """
@@ -65,34 +59,30 @@ def demo(
     if screen.as_json:
         typer.echo(json.dumps({**as_json(found), "report": str(report)}, indent=2))
     else:
-        _print(found, report)
+        screen.tell([*_lines(found), f"Report: {report}"])
 
 
-def _print(found: Comparison, report: Path) -> None:
+def _lines(found: Comparison) -> list[str]:
     def shown(value: float | None) -> str:
         if value is None:
             return "-"
         return f"{100 * value:.1f}" if found.metric == "accuracy" else f"{value:.3f}"
 
     unit = "accuracy in %" if found.metric == "accuracy" else "R2"
-    data, split, consensus = found.data.table.name, found.data.split, found.consensus or {}
-    table = Table(title=f"{data}, split {split}: {unit} on the test set; bytes up, down")
-    header = ("party", "alone", "together", "consensus", "sums", "pooled", "up", "down")
-    for column in header:
-        table.add_column(column, justify="left" if column == "party" else "right")
-    for name, traffic in found.round.traffic.items():
-        rows = (found.alone[name], found.together[name], consensus.get(name))
-        scores = (*rows, found.sums_score, found.pooled)
-        label = name + (" (one class)" if name in found.one_class else "")
-        table.add_row(label, *map(shown, scores), f"{traffic.up:,}", f"{traffic.down:,}")
-    table.add_section()
-    table.add_row("mean", *map(shown, means(found).values()), "", "")
-    console = Console(highlight=False)
-    console.print(table)
-    console.print(conclusion(found))
-    console.print(about_sums(found))
-    if found.consensus_refusal:
-        console.print(f"No consensus basis: {found.consensus_refusal}")
+    data, consensus = found.data, found.consensus or {}
     certificate = found.round.analyst.certificate
-    console.print(f"Certificate: {certificate.headline}.", soft_wrap=True)
-    console.print(f"Took {found.seconds:.1f} s. Report: {report}", soft_wrap=True)
+    rows = [("mean", *map(shown, means(found).values()), "", "")]
+    for name, traffic in found.round.traffic.items():
+        scores = (found.alone[name], found.together[name], consensus.get(name))
+        told = map(shown, (*scores, found.sums_score, found.pooled))
+        rows.insert(-1, (name, *told, f"{traffic.up:,}", f"{traffic.down:,}"))
+    refusal = [f"No consensus basis: {found.consensus_refusal}"] if found.consensus_refusal else []
+    notes = [conclusion(found), about_sums(found), *refusal]
+    notes += [f"Certificate: {certificate.headline}.", f"Took {found.seconds:.1f} s."]
+    table = Table(
+        title=f"{data.table.name}, split {data.split}: {unit} on the test set; bytes up, down",
+        header=("party", "alone", "together", "consensus", "sums", "pooled", "up", "down"),
+        rows=rows,
+        notes=tuple(notes),
+    )
+    return table.text().splitlines()

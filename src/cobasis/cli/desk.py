@@ -52,8 +52,6 @@ _ASSETS = {"desk.css": "text/css", "desk.js": "text/javascript"}
 
 
 class Job:
-    """A command at work, or that was."""
-
     def __init__(self, action: Action, form: Form, *, folder: Path, passphrase: str) -> None:
         self.command, self.code = action.name, cast("int | None", None)
         self.step, self.lines = list[str](), deque[str](maxlen=_MOST_LINES)

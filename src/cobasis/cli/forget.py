@@ -20,9 +20,8 @@ def forget(
 ) -> None:
     """Destroy what is kept of a round, once its name was typed.
 
-    The analyst: all that parties sent, the span, target and changes of basis, when retention is
-    over. Models, news, certificates and the transcript stay. A party: the secret, the span and
-    the return; nothing can be predicted then. Its basis and upload history stay.
+    The analyst: all that parties sent and what aligned it, when retention is over. A party: the
+    secret, the span and the return; nothing can be predicted then. Its upload history stays.
 
     Example: cobasis forget icu.toml
     """

@@ -22,8 +22,6 @@ NOTHING = "-"  # the answer that a word stands for no value
 
 @dataclass(frozen=True, kw_only=True)
 class Mapped:
-    """What a party says of its columns beforehand."""
-
     mapping: Annotated[Path | None, Option(help="TOML that says what your columns are.")] = None
 
     def read(self) -> TableMapping:
@@ -79,7 +77,6 @@ def _asked(mapping: TableMapping, each: ColumnFinding, *, unused: list[str]) -> 
 
 
 def _said(question: str, words: Sequence[str] = ()) -> str:
-    """Ask until the answer is one of some words, or empty."""
     while True:
         said = str(
             typer.prompt(f"{question} (empty: stop)", default="", show_default=False, err=True)

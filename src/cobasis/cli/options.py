@@ -36,12 +36,9 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.signatures import signers
 
-AgreementFile = Annotated[
-    Path | None, Argument(metavar="[AGREEMENT]", help="By default the one that is here.")
-]
-ProxyCA = Annotated[
-    Path | None, Option(help="Certificate of your company's inspecting proxy, PEM.")
-]
+AgreementFile = Annotated[Path | None, Argument(metavar="[AGREEMENT]", help="Else the one here.")]
+ProxyCA = Annotated[Path | None, Option(help="Your company's inspecting proxy's certificate.")]
+Folder = Annotated[Path, Argument(metavar="[FOLDER]", help="Of agreements; else this one.")]
 Data = Annotated[
     list[Path] | None,
     Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet."),
@@ -65,8 +62,6 @@ _OTHERS = 0o077  # what a passphrase file's mode may not hold: anything for the 
 
 @dataclass(frozen=True, kw_only=True)
 class Screen:
-    """How a command answers."""
-
     as_json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False
 
     def tell(self, lines: Iterable[str]) -> None:
@@ -82,11 +77,7 @@ class Screen:
 
 @dataclass(frozen=True, kw_only=True)
 class Home:
-    """Where keys and vaults are, and whose is meant."""
-
-    home: Annotated[
-        Path | None, Option(help="Folder of keys and vaults; else $COBASIS_HOME or ~/.cobasis.")
-    ] = None
+    home: Annotated[Path | None, Option(help="Of keys and vaults; else $COBASIS_HOME.")] = None
     name: Annotated[str | None, Option("--as", help="Whose key; else the one enrolled.")] = None
 
     def folder(self) -> Path:
@@ -100,15 +91,9 @@ class Home:
 
 @dataclass(frozen=True, kw_only=True)
 class Holder(Home):
-    """Whose key and vault a command uses."""
-
     passphrase_file: Annotated[
         Path | None,
-        Option(
-            envvar="COBASIS_PASSPHRASE_FILE",
-            show_envvar=False,
-            help="Holds the passphrase; else $COBASIS_PASSPHRASE_FILE, else it is asked.",
-        ),
+        Option(envvar="COBASIS_PASSPHRASE_FILE", help="First line: the passphrase; else asked."),
     ] = None
 
     def passphrase(self, *, new: bool = False) -> str:
@@ -143,7 +128,6 @@ class Holder(Home):
         return session
 
     def is_analyst(self, agreement: Path) -> bool:
-        """Whether the key in the home folder is that of the round's analyst."""
         return self.who(read_agreement(agreement).agreement).role == "analyst"
 
     def key(self, name: str) -> Path:
@@ -263,19 +247,13 @@ def agreed(words: list[Path] | None) -> tuple[Path, list[Path]]:
     if words and words[0].suffix == ".toml":
         return words[0], words[1:]
     names = {path.name for path in Path().glob("*.toml") if _is_agreement(path)}
-    found = sorted(
-        name for name in names if name.replace(".sealed.toml", ".toml") not in names - {name}
-    )
+    found = sorted(x for x in names if x.replace(".sealed.toml", ".toml") not in names - {x})
     if len(found) == 1:
         return Path(found[0]), words
-    if not found:
-        raise OptionError(
-            "no agreement lies here. Put the one that its author sent here, or name its file as "
-            "the first word; whoever is the author makes it: cobasis agreement new icu.toml."
-        )
     raise OptionError(
-        f"this command is about one agreement, and here are {', '.join(found)}. Name its file as "
-        "the first word, like icu.toml, or type it where one agreement lies."
+        f"this command is about one agreement, and here lie {', '.join(found) or 'none'}. Name its "
+        "file as the first word, like icu.toml, or type it where the one lies that its author "
+        "sent; the author makes it: cobasis agreement new icu.toml."
     )
 
 

@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic_core import to_json
-from typer import Argument
 
 from cobasis.algorithms.certificate import CAVEAT, SPREADS
 from cobasis.analyst_side.history import History, history_of
@@ -15,7 +14,7 @@ from cobasis.analyst_side.returns import findings_of
 from cobasis.analyst_side.session import work_folder
 from cobasis.cli.forget import forget
 from cobasis.cli.key import revoke
-from cobasis.cli.options import Action, Ask, Home, Topic, grouped
+from cobasis.cli.options import Action, Ask, Folder, Home, Topic, grouped
 from cobasis.cli.receive import receive
 from cobasis.cli.run import remove, run
 from cobasis.cli.sign import sign, terms_of
@@ -33,9 +32,7 @@ from cobasis.transport.inbox import agreements
 @grouped
 def page(
     keys: Home,
-    folder: Annotated[Path, Argument(metavar="[FOLDER]", help="Of agreements; else this one.")] = (
-        Path()
-    ),
+    folder: Folder = Path(),
 ) -> None:
     """Show all rounds in a folder in a browser on this machine, with buttons, until Ctrl-C.
 

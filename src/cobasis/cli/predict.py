@@ -24,9 +24,6 @@ from cobasis.errors import OptionError
 from cobasis.party_side import predict as predicting
 from cobasis.party_side import worth as scoring
 
-Part = Annotated[
-    bool, Option("--part", help="Write your part of these people, for your block's others.")
-]
 Beside = Annotated[list[Path] | None, Option("--with", help="Another party's part; once for each.")]
 
 _SHOWN = 20
@@ -48,20 +45,17 @@ def predict(
     explain: Annotated[bool, Option("--explain", help="Add why, column by column.")] = False,
     of: Annotated[str | None, Option(help="The class to explain, by default the last.")] = None,
     public_rows: Public = None,
-    part: Part = False,
+    part: Annotated[bool, Option("--part", help="Write your part for your block.")] = False,
     beside: Beside = None,
 ) -> None:
     """Predict new rows; the id column is kept beside each prediction.
 
-    A row with a cell that is not as agreed gets none; the command then ends with 2.
-    A classification adds a column for each class: a probability, or a score under noise.
-
-    With --explain, base and the columns why_... add up to what the column explained names, as the
-    log-odds of a class. They say what each column adds beside a reference that all parties share.
+    A row with a cell that is not as agreed gets none; the command then ends with 2. With
+    --explain, base and the columns why_... add up to what the column explained names.
 
     Where parties of a block hold columns of the same people, each writes a file with --part for
-    the others, sealed for them alone, and predicts with theirs: --with lab.part. With --part and
-    no table it is of the people who were held back, for the others' cobasis score.
+    the others, and predicts with theirs: --with lab.part. With --part and no table it is of the
+    people who were held back, for the others' cobasis score.
 
     Example: cobasis predict icu.toml new.csv -o out.csv
     """
@@ -81,16 +75,16 @@ def predict(
             part=part,
             beside=beside or (),
         )
-    told = [f"line {each.line}, column '{each.column}': {each.problem}" for each in found.bad]
-    answer = {"path": out, "n_rows": found.n_rows, "bad": tuple(told)}
-    if len(told) > _SHOWN:
-        told[_SHOWN:] = [f"and {len(told) - _SHOWN:,} more"]
-    if told:
-        told = ["Rows without a prediction; the file says why in its last column:", *told]
+    bad = [f"line {each.line}, column '{each.column}': {each.problem}" for each in found.bad]
     made = "people's parts, sealed for your block's others" if part else "predictions"
-    lines = [*wrapped(f"Wrote {out}: {found.n_rows:,} {made}."), *told]
-    owner.say(lines, **about(session, command="predict"), **answer)
-    if told:
+    lines = wrapped(f"Wrote {out}: {found.n_rows:,} {made}.")
+    if bad:
+        lines += ["Rows without a prediction; the file says why in its last column:", *bad[:_SHOWN]]
+    if len(bad) > _SHOWN:
+        lines.append(f"and {len(bad) - _SHOWN:,} more")
+    told = about(session, command="predict")
+    owner.say(lines, **told, path=out, n_rows=found.n_rows, bad=bad)
+    if bad:
         raise Exit(2)
 
 
@@ -101,9 +95,7 @@ def score(
         list[Path] | None,
         Argument(metavar="[AGREEMENT] [TABLE]", help="With labels; else the rows held back."),
     ] = None,
-    send: Annotated[
-        bool, Option("--send", help="Write a coarse word for the analyst, once a model.")
-    ] = False,
+    send: Annotated[bool, Option("--send", help="Write a coarse word for the analyst.")] = False,
     beside: Beside = None,
     yes: Yes = False,
 ) -> None:
@@ -139,27 +131,17 @@ def score(
 def export(
     owner: Owner,
     agreement: AgreementFile = None,
-    out: Annotated[
-        Path | None, Option("-o", "--out", help="The file; else model.onnx, or model.txt.")
-    ] = None,
+    out: Annotated[Path | None, Option("-o", "--out", help="Else model.onnx or .txt.")] = None,
     precision: Annotated[Literal["float64", "float32"], Option(help="Of its numbers.")] = "float64",
-    surrogate: Annotated[
-        Path | None, Option(metavar="TABLE", help="Rows of yours: write what stands for the model.")
-    ] = None,
+    surrogate: Annotated[Path | None, Option(metavar="TABLE", help="Rows of yours.")] = None,
     of: Annotated[str | None, Option(help="The class that it tells, by default the last.")] = None,
     beside: Beside = None,
 ) -> None:
-    """Write one ONNX file that takes raw columns and predicts.
+    """Write one ONNX file that takes raw columns and predicts; it takes the extra onnx.
 
-    Where rows were projected it holds a secret of all parties; of sums it holds none.
-
-    With --surrogate it writes and prints a few lines that people read in its place: a line or a
+    Where rows were projected it holds a secret of all parties; of sums it holds none. With
+    --surrogate it writes and prints a few lines that people read in its place: a line or a
     shallow tree in your own columns, and how near that is to the model.
-
-    A block's party has an input beside, for the sum of the others' parts, and an output part, which
-    is its own.
-
-    Needs the extra onnx of cobasis; --surrogate needs none.
 
     Example: cobasis export icu.toml -o north.onnx
     """

@@ -141,7 +141,6 @@ def _classes(
 
 
 def _ask_numbers(fields: dict[str, Any], n_parties: int, *, auto: bool) -> None:
-    """Ask for sizes and times; take the smaller number of components where nobody chooses."""
     of_rows, features = {"n_components", "fewest_rows"}, fields["features"] or ()
     skipped = of_rows if "sums" in fields else set()
     sizes = draft.components_for(

@@ -73,15 +73,11 @@ def _stands(found: Reception, agreement: Agreement) -> Iterator[str]:
         yield from row("missing", listed(found.unsigned))
         yield from row("wrote", found.news)
         return
-    sealed = f"Agreement signed by all {everybody}"
-    if found.news is None:
-        yield from (sealed, *row("sealed", found.sealed), f"Send {found.sealed} to everybody.")
-        return
     new = {each.message for each in found.files if each.verdict == "accepted"}
-    wrote = [found.news]
-    if "signature" in new and found.sealed:
-        yield sealed
-        wrote = [found.sealed, found.news]
+    wrote = [found.news] if found.news else []
+    if found.sealed and ("signature" in new or not wrote):
+        yield f"Agreement signed by all {everybody}"
+        wrote = [found.sealed, *wrote]
     if found.received or found.missing:
         exchange = found.exchange
         count = f"{len(found.received)} of {len(agreement.parties)}, {exchange.fewest} needed"

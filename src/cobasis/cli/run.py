@@ -1,6 +1,6 @@
 """``cobasis run`` and ``remove``: one sealed file for each party, and what came of a round."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -119,9 +119,7 @@ def _lines(concluded: Concluded, *, card: Path, table: Path) -> Iterator[str]:
     if (sums := concluded.sums) is not None:
         noisy = ["The total has noise, under which no rows are counted."]
         yield from wrapped(f"The total: {sums.aggregate}") if sums.total.n_rows else noisy
-    if concluded.worth is not None:
-        yield from wrapped(worth_in_words(concluded.worth.told()))
-        yield from importance_in_words(concluded.card)
+    yield from worth_in_words(concluded.card)
     yield from found_in_words(concluded.table or concluded.coefficients, to=table)
     if outcome.family is not None:
         rows = f"{outcome.n_rows:,} rows" if outcome.n_rows else "rows"
@@ -181,9 +179,7 @@ _NOTHING: dict[str, Any] = {
 @grouped
 def remove(
     owner: Owner,
-    words: Annotated[
-        list[Path], Argument(metavar="[AGREEMENT] PARTY...", help="Who leaves, by name.")
-    ],
+    words: Annotated[list[Path], Argument(metavar="[AGREEMENT] PARTY...", help="Who leaves.")],
     realign: Annotated[bool, Option("--realign", help="Also make a new target.")] = False,
     cluster: Cluster = None,
     out: Outbox = None,
@@ -220,7 +216,6 @@ def remove(
 
 
 def write_card(card: ModelCard, agreement: Path, *, party: str = "") -> Path:
-    """Write a model card beside the agreement, as all see it or as a party got it; say where."""
     page = agreement.with_name(".".join(filter(None, (stem_of(agreement), party, "card.html"))))
     write_whole(page, render_card(card, party=party).encode())
     return page
@@ -248,28 +243,27 @@ def found_in_words(found: Found | None, *, to: Path) -> Iterator[str]:
         yield from wrapped(f"{what}: {page}, with CSV and LaTeX beside it.")
 
 
-def worth_in_words(scores: Mapping[str, float]) -> str:
-    if not scores["rows"]:
-        return "No party held back enough rows, so nothing is known of the model's worth."
+def worth_in_words(card: ModelCard) -> Iterator[str]:
+    """Yield what the common model is worth, and each column to it; nothing where not scored."""
+    if not (scores := card.scores):
+        return
     told = [f"{word} {scores[name]:.3g}" for name, word in _CALLED.items() if name in scores]
     if "accuracy" in scores:
         told[0] += f" ({scores['accuracy_low']:.3f} to {scores['accuracy_high']:.3f})"
-    return f"On {scores['rows']:,.0f} rows that all parties held back: {', '.join(told)}."
-
-
-def importance_in_words(card: ModelCard) -> Iterator[str]:
+    if scores["rows"]:
+        found = f"On {scores['rows']:,.0f} rows that all parties held back: {', '.join(told)}."
+    else:
+        found = "No party held back enough rows, so nothing is known of the model's worth."
+    yield from wrapped(found)
     if card.importance:
         figure = "accuracy" if card.classes else "R2"
         yield f"By how much {figure} falls where a column is shuffled, and the standard error:"
-    told = sorted(card.importance.items(), key=lambda each: -each[1][0])
-    for name, (falls, error) in told[:_MOST_COLUMNS]:
+    columns = sorted(card.importance.items(), key=lambda each: -each[1][0])
+    for name, (falls, error) in columns[:_MOST_COLUMNS]:
         yield f"  {name:40.40}{falls:>10.4f}{error:>10.4f}"
-    if len(told) > _MOST_COLUMNS:
-        yield f"  and {len(told) - _MOST_COLUMNS} more, on the card's page"
 
 
-_MOST_COLUMNS = 20
-"""Columns whose importance is shown on a terminal."""
+_MOST_COLUMNS = 20  # of which a terminal shows the importance, and the card that of all
 
 _CALLED = {"accuracy": "accuracy", "auc": "AUC", "log_loss": "log loss", "r2": "R2", "mae": "MAE"}
 """What is said of scores; R2 and MAE are of predictions cut at the agreed range."""

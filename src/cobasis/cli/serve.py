@@ -9,15 +9,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Literal
 
-from typer import Argument, Option
+from typer import Option
 
 from cobasis.bundle.agreement_file import read_agreement
-from cobasis.cli.options import Holder, grouped
+from cobasis.cli.options import Folder, Holder, grouped
 from cobasis.cli.words import listed
 from cobasis.disk.whole import stamp_of
 from cobasis.errors import CobasisError, DiskError, IdentityError, OptionError
 from cobasis.keys.identity import Identity, names
 from cobasis.models import needing
+from cobasis.protocol.signatures import analyst_of
 from cobasis.transport.certificate import make_certificate
 from cobasis.transport.inbox import STATEMENTS, agreements, log_to_stderr
 from cobasis.transport.worker import Worker
@@ -28,9 +29,7 @@ _EVERY = 1.0  # seconds between the worker's looks into the folder
 @grouped
 def serve(
     holder: Holder,
-    folder: Annotated[Path, Argument(metavar="[FOLDER]", help="Of agreements; else this one.")] = (
-        Path()
-    ),
+    folder: Folder = Path(),
     listen: Annotated[str, Option(help="Address and port to listen on.")] = "0.0.0.0:8443",
     certificate: Annotated[Path | None, Option(help="The server's, PEM; else one is made.")] = None,
     certificate_key: Annotated[Path | None, Option(help="And its private key.")] = None,
@@ -88,8 +87,8 @@ def _apart(line: list[str]) -> Iterator[subprocess.Popen[bytes]]:
 
     Whoever gets into what the world can reach finds no key there, and no passphrase's file.
     """
-    known = {name: os.environ.get(name) for name in ("PATH", "PYTHONPATH", "LANG", "TMPDIR")}
-    bare = {name: each for name, each in known.items() if each is not None}
+    known = ("PATH", "PYTHONPATH", "LANG", "TMPDIR")
+    bare = {name: os.environ[name] for name in known if name in os.environ}
     with subprocess.Popen(  # noqa: S603 -- ours
         [*line, "beside"], env=bare, stdin=subprocess.PIPE
     ) as web:
@@ -116,8 +115,7 @@ def _analyst(holder: Holder, folder: Path) -> Identity:
     here, found = set(names(holder.folder())), set()
     for path in agreements(folder):
         with suppress(CobasisError):
-            agreement = read_agreement(path).agreement
-            found |= {agreement.analyst.name} if agreement.analyst else set()
+            found.add(analyst_of(read_agreement(path).agreement).name)
     known = {holder.name} if holder.name else found & here or here
     if len(known) != 1:
         raise OptionError(

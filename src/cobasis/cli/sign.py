@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from textwrap import shorten
 from typing import Annotated
 
 from typer import Option
@@ -33,9 +34,7 @@ def sign(
     agreement: AgreementFile = None,
     out: Annotated[Path | None, Option("-o", "--out", help="By default NAME.sig.")] = None,
     secret: Annotated[Path | None, Option(help="By default NAME.secret.")] = None,
-    later: Annotated[
-        bool, Option("--secret-later", help="Sign with the secret unchecked.")
-    ] = False,
+    later: Annotated[bool, Option("--secret-later", help="Sign with it unchecked.")] = False,
     yes: Yes = False,
 ) -> None:
     """Show what is agreed, check the secret against it, and sign.
@@ -232,9 +231,7 @@ def _screen(agreement: Agreement, who: PublicIdentity, *, secret: str, path: Pat
 
 
 def _cut(words: Iterable[object]) -> str:
-    """Return words with commas, as many whole ones as fit on some lines."""
-    text = " ".join(", ".join(map(str, words)).split())
-    return text if len(text) <= _MOST else text[:_MOST].rpartition(", ")[0] + " and more"
+    return shorten(", ".join(map(str, words)), _MOST, placeholder=" and more")
 
 
 def _columns(agreement: Agreement) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -24,12 +24,9 @@ from cobasis.protocol.vertical import complete
 from cobasis.protocol.word import WORD, Word
 
 _WIDTH, _LEAD = 79, 13
-_SOON = timedelta(days=2)
 
 
 class Step(NamedTuple):
-    """What whoever asks does next."""
-
     what: str = ""  # sign, wait, receive, run, send, accept or end; empty for who takes no part
     command: str = ""  # as it is typed; empty where nothing is
     when: str = ""  # what has to have come before
@@ -201,9 +198,8 @@ class Standing:
 def status(owner: Owner, agreement: AgreementFile = None, tls_ca: ProxyCA = None) -> None:
     """Say how a round stands, who waits for whom, and what to type next.
 
-    No passphrase is asked. What others did is known from the analyst's newest news: those that
-    were accepted, or an icu.news that lies beside the agreement. With a passphrase's file the
-    analyst's server, if there is one, is asked for newer ones.
+    What others did is known from the analyst's newest news: accepted, or an icu.news beside the
+    agreement. With a passphrase's file the analyst's server is asked for newer ones.
 
     Example: cobasis status icu.toml
     """
@@ -319,10 +315,7 @@ def as_of(of: Standing) -> str:
             return "Nothing was received yet"
         return f"No news from {of.analyst} are here, so of the others nothing is known"
     when = datetime.fromisoformat(of.news.time)
-    hours = int((of.now - when).total_seconds() // 3600)
-    age = f"{hours} hours" if timedelta(hours=hours) < _SOON else f"{hours // 24} days"
-    old = age if hours > 1 else "an hour" if hours == 1 else "less than an hour"
-    return f"As of {when:%-d %b %Y %H:%M} UTC (signed by {of.analyst}; {old} old)"
+    return f"As of {when:%-d %b %Y %H:%M} UTC, signed by {of.analyst}"
 
 
 def _messages(of: Standing) -> Iterator[str]:
@@ -336,9 +329,7 @@ def _messages(of: Standing) -> Iterator[str]:
     came = f", {len(of.came(of.open))} in" if of.news else ""
     closes, when = of.agreement.closes, "none"
     if closes is not None:
-        left = closes - of.now
-        ahead = f"in {left.days} days" if left > _SOON else "in less than two days"
-        when = f"{closes:%-d %b %Y %H:%M} UTC, {'over' if closes < of.now else ahead}"
+        when = f"{closes:%-d %b %Y %H:%M} UTC{', over' if closes < of.now else ''}"
     yield f"  {'deadline':<11}{when}; {of.open.fewest} needed{came}"
 
 

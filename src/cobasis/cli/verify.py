@@ -92,7 +92,6 @@ def inspect(
 
 
 def _said(word: str, what: object, *, lead: str = "") -> Iterator[str]:
-    """Yield what a manifest says; of a list and an object each on a line of its own."""
     if isinstance(what, list):
         for each in what:
             yield from _said(word, each, lead=lead)

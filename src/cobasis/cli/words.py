@@ -40,7 +40,6 @@ def wrapped(text: str, *, lead: str = "") -> list[str]:
 
 
 def row(title: str, text: object) -> list[str]:
-    """Return a title and what belongs to it; nothing where there is nothing."""
     return wrapped(str(text), lead=f"  {title:<9} ") if text else []
 
 
@@ -67,5 +66,4 @@ def picked(source: object, *names: str) -> dict[str, Any]:
 
 
 def aside(text: str, *, lead: str = "") -> None:
-    """Say something for people, out of the way of the answer."""
     typer.echo("\n".join(wrapped(text, lead=lead)), err=True)

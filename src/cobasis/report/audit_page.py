@@ -23,7 +23,6 @@ _SMALL, _LISTED = 8, 60
 
 
 def effects_chart(effects: "Sequence[Effect]", *, task: str) -> str:
-    """Draw what each setting comes to: content, linkage twice, and what it is worth."""
     worth = "R2 of a\nsimple model" if task == "regression" else "Right answers of\na simple model"
     panels: dict[str, list[float | None]] = {
         "Information rebuilt,\nif one partner helps": [each.content for each in effects],
@@ -74,9 +73,8 @@ def render_audit(
 ) -> str:
     """Render an audit as the page that an officer files, to be read, printed and signed.
 
-    `own` is what the party says of the processing itself; `asked` are sentences on columns that
-    look unlike the agreement, each with what the party answered; of `approvals` those are shown
-    that are made with an officer's key; `approve` is the address where one can.
+    `own` is what the party says itself; `asked` are doubts on columns, each with its answer; of
+    `approvals` those by an officer's key are shown; `approve` is the address where one can.
     """
     mine = next((each for each in report.distances if each.basis == THIS), None)
     told = f"{mine.mean:.2f} on average, {mine.worst:.2f} for those 1 %" if mine else "not measured"
@@ -106,7 +104,6 @@ def render_audit(
 
 
 def _label(agreement: Agreement) -> str:
-    """Say what travels as the label, with the columns beside it, and how; nothing without one."""
     if not agreement.label:
         return ""
     dp, beside = agreement.dp, {} if agreement.outcome is None else agreement.outcome.columns

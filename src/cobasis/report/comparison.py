@@ -26,8 +26,6 @@ from cobasis.report import DataName, Split
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """One data set with the numbers that the demo runs with."""
-
     name: DataName
     task: Task
     rows: Matrix
@@ -52,8 +50,6 @@ class Dealt:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Scores by party, and the rounds they came from."""
-
     data: Dealt
     settings: Mapping[str, Any]
     alone: Mapping[str, float]  # accuracy, or R2, of each party on the common test set
@@ -63,7 +59,6 @@ class Comparison:
     sums: SumsRound | None  # None of fewer than three parties
     sums_score: float | None  # the same for every party
     pooled: float  # one model on everybody's raw rows
-    one_class: tuple[str, ...]  # parties that alone can only repeat their one class
     round: Round  # behind `together`
     seconds: float  # of the whole comparison
 
@@ -110,7 +105,6 @@ def compare(
         sums=sums,
         sums_score=sums_score,
         pooled=pooled,
-        one_class=tuple(name for name, rows in data.rows.items() if _one_class(rows[1], data)),
         round=together,
         seconds=time.perf_counter() - started,
     )
@@ -130,26 +124,20 @@ def _round(data: Dealt, settings: Mapping[str, Any]) -> Round:
 
 
 def _raw_score(rows: Matrix, labels: Labels, data: Dealt, settings: Mapping[str, Any]) -> float:
-    """Train on raw features and score; a single class can only be repeated."""
+    """Train on raw features and score."""
     task, features = data.table.task, data.table.features
     known = ("model", "seed", "allow_row_carrying")
-    found = np.full(len(data.test_labels), labels[0])
-    if not _one_class(labels, data):
-        classes, told = np.unique(labels, return_inverse=True)
-        trained = train(
-            encode(rows, features, party="raw"),
-            told if task == "classification" else labels,
-            task=task,
-            aligned=False,
-            **{word: each for word, each in settings.items() if word in known},
-        )
-        found = trained.predict(encode(data.test_rows, features, party="raw"))
-        found = classes[found] if task == "classification" else found
+    classes, told = np.unique(labels, return_inverse=True)
+    trained = train(
+        encode(rows, features, party="raw"),
+        told if task == "classification" else labels,
+        task=task,
+        aligned=False,
+        **{word: each for word, each in settings.items() if word in known},
+    )
+    found = trained.predict(encode(data.test_rows, features, party="raw"))
+    found = classes[found] if task == "classification" else found
     return figure_of(data.test_labels, found, task=task)
-
-
-def _one_class(labels: Labels, data: Dealt) -> bool:
-    return data.table.task == "classification" and len(np.unique(labels)) == 1
 
 
 ROWS_OF_EACH_LABEL = 25

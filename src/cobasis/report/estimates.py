@@ -68,7 +68,6 @@ def write_coefficients(table: CoefficientTable, folder: Path) -> Path:
 
 
 def write_effects(table: EffectTable, folder: Path) -> Path:
-    """Write effects and balance as a page, as CSV and LaTeX, with the love plot."""
     balance, tables = table.balance, [table.table(), table.balance.table()]
     drawn = [_Drawn("love.svg", love_plot(balance), "Balance before and after")]
     if shares := table.shares:
@@ -164,7 +163,6 @@ def forest(table: CoefficientTable) -> Figure:
 
 
 def survival_plot(curves: Mapping[str, Mapping[float, float]]) -> Figure:
-    """Draw shares without event at some times; with a name for each where there are several."""
     figure, axes = empty(width=5.6, height=3.3)
     for at, (name, shares) in enumerate(curves.items()):
         colour, line = (TOGETHER, ALONE)[at % 2], ("-", "--")[at // 2]

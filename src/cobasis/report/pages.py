@@ -14,13 +14,11 @@ from matplotlib.figure import Figure
 
 from cobasis.algorithms.certificate import CAVEAT
 from cobasis.disk.whole import make_folder, write_whole
-from cobasis.linalg.arrays import principal_cosines
 from cobasis.protocol.enrolment import words_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from cobasis.algorithms.images import Images
     from cobasis.protocol.card import ModelCard
     from cobasis.report.comparison import Comparison
 
@@ -47,22 +45,6 @@ def scores_chart(found: "Comparison") -> str:
     axes.set_ylabel(f"{found.metric} on the common test set")
     axes.set_ylim(top=1.0)
     axes.legend(frameon=False, **LEGEND)
-    return as_svg(figure)
-
-
-def angles_chart(images: "Images") -> str:
-    """Draw the mean principal angle between every two parties' spans, in degrees."""
-    names, spans = list(images), list(images.values())
-    cosines = [[principal_cosines(one, two) for two in spans] for one in spans]
-    angles = np.degrees(np.arccos(cosines)).mean(axis=2)
-    figure, axes = empty(width=1.8 + 0.55 * len(names), height=max(3.0, 1.4 + 0.5 * len(names)))
-    drawn = axes.imshow(angles, cmap="Blues", vmin=0, vmax=90)
-    axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
-    axes.set_yticks(range(len(names)), names)
-    for (row, column), angle in np.ndenumerate(angles):
-        shade = "white" if angle > 45 else INK  # noqa: PLR2004 -- half of the colour scale
-        axes.text(column, row, f"{angle:.0f}", ha="center", va="center", color=shade, fontsize=8)
-    figure.colorbar(drawn, ax=axes, label="degrees", shrink=0.8)
     return as_svg(figure)
 
 
@@ -135,16 +117,14 @@ def render_card(card: "ModelCard", *, party: str = "") -> str:
 
 
 def render_comparison(found: "Comparison") -> str:
-    analyst = found.round.analyst
     return template("page.html").render(
         found=found,
         n_rows=sum(len(rows) for rows, _ in found.data.rows.values()),
-        certificate=analyst.certificate,
+        certificate=found.round.analyst.certificate,
         means=means(found),
         conclusion=conclusion(found),
         about_sums=about_sums(found),
         scores=scores_chart(found),
-        angles=angles_chart({name: each.anchor_image[:] for name, each in analyst.uploads.items()}),
     )
 
 
@@ -159,7 +139,6 @@ def means(found: "Comparison") -> dict[str, float | None]:
 
 
 def conclusion(found: "Comparison") -> str:
-    """Return in one sentence what the five numbers say of taking part."""
     alone = _mean(found.alone)
 
     def gain(value: float) -> str:
@@ -176,7 +155,6 @@ def conclusion(found: "Comparison") -> str:
 
 
 def about_sums(found: "Comparison") -> str:
-    """Return in one sentence how far the total of sums is an aggregate."""
     if found.sums is None:
         return "No sums: of fewer than three parties each would read the other's off the total."
     told = found.sums.result
@@ -203,7 +181,6 @@ def as_json(found: "Comparison") -> dict[str, Any]:
         "per_party": {
             name: {
                 "alone": found.alone[name],
-                "alone_holds_one_class": name in found.one_class,
                 "together": found.together[name],
                 "together_consensus": consensus.get(name),
                 "residual": figures[name].residual,

@@ -19,7 +19,6 @@ _SMALL, _MARKS = 0.0001, 5
 
 
 def rows_of(table: BaselineTable) -> Iterator[list[str]]:
-    """Yield a table's rows: header, then of each column its figures in every group."""
     yield ["", *table.groups, "difference"]
     yield ["rows", *(f"{each:,}" for each in table.n_rows), ""]
     for each in table.columns:
