@@ -29,7 +29,6 @@ def promised():
 
 @pytest.fixture
 def cobasis(tmp_path, monkeypatch):
-    """Types commands in an empty folder."""
     return Typed(tmp_path, monkeypatch)
 
 
@@ -66,7 +65,6 @@ sealed, sent, ran = map(at, ("sealed", "sent", "ran"))
 
 @pytest.fixture
 def terminal():
-    """Somebody sits at the terminal, until it is undone."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(options, "on_terminal", lambda: True)
         yield patch

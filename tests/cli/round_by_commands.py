@@ -46,7 +46,6 @@ def quicken(patch, *, printed=False, tuned=False):
 
 
 def commands():
-    """Every command, with its words."""
     for name in COMMANDS:
         _, command, _ = get_command(app).resolve_command(None, [name])
         inner = getattr(command, "commands", {})
@@ -101,7 +100,6 @@ class Typed:
         return self.said(words, *wanted, by=by, code=code)
 
     def identity(self, name):
-        """Somebody's key, opened."""
         said = (self.folder / "passphrase").read_text().strip()
         path = self.folder / f"home-{name}" / "keys" / f"{name}.key"
         return identity.load_identity(path, passphrase=said)
@@ -114,7 +112,6 @@ class Typed:
         return text
 
     def json(self, words, **options):
-        """Type a line with --json; return the object."""
         lines = self(f"{words} --json", **options).stdout.splitlines()
         assert len(lines) == 1, lines
         return json.loads(lines[0])
@@ -138,12 +135,10 @@ class Typed:
         )
 
     def agreed(self, *, more=""):
-        """An agreement that nobody has signed, and everybody's sealed secret."""
         self.keys()
         return self.draft(pubs=PUBS, more=more)
 
     def sealed(self, *, more=""):
-        """An agreement that everybody signed, and a table at each party."""
         self.agreed(more=more)
         self.signed()
         self.tables()
@@ -173,12 +168,10 @@ class Typed:
             shutil.copy(path, self.folder / "inbox" / path.name)
 
     def run(self, more="", **options):
-        """The analyst has run with what is in its inbox."""
         self("receive icu.toml inbox", by="lab")
         return self(f"run icu.toml {more}", by="lab", **options)
 
     def accept(self, *names):
-        """Everybody, or some, have accepted what they got back, and the news."""
         for path in sorted((self.folder / "outbox").iterdir()):
             name = path.name.split(".")[1]
             if name in (names or NAMES):

@@ -61,16 +61,12 @@ def test_an_example_is_read_as_a_partys_table_is_and_each_column_by_itself(cobas
     table = pl.read_csv(write_table(cobasis.folder / "public.csv", seed=0))
     example = "--columns public.csv --i-may-publish --task classification --purpose study "
     example += "--id patient --missing fill --label"
-    head, *rows = Path("public.csv").read_text().splitlines()
-    rows[0] = re.sub(r"[0-9]+\.[0-9]+", "NA", rows[0], count=1)
-    german = [row.replace(",", ";").replace(".", ",") for row in [head, *rows]]
-    found = []
-    for name, lines in (("plain", [head, *rows]), ("german", ["sep=;", *german])):
-        Path("public.csv").write_text("\n".join(lines))
-        cobasis(f"agreement new {name}.toml {example} sick")
-        found.append(loaded(f"{name}.toml")["features"])
-    assert (found[0], loaded("plain.toml")["classes"]) == (found[1], ["no", "yes"])
-    assert [each["name"] for each in found[0] if "centre" in each] == ["a", "b", "c", "d"]
+    text = re.sub(r"\d+\.\d+", "NA", Path("public.csv").read_text(), count=1)
+    Path("public.csv").write_text("sep=;\n" + text.replace(",", ";").replace(".", ","))
+    cobasis(f"agreement new german.toml {example} sick")
+    german = loaded("german.toml")
+    assert [each["name"] for each in german["features"] if "centre" in each] == [*"abcd"]
+    assert german["classes"] == ["no", "yes"]
     # a decimal comma in a remark says nothing of numbers with points
     note = pl.when(pl.int_range(pl.len()) == 0).then(pl.lit("2,5")).otherwise(pl.lit("none"))
     table.with_columns(note=note).write_csv("public.csv")
@@ -79,14 +75,15 @@ def test_an_example_is_read_as_a_partys_table_is_and_each_column_by_itself(cobas
 
 
 def test_a_constant_that_is_none_is_refused(cobasis):
-    for words in (
-        *("age:centre=high", "age:centr=1", "age:scale=0", "age:low=1,high=0", "age:unit"),
-        *("age:name=pulse", "age:source=book", "age:kind=number"),
-    ):
-        line = f"agreement new icu.toml --numbers {words}"
-        cobasis.refused(line, "age:centre=60,scale=20,unit=years")
-    for words, why in {"sex": "'sex' has no word after a =", "sex=f,f": "has a word twice"}.items():
-        cobasis.refused(f"agreement new icu.toml --category {words}", why)
+    wrong = "centre=high centr=1 scale=0 low=1,high=0 unit name=pulse source=book kind=number"
+    refused = {f"--numbers age:{x}": "age:centre=60,scale=20,unit=years" for x in wrong.split()}
+    refused |= {
+        "--category sex": "'sex' has no word after a =",
+        "--category sex=f,f": "has a word twice",
+        f"--numbers age --leave-out age {TERMS}": "is no column of a table that was given",
+    }
+    for words, why in refused.items():
+        cobasis.refused(f"agreement new icu.toml {words}", why)
     assert not Path("icu.toml").exists()
 
 
@@ -148,11 +145,6 @@ def test_a_term_that_cannot_stand_is_refused_and_nothing_is_written(cobasis):
             assert sorted(cobasis.folder.iterdir()) == before
 
 
-def test_a_column_to_leave_out_of_no_table_is_refused(cobasis):
-    line = f"agreement new icu.toml --numbers age,pulse --leave-out age {TERMS}"
-    cobasis.refused(line, "--leave-out age is no column of a table that was given")
-
-
 def test_one_command_enrols_everybody_and_seals_a_secret_to_each_party(cobasis):
     done = cobasis.agreed()
     found = read_agreement(Path("icu.toml")).agreement
@@ -164,7 +156,7 @@ def test_one_command_enrols_everybody_and_seals_a_secret_to_each_party(cobasis):
         path = Path(f"{name}.secret")
         assert (look(path).n_recipients, path.stat().st_mode & 0o077) == (1, 0)
         cobasis(f"inspect {path} --as {name}", by=name)
-        assert "[CB801]" in cobasis(f"inspect {path} --as lab", by="lab", code=3).stderr
+    cobasis.refused("inspect north.secret --as lab", "[CB801]", by="lab", code=3)
 
 
 def test_the_author_is_a_party_and_a_pub_file_that_is_none_or_of_another_role_is_named(cobasis):
@@ -218,9 +210,8 @@ def test_typed_again_it_says_what_changed_and_draws_a_new_secret_for_all(cobasis
     before, old = secrets(), read_agreement(Path("icu.toml")).agreement
     for same in (cobasis("agreement new icu.toml"), cobasis.draft(pubs=PUBS)):
         assert "Nothing changed" in same.stdout
-    cobasis.refused(
-        "agreement new icu.toml --holdout 0.1 --yes", "options describe a new agreement"
-    )
+    new = "agreement new icu.toml --holdout 0.1 --yes"
+    cobasis.refused(new, "options describe a new agreement")
     cobasis.edit("holdout = 0.0", "holdout = 0.25  # asked for by the board")
     cobasis.edit("retention_days = 30", "retention_days = 60")
     assert "+ retention_days = 60" in cobasis("agreement new icu.toml", code=2).stdout
@@ -231,19 +222,14 @@ def test_typed_again_it_says_what_changed_and_draws_a_new_secret_for_all(cobasis
     new = read_agreement(Path("icu.toml")).agreement
     assert (new.digest() != old.digest(), new.commitment != old.commitment) == (True, True)
     assert "# asked for by the board" in Path("icu.toml").read_text()
-    second = secrets()
-    assert sorted(second) == [f"{name}.secret" for name in (*NAMES, "west")]
-    Path("east.secret").unlink()  # one that was lost is made again, with all the others
-    cobasis("agreement new icu.toml --yes")
-    assert sorted(secrets()) == sorted(second)
-    assert not {*before.values(), *second.values()} & set(secrets().values())
+    assert sorted(secrets()) == [f"{name}.secret" for name in (*NAMES, "west")]
+    assert not {*before.values()} & {*secrets().values()}
     text = Path("icu.toml").read_text()
     at = text.index('[[party]]\nname = "west"')
     Path("icu.toml").write_text(text[:at] + text[text.index("[analyst]", at) :])
     assert '- name = "west"' in cobasis.json("agreement new icu.toml --yes")["changed"]
     assert sorted(secrets()) == sorted(before)
-    for name in NAMES:
-        cobasis("sign icu.toml --yes", by=name)
+    cobasis("sign icu.toml --yes")
 
 
 def test_a_secret_of_another_round_is_not_written_over_and_nothing_changes_once_signed(cobasis):

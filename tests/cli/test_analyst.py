@@ -20,7 +20,6 @@ def lab(sent):
 
 
 def narrow(done):
-    """Every line of a screen, none wider than a terminal."""
     lines = done.stdout.splitlines()
     assert [line for line in lines if len(line) > 80] == []
     return lines
@@ -39,10 +38,8 @@ def test_signatures_one_by_one_seal_the_agreement_with_the_last(cobasis):
     found = cobasis.json("receive icu.toml signed")  # a party may seal, too
     assert (found["sealed"], found["news"]) == ("icu.sealed.toml", None)
     assert (found["unsigned"], found["agreed"]) == ([], [*NAMES, "lab"])
-    lines = narrow(cobasis("receive icu.toml signed", by="lab"))
-    assert "  missing   east, north, south" in lines
-    for line in ("run icu.toml", "remove icu.toml south"):
-        cobasis.refused(line, "this is the analyst's command", "[CB702]")
+    cobasis.said("receive icu.toml signed", "missing east, north, south", by="lab")
+    cobasis.refused("run icu.toml", "this is the analyst's command", "[CB702]")
     cobasis.refused("receive icu.toml signed", "[CB304]", by="nobody")
 
 
@@ -55,7 +52,6 @@ def test_receive_says_of_each_file_and_its_audit_what_it_is_and_who_is_missing(s
         "icu.north.1-upload": ("accepted", ""),
     }
     assert (found["received"], found["missing"]) == (["east", "north"], ["south"])
-    assert (found["exchange"], found["message"], found["news"]) == (1, "upload", "icu.news")
     Path("inbox/bad").unlink()
     again = sent.json("receive inbox", by="lab")["files"]  # the agreement is the one that is here
     assert {each["verdict"] for each in again} == {"received before"}
@@ -63,7 +59,6 @@ def test_receive_says_of_each_file_and_its_audit_what_it_is_and_who_is_missing(s
     lines = narrow(lab("receive icu.toml inbox/"))
     assert "  missing   south" in lines
     assert lines[0].startswith("icu.east.1-upload  received before: upload of east, ")
-    assert "audit: pseudonymised by cobasis/audit/1" in " ".join(" ".join(lines).split())
 
 
 def test_a_run_waits_and_then_writes_one_return_for_each_party(sent, lab):
@@ -79,15 +74,12 @@ def test_a_run_waits_and_then_writes_one_return_for_each_party(sent, lab):
     assert lines[0] == "Ends exchange 1 of 1: upload -> return"
     assert "Wrote outbox/icu.north.1-return" in lines
     assert "Nothing is new" in lab("run icu.toml").stdout
-    other = sent.json("run --model logistic -o elsewhere", by="lab")
-    assert (other["model"], len(other["written"])) == ("logistic", 2)
     sent.refused("run icu.toml --model mlp", "allowed: ridge, logistic", by="lab")
     shutil.copy("late", "inbox")
     assert sent.json("receive icu.toml inbox", by="lab")["late"] == ["south"]
     assert "To take it: --with south" in lab("run icu.toml").stdout
-    done = lab("run icu.toml --with south", code=2)
-    assert "takes in who came since" in done.stdout
-    assert "nobody is here to be asked" in done.stderr
+    new = ("takes in who came since", "nobody is here to be asked")
+    sent.refused("run icu.toml --with south", *new, by="lab")
     added = sent.json("run icu.toml --with south --yes", by="lab")
     assert (added["trained_on"], set(added["written"])) == (list(NAMES), set(NAMES))
 
@@ -113,26 +105,23 @@ def test_a_lost_return_is_sealed_again_and_remove_certifies_and_says_what_is_lef
 def test_forget_refuses_before_it_asks_and_only_the_rounds_name_destroys(ran, terminal):
     name = ran.json("status icu.toml")["round"]
     ran.refused("forget icu.toml", "agreed to be kept", by="lab")
-    done = ran("forget icu.toml --early", by="lab", code=2, typed="icu-2025\n")
-    assert "Type the round's name" in done.stderr
-    terminal.undo()
-    nobody = "nobody is here to be asked about all that parties sent"
-    ran.refused("forget icu.toml --early", nobody, by="lab")
-    assert ran.json("verify", by="nobody")["holds"]
+    line = "forget icu.toml --early"
+    ran.said(line, "Type the round's name", by="lab", code=2, typed="icu-2025\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cobasis.cli.options.on_terminal", lambda: True)
-        said = narrow(ran("forget icu.toml --early", by="lab", typed=f"{name}\n"))
-    assert said[-1].startswith(f"What parties sent in round '{name}' was destroyed on")
+        patch.setattr("cobasis.cli.options.on_terminal", lambda: False)
+        ran.refused(line, "nobody is here to be asked about all that parties sent", by="lab")
+    assert ran.json("verify", by="nobody")["holds"]
+    done = f"What parties sent in round '{name}' was destroyed on"
+    ran.said(line, done, by="lab", typed=f"{name}\n")
+    terminal.undo()
     for line in ("receive icu.toml inbox", "run icu.toml"):
         ran.refused(line, "[CB313]", by="lab")
-    assert "was destroyed on" in ran("forget icu.toml --yes", by="lab").stdout
-    assert "Destroy its copies" in ran("forget icu.toml --with-key --yes", by="lab").stdout
+    ran.said("forget icu.toml --with-key --yes", "was destroyed on", "its copies", by="lab")
     ran.refused("forget icu.toml --yes", "[CB304]", by="lab")
 
 
 def test_verify_needs_no_key_and_exits_with_3_when_something_does_not_hold(ran):
     found = ran.json("verify icu.toml", by="nobody")
-    assert found["holds"]
     assert {each["what"] for each in found["findings"]} == {
         *("agreement", "transcript", "news", "receipt", "upload", "payload", "return", "fit")
     }
@@ -144,18 +133,16 @@ def test_verify_needs_no_key_and_exits_with_3_when_something_does_not_hold(ran):
     (folder / "icu.news").write_bytes(b"{}\n")
     found = ran.json("verify icu.toml transcript/", by="nobody", code=3)
     assert [each["name"] for each in found["findings"] if not each["holds"]] == ["icu.news"]
-    lines = narrow(ran("verify icu.toml transcript", by="nobody", code=3))
-    assert any(line.startswith("FAILS") for line in lines)
+    ran.said("verify icu.toml transcript", "FAILS news icu.news", by="nobody", code=3)
 
 
 def test_inspect_says_with_a_key_what_it_does_not_say_without(sent):
     file = "inbox/icu.north.1-upload"
     outside = sent.json(f"inspect {file}", by="nobody")
     assert (outside["n_recipients"], outside["manifest"], outside["round"]) == (1, None, None)
-    inside = sent.json(f"inspect {file} --as lab", by="lab")
-    assert (inside["signature"], inside["manifest"]["sender"]) == ("not checked", "north")
-    checked = sent.json(f"inspect {file} --as lab --agreement icu.toml", by="lab")
-    assert (checked["signature"], checked["manifest"]["sender"]) == ("good", "north")
+    for more, signature in (("", "not checked"), ("--agreement icu.toml", "good")):
+        inside = sent.json(f"inspect {file} --as lab {more}", by="lab")
+        assert (inside["signature"], inside["manifest"]["sender"]) == (signature, "north")
     assert "[CB801]" in sent(f"inspect {file} --as north", code=3).stderr
     said = {
         "icu.toml": "an agreement",
@@ -164,8 +151,7 @@ def test_inspect_says_with_a_key_what_it_does_not_say_without(sent):
         "north.sig": "a signature",
     }
     for name, kind in said.items():
-        assert f"not sealed: {kind}" in sent(f"inspect {name}", by="nobody").stdout
-        assert sent.json(f"inspect {name}", by="nobody")["n_recipients"] == 0
+        sent.said(f"inspect {name}", f"not sealed: {kind}", by="nobody")
     lab = SimpleNamespace(public=PublicIdentity.from_text(Path("lab.pub").read_text()))
     write(Path("told"), recipients=[lab], audit={"clears\x1b[2J": {"turns\x1b[7m": "back\x1b[0m"}})
     assert "clears?[2J:" in (told := sent("inspect told --as lab", by="lab").stdout)

@@ -17,7 +17,6 @@ TASKS = {
 
 
 def patients(name, n_rows=80):
-    """Three groups of patients, apart in age and pulse."""
     rng = np.random.default_rng(NAMES.index(name))
     group = rng.choice(3, n_rows, p=[0.5, 0.3, 0.2])
     return pl.DataFrame(
@@ -31,7 +30,6 @@ def patients(name, n_rows=80):
 
 
 def done(cobasis, task, more=""):
-    """A whole round, accepted by all."""
     terms = f"{COLUMNS} --id patient --purpose study --task {task} {TASKS[task]}"
     cobasis.signed_on(f"{terms} --retention-days 30 --yes")
     for name in NAMES:

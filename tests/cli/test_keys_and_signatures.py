@@ -182,7 +182,6 @@ def test_who_signs_follows_from_the_key_and_the_analyst_opens_no_secret(agreed):
     Path("lab.secret").write_bytes(b"somebody sent this by mistake")
     agreed.said("sign --yes", "you must not", "Sign for lab?", by="lab")
     agreed.refused("sign --yes --secret lab.secret", "[CB107]", by="lab")
-    agreed.refused("sign --yes", "[CB304]", by="stranger")
     agreed.refused("sign --yes --as west", "[CB304]")
     pub = Path("east.pub").read_bytes()
     Path("east.pub").unlink()
@@ -204,7 +203,3 @@ def test_nobody_signs_unasked_and_drafts_and_files_in_the_way_are_refused(agreed
     Path("south.sig").write_text("mine\n")
     agreed.refused("sign icu.toml --yes", "of another round, give each a folder", by="south")
     assert Path("south.sig").read_text() == "mine\n"
-    agreed("agreement new draft.toml --numbers a,b")
-    agreed.refused("sign draft.toml", "[CB303]")
-    agreed.refused("sign", "[CB107]")  # two agreements lie here
-    agreed.refused("sign north.pub", "[CB107]")

@@ -1,17 +1,14 @@
 """A regression table by steps, as people type it, with files and by one command."""
 
-import json
+import re
 import shutil
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pytest
 from scipy.special import expit
 
 from cli.round_by_commands import NAMES, PUBS
-from cobasis.bundle.agreement_file import read_agreement
-from transport.serving import World
 
 COLUMNS = "--numbers age:low=20,high=100 --category sex=f,m"  # centred on its range
 SUMS = "--sums most_rows=300,most_rows_in_all=900"
@@ -22,7 +19,6 @@ TERMS = (
 
 
 def write_people(path, *, seed, digits=0):
-    """A table of ages, words, and labels that no column tells apart."""
     draw = np.random.default_rng(seed)
     age, sex = draw.uniform(20, 100, 200).round(digits), draw.choice(["f", "m"], 200)
     chance = expit(0.04 * age - 2.5 + 0.5 * (sex == "m"))
@@ -34,9 +30,7 @@ def write_people(path, *, seed, digits=0):
 def test_a_table_takes_as_many_exchanges_as_steps_and_is_printed_on_all_sides(cobasis):
     for seed, name in enumerate(NAMES):
         write_people(Path(f"{name}.csv"), seed=seed)
-    shown = cobasis.signed_on(TERMS)
-    assert "up to 8 times 13 sums over all your rows" in shown
-    assert "several totals of few rows can give these rows" in shown
+    assert "up to 8 times 13 sums over all your rows" in cobasis.signed_on(TERMS)
     number, said = 0, ""
     while "Logistic regression: 600 rows" not in said:
         number += 1
@@ -44,7 +38,6 @@ def test_a_table_takes_as_many_exchanges_as_steps_and_is_printed_on_all_sides(co
         assert (told["exchange"], told["n_exchanges"]) == (number, 8)
         assert told["next"] == "cobasis send icu.toml data.csv"
         cobasis.send()
-        assert "cobasis accept icu.news" in cobasis.json("status icu.toml")["next"]
         said = cobasis.run().output
         assert f"Ends exchange {number} of 8: sums -> return" in said
         for name in NAMES:
@@ -54,19 +47,15 @@ def test_a_table_takes_as_many_exchanges_as_steps_and_is_printed_on_all_sides(co
         if number == 1:  # a step is not predicted with
             cobasis.refused("predict icu.toml north.csv -o out.csv", "no estimate yet")
     assert 3 < number < 8
-    assert "of class yes" in said
-    assert "sex=m" in said
-    table = json.loads(cobasis("status icu.toml --json").stdout)
-    assert (table["exchange"], table["n_exchanges"]) == (None, number)
-    assert table["next"] == "cobasis predict icu.toml new.csv -o out.csv"
+    ended = cobasis.json("status icu.toml")
+    assert (ended["exchange"], ended["n_exchanges"]) == (None, number)
+    assert ended["next"] == "cobasis predict icu.toml new.csv -o out.csv"
     assert cobasis.json("status icu.toml", by="lab")["waits_for"] == []
-    assert "All exchanges have ended" in cobasis("status icu.toml").output
     assert Path("icu.table/coefficients.html").exists()
     assert "All encoded columns left" not in Path("icu.card.html").read_text("utf-8")
+    table = [line for line in said.splitlines() if line.startswith(("(intercept)", "age", "sex=m"))]
     again = cobasis(f"accept icu.toml icu.north.{number}-return").output
-    for line in said.splitlines():  # the table of the analyst is that of everybody
-        if line.startswith(("(intercept)", "age", "sex=m")):
-            assert line in again
+    assert len(table) == len({*table} & {*again.splitlines()}) == 3  # everybody's is the analyst's
     assert "nobody is new" in cobasis("run icu.toml", by="lab").output
     cobasis.refused("send icu.toml north.csv --yes", "the round has ended")
     cobasis("predict icu.toml north.csv -o out.csv")
@@ -133,52 +122,15 @@ def test_importance_is_agreed_on_by_words_and_printed_on_all_sides(cobasis):
         for name in NAMES:
             shutil.copy(f"outbox/icu.{name}.{number}-return", ".")
             told = cobasis(f"accept icu.toml icu.{name}.{number}-return", by=name).output
-    lines = said.splitlines()
-    start = next(at for at, line in enumerate(lines) if "how much accuracy falls" in line)
-    assert [line.split()[0] for line in lines[start + 1 : start + 3]] == ["age", "sex"]
-    assert "\n".join(lines[start : start + 3]) in told
+    [shown] = re.findall("By how much accuracy falls.*\n +age .*\n +sex .*\n", said)
+    assert shown in told
     assert '<th scope="row">age</th>' in Path("icu.card.html").read_text("utf-8")
     ended = cobasis.json("run icu.toml", by="lab")
     taken = cobasis.json("accept icu.toml icu.south.2-return", by="south")
     assert taken["returned"]["importance"] == ended["importance"]
     assert taken["returned"]["worth"] == ended["worth"]
-    assert f"{ended['importance']['age'][0]:.4f}" in lines[start + 1]
+    assert f"{ended['importance']['age'][0]:.4f}" in shown
     assert f"On {ended['worth']['rows']:.0f} rows that all parties held back" in said
-
-
-def test_sums_of_a_table_are_drafted_by_words(cobasis):
-    cobasis.keys()
-    start = TERMS.partition(" --task")[0].replace(" --classes no,yes", "")
-    counts = f"{SUMS},target_range=0:30,most_exposure=9.5 --outcome exposure=years"
-    times = f"{SUMS} --outcome event=died,grid=30/60"
-    cobasis(f"agreement new a.toml {PUBS} {start} --task count --yes {counts}")
-    cobasis(f"agreement new b.toml {PUBS} {start} --task survival --yes {times}")
-    count, survival = (read_agreement(Path(name)).agreement for name in ("a.toml", "b.toml"))
-    assert (count.model, count.sums.steps, count.sums.most_exposure) == ("poisson", 8, 9.5)
-    assert (survival.model, survival.outcome.grid) == ("cox", (30.0, 60.0))
-
-
-@pytest.mark.soak
-def test_steps_go_round_by_one_command(tmp_path, monkeypatch):
-    world = World(tmp_path, monkeypatch, terms="", agreed=f"agreement new icu.toml {PUBS} {TERMS}")
-    for seed, name in enumerate(NAMES):
-        write_people(tmp_path / name / "data.csv", seed=seed)
-    signed = "--wait 0 --signed-by Officer"
-    world.worker().step()
-    with world.serving(), world.working():
-        for name in NAMES:
-            world.go(name, signed, code=4)
-        world.sealed()
-        left = set(NAMES)
-        while left:  # the answer comes while the last of them waits
-            for name in sorted(left):
-                more = f"--wait {5 * (name == max(left))} --signed-by Officer"
-                code = world.go(name, more, code=None).exit_code
-                assert code in {0, 4}
-                left -= set() if code else {name}
-    status = world.typed.json(f"status {NAMES[0]}/icu.toml", by=NAMES[0])
-    assert status["exchange"] is None
-    assert status["n_exchanges"] < 8
 
 
 def test_a_home_from_before_it_signed_is_told_that_its_key_for_masks_is_gone(cobasis):

@@ -45,17 +45,14 @@ def named(path):
 
 
 def prose(page):
-    """A page without its code."""
     return FENCE.sub("", page.read_text(encoding="utf-8"))
 
 
 def text_of(path):
-    """The words, with markup and line ends taken away."""
     return " ".join(path.read_text(encoding="utf-8").replace("*", "").split())
 
 
 def anchors(page):
-    """What its headings are called in a link."""
     heads = re.findall(r"^#+ +(.+)$", prose(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 

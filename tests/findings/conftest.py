@@ -1,17 +1,4 @@
 """The rounds by commands that the rows of the trials are told on."""
 
-from cli.conftest import cobasis, made, ran, sealed, sent, terminal
-from party_side.conftest import make, returns, uploaded, whole_round
-
-__all__ = [
-    "cobasis",
-    "made",
-    "make",
-    "ran",
-    "returns",
-    "sealed",
-    "sent",
-    "terminal",
-    "uploaded",
-    "whole_round",
-]
+from cli.conftest import cobasis, made, ran, sealed, sent, terminal  # noqa: F401 -- fixtures
+from party_side.conftest import make, returns, uploaded, whole_round  # noqa: F401 -- same

@@ -58,7 +58,6 @@ SEVEN = (57, 4, 4, 4, 3, 3, 4)  # 131,328 valid rows
 @pytest.mark.parametrize(
     ("size", "precision", "grade", "least", "most"),
     [
-        (1, "fp64", "red", 1, 1),
         (1, "fp32", "red", 1, 1),
         (1, "fp16", "amber", 0.01, 0.33),
         (1, "int8", "green", 0, 0.09),
@@ -115,7 +114,6 @@ def test_r1_words_beside_each_other_and_decimals_are_counted_as_they_are():
 
 
 def dealt(rows, n_rows, *, parties=4):
-    """Return the rows of some parties, and of the people who are at none."""
     order = np.random.default_rng(0).permutation(len(rows))
     parts = np.split(rows[order], [n_rows * (each + 1) for each in range(parties)])
     return parts[:-1], parts[-1]

@@ -100,7 +100,6 @@ def test_f19_a_bad_cell_costs_its_row_and_is_named(ran):
     rows = out.with_row_index("row").filter(pl.col("problem").is_not_null())
     assert rows["row"].to_list() == [2, 6, 8]
     assert rows["problem"].to_list() == ["a: no number; sex: empty", "b: empty", "d: no number"]
-    assert out["patient"].equals(good["patient"])
     fine = out.filter(pl.col("problem").is_null()).drop("problem")
     assert fine.equals(good.filter(~pl.col("patient").is_in(rows["patient"].to_list())))
     Path("new.csv").write_text("\n".join(["sep=,", *lines]))
@@ -160,8 +159,7 @@ def test_f18_what_tells_of_people_becomes_public_only_where_somebody_says_that_i
     sick = ["yes", "no", *[None] * 10]
     pl.DataFrame({"country": countries, "sick": sick}).write_csv("book.csv")
     new = "agreement new book.toml --columns book.csv --label sick --numbers c:centre=1"
-    found = cobasis.json(f"{new} --task classification --purpose study")
-    assert found["features"] == ["c", "country"]
+    cobasis(f"{new} --task classification --purpose study")
     c, country = tomllib.loads(Path("book.toml").read_text())["features"]
     assert (c["source"], country["source"]) == ("told by the author", "code book book.csv")
     assert country["values"] == countries

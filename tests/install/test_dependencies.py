@@ -69,7 +69,6 @@ def test_the_scripts_may_be_executed_and_no_file_of_the_set_up_holds_an_address(
 
 
 def runtime_dependencies(name):
-    """Every installed distribution that `pip install NAME`, without extras, brings."""
     found, waiting = {}, [Requirement(name)]
     while waiting:
         asked = waiting.pop()

@@ -71,7 +71,6 @@ class Checkout:
         return done
 
     def asked(self):
-        """What Python and apt-get were asked since the last look."""
         lines = self.notes.read_text().splitlines() if self.notes.exists() else []
         self.notes.unlink(missing_ok=True)
         return lines
@@ -85,7 +84,6 @@ def checkout(tmp_path):
 def test_any_other_word_goes_to_cobasis_with_its_arguments_and_the_callers_folder(checkout):
     done = checkout.run("prepare", "--table", "my rows.csv", "")
     assert done.stdout == f"cobasis in {checkout.bin}:\n<prepare><--table><my rows.csv><>"
-    assert checkout.run("demo", "--json").stdout.endswith("<demo><--json>")
 
 
 def test_what_is_no_whole_line_is_answered_in_words_and_nothing_is_set_up(checkout):
@@ -96,9 +94,8 @@ def test_what_is_no_whole_line_is_answered_in_words_and_nothing_is_set_up(checko
     studies(checkout)
     listed = "Name a study: table_07 traffic all"
     assert f"run.sh: {listed}" in checkout.run("experiment", status=2).stderr
-    for name in ("table_9", "_shared/../x"):
-        said = checkout.run("experiment", name, status=2).stderr
-        assert f"run.sh: no study is called '{name}'. {listed}" in said
+    said = checkout.run("experiment", "_shared/../x", status=2).stderr
+    assert f"run.sh: no study is called '_shared/../x'. {listed}" in said
     assert checkout.asked() == []
     (checkout.bin / "wheels").mkdir()  # never put over a folder that holds something
     (checkout.bin / "wheels" / "mine.txt").touch()
