@@ -68,7 +68,7 @@ FINE = {
 REFUSED = [
     (clip_rows, {"rows": [[0.0, np.nan]]}, NotFiniteError, "rows contains"),
     (clip_rows, {"centre": [0.0, np.inf]}, NotFiniteError, "centre contains"),
-    (clip_rows, {"centre": 0.5}, ShapeError, r"centre has shape \(\); .* \(2,\)"),
+    (clip_rows, {"centre": 0.5}, ShapeError, "centre has 1 dimensions"),
     (clip_rows, {"centre": [0.0, 1.0, 2.0]}, ShapeError, "centre has 3 columns"),
     (clip_rows, {"centre": ["0", "1"]}, DtypeError, "numbers"),
     (clip_rows, {"radius": 1e-3, "centre": [1e10, 0.0]}, OptionError, "rounding of the centre"),

@@ -212,10 +212,6 @@ class FitFolder(UserDict[str, Any]):
         read_array(path, change, offset=offset, stamp=self._shards[shard], what=what)
         return Fit(change_of_basis=change, determination=determination)
 
-    def __delitem__(self, party: str) -> None:
-        """Refuse: what was made to a target stays; ``Analyst.remove`` leaves a party out."""
-        raise StepError(f"the fit of party '{party}' stays in '{self.path}'. Use Analyst.remove.")
-
     def _shard_path(self, number: int) -> Path:
         return self.path / f"fits-{number:05d}.safetensors"
 

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.errors import OptionError, ShapeError
+from cobasis.errors import OptionError
 from cobasis.linalg.arrays import Matrix, as_matrix
 
 Adjacency = Literal["replace-one", "add-remove"]
@@ -58,11 +58,6 @@ def clip_rows(rows: npt.ArrayLike, *, radius: float, centre: npt.ArrayLike | Non
     """
     table = as_matrix(rows, name="rows")
     given = np.zeros(table.shape[1]) if centre is None else np.asarray(centre)
-    if given.ndim != 1:
-        raise ShapeError(
-            f"centre has shape {given.shape}; it is one number per feature, ({table.shape[1]},). "
-            "Give the vector that was agreed on."
-        )
     middle = as_matrix(given[np.newaxis], name="centre", columns=table.shape[1])[0]
     inside = _inside(radius, middle)
     # The guarantee needs |row - c| <= r in exact arithmetic for *every* finite row. So nothing

@@ -65,14 +65,9 @@ def test_scores_without_a_signal_are_at_chance_and_ties_are_no_hits():
     assert members_told(truth.astype(float), truth) == (1, 1)
 
 
-def test_what_cannot_be_scored_is_refused_and_what_was_recovered_is_not_shown():
-    for score, words in (
-        (lambda: content(ROWS[:3]), "the truth has"),
-        (lambda: content(ROWS, known=np.arange(200)), "nobody is left"),
-        (lambda: told_apart(np.arange(3.0), np.ones(3, bool)), "3 are of the kind"),
-    ):
-        with pytest.raises(ShapeError, match=words):
-            score()
+def test_people_of_one_kind_are_not_told_apart_and_what_was_recovered_is_not_shown():
+    with pytest.raises(ShapeError, match="3 are of the kind"):
+        told_apart(np.arange(3.0), np.ones(3, bool))
     for each in (Release(rows=ROWS), Recovered(rows=ROWS, basis=np.eye(6))):
         assert repr(each) == f"<{type(each).__name__}, hidden>"
         with pytest.raises(SecretError):

@@ -2,10 +2,8 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from cobasis.errors import ShapeError
 from cobasis.privacy.audit.policy import (
     LINKAGE,
     TITLES,
@@ -124,10 +122,3 @@ WORDS = [
 @pytest.mark.parametrize(("say", "shares", "words"), WORDS)
 def test_a_share_in_words_never_says_all_or_nothing_where_it_is_not(say, shares, words):
     assert ", ".join(map(say, shares)) == words
-
-
-def test_a_subject_of_tables_that_do_not_go_together_is_refused():
-    others = {"labels": np.zeros(3), "basis": UPLOAD.basis[:-1], "rows": ROWS[:-1]}
-    for name, other in {**others, "sensitive": {"age": np.zeros(3)}}.items():
-        with pytest.raises(ShapeError, match="Give the tables of one upload"):
-            replace(UPLOAD, **{name: other})

@@ -83,18 +83,22 @@ def infer_attribute(
 
     AUC of the rows, and of the labels, which say something of it anyway.
     """
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 -- keeps imports light
+
     above = column > np.median(column)
     if not above.any():  # most people have the highest value: look for the others
         above = column >= np.median(column)
     rows, labels = release.rows, _label_columns(release)
     size = float(np.sqrt(np.mean(np.einsum("ij,ij->i", rows, rows)))) or 1.0
-    found = []
-    for _ in range(draws):
+    found = np.zeros((draws, 2))
+    for draw in range(draws):
         places = _chosen(above, n_known=n_known, rng=rng)
         asked = np.setdiff1d(np.arange(len(above)), places)
-        scores = (_regression(each, above, places) for each in (rows / size, labels))
-        found.append([told_apart(each[asked], above[asked]) for each in scores])
-    auc, from_labels = np.mean(found, axis=0)
+        for which, columns in enumerate((rows / size, labels)):
+            fitted = LogisticRegression(C=_STRENGTH, max_iter=1000)
+            scores = fitted.fit(columns[places], above[places]).decision_function(columns[asked])
+            found[draw, which] = told_apart(scores, above[asked])
+    auc, from_labels = found.mean(axis=0)
     return float(auc), float(from_labels)
 
 
@@ -109,15 +113,6 @@ def _chosen(above: npt.NDArray[np.bool_], *, n_known: int, rng: np.random.Genera
     others = np.setdiff1d(np.arange(len(above)), one)
     more = rng.choice(others, size=min(n_known - 2, len(others)), replace=False)
     return np.concatenate([np.asarray(one, dtype=np.intp), more])
-
-
-def _regression(columns: Matrix, above: npt.NDArray[np.bool_], places: Places) -> Matrix:
-    """Fit a logistic regression to the known people, and score all."""
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 -- keeps imports light
-
-    fitted = LogisticRegression(C=_STRENGTH, max_iter=1000).fit(columns[places], above[places])
-    scores: Matrix = fitted.decision_function(columns)
-    return scores
 
 
 def _label_columns(release: Release) -> Matrix:

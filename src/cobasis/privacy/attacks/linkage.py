@@ -3,7 +3,6 @@
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.polar import polar
 from cobasis.privacy.attacks import Recovered
@@ -16,11 +15,6 @@ _ROUNDS = 50
 
 def match_list(rows: Matrix, candidates: Matrix) -> Recovered:
     """Match released rows with a list by distances to everybody else; improve matches and basis."""
-    if min(candidates.shape) < rows.shape[1]:
-        raise ShapeError(
-            f"candidates of shape {candidates.shape} have fewer rows or columns than the release "
-            f"has components, {rows.shape[1]}. Give a longer list."
-        )
     # No rotation changes a distance, and people like the party's have nearly the same leading
     # directions: so a row and its person have nearly the same distances to everybody.
     leading = np.linalg.svd(candidates, full_matrices=False)[2][: rows.shape[1]].T

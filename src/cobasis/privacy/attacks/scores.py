@@ -42,16 +42,7 @@ class Content:
 
 def score_content(recovered: Recovered, truth: Matrix, *, known: npt.ArrayLike = ()) -> Content:
     """Set recovered rows against the raw ones, but for people who were known beforehand."""
-    if recovered.rows.shape != truth.shape:
-        raise ShapeError(
-            f"the attack returned rows of shape {recovered.rows.shape}, the truth has "
-            f"{truth.shape}. Give the raw rows that the release was made of."
-        )
     asked = np.setdiff1d(np.arange(len(truth)), np.asarray(known, dtype=np.intp))
-    if not asked.size:
-        raise ShapeError(
-            "all people were known beforehand, so nobody is left to be recovered. Keep some back."
-        )
     guessed, true = recovered.rows[asked], truth[asked]
     average = np.broadcast_to(true.mean(axis=0), true.shape)
     errors, spread, size = (_squares(each) for each in (guessed - true, true - average, true))
@@ -139,7 +130,6 @@ def _apart(rows: Matrix) -> Matrix:
 
 
 def _squares(rows: Matrix) -> Matrix:
-    """Return the squared length of each row."""
     squares: Matrix = np.einsum("ij,ij->i", rows, rows)
     return squares
 

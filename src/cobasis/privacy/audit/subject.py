@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms import AnchorKind, BasisName
-from cobasis.errors import OptionError, ShapeError
+from cobasis.errors import OptionError
 from cobasis.features.contract import Feature
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.directions import leading_directions
@@ -37,24 +37,6 @@ class Subject(Hidden):
     public_rows: Matrix | None = None
     # inside the agreed ball: everybody knows it, so an attacker moves people into it as well
     clipped: Matrix | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse tables of two uploads: figures of people who are not the rows' would calm."""
-        n_rows, n_features = self.rows.shape
-        wanted: list[tuple[str, npt.NDArray[Any] | None, tuple[int, ...]]] = [
-            ("the release", self.release.rows, (n_rows, self.basis.shape[1])),
-            ("the basis", self.basis, (n_features, self.basis.shape[1])),
-            ("the labels", self.labels, (n_rows,)),
-            ("the release's labels", self.release.labels, (n_rows,)),
-            ("the clipped rows", self.clipped, (n_rows, n_features)),
-            *((f"column '{name}'", each, (n_rows,)) for name, each in self.sensitive.items()),
-        ]
-        for name, found, shape in wanted:
-            if found is not None and found.shape != shape:
-                raise ShapeError(
-                    f"{name} of shape {found.shape} cannot go with rows of shape "
-                    f"{self.rows.shape}: {shape} was expected. Give the tables of one upload."
-                )
 
     @property
     def n_rows(self) -> int:
