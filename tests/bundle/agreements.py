@@ -38,7 +38,6 @@ def written(folder, **changes):
 
 
 def edited(path, **people):
-    """Who takes part, and the commitment, written into a file."""
     path.write_text(complete(path.read_text(), path=path, **people))
 
 

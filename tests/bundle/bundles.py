@@ -63,7 +63,6 @@ AGREED = SimpleNamespace(
 
 
 def draft(kind="receipt", **changes):
-    """What the maker of a small bundle says."""
     fields = {
         "kind": kind,
         "round_id": "icu-2026",
@@ -76,7 +75,6 @@ def draft(kind="receipt", **changes):
 
 
 def write(path, *, parts=None, recipients=(LAB,), by=NORTH, **changes):
-    """Write a bundle of ours."""
     return write_bundle(
         path,
         draft=draft(**changes),
@@ -87,7 +85,6 @@ def write(path, *, parts=None, recipients=(LAB,), by=NORTH, **changes):
 
 
 def opened(path, into, *, by=LAB, signer=ENROLLED, **options):
-    """Open a bundle as the analyst."""
     return open_bundle(path, unseal=by.unseal, signer=signer, into=into, **options)
 
 
@@ -121,14 +118,12 @@ def craft(path, manifest, stored=b"", *, by=NORTH, to=LAB, length=None, after=b"
 
 
 def sealed(path, plain, *, to=LAB):
-    """Seal bytes with age, whatever they are."""
     recipient = pyrage.x25519.Recipient.from_str(to.public.recipient)
     path.write_bytes(pyrage.encrypt(plain, [recipient]))
     return path
 
 
 def unsealed(path, *, by=LAB):
-    """A bundle's container."""
     target = io.BytesIO()
     with path.open("rb") as source:
         by.unseal(source, target)
@@ -136,7 +131,6 @@ def unsealed(path, *, by=LAB):
 
 
 def receipt(path, plain=b'{"round":"icu-2026"}', stored=None, **changes):
-    """A receipt made by hand, with some of its manifest's fields changed."""
     options = {name: changes.pop(name) for name in ("after", "by", "to") if name in changes}
     manifest = described({"receipt.json": plain}, **changes)
     return craft(path, manifest, plain if stored is None else stored, **options)
@@ -154,7 +148,6 @@ def refused(path, error, words=None, **options):
 
 
 def transcript(path, n_lines=5):
-    """Write lines."""
     start = datetime(2026, 11, 21, 15, tzinfo=UTC)
     times = (start + timedelta(seconds=number) for number in count(1))
     made = Transcript(path)
@@ -164,17 +157,14 @@ def transcript(path, n_lines=5):
 
 
 def signed_receipt(by=LAB, **changes):
-    """A receipt, signed as it is."""
     return sign_receipt(Receipt(**{**RECEIPT, **changes}), by.sign)
 
 
 def news_text(*receipts, **changes):
-    """The text of the analyst's news with these receipts."""
     return News(**{**NEWS, **changes}, receipts=receipts).text(LAB.sign)
 
 
 def lines_in_memory(n_lines):
-    """The lines of a transcript."""
     lines, last = [], START
     for number in range(n_lines):
         last = following(last, "received", told={"n_rows": number}, time="2026-11-21T15:00:00Z")

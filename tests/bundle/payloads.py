@@ -27,13 +27,11 @@ def announced(party="north", *, image=None, n_rows=7, labels=None, **changes):
 
 
 def tables(seed=0):
-    """Rows, anchor image and numeric labels."""
     rng = np.random.default_rng(seed)
     return rng.normal(size=(7, 3)), rng.normal(size=(5, 3)), rng.normal(size=7)
 
 
 def write(path, *, party="north", seed=0, labels=True):
-    """Write a small upload, and return its tables."""
     rows, image, numbers = tables(seed)
     upload = announced(party, image=image, rows=rows)
     put(replace(upload, labels=numbers) if labels else upload, path)
@@ -41,7 +39,6 @@ def write(path, *, party="north", seed=0, labels=True):
 
 
 def put(upload, path, *, precision="fp64", int8_range=None):
-    """Write an upload that is in memory."""
     with UploadFile(path, precision=precision, int8_range=int8_range)(upload) as tables:
         for name, table in tables.items():
             table[0 : len(upload.rows)] = getattr(upload, name)
@@ -55,7 +52,6 @@ def described(path):
 
 
 def json_of(header):
-    """A header's text."""
     return json.dumps(header, separators=(",", ":")).encode()
 
 
@@ -67,7 +63,6 @@ def file_of(header, numbers=b"", *, length=None):
 
 
 def read_upload(path):
-    """Read a whole upload, as it was before it was written."""
     payload = open_payload(path)
     return Upload(
         party=payload.party,

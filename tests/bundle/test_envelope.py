@@ -55,7 +55,6 @@ AGE = shutil.which("age")
 
 @pytest.mark.parametrize("kind", sorted(PARTS))
 def test_every_kind_goes_there_and_back_with_all_its_parts(tmp_path, kind):
-    """For the eyes of their owners only."""
     parts = {name: NOISE[:4000] + name.encode() for name in PARTS[kind]}
     digest = write(tmp_path / "a.cb", kind=kind, parts=parts, audit={"angles": [0.5, None]})
     bundle = opened(tmp_path / "a.cb", tmp_path / "in", expected=Expected(kind=kind))

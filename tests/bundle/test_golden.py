@@ -17,7 +17,6 @@ EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
 
 
 def decided(path, into):
-    """Open a golden file as its recipient, and return what there is to record."""
     by = NORTH if path.name in {"return.cb", "consensus.cb"} else LAB
     try:
         bundle = opened(path, into, by=by, signer=ENROLLED, expected=Expected(now=NOW))

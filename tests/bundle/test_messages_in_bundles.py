@@ -55,7 +55,6 @@ RETURN = replace(_RETURN, card=CARD)
 
 
 def through(folder, enclosed, *, by, to):
-    """Write a bundle, open it, and check that nothing was lost on the way."""
     folder.mkdir(exist_ok=True)
     write_bundle(
         folder / "a.cb",
@@ -73,7 +72,6 @@ def return_bundle(folder, made=RETURN):
 
 
 def same(found, sent):
-    """Compare two messages, arrays included."""
     assert type(found) is type(sent)
     for name in sent.__dataclass_fields__:
         one, other = getattr(found, name), getattr(sent, name)
@@ -102,7 +100,6 @@ def test_messages_come_out_as_they_went_in(tmp_path):
 
 
 def gone(bundle, error, words, *, read=messages.upload_in, agreement=AGREEMENT):
-    """Assert a refusal after which no part is left."""
     with pytest.raises(error, match=words):
         read(bundle, agreement=agreement)
     assert list((bundle.path.parent / "in").iterdir()) == []

@@ -24,7 +24,6 @@ STEADY = settings(max_examples=10, deadline=None, derandomize=True, database=Non
 
 
 def fit(number):
-    """A fit that tells which it is."""
     return Fit(change_of_basis=np.full((3, 3), float(number)), determination=1 / (number + 1))
 
 
@@ -37,7 +36,6 @@ def filled(path, *, n_parties=10):
 
 
 def numbers_in(fits):
-    """Which fit stands under which name."""
     return {name: int(each.change_of_basis[0, 0]) for name, each in fits.items()}
 
 

@@ -21,14 +21,12 @@ from party_side.sites import NAMES, PEOPLE, ROUND, ready_from
 
 
 def analyst_of(site):
-    """A fresh session of the analyst's."""
     return AnalystSession(
         site.agreement, identity=site.lab, path=site.agreement_path, outbox=site.root / "returns"
     )
 
 
 def reply(site, name, number=-1):
-    """What a party gets back."""
     session = analyst_of(site)
     return session.reply(name, session.exchanges[number])
 
@@ -124,13 +122,11 @@ def _lost(site):
 
 
 def receipts(site):
-    """Those of the news, once there are any; CobasisError where they are not whole."""
     path = analyst_of(site).news
     return News.from_text(path.read_bytes(), site.agreement).receipts if path.exists() else ()
 
 
 def _unknown_uploads(site):
-    """What left a party is in its vault's history."""
     path = site.folder("north") / "north.upload"
     if path.exists():
         known = {each.upload for each in site.session("north").vault.history()}

@@ -29,7 +29,6 @@ def bundle_vector(name, expect, **options):
 
 
 def said(name, value, manifest):
-    """A field of the manifest replaced, changed, or taken away."""
     made = {**manifest, name: value(manifest.get(name)) if callable(value) else value}
     return {key: each for key, each in made.items() if each is not ...}
 
@@ -76,7 +75,6 @@ PART = {
 
 
 def manifests():
-    """Texts that are no manifest; fields that are another round's, missing, or too much."""
     text = partial(canonical_json, ascii_only=False)
     for word, change in json_faults(b'"told":{'):
         yield bundle_vector(
@@ -122,7 +120,6 @@ CONTAINERS = {
 
 
 def containers():
-    """Parts too many, bytes behind them, and parts that are not those that were signed."""
     return (bundle_vector(word, "CB803", **options) for word, options in CONTAINERS.items())
 
 
@@ -139,7 +136,6 @@ MOMENTS = {
 
 
 def _made(expect, *ahead):
-    """Bundles that were made so many hours from now."""
     for hours in ahead:
         yield bundle_vector(
             f"made {hours} hours ahead",
@@ -154,7 +150,6 @@ def in_time():
 
 
 def clocks():
-    """Moments in the future, and what is none."""
     yield from _made("CB806", 48.1, 49, 366 * 24)
     for expect, moments in MOMENTS.items():
         for moment in moments:
@@ -162,7 +157,6 @@ def clocks():
 
 
 def signing(sign):
-    """Somebody who signs in this way."""
     return lambda lab: SimpleNamespace(sign=partial(sign, lab.identities["north"].sign))
 
 
@@ -195,7 +189,6 @@ SIGNERS = {
 
 
 def signatures():
-    """Every byte of the signature with one bit changed; the right signature of the wrong person."""
     return (bundle_vector(word, "CB802", **options) for word, options in SIGNERS.items())
 
 
@@ -224,7 +217,6 @@ PLACES = {
 
 
 def seals():
-    """Sealed for somebody else, cut, longer, changed, or no file at all."""
     for name in ("south", "north", "nobody"):
         yield bundle_vector(f"sealed for {name}", "CB801", to=_who(name))
     for word, change in SEALS.items():

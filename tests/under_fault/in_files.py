@@ -28,7 +28,6 @@ BEGINNINGS = {
 
 
 def texts():
-    """A header of another length, that is no JSON object, holds too much, or a name twice."""
     for n in (0, 1, 2**16 + 1, 2**31, 2**63, 2**64 - 1):
         yield payload_vector(f"a header of {n:,} bytes", "CB602", partial(_long, n))
     for step in (-1, 1):
@@ -147,7 +146,6 @@ SCALES["CB602"] = {"int8_scale": ["0", "-1", "nan", "inf", "1e400", "one", ""]}
 
 
 def says():
-    """What the file says of itself, against what was signed."""
     for of, table in {"fp64": SAYS, "int8": SCALES}.items():
         for name, expect, field, value in wrong_fields(table):
             change = partial(_entry, "__metadata__", field, value)
@@ -204,7 +202,6 @@ SPOILT = {
 
 
 def others():
-    """Files of other kinds: where the upload's should be, sealed without a container, unsealed."""
     for word, data in OTHERS.items():
         yield payload_vector(f"an upload that is {word}", "CB602", lambda _, __, d=data: d)
         yield Vector(f"{word} unsealed", "CB801", lambda _, path, d=data: path.write_bytes(d))

@@ -49,7 +49,6 @@ class Site:
         self.before = self.kept()
 
     def sealed(self, path, parts, *, by="lab", to="north", **changes):
-        """A bundle to a party with any parts and any manifest."""
         agreement = self.made.agreement
         fields = {
             "round_id": agreement.round_id,
@@ -65,7 +64,6 @@ class Site:
         bundles.craft(path, manifest, stored, by=signer, to=PEOPLE[to])
 
     def returned(self, path, *, fit=None, model=None, told=None, parts=None, **options):
-        """A return to north."""
         change = self.change if fit is None or isinstance(fit, bytes) else fit
         data = fit if isinstance(fit, bytes) else fit_file(change)
         made = {
@@ -84,7 +82,6 @@ class Site:
         self.sealed(path, parts(whole) if parts else whole, kind=kind, told=made, **options)
 
     def decided(self, path, command):
-        """What `accept` or `join` says: a code, or that it was accepted."""
         take = {"accept": accept, "join": join}[command]
         return outcome_of(lambda: take(self.made.session("north"), path))
 
@@ -95,7 +92,6 @@ class Site:
 
 
 def fit_file(table, *, name="change_of_basis"):
-    """A fit as the analyst writes it."""
     return file_of(*Tables({name: table}, metadata={}).header())
 
 
@@ -130,7 +126,6 @@ FITS = {
 
 
 def fits():
-    """A change of basis that is none."""
     for expect, changes in FITS.items():
         for word, change in changes.items():
             made = lambda site, change=change: {"fit": change(site.change)}  # noqa: E731
@@ -183,7 +178,6 @@ BESIDE = {
 
 
 def returns():
-    """Returns of others, for others, of other times, with other parts."""
     for name, expect, field, value in wrong_fields(TOLD):
         yield return_vector(f"told: {name}", expect, {"told": {field: value}})
     for name, expect, field, value in wrong_fields(OPTIONS):
@@ -193,7 +187,6 @@ def returns():
 
 
 def models():
-    """Models with one thing changed, through `accept`; and files that are no models."""
     good = chains.file_of("ridge")
     found = {f"that is {word}": data for word, data in OTHERS.items()}
     found |= {f"cut by {count}": good[:-count] for count in (1, 10, 100)}
@@ -253,7 +246,6 @@ CARD = {
 
 
 def cards():
-    """Cards of other models, with fields that cannot stand, and none at all."""
     for name, expect, field, value in wrong_fields(CARD):
         made = partial(_card, changes={field: value})
         yield return_vector(f"whose card's {name}", expect, made)
@@ -269,7 +261,6 @@ def _card(site, *, changes=(), change=bytes):
 
 
 def secrets():
-    """Secrets of other lengths, rounds, senders and recipients, which north must not keep."""
     for name, expect, field, value in wrong_fields(SECRETS):
         yield Vector(f"a secret whose {name}", expect, partial(_secret, **{field: value}), "join")
 

@@ -25,7 +25,6 @@ from under_fault.vectors import Vector, json_faults, outcome_of
 
 
 def text_vectors(of, expect, changes):
-    """Good files of this kind with their bytes changed, by what is wrong with them."""
     for word, change in changes.items():
         yield Vector(f"{of} {word}", expect, partial(_written, change, of), of)
 
@@ -35,8 +34,6 @@ def _written(change, of, reader, path):
 
 
 def sub(pattern, new, *, count=1):
-    """Replace in a text; the pattern has to be there."""
-
     def change(good):
         found, n = re.subn(pattern.encode(), new.encode(), good, count=count, flags=re.MULTILINE)
         assert n, pattern
@@ -104,7 +101,6 @@ BROKEN = {
 
 
 def agreements():
-    """Agreements that are no TOML, contradict themselves, or were changed after signing."""
     for expect, rows in {"CB311": VOID, "CB303": REFUSED}.items():
         changes = {f"with {word}": sub(*change) for word, change in rows.items()}
         yield from text_vectors("agreement", expect, changes)
@@ -132,7 +128,6 @@ def told(name, value, *into):
 
 
 def signature_files():
-    """What ``receive`` is given in place of a signature."""
     yield from text_vectors("signature", "CB303", dict(json_faults()))
     fields = product(("name", "agreement", "signature", "format"), (None, 7, "x\0", ["a"]))
     changes = {f"whose {name} is {value}": told(name, value) for name, value in fields}
@@ -143,7 +138,6 @@ def signature_files():
 
 
 def check(path):
-    """What a party does with news, and with its receipt in them."""
     [found] = News.from_text(path.read_bytes(), AGREED).receipts
     wanted = {name: RECEIPT[name] for name in ("agreement", "party", "file")}
     check_receipt(found, analyst=LAB.public, **wanted)
@@ -155,7 +149,6 @@ FORMED |= {(name, "A" * 64) for name in ("round_id", "party", "analyst")}
 
 
 def news():
-    """News of others, for others, changed after signing, or none at all."""
     other = "0" * 64
     yield from text_vectors("news", "CB803", dict(json_faults()))
     fields = [("", name, ("news",)) for name in (*NEWS, "signature", "format")]
@@ -212,7 +205,6 @@ FORGED = {
 
 
 def transcripts():
-    """Lines that were changed, taken out, moved, added or joined."""
     forged = {f"whose first is {word}": lambda _, f=f: f + b"{}\n" for word, f in FORGED.items()}
     yield from text_vectors("transcript", "CB807", forged)
     for at in range(5):
@@ -246,7 +238,6 @@ class Reader:
         return None
 
     def decided(self, path, of):
-        """The code that reading a file of this kind ends in, as commands read it."""
         read = {
             "agreement": lambda: sealed_agreement(path),
             "signature": lambda: line_in(path, Signature),

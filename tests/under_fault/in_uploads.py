@@ -26,8 +26,6 @@ LABELS = {"-1": -1, "one too many": 2, "7": 7, "2^62": 2**62, "-2^63": -(2**63)}
 
 
 def put(name, value, place):
-    """One number into a table."""
-
     def change(table):
         flat = table.reshape(-1)
         flat[int(place * flat.size) if place == ENDS["middle"] else place] = value
@@ -37,12 +35,10 @@ def put(name, value, place):
 
 
 def within(name, change):
-    """A change of one of an upload's tables."""
     return lambda tables: tables.changed(**{name: change(np.array(tables[name]))})
 
 
 def numbers():
-    """NaN, infinities and numbers too large, anywhere in any table; labels out of range."""
     for of, values in VALUES.items():
         for word, where, table in product(values, ENDS, ("rows", "anchor_image")):
             if word == "1e60" and table == "anchor_image":
@@ -85,7 +81,6 @@ SINGULAR = {
 
 
 def images():
-    """Zero, rank-deficient and ill-conditioned images, in every precision that can say so."""
     for of, word in product(("fp64", "fp32", "fp16", "int8", "regression"), SINGULAR):
         if of in {"fp64", "regression"} or "sum" not in word:  # rounded, the sum is none
             change = within("anchor_image", partial(_as_before, SINGULAR[word]))
@@ -146,7 +141,6 @@ def _both(tables, other, change):
 
 
 def shapes():
-    """Wrong a, l and n; of no or too many dimensions; tables that do not fit together."""
     for of in ("fp64", "fp32", "int8"):
         for table, (word, change) in product(TABLES, RESHAPED.items()):
             if table != "labels" or word in FLAT:
@@ -174,7 +168,6 @@ READABLE = {*product(("rows", "anchor_image"), ("F32", "F16")), ("labels", "F64"
 
 
 def types():
-    """Every type that a header can name, and some that it cannot."""
     for table, word in product(TABLES, WIDTHS):
         if (table, word) not in FITTING:
             expect = "CB306" if (table, word) in READABLE else "CB602"

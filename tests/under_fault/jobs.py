@@ -54,7 +54,6 @@ PIPE = []
 
 
 def say(answer):
-    """Give an answer; the last one counts."""
     os.write(PIPE[0], json.dumps(answer).encode() + b"\n")
 
 
@@ -98,12 +97,10 @@ class Site(Consortium):
 
     @cached_property
     def agreement(self):
-        """As it stands in the file."""
         return super().agreement
 
 
 def site_at(folder):
-    """The round in a folder."""
     return Site(Path(folder))
 
 
@@ -206,7 +203,6 @@ def build(folder):
 
 
 def _agreed(folder, **changes):
-    """A round that all have signed, with everybody's secret and table."""
     site = site_at(agreed(folder, **changes).parent)
     for name in NAMES:
         site.secret_file(name)
@@ -226,7 +222,6 @@ def _joined(site, folder):
 
 
 def _sent(site, folder, kind):
-    """Everybody's upload, or proposal."""
     for name in NAMES:
         ready = ready_from(site.session(name), site.table(name))
         send(ready, site.folder(folder) / f"{name}.{kind}")
@@ -244,7 +239,6 @@ def _build_late(site, folder):
 
 
 def _build_consensus(root):
-    """The same people under an agreement whose basis takes two exchanges."""
     (root / "other").mkdir()
     site = _joined(_agreed(root / "other", basis="consensus"), root / "propose")
     site = _stage(site, root / "proposals")
@@ -273,7 +267,6 @@ def killed(folder, command, at, within):
 
 
 def retried(folder, command):
-    """Run the same command again, and say what is wrong before and then."""
     before = problems(site_at(folder), command, whole=False)
     COMMANDS[command](site_at(folder))
     return before + problems(site_at(folder), command, whole=True)

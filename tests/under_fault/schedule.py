@@ -47,11 +47,9 @@ class Schedule:
         cast.trainings.clear()
 
     def entries(self):
-        """The transcript's lines, so far as there are any."""
         return self.round.entries() if self.round.work.transcript.exists() else ()
 
     def history(self):
-        """Where the round stands, by the transcript."""
         return history_of(self.entries())
 
     def play(self, n_steps):
@@ -78,7 +76,7 @@ class Schedule:
         return str(self.rng.choice(self.names))
 
     def _put(self, name, variant="good", *, file=None, of=None):
-        """Leave an upload in the inbox, as a courier does; `of` is another round's size."""
+        """Leave an upload in the inbox; `of` is another round's size."""
         end = "" if variant == "good" else f"-{variant}"
         path = self.inbox / (file or f"{name}{end}.upload")
         path.write_bytes(self.cast.bytes[of or self.size, name, variant])
@@ -271,7 +269,6 @@ class Schedule:
         assert all("[CB" in text and "1000.0" not in text for text in self.said), "I6"
 
     def _complete(self, state):
-        """Train on everybody who is in, if that is enough."""
         again = set(state.without) - set(state.removed)
         call = lambda: self.round.run(again=again, confirmed=self.names)  # noqa: E731 -- said once
         self._done(call, 0, self._why_no_run(state, []))

@@ -43,8 +43,6 @@ BAD = {"forged": "CB802", "foreign": "CB804", "spoilt": "CB306", "partial": "CB8
 
 
 class Clock(datetime):
-    """A datetime whose now is told."""
-
     moment = START
 
     @classmethod
@@ -81,7 +79,6 @@ class Cast:
         return made
 
     def _upload(self, made, other, name, variant):
-        """The sealed bytes of one variant."""
         hours = {"future": FUTURE, "second": timedelta(hours=1)}.get(variant, timedelta())
         source = other if variant == "foreign" else made
         prepared = source.party(name).prepare(*self.rows[name])

@@ -43,7 +43,6 @@ def doors(in_memory):
 
 @pytest.fixture
 def path(in_memory):
-    """Where each vector stands, alone in its folder."""
     with tempfile.TemporaryDirectory(dir=in_memory) as folder:
         yield Path(folder) / "a.upload"
 

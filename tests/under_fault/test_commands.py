@@ -28,7 +28,6 @@ def stages(warm, in_memory):
 
 @pytest.fixture(scope="module")
 def calls(warm, stages):
-    """The calls by which each command changes the disk."""
     called = {}
     for command in COMMANDS:
         folder = shutil.copytree(stages / command, stages / "trial")
@@ -67,7 +66,6 @@ def cycle(warm, stages, calls):
 def test_killed_now_and_then_nothing_is_lost_or_half_visible_and_a_retry_succeeds(
     cycle, calls, command
 ):
-    """After a few of its calls, spread over all of them."""
     first = 1 + list(COMMANDS).index(command) % 3
     for at in np.linspace(first, len(calls[command]), KILLS_OF_A_COMMAND).astype(int).tolist():
         cycle(command, at)

@@ -24,7 +24,6 @@ FIRST = 4096
 
 
 def flipped(data, bit):
-    """Data with one bit changed."""
     changed = bytearray(data)
     changed[bit // 8] ^= 1 << bit % 8
     return bytes(changed)
@@ -56,7 +55,6 @@ class Damage:
         return True
 
     def opened_with(self, form, bits):
-        """Those bits that can be changed without anybody's seeing it."""
         data = self.forms[form]
         return [int(bit) for bit in bits if self.opens(form, flipped(data, int(bit)))]
 
@@ -72,7 +70,6 @@ every_kind = pytest.mark.parametrize("damage", PARTS, indirect=True)
 @pytest.mark.parametrize("n_bits", [40, pytest.param(834, marks=pytest.mark.soak)])
 @every_kind
 def test_whole_it_is_opened_and_with_a_bit_changed_or_an_end_cut_off_it_is_refused(damage, n_bits):
-    """Of all kinds and forms together ten thousand bits."""
     rng = np.random.default_rng(1)
     for form, data in damage.forms.items():
         assert damage.opens(form, data)

@@ -42,7 +42,6 @@ class Vector(NamedTuple):
 
 
 def outcome_of(call):
-    """The code that a call ends in, or that it took what it was given."""
     try:
         call()
     except CobasisError as error:
@@ -110,7 +109,6 @@ class Tables(dict):
         return Tables(kept, metadata=self.metadata)
 
     def header(self):
-        """The header's object, and the numbers behind it."""
         told, end, numbers = {"__metadata__": dict(self.metadata)}, 0, b""
         for name, table in self.items():
             data = np.ascontiguousarray(table).tobytes()
@@ -122,7 +120,6 @@ class Tables(dict):
         return told, numbers
 
     def told(self):
-        """What an honest manifest tells of them."""
         labels = self.get("labels")
         return {
             "n_rows": len(self["rows"]),
@@ -155,7 +152,6 @@ class Lab:
         self.before = self.kept()
 
     def manifest(self, kind, payload, **changes):
-        """What an honest sender says, but for the changes."""
         made = self.rounds[kind]
         fields = {
             "kind": "upload",
@@ -204,8 +200,6 @@ def _read(path):
 
 
 def tables_vector(name, expect, change, *, of="fp64"):
-    """An upload whose tables are changed; header and manifest tell them as they are."""
-
     def make(lab, path):
         made = change(lab.tables[of])
         return lab.seal(path, file_of(*made.header()), of=of, told=made.told())
@@ -214,8 +208,6 @@ def tables_vector(name, expect, change, *, of="fp64"):
 
 
 def payload_vector(name, expect, payload, *, of="fp64"):
-    """An upload whose file is any bytes; the manifest tells of the honest one."""
-
     def make(lab, path):
         return lab.seal(path, payload(lab.tables[of], lab.bytes[of]), of=of)
 
@@ -223,8 +215,6 @@ def payload_vector(name, expect, payload, *, of="fp64"):
 
 
 def header_vector(name, expect, change, *, of="fp64"):
-    """An upload whose header's object is changed, and whose numbers stay."""
-
     def payload(tables, _):
         header, numbers = tables.header()
         change(header)

@@ -36,7 +36,6 @@ def digits(n_rows=None):
 
 
 def own_basis(rows, n_components, *, number=0):
-    """Return V_i E_i."""
     directions = np.linalg.eigh(rows.T @ rows)[1][:, -n_components:]
     return directions @ haar(1000 + number, n_components)
 
@@ -101,8 +100,6 @@ ABOUT = {
 
 @dataclass
 class AlignedRound:
-    """Rows, labels, bases and changes of basis, one of each per party."""
-
     rows: list
     labels: list
     bases: list
@@ -110,7 +107,6 @@ class AlignedRound:
 
     @property
     def shared_map(self):
-        """F_0 G_0: what the first party has."""
         return self.bases[0] @ self.changes[0]
 
     @property

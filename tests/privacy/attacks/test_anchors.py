@@ -146,7 +146,6 @@ def test_every_shortcut_lets_entries_of_the_basis_be_read(name):
 
 @cache
 def found():
-    """A party's digits and basis, a collection, and the basis that it gives without the anchor."""
     (own, pool), (labels, theirs) = ((each[:250], each[250:500]) for each in digits())
     basis = own_basis(own, 16)
     release, rng = released(own, basis, labels=labels), np.random.default_rng(0)

@@ -22,7 +22,6 @@ def attacked(rows, basis, known, *, draw=0):
 
 
 def averaged(rows, basis, known):
-    """R2, cells and re-identification over draws of who is known."""
     found = []
     for draw in range(4):
         recovered, places = attacked(rows, basis, known, draw=draw)

@@ -26,7 +26,6 @@ from privacy.attacks.constructions import aligned_round, cancer, digits, members
 
 @pytest.fixture(scope="module")
 def small():
-    """Three parties of 60 digits."""
     return aligned_round(digits(), 3, 60, 16)
 
 

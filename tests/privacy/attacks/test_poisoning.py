@@ -32,7 +32,6 @@ def honest():
 
 
 def spoilt(upload, attack):
-    """The upload after its party changed it."""
     release = Release(rows=upload.rows, anchor_image=upload.anchor_image, labels=upload.labels)
     sent = attack(release)
     return replace(upload, rows=sent.rows, anchor_image=sent.anchor_image, labels=sent.labels)
@@ -103,7 +102,6 @@ def test_turned_rows_cost_as_much_and_pass(honest):
 
 
 def test_an_honest_round_is_accurate_and_a_copy_or_a_scale_inside_the_band_cost_a_little(honest):
-    """All pass, and nobody's basis is a random turn."""
     played = play(honest)
     assert played.accuracy == pytest.approx(0.893, abs=0.01)
     assert (evidence(played), played.refused) == ({"not a random turn"}, None)

@@ -14,7 +14,6 @@ SPLITS = {"cancer": (cancer(), 280), "digits": (digits(), 800)}
 
 
 def split(name, most=None):
-    """Rows and labels of a party, then public ones."""
     (rows, labels), count = SPLITS[name]
     parts = slice(count), slice(count, 2 * count)
     return [each[part][:most] for part in parts for each in (rows, labels)]

@@ -23,7 +23,6 @@ def mapped(rows, waves=WAVES):
 
 
 def played(parts):
-    """A round of sums of digits."""
     return simulate(parts, rng=RNG(0), release="sums", maps=[WAVES])
 
 

@@ -102,7 +102,6 @@ def test_who_was_in_two_hospitals_is_found_in_both(data, n_rows, n_components, n
 
 
 def rebuilt(rows, bases, *, shuffled=False, prior=None):
-    """What the uploads show together, set against the truth."""
     drawn, stream = secret(rows.shape[1]), KeyStream(bytes(32), "tests/order")
     first, *others = (
         released(rows[stream.permutation(len(rows))] if shuffled and at else rows, basis, drawn)
@@ -122,7 +121,6 @@ FRESH += [(data, size, 8, 1, 1) for data, size in ((digits, 8), (cancer, 5))]
 
 @pytest.mark.parametrize(("data", "size", "count", "least", "most"), FRESH)
 def test_fresh_spans_that_fill_all_features_give_every_row_exactly(data, size, count, least, most):
-    """And fewer as much as the notes say."""
     rows = data(800)[0]
     content = rebuilt(rows, fresh(rows.shape[1], size, count))
     assert least <= content.named.value <= most

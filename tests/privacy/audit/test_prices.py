@@ -168,7 +168,6 @@ def test_few_rows_cannot_keep_every_agreement_and_a_representation_of_few_has_no
 
 
 def swept(rows=ROWS, *, n_components, public=None):
-    """The distances by kind of basis and number of components."""
     upload, found = replace(subject(rows, n_components=n_components), public_rows=public), {}
     spans = Spans(upload, own="svd", largest=2 * n_components, key=bytes(32))
     for each in distances(upload, settings=(), spans=spans, rng=np.random.default_rng(0)):
