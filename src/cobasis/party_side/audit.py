@@ -292,5 +292,4 @@ _WHY = {
         "H4, the history of these rows. They would be seen through a second span, or so few came "
         "or went since an earlier file that each stands out. Leave those rows out, or wait"
     ),
-    "H5": "H5, a model that holds rows may come back. Agree on logistic, ridge, mlp or rff",
 }

@@ -63,7 +63,7 @@ Grade = Literal["green", "amber", "red", "told"]  # told is a figure without a b
 Action = Literal["none", "sign", "block"]
 """What has to happen before rows leave: nothing, a signature, or two names and a reason."""
 
-BLOCKING = ("H1", "H4", "H5")  # whose red blocks; any other red needs a signature
+BLOCKING = ("H1", "H4")  # whose red blocks; any other red needs a signature
 
 CONTENT, LINKAGE, ATTRIBUTE = (0.10, 0.50), (0.09, 1 / 3), (0.05, 0.15)
 """Up to the first a figure is green, the bound itself included; above the second it is red."""
@@ -161,26 +161,24 @@ def formal_guarantee(facts: Facts) -> Finding:
 
 def _anchor(subject: Subject, facts: Facts) -> Finding:
     """H1: the anchor's kind, and whether its image has full rank."""
+    grade: Grade = "red"
     image = subject.release.anchor_image
     condition = float("inf") if image is None else float(np.linalg.cond(image))
-    figures = {"condition": condition if np.isfinite(condition) else None}
     if facts.anchor not in _SAFE_ANCHORS:
         words = (
-            f"The agreed anchor is '{facts.anchor}': its image alone gives the secret basis away, "
-            'or its rows can be found. Agree on anchor = "isometric" or "gaussian".'
+            "its image alone gives the secret basis away, or its rows can be found. Agree on "
+            'anchor = "isometric" or "gaussian"'
         )
-        return Finding("H1", "red", words)
-    if condition >= WORST_CONDITION:
+    elif condition >= WORST_CONDITION:
         words = (
-            f"The anchor is '{facts.anchor}', but its image is nearly rank-deficient, which no "
-            "honest draw is. Do not send this; ask for a new consortium secret and round."
+            "but its image is nearly rank-deficient, which no honest draw is. Do not send this; "
+            "ask for a new consortium secret and round"
         )
-        return Finding("H1", "red", words, figures)
-    words = (
-        f"The anchor is '{facts.anchor}', drawn from a secret of 256 random bits that the analyst "
-        "does not have; its image by itself tells nothing of the basis."
-    )
-    return Finding("H1", "green", words, figures)
+    else:
+        grade = "green"
+        words = "drawn from a secret of 256 random bits; its image tells nothing of the basis"
+    figures = {"condition": condition if np.isfinite(condition) else None}
+    return Finding("H1", grade, f"The anchor is '{facts.anchor}': {words}.", figures)
 
 
 def _rows_per_component(subject: Subject, facts: Facts) -> Finding:
@@ -188,10 +186,7 @@ def _rows_per_component(subject: Subject, facts: Facts) -> Finding:
     ratio = facts.n_rows / subject.n_components
     figures, rule = {"rows_per_component": ratio}, BASES[facts.basis]
     if not rule.span.startswith("own") and rule.exchanges == 1:
-        words = (
-            f"{facts.n_rows:,} rows, {subject.n_components:,} components. The basis is not made of "
-            "your rows, so it says nothing about who is in the table."
-        )
+        words = "The basis is not made of your rows, so it tells nothing of who is in the table."
         return Finding("H2", "green", words, figures)
     few: Grade = "red" if ratio < ROWS_PER_COMPONENT_RED else "amber"
     grade = "green" if ratio > ROWS_PER_COMPONENT_GREEN else few
@@ -219,31 +214,27 @@ def _smallest_class(facts: Facts) -> Finding:
 
 def history_finding(facts: Facts) -> Finding:
     """H4: rows that were uploaded before go through the span of then, and few do not change."""
-    figures = {name: getattr(facts, name) for name in ("n_uploads", "added", "gone", "renamed")}
+    grade: Grade = "red"
     if facts.renamed > RENAMED:
         words = (
             f"{facts.renamed:.0%} of the rows have a new identifier and the values of rows that "
             "were uploaded before. If these are the same people, give them the identifiers of "
             "then: else they leave twice, and what was promised to them is counted anew."
         )
-        return Finding("H4", "red", words, figures)
-    if facts.span == "forced":
+    elif facts.span == "forced":
         words = (
             "Some of these rows were uploaded before, and now go through a second span. Every "
             "further span shows them from another side, until nothing is hidden."
         )
-        return Finding("H4", "red", words, figures)
-    if facts.added is None or facts.gone is None:
-        words = "Nothing of these rows left this home folder before."
-        return Finding("H4", "green", words, figures)
-    kept = "These rows go through the basis that they went through before. "
-    words = (
-        f"{kept if facts.span == 'kept' else ''}Since an earlier file of nearly these rows "
-        f"{facts.added:,} came and {facts.gone:,} went."
-    )
-    least = min((each for each in (facts.added, facts.gone) if each), default=np.inf)
-    few: Grade = "amber" if least < SMALLEST_CHANGED_SHARE * facts.n_rows else "green"
-    return Finding("H4", "red" if least < SMALLEST_CHANGE else few, words, figures)
+    elif facts.added is None or facts.gone is None:
+        grade, words = "green", "Nothing of these rows left this home folder before."
+    else:
+        words = f"Since an earlier file of these rows {facts.added:,} came and {facts.gone:,} went."
+        least = min((each for each in (facts.added, facts.gone) if each), default=np.inf)
+        if least >= SMALLEST_CHANGE:
+            grade = "amber" if least < SMALLEST_CHANGED_SHARE * facts.n_rows else "green"
+    figures = {name: getattr(facts, name) for name in ("n_uploads", "added", "gone", "renamed")}
+    return Finding("H4", grade, words, figures)
 
 
 def change_rule(n_rows: int) -> str:
@@ -258,14 +249,7 @@ def change_rule(n_rows: int) -> str:
 
 
 def _models(facts: Facts) -> Finding:
-    """H5: what may come back."""
-    carrying = [name for name in facts.models if FAMILIES[name].carries_rows]
-    if carrying:
-        words = (
-            f"The agreement allows {', '.join(carrying)}, whose file holds records of every party: "
-            "each of you could read the others'. Agree on logistic, ridge, mlp or rff."
-        )
-        return Finding("H5", "red", words)
+    """H5: what may come back; an agreement names no model whose file holds records."""
     if not facts.models:
         words = "No model is trained; a change of basis comes back, and nothing that can run."
         return Finding("H5", "green", words)
@@ -286,7 +270,6 @@ def _models(facts: Facts) -> Finding:
 
 
 def _labels(subject: Subject, facts: Facts) -> Finding:
-    """H6: labels travel beside the rows."""
     if subject.release.labels is None:
         return Finding("H6", "green", "No labels are sent.")
     if facts.sensitive_label:
@@ -316,7 +299,5 @@ def model_sentence(facts: Facts) -> str:
     """Return what the model that comes back holds, in one sentence."""
     if not facts.models:
         return "You get back no model, only your own change of basis."
-    return {
-        "red": "The model you get back contains records of others, and theirs contains yours.",
-        "amber": "The model you get back contains no records, but boosted trees single values.",
-    }.get(_models(facts).grade, "The model you get back contains no records.")
+    trees = ", but boosted trees single values" if _models(facts).grade == "amber" else ""
+    return f"The model you get back contains no records{trees}."
