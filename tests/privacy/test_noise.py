@@ -63,8 +63,24 @@ FINE = {
     delta_of: dict.fromkeys(("epsilon", "noise", "sensitivity"), 0.5),
     noise_scale: dict.fromkeys(("epsilon", "delta", "sensitivity"), 0.5),
     epsilon_of: dict.fromkeys(("noise", "delta", "sensitivity"), 0.5),
-    randomised: {"rows": np.zeros(3, np.int64), "stream": None, "epsilon": 1.0, "n_classes": 2},
+    keep_probability: {"epsilon": 1.0, "n_classes": 2},
 }
+NO_OPTION = [
+    (clip_rows, "radius", NO_SIZE),
+    (sensitivity_of, "radius", NO_SIZE),
+    (sensitivity_of, "adjacency", ["none"]),
+    (sensitivity_of, "rows_per_person", (*NO_SIZE, 1.5, True)),
+    (delta_of, "epsilon", NO_NUMBERS),
+    (delta_of, "noise", NO_SIZE),
+    (delta_of, "sensitivity", NO_SIZE),
+    (noise_scale, "epsilon", NO_SIZE),
+    (noise_scale, "delta", NO_SHARE),
+    (noise_scale, "sensitivity", NO_SIZE[:2]),
+    (epsilon_of, "noise", NO_SIZE),
+    (epsilon_of, "delta", NO_SHARE),
+    (keep_probability, "epsilon", [0.0, 16.5]),
+    (keep_probability, "n_classes", [1]),
+]
 REFUSED = [
     (clip_rows, {"rows": [[0.0, np.nan]]}, NotFiniteError, "rows contains"),
     (clip_rows, {"centre": [0.0, np.inf]}, NotFiniteError, "centre contains"),
@@ -72,30 +88,10 @@ REFUSED = [
     (clip_rows, {"centre": [0.0, 1.0, 2.0]}, ShapeError, "centre has 3 columns"),
     (clip_rows, {"centre": ["0", "1"]}, DtypeError, "numbers"),
     (clip_rows, {"radius": 1e-3, "centre": [1e10, 0.0]}, OptionError, "rounding of the centre"),
-    *((clip_rows, {"radius": each}, OptionError, "radius=") for each in NO_SIZE),
-    (sensitivity_of, {"adjacency": "none"}, OptionError, "adjacency"),
-    *((sensitivity_of, {"radius": each}, OptionError, "radius") for each in NO_SIZE),
     *(
-        (sensitivity_of, {"rows_per_person": each}, OptionError, "rows_per_person")
-        for each in (*NO_SIZE, 1.5, True)
-    ),
-    *(
-        (call, {name: each}, OptionError, rf"^{name}={each} is no .* finite and ")
-        for call, name, values in [
-            (delta_of, "epsilon", NO_NUMBERS),
-            (delta_of, "noise", NO_SIZE),
-            (delta_of, "sensitivity", NO_SIZE),
-            (noise_scale, "epsilon", NO_SIZE),
-            (noise_scale, "delta", NO_SHARE),
-            (noise_scale, "sensitivity", NO_SIZE[:2]),
-            (epsilon_of, "noise", NO_SIZE),
-            (epsilon_of, "delta", NO_SHARE),
-        ]
+        (call, {name: each}, OptionError, name.removeprefix("n_"))
+        for call, name, values in NO_OPTION
         for each in values
-    ),
-    *(
-        (randomised, bad, OptionError, "cannot be randomised")
-        for bad in ({"epsilon": 0.0}, {"epsilon": 16.5}, {"n_classes": 1})
     ),
 ]
 
@@ -174,36 +170,27 @@ def stream(label="test"):
 def test_three_million_numbers_follow_the_rounded_normal_law():
     step = 1 / 64
     edges = np.linspace(-4.5, 4.5, 289) + step / 2
-    counts = np.zeros(len(edges) - 1)
-    total = 0
+    counts, shape, total = np.zeros(len(edges) - 1), (10**6, 1), 3 * 10**6
     one = Calibration(noise=1.0, grid=step, mu=1.0)
-    for part in range(3):
-        found = noised(
-            np.zeros((10**6, 1)), stream(str(part)).tailed_normal((10**6, 1)), calibration=one
-        )
+    for part in "abc":
+        found = noised(np.zeros(shape), stream(part).tailed_normal(shape), calibration=one)
         counts += np.histogram(found, edges)[0]
-        total += len(found)
-    expected = total * np.diff(stats.norm.cdf(edges))
-    inside = counts.sum()
-    p_value = stats.chisquare(counts, expected * inside / expected.sum()).pvalue
-    assert p_value > 1e-4
-    assert stats.binomtest(int(inside), total, expected.sum() / total).pvalue > 1e-4
+    shares, inside = np.diff(stats.norm.cdf(edges)), counts.sum()
+    assert stats.chisquare(counts, inside * shares / shares.sum()).pvalue > 1e-4
+    assert stats.binomtest(int(inside), total, shares.sum()).pvalue > 1e-4
 
 
 def test_the_tails_reach_where_the_plain_normal_ends(monkeypatch):
     """The lowest and the highest words that the stream can give."""
     lowest, highest = np.zeros(3, np.uint64), np.full(3, 2**64 - 1, np.uint64)
-    found = []
+    one, found = stream(), []
     for words in (lowest, highest, np.array([1, 0, 0], np.uint64)):
-        one = stream()
         monkeypatch.setattr(one, "words", lambda _, words=words: words.copy())
         found.append(one.tailed_normal((1, 1)).item())
-    assert found[0] == pytest.approx(16.13, abs=0.01)
-    assert found[2] == pytest.approx(-16.13, abs=0.01)
+    assert found == pytest.approx([16.13, 0, -16.13], abs=0.01)
     assert abs(found[1]) < 1e-15
-    plain = stream()
-    monkeypatch.setattr(plain, "words", lambda _: lowest[:1])
-    assert abs(plain.normal((1, 1)).item()) < 8.3
+    monkeypatch.setattr(one, "words", lambda _: lowest[:1])
+    assert abs(one.normal((1, 1)).item()) < 8.3
 
 
 @pytest.mark.parametrize("epsilon", [2.0, 8.0, 32.0, 64.0])
@@ -242,15 +229,11 @@ def test_no_label_is_more_than_exp_epsilon_times_as_likely_as_another(epsilon, n
 
 @pytest.mark.parametrize("n_classes", [2, 10])
 def test_labels_are_kept_as_often_as_they_should_and_moved_to_all_others_alike(n_classes):
-    n_rows = 200_000
-    labels = np.full(n_rows, n_classes - 1)
-    found = randomised(labels, stream(), epsilon=1.5, n_classes=n_classes)
-    kept = keep_probability(epsilon=1.5, n_classes=n_classes)
-    expected = np.full(n_classes, (1 - kept) / (n_classes - 1))
-    expected[-1] = kept
-    counts = np.bincount(found, minlength=n_classes)
-    assert len(counts) == n_classes
-    assert stats.chisquare(counts, n_rows * expected).pvalue > 1e-4
+    labels, terms = np.full(200_000, n_classes - 1), {"epsilon": 1.5, "n_classes": n_classes}
+    kept = keep_probability(**terms)
+    expected = [*[(1 - kept) / (n_classes - 1)] * (n_classes - 1), kept]
+    counts = np.bincount(randomised(labels, stream(), **terms), minlength=n_classes)
+    assert stats.chisquare(counts, len(labels) * np.array(expected)).pvalue > 1e-4
 
 
 def stretches(method, kind, *, n_rows):
