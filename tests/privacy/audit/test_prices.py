@@ -120,6 +120,14 @@ def test_labels_lose_detail_and_people_by_rules_that_are_said():
         settings, _ = chosen(values, classes=())
         assert [each.step for each in settings if each.step] == steps
 
+    made = as_set(
+        upload, ROWS[:111, :3], basis=np.eye(64)[:, :3], setting=replace(OWN, labels=False), key=KEY
+    )
+    assert (made.release.labels, len(made.labels)) == (None, 111)  # a model is scored on the own
+    random = planned(ROWS[:240], LABELS[:240], own=replace(OWN, n_components=16, basis="haar"))
+    told = {each.name: each.alone for each in random.effects}
+    assert told["no labels"] < 0.1 < told["as it is"] / 3
+
     few, enough = (np.repeat([0, 1, 2], [40, 30, fewest]) for fewest in (10, 11))
     assert any("No class has" in each for each in chosen(enough)[1])
     assert any("10 of 80 rows stay at home" in each for each in chosen(few)[1])

@@ -102,7 +102,7 @@ def as_set(
     """Return the upload that a setting makes of people and a basis."""
     labels, budget = subject.labels, setting.budget
     own = labels if labels is None else _coarser(labels, setting, truth=True)
-    sent = labels if labels is None or not setting.labels else _coarser(labels, setting)
+    sent = None if labels is None or not setting.labels else _coarser(labels, setting)
     rows, clipped = projected, None
     if budget is not None:
         clipped = budget.clipped(subject.rows)
