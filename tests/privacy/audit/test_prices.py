@@ -108,7 +108,7 @@ def test_labels_lose_detail_and_people_by_rules_that_are_said():
     assert [each.groups for each in settings if each.groups] == [merged]
     assert any("2 classes" in each and "b + c + d" in each for each in told)
     upload, setting = subject(ROWS[:111], labels, n_components=3), replace(OWN, groups=merged)
-    made = as_set(upload, ROWS[:111, :3], basis=np.eye(64)[:, :3], setting=setting, key=KEY)
+    made = as_set(upload, basis=np.eye(64)[:, :3], setting=setting, key=KEY)
     assert np.unique(made.release.labels, return_counts=True)[1].tolist() == [50, 61]
     assert (made.labels == made.release.labels).all()
     settings, told = chosen(np.repeat([0, 1], 20))
@@ -120,9 +120,7 @@ def test_labels_lose_detail_and_people_by_rules_that_are_said():
         settings, _ = chosen(values, classes=())
         assert [each.step for each in settings if each.step] == steps
 
-    made = as_set(
-        upload, ROWS[:111, :3], basis=np.eye(64)[:, :3], setting=replace(OWN, labels=False), key=KEY
-    )
+    made = as_set(upload, basis=np.eye(64)[:, :3], setting=replace(OWN, labels=False), key=KEY)
     assert (made.release.labels, len(made.labels)) == (None, 111)  # a model is scored on the own
     random = planned(ROWS[:240], LABELS[:240], own=replace(OWN, n_components=16, basis="haar"))
     told = {each.name: each.alone for each in random.effects}
@@ -157,7 +155,7 @@ def test_released_rows_of_a_guarantee_stand_on_its_grid_and_labels_are_randomise
     budget = replace(BUDGET, epsilon=8, label_epsilon=16.0, rows_per_person=16, n_classes=10)
     setting = Setting(n_components=4, basis="haar", budget=budget)
     upload = replace(subject(ROWS, LABELS, n_components=4), rows=1e6 * ROWS)
-    made = as_set(upload, ROWS @ upload.basis, basis=upload.basis, setting=setting, key=KEY)
+    made = as_set(upload, basis=upload.basis, setting=setting, key=KEY)
     steps = made.release.rows * 2**12
     assert np.array_equal(steps, np.rint(steps))
     assert np.abs(made.release.rows).max() < 1e4
@@ -214,7 +212,7 @@ def test_a_file_of_fewer_bits_is_played_as_it_is_stored_and_gives_less_of_whole_
     upload = subject(ROWS, LABELS, n_components=8)
     for precision in ("fp16", "int8"):
         setting = replace(OWN, precision=precision)
-        made = as_set(upload, upload.release.rows, basis=upload.basis, setting=setting, key=KEY)
+        made = as_set(upload, basis=upload.basis, setting=setting, key=KEY)
         values = np.unique(made.release.rows)
         assert len(values) <= 255 or np.array_equal(values, values.astype("f2"))
         assert 0 < np.abs(made.release.rows - upload.release.rows).max() < 0.05

@@ -208,7 +208,7 @@ def plan(
                 'with basis = "haar".'
             )
         key = rng.bytes(KEY_BYTES)
-        made = as_set(people, rows @ basis, basis=basis, setting=own, key=key)
+        made = as_set(people, basis=basis, setting=own, key=key)
         seed = int(rng.integers(2**32))
         measured = effects(made, settings=settings, task=task, spans=spans, seed=seed)
     n_rows = len(rows) if labels is None else len(labels)

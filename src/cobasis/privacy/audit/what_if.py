@@ -6,6 +6,7 @@ weakest figure of an audit.
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +17,6 @@ from cobasis.errors import ConsensusError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.directions import right_singular
 from cobasis.linalg.rng import KEY_BYTES, KeyStream
-from cobasis.models.passes import Labels
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.attacks.scores import explained
 from cobasis.privacy.audit.attackers import guessed, linkage, rebuilt
@@ -71,9 +71,7 @@ def effects(
         if basis is None:
             continue
         if setting != own:
-            exact = basis is part.basis and own.budget is None
-            rows = part.release.rows if exact else part.rows @ basis
-            made = as_set(part, rows, basis=basis, setting=setting, key=key)
+            made = as_set(part, basis=basis, setting=setting, key=key)
         some = made.some(_ROWS, seed=seed)
         leaked, alone = linkage(some), guessed(some, seed=seed, quick=True)
         scores = accuracies(made, task=task, seed=seed)
@@ -96,14 +94,15 @@ def effects(
     return tuple(found)
 
 
-def as_set(
-    subject: Subject, projected: Matrix, *, basis: Matrix, setting: Setting, key: bytes
-) -> Subject:
+def as_set(subject: Subject, *, basis: Matrix, setting: Setting, key: bytes) -> Subject:
     """Return the upload that a setting makes of people and a basis."""
-    labels, budget = subject.labels, setting.budget
-    own = labels if labels is None else _coarser(labels, setting, truth=True)
-    sent = None if labels is None or not setting.labels else _coarser(labels, setting)
-    rows, clipped = projected, None
+    budget, labels, rows, clipped = setting.budget, subject.labels, subject.rows @ basis, None
+    if labels is not None:
+        for group in setting.groups:
+            labels = np.where(np.isin(labels, group), group[0], labels)
+    sent = labels if setting.labels else None
+    if sent is not None and setting.step:  # what a model is scored on is not rounded
+        sent = np.rint(sent / setting.step) * setting.step
     if budget is not None:
         clipped = budget.clipped(subject.rows)
         moved = sensitivity_of(
@@ -126,7 +125,7 @@ def as_set(
         subject,
         basis=basis,
         release=Release(rows=_stored(rows, setting.precision), labels=sent),
-        labels=own,
+        labels=labels,
         clipped=clipped,
         precision=setting.precision,
         noisy=budget is not None or setting.noise > 0,
@@ -144,14 +143,6 @@ def _stored(rows: Matrix, precision: str) -> Matrix:
         return np.clip(rows, -most, most).astype(kind).astype(np.float64)
     step = float(np.abs(rows).max(initial=0.0)) / _STEPS or 1.0
     return np.rint(rows / step) * step
-
-
-def _coarser(labels: Labels, setting: Setting, *, truth: bool = False) -> Labels:
-    """Return labels as a setting sends them; what a model is scored on is not rounded."""
-    found = labels.copy()
-    for group in setting.groups:
-        found[np.isin(labels, group)] = group[0]
-    return np.rint(found / setting.step) * setting.step if setting.step and not truth else found
 
 
 def accuracies(subject: Subject, *, task: str, seed: int) -> list[float]:
@@ -200,10 +191,8 @@ def distances(
         for size in sizes
         if (basis := spans.basis(kind, size)) is not None
     ]
-    try:
+    with suppress(ConsensusError):  # of rows that are nearly all alike
         found += _of_consensus(rows, sizes, rng=rng)
-    except ConsensusError:  # of rows that are nearly all alike
-        return (own,)
     return (own, *found)
 
 
@@ -223,10 +212,9 @@ def _of_consensus(
     most = min(each.shape[1] for each in parts) if len(parts) == _PARTIES else 0
     found = []
     for size in (each for each in sizes if each <= most):
-        span = np.eye(size)
-        if size < rows.shape[1]:
-            proposed = {f"party-{index}": each[:, :size] for index, each in enumerate(parts)}
-            span = consensus_span(proposed, n_components=size)
+        proposed = {f"party-{index}": each[:, :size] for index, each in enumerate(parts)}
+        whole = size == rows.shape[1]
+        span = np.eye(size) if whole else consensus_span(proposed, n_components=size)
         found.append(_distance("consensus", rows, span))
     return found
 
