@@ -160,12 +160,6 @@ def signing(sign):
     return lambda lab: SimpleNamespace(sign=partial(sign, lab.identities["north"].sign))
 
 
-def _flipped(byte, sign, message):
-    data = bytearray(sign(message))
-    data[byte] ^= 1 << byte % 8
-    return bytes(data)
-
-
 def _who(name):
     return lambda lab: lab.identities.get(name) or Identity.new(name)
 
@@ -180,10 +174,6 @@ SIGNERS = {
     **{
         f"an upload of {name}'s own": {"by": _who(name), "sender": name}
         for name in ("stranger", "lab")
-    },
-    **{
-        f"bit of byte {byte} of the signature": {"by": signing(partial(_flipped, byte))}
-        for byte in range(64)
     },
 }
 

@@ -12,21 +12,13 @@ from cobasis.bundle.folders import FitFolder
 from cobasis.disk.whole import file_digest
 from cobasis.errors import CobasisError
 from faults import Killed, at_call, changes, dying_after
-from under_fault.simulated import (
-    BAD,
-    FUTURE,
-    LABELS,
-    MINIMUM,
-    NAMES,
-    SIZES,
-    START,
-    STEPS,
-    VARIANTS,
-    WORK,
-    Clock,
-)
+from under_fault.simulated import FUTURE, LABELS, MINIMUM, NAMES, SIZES, START, VARIANTS, Clock
 
 MOST_CALLS = 100
+STEPS = {"deliver": 30, "receive": 18, "run": 22, "remove": 7}
+STEPS |= {"replay": 6, "stranger": 3, "wait": 8, "forget": 1}
+WORK = {"receive", "run", "remove", "forget"}
+BAD = {"forged": "CB802", "foreign": "CB804", "spoilt": "CB306", "partial": "CB801"}
 
 
 class Schedule:
@@ -139,15 +131,9 @@ class Schedule:
         out = [self._party()] if self.rng.random() < 0.1 else []
         wanted = self._why_no_run(state, out)
         self.log.append(("run", out))
-        ran = self._done(
-            lambda: self.round.run(
-                without=out,
-                again=set(state.without) - {*out, *state.removed},
-                confirmed=self.names,
-            ),
-            at,
-            wanted,
-        )
+        again = set(state.without) - {*out, *state.removed}
+        told = {"without": out, "again": again, "confirmed": self.names}
+        ran = self._done(lambda: self.round.run(**told), at, wanted)
         if ran is not None:
             assert set(ran.concluded.outcome.uploads) == set(state.taken()) - {*out}
 
@@ -211,8 +197,7 @@ class Schedule:
         entries = self.entries()
         assert entries[: len(self.lines)] == self.lines  # nothing that was written is gone
         self.lines, state = entries, history_of(entries)
-        told = [each.told for each in entries if each.event == RECEIVED]
-        self._check_received(state, told)
+        self._check_received(state, [each.told for each in entries if each.event == RECEIVED])
         if state.outcome is not None:
             self._check_outcome(state)
         for name in LABELS:
@@ -269,11 +254,9 @@ class Schedule:
         assert all("[CB" in text and "1000.0" not in text for text in self.said), "I6"
 
     def _complete(self, state):
-        again = set(state.without) - set(state.removed)
-        call = lambda: self.round.run(again=again, confirmed=self.names)  # noqa: E731 -- said once
-        self._done(call, 0, self._why_no_run(state, []))
-        outcome = self.history().outcome
-        if outcome is not None:
+        told = {"again": set(state.without) - set(state.removed), "confirmed": self.names}
+        self._done(lambda: self.round.run(**told), 0, self._why_no_run(state, []))
+        if (outcome := self.history().outcome) is not None:
             kept = set(state.taken())
             assert set(outcome.uploads) == kept, "I5: not all"
             assert all(self.round.reply(name).exists() for name in kept), "I8"

@@ -36,10 +36,6 @@ TERMS = {
     "minimum_parties": MINIMUM,
     "deadline": PAST,
 }
-STEPS = {"deliver": 30, "receive": 18, "run": 22, "remove": 7}
-STEPS |= {"replay": 6, "stranger": 3, "wait": 8, "forget": 1}
-WORK = {"receive", "run", "remove", "forget"}
-BAD = {"forged": "CB802", "foreign": "CB804", "spoilt": "CB306", "partial": "CB801"}
 
 
 class Clock(datetime):
