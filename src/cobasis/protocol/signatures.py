@@ -106,8 +106,7 @@ def analyst_of(agreement: Agreement) -> PublicIdentity:
     return agreement.analyst
 
 
-_NOT_ENROLLED, _OTHER_VERSION = "not enrolled", "signed another version"
-_NO_MASK = "without a key for masks that hides, or with one where no sums are sent"
+_OTHER_VERSION = "signed another version"
 
 
 def _hides(mask_key: str) -> bool:
@@ -121,12 +120,12 @@ def _hides(mask_key: str) -> bool:
 def _flaw(signature: Signature, agreement: Agreement, who: PublicIdentity | None) -> str:
     """Say in a few words what is wrong with a signature; nothing if it is good."""
     if who is None:
-        return _NOT_ENROLLED
+        return "not enrolled"
     if signature.agreement != agreement.digest().hex():
         return _OTHER_VERSION
     wanted = agreement.sums is not None and who.role == "party"
     if bool(signature.mask_key) != wanted or (wanted and not _hides(signature.mask_key)):
-        return _NO_MASK
+        return "without a key for masks that hides, or with one where no sums are sent"
     message = PREFIX + bytes.fromhex(signature.agreement + signature.mask_key)
     right = verify(who, message, signature=bytes.fromhex(signature.signature))
     return "" if right else "signature not valid"
@@ -134,25 +133,13 @@ def _flaw(signature: Signature, agreement: Agreement, who: PublicIdentity | None
 
 def check_signature(agreement: Agreement, signature: Signature) -> None:
     """Raise unless it is somebody's who has to sign, of this very text, and good."""
-    name, who = signature.name, signers(agreement).get(signature.name)
-    flaw = _flaw(signature, agreement, who)
-    if who is None:
-        raise SignatureError(
-            f"this is a signature of '{name}', who is not enrolled in round "
-            f"'{agreement.round_id}'. Look which agreement it belongs to."
-        )
-    if flaw == _OTHER_VERSION:
-        raise ForeignBundleError(
-            f"'{name}' signed another agreement, or another version of this one "
-            f"({signature.agreement[:16]}, and this is {agreement.digest().hex()[:16]}). Send "
-            f"'{name}' the text as it is now, and ask for a signature of that."
-        )
-    if flaw == _NO_MASK:
-        raise SignatureError(f"the signature of '{name}' comes {flaw}. Ask '{name}' to sign again.")
+    name, flaw = signature.name, _flaw(signature, agreement, signers(agreement).get(signature.name))
     if flaw:
-        raise SignatureError(
-            f"this signature is not made with the key that is enrolled for '{name}' "
-            f"({who.fingerprint}). Ask '{name}', over another channel, who sent it."
+        kind = ForeignBundleError if flaw == _OTHER_VERSION else SignatureError
+        raise kind(
+            f"what came as the signature of '{name}' in round '{agreement.round_id}' is none "
+            f"({flaw}). Send '{name}' the agreement as it is now, and ask over another channel who "
+            "sent this, and for a signature of that text."
         )
 
 

@@ -206,7 +206,7 @@ def test_a_signature_without_a_key_for_masks_or_with_anothers_is_none(site):
     made = sign_agreement(agreement, **told, mask_key=MaskKey().public)
     check_signature(agreement, made)
     for key, words in {
-        MaskKey().public: "not made with the key",
+        MaskKey().public: "signature not valid",
         "": "without a key for masks",
         "0" * 64: "for masks that hides",  # of which all know what it gives
     }.items():
