@@ -47,16 +47,13 @@ class Word(SignedLine):
                 f"this word of '{self.party}' is on another model than the one that was trained "
                 f"last ({self.model_sha256[:16]}), or of another agreement. Ask for one on this."
             )
-        who = next((each for each in agreement.enrolled if each.name == self.party), None)
-        if who is None or not self.is_by(who):
-            raise SignatureError(
-                f"this word is not signed with the key that is enrolled for '{self.party}', so it "
-                "says nothing. Ask the party for it once more."
-            )
-        if officers_of(agreement, self.party):
+        good = any(self.is_by(each) for each in agreement.enrolled if each.name == self.party)
+        if good and officers_of(agreement, self.party):
             told = Approval.from_text(self.approval)
-            if not told.covers_word(agreement, party=self.party, at=self.time):
-                raise SignatureError(
-                    f"this word of '{self.party}' has no approval that covers one, of an officer "
-                    f"whom the agreement enrols for '{self.party}'. Ask for one that has."
-                )
+            good = told.covers_word(agreement, party=self.party, at=self.time)
+        if not good:
+            raise SignatureError(
+                f"this word is not signed with the key that is enrolled for '{self.party}', or has "
+                "no approval that covers it, of an officer enrolled for that party, where it "
+                "needs one. So it says nothing: ask for one that has both."
+            )
