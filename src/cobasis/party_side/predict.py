@@ -7,7 +7,7 @@ from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -39,7 +39,7 @@ from cobasis.party_side.rows import open_rows, public_rows_in, require_id
 from cobasis.party_side.session import PartySession, refuse_target
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
-from cobasis.protocol.explanations import explain, reference
+from cobasis.protocol.explanations import Explained, reference
 from cobasis.protocol.messages import decode_labels
 from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.secrets import check_public_rows
@@ -157,9 +157,9 @@ def predict(
     use = replace(usable(session, model=model), part=part, beside=beside)
     refuse_halves(session, part=part, beside=beside, why=why or of is not None)
     if why or of is not None:
-        common = _reference(session, public)
-        asked = partial(explain, use.model, agreement=agreement, aligned=use.aligned)
-        use = replace(use, why=partial(asked, background=common, of=of, report=session.report))
+        told: Any = {"background": _reference(session, public), "report": session.report}
+        asked = Explained(use.model, agreement=agreement, aligned=use.aligned, of=of)
+        use = replace(use, why=partial(asked.attributions, **told))
     given = table or held_back(session)
     if not part:
         return _predicted(session, use, given, to=to)

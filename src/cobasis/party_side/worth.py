@@ -28,7 +28,7 @@ from cobasis.party_side.predict import Usable, parts_of, refuse_halves, usable
 from cobasis.party_side.rows import PartyRows, require_id, unseen
 from cobasis.party_side.session import PartySession, refuse_target
 from cobasis.protocol.agreement import Agreement, moment_text
-from cobasis.protocol.explanations import stand_in
+from cobasis.protocol.explanations import Explained
 from cobasis.protocol.messages import Labels
 from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.word import POINTS, ROWS, WORD, Word
@@ -256,7 +256,7 @@ def write_surrogate(
         require_id(source, session)
     others = parts_of(session, some.people(), beside=beside, of=use.of)
     told: Any = {"aligned": lambda each: use.aligned(each, others), "of": of}
-    found = stand_in(use.model, gathered(some), agreement=agreement, **told)
+    found = Explained(use.model, agreement=agreement, **told).surrogate(gathered(some))
     whose = f"{'Local' if use.local else 'Common'} model of round '{agreement.round_id}', by rows "
     write_whole(to, f"{whose}of party '{session.name}'.\n\n{found.summary()}\n".encode())
     return found

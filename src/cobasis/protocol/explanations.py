@@ -77,88 +77,75 @@ def _owners(features: Sequence[Feature]) -> npt.NDArray[np.intp]:
 Map = Callable[[Matrix], Matrix]
 
 
-def _asked(
-    model: Chain | TrainedModel, agreement: Agreement, aligned: Map, *, of: str | int | None
-) -> tuple[Map, str, int]:
-    """Return what gives the number that is explained, what it is, and which output it is of."""
-    if not isinstance(model, Chain):
-        raise StepError("an estimator of your own is not explained here. Agree on a family.")
-    # the odds of a class that no row had are zero
-    seen = cast("Affine", model.layers[-1]).offset > ABSENT * 1e-9
-    known = {str(each): at for at, each in enumerate(agreement.classes) if seen[at]}
-    word = [*known, ""][len(known) - 1] if of is None else str(of)
-    if of is not None and word not in known:
-        raise OptionError(
-            f"no class '{of}' can be explained, of {', '.join(known) or 'none'}. Name one of these."
-        )
-    place = known.get(word, 0)
+class Explained:
+    """A number that a model gives of encoded rows: of a class, where there are classes."""
 
-    def number(some: Matrix) -> Any:  # noqa: ANN401 -- of NumPy's reduce
-        given = model.outputs(aligned(some)).T
-        found, others = given[place], np.delete(given, place, axis=0)
-        return np.subtract(found, np.logaddexp.reduce(others)) if model.likely else found
-
-    if known:
-        told = "log-odds" if model.likely and not agreement.dp else "score"
-        return number, f"{told} of class {word}", place
-    hazard = "log hazard" if agreement.task == "survival" else "log rate"
-    words = {"Exp": hazard, "Sigmoid": "log-odds of treatment"}
-    return number, words.get(model.link, "prediction"), place
-
-
-def explain(
-    model: Chain | TrainedModel,
-    rows: Matrix,
-    *,
-    agreement: Agreement,
-    aligned: Map,  # encoded rows, as the model takes them
-    background: Matrix,
-    of: str | int | None = None,
-    beside: Matrix | None = None,
-    report: Report = silent,
-) -> Attributions:
-    """Explain what a model gives of encoded rows by raw columns.
-
-    Of a block's party the others' parts, which stand `beside`, count as one column more.
-    """
-    number, explained, place = _asked(model, agreement, aligned, of=of)
-    layers, likely = cast("Chain", model).layers, cast("Chain", model).likely
-    last, features = cast("Affine", layers[-1]), agreement.features
-    groups = _owners(features)
-    names, others = tuple(each.name for each in features), others_of(agreement)
-    if len(layers) > 1 or (likely and len(last.offset) > 2):  # noqa: PLR2004 -- one of two
-        if others:
+    def __init__(
+        self,
+        model: Chain | TrainedModel,
+        *,
+        agreement: Agreement,
+        aligned: Map,  # encoded rows, as the model takes them
+        of: str | int | None = None,
+    ) -> None:
+        if not isinstance(model, Chain):
+            raise StepError("an estimator of your own is not explained here. Agree on a family.")
+        self.model, self.agreement, self.aligned = model, agreement, aligned
+        # the odds of a class that no row had are zero
+        seen = cast("Affine", model.layers[-1]).offset > ABSENT * 1e-9
+        known = {str(each): at for at, each in enumerate(agreement.classes) if seen[at]}
+        word = [*known, ""][len(known) - 1] if of is None else str(of)
+        if of is not None and word not in known:
             raise OptionError(
-                f"this model is explained beside columns of {', '.join(others)}, and from those "
-                "you could read their basis, so they do not travel. Agree on a linear model, of "
-                "two classes or of numbers."
+                f"no class '{of}' can be explained, of {', '.join(known) or 'none'}. Name one of "
+                "these."
             )
-        seed = agreement.digest()
-        values, base = attributions(
-            number, rows, background=background, groups=groups, seed=seed, report=report
-        )
-    else:  # beta_j (x_j - mean_j), exactly
-        weights = last.weights[:, place] - likely * last.weights[:, place - 1]
-        beta = aligned(np.eye(len(groups))) @ weights
-        values = (rows - background.mean(axis=0)) * beta @ np.eye(len(features))[groups]
-        base = float(number(background).mean())
-        if beside is not None:
-            values = np.column_stack([values, beside @ weights])
-            names = (*names, f"part_of_{'_'.join(others)}")
-    return Attributions(explained=explained, names=names, values=values, base=base)
+        self.place = known.get(word, 0)
+        hazard = "log hazard" if agreement.task == "survival" else "log rate"
+        words = {"Exp": hazard, "Sigmoid": "log-odds of treatment"}
+        told = "log-odds" if model.likely and not agreement.dp else "score"
+        self.word = f"{told} of class {word}" if known else words.get(model.link, "prediction")
 
+    def number(self, some: Matrix) -> Any:  # noqa: ANN401 -- of NumPy's reduce
+        given = self.model.outputs(self.aligned(some)).T
+        found, others = given[self.place], np.delete(given, self.place, axis=0)
+        return np.subtract(found, np.logaddexp.reduce(others)) if self.model.likely else found
 
-def stand_in(
-    model: Chain | TrainedModel,
-    rows: Matrix,
-    *,
-    agreement: Agreement,
-    aligned: Map,
-    of: str | int | None = None,
-) -> Surrogate:
-    number, explained, _ = _asked(model, agreement, aligned, of=of)
-    told: Any = {"features": agreement.features, "explained": explained}
-    return surrogate(number(rows), rows, classes=agreement.task == "classification", **told)
+    def attributions(
+        self,
+        rows: Matrix,
+        *,
+        background: Matrix,
+        beside: Matrix | None = None,
+        report: Report = silent,
+    ) -> Attributions:
+        """Explain by raw columns, to which others' parts, which stand `beside`, add one."""
+        last, likely = cast("Affine", self.model.layers[-1]), self.model.likely
+        features, others = self.agreement.features, others_of(self.agreement)
+        groups, names = _owners(features), tuple(each.name for each in features)
+        if len(self.model.layers) > 1 or (likely and len(last.offset) > 2):  # noqa: PLR2004 -- one of two
+            if others:
+                raise OptionError(
+                    f"this model is explained beside columns of {', '.join(others)}, and from "
+                    "those you could read their basis, so they do not travel. Agree on a linear "
+                    "model, of two classes or of numbers."
+                )
+            told: Any = {"groups": groups, "seed": self.agreement.digest(), "report": report}
+            values, base = attributions(self.number, rows, background=background, **told)
+        else:  # beta_j (x_j - mean_j), exactly
+            weights = last.weights[:, self.place] - likely * last.weights[:, self.place - 1]
+            beta = self.aligned(np.eye(len(groups))) @ weights
+            values = (rows - background.mean(axis=0)) * beta @ np.eye(len(features))[groups]
+            base = float(self.number(background).mean())
+            if beside is not None:
+                values = np.column_stack([values, beside @ weights])
+                names = (*names, f"part_of_{'_'.join(others)}")
+        return Attributions(explained=self.word, names=names, values=values, base=base)
+
+    def surrogate(self, rows: Matrix) -> Surrogate:
+        told: Any = {"features": self.agreement.features, "explained": self.word}
+        classes = self.agreement.task == "classification"
+        return surrogate(self.number(rows), rows, classes=classes, **told)
 
 
 class Explaining(ABC):
@@ -241,12 +228,12 @@ class Explaining(ABC):
         **Who sees what.** They stay here, and say as much of people as rows do. **Cost.** Of a
         linear model one product, else some 200,000 predictions a row. DC-SHAP, arXiv:2212.03373.
         """
-        agreement, common = self.agreement, self._reference()
-        table = encode(rows, agreement.features, party=self.name)
-        told: Any = {"aligned": self._aligned, "background": common, "of": of}
-        told["beside"] = self._others(beside, n_rows=len(table))
+        agreed, common = self.agreement, self._reference()
+        table = encode(rows, agreed.features, party=self.name)
+        others = self._others(beside, n_rows=len(table))
         with one_blas_thread():
-            return explain(self.model, table, agreement=agreement, **told)
+            asked = Explained(self.model, agreement=agreed, aligned=self._aligned, of=of)
+            return asked.attributions(table, background=common, beside=others)
 
     def surrogate(
         self,
@@ -280,11 +267,10 @@ class Explaining(ABC):
         agreed = self.agreement
         table = encode(rows, agreed.features, party=self.name)
         others = self._others(beside, n_rows=len(table))
-        told: Any = {"agreement": agreed, "aligned": self._aligned, "of": of}
-        if others is not None:
-            told["aligned"] = lambda some: self._aligned(some) + others
+        part = 0.0 if others is None else others
+        told: Any = {"agreement": agreed, "aligned": lambda some: self._aligned(some) + part}
         with one_blas_thread():
-            return stand_in(self.model, table, **told)
+            return Explained(self.model, of=of, **told).surrogate(table)
 
     def _others(self, beside: npt.ArrayLike | None, *, n_rows: int) -> Matrix | None:
         others = others_of(self.agreement)
