@@ -133,10 +133,17 @@ class SumsAnalyst:
             total = Total(layout=steps, n_rows=n_rows, grams=())
             return SumsResult(model=model, chosen=0, found=(), total=total)
         turns = [turn_of(each, self.agreement.features) for each in self.terms.maps]
+        layout, noise = model_layout(self.agreement), noise_of(self.agreement)
+        width, many, unit = layout.n_targets, len(self.parties), 4**layout.bits
         with one_blas_thread():
-            total, found = self._fitted([each.n_waves for each in turns])
+            if noise is None:
+                total = checked(layout, self.total, n_waves=[each.n_waves for each in turns])
+                found = tuple(fit_total(each, n_targets=width) for each in total.grams)
+            else:  # all parties' noise, the colluders' too, which the promise does not count on
+                total = within(layout, self.total, noise=12 * noise.own * many / unit)
+                scale = noise.own * many**0.5 / unit
+                found = (fit_noisy(total.grams[0], n_targets=width, noise=scale),)
         chosen = min(range(len(found)), key=lambda at: found[at].surprise)
-        layout = model_layout(self.agreement)
         model = _chain(turns[chosen], found[chosen], total, terms=self.terms, layout=layout)
         return SumsResult(model=model, chosen=chosen, found=found, total=total)
 
@@ -160,19 +167,6 @@ class SumsAnalyst:
                 f"the sums of {', '.join(missing)} are not in, and masks cancel in the sums of all "
                 "parties only. Wait for them, or agree on a round without them."
             )
-
-    def _fitted(self, n_waves: list[int]) -> tuple[Total, tuple[Evident, ...]]:
-        """Check the total, and fit each map: by evidence, or under noise by a frozen rule."""
-        layout, noise = model_layout(self.agreement), noise_of(self.agreement)
-        n_targets = layout.n_targets
-        if noise is None:
-            total = checked(layout, self.total, n_waves=n_waves)
-            return total, tuple(fit_total(each, n_targets=n_targets) for each in total.grams)
-        # all parties' noise, the colluders' too, which the promise does not count on
-        scale = noise.own * len(self.parties) ** 0.5 / 4**layout.bits
-        most = 12 * noise.own * len(self.parties) / 4**layout.bits
-        total = within(layout, self.total, noise=most)
-        return total, (fit_noisy(total.grams[0], n_targets=n_targets, noise=scale),)
 
     def returns(self, model: Chain | None) -> Iterator[Return]:
         for party in self.received:

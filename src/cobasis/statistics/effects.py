@@ -73,7 +73,11 @@ def fit_effects(rows: Matrix, labels: Records, *, outcome: Outcome, seed: int) -
     made = [(name, each) for name in outcome.estimators for each in _ESTIMATORS[name](study)]
     kinds: list[Kind] = [(name, *each[:2]) for name, each in made]
     found = np.array([each[2:] for _, each in made])
-    designs = dict(_designs(study))
+    designs = {BEFORE: np.ones(len(rows))}  # the rows' weights, then those of each adjustment
+    for target in _BY_PROPENSITY * ("weighting" in outcome.estimators):
+        designs[f"weighting {target}"], _ = _weights(study, target)
+    for target in _BY_PROPENSITY * ("matching" in outcome.estimators):
+        designs[f"matching {target}"] = _pairs(study, target).used
     arms = [(each * treated, each * ~treated) for each in designs.values()]
     alone = study.kept & ~_pairs(study, "ATE").matched & ("matching" in outcome.estimators)
     return replace(
@@ -136,15 +140,6 @@ def _refuse(study: _Study) -> None:
             f"one of the groups was followed for {followed:g} at most, and the horizon "
             f"{max(outcome.horizons):g} lies beyond. Agree on an earlier one."
         )
-
-
-def _designs(study: _Study) -> Iterator[tuple[str, Numbers]]:
-    """Yield the rows' weights: of all, then of each adjustment."""
-    yield BEFORE, np.ones(len(study.rows))
-    for target in _BY_PROPENSITY * ("weighting" in study.outcome.estimators):
-        yield f"weighting {target}", _weights(study, target)[0]
-    for target in _BY_PROPENSITY * ("matching" in study.outcome.estimators):
-        yield f"matching {target}", _pairs(study, target).used
 
 
 # ---------------------------------------------------------------- weighting
