@@ -20,7 +20,6 @@ from cobasis.features.encoder import (
     refuse_names,
 )
 from cobasis.features.mapping import Mapping as TableMapping
-from cobasis.linalg.threads import in_order
 from cobasis.tables.cells import AgreedColumns, Dialect, dialect_of
 
 PARQUET = (".parquet", ".pq")
@@ -31,8 +30,8 @@ PART_ROWS, PART_BYTES = 2**18, 2**28
 Less costs time: a row group, in polars' files 2**18 rows, is unpacked anew for each part.
 """
 
-SLICES, LEAST_COLUMNS, READERS = 32, 16, 2
-"""In how many slices a part's columns are read, none of fewer columns, and how many at a time.
+SLICES, LEAST_COLUMNS = 32, 16
+"""In how many slices a part's columns are read, one after the other, none of fewer columns.
 
 polars may hold a row group's bytes of all columns that it is asked for, however few the rows.
 """
@@ -114,17 +113,12 @@ class Source:
         width = max(LEAST_COLUMNS, -(-len(names) // SLICES))
         slices = [chosen.select(names[at : at + width]) for at in range(0, len(names), width)]
         for start in range(0, n_rows, size):
-            part = self._rows(slices, start, size)
+            with self.reading():
+                read = [some.slice(start, size).collect(engine="in-memory") for some in slices]
+                part = pl.concat(read, how="horizontal")
             for at in range(0, part.height, batch):
                 yield start + at, part[at : at + batch]
-            del part  # while the next is read
-
-    def _rows(self, slices: Sequence[pl.LazyFrame], start: int, size: int) -> pl.DataFrame:
-        def read(some: pl.LazyFrame) -> pl.DataFrame:
-            return some.slice(start, size).collect(engine="in-memory")
-
-        with self.reading():
-            return pl.concat(in_order(read, slices, workers=READERS), how="horizontal")
+            del part, read  # while the next is read
 
     def collect(self, *columns: pl.Expr) -> pl.DataFrame:
         """Return something small of the table, read in parts; of a CSV file, every cell.
