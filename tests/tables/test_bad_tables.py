@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from unittest.mock import Mock
 
 import numpy as np
 import polars as pl
@@ -146,18 +145,6 @@ def test_numbers_are_read_as_text_only_where_it_is_needed(first, last, value, pa
     found = source_of(tmp_path / "icu.csv", **told).frame
     assert found.select("x").tail(1).collect().item() == value
     assert ("strip_chars" in found.explain()) == (last == "NA" or parted == ";")
-
-
-def test_a_schema_that_cannot_be_read_any_more_is_a_table_error(tmp_path, monkeypatch):
-    """Whenever it is asked for: when parts are cut, and when missing cells are counted."""
-    rows = open_table(
-        kept("parquet", frame(N_ROWS), tmp_path), agreement=site().agreement, party="north"
-    )
-    error = pl.exceptions.ComputeError("a schema with a secret in it")
-    monkeypatch.setattr(pl.LazyFrame, "collect_schema", Mock(side_effect=error))
-    with pytest.raises(TableError, match="ComputeError") as raised:
-        list(rows.over(lambda _, blocks: list(blocks), step=""))
-    assert "secret" not in str(raised.value)
 
 
 @pytest.mark.parametrize("kind", ["itself", "roundabout", "link", "hard link"])

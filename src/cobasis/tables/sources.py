@@ -24,7 +24,7 @@ from cobasis.tables.cells import AgreedColumns, Dialect, dialect_of
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv",)
-PART_ROWS, PART_BYTES = 2**18, 2**28
+PART_ROWS, PART_CELLS = 2**18, 2**25
 """The most that is read of a Parquet file at a time.
 
 Less costs time: a row group, in polars' files 2**18 rows, is unpacked anew for each part.
@@ -106,10 +106,7 @@ class Source:
                     yield start, frame
                     start += frame.height
             return
-        with self.reading():
-            dtypes = chosen.collect_schema().dtypes()
-        row = sum(4 if each == pl.Float32 else 8 for each in dtypes)
-        size = 2 ** min(PART_ROWS.bit_length() - 1, max(8, (PART_BYTES // row).bit_length() - 1))
+        size = min(PART_ROWS, max(2**8, 2 ** int(np.log2(PART_CELLS / len(names)))))
         width = max(LEAST_COLUMNS, -(-len(names) // SLICES))
         slices = [chosen.select(names[at : at + width]) for at in range(0, len(names), width)]
         for start in range(0, n_rows, size):
