@@ -26,16 +26,14 @@ COMPONENTS = 3
 PUBLIC = np.random.default_rng(5).normal(size=(20, len(NAMES)))
 
 
-def numbers(n_rows, *, seed=0, strengths=(9, 6, 4, 1, 0.5, 0.2, 0.1)):
-    """Rows with directions of different strength, about a mean that is not the centre."""
+def frame(n_rows, *, seed=0):
+    """A table with an identifier, labels, and the features in another order than agreed.
+
+    Its directions are of different strength, about a mean that is not the centre.
+    """
     rng = np.random.default_rng(seed)
     turn = np.linalg.qr(rng.normal(size=(len(NAMES), len(NAMES))))[0]
-    return rng.normal(size=(n_rows, len(NAMES))) * strengths @ turn + 1.5
-
-
-def frame(n_rows, *, seed=0, **options):
-    """A table with an identifier, labels, and the features in another order than agreed."""
-    rows = numbers(n_rows, seed=seed, **options)
+    rows = rng.normal(size=(n_rows, len(NAMES))) * [9, 6, 4, 1, 0.5, 0.2, 0.1] @ turn + 1.5
     columns = {name: rows[:, index] for index, name in enumerate(NAMES)}
     died = (rows[:, 0] > 1.5).astype(int)
     return pl.DataFrame(
@@ -83,10 +81,10 @@ class Site:
             "north", agreement=self.agreement, secret=self.secret, key=self.key, public_rows=public
         )
 
-    def in_memory(self, table, labels="died", **options):
+    def in_memory(self, table, labels="died"):
         """What `Party.prepare` makes of it."""
         targets = None if labels is None else table[labels].to_numpy()
-        return self.party().prepare(table.select(NAMES).to_numpy(), targets, **options)
+        return self.party().prepare(table.select(NAMES).to_numpy(), targets)
 
 
 def site(*, key=None, secret=None, **changes):
@@ -108,14 +106,13 @@ def site(*, key=None, secret=None, **changes):
     return Site(Agreement(**fields | changes), secret, key or PartyKey())
 
 
-def uploaded(party, table, *, to, labels=None, report=silent, **options):
+def uploaded(party, table, *, to, labels=None, report=silent):
     """Write a table's upload as somebody does who wants to go on after an interruption."""
     rows = open_table(
         table, agreement=party.agreement, party=party.name, labels=labels, report=report
     )
-    memory = rows.memory(Path(f"{to}.work"))
-    party.write(rows, to=UploadFile(Path(to)), memory=memory, report=report, **options)
-    return Path(to)
+    party.write(rows, to=UploadFile(to), memory=rows.memory(Path(f"{to}.work")), report=report)
+    return to
 
 
 def assert_same(path, upload):
