@@ -42,17 +42,19 @@ class _Sheet:
 
     def __init__(self, precision: Precision) -> None:
         self.precision, self.element = precision, _ELEMENTS[precision]
-        self.nodes: list[onnx.NodeProto] = []
-        self.weights: list[onnx.TensorProto] = []
+        self.nodes, self.weights = list[onnx.NodeProto](), list[onnx.TensorProto]()
+        self.inputs, self.outputs = list[onnx.ValueInfoProto](), list[onnx.ValueInfoProto]()
+        self.faults = list[str]()  # columns that are not zero in rows which the agreement refuses
 
-    def weight(self, values: Array | float | list[Any], *, exact: bool = False) -> str:
-        """Store numbers in the sheet's precision, unless exact, and text; return the name."""
-        stored = np.asarray(values, order="C")
-        if stored.dtype.kind == "f" and not exact:
-            stored = stored.astype(self.precision)
+    def weight(self, values: Array | list[Any]) -> str:
+        """Store numbers or text as they are; return the name."""
         name = f"cobasis.weight_{len(self.weights)}"
-        self.weights.append(onnx.numpy_helper.from_array(stored, name))
+        self.weights.append(onnx.numpy_helper.from_array(np.asarray(values, order="C"), name))
         return name
+
+    def rounded(self, values: Array | list[Any]) -> str:
+        """Store numbers in the sheet's precision."""
+        return self.weight(np.asarray(values, dtype=self.precision))
 
     def put(
         self,
@@ -68,12 +70,19 @@ class _Sheet:
         self.nodes.append(node)
         return name
 
-    def end(self, name: str, kind: int, *size: int) -> onnx.ValueInfoProto:
-        """Describe an input or output, by its type and its size behind the rows."""
-        return onnx.helper.make_tensor_value_info(name, kind, ["n", *size])
+    def take(self, name: str, kind: int, *, width: int) -> None:
+        self.inputs.append(onnx.helper.make_tensor_value_info(name, kind, ["n", width]))
 
-    def row_sum(self, name: str, *, keepdims: int = 0) -> str:
-        return self.put("ReduceSum", name, self.weight([1]), keepdims=keepdims)
+    def give(self, name: str, values: str, *, width: int = 0, kind: int = 0) -> None:
+        """Add an output, with NaN or -1 in rows that are refused; without a width it is flat."""
+        bad = self.put("Cast", self.put("Sum", *self.faults), to=_BOOL)
+        filler = self.weight([[-1]]) if kind == _INT64 else self.rounded([[np.nan]])
+        whole = self.put("Where", bad, filler, values, gives=name if width else "")
+        if not width:
+            self.put("Squeeze", whole, self.weight([1]), gives=name)
+        shape: tuple[str | int, ...] = ("n", width) if width else ("n",)
+        info = onnx.helper.make_tensor_value_info(name, kind or self.element, shape)
+        self.outputs.append(info)
 
 
 def raw_graph(
@@ -107,13 +116,15 @@ def raw_graph(
     sheet, plain = _Sheet(precision), columns_in(features)
     names = _input_names(plain, needed=(*_OUTPUTS, _BESIDE, _PART) if parted else _OUTPUTS)
     given = list(zip(plain, names, strict=True))
-    encoded, refused = _write_encoding(sheet, given, products=products)
-    rows = sheet.put("MatMul", encoded, sheet.weight(table[order]))
-    beside, outputs = _write_model(sheet, model, rows, refused=refused, parted=parted)
-    kinds = [sheet.element if isinstance(each, NumericFeature) else _STRING for each in plain]
-    inputs = [sheet.end(name, kind, 1) for name, kind in zip(names, kinds, strict=True)]
+    for each, name in given:
+        kind = sheet.element if isinstance(each, NumericFeature) else _STRING
+        sheet.take(name, kind, width=1)
+    encoded = _write_encoding(sheet, given, products=products)
+    rows = sheet.put("MatMul", encoded, sheet.rounded(table[order]))
+    _write_model(sheet, model, rows, parted=parted)
+    graph = sheet.nodes, "raw-model", sheet.inputs, sheet.outputs, sheet.weights
     made = onnx.helper.make_model(
-        onnx.helper.make_graph(sheet.nodes, "raw-model", inputs + beside, outputs, sheet.weights),
+        onnx.helper.make_graph(*graph),
         opset_imports=[onnx.helper.make_opsetid(*each) for each in _OPSETS.items()],
         ir_version=_IR_VERSION,
         producer_name="cobasis",
@@ -140,27 +151,30 @@ def _input_names(features: Iterable[Feature], *, needed: Collection[str]) -> lis
 
 def _write_encoding(
     sheet: _Sheet, columns: Sequence[tuple[Column, str]], *, products: Sequence[Sequence[int]]
-) -> tuple[str, str]:
-    """Write all encoding, lines first; return the table and how much of each row is refused."""
+) -> str:
+    """Write all encoding, lines first."""
     # In float64 also where the graph is of float32: a centre far from zero, as a year's, would
     # leave few of its 24 bits to the difference.
     lines = [each for each in columns if isinstance(each[0], NumericFeature) and not each[0].knots]
-    blocks, faults = [_write_lines(sheet, lines)] if lines else [], list[str]()
+    blocks = [_write_lines(sheet, lines)] if lines else []
     for feature, name in columns:
         if isinstance(feature, CategoryFeature):
-            block, more = _write_category(sheet, feature, name)
-            blocks.append(block)
-            faults += more
+            blocks.append(_write_category(sheet, feature, name))
         elif feature.knots:
             blocks.append(_write_spline(sheet, feature, name))
     plain = sheet.put("Concat", *blocks, axis=1)
     whole = sheet.put("Concat", plain, *_write_products(sheet, plain, products), axis=1)
     limit = LARGEST if sheet.precision == "float64" else _LARGEST_FLOAT32
     size = sheet.put("Abs", whole)
-    good = sheet.put("LessOrEqual", size, sheet.weight([[limit]], exact=True))
-    kept = sheet.put("Where", good, whole, sheet.weight([[0.0]], exact=True))
-    faults.append(sheet.row_sum(sheet.put("Cast", sheet.put("Not", good), to=_FLOAT64)))
-    return sheet.put("Cast", kept, to=sheet.element), sheet.put("Sum", *faults)
+    good = sheet.put("LessOrEqual", size, sheet.weight([[limit]]))
+    kept = sheet.put("Where", good, whole, sheet.weight([[0.0]]))
+    sheet.faults.append(_row_sum(sheet, sheet.put("Not", good)))
+    return sheet.put("Cast", kept, to=sheet.element)
+
+
+def _row_sum(sheet: _Sheet, table: str) -> str:
+    numbers = sheet.put("Cast", table, to=_FLOAT64)
+    return sheet.put("ReduceSum", numbers, sheet.weight([1]), keepdims=1)
 
 
 def _write_filled(sheet: _Sheet, columns: Sequence[tuple[Any, str]]) -> str:
@@ -168,13 +182,13 @@ def _write_filled(sheet: _Sheet, columns: Sequence[tuple[Any, str]]) -> str:
     features, names = zip(*columns, strict=True)
     fills = [np.nan if each.fill is None else each.fill for each in features]
     wide = sheet.put("Cast", sheet.put("Concat", *names, axis=1), to=_FLOAT64)
-    return sheet.put("Where", sheet.put("IsNaN", wide), sheet.weight([fills], exact=True), wide)
+    return sheet.put("Where", sheet.put("IsNaN", wide), sheet.weight([fills]), wide)
 
 
 def _write_lines(sheet: _Sheet, columns: Sequence[tuple[Any, str]]) -> str:
     """Write ``(value - centre) / scale`` for all numbers that are no splines at once."""
-    centre = sheet.weight([[each.centre for each, _ in columns]], exact=True)
-    scale = sheet.weight([[each.scale for each, _ in columns]], exact=True)
+    centre = sheet.weight([[each.centre for each, _ in columns]])
+    scale = sheet.weight([[each.scale for each, _ in columns]])
     return sheet.put("Div", sheet.put("Sub", _write_filled(sheet, columns), centre), scale)
 
 
@@ -182,9 +196,9 @@ def _write_spline(sheet: _Sheet, feature: NumericFeature, name: str) -> str:
     """Write a spline's columns: cubics of how far a value goes into each piece, added up."""
     knots, spline = np.array(feature.knots), spline_through(feature.knots)
     inner, zeros = np.zeros(len(knots) - 1), np.zeros((2, len(knots) - 1))
-    starts = sheet.weight(np.array([[*knots[:-1], knots[0], knots[-1]]]), exact=True)
-    least = sheet.weight(np.array([[*inner, -np.inf, 0.0]]), exact=True)
-    most = sheet.weight(np.array([[*np.diff(knots), 0.0, np.inf]]), exact=True)
+    starts = sheet.weight(np.array([[*knots[:-1], knots[0], knots[-1]]]))
+    least = sheet.weight(np.array([[*inner, -np.inf, 0.0]]))
+    most = sheet.weight(np.array([[*np.diff(knots), 0.0, np.inf]]))
     gone = sheet.put("Sub", _write_filled(sheet, [(feature, name)]), starts)
     gone = sheet.put("Min", sheet.put("Max", gone, least), most)
     square = sheet.put("Mul", gone, gone)
@@ -192,7 +206,7 @@ def _write_spline(sheet: _Sheet, feature: NumericFeature, name: str) -> str:
     cubes, squares, slopes, _ = spline.c
     beyond = spline(knots[[0, -1]], 1)  # where it goes on as a line
     weights = np.vstack([slopes, beyond, squares, zeros, cubes, zeros])
-    return sheet.put("MatMul", powers, sheet.weight(weights, exact=True))
+    return sheet.put("MatMul", powers, sheet.weight(weights))
 
 
 def _write_products(sheet: _Sheet, table: str, products: Sequence[Sequence[int]]) -> Iterator[str]:
@@ -205,22 +219,22 @@ def _write_products(sheet: _Sheet, table: str, products: Sequence[Sequence[int]]
         yield reduce(partial(sheet.put, "Mul"), factors)
 
 
-def _write_category(sheet: _Sheet, feature: CategoryFeature, name: str) -> tuple[str, list[str]]:
-    """Write a column of zeros and ones for all but the base; return what a row may not have."""
+def _write_category(sheet: _Sheet, feature: CategoryFeature, name: str) -> str:
+    """Write a column of zeros and ones for all but the base."""
 
     def ones_where(*words: str) -> str:
         known = sheet.weight(np.array([words], dtype=object))
         return sheet.put("Cast", sheet.put("Equal", name, known), to=_FLOAT64)
 
     agreed, empty = ones_where(*feature.values), ones_where("")
-    told = sheet.put("Sum", sheet.row_sum(agreed, keepdims=1), empty)
-    other = sheet.put("Sub", sheet.weight([[1.0]], exact=True), told)
+    told = sheet.put("Sum", _row_sum(sheet, agreed), empty)
+    other = sheet.put("Sub", sheet.weight([[1.0]]), told)
     refused = {other: feature.unknown == "refuse", empty: feature.missing == "refuse"}
     levels = [column for column, never in refused.items() if not never]
     if feature.base is not None:
         agreed = ones_where(*(word for word in feature.values if word != feature.base))
-    faults = [sheet.row_sum(column) for column, never in refused.items() if never]
-    return sheet.put("Concat", agreed, *levels, axis=1), faults
+    sheet.faults += [column for column, never in refused.items() if never]
+    return sheet.put("Concat", agreed, *levels, axis=1)
 
 
 def _write_layers(sheet: _Sheet, model: Chain, name: str) -> str:
@@ -228,8 +242,8 @@ def _write_layers(sheet: _Sheet, model: Chain, name: str) -> str:
         if isinstance(layer, Trees):
             name = _write_trees(sheet, layer, name)
         elif isinstance(layer, Affine):
-            product = sheet.put("MatMul", name, sheet.weight(layer.weights))
-            name = sheet.put("Add", product, sheet.weight(layer.offset))
+            product = sheet.put("MatMul", name, sheet.rounded(layer.weights))
+            name = sheet.put("Add", product, sheet.rounded(layer.offset))
         elif layer == "Square":
             name = sheet.put("Mul", name, name)
         elif layer == "LogSumExp":
@@ -272,41 +286,17 @@ def _write_trees(sheet: _Sheet, trees: Trees, name: str) -> str:
     )
 
 
-def _write_model(
-    sheet: _Sheet, model: Chain, rows: str, *, refused: str, parted: bool
-) -> tuple[list[onnx.ValueInfoProto], list[onnx.ValueInfoProto]]:
-    """Write what becomes of aligned rows, or parts of them; return inputs more, and outputs."""
-    beside, part, size = [], [], model.widths[0]
+def _write_model(sheet: _Sheet, model: Chain, rows: str, *, parted: bool) -> None:
+    """Write what becomes of aligned rows, or of parts of them."""
     if parted:
-        bad = sheet.put("Cast", refused, to=_BOOL)
-        part = [_write_good(sheet, rows, bad=bad, gives=_PART, size=size)]
-        beside, rows = [sheet.end(_BESIDE, sheet.element, size)], sheet.put("Add", rows, _BESIDE)
-        lacking = sheet.put("Cast", sheet.put("IsNaN", _BESIDE), to=_FLOAT64)
-        refused = sheet.put("Sum", refused, sheet.row_sum(lacking))
+        sheet.give(_PART, rows, width=model.widths[0])
+        sheet.take(_BESIDE, sheet.element, width=model.widths[0])
+        sheet.faults.append(_row_sum(sheet, sheet.put("IsNaN", _BESIDE)))
+        rows = sheet.put("Add", rows, _BESIDE)
     last = _write_layers(sheet, model, rows)
-    return beside, [*_write_outputs(sheet, model, last=last, refused=refused), *part]
-
-
-def _write_good(
-    sheet: _Sheet, table: str, *, bad: str, gives: str, size: int
-) -> onnx.ValueInfoProto:
-    rows = sheet.put("Unsqueeze", bad, sheet.weight([1]))
-    sheet.put("Where", rows, sheet.weight(np.nan), table, gives=gives)
-    return sheet.end(gives, sheet.element, size)
-
-
-def _write_outputs(
-    sheet: _Sheet, model: Chain, *, last: str, refused: str
-) -> list[onnx.ValueInfoProto]:
-    """Write the outputs, with NaN and -1 in rows that the agreement refuses."""
-    bad = sheet.put("Cast", refused, to=_BOOL)
     if model.task == "regression":
-        last = sheet.put(model.link, last) if model.link else last
-        number = sheet.put("Squeeze", last, sheet.weight([1]))
-        sheet.put("Where", bad, sheet.weight(np.nan), number, gives=_PREDICTION)
-        return [sheet.end(_PREDICTION, sheet.element)]
+        sheet.give(_PREDICTION, sheet.put(model.link, last) if model.link else last)
+        return
     scores = sheet.put("Softmax", last, axis=1) if model.likely else last
-    told = _write_good(sheet, scores, bad=bad, gives=_SCORES, size=model.widths[-1])
-    label = sheet.put("ArgMax", last, axis=1, keepdims=0)
-    sheet.put("Where", bad, sheet.weight(-1), label, gives=_LABEL)
-    return [told, sheet.end(_LABEL, _INT64)]
+    sheet.give(_SCORES, scores, width=model.widths[-1])
+    sheet.give(_LABEL, sheet.put("ArgMax", last, axis=1, keepdims=1), kind=_INT64)
