@@ -23,7 +23,6 @@ from cobasis.strict_json import canonical_json, json_object
 
 FORMAT = "cobasis/removal/1"
 _SIGNED = b"cobasis/removal/1\0"
-_MAX_BYTES = 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +133,7 @@ def _write(session: AnalystSession, removal: Removal, *, to: Path) -> tuple[Path
 
 def check_removal(text: bytes, *, analyst: PublicIdentity) -> dict[str, Any]:
     try:
-        found = json_object(text[: _MAX_BYTES + 1])
+        found = json_object(text)
         told, signature = found["removal"], bytes.fromhex(found["signature"])
         good = found["format"] == FORMAT and isinstance(told, dict)
     except (ValueError, KeyError, TypeError):

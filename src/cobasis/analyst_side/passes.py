@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -83,9 +82,10 @@ class FilePasses(Threads):
                 yield held
             return
         with self._room(self.folder / "rows", rows.n_rows * (rows.n_columns + 1) * 8) as folder:
-            for _ in self(partial(_copy, folder=folder), rows, step="copying aligned rows"):
+            copy = Copy(rows, folder)
+            for _ in self(copy.write, rows, step="copying aligned rows"):
                 pass
-            yield Copy(rows, folder)
+            yield copy
 
     def together(self, work: Callable[[LabelledRows, Share], Result], rows: LabelledRows) -> Result:
         """Work alone on everything, with files where there are many blocks."""
@@ -111,10 +111,6 @@ class FilePasses(Threads):
             remove_tree(self.folder)
 
 
-def _copy(rows: LabelledRows, index: int, *, folder: Path) -> None:
-    write_tables(_file(folder, index), rows.block(index)._asdict(), metadata={})
-
-
 class Copy:
     """Aligned rows in files of a block each, as long as one training lasts."""
 
@@ -123,8 +119,11 @@ class Copy:
         self.n_rows, self.n_columns = source.n_rows, source.n_columns
         self.n_blocks = source.n_blocks
 
+    def write(self, rows: LabelledRows, index: int) -> None:
+        write_tables(self._file(index), rows.block(index)._asdict(), metadata={})
+
     def block(self, index: int) -> Block:
-        return Block(**read_tables(_file(self.folder, index))[0])
+        return Block(**read_tables(self._file(index))[0])
 
     def sample(self, n_rows: int) -> Block:
         return self.source.sample(n_rows)
@@ -132,9 +131,8 @@ class Copy:
     def only(self, blocks: Sequence[int]) -> LabelledRows:  # noqa: ARG002 -- files are paths
         return self
 
-
-def _file(folder: Path, index: int) -> Path:
-    return folder / f"block-{index:05d}.safetensors"
+    def _file(self, index: int) -> Path:
+        return self.folder / f"block-{index:05d}.safetensors"
 
 
 class ClusterPasses:

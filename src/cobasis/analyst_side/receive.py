@@ -152,15 +152,13 @@ def _files(paths: Iterable[Path], agreement: Path) -> list[Path]:
     found: dict[Path, None] = {}
     for path in given:
         with explained(f"'{path}' cannot be read", advice=READABLE):
-            folder = path.is_dir()
-            if folder:
-                inside = sorted(path.iterdir())
-                files = [each for each in inside if each.name[0] != "." and not each.is_dir()]
+            if path.is_dir():
+                inside = (each for each in sorted(path.iterdir()) if not each.is_dir())
+                found |= {each: None for each in inside if each.name[0] != "."}
+            elif path.exists() or path.is_symlink():
+                found[path] = None
             else:
-                files = [path] if path.exists() or path.is_symlink() else []
-        if not files and not folder:
-            raise OptionError(f"there is neither a file nor a folder '{path}'. Check the path.")
-        found |= dict.fromkeys(files)
+                raise OptionError(f"there is neither a file nor a folder '{path}'.")
     return list(found)
 
 
@@ -176,8 +174,12 @@ def _signed(
     path: Path, agreement: Agreement, *, kind: str | None, take: Callable[[Signature], bool]
 ) -> FileVerdict:
     """Take the signatures of a file, if all are good and of this agreement; say whose they are."""
+    found: tuple[Signature, ...] = ()
     try:
-        found = _signatures_in(path, agreement, kind=kind)
+        if kind == "signature":
+            found = (line_in(path, Signature),)
+        elif kind == "agreement":
+            found = read_agreement(path).signatures
         for each in found:
             check_signature(agreement, each)
     except CobasisError as error:
@@ -187,20 +189,6 @@ def _signed(
     new = [take(each) for each in found]
     whose = ", ".join(each.name for each in found)
     return FileVerdict.taken(path, new=any(new), message="signature", party=whose)
-
-
-def _signatures_in(path: Path, agreement: Agreement, *, kind: str | None) -> tuple[Signature, ...]:
-    if kind == "signature":
-        return (line_in(path, Signature),)
-    if kind != "agreement":
-        return ()
-    read = read_agreement(path)
-    if read.signatures and read.agreement.digest() != agreement.digest():
-        raise ForeignBundleError(
-            f"'{path.name}' is another text ({read.agreement.digest().hex()[:16]}) than the "
-            f"agreement here ({agreement.digest().hex()[:16]}). Ask the others which they signed."
-        )
-    return read.signatures
 
 
 def _signatures(

@@ -5,6 +5,7 @@ import math
 import ssl
 import time
 from collections.abc import Callable
+from contextlib import closing
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -47,6 +48,7 @@ _TIMEOUT = httpx.Timeout(30, read=300)  # the last part of a large file is hashe
 _NO_PATCH = {httpx.codes.METHOD_NOT_ALLOWED, httpx.codes.NOT_IMPLEMENTED}
 _CHANGED = "CERTIFICATE_VERIFY_FAILED"
 
+Fields = dict[str, str]
 Answer = TypeVar("Answer")
 
 
@@ -71,29 +73,34 @@ class Line:
         method: str,
         url: str,
         *,
-        fields: dict[str, str] | None = None,
+        fields: Fields | None = None,
         content: bytes | None = None,
         to: Path | None = None,
     ) -> httpx.Response:
         """Ask again and again while the line fails; what the server refuses is raised."""
-        told = {"accept-encoding": "identity", **(fields or {})}
+        headers = dict(fields or {})
         if content is not None:
-            told["content-digest"] = digest_field(hashlib.sha256(content).hexdigest())
-        found = self._again(lambda: self._once(method, url, told, content=content, to=to))
+            headers["content-digest"] = digest_field(hashlib.sha256(content).hexdigest())
+
+        def once() -> httpx.Response:
+            request = self._client.build_request(method, url, headers=headers, content=content)
+            return self._answered(request, to=to)
+
+        found = self._again(once)
         if found.status_code in _NO_PATCH and method == "PATCH" and not _is_problem(found):
-            told |= {"x-http-method-override": "PATCH"}  # a proxy in between knows no PATCH
-            found = self._again(lambda: self._once("POST", url, told, content=content, to=to))
-        if found.status_code >= httpx.codes.BAD_REQUEST:
-            raise _refusal(found)
-        return found
+            method, headers["x-http-method-override"] = "POST", method  # a proxy knows no PATCH
+            found = self._again(once)
+        if not found.is_error:
+            return found
+        told = _object(found) if _is_problem(found) else {}
+        detail = f"the server refuses: {told.get('detail', f'it answers {found.status_code}.')}"
+        for kind in (ClockError, RevokedError):
+            if told.get("code") == kind.code:
+                raise kind(detail)
+        raise RequestError(detail, status=found.status_code)
 
     def look(
-        self,
-        url: str,
-        *,
-        seconds: float,
-        fields: dict[str, str] | None = None,
-        to: Path | None = None,
+        self, url: str, *, seconds: float, fields: Fields | None = None, to: Path | None = None
     ) -> httpx.Response:
         """Ask for something that may not be there yet; the server waits for it for some seconds."""
         began, wait = time.monotonic(), min(WAIT_SECONDS, math.ceil(seconds))
@@ -104,16 +111,7 @@ class Line:
             time.sleep(max(0.0, min(1.0, seconds - (time.monotonic() - began))))
         return found
 
-    def _once(
-        self,
-        method: str,
-        url: str,
-        fields: dict[str, str],
-        *,
-        content: bytes | None,
-        to: Path | None,
-    ) -> httpx.Response:
-        request = self._client.build_request(method, url, headers=fields, content=content)
+    def _answered(self, request: httpx.Request, *, to: Path | None) -> httpx.Response:
         self._sign(request)
         try:
             found = self._client.send(request, stream=True)
@@ -125,14 +123,11 @@ class Line:
             self._client.close()
             self._client = renewed
             raise
-        try:
-            if to is not None and found.status_code == httpx.codes.OK:
-                _write(found, to)
-                told = b""
-            else:
+        with closing(found):
+            if to is None or found.status_code != httpx.codes.OK:
                 told = _told(found)
-        finally:
-            found.close()
+            else:
+                told = _write(found, to)
         plain = [field for field in found.headers.multi_items() if field[0] != "content-encoding"]
         found = httpx.Response(found.status_code, headers=plain, content=told, request=request)
         if found.is_server_error and found.status_code not in _NO_PATCH and not _is_problem(found):
@@ -166,9 +161,7 @@ class Line:
             look.check_hostname, look.verify_mode = False, ssl.CERT_NONE
 
         def ask() -> tuple[bytes, bytes]:
-            fields = {"accept-encoding": "identity"}
-            url = f"{self.server}{WELL_KNOWN}"
-            with _client(look) as client, client.stream("GET", url, headers=fields) as found:
+            with _client(look) as client, client.stream("GET", self.server + WELL_KNOWN) as found:
                 line = found.extensions["network_stream"].get_extra_info("ssl_object")
                 shown = line.getpeercert(True)  # noqa: FBT003 -- as DER; it takes no words
                 return shown, _told(found)
@@ -319,7 +312,7 @@ def _told(found: httpx.Response) -> bytes:
     return told
 
 
-def _write(found: httpx.Response, to: Path) -> None:
+def _write(found: httpx.Response, to: Path) -> bytes:
     """Write what comes into a file, whole and as the server says it is, or leave what was there."""
     n_bytes = whole_number(found.headers.get("content-length"), field="Content-Length")
     what = found.url.path.rpartition("/")[2]
@@ -336,11 +329,13 @@ def _write(found: httpx.Response, to: Path) -> None:
             whole.write(piece)
         if found.headers.get("etag") != f'"{whole.digest.hexdigest()}"':
             raise httpx.RemoteProtocolError("what came is not what the server has")
+    return b""
 
 
 def _client(context: ssl.SSLContext) -> httpx.Client:
     try:
-        return httpx.Client(verify=context, timeout=_TIMEOUT)
+        fields = {"accept-encoding": "identity"}
+        return httpx.Client(verify=context, timeout=_TIMEOUT, headers=fields)
     except (ImportError, ValueError, httpx.InvalidURL) as error:
         raise OptionError(
             f"the proxy that HTTPS_PROXY or ALL_PROXY names cannot be used ({error}). Name one "
@@ -355,17 +350,6 @@ def _proxied(ca: Path) -> ssl.SSLContext:
         raise OptionError(
             f"--tls-ca '{ca}' cannot be used ({error.strerror or error}). Give one in PEM."
         ) from None
-
-
-def _refusal(found: httpx.Response) -> RequestError | ClockError | RevokedError:
-    told = {"detail": f"it answers {found.status_code}."}
-    if _is_problem(found):
-        told = _object(found)
-    detail = f"the server refuses: {told.get('detail')}"
-    for kind in (ClockError, RevokedError):
-        if told.get("code") == kind.code:
-            return kind(detail)
-    return RequestError(detail, status=found.status_code)
 
 
 def _is_problem(found: httpx.Response) -> bool:

@@ -67,10 +67,6 @@ class Sent:
     what: str
     digest: str
 
-    @property
-    def name(self) -> str:
-        return f"{self.what}{_JOINT}{self.digest}"
-
 
 @dataclass(frozen=True, kw_only=True)
 class State:
@@ -118,8 +114,8 @@ class Inbox:
         if found := self.state(sent):
             if found.length != length:
                 raise RequestError(
-                    f"this file was begun with {found.length:,} bytes and now has {length:,}. A "
-                    "file of one SHA-256 has one length: send what was begun."
+                    f"this file was begun with {found.length:,} bytes and now has {length:,}. Send "
+                    "what was begun."
                 )
             if found.whole:  # whoever gave it its name may have died before this
                 settle_names(self.folder / sent.party)
@@ -142,11 +138,8 @@ class Inbox:
         if state is None:
             raise RequestError("no such file was begun. Begin it.", status=404)
         if state.whole or offset != state.n_bytes:
-            raise RequestError(
-                f"{state.n_bytes:,} bytes of this file are here, and what comes begins behind "
-                f"{offset:,}. Go on from where it stands.",
-                status=409,
-            )
+            here = f"{state.n_bytes:,} bytes of this file are here, and what comes begins behind"
+            raise RequestError(f"{here} {offset:,}. Go on from where it stands.", status=409)
         return state
 
     def grow(self, sent: Sent, *, offset: int) -> GrowingFile:
@@ -158,8 +151,8 @@ class Inbox:
         if found != sent.digest:
             remove_tree(file.path)
             raise RequestError(
-                f"what came has the SHA-256 {found[:16]}..., and was announced as "
-                f"{sent.digest[:16]}.... It is deleted here. Send it again from its beginning."
+                f"what came has the SHA-256 {found[:16]}, and was announced as {sent.digest[:16]}. "
+                "It is deleted here. Send it again from its beginning."
             )
         file.finish(self.place(sent))
         for older in file.path.parent.glob(f"{sent.what}{_JOINT}*"):
@@ -199,7 +192,7 @@ class Inbox:
         remove_tree(path)
 
     def place(self, sent: Sent, end: str = "") -> Path:
-        return self.folder / sent.party / f"{sent.name}{end}"
+        return self.folder / sent.party / f"{sent.what}{_JOINT}{sent.digest}{end}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -106,17 +106,13 @@ class Invitations:
             if told is None:
                 away.append(code.party)
                 continue
-            try:
+            who = None
+            with suppress(AgreementError):
                 who = PublicIdentity.from_text(told.decode(errors="replace"))
-            except AgreementError as error:
+            if who is None or (who.name, who.role) != (code.party, "party"):
                 raise IdentityError(
-                    f"under the invitation of '{code.party}' came no key: {error.args[0]} Then "
-                    "invite it again."
-                ) from None
-            if (who.name, who.role) != (code.party, "party"):
-                raise IdentityError(
-                    f"under the invitation of '{code.party}' came the key of '{who.name}', made "
-                    f"for a {who.role}. Ask '{code.party}' what happened, and invite it again."
+                    f"under the invitation of '{code.party}' came no key of a party of that name. "
+                    "Ask what happened, and invite it again."
                 )
             yield who
         if away:

@@ -66,7 +66,7 @@ class Worker:
             self._guarded(self.certificate, partial(self._state, key))
         for path in agreements(self.folder):
             if time.monotonic() >= self._rests.get(path, 0):
-                self._guarded(path, lambda path=path: self._look(path))  # type: ignore[misc]
+                self._guarded(path, partial(self._look, path))
 
     def _guarded(self, path: Path, work: Callable[[], None]) -> None:
         """Do some work; whatever fails in it is noted, and goes no further."""
