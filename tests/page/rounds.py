@@ -21,14 +21,11 @@ class Browser:
         self.client = httpx.AsyncClient(transport=carrier, base_url=OWN, follow_redirects=True)
         self.cookies = self.client.cookies
 
-    def __call__(self, method, path, **told):
-        return anyio.run(lambda: self.client.request(method, path, **told))
-
     def get(self, path, **told):
-        return self("GET", path, **told)
+        return anyio.run(lambda: self.client.get(path, **told))
 
     def post(self, path, **told):
-        return self("POST", path, **told)
+        return anyio.run(lambda: self.client.post(path, **told))
 
 
 class Visit:

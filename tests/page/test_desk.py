@@ -33,8 +33,7 @@ def test_the_token_is_taken_once_in_time_and_the_cookie_is_strict_and_of_one_pat
         assert entered(right).status_code == 403
     answer = entered(right)
     place, [cookie] = answer.headers["location"], answer.headers.get_list("set-cookie")
-    assert answer.status_code == 303
-    assert len(place.strip("/")) >= 22
+    assert (answer.status_code, len(place) >= 24) == (303, True)
     assert cookie.lower().endswith(f"; httponly; path={place}; samesite=strict".lower())
     assert "Round icu" in visit.browser.get(place).text
     again = [entered(right), visit.browser.get(place), entered(right)]  # ends what it began
@@ -155,9 +154,7 @@ def test_the_address_is_printed_with_the_token_behind_its_fragment(sent, monkeyp
     said = sent("page .", by="lab").stderr
     address, _ = opened
     assert address in said
-    host, _, token = address.partition("/#")
-    assert host.startswith("http://127.0.0.1:")
-    assert len(token) >= 43
+    assert re.fullmatch("http://127.0.0.1:[0-9]+/#.{43,}", address)
     monkeypatch.delenv("DISPLAY")
     sent("page .", by="lab")
     assert len(opened) == 3

@@ -28,16 +28,13 @@ def findings():
 
 @pytest.mark.soak  # 6 seconds
 def test_receive_and_run_by_button_are_the_commands_and_the_page_shows_what_came_of_it(inside):
-    assert "upload audit, as it says" in words_of(inside.get("icu"))
     assert "north yes missing none none" in words_of(inside.get("icu"))
     inside.do("icu/receive", files="inbox")
     shown = words_of(inside.get("icu"))
     size = Path("icu.round/received/north.1-upload").stat().st_size
     assert re.search(f"north yes received [^,]*, {size:,} bytes upload: pseudonymised none", shown)
-    assert "cobasis receive: done" in shown
     assert "upload of east, north, south in, 2 needed" in words_of(inside.get("icu/run"))
     job = inside.do("icu/run")
-    assert min(path.name for path in Path("outbox").iterdir()) == "icu.east.1-return"
     page, kept = inside.get("icu"), findings()
     shown = words_of(page)
     assert "All parties' anchor images carry one anchor tag" in shown
@@ -47,16 +44,13 @@ def test_receive_and_run_by_button_are_the_commands_and_the_page_shows_what_came
         low = [f"{one:.3f} ({low:.3f} to {high:.3f})" for one, low, high in by.values()]
         assert f"{family} {' '.join(low)}" in shown
         assert any(f"{family:16}{low[0]:26}{low[1]}" in line for line in job.lines)
-    assert list(kept["certificate"]["parties"]) == ["east", "north", "south"]
     card = inside.get("icu/card")
     assert "style-src 'unsafe-inline'" in card.headers["content-security-policy"]
     assert card.text == Path("icu.card.html").read_text()
 
     assert inside.send("icu/remove", typed="icu").status_code == 409
     inside.do("icu/remove", typed="south")
-    after = findings()
-    assert list(after["certificate"]["parties"]) == ["east", "north"]
-    assert after["scores"] == {}
+    assert list(findings()["certificate"]["parties"]) == ["east", "north"]
     assert "removed" in words_of(inside.get("icu"))
     Path("icu.round/findings.json").write_text("{torn")
     assert "What is exact" not in inside.get("icu").text
@@ -84,25 +78,20 @@ def test_a_key_is_revoked_by_button_once_a_party_has_signed_too(sent, inside):
     assert f"Key of north {sent.identity('north').public.fingerprint}" in shown
     assert "Nobody can take it back" in shown
     assert inside.send("icu/key revoke", typed="icu").status_code == 409
-    assert not inside.desk._jobs
-    assert "stands still" not in words_of(inside.get("icu"))
     sent("key revoke icu.toml north --yes", by="south")
     job = inside.do("icu/key revoke", typed="north")
     assert [*json.loads(Path("icu.north.revocation").read_text())["signatures"]] == ["lab", "south"]
     assert "stands still. Send icu.news" in " ".join(job.lines)
     shown = words_of(inside.get("icu"))
     assert "The key of north is revoked: all stands still [CB315]" in shown
-    assert "cobasis key revoke: done" in shown
     assert "Next" not in shown.partition("As of")[0]
 
 
 def test_progress_is_a_bar_and_a_status_and_what_is_said_below(inside):
     inside.desk._jobs["icu"] = job = at_work("receive", "<b>mine")
     text = inside.get("icu/run").text
-    assert '<p role="status">training &lt;b&gt;</p>' in text
-    assert 'value="3" max="10"' in text
-    assert "&lt;b&gt;mine" in text
-    assert "data-live" in text
+    for part in ('<p role="status">training &lt;b&gt;</p>', 'value="3" max="10"', "&lt;b&gt;mine"):
+        assert part in text
     assert 'name="passphrase"' not in text
     job.code = 3
     assert "cobasis receive: not done" in inside.get("icu/receive").text
@@ -159,7 +148,6 @@ def test_a_folder_that_another_user_made_hides_no_other_round(inside, monkeypatc
 
     monkeypatch.setattr(Path, "exists", refused)
     text = inside.get().text
-    assert "two</b> cannot be shown" in text
     assert "Permission denied" in text
     assert "cannot be shown" not in text.replace("two</b> cannot be shown", "")
     assert inside.browser.get(f"{inside.at}/two").status_code == 409

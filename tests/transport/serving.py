@@ -27,7 +27,6 @@ ROWS = "--n-components 3 --models ridge,logistic --minimum-parties 2"
 PARTIES = ("north", "south", "east")  # first who has written the agreement
 SIGNED = "--wait 0 --signed-by Officer"
 STEP = 50_000  # bytes of a part, for tests with `quickly`
-SUMS = "--sums maps=rff,waves=2,most_rows=100,most_rows_in_all=300,least_rows=10"
 
 
 def free_port():
@@ -39,7 +38,7 @@ def free_port():
 class World:
     """A folder for each role; keys and agreement made, which names a server."""
 
-    def __init__(self, root, monkeypatch, *, terms=ROWS, agreed=AGREED, more="", names=NAMES):
+    def __init__(self, root, monkeypatch, *, terms=ROWS, agreed=AGREED, names=NAMES):
         self.root, self.port = root, free_port()
         root.mkdir(exist_ok=True)
         self.typed = Typed(root, monkeypatch)
@@ -47,9 +46,6 @@ class World:
         self.typed("key new officer --approver", by="officer")  # named by some terms
         write_table(root / "public.csv", seed=0)
         self.typed(f"{agreed} --server https://localhost:{self.port} {terms}")
-        if more:
-            (root / "icu.toml").write_text((root / "icu.toml").read_text() + more)
-            self.typed("agreement new icu.toml --yes")
         for seed, name in enumerate((*names, "lab"), start=1):
             (root / name).mkdir()
             shutil.copy(root / "icu.toml", root / name)

@@ -18,7 +18,7 @@ from cobasis.transport import client, server
 from cobasis.transport.certificate import Statement, certificate_at, make_certificate
 from cobasis.transport.inbox import Inbox, Sent
 from faults import FULL, at_call, calls_of, deaths
-from transport.serving import STEP, free_port
+from transport.serving import PARTIES, STEP, free_port
 
 DATA = random.Random(0).randbytes(300_000)  # noqa: S311 -- bytes of a test
 SENT = Sent(party="north", what="1-upload", digest=hashlib.sha256(DATA).hexdigest())
@@ -250,7 +250,7 @@ def test_no_file_of_a_party_ends_the_service_of_others(served, tmp_path):
     assert [sent.what for sent, _ in Inbox(served.lab / "icu.toml").waiting()] == ["word"]
 
 
-def test_what_lies_in_the_folder_keeps_no_round_from_being_served(fresh, caplog):
+def test_what_lies_in_the_folder_or_an_inbox_keeps_no_round_waiting(fresh, caplog):
     caplog.set_level("INFO", logger="cobasis")
     (fresh.lab / ".#icu.toml").symlink_to("nowhere")
     (fresh.lab / "a.toml").symlink_to("nowhere")
@@ -258,23 +258,16 @@ def test_what_lies_in_the_folder_keeps_no_round_from_being_served(fresh, caplog)
     worker = fresh.worker()
     worker.step()
     with fresh.serving():
-        fresh.turn(worker, names=["north"])  # the author signs
-    [looked] = [record.message for record in caplog.records if '"looked at"' in record.message]
-    assert '"accepted"' in looked
+        for name in PARTIES:
+            fresh.go(name, code=4)
+    for path in fresh.lab.glob("icu.inbox/*/signature~*"):  # as `cp` and `rsync --backup` do it
+        for copy in (f"{path.name}~", f"{path.name}.json~", f"{path.name}~99.part~"):
+            path.with_name(copy).write_bytes(path.read_bytes())
+    worker.step()
+    assert (fresh.lab / "icu.sealed.toml").exists()
     fresh.certificate.rename(fresh.certificate.with_suffix(".away"))
     worker.step()
     assert '"file": "server.crt"' in caplog.records[-1].message
-
-
-def test_copies_that_a_backup_left_in_an_inbox_keep_no_round_waiting(served):
-    """As `cp --backup` and `rsync --backup` name what they replace."""
-    for name in ("north", "east", "south"):  # the first brings the others' secrets
-        served.go(name, code=4)
-    for path in served.lab.glob("icu.inbox/*/signature~*"):
-        for copy in (f"{path.name}~", f"{path.name}.json~", f"{path.name}~99.part~"):
-            path.with_name(copy).write_bytes(path.read_bytes())
-    served.worker().step()
-    assert (served.lab / "icu.sealed.toml").exists()
 
 
 def test_a_disk_that_was_full_for_a_moment_is_tried_again(served, monkeypatch):

@@ -176,7 +176,7 @@ def test_an_agreement_without_invitations_needs_no_client():
     assert subprocess.run([sys.executable, "-c", line], check=False).returncode == 0
 
 
-def test_a_code_that_is_cut_and_an_invitation_of_nobody_or_nowhere_are_refused(meeting):
+def test_a_code_or_an_invitation_that_is_none_and_what_is_no_text_are_refused(meeting, monkeypatch):
     code = meeting.said["invited"]["south"]
     for wrong in (code[:-5], code[:20], code[:30] + "A" + code[31:]):
         meeting.typed.refused(f"go {wrong} south.csv", "this code is cut", by="south")
@@ -184,21 +184,17 @@ def test_a_code_that_is_cut_and_an_invitation_of_nobody_or_nowhere_are_refused(m
     for bad in ("s\u00fcd", "west wing"):
         server = f"--analyst lab.pub --server https://localhost:1 --invite '{bad}'"
         meeting.typed.refused(f"agreement new x.toml {server} {TERMS}", "none with an accent")
-
-
-def test_what_is_no_text_and_an_address_without_tls_are_refused_by_name(meeting, monkeypatch):
+    east = meeting.code("east")
+    words = east.model_copy(update={"server": "http://localhost:1"}).words()
+    meeting.typed.refused(f"go {words} east.csv", "this code is cut, or changed")
     monkeypatch.setattr(client, "_PAUSES", ())
-    east, south = meeting.code("east"), meeting.code("south")
+    with pytest.raises(UnreachableError, match="IPv4"):
+        Post(east.model_copy(update={"server": "https://999.1.1.1"}))
     with meeting.serving():
-        with Post(south) as post:
+        with Post(meeting.code("south")) as post:
             post.bring("key", b"\xff")
         meeting.come("east", code=4)
-        told = meeting.author(code=2).stderr
-        assert "under the invitation of 'south' came no key" in told
+        assert "under the invitation of 'south' came no key" in meeting.author(code=2).stderr
         with Post(east) as post:
             post.bring("agreement", b"a = 1\n\xff")
         assert "line 2: Invalid statement" in meeting.come("east", code=2).stderr
-    words = east.model_copy(update={"server": "http://localhost:1"}).words()
-    meeting.typed.refused(f"go {words} east.csv", "this code is cut, or changed")
-    with pytest.raises(UnreachableError, match="IPv4"):
-        Post(east.model_copy(update={"server": "https://999.1.1.1"}))

@@ -33,13 +33,10 @@ def test_a_server_goes_on_under_an_analysts_newer_key_and_tells_a_revoked_key_no
         with pytest.raises(RevokedError, match="the server refuses: the key of 'east'"):
             south.upload(file, "1-upload")
         assert south.fetch("news", news)
-        for what in ("news", "agreement", "1-return"):
-            with pytest.raises(RevokedError, match=r"\[CB315\]"):
-                east.fetch(what, tmp_path / "none")
+        with pytest.raises(RevokedError, match=r"\[CB315\]"):
+            east.fetch("news", tmp_path / "none")
     for name in ("south", "east"):
         assert "[CB315]" in served.go(name, "--wait 0 --signed-by Officer", code=2).stderr
-    told = served.typed("status south/icu.toml", by="south").stdout
-    assert "all stands still [CB315]" in told
     served.worker().step()  # what came before it is not judged, and nothing is ended
     assert list((served.lab / "icu.inbox").glob("south/1-upload~*"))
 

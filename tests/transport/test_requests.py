@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import socket
-import ssl
 from datetime import UTC, datetime, timedelta
 from unittest.mock import Mock
 
@@ -36,10 +34,8 @@ class Caller:
 
     def made(self, method, path, *, fields=(), body=None, by="north", key=None, minutes=0,
              signing=()):  # fmt: skip
-        brought = {} if body is None else {"content-digest": field_of(body)}
-        told = {
-            name: each for name, each in {**brought, **dict(fields)}.items() if each is not None
-        }
+        told = {} if body is None else {"content-digest": field_of(body)}
+        told = {name: each for name, each in (told | dict(fields)).items() if each is not None}
         request = self.client.build_request(method, path, headers=told, content=body)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(wire.HTTPMessageSigner, "prepare", at(minutes))
@@ -49,34 +45,18 @@ class Caller:
             sign_request(request, name=by, sign=self.keys[key or by].sign)
         return request
 
-    def at(self, door, *, digest=DIGEST, **changes):
+    def at(self, door, *, what=None, digest=DIGEST, start=None, tail="", method=None, seen=None,
+           after=lambda _: None, **changes):  # fmt: skip
         """Go to a door with something changed; fields are changed by their names."""
-        method, at_file, fields, body = DOORS[door]
+        usual, at_file, fields, body = DOORS[door]
         how = {word: changes.pop(word) for word in HOW if word in changes}
-        what = changes.pop("what", "news" if door == "fetch" else "1-upload")
-        start = changes.pop("round", self.round)
-        start = f"/rounds/{start[8:].upper()}" if changes.pop("capitals", False) else start
-        path = f"{start}/{what}/{digest}" if at_file else f"{start}/{what}"
-        method, path = changes.pop("method", method), path + changes.pop("tail", "")
-        after, seen = changes.pop("after", None), changes.pop("seen", None)
-        line = changes.pop("line", None)
-        request = self.made(method, path, fields={**fields, **changes}, **{"body": body, **how})
+        what = what or ("news" if door == "fetch" else "1-upload")
+        path = f"{start or self.round}/{what}{f'/{digest}' * at_file}{tail}"
+        told = {"fields": {**fields, **changes}, "body": body, **how}
+        request = self.made(method or usual, path, **told)
         request.method = seen or request.method
-        if after is not None:
-            after(request)
-        return self.client.send(request) if line is None else self.raw(request, line)
-
-    def raw(self, request, line):
-        """Send what no client of ours sends."""
-        fields = b"".join(b"%s: %s\r\n" % each for each in request.headers.raw)
-        head = b"%s %s HTTP/1.1\r\n" % (request.method.encode(), request.url.raw_path)
-        context = ssl.create_default_context(cafile=self.world.certificate)
-        with (
-            socket.create_connection(("localhost", self.world.port), 20) as plain,
-            context.wrap_socket(plain, server_hostname="localhost") as sock,
-        ):
-            sock.sendall(head + fields + line + b"\r\n" + request.content)
-            return httpx.Response(int(sock.recv(2**16).split()[1]))
+        after(request)
+        return self.client.send(request)
 
     def begin(self, *, data=DATA, **changes):
         told = {"upload-length": str(len(data)), "repr-digest": field_of(data)}

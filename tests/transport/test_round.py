@@ -12,13 +12,12 @@ import pytest
 
 from answers import titles_of
 from cli.round_by_commands import write_table
-from cli.test_holdings_by_commands import HELD, HOLDINGS, parted
 from cobasis.cli import options, page
 from cobasis.disk.lock import Lock
 from cobasis.protocol.agreement import moment_text
 from cobasis.transport import wire
 from transport.serving import PARTIES as NAMES
-from transport.serving import SIGNED, SUMS, World
+from transport.serving import SIGNED, World
 from transport.test_requests import at
 
 
@@ -45,31 +44,6 @@ def test_parties_by_one_command_and_one_by_files_get_one_model(served):
         assert titles_of(told) == ["`go`: the round, as far as its last answer"]
         assert (told["party"], Path(told["card"]).exists()) == (name, True)
     assert len({served.model(name) for name in NAMES}) == 1
-
-
-@pytest.mark.parametrize("release", ["sums", "columns of the same people"])
-def test_every_release_goes_round_by_the_same_command(release, tmp_path, monkeypatch):
-    names = NAMES
-    if release == "sums":
-        world = World(tmp_path, monkeypatch, terms=SUMS)
-    else:
-        terms, names = "--basis svd --n-components 4 --holdout 0 west.pub", (*NAMES, "west")
-        world = World(tmp_path, monkeypatch, terms=terms, more=HOLDINGS, names=names)
-        parted(pl.read_csv(tmp_path / "north" / "data.csv"), tmp_path)
-        for name in HELD:
-            shutil.move(tmp_path / f"{name}.csv", tmp_path / name / "data.csv")
-    world.worker().step()
-    with world.serving(), world.working():
-        for name in names:
-            world.go(name, SIGNED, code=4)
-        world.sealed()
-        for name in names[:-1]:
-            world.go(name, SIGNED, code=4)
-        done = world.go(names[-1], "--wait 30 --signed-by Officer")  # the answer comes meanwhile
-        assert "Everything has come back" in done.output
-        for name in names:
-            assert "Everything has come back" in world.go(name).output
-    assert len({world.model(name) for name in names}) == 1
 
 
 def test_what_an_officer_approves_leaves_and_what_it_covers_runs_unattended(tmp_path, monkeypatch):
@@ -119,7 +93,11 @@ def test_what_an_officer_approves_leaves_and_what_it_covers_runs_unattended(tmp_
     assert "word       south: " in world.typed("status lab/icu.toml", by="lab").output
 
 
-def test_what_the_analyst_refuses_is_told_to_its_party(served):
+def test_what_the_server_or_the_analyst_refuses_is_told_to_its_party(served):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wire.HTTPMessageSigner, "prepare", at(60))
+        told = " ".join(served.go("north", code=3).output.split())
+    assert "more than 5 minutes apart. Set the clock, then try again. [CB806]" in told
     served.go("north", code=4)
     [blob] = (served.lab / "icu.inbox").glob("north/signature~*")
     blob.write_bytes(blob.read_bytes().replace(b'"signature":"', b'"signature":"00'))
@@ -200,11 +178,14 @@ CHANGES = (  # of what lies at the server: the file, how, the exit code, and wha
     ("icu.toml", lambda text: text.replace("days = 30", "days = 31"), 3, "[CB903]"),
     ("icu.sealed.toml", lambda text: text[: text.rindex("[[sig")], 4, "[CB311]"),
     ("icu.sealed.toml", lambda text: text[:300], 2, "[CB303]"),
+    ("icu.news", lambda text: text[:-9], 3, "[CB803]"),
 )
 
 
-def test_an_agreement_that_is_changed_at_the_server_is_refused_and_the_right_one_taken(served):
+def test_what_is_changed_at_the_server_is_refused_and_the_right_one_taken(served):
     served.turn(served.worker())
+    told = served.typed("status north/icu.toml").stdout  # the server's news come without it
+    assert "when lab's sealed agreement lies here" in told
     for file, changed, code, told in CHANGES:
         path = served.lab / file
         text = path.read_text()
@@ -212,61 +193,36 @@ def test_an_agreement_that_is_changed_at_the_server_is_refused_and_the_right_one
         assert told in served.go("north", code=code).output
         path.write_text(text)
     assert "Wrote north/icu.north.1-upload" in served.go("north", SIGNED, code=4).output
-
-
-def test_go_fetches_the_sealed_agreement_after_news_and_into_another_folder(served):
-    served.turn(served.worker())
-    told = served.typed("status north/icu.toml").stdout  # the server's news come without it
-    assert "when lab's sealed agreement lies here" in told
-    assert "Wrote north/icu.north.1-upload" in served.go("north", SIGNED, code=4).output
     for path in (served.root / "north").glob("*.s*"):
         path.unlink()
     assert "waits for east, south, lab" in served.go("north", code=4).output
 
 
-def test_go_says_what_it_needs(fresh, monkeypatch):
-    text = (fresh.root / "icu.toml").read_text()
-    (fresh.root / "plain.toml").write_text(text.replace(fresh.agreement.server, ""))
-    nothing = "--passphrase-file nowhere"  # it is not looked for before the words are right
-    assert "Name exactly one" in fresh.typed(f"go icu.toml {nothing}", code=2).output
-    assert "names no server" in fresh.typed(f"go plain.toml x.csv {nothing}", code=2).output
-    assert "The analyst's is serve" in fresh.typed("go icu.toml x.csv", by="lab", code=2).output
-    monkeypatch.setattr("cobasis.transport.client._PAUSES", (0.0,))
-    assert "[CB901]" in fresh.go("north", code=4).output
-
-
-def test_status_asks_the_server_too(fresh):
+def test_status_asks_the_server_too_and_go_says_what_it_needs(fresh, monkeypatch):
     words, worker = "status north/icu.toml", fresh.worker()
     worker.step()
     with fresh.serving():
         fresh.go("north", code=4)
-        before = fresh.typed(words)
+        before = fresh.typed(words).output
         worker.step()
-        after = fresh.typed(words)
-    for told, who in ((before, "lab"), (after, "north, lab")):
-        assert "The server was asked now" in told.output
-        assert f"signed by {who}" in told.output
-    gone = fresh.typed(words)  # what is known from before still stands there
-    assert "The server has told nothing: " in gone.output
-    assert "signed by north, lab" in gone.output
+        after = fresh.typed(words).output
+    gone = fresh.typed(words).output  # what is known from before still stands there
+    for told, asked, who in (
+        (before, "The server was asked now", "lab"),
+        (after, "The server was asked now", "north, lab"),
+        (gone, "The server has told nothing: ", "north, lab"),
+    ):
+        assert asked in told
+        assert f"signed by {who}" in told
     assert fresh.typed.json(words)["asked"].endswith("[CB901]")
-
-
-def test_a_party_whose_clock_is_wrong_is_told_the_time(served, monkeypatch):
-    monkeypatch.setattr(wire.HTTPMessageSigner, "prepare", at(60))
-    told = " ".join(served.go("north", code=3).output.split())
-    assert "more than 5 minutes apart. Set the clock, then try again. [CB806]" in told
-
-
-def test_news_that_are_none_keep_nobody_out_once_there_are_right_ones(served):
-    news = served.lab / "icu.news"
-    served.turn(served.worker())
-    right = news.read_bytes()
-    news.write_bytes(right[:-9])
-    assert "[CB803]" in served.go("north", code=3).output
-    assert "The server has told nothing" in served.typed("status north/icu.toml").output
-    news.write_bytes(right)
-    assert "icu.north.1-upload" in served.go("north", SIGNED, code=4).output
+    monkeypatch.setattr("cobasis.transport.client._PAUSES", (0.0,))
+    assert "[CB901]" in fresh.go("north", code=4).output
+    text = (fresh.root / "icu.toml").read_text()
+    (fresh.root / "plain.toml").write_text(text.replace(fresh.agreement.server, ""))
+    nothing = "--passphrase-file nowhere"  # it is not looked for before the words are right
+    fresh.typed.refused(f"go icu.toml {nothing}", "Name exactly one")
+    fresh.typed.refused(f"go plain.toml x.csv {nothing}", "names no server")
+    fresh.typed.refused("go icu.toml x.csv", "The analyst's is serve", by="lab")
 
 
 def test_what_follows_a_clock_that_was_fast_is_taken_once_it_is_right(served, monkeypatch):

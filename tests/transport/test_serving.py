@@ -118,7 +118,9 @@ def test_a_line_keeps_its_place_while_much_comes_but_not_for_long(monkeypatch, c
     assert waits == [1.0] * seconds
 
 
-def test_the_web_half_takes_lines_in_again_once_it_can(fresh, monkeypatch):
+def test_the_web_half_takes_lines_in_again_once_it_can_and_no_answer_waits_for_its_beginning(
+    fresh, monkeypatch
+):
     monkeypatch.setattr(web, "_SECOND", 0.1)
     accept, refused = BaseSelectorEventLoop.sock_accept, []
 
@@ -129,17 +131,12 @@ def test_the_web_half_takes_lines_in_again_once_it_can(fresh, monkeypatch):
         return await accept(loop, listening)
 
     monkeypatch.setattr(BaseSelectorEventLoop, "sock_accept", full)
-    with fresh.serving():
-        assert asked(fresh)
-    assert len(refused) == 3
-
-
-def test_no_answer_waits_for_an_acknowledgement_of_its_beginning(fresh):
     with fresh.serving() as served, httpx.Client(verify=False) as client:  # noqa: S501
         client.get(f"https://localhost:{fresh.port}/healthz")
         [line] = served.server_state.connections
         sock = line.transport.get_extra_info("socket")
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    assert len(refused) == 3
 
 
 @contextmanager
