@@ -181,7 +181,7 @@ WARD_1, LAB_1 = of_block("first", "ward", WARD), of_block("first", "lab", LAB)
 UNLINKED = {
     "a person less": (lambda y, who: (y[1:], who[1:]), "40 of 'first-ward', 39 of 'first-lab'"),
     "another": (lambda y, who: (y, [*who[1:], "somebody"]), "not of the same people"),
-    "other labels": (lambda y, who: (1 - y, who), "not the same person by person"),
+    "other labels": (lambda y, who: (1 - y, who), "or not with the same labels"),
 }
 
 

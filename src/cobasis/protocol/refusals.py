@@ -97,18 +97,14 @@ def check_header(upload: Upload, agreement: Agreement) -> None:
     own = agreement.held_by(upload.party) if agreement.holdings else agreement
     width, height = own.n_components, agreement.n_anchor_rows
     labelled = agreement.task not in UNLABELLED and not (agreement.holdings and own.unlabelled)
-    expected = rows[0] if labelled else None
-    if rows[1] != width or image != (height, width) or n_labels != expected:
+    expected, joins = rows[0] if labelled else None, bool(agreement.holdings and others_of(own))
+    sized = rows[1] == width and image == (height, width) and n_labels == expected
+    if not sized or joins != bool(upload.linked):
         raise MessageError(
-            f"{what} holds rows of shape {rows}, {n_labels} labels and an anchor image of "
-            f"shape {image}; {width} columns, {expected} labels and {(height, width)} are needed. "
-            "Ask the party to prepare it again."
-        )
-    joins = bool(agreement.holdings and others_of(own))
-    if joins != bool(upload.linked):
-        raise MessageError(
-            f"{what} {'lacks' if joins else 'has'} the tag of a block's people, and the agreement "
-            "says otherwise. Ask the party to prepare it again, with this agreement."
+            f"{what} holds rows of shape {rows}, {n_labels} labels, an anchor image of shape "
+            f"{image} and {'a' if upload.linked else 'no'} tag of people; {width} columns, "
+            f"{expected} labels, {(height, width)} and {'a' if joins else 'no'} tag are needed. "
+            "Ask the party to prepare it again, with this agreement."
         )
     if rows[0] < agreement.fewest_rows:
         raise MessageError(

@@ -42,21 +42,17 @@ def linked_parts(uploads: Mapping[str, Upload]) -> dict[str, Upload]:
     for block, joined in uploads.items():
         parts = joined.parts if isinstance(joined, JoinedUpload) else (joined,)
         found |= {each.party: each for each in parts}
-        names = ", ".join(each.party for each in parts)
-        if len({each.linked for each in parts}) > 1:
+        if len(parts) == 1:
+            continue
+        told = [each.labels[:] for each in parts if each.labels is not None]
+        alike = all(np.array_equal(each, told[0]) for each in told)
+        if len({each.linked for each in parts}) > 1 or not alike:
             counts = ", ".join(f"{each.rows.shape[0]:,} of '{each.party}'" for each in parts)
             raise MessageError(
-                f"the uploads of {names}, who form block '{block}', are not of the same people "
-                f"({counts} rows), so they cannot be joined. Have them agree on whom both hold, "
-                "leave everybody else out, write identifiers alike, and agree on a new round."
+                f"the uploads that form block '{block}' ({counts}) are not of the same people, or "
+                "not with the same labels, so they cannot be joined. Have the parties agree on "
+                "whom all hold and how they are labelled, and agree on a new round."
             )
-        if len(parts) > 1:
-            told = [each.labels[:] for each in parts if each.labels is not None]
-            if not all(np.array_equal(each, told[0]) for each in told):
-                raise MessageError(
-                    f"the labels of {names}, who form block '{block}', are not the same person by "
-                    "person. Have them compare their label columns, and agree on a new round."
-                )
     return found
 
 
