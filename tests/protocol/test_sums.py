@@ -273,7 +273,7 @@ def test_small_cells_are_those_of_words_and_classes_where_columns_themselves_are
 
 
 @pytest.mark.parametrize("steps", [None, 8], ids=["maps", "steps"])
-def test_small_cells_of_bases_and_of_three_words_are_counted_since_they_follow_from_others(steps):
+def test_small_cells_of_three_words_are_counted_where_products_of_two_are_summed(steps):
     """With products of two words the total holds three of them, and pairs of pairs."""
     words = [CategoryFeature(name=name, values=("no", "yes"), base="no") for name in "abc"]
     cells = np.array(np.meshgrid(*[["no", "yes"]] * 3)).reshape(3, 8).T
@@ -281,8 +281,8 @@ def test_small_cells_of_bases_and_of_three_words_are_counted_since_they_follow_f
     fitted = {"model": "logit" if steps else "ridge"}
     fitted["sums"] = SumsTerms(most_rows=99, most_rows_in_all=200, maps=maps, steps=steps)
     pairs = [Interaction(of=tuple(pair)) for pair in ("ab", "ac", "bc")]
-    for few, more, small in (([1, 1] + [10] * 6, [], 1), ([10] * 7 + [2], pairs, 6)):
+    table = pd.DataFrame(cells.repeat([10] * 7 + [2], axis=0), columns=[*"abc"])
+    for more, small in (([], 0), (pairs, 6)):
         one = party("north", agree(**FIELDS | fitted | {"features": (*words, *more)}))
-        table = pd.DataFrame(cells.repeat(few, axis=0), columns=[*"abc"])
         one.prepare(table, np.arange(len(table)) % 2)
         assert one.small_cells == small

@@ -57,16 +57,6 @@ def test_centres_that_lie_too_far_from_all_rows_to_tell_shares_are_named():
         regression_chain(fit, n_classes=0)
 
 
-@pytest.mark.parametrize(
-    ("value", "told"),
-    [("class", {"model": "logit"}), ("count", {"model": "poisson"}), ("time", COX)],
-)
-def test_a_fit_that_moves_on_at_the_last_step_is_no_estimate(value, told, monkeypatch):
-    monkeypatch.setattr("cobasis.statistics.regression._STEPS", 4)
-    with pytest.raises(EstimateError, match="did not converge on 600 rows"):
-        fitted(RAW, LABELS, value, **told)
-
-
 @pytest.mark.parametrize("model", ["logit", "poisson"])
 @pytest.mark.parametrize("n_rows", [1, 2, 5, 20])
 def test_a_rare_level_without_events_is_no_estimate_with_small_errors(n_rows, model):

@@ -94,12 +94,10 @@ class NewtonLayout(AnyLayout):
     def scales(self) -> Matrix:
         """By which power of two each sum is multiplied: no total leaves 62 bits."""
         high = max(1.0, self.between[1])
-        value, slope, curvature = {
-            "logit": (_MOST_LOSS, 1.0, 1.0),
-            "poisson": (4 * _SLACK * high + _MOST_LOSS, _SLACK * high, _SLACK * high),
-        }.get(self.model, (1.0, 1.0, 1.0))
+        slope = _SLACK * high if self.model == "poisson" else 1.0
+        value = {"logit": _MOST_LOSS, "poisson": 4 * slope + _MOST_LOSS}.get(self.model, 1.0)
         n_cells = self.width * (self.width + 1) // 2
-        bounds = [value, *[slope] * self.width, *[curvature] * n_cells]
+        bounds = [value, *[slope] * (self.width + n_cells)]
         if self.model == "cox":
             bounds = [*[1.0] * self.n_columns, *[_MOST_RISK] * n_cells * (2 * len(self.grid) + 1)]
         bits = {each: min(self.MOST_BITS, self.free_bits - ceil(log2(each))) for each in {*bounds}}

@@ -14,23 +14,12 @@ from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import Affine, Chain, Layer, chain_of, folded
 from cobasis.models.evidence import Evident, fit_noisy, fit_total
 from cobasis.privacy.aggregate import OFTEN, light_of, rows_asked, tells_most
-from cobasis.protocol import refusals
+from cobasis.protocol import refusals, sums_terms
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.baseline import BaselineTable, table_of
 from cobasis.protocol.messages import MaskedSums, Return
 from cobasis.protocol.newton import newton_chain
 from cobasis.protocol.scores import Worth, worth_of
-from cobasis.protocol.sums_terms import (
-    SumsTerms,
-    layout_of,
-    model_layout,
-    newton_layout,
-    noise_of,
-    roster_of,
-    score_layout,
-    table_layout,
-    terms_of,
-)
 from cobasis.protocol.totals import Integers, Layout, Total, checked, within
 
 
@@ -86,11 +75,11 @@ class SumsAnalyst:
         scoring: bool = False,
         before: Sequence[Integers] = (),
     ) -> None:
-        self.agreement, self.terms = agreement, terms_of(agreement)
+        self.agreement, self.terms = agreement, sums_terms.terms_of(agreement)
         self.before, self._number = before, number or (2 if scoring else 1 + len(before))
         self.parties = agreement.parties if keys is None else tuple(keys)
-        self._masked_for = (None if keys is None else roster_of(keys), attempt)
-        layout = score_layout(agreement) if scoring else layout_of(agreement)
+        self._masked_for = (None if keys is None else sums_terms.roster_of(keys), attempt)
+        layout = sums_terms.score_layout(agreement) if scoring else sums_terms.layout_of(agreement)
         self._words = np.zeros(layout.n_words, dtype=np.uint64)
         self.received: list[str] = []
 
@@ -127,13 +116,13 @@ class SumsAnalyst:
         """
         self._refuse_missing()
         if self.agreement.tabular:
-            steps = newton_layout(self.agreement)
+            steps = sums_terms.newton_layout(self.agreement)
             model = newton_chain(steps, [*self.before, self.total], agreement=self.agreement)
             n_rows = 0 if model.fit is None else model.fit.n_rows
             total = Total(layout=steps, n_rows=n_rows, grams=())
             return SumsResult(model=model, chosen=0, found=(), total=total)
         turns = [turn_of(each, self.agreement.features) for each in self.terms.maps]
-        layout, noise = model_layout(self.agreement), noise_of(self.agreement)
+        layout, noise = sums_terms.model_layout(self.agreement), sums_terms.noise_of(self.agreement)
         width, many, unit = layout.n_targets, len(self.parties), 4**layout.bits
         with one_blas_thread():
             if noise is None:
@@ -150,12 +139,12 @@ class SumsAnalyst:
     def count(self) -> BaselineTable:
         """Make the baseline table of the total; StepError while a party is missing."""
         self._refuse_missing()
-        return table_of(self.total, self.agreement, layout=table_layout(self.agreement))
+        return table_of(self.total, self.agreement, layout=sums_terms.table_layout(self.agreement))
 
     def judge(self) -> Worth:
         """Say what the common model is worth by the total of scores; StepError as of `run`."""
         self._refuse_missing()
-        return worth_of(self.total, score_layout(self.agreement))
+        return worth_of(self.total, sums_terms.score_layout(self.agreement))
 
     @property
     def total(self) -> Integers:
@@ -183,7 +172,9 @@ class SumsAnalyst:
             )
 
 
-def _chain(turn: Turn, found: Evident, total: Total, *, terms: SumsTerms, layout: Layout) -> Chain:
+def _chain(
+    turn: Turn, found: Evident, total: Total, *, terms: sums_terms.SumsTerms, layout: Layout
+) -> Chain:
     """Return the model of encoded rows: the map, then the weights in the labels' own units."""
     weights, offset = found.fitted.weights, found.fitted.offset
     present = np.arange(layout.n_targets)

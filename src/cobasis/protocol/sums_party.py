@@ -18,6 +18,7 @@ from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.passes import Block, chunks
 from cobasis.privacy.discrete import discrete_gaussian
+from cobasis.protocol import sums_terms
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.baseline import TableLayout
 from cobasis.protocol.explanations import Explaining, reference
@@ -27,15 +28,6 @@ from cobasis.protocol.newton import NewtonLayout
 from cobasis.protocol.projection import LabelledRows, RowsInMemory
 from cobasis.protocol.refusals import refuse_few, require_known
 from cobasis.protocol.scores import MOST_SHUFFLED
-from cobasis.protocol.sums_terms import (
-    SumsNoise,
-    layout_of,
-    model_layout,
-    noise_of,
-    roster_of,
-    score_layout,
-    terms_of,
-)
 from cobasis.protocol.totals import AnyLayout, Integers, Layout, gram, n_small, ones_and
 
 
@@ -69,7 +61,7 @@ class SumsParty(Explaining):
                 f"are hidden by one key of each of {', '.join(expected)}, in this order, and of "
                 f"{agreement.minimum_parties} at least. Ask for the roster of this round."
             )
-        self.name, self.agreement, self.terms = name, agreement, terms_of(agreement)
+        self.name, self.agreement, self.terms = name, agreement, sums_terms.terms_of(agreement)
         self._key, self._keys, self._simulated, self._attempt = key, keys, simulated, attempt
         # cells of few people, this party's own, of what the sums count; None where they count none
         self.small_cells: int | None = None
@@ -105,7 +97,7 @@ class SumsParty(Explaining):
 
         Of a regression by steps at the weights of the model that came back last, if one did.
         """
-        layout = layout_of(self.agreement)
+        layout = sums_terms.layout_of(self.agreement)
         refuse_few(rows.shape[0], agreement=self.agreement, party=self.name)
         found = _over(rows, self._summands(layout, rows.labels(), model), n_words=layout.n_words)
         first = found
@@ -125,7 +117,7 @@ class SumsParty(Explaining):
 
         Of too few rows, or too few of a class that the party holds, zeros are sent.
         """
-        layout, labels = score_layout(self.agreement), cast("Labels", rows.labels())
+        layout, labels = sums_terms.score_layout(self.agreement), cast("Labels", rows.labels())
         self._targets(labels)  # refuses what is outside the agreed range
         found = np.zeros(layout.n_words, dtype=np.int64)
         if layout.takes(labels):
@@ -141,7 +133,7 @@ class SumsParty(Explaining):
         """Sum up what shuffled columns cost; the shuffles follow from the party's mask key."""
         places = np.linspace(0, len(labels) - 1, min(len(labels), MOST_SHUFFLED)).astype(np.intp)
         widths = [width_of([each]) for each in self.agreement.features]
-        return score_layout(self.agreement).shuffled(
+        return sums_terms.score_layout(self.agreement).shuffled(
             model.outputs,
             gathered(rows, places),
             labels=labels[places],
@@ -153,7 +145,7 @@ class SumsParty(Explaining):
         self, found: Integers, layout: AnyLayout, *, exchange: int, model: Chain | None
     ) -> MaskedSums:
         """Mask sums, with noise where it is agreed; StepError for a second content of a mask."""
-        agreement, roster = self.agreement, roster_of(self._keys)
+        agreement, roster = self.agreement, sums_terms.roster_of(self._keys)
         if exchange in self._sent:
             raise StepError(
                 f"party '{self.name}' has made its sums in round '{agreement.round_id}'; others "
@@ -187,8 +179,8 @@ class SumsParty(Explaining):
         It follows from the mask key, from what the round is about, and from the sums: the same
         sums, made once more, have the same noise, and others have noise of their own.
         """
-        agreement, layout = self.agreement, model_layout(self.agreement)
-        own = cast("SumsNoise", noise_of(agreement)).own
+        agreement, layout = self.agreement, sums_terms.model_layout(self.agreement)
+        own = cast("sums_terms.SumsNoise", sums_terms.noise_of(agreement)).own
         of = hashlib.sha256(salt + bytes([self._attempt]) + sums.tobytes()).hexdigest()
         drawn, [width] = self._key.stream(f"noise/{of}"), layout.widths
         rows, columns = layout.places(width)
@@ -290,7 +282,7 @@ _FEW = 5
 
 def _small_cells(sums: Integers, agreement: Agreement) -> int | None:
     """Count the cells of few people in two-way tables of words and classes; None without tables."""
-    layout, columns = layout_of(agreement), encoded_columns(agreement.features)
+    layout, columns = sums_terms.layout_of(agreement), encoded_columns(agreement.features)
     if isinstance(layout, TableLayout):
         return layout.small_cells(sums, few=_FEW)
     kinds = [isinstance(each.feature, CategoryFeature) for each in columns]
@@ -304,7 +296,7 @@ def _small_cells(sums: Integers, agreement: Agreement) -> int | None:
     if isinstance(layout, NewtonLayout):
         picked = np.array(words, dtype=np.int64).reshape(-1, len(ones))
         return layout.small_cells(sums, few=_FEW, words=picked) if words or layout.grid else None
-    tables = zip(terms_of(agreement).maps, layout.tables(sums), strict=True)
+    tables = zip(sums_terms.terms_of(agreement).maps, layout.tables(sums), strict=True)
     table = next((table for each, table in tables if isinstance(each, Columns) and words), None)
     if table is None:
         return None
