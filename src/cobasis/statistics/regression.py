@@ -23,7 +23,7 @@ from cobasis.features.outcome import Outcome, Records, part_of
 from cobasis.linalg.arrays import EPS, Matrix
 from cobasis.models import RegressionName, needing
 from cobasis.models.regressions import RegressionFit
-from cobasis.statistics.sample import FEWEST, Sample, grouped, problems
+from cobasis.statistics.sample import FEWEST, Sample, grouped, refuse_few
 from cobasis.statistics.survival import score_residuals
 
 DEPENDENT = 1e-6
@@ -71,9 +71,7 @@ def _fit(sample: Sample, *, fewest: int = 1) -> RegressionFit:
     n_rows, n_columns = len(sample.rows), sample.rows.shape[1] + (sample.model != "cox")
     told = sample.part("event", otherwise=1.0) if sample.model == "cox" else sample.value
     n_events = int(np.count_nonzero(told))
-    problem = next(problems(sample, n_events=n_events, n_columns=n_columns, fewest=fewest), "")
-    if problem:
-        raise EstimateError(problem)
+    refuse_few(sample, n_events=n_events, n_columns=n_columns, fewest=fewest)
     whole, back, dependent = _conditioned(sample)
     fit = RegressionFit.unfitted(
         sample.model,

@@ -1,6 +1,6 @@
 """Rows and what is known of them, and why some determine no regression table."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -94,30 +94,30 @@ def nothing_told(model: RegressionName) -> str:
     )
 
 
-def problems(sample: Sample, *, n_events: int, n_columns: int, fewest: int) -> Iterator[str]:
-    """Yield why there can be no table, were the numbers of rows and columns all that is known."""
+def refuse_few(sample: Sample, *, n_events: int, n_columns: int, fewest: int) -> None:
+    """Refuse rows that give no table, were the numbers of rows and columns all that is known."""
     model, outcome, value, n_rows = sample.model, sample.outcome, sample.value, len(sample.rows)
     if not n_rows:
-        yield (
+        raise EstimateError(
             f"all weights in column '{outcome.weight}' are 0, so no row counts. Correct the "
             "column, or agree on none."
         )
     two, n_parties = model in {"logit", "firth"}, len(np.unique(sample.owners))
     rarer = n_rows * bool(np.ptp(value)) if model == "ols" else n_events
     if (min(rarer, n_rows - rarer) if two else rarer) < fewest:
-        yield nothing_told(model)
+        raise EstimateError(nothing_told(model))
     if n_rows - n_columns < fewest:
-        yield (
+        raise EstimateError(
             f"there are {n_rows} rows for {n_columns} columns, an intercept counted. Agree on "
             "fewer columns."
         )
     if outcome.errors == "party" and n_parties < FEWEST:
-        yield (
+        raise EstimateError(
             f"errors='party' needs {FEWEST} parties, and there are {n_parties}: errors from few "
             "are far too small. Agree on errors='robust'."
         )
     if max(outcome.horizons, default=0.0) > value.max():
-        yield (
+        raise EstimateError(
             f"the horizon {max(outcome.horizons):g} lies beyond the longest follow-up of all "
             "parties. Agree on an earlier one."
         )
