@@ -39,8 +39,6 @@ class NumericFeature(Strict):
     ----------
     name : str
         The column's name.
-    kind : {"number"}
-        What tells it from a category.
     centre, scale : float
         Public constants, the scale above zero.
     unit : str
@@ -112,8 +110,6 @@ class CategoryFeature(Strict):
     ----------
     name : str
         The column's name.
-    kind : {"category"}
-        What tells it from a number.
     values : tuple of str
         The vocabulary, from 1 to 1000 words, told apart by every letter and blank.
     unknown : {"refuse", "other"}
@@ -243,10 +239,7 @@ def numeric_features(
 
     Notes
     -----
-    **Who sees what.** The constants are public: take them from a code book or from public
-    data, not from the rows of one party.
-
-    **Cost.** None.
+    **Who sees what.** The constants are public, as of `NumericFeature`. **Cost.** None.
 
     Examples
     --------

@@ -81,8 +81,6 @@ class RandomFourier(Strict):
 
     Attributes
     ----------
-    kind : {"rff"}
-        What tells it from other maps.
     n_waves : int
         Each wave gives two features, so ``D = 2 n_waves``.
     bandwidth : float
@@ -110,8 +108,6 @@ class Mixed(Strict):
 
     Attributes
     ----------
-    kind : {"mixed"}
-        What tells it from other maps.
     knots : tuple of tuple of float
         For each encoded column what splits its values into shares of one size, lowest first, as
         `from_public_rows` makes them; values that many rows share stand more than once.
