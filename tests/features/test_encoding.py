@@ -133,18 +133,11 @@ def test_numbers_whose_squares_overflow_are_refused_without_a_warning(value, sca
         encode(rows, numeric_features("x", scale=scale), party="north")
 
 
-NAMES = st.lists(st.text(min_size=1, max_size=3), min_size=1, max_size=7, unique=True)
-
-
-@STEADY
-@given(NAMES, st.randoms(use_true_random=False))
-def test_only_the_very_names_in_the_very_order_pass(names, random):
-    refuse_names(names, names, party="north")
-    shuffled = random.sample(names, len(names))
-    for other in (shuffled, names[:-1], [*names, names[0]], [*names, "a new name"]):
-        if other != names:
-            with pytest.raises(FeatureError, match=r"(?s)party 'north'.*\[CB105\]$"):
-                refuse_names(other, names, party="north")
+@pytest.mark.parametrize("names", ["bac", "ab", "abca", "abcd", "aab", ""])
+def test_only_the_very_names_in_the_very_order_pass(names):
+    refuse_names(["a", "b", "c"], "abc", party="north")
+    with pytest.raises(FeatureError, match=r"party 'north'.*\[CB105\]$"):
+        refuse_names(names, "abc", party="north")
 
 
 def test_names_are_compared_before_values_are_looked_at():

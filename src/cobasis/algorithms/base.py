@@ -13,7 +13,7 @@ from itertools import islice
 from typing import ClassVar, Protocol
 
 from cobasis.algorithms.fits import Fit, FitKind, Target
-from cobasis.algorithms.images import Images, Reported, State, Steady, View, batches
+from cobasis.algorithms.images import Images, Reported, State, View, batches, steady
 from cobasis.algorithms.readable import MOST_ROWS, Readable, Table, named
 from cobasis.errors import AnotherRunError, ShapeError
 from cobasis.linalg.arrays import Matrix
@@ -186,7 +186,7 @@ def align(
         raise ShapeError(
             "there is no anchor image, so there is nothing to align. Collect uploads first."
         )
-    source = images if isinstance(images, dict | Reported) else Steady(images)
+    source = images if isinstance(images, dict | Reported) else steady(images)
     kept: MutableMapping[str, Fit] = {} if sink is None else sink
     with one_blas_thread():
         made = target or aligner.target(source, workers=workers)

@@ -53,23 +53,22 @@ class View(Mapping[str, Value], Generic[Value]):
         return len(self._names)
 
 
-class Steady(View[Matrix]):
-    """Images that may not change between two readings."""
+def steady(images: Images) -> View[Matrix]:
+    """Return images that may not change between two readings."""
+    seen: dict[str, int] = {}
 
-    def __init__(self, images: Images) -> None:
-        super().__init__(images, read=images.__getitem__)
-        self._seen: dict[str, int] = {}
-
-    def __getitem__(self, party: str) -> Matrix:
-        image = np.asarray(super().__getitem__(party))
+    def read(party: str) -> Matrix:
+        image = np.asarray(images[party])
         mark = hash((image.shape, image.dtype.str, image.tobytes()))
-        if self._seen.setdefault(party, mark) != mark:
+        if seen.setdefault(party, mark) != mark:
             raise FileChangedError(
-                f"the anchor image of party '{party}' is not the same as when it was first read "
-                "in this run, so target and fits would belong to different images. Let nothing "
-                "write to the uploads while they are aligned, and run again."
+                f"the anchor image of party '{party}' is not the same as when it was first read, "
+                "so target and fits would belong to different images. Let nothing write to the "
+                "uploads while they are aligned, and run again."
             )
         return image
+
+    return View(images, read=read)
 
 
 class Reported(View[Matrix]):
