@@ -16,7 +16,6 @@ def rotation(size, seed):
 
 
 def write_upload(file, rows, labels=None):
-    """One party's file."""
     image = np.ones((3, rows.shape[1]), dtype=rows.dtype)
     upload = announced(file.stem, image=image, rows=rows, simulated=True)
     precision = {"float64": "fp64", "float32": "fp32"}[rows.dtype.name]
@@ -52,7 +51,6 @@ def aligned_rows(folder, rows, labels, *, n_parties=4, n_blocks=3, dtype="float6
 
 
 def cut(uploads, changes, *, n_blocks):
-    """A view of uploads in so many blocks."""
     rows = AlignedRows(uploads, changes)
     rows.n_blocks = n_blocks
     return rows

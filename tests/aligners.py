@@ -49,7 +49,6 @@ def haar(number, size):
 
 
 def normal(number, *shape):
-    """Return Gaussian numbers."""
     return KeyStream(key_of(number), "tests/normal").normal(shape)
 
 
@@ -61,12 +60,10 @@ def with_values(number, values, *, rows=None, columns=None):
 
 
 def invertible(number, size, *, condition=3.0):
-    """Return an invertible matrix of the given condition number."""
     return with_values(number, np.geomspace(condition, 1.0, size))
 
 
 def apart_but_for_a_rotation(first, second):
-    """Return how far two families of matrices are apart, relative, after the best rotation."""
     left, right = (np.vstack([each[party] for party in first]) for each in (first, second))
     outer, _, inner = np.linalg.svd(left.T @ right)
     return float(np.linalg.norm(left @ outer @ inner - right) / np.linalg.norm(right))
@@ -95,7 +92,6 @@ class Row:
     apart: Callable = apart_but_for_a_rotation  # but for what the order of the parties leaves open
 
     def make(self, size, **scale):
-        """Return the aligner for so many components, at its default scale."""
         options = {k: each(size) if callable(each) else each for k, each in self.options.items()}
         return self.method(**options, **scale)
 
@@ -121,7 +117,6 @@ ALIGNERS = (
 
 
 def on(rows):
-    """Return what lets a test run on some aligners."""
     return pytest.mark.parametrize("row", list(rows), ids=lambda row: row.name)
 
 
@@ -140,7 +135,6 @@ class Toy:
 
     @property
     def condition(self):
-        """The worst condition number of an image."""
         return max(float(np.linalg.cond(image)) for image in self.images.values())
 
     def rounding(self, *, power=2):
@@ -148,11 +142,9 @@ class Toy:
         return 100 * EPS * self.condition**power
 
     def align(self, row):
-        """Align by one row of the table."""
         return align(row.make(next(iter(self.bases.values())).shape[1]), self.images)
 
     def products(self, alignment):
-        """Return F_i G_i by party name."""
         changes = alignment.changes_of_basis
         return {party: self.bases[party] @ change for party, change in changes.items()}
 

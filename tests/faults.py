@@ -55,7 +55,6 @@ def at_call(number, act, *, counts=every):
 
 
 def half(real, told):
-    """Write the first half of what was to be written."""
     if real.__name__ == "pwrite":
         descriptor, data, offset = told
         real(descriptor, data[: len(data) // 2], offset)
@@ -70,13 +69,11 @@ def failing(code):
 
 
 def dying_half_way(real, told):
-    """Die within a write; at any other call, before it."""
     half(real, told)
     raise Killed
 
 
 def dying_before(_, __):
-    """Die before a call."""
     raise Killed
 
 

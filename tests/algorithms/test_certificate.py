@@ -51,7 +51,6 @@ def rows_of(toy: Toy) -> dict:
 
 
 def state(images, rows, *, alignment=None, anchor="isometric", basis="svd") -> Certificate:
-    """Certify an alignment, by ODC if there is none."""
     return certify(
         images,
         alignment or align(ODC(), images),
@@ -64,7 +63,6 @@ def state(images, rows, *, alignment=None, anchor="isometric", basis="svd") -> C
 
 
 def by_definition(one, two, *, dimension: int) -> float:
-    """r_ij as it is printed, from image and rows of two parties."""
     (image, rows), (other, others) = one, two
     first, second = rows.T @ rows / len(rows), others.T @ others / len(others)
     between = image.T @ other
@@ -148,7 +146,6 @@ def test_round_moments_have_none_and_spare_the_others():
 
 
 def test_a_correlation_never_exceeds_one_whatever_the_image():
-    """Half precision, another size, and oblique bases: it stays a correlation."""
     toy = close_spans(4)
     images = {
         "p0": toy.images["p0"].astype(np.float16).astype(np.float32),

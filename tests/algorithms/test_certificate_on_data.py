@@ -35,7 +35,6 @@ by_label = partial(alike, by_label=True)
 
 
 def by_site(name, *, seed, **options):
-    """Sites whose patients lie elsewhere and spread otherwise."""
     rng = RNG(seed + 100)
     return {
         party: (rows * rng.uniform(0.5, 2, rows.shape[1]) + rng.normal(0, 0.5, rows.shape[1]), y)
@@ -47,7 +46,6 @@ def by_site(name, *, seed, **options):
 @pytest.mark.parametrize("basis", ["svd", "pca", "haar", "consensus"])
 @pytest.mark.parametrize(("name", "n_parties", "size"), [("cancer", 5, 30), ("digits", 10, 2)])
 def test_honest_parties_are_never_stopped(name, n_parties, size, basis, deal):
-    """However unlike their rows."""
     rows = deal(name, n_parties=n_parties, seed=0)
     options = {"n_components": size, "basis": basis, "task": "representation"}
     done = simulate(rows, rng=RNG(0), **options)

@@ -88,7 +88,6 @@ def test_a_tie_between_the_last_kept_and_the_first_dropped_is_refused_at_any_sca
 
 
 def tables(number: int, *, n_parties: int = 5) -> dict:
-    """Rows of each party: energy that decays along axes near common ones."""
     strength = 3.0 * 0.7 ** np.arange(FEATURES)
     made = {}
     for index in range(n_parties):

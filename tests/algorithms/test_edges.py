@@ -43,7 +43,6 @@ def uneven(anchor: str, widths: dict[str, int] = WIDTHS) -> Toy:
     "aligner", [ODC(reference="p1"), GOPP(), GOPP(start="odc")], ids=["odc", "gopp", "gopp-warm"]
 )
 def test_procrustes_takes_narrower_parties_under_any_anchor(aligner, anchor):
-    """Nested spans: F_i G_i of a narrower party is the wider one's, projected on its span."""
     toy = uneven(anchor)
     found = align(aligner, toy.images)
     for party, change in found.changes_of_basis.items():
@@ -165,7 +164,6 @@ def test_no_image_and_a_first_one_that_is_no_table_are_refused(first):
 
 @on_every_aligner
 def test_a_common_unit_of_the_anchor_does_not_matter_and_images_are_not_changed(row):
-    """Images a million times larger or smaller align as well."""
     toy = make_toy("samespan_orth")
     for unit in (1e-6, 1e6):
         images = {party: unit * image for party, image in toy.images.items()}

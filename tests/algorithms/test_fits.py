@@ -19,7 +19,6 @@ ROUTES = {
 
 
 def image_of(condition):
-    """An image whose singular values fall from 1 to 1 / condition."""
     return with_values(1, np.geomspace(1.0, 1 / condition, 6), rows=40)
 
 

@@ -1,4 +1,4 @@
-"""ODC, whitened ODC and GOPP: common factors, optimality, and an objective that only falls."""
+"""ODC, whitened ODC and GOPP: common factors, optimality, and the published alternation."""
 
 from collections.abc import Mapping
 
@@ -21,9 +21,6 @@ from aligners import (
 from cobasis import GOPP, ODC, Alignment, Whitened, align
 from cobasis.algorithms import gopp
 from cobasis.linalg.arrays import Matrix
-
-FALLS = 1e-12
-"""Relative rounding of an objective that is a sum of squares."""
 
 
 def objective(images: Mapping[str, Matrix], alignment: Alignment) -> float:

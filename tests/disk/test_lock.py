@@ -32,7 +32,6 @@ def path(request, tmp_path):
 
 @pytest.fixture
 def holder(path):
-    """Another process that has the lock."""
     command = [sys.executable, "-c", HOLDER, str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"locked\n"

@@ -45,7 +45,6 @@ def dealt(name):
 
 
 def simulated(name, **options):
-    """A round from one seed."""
     told = {"n_components": N_COMPONENTS, "task": TABLES[name][1], **options}
     return simulate(dealt(name)[0], rng=np.random.default_rng(0), **told)
 
@@ -71,7 +70,6 @@ def overheard():
 
 
 def scores(party, rows):
-    """The numbers that labels are chosen by."""
     model = party.returned.model
     return model.scores(party.transform(rows), method=model.method)
 
@@ -152,7 +150,6 @@ DOORS = {
 
 
 def recorded(door):
-    """What is recorded of one door, by case."""
     return json.loads((RECORDED / f"{door}.json").read_text(encoding="utf-8"))
 
 

@@ -40,7 +40,6 @@ BAD = {kind: lambda X, y, s=spoil: (s(X), labels_for(s(X), y)) for kind, (spoil,
 
 
 def code(call):
-    """What a call ends in."""
     try:
         call()
     except CobasisError as error:

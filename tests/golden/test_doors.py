@@ -34,7 +34,6 @@ def cases():
 
 
 def different(old, new, *, within, at=""):
-    """Where two results differ by more than rounding, with both values."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
             both = old.get(key, "nothing"), new.get(key, "nothing")

@@ -11,7 +11,6 @@ from cobasis.linalg.rng import KeyStream, haar_columns
 
 
 def table_of(values, n_rows, *, seed=0):
-    """A table with known singular values, and its right singular vectors."""
     stream = KeyStream(key_of(seed), "tests/directions")
     left = haar_columns(stream, n_rows=n_rows, n_columns=len(values))
     right = haar_columns(stream, n_rows=12, n_columns=len(values))

@@ -45,7 +45,6 @@ def literal(
 
 
 def blocked(stream, columns, n_rows):
-    """What cobasis does."""
     return HaarIsometry(stream, n_rows=n_rows, n_columns=len(columns)).apply(columns)
 
 
@@ -80,7 +79,6 @@ def diagonal_is_at_chance(apply, *, size=64, draws=20):
 
 @cache
 def small_draws(apply):
-    """Draw many A of shape (4, 2)."""
     return np.array([apply(stream_of(draw), np.eye(2), 4) for draw in range(3000)])
 
 

@@ -44,8 +44,6 @@ def frame(n_rows, *, seed=0):
 
 
 class Frame:
-    """What pandas and its like have in common."""
-
     def __init__(self, table):
         self._table = {name: table[name].to_numpy() for name in table.columns}
         self.columns = list(self._table)
@@ -55,7 +53,6 @@ class Frame:
 
 
 def kept(kind, table, folder):
-    """A table as a file or a frame."""
     if kind == "parquet":
         table.write_parquet(folder / "icu.parquet", row_group_size=700)
         return folder / "icu.parquet"
@@ -82,7 +79,6 @@ class Site:
         )
 
     def in_memory(self, table, labels="died"):
-        """What `Party.prepare` makes of it."""
         targets = None if labels is None else table[labels].to_numpy()
         return self.party().prepare(table.select(NAMES).to_numpy(), targets)
 
@@ -139,7 +135,6 @@ WARD_WIDTH = 1 + 5 + 1 + 2 + 1
 
 
 def ward_site(**changes):
-    """A site whose table has categories, empty cells and an identifier."""
     fields = {"n_anchor_rows": WARD_WIDTH + 1, "label": "died", "id": "patient"}
     return site(**{"features": WARD_FEATURES} | fields | changes)
 

@@ -48,7 +48,6 @@ def with_(**columns):
 
 
 def where(rows, cell, name):
-    """A column with another cell in these rows."""
     return pl.when(rows).then(cell).otherwise(pl.col(name))
 
 

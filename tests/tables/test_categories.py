@@ -23,7 +23,6 @@ KINDS = ["parquet", "csv", "frame", "lazy"]
 
 
 def streamed(rows):
-    """All blocks, one below the other."""
     parts = rows.over(lambda _, blocks: np.vstack([each.copy() for each in blocks]), step="")
     return np.vstack(list(parts))
 

@@ -19,7 +19,6 @@ NORTH, SOUTH = Identity.new("north"), Identity.new("south")
 
 
 def marks(folder, *, who=None, **changes):
-    """The marks of who has a key, or of who has none."""
     keys = {} if who is None else {"seal": who.seal_for_self, "unseal": who.unseal_own}
     return Marks(folder, bound_to=TABLE | changes, **keys)
 
