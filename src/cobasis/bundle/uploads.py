@@ -200,6 +200,11 @@ class UploadFile:
         self, path: str | Path, *, precision: Precision = "fp64", int8_range: float | None = None
     ) -> None:
         self.path, self._precision, self._int8_range = Path(path), precision, int8_range
+        if self.path.suffix.lower() in {".csv", ".parquet", ".pq"}:
+            raise OptionError(
+                f"'{path}' has the name of a table, whose place an upload must not take. Choose "
+                "another, such as north.safetensors."
+            )
         self._scale = None if int8_range is None else int8_range / _STEPS
 
     @contextmanager
