@@ -16,8 +16,6 @@ from cobasis.linalg.threads import one_blas_thread
 
 @dataclass(frozen=True, kw_only=True)
 class BasisRule:
-    """One row of the table of bases."""
-
     span: str
     exchanges: int = 1  # of two, the first proposes directions, and the span comes back
     under_dp: bool = False  # whether the span is fixed before the rows are seen
@@ -44,7 +42,6 @@ BASES: dict[BasisName, BasisRule] = {
 
 
 def check_basis_rule(basis: BasisName, *, anchor: AnchorKind, n_parties: int) -> None:
-    """Refuse a combination of basis, anchor and number of parties that the table forbids."""
     if basis not in BASES:
         raise OptionError(f"basis '{basis}' does not exist. Choose one of {', '.join(BASES)}.")
     rule = BASES[basis]

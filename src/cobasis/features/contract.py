@@ -275,7 +275,6 @@ def listed_features(features: Iterable[Feature]) -> tuple[Feature, ...]:
 
 
 def columns_in(features: Iterable[Feature]) -> tuple[Column, ...]:
-    """Return the features that are columns of a table."""
     return tuple(each for each in features if not isinstance(each, Interaction))
 
 

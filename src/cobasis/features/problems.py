@@ -88,7 +88,6 @@ def check(
     columns: Iterable[str],
     used: Iterable[str] = (),
 ) -> tuple[ColumnFinding, ...]:
-    """Hold a table against features, and count what does not fit."""
     agreed = {feature.name: feature for feature in features}
     there, wanted = list(columns), [*agreed, *used]
     seen = {name: _Seen() for name in agreed if name in there}
@@ -151,7 +150,6 @@ def _count_words(series: "nw.Series[Any]", feature: CategoryFeature, seen: _Seen
 
 
 def _told(feature: Column, seen: _Seen) -> list[ColumnFinding]:
-    """Put what was counted of a column into sentences."""
     name, words = feature.name, tuple(word for word, _ in seen.words.most_common(SHOWN))
     if isinstance(feature, NumericFeature):
         needs, counts = "floats, integers or booleans", [*_number_counts(feature, seen)]

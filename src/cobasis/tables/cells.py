@@ -135,8 +135,6 @@ Texts = dict[str, tuple[pl.Expr, date | None, ColumnMapping]]
 
 @dataclass(frozen=True, kw_only=True)
 class AgreedColumns:
-    """How a file's columns become what is agreed."""
-
     features: Sequence[Column]
     mapping: TableMapping
     lenient: bool  # a bad cell is infinite, and stops nothing

@@ -92,7 +92,6 @@ class StreamedTable(LabelledRows):
         """Read the table once and yield what `work` made of each part, in order."""
         own = threading.local()  # of each thread of the pool: its buffer
         n_rows, done, chosen = self._n_rows, 0, self.chosen
-        before = None if chosen is None else np.concatenate([[0], np.cumsum(chosen)])
         batch = PART_BLOCKS * self._size
         found: list[pl.DataFrame] = []
 
@@ -105,12 +104,10 @@ class StreamedTable(LabelledRows):
                 if (frame[name].is_finite() & (frame[name].abs() >= EXACT_INTEGER)).any():
                     raise rounded(name, what=self.source.what)
             blocks = self._blocks(columns, first, frame.height, own)
-            if before is None:
-                return [work(first, blocks)], frame.height, labels
-            # clipped, for a table that grows meanwhile is refused below, in words
-            start, stop = before.take([first, first + frame.height], mode="clip")
-            made = [work(int(start), blocks)] if start < stop else []
-            return made, frame.height, labels
+            if chosen is not None and not chosen[first : first + frame.height].any():
+                return [], frame.height, labels
+            start = first if chosen is None else int(np.count_nonzero(chosen[:first]))
+            return [work(start, blocks)], frame.height, labels
 
         columns = list(dict.fromkeys([*self._names, *self._along]))
         parts = self.source.parts(columns, n_rows=n_rows, batch=batch)
