@@ -1,11 +1,10 @@
 """Verdicts on the goals and the chart over all tasks follow from results, and from nothing else."""
 
-import numpy as np
 import pytest
 from experiments.harness import evidence
 from experiments.harness.store import Cell, Results
 from experiments.harness.study import load
-from experiments.studies import _ours, ours_bases, table_09
+from experiments.studies import _ours, ours_bases
 
 NOISE = evidence.NOISE
 WIGGLE = (-0.1, 0.0, 0.1)
@@ -90,40 +89,3 @@ def test_the_second_goal_allows_two_points_on_the_farthest_task(points, repeats,
     assert f"basis is free: {verdict}.**" in told
     assert f"- consensus, linear, l = 50: at most {points}" in told
     assert ("one repeat, which has no interval" in told) == (repeats == 1)
-
-
-def test_a_distance_is_taken_repeat_by_repeat_to_the_better_ceiling():
-    def days(settings):
-        return {"central": 4.0} if settings["condition"] == "any" else {"odc": 4.4}
-
-    def faces(settings):
-        pooled = {"mlp": 80.0, "mlp on its top 300 directions": 78.0}
-        found = {"central": pooled, NOISE: {"mlp": 60.0}}.get(settings["system"], {})
-        inside = settings["open"] == str(table_09.FITS) and settings["system"] == "one round"
-        alone = {"mlp": 70.0} if settings["system"] == "alone" else {}
-        if "method" in settings:
-            return {"diffspan_orth": 77.0} if inside else {}
-        return {evidence.HONEST: 55.0} if inside else found | alone
-
-    def anchors(settings):
-        if settings["anchor"] == "none: pooled":
-            return {"logistic": 90.0}
-        return {"imakura, rescaled/logistic": 85.0} if settings["anchor"] == "isometric" else {}
-
-    made = {"table_09": faces, "ours_anchors": anchors, "table_11": days}
-    kept = images(ours=95.0) | {name: recorded(name, made[name]) for name in made}
-    found = {(e.panel, e.task, e.method): e.below for e in evidence.distances(kept)}
-    apart, outside = "diffspan_orth, uniform anchor", evidence.OUTSIDE
-    for place, below in {
-        (apart, "mnist", "odc"): 16.0,
-        (outside, "mnist", "alone"): 30.0,
-        (outside, "faces", "alone"): 10.0,
-        (outside, "faces", NOISE): 20.0,
-        (outside, "faces", evidence.HONEST): 25.0,
-        (apart, "faces", "gopp"): 3.0,
-        (evidence.OWN_SPANS, "ames", "imakura, rescaled"): 5.0,
-        # errors are per cent of the pooled error
-        (apart, "eicu demo, 4 regions", "odc"): 100 * np.mean([4.3 / 3.9, 1.1, 4.5 / 4.1]) - 100,
-    }.items():
-        assert found[place].mean == pytest.approx(below)
-    assert found[apart, "mnist", "odc"].margin < 1e-9  # ups and downs cancel

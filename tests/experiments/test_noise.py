@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from experiments.data import faces
-from experiments.data.faces import Faces, pairs_of
+from experiments.data.faces import Faces
 from experiments.harness import systems
 from experiments.harness.noise import Ball, on_images, papers_scale, stretch
 from experiments.harness.study import CONDITIONS
@@ -97,19 +97,6 @@ def test_table_9_has_gopp_in_cells_of_its_own_and_noise_where_and_as_it_says(peo
     *more, least = (ball.noise(epsilon=each, delta=delta) for each in table_09.EPSILONS)
     strays = [np.std(each - seen[-1]) for each in seen[-3:-1]]  # one draw for all three
     assert strays == pytest.approx([each - least for each in more], rel=0.15)
-
-
-def test_pairs_are_half_of_one_person_and_verified_where_people_can_be_told_apart(people):
-    pairs = pairs_of(people.people, rng=np.random.default_rng(0), n_each=30)
-    assert (pairs.same.sum(), len(pairs.same)) == (30, 60)
-    assert (pairs.first < pairs.second).all()
-    alike = people.people[pairs.first] == people.people[pairs.second]
-    np.testing.assert_array_equal(alike, pairs.same)
-    assert len({*zip(pairs.first, pairs.second, strict=True)}) == 60
-    pairs = pairs_of(people.people, rng=np.random.default_rng(0), n_each=200)
-    assert table_10.verified(people.pixels.astype(float), pairs) > 0.95
-    noise = np.random.default_rng(2).normal(size=(80, 16))
-    assert table_10.verified(noise, pairs) == pytest.approx(0.5, abs=0.12)
 
 
 @pytest.mark.usefixtures("people")

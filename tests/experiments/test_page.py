@@ -1,15 +1,13 @@
 """The pages say what differs, why, and what nobody measured; charts need no colour."""
 
 import inspect
-import re
 import runpy
 from itertools import product
 from pathlib import Path
 
 import pytest
 from experiments.harness import page
-from experiments.harness.comparison import differ, numbers, rounding
-from experiments.harness.figures import draw, panels_of, styles_for, svg
+from experiments.harness.comparison import differ, rounding
 from experiments.harness.statistics import summary
 from experiments.harness.store import RECORDED, Results
 from experiments.harness.study import Published, load, names
@@ -61,28 +59,6 @@ def test_ours_stands_beside_the_papers_and_what_differs_is_counted_with_its_reas
     # an analysis stands below the table, and may need more repeats
     assert "\n14 numbers.\n" in told(analysis=lambda values: [f"{len(values)} numbers."])[0]
     assert "Too little is measured" in told(analysis=lambda values: [str(values["absent"])])[0]
-
-
-def test_a_chart_has_ours_filled_the_papers_hollow_and_shapes_besides_colours(toys, toy_results):
-    study = toys()
-    found = numbers(study, toy_results(study))
-    figure = draw(study, found)
-    marks = [each for each in figure.axes[0].lines if each.get_marker() not in {"", "None"}]
-    faces = [each.get_markerfacecolor() for each in marks]
-    assert (faces.count("none"), len({*faces})) == (2, 3)  # of ODC and of pooled rows
-    panels = panels_of(found)
-    assert [panel.title for panel in panels] == ["mnist", "adult"]
-    assert (set(panels[0].series), set(panels[0].lines)) == ({"odc", "whitened"}, {"central"})
-    styles = styles_for(panels).values()
-    assert len({style.marker for style in styles}) == len({s.colour for s in styles}) == 3
-    one, other = (svg(each, title='a "toy" & <more>') for each in (figure, draw(study, found)))
-    assert one == other  # the same every time, and refers to nothing outside
-    assert 'aria-label="a &quot;toy&quot; &amp; &lt;more>"' in one
-    assert not re.search(r'href="(?!#)', one)
-    cells = [{"l": n, "data": "mnist"} for n in (10, 100, 1000)]
-    study = toys(cells=[{"l": 0, "data": "any"}, *cells], published={})
-    axes = draw(study, numbers(study, toy_results(study))).axes[0]
-    assert (axes.get_xlabel(), axes.get_xscale()) == ("l", "log")  # numbers make a curve
 
 
 def test_the_documentation_shows_every_study_and_says_what_is_not_measured(tmp_path, toy_results):
