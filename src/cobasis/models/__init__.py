@@ -16,7 +16,6 @@ from cobasis.errors import MissingExtraError, OptionError
 Unlabelled = Literal["clustering", "novelty", "representation"]
 Task = Literal["classification", "regression", "count", "survival", "effect", Unlabelled, "table"]
 MODELLESS: frozenset[Task] = frozenset({"representation", "table"})
-"""Tasks that train nothing."""
 
 UNLABELLED: frozenset[Task] = frozenset(get_args(Unlabelled))
 """Tasks of rows alone: no label leaves a party."""
@@ -25,7 +24,6 @@ UNSCORED = MODELLESS | UNLABELLED | {"effect"}
 """Tasks whose models rows that were held back say nothing of."""
 
 OF_NUMBERS: frozenset[Task] = frozenset({"regression", "count", "survival", "effect"})
-"""Tasks whose labels are numbers."""
 
 RegressionName = Literal["ols", "logit", "firth", "poisson", "negative_binomial", "cox", "effect"]
 """Models whose coefficients come back with their errors; no penalty, every column. That of an
@@ -37,7 +35,6 @@ ModelName = Literal[
 ]
 
 ChainFamily = Literal["linear", "logistic", "mlp", "rff", "boosted_trees", Mixture, "regression"]
-"""What the file of a model calls its family."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +96,6 @@ DEFAULT_MODELS: Mapping[Task, ModelName] = {
     "novelty": "gaussian_mixture",
     "representation": "logistic",
 }
-"""The family that is used where none is named."""
 
 
 def family(name: ModelName, task: Task) -> Family:

@@ -245,8 +245,6 @@ def fit_logistic(
 
 @dataclass(frozen=True, kw_only=True)
 class _Problem:
-    """What is minimised, and where its sums are made."""
-
     rows: LabelledRows
     present: Integers
     strength: float

@@ -26,7 +26,6 @@ MARK = "holds F_i G_i, with which rows of every party can be read: keep it as yo
 
 _ELEMENTS: dict[Precision, int] = {"float32": 1, "float64": 11}
 _FLOAT64, _INT64, _STRING, _BOOL = 11, 7, 8, 9
-"""ONNX's numbers for types."""
 
 _IR_VERSION = 9
 _TREES_DOMAIN = "ai.onnx.ml"

@@ -41,8 +41,6 @@ assigned is kept whole or not at all; one that cannot be read raises CobasisErro
 
 @dataclass(kw_only=True)
 class Batches:
-    """A training by rounds."""
-
     rows: LabelledRows
     split: Split
     classes: Labels | None

@@ -31,8 +31,6 @@ CHUNK_CELLS = 2**20
 
 
 class Block(NamedTuple):
-    """Some rows and their labels."""
-
     rows: Matrix
     labels: Labels
 

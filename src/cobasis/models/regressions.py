@@ -90,7 +90,6 @@ _FIGURES: Mapping[str, Any] = {
     for each in fields(Figures)
     if each.name != "left_out"
 }
-"""Types by name, as JSON has them."""
 
 _NAMES = ("parties", "left_out")
 
