@@ -83,7 +83,9 @@ def test_a_secret_that_was_sealed_before_a_key_was_exchanged_is_refused(make):
     mole.unseal(BytesIO(east.read_bytes()), plain)
     with east.open("wb") as file:
         encrypt(
-            BytesIO(plain.getvalue()), file, recipients=[site.identities["east"].public.recipient]
+            BytesIO(plain.getvalue()),
+            file,
+            recipients={"east": site.identities["east"].public.recipient},
         )
     for name, path in (("east", east), ("north", north)):
         with pytest.raises(ForeignBundleError, match="its agreement is"):
