@@ -54,7 +54,9 @@ def test_no_byte_of_a_record_can_be_changed_and_none_is_missing(folder, name):
 
 def test_with_another_key_or_under_another_name_nothing_opens(folder):
     refused(folder, "it is damaged, or was sealed for another party's key", key=SOUTH)
-    refused(folder, "of party 'south' cannot be used: it is party 'north's", party="south")
+    refused(
+        folder, "of party 'south' cannot be used: it is 'vault' of party 'north'", party="south"
+    )
 
 
 def records(folder, key=None):
@@ -75,7 +77,7 @@ def test_who_knows_the_public_recipient_only_cannot_make_a_record(folder):
 def test_records_that_were_exchanged_lost_or_no_files_are_found(folder):
     one, two = folder.glob("datasets/*.age")
     shutil.copy(one, two)
-    refused(folder, "it stands in the place of another")
+    refused(folder, "it is 'datasets/.*' of party 'north'")
     one.unlink()
     one.mkdir()
     with pytest.raises(DiskError, match="it is no file"):
@@ -88,7 +90,7 @@ def test_records_that_were_exchanged_lost_or_no_files_are_found(folder):
 def test_what_is_sealed_for_the_party_and_is_no_record_of_this_version_is_refused(folder):
     path, mac_key = next(folder.glob("rounds/*/secret.age")), records(folder)._mac_key
     plain = {
-        b"cobasis/vault/2\n" + bytes(100): "another version wrote it",
+        b"cobasis/vault/2\n" + bytes(100): "another version's",
         b"PK\3\4" + bytes(100): "it is no record",
         b"": "it is no record",
         b"cobasis/vault/1\n": "it was not written with this vault's key",

@@ -24,7 +24,7 @@ from cobasis.linalg.arrays import Hidden
 from cobasis.protocol.exchanges import MessageName
 from cobasis.protocol.plaintext import basis_columns, secret_bytes
 from cobasis.protocol.secrets import PartyKey, SecretBasis
-from cobasis.vault.records import SUFFIX, Records
+from cobasis.vault.records import SUFFIX, Record, Records
 
 Fingerprints = npt.NDArray[np.uint64]  # of a table's rows; a row that occurs twice has two
 
@@ -154,9 +154,7 @@ def load_datasets(records: Records) -> tuple[Dataset, ...]:
     found = []
     for path in (records.folder / _FOLDER).glob(f"*{SUFFIX}"):
         name = path.name.removesuffix(SUFFIX)
-        record = records.get(f"{_FOLDER}/{name}")
-        if record is None:
-            records.refuse(f"{_FOLDER}/{name}", "it is gone")
+        record = cast("Record", records.get(f"{_FOLDER}/{name}"))  # whose file is there
         basis = record.arrays.get("basis")
         kept = Dataset(
             name=name,

@@ -32,8 +32,7 @@ Given = Mapping[str, npt.NDArray[Any] | bytes]
 
 SUFFIX = ".age"
 _KEY, _GONE = "vault", ".gone"
-_FAMILY, _FORMAT = b"cobasis/vault/", b"cobasis/vault/1\n"
-_MAC, _LENGTH = 32, 4
+_FORMAT, _MAC, _LENGTH = b"cobasis/vault/1\n", 32, 4
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -129,8 +128,7 @@ class Records(Hidden):
 
     def _unpacked(self, name: str, plain: bytes) -> Record:
         if not plain.startswith(_FORMAT):
-            other = plain.startswith(_FAMILY)
-            self.refuse(name, "another version wrote it" if other else "it is no record")
+            self.refuse(name, "it is no record, or another version's")
         begin = len(_FORMAT) + _MAC
         body = plain[begin:]
         mac = hmac.digest(self._mac_key, body, "sha256")
@@ -141,10 +139,8 @@ class Records(Hidden):
             told, arrays = json_object(body[_LENGTH:end]), load(body[end:])
         except (ValueError, SafetensorError):
             self.refuse(name, "it cannot be read")
-        if told["party"] != self.party:
-            self.refuse(name, f"it is party '{told['party']}'s")
-        if told["record"] != name:
-            self.refuse(name, "it stands in the place of another")
+        if (told["party"], told["record"]) != (self.party, name):
+            self.refuse(name, f"it is '{told['record']}' of party '{told['party']}'")
         return Record(about=told["about"], arrays=arrays)
 
     def _vault_key(self) -> bytes:
