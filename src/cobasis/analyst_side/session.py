@@ -19,7 +19,7 @@ from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.envelope import Bundle, open_bundle
 from cobasis.bundle.manifest import MAX_AHEAD, Expected
 from cobasis.bundle.messages import Enclosed
-from cobasis.bundle.transcript import Entry, Transcript, verify_transcript
+from cobasis.bundle.transcript import Transcript, verify_transcript
 from cobasis.bundle.transcript import now as time_now
 from cobasis.disk.lock import Lock
 from cobasis.disk.tensors import read_tables
@@ -121,10 +121,8 @@ class AnalystSession(Hidden):
             f"than this one ({self.digest[:16]}). Use that one, or a new name and round."
         )
 
-    def note(self, event: str, told: dict[str, Any]) -> Entry:
-        entry = self.transcript.append(event, told)
-        self.history.take(entry)
-        return entry
+    def note(self, event: str, told: dict[str, Any]) -> None:
+        self.history.take(self.transcript.append(event, told))
 
     def hear(self, word: Word) -> bool:
         """Note a party's word on the model that was trained last; whether it is new.
@@ -138,8 +136,7 @@ class AnalystSession(Hidden):
             self.note(WORD, word.model_dump())
         elif before != word:
             raise ReplayError(
-                f"party '{word.party}' has said a word on this model, on {before.time}, and one is "
-                "taken. The first stays."
+                f"party '{word.party}' has said a word on this model on {before.time}, which stays."
             )
         return before is None
 
@@ -165,8 +162,7 @@ class AnalystSession(Hidden):
 
     def reply(self, party: str, exchange: Exchange) -> Path:
         """Return where that stands which a party gets back: ``outbox/icu.north.2-return``."""
-        name = f"{stem_of(self.path)}.{party}.{exchange.number}-{exchange.reply}"
-        return self.outbox / name
+        return self.outbox / f"{stem_of(self.path)}.{party}.{exchange.number}-{exchange.reply}"
 
     @contextmanager
     def kept(self, received: Received) -> Iterator[Bundle]:
@@ -253,10 +249,10 @@ class AnalystSession(Hidden):
 
     @cached_property
     def told(self) -> datetime:
-        kept = None
         with suppress(CobasisError):  # of a text that was edited, or damaged
-            kept = news_at(self.news, self.agreement)
-        return datetime.min.replace(tzinfo=UTC) if kept is None else moment_of(kept.time)
+            if kept := news_at(self.news, self.agreement):
+                return moment_of(kept.time)
+        return datetime.min.replace(tzinfo=UTC)
 
     def now(self) -> datetime:
         """Say what time it is; not before the last news, as of a clock that was fast.

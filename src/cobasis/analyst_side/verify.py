@@ -173,22 +173,17 @@ class _Check:
         """Check a receipt's signature, and the transcript's line that it names."""
         self._signed(signed)
         receipt = signed.receipt
-        lines = {each.hash: each for each in self.entries if each.event == RECEIVED}
-        line = lines.get(receipt.transcript)
-        if self.entries and (line is None or line.told["file"] != receipt.file):
+        lines = {each.hash: each.told["file"] for each in self.entries if each.event == RECEIVED}
+        if self.entries and lines.get(receipt.transcript) != receipt.file:
             raise TranscriptError(
                 f"the receipt for party '{receipt.party}' names a line that the transcript has not "
                 "of its file. Keep both: one of them was changed."
             )
 
     def _signed(self, signed: SignedReceipt) -> None:
-        check_receipt(
-            signed,
-            analyst=analyst_of(self.agreement),
-            agreement=self.agreement.digest().hex(),
-            party=signed.receipt.party,
-            file=signed.receipt.file,
-        )
+        told = {"party": signed.receipt.party, "file": signed.receipt.file}
+        told |= {"agreement": self.agreement.digest().hex()}
+        check_receipt(signed, analyst=analyst_of(self.agreement), **told)
 
     def _countersigned(self, told: Mapping[str, object]) -> None:
         fields = {name: told[name] for name in Receipt.model_fields}

@@ -238,8 +238,8 @@ class Server:
         what, method = request.path_params["what"], other or request.method
         if method == "POST" and "digest" in request.path_params:
             raise RequestError("a file that was begun takes PATCH.", status=405)
-        if method != "HEAD":  # whose answer could not say why
-            await run_sync(lambda: served.refuse_revoked(party=party, brings=method != "GET"))
+        brings = method in {"PATCH", "POST"}
+        await run_sync(lambda: served.refuse_revoked(party=party, brings=brings))
         return _Visit(round=served, party=party, what=what, method=method)
 
     async def _grown(self, request: Request, inbox: Inbox, sent: Sent, *, offset: int) -> State:
