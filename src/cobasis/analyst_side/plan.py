@@ -132,9 +132,7 @@ def _left_out(
     for name in (*without, *again):
         require_known(name, session.agreement.parties)
         if name in history.removed:
-            raise StepError(
-                f"party '{name}' was removed from this round, for good. Leave out its name."
-            )
+            raise StepError(f"party '{name}' was removed from this round. Leave out its name.")
     out = {*history.without, *without} - {*again, *history.removed}
     session.refuse_revoked(out={*out, *history.removed})
     return tuple(name for name in session.agreement.parties if name in out)
@@ -155,9 +153,9 @@ def _require_all(session: AnalystSession, plan: Plan, *, now: datetime) -> None:
     if len(plan.members) >= least:
         return
     found = (
-        f"{len(plan.members)} {plan.exchange.message}(s) would be used "
-        f"({listed(plan.members)}), and at least {least} are needed: with fewer, each shows more "
-        f"of itself. Missing: {listed(plan.missing)}; left out: {listed(plan.without)}."
+        f"{len(plan.members)} {plan.exchange.message}(s) would be used ({listed(plan.members)}), "
+        f"and at least {least} are needed: with fewer, each shows more of itself. Missing: "
+        f"{listed(plan.missing)}; left out: {listed(plan.without)}."
     )
     if plan.missing:
         raise WaitingError(f"{found} Receive what is missing first.")

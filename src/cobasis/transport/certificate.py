@@ -69,29 +69,26 @@ def certificate_at(path: Path) -> x509.Certificate:
 
 def make_certificate(folder: Path, hosts: Iterable[str]) -> tuple[Path, Path]:
     """Return certificate and key in a folder; made, signed by themselves, where there are none."""
-    certificate, key = folder / "server.crt", folder / "server.key"
+    certificate, key, names = folder / "server.crt", folder / "server.key", sorted(set(hosts))
     make_folder(folder)
     with Lock(folder, what=f"the certificate in '{folder}'", wait=True):  # two halves may start
-        if not (certificate.exists() and key.exists()):
-            _draw(certificate, key, names=sorted(set(hosts)))
+        if certificate.exists() and key.exists():
+            return certificate, key
+        drawn, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+        who = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0][:64])])
+        made = (
+            x509.CertificateBuilder(who, who, drawn.public_key(), x509.random_serial_number())
+            .not_valid_before(now - timedelta(days=1))
+            .not_valid_after(now + _OWN)
+            .add_extension(x509.SubjectAlternativeName(map(_name, names)), critical=False)
+            .sign(drawn, hashes.SHA256())
+        )
+        pem, bare = serialization.Encoding.PEM, serialization.NoEncryption()
+        form = serialization.PrivateFormat.PKCS8
+        # the key first: a kill in between leaves a key alone, and both are made anew
+        write_whole(key, drawn.private_bytes(pem, form, bare))
+        write_whole(certificate, made.public_bytes(pem), mode=0o644)
     return certificate, key
-
-
-def _draw(certificate: Path, key: Path, *, names: list[str]) -> None:
-    drawn, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
-    who = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0][:64])])
-    made = (
-        x509.CertificateBuilder(who, who, drawn.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + _OWN)
-        .add_extension(x509.SubjectAlternativeName(map(_name, names)), critical=False)
-        .sign(drawn, hashes.SHA256())
-    )
-    pem, bare = serialization.Encoding.PEM, serialization.NoEncryption()
-    form = serialization.PrivateFormat.PKCS8
-    # the key first: a kill in between leaves a key alone, and both are made anew
-    write_whole(key, drawn.private_bytes(pem, form, bare))
-    write_whole(certificate, made.public_bytes(pem), mode=0o644)
 
 
 def _name(host: str) -> x509.GeneralName:

@@ -5,7 +5,7 @@ import math
 import ssl
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -166,11 +166,9 @@ class Line:
                 shown = line.getpeercert(True)  # noqa: FBT003 -- as DER; it takes no words
                 return shown, _told(found)
 
-        shown, told = self._again(ask)
-        try:
+        (shown, told), statements = self._again(ask), dict[str, Any]()
+        with suppress(ValueError):  # whoever that is
             statements = json_object(told)
-        except ValueError:
-            statements = {}  # whoever that is
         certificate = believed(statements, shown, analyst=self._analyst, proxied=ca is not None)
         if ca is not None:
             return look
@@ -204,10 +202,33 @@ class Remote(Line):
 
     def upload(self, path: Path, what: str, *, report: Report = silent) -> None:
         """Bring a file to the server, from where it was broken off; nothing where it is there."""
-        place, n_bytes = self._place(path, what), path.stat().st_size
+        place, n_bytes, size = self._place(path, what), path.stat().st_size, PART_BYTES
         with opened(path) as (file, _):
             found = self._known(place) or self._begin(place, file, n_bytes=n_bytes)
-            self._continue(place, file, found, n_bytes=n_bytes, report=report)
+            while found.headers.get("upload-complete") != "?1":
+                offset = whole_number(found.headers.get("upload-offset"), field="Upload-Offset")
+                if offset > n_bytes:
+                    told = f"the server says that it has {offset:,} bytes of a file of {n_bytes:,}"
+                    raise RequestError(f"{told}. Ask the analyst.")
+                report("sending", offset, n_bytes)
+                file.seek(offset)
+                content = file.read(size)
+                last = "?1" if offset + len(content) == n_bytes else "?0"
+                fields = {"upload-offset": str(offset), "upload-complete": last}
+                fields |= {"content-type": PARTIAL}
+                try:
+                    found = self.ask("PATCH", place, fields=fields, content=content)
+                except UnreachableError:  # where a line fails, smaller parts may pass
+                    if size <= _LEAST_PART:
+                        raise
+                    size //= 8
+                    found = self.ask("GET", place)
+                except RequestError as error:
+                    if error.status != httpx.codes.CONFLICT:
+                        raise
+                    time.sleep(_PAUSES[0])  # another request is at work, or an answer was lost
+                    found = self.ask("GET", place)
+        report("sending", n_bytes, n_bytes)
 
     def refusal(self, path: Path, what: str) -> str:
         """Return why the worker refused a file that was sent; nothing where it did not."""
@@ -253,36 +274,6 @@ class Remote(Line):
             return self.ask("POST", kind, fields={**fields, "upload-complete": "?0"})
         fields |= {"upload-complete": "?1", "content-type": FILE}
         return self.ask("POST", kind, fields=fields, content=file.read(PART_BYTES))
-
-    def _continue(
-        self, place: str, file: FileIO, found: httpx.Response, *, n_bytes: int, report: Report
-    ) -> None:
-        """Send part after part until the server has the whole; smaller ones where a line fails."""
-        size = PART_BYTES
-        while found.headers.get("upload-complete") != "?1":
-            offset = whole_number(found.headers.get("upload-offset"), field="Upload-Offset")
-            if offset > n_bytes:
-                told = f"the server says that it has {offset:,} bytes of a file of {n_bytes:,}"
-                raise RequestError(f"{told}. Ask the analyst.")
-            report("sending", offset, n_bytes)
-            file.seek(offset)
-            content = file.read(size)
-            last = "?1" if offset + len(content) == n_bytes else "?0"
-            fields = {"upload-offset": str(offset), "upload-complete": last}
-            fields |= {"content-type": PARTIAL}
-            try:
-                found = self.ask("PATCH", place, fields=fields, content=content)
-            except UnreachableError:
-                if size <= _LEAST_PART:
-                    raise
-                size //= 8
-                found = self.ask("GET", place)
-            except RequestError as error:
-                if error.status != httpx.codes.CONFLICT:
-                    raise
-                time.sleep(_PAUSES[0])  # another request is at work, or an answer was lost
-                found = self.ask("GET", place)
-        report("sending", n_bytes, n_bytes)
 
 
 class Post(Line):

@@ -5,7 +5,6 @@ import json
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Self
@@ -60,15 +59,11 @@ class Code(OneLine):
         raise AgreementError(f"this code is cut, or changed. {cls.ask} Copy all of it.")
 
 
-@dataclass(frozen=True)
 class Invitations:
     """Whom the author of an agreement has invited; the codes stay in the author's home."""
 
-    author: Authorship
-
-    @property
-    def _path(self) -> Path:
-        return self.author.folder / "invited.json"
+    def __init__(self, author: Authorship) -> None:
+        self.author, self._path = author, author.folder / "invited.json"
 
     def codes(self) -> tuple[Code, ...]:
         if not self._path.exists():

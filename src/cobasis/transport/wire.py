@@ -48,8 +48,6 @@ FIELDS = (
 )
 """Fields that change what a request does: each that a request has is signed."""
 
-_NOBODY = "there is no such round here, or the request is not signed by a key that it enrols"
-
 
 def sign_request(request: Any, *, name: str, sign: Callable[[bytes], bytes]) -> None:  # noqa: ANN401
     """Sign a request, which has method, url and headers, in somebody's name as RFC 9421 says."""
@@ -103,7 +101,8 @@ def signer_of(request: Any, people: Mapping[str, PublicIdentity]) -> str:  # noq
 
 def nobody() -> RequestError:
     """Return the one answer to whoever is not in a round, whether there is one or not."""
-    return RequestError(f"{_NOBODY}. Compare the agreement with the analyst's.", status=404)
+    told = "there is no such round here, or the request is not signed by a key that it enrols."
+    return RequestError(f"{told} Compare the agreement with the analyst's.", status=404)
 
 
 def digest_field(digest: str) -> str:
