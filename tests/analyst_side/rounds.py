@@ -68,7 +68,6 @@ class RealRound:
         return forget(self.session(), **options)
 
     def write(self, *, sealed=True):
-        """The agreement as a file, which all have signed or nobody has."""
         self.path.write_text(new_text(dict(self.agreement)))
         self.agreement = read_agreement(self.path).agreement
         if sealed:
@@ -122,7 +121,6 @@ class RealRound:
         return self.parties[name]
 
     def payload(self, name, *, consensus=None):
-        """A party's upload as a file, in the agreed precision."""
         path, agreed = self.folder / f"{name}.safetensors", self.agreement
         prepared = self.party(name).prepare(*self.rows[name], consensus=consensus)
         put(prepared, path, precision=agreed.precision, int8_range=agreed.int8_range)

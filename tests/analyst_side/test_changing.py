@@ -18,7 +18,6 @@ from cobasis.models.chain_file import encode_chain
 
 
 def add(made, name):
-    """What the analyst types when somebody comes late."""
     assert not made.receive(made.upload(name)).refused
     return made.run(confirmed=[name]).concluded
 

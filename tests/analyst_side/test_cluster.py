@@ -27,7 +27,6 @@ CLASSES = {"task": "classification", "seed": 0}
 
 @pytest.fixture(scope="module")
 def over():
-    """Passes over two workers in processes of their own; they end with the tests."""
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with distributed.LocalCluster(n_workers=2, **options) as cluster:
         address = cluster.scheduler_address

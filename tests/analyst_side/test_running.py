@@ -120,7 +120,6 @@ def consensual(tmp_path):
 
 
 def spanned(made, names=NAMES, **options):
-    """Everybody's proposals, received and made one span of."""
     for name in names:
         made.proposal(name)
     assert not made.receive().refused

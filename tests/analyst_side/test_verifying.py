@@ -16,7 +16,6 @@ from cobasis.protocol.signatures import Receipt
 
 
 def concluded(folder, **changes):
-    """A whole round, with its agreement as a file."""
     made = real_round(folder, **changes)
     made.write()
     made.uploads()

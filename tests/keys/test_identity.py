@@ -20,7 +20,7 @@ from cobasis.keys.identity import (
     names,
     save_identity,
 )
-from cobasis.protocol.enrolment import PublicIdentity, Succession, verify
+from cobasis.protocol.enrolment import PublicIdentity, Succession
 from keys.quick import under_passphrase
 
 NORTH, SOUTH = Identity.new("north"), Identity.new("south")
@@ -49,17 +49,6 @@ def test_it_shows_its_keys_to_nobody_and_does_not_travel():
             travel(NORTH)
 
 
-def test_a_signature_is_over_one_message_by_one_identity():
-    signature = NORTH.sign(b"message")
-    assert verify(NORTH.public, b"message", signature=signature)
-    for who, message, cut in (
-        (NORTH, b"messagf", 64),
-        (SOUTH, b"message", 64),
-        (NORTH, b"message", 63),
-    ):
-        assert not verify(who.public, message, signature=signature[:cut])
-
-
 def test_what_it_keeps_for_itself_comes_back_to_it_alone_undamaged_and_made_by_itself():
     """The public half is enough to seal for somebody; it is not enough to be them."""
     basis = b"a basis that the enemy knows"
@@ -83,7 +72,6 @@ def path(tmp_path):
 
 
 def by_hand(path, text=None, **changes):
-    """A key file that is quick to open."""
     plain = json.dumps({**FIELDS, **changes}).encode() if text is None else text
     path.write_bytes(under_passphrase(plain, WORDS))
     path.chmod(0o600)

@@ -29,8 +29,6 @@ class Browser:
 
 
 class Visit:
-    """The page as a command shows it, and a browser without scripts that looks at it."""
-
     def __init__(self, typed, patch, *, words="page .", by="lab"):
         desks = []
         patch.setattr(Desk, "open", lambda desk, **_: desks.append(desk))
@@ -44,7 +42,6 @@ class Visit:
         return self.browser.post("/token", data=told, headers={"origin": OWN})
 
     def inside(self):
-        """Come in; return the address of what is shown then."""
         answer = self.enter()
         assert answer.status_code == 200, answer.text
         self.at = str(answer.url).removeprefix(OWN).rstrip("/")
@@ -54,7 +51,6 @@ class Visit:
         return self.browser.get(f"{self.at}/{path}")
 
     def form(self, path, **told):
-        """What is sent by the form on a page, with what somebody fills in."""
         text = self.get(path).text
         secret = dict(re.findall(r'name="(code|stands)" value="([^"]*)"', text))
         typed = re.search(r'for="typed">[^:]*: ([^ <]+)', text)
@@ -69,7 +65,6 @@ class Visit:
         )
 
     def do(self, path, **told):
-        """Press a button, and wait until the command has ended well."""
         job = self.ended(self.send(path, **told))
         assert job.code == 0, job.lines
         return job
@@ -84,6 +79,5 @@ class Visit:
 
 
 def at_work(command, *lines):
-    """A command that is at work and has come to the third of ten."""
     step = ["training <b>", "3", "10"]
     return SimpleNamespace(command=command, code=None, step=step, lines=lines)

@@ -22,7 +22,6 @@ RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"
 
 @contextmanager
 def served(desk):
-    """Answer on a port of this machine, as `Desk.open` does."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = desk.called(listener.getsockname()[1])
         config = uvicorn.Config(desk, ws="none", lifespan="off", log_config=None)
@@ -56,13 +55,11 @@ def flaws(page):
 
 
 def enter(page):
-    """Follow what has the focus, or send its form."""
     with page.expect_navigation():
         page.keyboard.press("Enter")
 
 
 def tab_to(page, text):
-    """Go on with the tabulator until something of that name has the focus."""
     for _ in range(40):
         page.keyboard.press("Tab")
         here = page.evaluate(

@@ -17,7 +17,6 @@ from page.rounds import OWN, PASSPHRASE, Visit, at_work
 
 
 def words_of(answer):
-    """The text of a page, without its tags."""
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", answer.text)).split())
 
 

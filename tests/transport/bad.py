@@ -46,7 +46,6 @@ def fields_of(door):
 
 
 def put(name, value):
-    """Set a field behind the signature."""
     return lambda request: request.headers.update({name: value})
 
 
@@ -58,8 +57,6 @@ def put_twice(name, value):
 
 
 def turn(name, at):
-    """Change one letter of a field of the signature."""
-
     def spoil(request):
         text = request.headers[name]
         request.headers[name] = f"{text[:at]}{'A' if text[at] != 'A' else 'B'}{text[at + 1 :]}"
@@ -68,8 +65,6 @@ def turn(name, at):
 
 
 def moved(change):
-    """Send to another address than was signed."""
-
     def spoil(request):
         request.url = request.url.copy_with(raw_path=change(request.url.raw_path))
 

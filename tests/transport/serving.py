@@ -75,7 +75,6 @@ class World:
         return self.typed(f"go {name}/icu.toml {name}/data.csv --yes {more}", by=name, **options)
 
     def model(self, name):
-        """The digest of the model that a party has accepted last, as its transcript says."""
         [path] = (self.root / f"home-{name}" / "transcripts" / name).glob("*/transcript.jsonl")
         found = [each for each in verify_transcript(path).entries if each.event == "accepted"]
         return found[-1].told["model_sha256"]
@@ -97,7 +96,6 @@ class World:
 
     @contextmanager
     def serving(self, *, port=None, certificate=None, key=None):
-        """Answer requests as long as the block runs."""
         config = uvicorn.Config(
             Server(self.lab).app(),
             host="127.0.0.1",
@@ -121,7 +119,6 @@ class World:
 
     @contextmanager
     def working(self):
-        """Let the worker work as long as the block runs."""
         ended = threading.Event()
         told = {"every": 0.05, "goes_on": lambda: not ended.is_set()}
         thread = threading.Thread(target=self.worker().work, kwargs=told)

@@ -69,7 +69,6 @@ class Line:
 
 @contextmanager
 def broken(world, *, after):
-    """A server behind a line that is cut."""
     world.worker().step()
     line = Line(world.port, to=free_port(), after=after)
     with world.serving(port=line.to), line.listening:

@@ -39,7 +39,6 @@ class Meeting(World):
         self.certificate, self.key = make_certificate(self.lab / ".server", ["localhost"])
 
     def invite(self, words="--yes"):
-        """Make codes for all, and give the analyst the list; return the code of each."""
         asked = " ".join(f"--invite {name}" for name in INVITED)
         self.said = self.typed.json(f"agreement new icu.toml {asked} {words}")
         (self.root / "icu.invites").rename(self.listed)
@@ -52,7 +51,6 @@ class Meeting(World):
         return Code.of_words(self.said["invited"][name])
 
     def come(self, name, more="--wait 0", **options):
-        """Type the one command in a folder of one's own."""
         words = f"go {self.said['invited'][name]} ../{name}.csv --yes --signed-by O {more}"
         with chdir(self.root / name):
             return self.typed(words, by=name, **options)

@@ -133,7 +133,6 @@ def test_rounds_unknown_and_foreign_have_one_answer_a_wrong_clock_is_told_the_ti
 
 
 def test_parts_arrive_and_are_asked_about(calls):
-    """Every step once more changes nothing; a proxy that knows no PATCH is got around."""
     for _ in range(2):
         assert calls.begin().headers["upload-offset"] == "0"
     first = calls.part(DATA[:500], **MORE)

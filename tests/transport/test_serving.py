@@ -141,14 +141,12 @@ def test_the_web_half_takes_lines_in_again_once_it_can_and_no_answer_waits_for_i
 
 @contextmanager
 def stalled(fresh, count):
-    """So many lines that begin and say no more; the server sees them first."""
     with ExitStack() as stack:
         at = ("127.0.0.1", fresh.port)
         yield [stack.enter_context(socket.create_connection(at)) for _ in range(count)]
 
 
 def asked(fresh, *, certificate=None, timeout=20, tries=1):
-    """Whether a server with that certificate answers, within some seconds."""
     believing = ssl.create_default_context(cafile=certificate or fresh.certificate)
     url = f"https://localhost:{fresh.port}/healthz"
     for _ in range(tries):
