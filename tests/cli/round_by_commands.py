@@ -14,11 +14,13 @@ from matplotlib.figure import Figure
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from cobasis.bundle.transcript import verify_transcript
 from cobasis.cli.main import COMMANDS, app
 from cobasis.keys import identity
 from cobasis.models import FAMILIES
 from cobasis.party_side import session
 from cobasis.privacy.audit import attackers
+from cobasis.protocol.enrolment import PublicIdentity
 from keys.quick import under_passphrase
 
 NAMES = ("east", "north", "south")
@@ -103,6 +105,13 @@ class Typed:
         said = (self.folder / "passphrase").read_text().strip()
         path = self.folder / f"home-{name}" / "keys" / f"{name}.key"
         return identity.load_identity(path, passphrase=said)
+
+    def public(self, name):
+        return PublicIdentity.from_text((self.folder / f"{name}.pub").read_text())
+
+    def events(self, name):
+        found = (self.folder / f"home-{name}").glob("transcripts/*/*/transcript.jsonl")
+        return [each.event for path in found for each in verify_transcript(path).entries]
 
     def edit(self, old, new, *, file="icu.toml"):
         """Put something else into a file by hand; return the text that it had."""

@@ -12,7 +12,6 @@ from cobasis import ConsortiumSecret
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.bundle.envelope import look
 from cobasis.cli import options
-from cobasis.protocol.enrolment import PublicIdentity
 
 TERMS = (
     "--purpose study --retention-days 30 --task regression --label lactate --id patient "
@@ -186,10 +185,7 @@ def test_the_author_is_a_party_and_a_pub_file_that_is_none_or_of_another_role_is
 
 def test_every_fingerprint_but_ones_own_is_confirmed(cobasis, monkeypatch):
     cobasis.keys()
-    prints = {
-        name: PublicIdentity.from_text(Path(f"{name}.pub").read_text()).fingerprint
-        for name in (*NAMES, "lab")
-    }
+    prints = {name: cobasis.public(name).fingerprint for name in (*NAMES, "lab")}
     own = prints.pop("north")
     line = f"agreement new icu.toml {PUBS} --numbers a,b {TERMS} --id patient"
     line += " --deadline 2030-01-31 --minimum-parties 2 --holdout 0"

@@ -11,7 +11,6 @@ from cli.round_by_commands import NAMES, PUBS, write_table
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.errors import ApprovalError
 from cobasis.party_side import approval
-from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.vault.vault import Vault
 
 SEND = "send icu.toml north.csv --yes"
@@ -37,16 +36,12 @@ def officers(cobasis):
     return cobasis
 
 
-def print_of(name):
-    return PublicIdentity.from_text(Path(f"{name}.pub").read_text()).fingerprint
-
-
 def test_an_officer_is_enrolled_beside_a_party_and_what_officers_file_is_signed(officers):
     one, two = "--approver north=officer.pub", "--approver north=second.pub"
     officers.draft(pubs=f"{PUBS} officer.pub", more=one)
     before = read_agreement(Path("icu.toml")).agreement
     assert [(each.party, each.name) for each in before.approvers] == [("north", "officer")]
-    assert print_of("officer") == before.approvers[0].fingerprint
+    assert officers.public("officer").fingerprint == before.approvers[0].fingerprint
     officers.edit("# [record]", "[record]")
     officers.edit('# legal_basis = ""', 'legal_basis = "art. 9(2)(j)"')
     found = officers.json(f"agreement new icu.toml {two} --yes")
@@ -157,8 +152,8 @@ def test_the_page_says_who_approved_with_which_key_what_and_until_when(audited):
     audited(f"{APPROVE} --times 2 {deadline}", by="officer")
     audited(f"{APPROVE} {deadline}", by="second")
     covers = [
-        f"with the key of {name}, {print_of(name)}: upload, {often} until 2031-05-06"
-        for name, often in (("officer", "2 times"), ("second", "once"))
+        f"with the key of {key.name}, {key.fingerprint}: upload, {often} until 2031-05-06"
+        for key, often in zip(map(audited.public, OFFICERS), ("2 times", "once"), strict=True)
     ]
     after = drawn(*covers)
     assert (after[1].count("Approved on"), "not approved" in after[1]) == (2, False)

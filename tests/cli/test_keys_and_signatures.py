@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 from cli.round_by_commands import NAMES, PUBS
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement
-from cobasis.bundle.transcript import verify_transcript
 from cobasis.cli.main import app
 from cobasis.protocol.enrolment import PublicIdentity, words_of
 
@@ -19,14 +18,6 @@ from cobasis.protocol.enrolment import PublicIdentity, words_of
 def agreed(cobasis):
     cobasis.agreed(more="--basis consensus --holdout 0.25 --deadline 2030-01-31")
     return cobasis
-
-
-def events(typed, name):
-    return [
-        each.event
-        for path in (typed.folder / f"home-{name}").glob("transcripts/*/*/transcript.jsonl")
-        for each in verify_transcript(path).entries
-    ]
 
 
 def test_a_key_is_made_and_used_as_typed(tmp_path):
@@ -134,8 +125,8 @@ def test_a_round_with_noise_and_one_exchange_says_so(cobasis):
 def test_everybody_signs_once_and_then_it_is_sealed(agreed):
     for name in (*NAMES, "lab"):
         found = agreed.json("sign --yes", by=name)
-        assert (found["name"], found["path"], found["again"]) == (name, f"{name}.sig", False)
-        assert found["secret_from"] == ("" if name == "lab" else "north")
+        told = (name, f"{name}.sig", False, "" if name == "lab" else "north")
+        assert tuple(found[x] for x in ("name", "path", "again", "secret_from")) == told
     agreed("receive icu.toml east.sig north.sig south.sig lab.sig")
     sealed_agreement(Path("icu.sealed.toml"))
     signature = Path("east.sig").read_bytes()
@@ -144,7 +135,7 @@ def test_everybody_signs_once_and_then_it_is_sealed(agreed):
     agreed("sign icu.toml --yes", by="east")  # the vault has it now
     assert Path("east.sig").read_bytes() == signature
     assert "signed this before" in agreed("sign icu.toml", by="east").stdout
-    assert events(agreed, "east") == ["joined", "signed"]
+    assert agreed.events("east") == ["joined", "signed"]
 
 
 def test_nobody_signs_where_nothing_can_be_sealed_for_somebody(agreed):
@@ -169,7 +160,7 @@ def test_without_the_right_secret_nothing_is_signed_unless_somebody_says_so(agre
     Path("east.secret").unlink()
     agreed.refused("sign icu.toml --yes", "[CB305]", by="east")
     agreed.refused("sign icu.toml --yes --secret none.secret", "[CB601]", by="east")
-    assert (Path("east.sig").exists(), events(agreed, "east")) == (False, [])
+    assert (Path("east.sig").exists(), agreed.events("east")) == (False, [])
     assert "not here, and not checked" in agreed("sign --yes --secret-later", by="east").stdout
     assert "when east.secret lies here:" in agreed("status icu.toml", by="east").stdout
     Path("east.secret").write_bytes(right)
@@ -195,7 +186,7 @@ def test_who_signs_follows_from_the_key_and_the_analyst_opens_no_secret(agreed):
 
 def test_nobody_signs_unasked_and_drafts_and_files_in_the_way_are_refused(agreed, terminal):
     agreed("sign icu.toml", typed="y\n", code=2)
-    assert (Path("north.sig").exists(), events(agreed, "north")) == (False, [])
+    assert (Path("north.sig").exists(), agreed.events("north")) == (False, [])
     agreed("sign icu.toml", typed=f"{read_agreement(Path('icu.toml')).agreement.round_id}\n")
     assert Path("north.sig").exists()
     terminal.undo()

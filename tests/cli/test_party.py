@@ -17,17 +17,11 @@ import pytest
 
 from cli.round_by_commands import NAMES, write_table
 from cobasis.bundle.seal import look
-from cobasis.bundle.transcript import verify_transcript
 from cobasis.cli import options
 from cobasis.disk.whole import file_digest
 from faults import at_call, on
 
 UPLOAD = Path("icu.north.1-upload")
-
-
-def events(name="north"):
-    [path] = Path(f"home-{name}").glob("transcripts/*/*/transcript.jsonl")
-    return [each.event for each in verify_transcript(path).entries]
 
 
 def test_before_its_turn_send_reads_no_table_and_a_dry_run_lists_all_that_does_not_fit(cobasis):
@@ -65,7 +59,7 @@ def test_nothing_leaves_unasked_or_unsigned_and_a_lost_file_comes_again_to_the_l
     sealed.refused(f"{line} --yes", "[CB512]")
     for half in ("--override-by A --override-by B", "--override-reason why"):
         sealed.refused(f"{line} {half} --yes", "[CB107]")
-    assert (UPLOAD.exists(), events()) == (False, ["joined", "signed"])
+    assert (UPLOAD.exists(), sealed.events("north")) == (False, ["joined", "signed"])
     with monkeypatch.context() as here:
         here.setattr(options, "on_terminal", lambda: True)
         done = sealed(f"{line} --json", typed="A. Officer\ny\n")
@@ -211,7 +205,14 @@ def test_of_a_folder_what_is_for_a_party_and_new_is_taken_and_the_rest_is_named(
     others = ["icu.east.1-return", "icu.north.1-upload", "icu.south.1-return", "zz.news"]
     assert (found["passed_over"], found["refused"]) == (others, [])
     assert found["returned"]["trained_on"] == list(NAMES)
-    assert events() == ["joined", "signed", "audited", "prepared", "receipt", "accepted"]
+    assert sealed.events("north") == [
+        "joined",
+        "signed",
+        "audited",
+        "prepared",
+        "receipt",
+        "accepted",
+    ]
     again = "name the file itself, which is taken again"
     sealed.refused("accept icu.toml came", "none is new for 'north'", again, code=4)
     card = Path("icu.north.card.html")

@@ -20,7 +20,8 @@ def revoke(typed, *, by, name="east"):
 
 
 def stopped(typed):
-    """The round with east's key revoked; north has accepted the news, south has them beside."""
+    """The round with east's key revoked: north accepted the news, south older ones."""
+    typed("accept icu.toml icu.news", by="south")
     revoke(typed, by="north")
     assert revoke(typed, by="lab").stopped
     typed("accept icu.toml icu.news", by="north")

@@ -9,6 +9,7 @@ import polars as pl
 from scipy.special import expit
 
 from cli.round_by_commands import NAMES, PUBS
+from cobasis.bundle.agreement_file import read_agreement
 
 COLUMNS = "--numbers age:low=20,high=100 --category sex=f,m"  # centred on its range
 SUMS = "--sums most_rows=300,most_rows_in_all=900"
@@ -149,3 +150,12 @@ def test_a_home_from_before_it_signed_is_told_that_its_key_for_masks_is_gone(cob
     cobasis("receive icu.toml", by="lab")
     cobasis.refused("sign icu.toml --yes", "put back from an older copy", "[CB305]")
     assert Path("north.sig").read_text() == first
+
+
+def test_counts_by_exposure_are_drafted_by_words(cobasis):
+    cobasis.keys()
+    terms = TERMS.replace(" --classes no,yes", "").replace("classification --model logit", "count")
+    terms = terms.replace(SUMS, f"{SUMS},target_range=0:30,most_exposure=9.5")
+    cobasis(f"agreement new icu.toml {PUBS} {terms} --outcome exposure=years")
+    found = read_agreement(Path("icu.toml")).agreement
+    assert (found.model, found.sums.steps, found.sums.most_exposure) == ("poisson", 8, 9.5)

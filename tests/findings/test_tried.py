@@ -15,7 +15,6 @@ from cobasis.errors import StepError
 from cobasis.party_side.accept import accept, adopt
 from cobasis.party_side.predict import predict
 from cobasis.party_side.session import forget
-from cobasis.protocol.enrolment import PublicIdentity
 from party_side.sites import frame, join
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +50,6 @@ def test_f5_the_audit_is_the_page_that_an_officer_files(sealed, terminal):
     text = Path("page.html").read_text(encoding="utf-8")
     text = re.sub(r"<svg.*?</svg>|<style.*?</style>|<[^>]*>", " ", text, flags=re.DOTALL)
     text = " ".join(html.unescape(text).split())
-    prints = [Path(f"{name}.pub").read_text() for name in ("lab", "south")]
     for words in (
         "Purpose study",
         "Contacts not stated",
@@ -61,7 +59,7 @@ def test_f5_the_audit_is_the_page_that_an_officer_files(sealed, terminal):
         "Retention 30 days at the analyst",
         "Necessity and proportion, in the party's words (art. 35) No other way",
         "Measures against them not stated",
-        *(PublicIdentity.from_text(each).fingerprint for each in prints),
+        *(sealed.public(name).fingerprint for name in ("lab", "south")),
         "far above the agreed centre",
         "Not answered yet.",
         "It reads your basis, whose directions are your rows' own.",
