@@ -1,4 +1,4 @@
-"""``cobasis approve``: an officer signs for an audit, or takes that back."""
+"""``cobasis approve``: an officer signs for an audit, or takes that back; also by a button."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,10 +7,11 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from cobasis.bundle.agreement_file import sealed_agreement, stem_of
-from cobasis.cli.options import Owner, Yes, agreed, consent, grouped, the_one
+from cobasis.cli.options import Action, Ask, Owner, Topic, Yes, agreed, consent, grouped, the_one
 from cobasis.cli.words import PERSON, audit_in_words, picked, wrapped
 from cobasis.disk.whole import write_whole
 from cobasis.keys.identity import enrolled_here
+from cobasis.models import needing
 from cobasis.party_side.approval import approvals, approve_audit, newest, read_audit
 from cobasis.party_side.draft import field_of_words
 from cobasis.privacy.audit.report import from_json
@@ -62,6 +63,38 @@ def approve(
     told = {"digest": made.report, "path": to, "again": False, "secret_from": ""}
     told |= {"command": "approve", "round": agreement.round_id, **picked(who, *PERSON)}
     owner.say(lines, **told)
+
+
+def show(owner: Owner, path: Path, audit: Path) -> None:
+    """Show an audit that is kept in a browser, until Ctrl-C, with a button for an officer."""
+    with needing("starlette and uvicorn", extra="serve", what="--open"):
+        from cobasis.cli.desk import Desk  # noqa: PLC0415 -- an extra
+    agreement = sealed_agreement(path)
+    asks = (
+        Ask("--key", "Officer, else the one whose key is here"),
+        Ask("--deadline", "Until when, else as agreed"),
+        Ask("--times", "How many such files may leave", value="1"),
+        Ask("--word", "Cover a coarse word back on the model, too", "check"),
+        Ask("--withdraw", "Take the approval back", "check"),
+    )
+    files = (f"./{path.name}", str(audit.resolve()))
+    options = ("--home", str(owner.folder().resolve()), "--yes")
+
+    def topic() -> Topic:
+        kept = read_audit(audit, agreement)
+        return Topic(
+            title=f"Audit of {kept.report['about']['party']}",
+            line=kept.report["verdict_words"],
+            stands=kept.seal,
+            folder=path.parent,
+            actions={"approve": Action(approve, files, asks, (agreement.round_id,), options)},
+            pages={
+                "": lambda at, **_: draw(audit, agreement, beside=path, approve=f"{at}/approve")
+            },
+        )
+
+    topic()  # what cannot be shown is refused here
+    Desk(lambda: {"audit": topic}, start="audit").open()
 
 
 def draw(audit: Path, agreement: Agreement, *, beside: Path, approve: str = "") -> str:

@@ -7,18 +7,15 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from cobasis.bundle.agreement_file import read_terms, sealed_agreement
-from cobasis.cli.approve import approve, draw
+from cobasis.bundle.agreement_file import read_terms
+from cobasis.cli.approve import draw, show
 from cobasis.cli.mapping import Mapped
 from cobasis.cli.options import (
-    Action,
-    Ask,
     Data,
     Owner,
     Public,
     Screen,
     Sensitive,
-    Topic,
     about,
     agreed,
     grouped,
@@ -29,8 +26,7 @@ from cobasis.cli.options import (
 from cobasis.cli.words import audit_in_words, picked, wrapped
 from cobasis.disk.whole import copy_whole, write_whole
 from cobasis.errors import OptionError
-from cobasis.models import needing
-from cobasis.party_side.approval import keep, read_audit
+from cobasis.party_side.approval import keep
 from cobasis.party_side.audit import audited, own_record
 from cobasis.party_side.defences import Priced, priced
 from cobasis.party_side.preview import make_ready
@@ -65,7 +61,7 @@ def audit(
     agreement, rest = agreed(words)
     data = the_one(rest, what="a table, CSV or Parquet")
     if opens and data.suffix == ".json":
-        _show(owner, agreement, data)
+        show(owner, agreement, data)
         return
     size = numbers(n_components, int, option="--n-components")
     noises = numbers(noise, float, option="--noise")
@@ -89,39 +85,7 @@ def audit(
     lines = [*audit_in_words(found.told), *wrote, f"Kept as {kept}"]
     owner.say(lines, **about(session, command="audit"), **told)
     if opens:
-        _show(owner, agreement, pages[1] if pages else kept)
-
-
-def _show(owner: Owner, path: Path, audit: Path) -> None:
-    """Show an audit that is kept in a browser, until Ctrl-C, with a button for an officer."""
-    with needing("starlette and uvicorn", extra="serve", what="--open"):
-        from cobasis.cli.desk import Desk  # noqa: PLC0415 -- an extra
-    agreement = sealed_agreement(path)
-    asks = (
-        Ask("--key", "Officer, else the one whose key is here"),
-        Ask("--deadline", "Until when, else as agreed"),
-        Ask("--times", "How many such files may leave", value="1"),
-        Ask("--word", "Cover a coarse word back on the model, too", "check"),
-        Ask("--withdraw", "Take the approval back", "check"),
-    )
-    files = (f"./{path.name}", str(audit.resolve()))
-    options = ("--home", str(owner.folder().resolve()), "--yes")
-
-    def topic() -> Topic:
-        kept = read_audit(audit, agreement)
-        return Topic(
-            title=f"Audit of {kept.report['about']['party']}",
-            line=kept.report["verdict_words"],
-            stands=kept.seal,
-            folder=path.parent,
-            actions={"approve": Action(approve, files, asks, (agreement.round_id,), options)},
-            pages={
-                "": lambda at, **_: draw(audit, agreement, beside=path, approve=f"{at}/approve")
-            },
-        )
-
-    topic()  # what cannot be shown is refused here
-    Desk(lambda: {"audit": topic}, start="audit").open()
+        show(owner, agreement, pages[1] if pages else kept)
 
 
 def _pages(out: Path | None, data: Path) -> list[Path]:

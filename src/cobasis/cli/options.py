@@ -39,10 +39,7 @@ from cobasis.protocol.signatures import signers
 AgreementFile = Annotated[Path | None, Argument(metavar="[AGREEMENT]", help="Else the one here.")]
 ProxyCA = Annotated[Path | None, Option(help="Your company's inspecting proxy's certificate.")]
 Folder = Annotated[Path, Argument(metavar="[FOLDER]", help="Of agreements; else this one.")]
-Data = Annotated[
-    list[Path] | None,
-    Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet."),
-]
+Data = Annotated[list[Path] | None, Argument(metavar="[AGREEMENT] DATA", help="CSV or Parquet.")]
 Files = Annotated[
     list[Path] | None,
     Argument(metavar="[AGREEMENT] [FILES]...", help="Files, or folders; else those here."),
@@ -92,8 +89,7 @@ class Home:
 @dataclass(frozen=True, kw_only=True)
 class Holder(Home):
     passphrase_file: Annotated[
-        Path | None,
-        Option(envvar="COBASIS_PASSPHRASE_FILE", help="First line: the passphrase; else asked."),
+        Path | None, Option(envvar="COBASIS_PASSPHRASE_FILE", help="Its first line; else asked.")
     ] = None
 
     def passphrase(self, *, new: bool = False) -> str:

@@ -73,17 +73,11 @@ class Asked(Mapped):
         doubts = unlike(session, found)
         if not doubts:
             return False
-        columns = {each.column for each in doubts}
-        n_agreed = len(session.agreement.columns)
-        order = " in the agreed order, under the right names," if len(columns) > 1 else ""
-        owner.tell(
-            [
-                f"Columns that look unlike the agreement, {len(columns)} of {n_agreed}:",
-                *(line for each in doubts for line in wrapped(each.counted, lead="  - ")),
-            ]
-        )
+        columns, known = {each.column for each in doubts}, session.agreement.columns
+        owner.tell([f"Columns that look unlike the agreement, {len(columns)} of {len(known)}:"])
+        owner.tell(line for each in doubts for line in wrapped(each.counted, lead="  - "))
         if not columns <= named and options.on_terminal():
-            question = f"Are these columns{order} right as they are?"
+            question = "Are these columns in the agreed order, and right as they are?"
             if not typer.confirm(question, err=True):
                 if self.converted(session, doubts):
                     return True
