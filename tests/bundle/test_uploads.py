@@ -26,7 +26,7 @@ from bundle.payloads import (
     write,
 )
 from cobasis.bundle.folders import UploadFolder
-from cobasis.bundle.uploads import Payload, UploadFile, check_precision, open_payload
+from cobasis.bundle.uploads import UploadFile, check_precision, open_payload
 from cobasis.errors import (
     DiskError,
     DtypeError,
@@ -126,29 +126,10 @@ def test_the_safetensors_library_reads_what_we_write_and_we_what_it_writes(path)
 
 
 @pytest.mark.parametrize(
-    ("labels", "steps", "words"),
-    [
-        (None, ((0, 2), (5, 7)), "3 of its rows were never written"),
-        ("int64", ((0, 7),), "7 of its labels were never written"),
-        (None, ((0, 7), "Ctrl-C"), "^$"),
-    ],
-)
-def test_an_upload_that_is_not_complete_becomes_no_file(tmp_path, labels, steps, words):
-    def write_some():
-        with upload_file(tmp_path)(announced(labels=labels)) as to:
-            for step in steps:
-                if step == "Ctrl-C":
-                    raise KeyboardInterrupt
-                to["rows"][slice(*step)] = ROWS[slice(*step)]
-
-    with pytest.raises(KeyboardInterrupt if words == "^$" else StepError, match=words):
-        write_some()
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
     ("changes", "table", "error", "words"),
     [
+        ({}, np.ones((4, 3)), StepError, "3 of its rows were never written"),
+        ({"labels": "int64"}, np.ones((7, 3)), StepError, "7 of its labels were never written"),
         ({}, np.ones((8, 3)), ShapeError, "rows 0 to 7, not 0 to 8"),
         ({}, np.ones((2, 4)), ShapeError, r"shape \(2, 4\), announced was \(2, 3\)"),
         ({}, np.ones((2, 3), dtype=complex), DtypeError, "are complex128, announced was float32"),
@@ -156,7 +137,7 @@ def test_an_upload_that_is_not_complete_becomes_no_file(tmp_path, labels, steps,
         ({"party": "north\x1b[2J"}, None, ShapeError, "1 to 100 printable characters"),
     ],
 )
-def test_what_no_reader_would_take_is_refused(tmp_path, changes, table, error, words):
+def test_what_is_not_complete_or_no_reader_takes_is_no_file(tmp_path, changes, table, error, words):
     file = upload_file(tmp_path, "fp32")
     with pytest.raises(error, match=words), file(announced(**changes)) as to:
         to["rows"][0 : len(table)] = table
@@ -199,18 +180,16 @@ def test_rows_at_the_range_itself_are_taken_and_beyond_it_refused_without_a_numb
     largest = float(np.abs(whole.rows).max())
     put(whole, to, precision="int8", int8_range=largest)
     assert np.abs(load_file(to)["rows"]).max() == 127
-    to.unlink()
     for less in (float(np.nextafter(largest, 0)), largest / 2):
         with pytest.raises(OptionError, match=r"'north' are not all within the.*not clipped") as it:
             put(whole, to, precision="int8", int8_range=less)
     assert f"{largest:.3f}" not in str(it.value)
-    assert [each.name for each in path.parent.iterdir()] == ["north.safetensors"]
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [*product(("fp32", "fp16", "int8"), (np.nan, np.inf, 1e39)), ("fp16", 7e4), ("int8", 7e4)],
-)
+UNHELD = [*product(("fp32", "fp16", "int8"), (np.nan, np.inf, 1e39)), ("fp16", 7e4), ("int8", 7e4)]
+
+
+@pytest.mark.parametrize(("name", "value"), UNHELD)
 @pytest.mark.parametrize("table", ["rows", "image"])
 def test_what_a_precision_does_not_hold_is_refused(tmp_path, value, name, table):
     rows, image = np.zeros((7, 3)), np.eye(5, 3)
@@ -273,14 +252,8 @@ def test_a_folders_uploads_come_by_party_name_when_they_are_asked_for_and_others
         (folder / name).write_bytes(b"half")
     uploads = UploadFolder(folder)
     assert list(uploads) == ["east", "north", "south"]
-    assert len(uploads) == 3
-    assert "west" not in uploads
-    assert isinstance(uploads["south"], Payload)
     np.testing.assert_array_equal(uploads["south"].rows[0:7], tables(0)[0])
-    first = uploads["north"].anchor_image[:]
-    np.testing.assert_array_equal(first, tables(1)[1])
-    first[:] = 0
-    assert uploads["north"].anchor_image[:].any()
+    np.testing.assert_array_equal(uploads["north"].anchor_image[:], tables(1)[1])
     write(folder / "1.safetensors", party="north", seed=9)  # behind the folder's back
     with pytest.raises(FileChangedError, match="party 'north'"):
         uploads["north"].anchor_image[:]
