@@ -116,8 +116,6 @@ class StateFolder(MutableMapping[str, Kept]):
 
 
 class _Place(NamedTuple):
-    """Where a fit stands, and its one scalar."""
-
     shard: int
     offset: int
     shape: tuple[int, ...]

@@ -44,7 +44,6 @@ class _Opened(NamedTuple):
 
     @property
     def path(self) -> Path:
-        """Where it lies."""
         return Path(self.folder, self.name)
 
 

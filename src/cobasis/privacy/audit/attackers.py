@@ -175,7 +175,6 @@ def guessed(
 def _of_halves(
     subject: Subject, *, rng: np.random.Generator, quick: bool
 ) -> tuple[Content | None, Share]:
-    """Attack one half of the rows with the other."""
     own, other = np.array_split(rng.permutation(subject.n_rows), 2)
     victims, public = subject.only(other), subject.listed[own]
     labels = None if subject.labels is None or subject.classes is None else subject.labels[own]

@@ -76,7 +76,6 @@ def choices(
 def _of_labels(
     labels: Labels, *, own: Setting, classes: Sequence[object]
 ) -> Iterator[Setting | str]:
-    """Yield settings with less detail of labels, and without any."""
     yield replace(own, labels=False)
     yield "Without labels the analyst trains nothing: the figure is for whoever has other labels."
     if not classes:
