@@ -3,6 +3,7 @@
 import tempfile
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -91,11 +92,10 @@ def test_what_is_changed_is_good_before_and_odd_numbers_and_clocks_are_accepted(
 def elsewhere(lab, path, *, of):
     """Receive into a work folder of its own, so that the others stay empty."""
     made = lab.rounds[of]
-    with (
-        tempfile.TemporaryDirectory(dir=made.folder) as place,
-        mock.patch.object(made, "folder", Path(place)),
-    ):
-        return lab.decided(path, of)
+    with tempfile.TemporaryDirectory(dir=made.folder) as place:
+        there = {of: replace(made, folder=Path(place))}
+        with mock.patch.dict(lab.rounds, there):
+            return lab.decided(path, of)
 
 
 def test_what_says_that_it_is_up_to_a_million_times_larger_is_refused_in_little_memory(
