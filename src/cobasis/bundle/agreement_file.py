@@ -40,8 +40,6 @@ SEALED, REVOKED = ".sealed.toml", ".revocation"
 
 @dataclass(frozen=True, kw_only=True)
 class AgreementFile:
-    """An agreement as it stands in a file."""
-
     agreement: Agreement
     signatures: tuple[Signature, ...]  # verified or not
 

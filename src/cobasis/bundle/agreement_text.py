@@ -123,7 +123,6 @@ PEOPLE = """\
 
 
 def new_text(fields: Mapping[str, Any]) -> str:
-    """Return a commented agreement."""
     lines, sums = [HEAD], fields.get("sums")
     if sums is not None:
         lines += ["# What a party's file holds: masked sums, and no row.", 'release = "sums"', ""]
@@ -192,7 +191,6 @@ def _of_task(fields: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _field(name: str, fields: Mapping[str, Any]) -> str:
-    """Return one line, marked where the field has to be filled."""
     missing = name in missing_fields(fields)
     value = fields.get(name, None if missing else Agreement.model_fields[name].default)
     mark = f"  {MARK}" if missing else ""

@@ -96,8 +96,6 @@ class _Content:
 
 
 class _Source:
-    """An iterator of bytes as a stream to read from."""
-
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = iter(pieces)
         self._rest = memoryview(b"")

@@ -61,7 +61,6 @@ class Bundle:
 
     @property
     def what(self) -> str:
-        """What to call it in an error."""
         return f"the bundle '{self.path.name}' of '{self.manifest.sender}'"
 
     def discard(self) -> None:
@@ -140,8 +139,6 @@ def _named(path: Path) -> Iterator[None]:
 
 
 class _Sealed:
-    """A file's bytes, hashed as they are read."""
-
     def __init__(self, file: FileIO) -> None:
         self._file = file
         self.digest = hashlib.sha256()
@@ -286,8 +283,6 @@ SignatureState = Literal["good", "wrong", "not enrolled", "not checked"]
 
 @dataclass(frozen=True, kw_only=True)
 class Inspected:
-    """What a bundle says of itself."""
-
     seal: Seal
     manifest: Manifest | None  # None without the key
     signature: SignatureState  # only what is "good" is to be believed

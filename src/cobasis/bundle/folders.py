@@ -76,7 +76,6 @@ class StateFolder(MutableMapping[str, Kept]):
         self.path = Path(path)
 
     def __getitem__(self, name: str) -> Kept:
-        """Read one thing; KeyError where there is none that can be read."""
         path = self._path(name)
         if not path.exists():
             raise KeyError(name)
@@ -87,7 +86,6 @@ class StateFolder(MutableMapping[str, Kept]):
             raise KeyError(name) from None
 
     def __setitem__(self, name: str, kept: Kept) -> None:
-        """Replace one thing, whole or not at all."""
         make_folder(self.path)
         tables, facts = kept
         write_tables(self._path(name), tables, metadata={"facts": json.dumps(facts)})
@@ -99,12 +97,10 @@ class StateFolder(MutableMapping[str, Kept]):
         remove_tree(self._path(name))
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over names."""
         files = self.path.glob("*.safetensors")
         return iter(sorted(path.stem for path in files if not path.stem.startswith("fits-")))
 
     def __len__(self) -> int:
-        """Count what is there."""
         return sum(1 for _ in self)
 
     def __contains__(self, name: object) -> bool:
@@ -199,7 +195,6 @@ class FitFolder(UserDict[str, Any]):
             self.flush()
 
     def __getitem__(self, party: str) -> Fit:
-        """Read one party's fit."""
         found: Fit | _Place = self.data[party]
         if isinstance(found, Fit):
             return found

@@ -40,8 +40,6 @@ PARTS: dict[Kind, dict[str, int]] = {
 
 
 class Part(Strict):
-    """One file inside a bundle."""
-
     name: Annotated[str, Field(pattern=r"^[a-z0-9_.]{1,64}$")]
     n_bytes: Annotated[int, Field(ge=1, lt=2**48)]
     sha256: Digest
@@ -122,7 +120,6 @@ def read_manifest(text: bytes, *, what: str) -> Manifest:
 
 
 def refuse(what: str, reason: str) -> NoReturn:
-    """Raise BundleError."""
     raise BundleError(f"{what} cannot be used: {reason}. Ask its sender for a new one.")
 
 

@@ -45,7 +45,6 @@ def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:
 
 
 def proposal_in(bundle: Bundle, *, agreement: Agreement) -> SpanProposal:
-    """Return the proposal of an opened bundle, checked."""
     with _opened(bundle, "proposal", agreement):
         image = _table(bundle, "span.safetensors", "image")
         return SpanProposal(party=bundle.manifest.sender, image=image, **_anchored(bundle))
@@ -71,14 +70,12 @@ def sums_in(bundle: Bundle, *, agreement: Agreement, exchange: Exchange) -> Mask
 
 
 def consensus_in(bundle: Bundle, *, agreement: Agreement) -> ConsensusSpan:
-    """Return the common span of an opened bundle, checked."""
     with _opened(bundle, "consensus", agreement):
         rows, names = _table(bundle, "span.safetensors", "rows"), _names(bundle, "contributors")
         return ConsensusSpan(rows=rows, contributors=names, **_anchored(bundle))
 
 
 def return_in(bundle: Bundle, *, agreement: Agreement, party: str) -> Return:
-    """Return what a party got back, from an opened bundle, checked."""
     with _opened(bundle, "return", agreement):
         told, manifest = bundle.manifest.told, bundle.manifest
         if told.get("party") != party or manifest.recipients != (party,):
@@ -153,7 +150,6 @@ def _opened(bundle: Bundle, kind: Kind, agreement: Agreement) -> Iterator[None]:
 
 
 def told_of(payload: Payload) -> dict[str, Any]:
-    """Return what the manifest tells of an upload's tables."""
     labels = payload.labels
     return {
         "n_rows": payload.rows.shape[0],
@@ -233,7 +229,6 @@ def _enclosed(
 def enclose_upload(
     path: Path, *, agreement: Agreement, audit: Mapping[str, object] | None = None
 ) -> Enclosed:
-    """Return draft and part for an upload file in the agreed precision."""
     payload, parts = open_payload(path), {"upload.safetensors": path}
     more: Any = {"told": told_of(payload), "dp": noise_of(agreement), "audit": audit}
     return _enclosed("upload", payload, agreement, sender=payload.party, parts=parts, **more)
@@ -242,7 +237,6 @@ def enclose_upload(
 def enclose_proposal(
     proposal: SpanProposal, *, agreement: Agreement, audit: Mapping[str, object] | None = None
 ) -> Enclosed:
-    """Return draft and part for a party's proposal of a span."""
     more: Any = {"told": _shape(proposal.image), "audit": audit}
     parts = {"span.safetensors": _table_file("image", proposal.image)}
     return _enclosed("proposal", proposal, agreement, sender=proposal.party, parts=parts, **more)
@@ -255,7 +249,6 @@ def enclose_sums(
     exchange: Exchange,
     audit: Mapping[str, object] | None = None,
 ) -> Enclosed:
-    """Return draft and part for a party's masked sums or scores."""
     told: dict[str, Any] = {"roster": sums.roster.hex(), "attempt": sums.attempt}
     if agreement.tabular and exchange.number > 1:  # of steps, which are all of one kind
         told["exchange"] = sums.exchange
@@ -266,7 +259,6 @@ def enclose_sums(
 
 
 def enclose_consensus(span: ConsensusSpan, *, agreement: Agreement, sender: str) -> Enclosed:
-    """Return draft and part for the analyst's common span."""
     told = {**_shape(span.rows), "contributors": list(span.contributors)}
     parts = {"span.safetensors": _table_file("rows", span.rows)}
     return _enclosed("consensus", span, agreement, sender=sender, told=told, parts=parts)
@@ -275,7 +267,6 @@ def enclose_consensus(span: ConsensusSpan, *, agreement: Agreement, sender: str)
 def enclose_return(
     made: Return, *, agreement: Agreement, sender: str, upload: str, lines: Sequence[SpanLine] = ()
 ) -> Enclosed:
-    """Return draft and parts for what one party gets back."""
     change, parts = made.change_of_basis, dict[str, Path | bytes]()
     told = {
         **({} if change is None else _shape(change)),

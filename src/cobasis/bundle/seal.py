@@ -83,7 +83,6 @@ def encrypt(source: BinaryIO, target: BinaryIO, *, recipients: Mapping[str, str]
 def decrypt(
     source: BinaryIO, target: BinaryIO, *, identities: "Sequence[pyrage.x25519.Identity]"
 ) -> None:
-    """Decrypt a stream that was sealed for one of some identities."""
     with _witnessed(source, target) as streams:
         try:
             pyrage.decrypt_io(*streams, identities)
@@ -96,8 +95,6 @@ def decrypt(
 
 @dataclass(frozen=True, kw_only=True)
 class Seal:
-    """What a sealed file shows to anybody."""
-
     n_recipients: int
     n_bytes: int
 

@@ -27,8 +27,6 @@ MAX_LINE = 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One line of a transcript."""
-
     seq: int  # counts lines, from 1
     time: str  # by the clock of whoever wrote it
     event: str
@@ -44,7 +42,6 @@ START = Entry(seq=0, time="", event="", told={}, previous="", hash=_FIRST, line=
 
 
 def following(last: Entry, event: str, *, told: Mapping[str, Fact], time: str) -> Entry:
-    """Return the entry that comes next."""
     if not all(isinstance(name, str) and _is_fact(fact) for name, fact in told.items()):
         raise OptionError(
             f"a transcript tells words, finite numbers, truths and lists of words by name, and "
@@ -86,7 +83,6 @@ def _is_fact(fact: object) -> bool:
 
 
 def now() -> datetime:
-    """Return the time by this machine's clock."""
     return datetime.now(UTC)
 
 

@@ -58,11 +58,9 @@ class StoredTable:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """As an array's."""
         return self.place.shape if self.records is None else self.place.shape[:1]
 
     def __len__(self) -> int:
-        """Count rows."""
         return self.place.shape[0]
 
     def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
@@ -90,7 +88,6 @@ class Payload(Upload):
 
     @property
     def path(self) -> Path:
-        """Where it lies."""
         return self.rows.file.path
 
 

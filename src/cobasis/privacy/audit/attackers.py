@@ -55,7 +55,6 @@ _KNOWN = 20
 def findings(
     subject: Subject, facts: Facts, *, seed: int, rng: np.random.Generator
 ) -> tuple[Finding, ...]:
-    """Return P1 to P6, H1 to H6 and D1."""
     few, inferred = rng.spawn(2)  # so that no metric moves another's numbers
     return (
         colluded(subject),
@@ -147,7 +146,6 @@ def linkage(subject: Subject, *, rows: Matrix | None = None, basis: Matrix | Non
 
 
 def linked(subject: Subject) -> Finding:
-    """Grade what is linked if the basis leaks: P3."""
     share = linkage(subject)
     words = (
         "Whoever has the secret basis and a list with these people on it picks out "
@@ -229,7 +227,6 @@ def _leading(rows: Matrix) -> Matrix:
 
 
 def curious(subject: Subject, *, seed: int) -> Finding:
-    """Say what an analyst with similar public records would find out, alone: P2."""
     part = subject.some(_ROWS, seed=seed)
     content, linkage = guessed(part, seed=seed) or (None, None)
     if content is None or linkage is None:
@@ -255,7 +252,6 @@ def curious(subject: Subject, *, seed: int) -> Finding:
 
 
 def acquainted(subject: Subject, *, rng: np.random.Generator) -> Finding:
-    """Find how few of the party's people somebody has to know: P4."""
     if subject.n_rows < FEWEST:
         words = "How many people somebody has to know cannot be measured on so few rows."
         return Finding("P4", "red", words)
@@ -273,7 +269,6 @@ def acquainted(subject: Subject, *, rng: np.random.Generator) -> Finding:
 
 
 def attributes(subject: Subject, *, rng: np.random.Generator) -> Finding:
-    """Infer sensitive columns from 20 known people: P5."""
     found = dict[str, tuple[float, float]]()
     for name, values in subject.sensitive.items() if subject.n_rows >= FEWEST else ():
         with suppress(ShapeError):  # all people alike, or nearly
@@ -294,7 +289,6 @@ def attributes(subject: Subject, *, rng: np.random.Generator) -> Finding:
 
 
 def structure(subject: Subject) -> Finding:
-    """Say what distances between released rows show to whoever opens them: P6."""
     if subject.n_rows <= NEIGHBOURS:
         return Finding("P6", "told", f"With {subject.n_rows} rows there is nothing to compare.")
     some = subject.some(_ROWS_OF_STRUCTURE, seed=0)

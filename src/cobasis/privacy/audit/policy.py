@@ -83,8 +83,6 @@ _SAFE_ANCHORS = ("isometric", "gaussian")
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of an audit."""
-
     id: str  # P1 to P6, S1 to S3, H1 to H6, D1
     grade: Grade
     words: str  # a sentence with its figures
@@ -92,12 +90,10 @@ class Finding:
 
     @property
     def title(self) -> str:
-        """What was looked at."""
         return TITLES[self.id]
 
     @property
     def action(self) -> Action:
-        """What has to happen before rows leave."""
         if self.grade != "red":
             return "none"
         return "block" if self.id in BLOCKING else "sign"
@@ -123,7 +119,6 @@ def graded_bits(sent: float, needed: float) -> Grade:
 
 
 def worst(*grades: Grade) -> Grade:
-    """Return the worst of some grades."""
     order: tuple[Grade, ...] = ("told", "green", "amber", "red")
     return max(grades, key=order.index)
 
@@ -139,7 +134,6 @@ def per_cent(share: float) -> str:
 
 
 def checked(subject: Subject, facts: Facts) -> tuple[Finding, ...]:
-    """Return H1 to H6 and D1, of what is agreed and was uploaded before."""
     return (
         _anchor(subject, facts),
         _rows_per_component(subject, facts),
@@ -152,7 +146,6 @@ def checked(subject: Subject, facts: Facts) -> tuple[Finding, ...]:
 
 
 def formal_guarantee(facts: Facts) -> Finding:
-    """D1: what is proved, if anything."""
     stated = "No formal guarantee: what an attacker finds out is not bounded by a proof"
     if facts.guarantee is not None:
         stated = facts.guarantee.statement
@@ -296,7 +289,6 @@ def _labels(subject: Subject, facts: Facts) -> Finding:
 
 
 def model_sentence(facts: Facts) -> str:
-    """Return what the model that comes back holds, in one sentence."""
     if not facts.models:
         return "You get back no model, only your own change of basis."
     trees = ", but boosted trees single values" if _models(facts).grade == "amber" else ""

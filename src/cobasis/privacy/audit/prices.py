@@ -29,8 +29,6 @@ _NAMED = 8  # so many groups of classes are written out
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """What to tabulate."""
-
     n_components: tuple[int, ...] = ()  # empty for twice, half and a quarter of the agreed
     noise: tuple[float, ...] = NOISE
     epsilon: tuple[float, ...] = EPSILON
@@ -160,8 +158,6 @@ def _guaranteed(own: Setting, *, offer: Offer, public: bool) -> Iterator[Setting
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Plan(Hidden):
-    """The measured price of each defence."""
-
     effects: tuple[Effect, ...] = ()  # the first is the agreement as it is; none of sums
     told: tuple[str, ...] = ()
     n_rows: int
@@ -181,7 +177,6 @@ def plan(
     features: tuple[Feature, ...] = (),
     public_rows: Matrix | None = None,
 ) -> Plan:
-    """Measure every defence that a consortium can choose."""
     told = []
     if own.basis.endswith("consensus"):  # which nobody knows before it is made
         told.append("The span of your own rows stands for the consensus, which holds less of them.")

@@ -49,7 +49,6 @@ def _verdict_words(guarantee: Guarantee | None) -> str:
 
 
 def _sentences(findings: Mapping[str, Finding], facts: Facts) -> tuple[str, str, str, str]:
-    """Return the four sentences, each with this table's own figures."""
     content, found, linkage = (findings[each].figures for each in ("P1", "P2", "P3"))
     helped = (
         f"If one partner helps the analyst, {per_cent(content['explained'])} of the information "
@@ -118,8 +117,6 @@ def _price(now: Effect, then: Effect) -> float:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AuditReport(Hidden):
-    """Everything that a data-protection officer decides on."""
-
     about: Mapping[str, str | int]  # which upload was looked at, by what, and when
     verdict: Verdict
     verdict_words: str
@@ -132,7 +129,6 @@ class AuditReport(Hidden):
     untested: tuple[str, ...]  # what no figure covers
 
     def __getitem__(self, id: str) -> Finding:  # noqa: A002 -- the findings' own word
-        """Return a finding by its id; KeyError where there is none."""
         return {each.id: each for each in self.findings}[id]
 
     @property
@@ -142,7 +138,6 @@ class AuditReport(Hidden):
 
     @property
     def to_sign(self) -> tuple[Finding, ...]:
-        """Findings for which somebody has to sign."""
         return tuple(each for each in self.findings if each.action == "sign")
 
 
@@ -227,7 +222,6 @@ def _untested(subject: Subject, facts: Facts) -> tuple[str, ...]:
 
 
 def as_json(report: AuditReport) -> dict[str, Any]:
-    """Return a report as one JSON object."""
     return {
         "policy": POLICY,
         **asdict(report),
@@ -240,7 +234,6 @@ def as_json(report: AuditReport) -> dict[str, Any]:
 
 
 def from_json(told: Mapping[str, Any]) -> AuditReport:
-    """Return the report that `as_json` told."""
     return TypeAdapter(AuditReport).validate_python(told)
 
 

@@ -40,12 +40,10 @@ class Subject(Hidden):
 
     @property
     def n_rows(self) -> int:
-        """How many people are looked at."""
         return len(self.rows)
 
     @property
     def n_components(self) -> int:
-        """How many numbers of each leave."""
         return int(self.basis.shape[1])
 
     @property
@@ -66,8 +64,6 @@ class Subject(Hidden):
         return self.only(np.random.default_rng(seed).permutation(self.n_rows)[:most])
 
     def only(self, places: npt.NDArray[np.intp]) -> Self:
-        """Return some of the people, in this order."""
-
         def taken(values: npt.NDArray[Any] | None) -> Any:  # noqa: ANN401 -- an array for an array
             return None if values is None else values[places]
 
@@ -94,8 +90,6 @@ class Guarantee:
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What is agreed, and what was uploaded before."""
-
     n_rows: int  # of the whole upload
     anchor: AnchorKind
     basis: BasisName
@@ -116,7 +110,6 @@ class Facts:
 
 
 def sample_size(n_rows: int, n_features: int) -> int:
-    """Return how many rows of a table are looked at."""
     return min(n_rows, MOST_ROWS, max(FEWEST_ROWS, MOST_CELLS // n_features))
 
 
@@ -169,14 +162,11 @@ class Budget:
     n_classes: int = 0
 
     def clipped(self, rows: Matrix) -> Matrix:
-        """Move rows into the ball."""
         return clip_rows(rows, radius=self.radius, centre=self.centre or None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One way in which an upload could be made."""
-
     n_components: int
     basis: BasisName
     # standard deviation as a share of the rows' root mean square distance from their mean

@@ -22,8 +22,6 @@ _COUNTED: Mapping[Counted, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class SumsFacts:
-    """What a party's sums are, beside those of the others."""
-
     n_rows: int
     n_features: int  # D, of the map that tells most
     common: float = 1.0  # what two own rows have in common under it; 1 where no wave is
@@ -41,13 +39,11 @@ class SumsFacts:
 
     @property
     def light(self) -> Light:
-        """Say how far the total is an aggregate, by the fewest rows that are agreed."""
         rate = self.least / self.n_features
         return light_of(rate, table=self.alone, common=self.common)
 
 
 def audit_sums(sums: SumsFacts, facts: Facts, *, about: Mapping[str, str]) -> AuditReport:
-    """Say before sums leave what their total tells."""
     low, high = sums.least / sums.n_features, sums.most / sums.n_features
     light, own = sums.light, sums.n_rows / sums.n_features
     kind = "sums" if sums.alone else "features"

@@ -42,8 +42,6 @@ THIS = "this upload"
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """What a setting comes to, all on the same people."""
-
     name: str  # the setting in words
     setting: Setting
     n_rows: int  # people that linkage was measured on; content and accuracy on up to 1,000
@@ -95,7 +93,6 @@ def effects(
 
 
 def as_set(subject: Subject, *, basis: Matrix, setting: Setting, key: bytes) -> Subject:
-    """Return the upload that a setting makes of people and a basis."""
     budget, labels, rows, clipped = setting.budget, subject.labels, subject.rows @ basis, None
     if labels is not None:
         for group in setting.groups:
