@@ -1,7 +1,4 @@
-"""What is written is what is opened, by its recipients and by nobody else; the rest is refused.
-
-Files with one fault each, and the codes that they end in, stand in ``tests/under_fault``.
-"""
+"""What is written is what is opened, by its recipients and by nobody else; the rest is refused."""
 
 import hashlib
 import io

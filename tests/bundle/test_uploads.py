@@ -1,7 +1,4 @@
-"""An upload on disk: in the agreed precision, whole or not there, and read as it was written.
-
-What else a header may say of itself stands in ``tests/under_fault/in_files.py``.
-"""
+"""An upload on disk: in the agreed precision, whole or not there, and read as it was written."""
 
 import os
 import tracemalloc

@@ -1,5 +1,4 @@
-"""The noise that a budget takes: the ball that rows are kept in, the least noise that is enough and
-never less, its law, tails and grid, what alignment does to it; and labels told wrong at times."""
+"""The noise that a budget takes: its ball, its scale, its law; and labels told wrong at times."""
 
 import math
 

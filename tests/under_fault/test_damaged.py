@@ -1,8 +1,4 @@
-"""Bundles of every kind with a bit changed or an end cut off, sealed or before they are sealed.
-
-A change of the sealed file is found by the seal. Whoever can open it, and seals it again, is found
-by the signature and by the digests that it is over: so both are tried.
-"""
+"""Bundles of every kind with a bit changed or an end cut off, sealed or before they are sealed."""
 
 import numpy as np
 import pytest

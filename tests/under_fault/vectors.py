@@ -1,7 +1,4 @@
-"""What a bad-input vector is, the rounds it is tried on, and uploads made by hand.
-
-Every vector is a file with one fault, made by code, and the code of the error it has to end in.
-"""
+"""What a bad-input vector is, the rounds it is tried on, and uploads made by hand."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,8 +1,6 @@
-"""What an anchor's image gives away by itself: an anchor of uniform entries, of a bad draw or of
-public rows shows the secret basis; ours stays at chance.
+"""Uniform anchors, bad draws and public rows show the secret basis; ours stays at chance.
 
-Figures of notes/privacy 2.5, on digits and breast cancer. The bad draws are the mutants that the
-tests of `HaarIsometry` have to catch.
+Figures of notes/privacy 2.5, on digits and breast cancer.
 """
 
 from functools import cache

@@ -1,6 +1,4 @@
-"""Who works together: with the anchor, a basis or another party's frame an analyst has what the
-basis spans, the notes' figures on their data; and all parties of a consensus but one work out the
-last one's span, below 45 degrees exactly."""
+"""What an analyst has with a party's help, and all parties of a consensus but one of the last."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,4 @@
-"""An integer seed of the anchor is found by trying; 32 random bytes give no foothold.
-
-Figures of notes/privacy 2.7. The draws are NumPy's, which no code of the library uses for secrets.
-"""
+"""An integer seed of the anchor is found by trying; 32 random bytes give no foothold."""
 
 import hashlib
 

@@ -1,5 +1,4 @@
-"""With its own map a party reads the others' records out of a model that stores rows; who was
-trained on, and who lies in a shared span, simple thresholds tell."""
+"""What a model shows a party: the others' records, who was trained on, who lies in a span."""
 
 from dataclasses import replace
 

@@ -1,5 +1,4 @@
-"""Figures are what their names say, guessing scores what stands as chance, and known people do
-not count."""
+"""Figures are what their names say, and guessing scores what stands as chance."""
 
 import numpy as np
 import pytest

@@ -1,9 +1,6 @@
-"""Whoever came or left between two uploads stands out, unless there are many of them; uploads of
-the same rows through fresh spans give them all back, through one span no more; and a person of two
-hospitals is found in both.
+"""Uploads of nearly the same people: who came or left, and rows through more than one span.
 
-Figures of notes/privacy 2.8: the new person isolated in 20 of 20 runs; digits, l = 8: 2 uploads
-4 %, 4 uploads 23 %, 8 uploads exact.
+Figures of notes/privacy 2.8.
 """
 
 from functools import cache

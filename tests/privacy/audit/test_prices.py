@@ -1,5 +1,4 @@
-"""The price of each defence, while an agreement is still a draft: every choice, measured; and the
-papers' distance, which says less than the attacks do."""
+"""The price of each defence while an agreement is still a draft, and the papers' distance."""
 
 import re
 from dataclasses import replace
