@@ -213,13 +213,15 @@ def check_return(returned: Return, agreement: Agreement, *, party: str) -> None:
         both = [model, returned.others or model]
         ends = {(x.head == "prediction", x.widths[0], x.widths[-1], x.family) for x in both}
         fits = ends == {told} and (change is None) == (agreement.sums is not None)
+    elif model is not None:
+        fits = task not in MODELLESS and len(model.axes) == width
     else:
-        fits = (model is None) == (task in MODELLESS)
-        fits = fits and (len(model.axes) == width if model else _total_fits(returned, agreement))
+        sent = None if returned.total is None else returned.total.shape
+        total = (layout_of(agreement).n_words,) if task == "table" else None
+        fits = task in MODELLESS and sent == total
     if not fits:
         raise MessageError(
-            f"the model in {what} does not go with task='{task}' and {width} aligned columns. Ask "
-            "the analyst for another."
+            f"the model in {what} does not go with task='{task}', {width} columns. Ask for another."
         )
     if isinstance(model, Chain):
         waves = agreement.sums and model.family == "rff"  # ridge, of a map with waves
@@ -227,25 +229,16 @@ def check_return(returned: Return, agreement: Agreement, *, party: str) -> None:
         if {*names}.isdisjoint(agreement.models or (agreement.model,)):
             raise MessageError(
                 f"the model in {what} is of family '{model.family}', and agreed are "
-                f"{', '.join(agreement.allowed_models)}. What everybody signed allows no other. "
-                "Ask the analyst to run the round again, with an agreed one."
+                f"{', '.join(agreement.allowed_models)}. Ask the analyst for a run with one."
             )
-    parties = returned.trained_on
+    parties, fewest = returned.trained_on, agreement.minimum_parties
     strangers = sorted({*parties} - {*agreement.parties})
-    if strangers or not agreement.minimum_parties <= len(set(parties)) == len(parties):
+    if strangers or not fewest <= len({*parties}) == len(parties):
         who = f"among them '{strangers[0]}', no party of it" if strangers else "or names one twice"
         raise MessageError(
-            f"{what} says whose rows shaped it, {len(parties)} in all, {who}; agreed are at least "
-            f"{agreement.minimum_parties} of {', '.join(agreement.parties)}. Ask the analyst "
-            "whose rows it has."
+            f"{what} names {len(parties)} whose rows shaped it, {who}; agreed are {fewest} or more "
+            f"of {named(agreement.parties)}. Ask the analyst whose rows it has."
         )
-
-
-def _total_fits(returned: Return, agreement: Agreement) -> bool:
-    total = returned.total
-    if agreement.task != "table":
-        return total is None
-    return total is not None and total.shape == (layout_of(agreement).n_words,)
 
 
 def row_blocks(upload: Upload) -> Iterator[Matrix]:
