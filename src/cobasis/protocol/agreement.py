@@ -217,7 +217,7 @@ class Agreement(Strict):
     def _settle(self) -> None:
         """Refuse contradictions; make once what every message asks for."""
         check_basis_rule(self.basis, anchor=self.anchor, n_parties=len(self.parties))
-        kinds = [each.kind for each in self.features]
+        kinds, beside = [each.kind for each in self.features], self.outcome or self.model in TABULAR
         problems = [
             *["round_id and what no file may say, as a line break"]
             * (not self.round_id.isprintable()),
@@ -240,11 +240,8 @@ class Agreement(Strict):
             *(noise_problems(self, self.dp) if self.dp and not self.sums else ()),
         ]
         if problems:
-            what, then = "these options contradict each other", "Change one of them."
-            if self.enrolled:
-                what = "the agreement contradicts itself"
-                then = "Change one of the two fields and have it signed again."
-            raise AgreementError(f"{what}: {'; '.join(problems)}. {then}")
+            why = "; ".join(problems)
+            raise AgreementError(f"these options contradict each other: {why}. Change one of them.")
         self._members = frozenset(self.parties)
         self._digest = hashlib.sha256(canonical_json(self.model_dump(mode="json"))).digest()
 
