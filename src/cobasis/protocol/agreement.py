@@ -217,7 +217,8 @@ class Agreement(Strict):
     def _settle(self) -> None:
         """Refuse contradictions; make once what every message asks for."""
         check_basis_rule(self.basis, anchor=self.anchor, n_parties=len(self.parties))
-        kinds, beside = [each.kind for each in self.features], self.outcome or self.model in TABULAR
+        kinds = [each.kind for each in self.features]
+        beside = self.outcome or self.model in TABULAR
         problems = [
             *["round_id and what no file may say, as a line break"]
             * (not self.round_id.isprintable()),
@@ -230,11 +231,7 @@ class Agreement(Strict):
             *(holding_problems(self) if self.holdings else ()),
             *_repeats("models", self.models),
             *task_problems(self),
-            *(
-                outcome_problems(self, self.outcome)
-                if self.outcome or self.model in TABULAR
-                else ()
-            ),
+            *(outcome_problems(self, self.outcome) if beside else ()),
             *(_column_problems(self) if self.label or self.id else ()),
             *(enrolment_problems(self) if self.enrolled or self.analyst else ()),
             *(noise_problems(self, self.dp) if self.dp and not self.sums else ()),
