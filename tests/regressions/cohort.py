@@ -118,13 +118,10 @@ def columns(raw):
     return found.assign(**{name: (raw.ward == name[5:]).astype(float) for name in words})
 
 
-def gaps(made, estimates, covariance, p=None):
-    """Largest relative gaps of coefficients, of standard errors, of the covariance, of p-values."""
+def gap(made, estimates, covariance, p=None):
+    """Largest relative gap of estimates, errors, p-values, and covariances that are told."""
     errors = np.sqrt(np.diag(covariance))
     told = np.array([(line.estimate, line.standard_error, line.p) for line in made.lines]).T
-    found = {
-        "estimate": np.abs(told[0] / estimates - 1).max(),
-        "error": np.abs(told[1] / errors - 1).max(),
-        "covariance": np.abs((made.covariance - covariance) / np.outer(errors, errors)).max(),
-    }
-    return found if p is None else found | {"p": np.abs(told[2] / p - 1).max()}
+    apart = np.abs((made.covariance - covariance) / np.outer(errors, errors))
+    right = np.array([estimates, errors, told[2] if p is None else p])
+    return max(np.abs(told / right - 1).max(), np.nanmax(apart))

@@ -14,7 +14,7 @@ from cobasis.errors import EstimateError, OptionError, ShapeError
 from cobasis.features.contract import CategoryFeature, NumericFeature
 from cobasis.report.estimates import forest, write_coefficients
 from cobasis.statistics.coefficients import p_value, table_of
-from regressions.cohort import FEATURES, columns, fitted, gaps, people, table
+from regressions.cohort import FEATURES, columns, fitted, gap, people, table
 
 RAW, LABELS = people()
 X = sm.add_constant(columns(RAW))
@@ -85,7 +85,7 @@ def test_parties_are_compared_as_statsmodels_combines_effects():
         assert line.across.i_squared == pytest.approx(max(theirs.i2, 0), rel=1e-5, abs=1e-12)
     assert {line.across.tau_squared > 0 for line in made.lines} == {False, True}
     alone = table(RAW, FOUR, "class", model="logit")
-    assert gaps(made, [line.estimate for line in alone.lines], alone.covariance)["error"] < 1e-12
+    assert gap(made, [line.estimate for line in alone.lines], alone.covariance) < 1e-12
     assert alone.lines[1].across is None
 
 

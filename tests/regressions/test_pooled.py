@@ -12,7 +12,7 @@ from lifelines import CoxPHFitter
 from lifelines.exceptions import ConvergenceWarning, StatisticalWarning
 
 from cobasis.features.encoder import encode
-from regressions.cohort import FEATURES, columns, dataset, fitted, gaps, people, table
+from regressions.cohort import FEATURES, columns, dataset, fitted, gap, people, table
 
 RAW, LABELS = people()
 X = sm.add_constant(columns(RAW))
@@ -80,8 +80,8 @@ def test_regressions_agree_with_statsmodels_on_pooled_columns(case):
     )
     for kind in ("orthogonal", "invertible"):
         made = table(RAW, LABELS, VALUES[model], model=model, kind=kind, **told)
-        gap = gaps(made, found.params[:count], covariance[:, :count], p=found.pvalues[:count])
-        assert max(gap.values()) < CLOSE
+        params, p = found.params[:count], found.pvalues[:count]
+        assert gap(made, params, covariance[:, :count], p=p) < CLOSE
         assert [line.name for line in made.lines][1:] == list(X)[1:]
         assert [(line.low, line.high) for line in made.lines] == pytest.approx(interval, rel=1e-7)
         assert made.log_likelihood == pytest.approx(found.llf, rel=1e-10)
@@ -153,15 +153,15 @@ def test_survival_agrees_with_lifelines_on_pooled_columns(case):
     features, raw, labels = DATA[name]
     found = cox(raw, labels, time=time, **known)
     robust = known.keys() & {"robust", "cluster_col"}
-    covariance = np.diag(found.standard_errors_**2) if robust else found.variance_matrix_.to_numpy()
+    covariance = found.variance_matrix_.to_numpy()
+    if robust:  # of the sandwich it tells the diagonal only
+        covariance = np.full_like(covariance, np.nan)
+        np.fill_diagonal(covariance, found.standard_errors_**2)
     null = found.log_likelihood_ - found.log_likelihood_ratio_test().test_statistic / 2
     for kind in ("orthogonal", "invertible"):
         options = {"model": "cox", "event": "event", "features": features, "kind": kind}
         made = table(raw, labels, time, **options, **told)
-        gap = gaps(made, found.params_, covariance, p=found.summary["p"])
-        if robust:  # of the sandwich it tells the diagonal only
-            del gap["covariance"]
-        assert max(gap.values()) < CLOSE
+        assert gap(made, found.params_, covariance, p=found.summary["p"]) < CLOSE
         assert made.log_likelihood == pytest.approx(found.log_likelihood_, rel=1e-12)
         assert made.null_log_likelihood == pytest.approx(null, rel=1e-12)
         assert made.n_events == labels.event.sum()
@@ -199,7 +199,7 @@ def test_with_ties_entries_and_weights_robust_errors_are_how_estimates_move_with
         moved.append((ends[0] - ends[1]) / 2e-4)
     expected = np.transpose(moved) @ moved
     estimates = [line.estimate for line in made.lines]
-    assert gaps(made, estimates, expected)["covariance"] < 1e-5
+    assert gap(made, estimates, expected) < 1e-5
 
 
 def test_hazards_count_rows_by_their_weight_and_nobody_before_entry():

@@ -122,14 +122,6 @@ def test_columns_that_depend_on_each_other_are_named(case, model, value, digits)
     assert f"of the columns {', '.join(map(repr, named))}, {count} follow" in str(error.value)
 
 
-def test_a_column_that_varies_too_little_on_its_scale_is_named_with_what_helps():
-    features = [x.model_copy(update={"scale": 1.0}) for x in FEATURES[1:3]]
-    rows = RAW[["income", "protein"]]
-    with pytest.raises(EstimateError, match=r"'protein', 1 .* agree on scales that suit the units"):
-        table(rows, LABELS, "number", model="ols", features=features)
-    table(rows, LABELS, "number", model="ols", features=FEATURES[1:3])
-
-
 def test_a_column_that_varies_between_strata_alone_is_named_in_a_cox_model():
     told = {"features": (AGE, BEDS), "stratum": "stratum", **COX}
     with pytest.raises(EstimateError, match="of the columns 'beds', 1 follow"):
