@@ -146,12 +146,7 @@ class CollaborativeTransformer(
         Raises
         ------
         CobasisError
-            As ``simulate``; `parties` is missing or not one name per row.
-
-        Warns
-        -----
-        PrivacyWarning
-            For uniform and public anchors, once a party.
+            As ``simulate``, which warns too; `parties` is missing or not one name per row.
         """
         names = column_names(X)
         table, held = self._opened(X, parties, names=None)

@@ -202,12 +202,6 @@ def fit_xgboost(rows: LabelledRows, *, split: Split, classes: Labels | None, ove
     return over.together(work, rows)
 
 
-def _objective(classes: Labels | None) -> dict[str, Any]:
-    if classes is not None and len(classes) > 2:  # noqa: PLR2004 -- more than two classes
-        return {"objective": "multi:softprob", "num_class": len(classes)}
-    return {"objective": "reg:squarederror" if classes is None else "binary:logistic"}
-
-
 def _boost(
     rows: LabelledRows,
     share: Share,
@@ -220,7 +214,10 @@ def _boost(
     import xgboost
 
     steps = {"max_bin": 256, "nthread": share.threads}
-    settings = {**_SETTINGS, **steps, **_objective(classes), "seed": split.seed}
+    settings = {**_SETTINGS, **steps, "objective": "reg:squarederror", "seed": split.seed}
+    if classes is not None:
+        several = {"objective": "multi:softprob", "num_class": len(classes)}
+        settings |= several if len(classes) > 2 else {"objective": "binary:logistic"}  # noqa: PLR2004
     found = None
     if judged_by is not None and len(judged_by.labels) >= ENOUGH_FOR_STEPS:
         found = xgboost.QuantileDMatrix(judged_by.rows, label=judged_by.labels, **steps)

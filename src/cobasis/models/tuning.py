@@ -73,9 +73,11 @@ def tuned(
 
     chosen, (rows, labels) = FAMILIES[name], block
     estimator = unfitted(name, task, n_rows=len(rows), seed=seed)
-    stops_early = task == "classification" and "early_stopping" in estimator.get_params()
-    if stops_early and not _can_hold_back(labels):
-        estimator.set_params(early_stopping=False)
+    if task == "classification" and "early_stopping" in estimator.get_params():
+        # it holds back a tenth of a fold's rows, of every class some
+        _, counts = np.unique(labels, return_counts=True)
+        if min(counts) < _FOLDS or 10 * _FOLDS * len(counts) >= (_FOLDS - 1) * len(labels):
+            estimator.set_params(early_stopping=False)
     tried: Held = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -95,13 +97,6 @@ def tuned(
         if held is not None and logits.shape[1] == len(search.classes_):
             held.append((logits, places))
     return search.best_estimator_
-
-
-def _can_hold_back(labels: npt.NDArray[Any]) -> bool:
-    """Whether early stopping can hold back a tenth of a fold's rows, of every class some."""
-    _, counts = np.unique(labels, return_counts=True)
-    enough = int(counts.min()) >= _FOLDS
-    return enough and 10 * _FOLDS * len(counts) < (_FOLDS - 1) * len(labels)
 
 
 def folds(labels: npt.NDArray[Any], *, task: Task, seed: int) -> list[tuple[Any, Any]]:
