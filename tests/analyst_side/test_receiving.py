@@ -161,9 +161,12 @@ def begun(folder):
 def test_signatures_are_taken_one_by_one_the_last_one_seals_and_other_files_wait(unsigned):
     unsigned.sign("north", "south")
     unsigned.upload("north")
+    text, forged = (unsigned.inbox / "north.sig").read_text(), unsigned.inbox / "forged.sig"
+    forged.write_text(text.replace('"north"', '"east"'))
     found = unsigned.receive()
     signed = dict.fromkeys(("north.sig", "south.sig"), "accepted")
-    assert verdicts(found) == {**signed, "north.upload": "CB311"}
+    assert verdicts(found) == {**signed, "forged.sig": "CB802", "north.upload": "CB311"}
+    forged.unlink()
     assert (found.agreed, found.unsigned) == (("north", "south"), ("east", "west", "lab"))
     assert (found.sealed, unsigned.news().agreed) == (None, ("north", "south"))
     for name in ("north", "south"):
