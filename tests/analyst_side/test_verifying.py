@@ -148,5 +148,5 @@ def test_what_somebody_made_up_fails_by_name_and_hides_nothing_else(done):
     )
     found = verify(done.path, done.folder)
     failed = Counter((each.what, each.code) for each in found.failed)
-    assert failed == {("transcript", "CB807"): 3, ("receipt", "CB807"): 1, ("removal", "CB803"): 1}
+    assert failed == {("transcript", "CB807"): 3, ("receipt", "CB807"): 1, ("removal", "CB807"): 1}
     assert sum(each.what == "fit" for each in found.findings) == 4
