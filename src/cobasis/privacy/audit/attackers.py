@@ -257,11 +257,10 @@ def acquainted(subject: Subject, *, rng: np.random.Generator) -> Finding:
         return Finding("P4", "red", words)
     some = subject.some(_ROWS, seed=int(rng.integers(2**32)))
     explained, named, tried = fewest_known(some.release, some.listed, rng=rng, draws=_DRAWS)
-    more = f"more than {tried:,}, the most that were tried"
+    more = f"more than {tried:,}"  # the most that were tried
     words = (
-        "Somebody who knows some of your people's records can name one in eleven of the rest from "
-        f"{more if named is None else f'{named:,}'} on, and rebuild half of everybody's record "
-        f"from {more if explained is None else f'{explained:,}'} on."
+        f"It takes the records of {named or more} of your people to name one in eleven of the "
+        f"rest, and of {explained or more} to rebuild half of everybody's."
     )
     figures = {"explained_from": explained, "named_from": named, "tried": tried}
     grade = worst(*(graded_known(each, tried) for each in (explained, named)))

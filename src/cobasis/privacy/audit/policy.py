@@ -164,8 +164,8 @@ def _anchor(subject: Subject, facts: Facts) -> Finding:
         )
     elif condition >= WORST_CONDITION:
         words = (
-            "but its image is nearly rank-deficient, which no honest draw is. Do not send this; "
-            "ask for a new consortium secret and round"
+            "its image is nearly rank-deficient, which no honest draw is. Do not send this; ask "
+            "for a new consortium secret and round"
         )
     else:
         grade = "green"
