@@ -25,32 +25,25 @@ BEGINNINGS = {
     "of metadata only": b'{"__metadata__":{"format":"x"}}',
     "of deep objects": b'{"a":' * 10_000 + b"1" + b"}" * 10_000,
 }
+LENGTHS = {
+    **{f"of {n:,} bytes": lambda _, n=n: n for n in (0, 1, 2**16 + 1, 2**31, 2**63, 2**64 - 1)},
+    **{f"{step:+d} byte": lambda text, step=step: len(text) + step for step in (-1, 1)},
+}
 
 
 def texts():
-    for n in (0, 1, 2**16 + 1, 2**31, 2**63, 2**64 - 1):
-        yield payload_vector(f"a header of {n:,} bytes", "CB602", partial(_long, n))
-    for step in (-1, 1):
-        yield payload_vector(f"a header {step:+d} byte", "CB602", partial(_longer, step))
-    begun = {word: lambda _, text=text: text for word, text in BEGINNINGS.items()}
-    for word, change in (*json_faults(), *begun.items()):
-        yield payload_vector(f"a header {word}", "CB602", partial(_begun, change))
+    texts = dict(json_faults()) | {word: lambda _, t=t: t for word, t in BEGINNINGS.items()}
+    for word in (*texts, *LENGTHS):
+        payload = partial(_begun, texts.get(word, bytes), LENGTHS.get(word, len))
+        yield payload_vector(f"a header {word}", "CB602", payload)
     for count in (100_000, 800):
         yield payload_vector(f"{count:,} more tables", "CB602", partial(_many, count))
 
 
-def _long(length, tables, _):
-    return file_of(*tables.header(), length=length)
-
-
-def _longer(step, tables, _):
+def _begun(change, length, tables, _):
     header, numbers = tables.header()
-    return file_of(header, numbers, length=len(json_of(header)) + step)
-
-
-def _begun(change, tables, _):
-    header, numbers = tables.header()
-    return file_of(change(json_of(header)), numbers)
+    text = change(json_of(header))
+    return file_of(text, numbers, length=length(text))
 
 
 def _many(count, tables, _):
