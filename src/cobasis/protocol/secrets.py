@@ -287,13 +287,13 @@ class Chooser:
 
     def linked(self, n_rows: int, people: Sequence[str] | None) -> Linked:
         """Return the order of rows of people whom a block of parties has, and their tag."""
-        if people is None or not len(people) == len({*people}) == n_rows:
+        n_people = 0 if people is None else len({*people})
+        if people is None or not len(people) == n_people == n_rows:
             others = ", ".join(others_of(self.agreement))
             raise FeatureError(
-                f"party '{self.party}' holds columns of people whom {others} hold columns of as "
-                f"well, and {0 if people is None else len({*people})} identifiers for "
-                f"{n_rows} rows; each row needs one of its own, written as there. Correct the "
-                "identifiers: a table's id column, or people= beside an array."
+                f"party '{self.party}' has {n_people} identifiers for {n_rows} rows of people "
+                f"whom {others} know as well; each row needs one of its own, written as there. "
+                "Correct a table's id column, or people= beside an array."
             )
         return self.secret.order(self.agreement, people)
 
