@@ -236,8 +236,8 @@ class Party(Explaining):
         Notes
         -----
         **Who sees what.** The analyst sees principal components of the rows up to sign, distances,
-        and labels: pseudonymised personal data, not anonymous data; under ``[dp]`` with noise, of
-        which the vault counts releases. **Cost.** Two passes. ODC paper, eqs. (5), (6).
+        and labels: pseudonymised personal data, not anonymous data; under ``[dp]`` with noise.
+        **Cost.** One or two passes over the rows. ODC paper, eqs. (5), (6).
         """
         table = encode(rows, self.agreement.features, party=self.name)
         targets = encode_labels(labels, self.agreement, n_rows=len(table), party=self.name)
