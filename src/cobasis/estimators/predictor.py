@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from cobasis.errors import OptionError
 from cobasis.estimators.inputs import Array, label_column
-from cobasis.estimators.transformer import REQUESTED, CollaborativeTransformer
+from cobasis.estimators.transformer import OF_ROWS, REQUESTED, CollaborativeTransformer
 from cobasis.features.maps import Columns, Mixed, RandomFourier
 from cobasis.models import Estimator, ModelName, Task
 from cobasis.models.chain import Chain
@@ -77,8 +77,7 @@ class CollaborativePredictor(CollaborativeTransformer):
     def _options(self, *, n_features: int) -> dict[str, Any]:
         """Return what `simulate` is asked for; OptionError where the estimator is no model."""
         if self.release == "sums":  # which refuses whatever says how rows are projected
-            named = ("n_components", "aligner", "anchor", "n_anchor_rows", "basis", "public_rows")
-            given = {name: getattr(self, name) for name in (*named, "allow_row_carrying")}
+            given = {name: getattr(self, name) for name in (*OF_ROWS, "allow_row_carrying")}
             return {"release": "sums", "maps": self.maps, "model": self.estimator, **given}
         model, task = self.estimator, self._task
         other = is_regressor if task == "classification" else is_classifier

@@ -34,6 +34,7 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.models import Task
 from cobasis.protocol.simulation import simulate
 
+OF_ROWS = ("n_components", "aligner", "anchor", "n_anchor_rows", "basis", "public_rows")
 REQUESTED = {"parties": True}
 """Asked for by default when scikit-learn routes metadata; nobody has to set a request."""
 
@@ -269,16 +270,12 @@ class CollaborativeTransformer(
         return label_column(y, n_rows=n_rows, estimator=type(self).__name__)
 
     def _options(self, *, n_features: int) -> dict[str, Any]:
-        half = max(1, n_features // 2)
-        asked = self.anchor in FROM_PUBLIC_ROWS or self.basis == "public"
-        return {
-            "n_components": half if self.n_components is None else self.n_components,
-            "aligner": self.aligner,
-            "anchor": self.anchor,
-            "n_anchor_rows": self.n_anchor_rows,
-            "basis": self.basis,
-            "public_rows": self.public_rows if asked else None,
-        }
+        given = {name: getattr(self, name) for name in OF_ROWS}
+        if self.n_components is None:
+            given["n_components"] = max(1, n_features // 2)
+        if self.anchor not in FROM_PUBLIC_ROWS and self.basis != "public":
+            given["public_rows"] = None
+        return given
 
     @property
     def _n_features_out(self) -> int:
