@@ -26,7 +26,6 @@ from cobasis.strict_json import canonical_json, json_object
 Cipher = Callable[[bytes], bytes]
 """Seals for the party's own key, or opens what was sealed so and raises ValueError if it cannot."""
 
-Arrays = Mapping[str, npt.NDArray[Any]]
 Given = Mapping[str, npt.NDArray[Any] | bytes]
 """What a record is made of; bytes are an array of them when it is read."""
 
@@ -38,7 +37,7 @@ _FORMAT, _MAC, _LENGTH = b"cobasis/vault/1\n", 32, 4
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Record(Hidden):
     about: Mapping[str, Any]  # all that is no array
-    arrays: Arrays
+    arrays: Mapping[str, npt.NDArray[Any]]
 
 
 def seal_anew(folder: Path, *, seal: Cipher, unseal: Cipher) -> None:
