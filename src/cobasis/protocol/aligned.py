@@ -64,7 +64,6 @@ class AlignedRows:
         return self._read([part for part in parts if part.stop], None)
 
     def shares(self, n_rows: int) -> dict[str, int]:
-        """Return how many rows of each party a sample has."""
         ends = np.cumsum([0, *self.sizes.values()]) * min(n_rows, self.n_rows) // self.n_rows
         return dict(zip(self.sizes, np.diff(ends).tolist(), strict=True))
 

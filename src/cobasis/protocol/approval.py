@@ -43,7 +43,6 @@ class Approver(PublicIdentity):
 
     @property
     def fingerprint(self) -> str:
-        """The .pub file's, which is read out."""
         return self.public.fingerprint
 
 

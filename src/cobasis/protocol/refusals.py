@@ -242,7 +242,6 @@ def check_return(returned: Return, agreement: Agreement, *, party: str) -> None:
 
 
 def row_blocks(upload: Upload) -> Iterator[Matrix]:
-    """Read all rows of an upload, some at a time."""
     n_rows, width = upload.rows.shape
     size = max(1, BLOCK_CELLS // width)
     for start in range(0, n_rows, size):

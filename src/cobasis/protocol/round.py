@@ -257,16 +257,10 @@ class SumsRound(Simulated):
 
     Attributes
     ----------
-    agreement : Agreement
-        What they agreed on, with ``release="sums"``.
-    parties : mapping of str to SumsParty
-        By name, each with its mask key.
-    analyst : SumsAnalyst
-        Without a path to a mask key.
+    agreement, parties, analyst, traffic
+        As of a `Round`; each party has its mask key, and the analyst no path to one.
     result : SumsResult
         The model, the map that evidence chose, and the total.
-    traffic : mapping of str to Traffic
-        Bytes up and down, by party name.
 
     Notes
     -----

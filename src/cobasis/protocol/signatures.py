@@ -235,8 +235,6 @@ def check_approved(
 
 
 class Receipt(Strict):
-    """What the analyst signs of a file."""
-
     round_id: Name
     agreement: Digest
     party: IdentityName
