@@ -180,7 +180,15 @@ def test_an_approval_outlives_a_send_that_was_killed_and_no_file_of_another_roun
     with monkeypatch.context() as patch:
         patch.setattr(Vault, "history", elsewhere)
         audited.refused(SEND, "not as it was then: history.")
+    with monkeypatch.context() as patch:  # and once more, with the file made and without its name
+        patch.setattr("cobasis.party_side.send.copy_whole", Mock(side_effect=KeyboardInterrupt))
+        audited(SEND, code=130)
+    audited(f"{APPROVE} --withdraw", by="officer")
+    audited.refused(SEND, "[CB513]", "its approval was withdrawn since")
+    assert not UPLOAD.exists()
+    audited(APPROVE, by="officer")
     audited(SEND)
+    assert UPLOAD.exists()
 
 
 def test_an_audit_is_worse_by_a_grade_or_a_share_that_no_draw_explains():

@@ -19,9 +19,10 @@ from cobasis.bundle.messages import Enclosed, enclose_proposal, enclose_sums, en
 from cobasis.bundle.transcript import Fact, now
 from cobasis.bundle.uploads import UploadFile
 from cobasis.disk.whole import copy_whole, file_digest, move_whole, remove_tree
-from cobasis.errors import DiskError, StepError, WaitingError
+from cobasis.errors import ApprovalError, DiskError, StepError, WaitingError
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.threads import one_blas_thread
+from cobasis.party_side.approval import approvals, newest
 from cobasis.party_side.predict import usable
 from cobasis.party_side.preview import Ready
 from cobasis.party_side.session import MADE, MARKS, SENT, PartySession, refuse_target
@@ -144,6 +145,14 @@ def finish(session: PartySession, to: Path | None) -> Sent | None:
     made, sent = session.kept_file(exchange, end=MADE), session.digests_sent(exchange)
     if not (made.exists() and sent and file_digest(made) == sent[-1]):
         return None
+    told = newest(approvals(session.path, session.name), session.agreement).values()
+    last = [each for each in told if each.exchange == exchange.message]
+    if last and all(each.withdrawn for each in last):
+        raise ApprovalError(
+            f"the file that a killed command of party '{session.name}' made has not left, and its "
+            "approval was withdrawn since. Nothing has left. Have its audit approved again, and "
+            "put the approval beside the agreement."
+        )
     with session.alone():
         place = _place(session, exchange, to)
         return _delivered(session, exchange, place, digest=sent[-1], again=True)
