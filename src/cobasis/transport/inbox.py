@@ -133,10 +133,13 @@ class Inbox:
         with GrowingFile(self.place(sent, f"{_JOINT}{length}{PART}")):
             return State(n_bytes=0, length=length, whole=False)
 
+    def known(self, sent: Sent) -> State:
+        if state := self.state(sent):
+            return state
+        raise RequestError("no such file was begun. Begin it.", status=404)
+
     def require(self, sent: Sent, *, offset: int) -> State:
-        state = self.state(sent)
-        if state is None:
-            raise RequestError("no such file was begun. Begin it.", status=404)
+        state = self.known(sent)
         if state.whole or offset != state.n_bytes:
             here = f"{state.n_bytes:,} bytes of this file are here, and what comes begins behind"
             raise RequestError(f"{here} {offset:,}. Go on from where it stands.", status=409)

@@ -174,9 +174,7 @@ class Server:
             _require_type(request, PARTIAL)
             offset = whole_number(request.headers.get("upload-offset"), field="Upload-Offset")
             return _told(await self._grown(request, inbox, sent, offset=offset), status=204)
-        state = await run_sync(inbox.state, sent)
-        if state is None:
-            raise RequestError("no such file was begun. Begin it.", status=404)
+        state = await run_sync(inbox.known, sent)
         return _told(state, status=200, whole=visit.method == "GET")
 
     @answering

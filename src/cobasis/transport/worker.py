@@ -109,7 +109,16 @@ class Worker:
         if not came and not session.sealed:
             receive(session, [])  # perhaps signatures lie beside the agreement
         for sent, path in came:
-            verdict = _received(session, path)
+            try:
+                files = receive(session, [path]).files
+                verdict = next(each for each in files if each.file == path.name)
+            except (DiskError, AnotherRunError, TranscriptError):
+                raise  # of the work folder, and so of every file
+            except RetentionError as error:
+                verdict = FileVerdict.refused(path, error)
+            except Exception as error:  # noqa: BLE001 -- an enemy's file, which no reader has foreseen
+                reason = f"it cannot be read ({type(error).__name__})"
+                verdict = FileVerdict(file=path.name, verdict="refused", reason=reason)
             if verdict.code in {UnsignedError.code, RevokedError.code}:  # that one waits its turn
                 continue
             told = {"verdict": verdict.verdict, "code": verdict.code}
@@ -151,19 +160,6 @@ class Worker:
         made = Statement.made(certificate, analyst=name, sign=identity.sign)
         write_whole(path, made.text().encode(), mode=0o644)
         _log("signed for the certificate", pin=made.pin, until=made.until)
-
-
-def _received(session: AnalystSession, path: Path) -> FileVerdict:
-    try:
-        files = receive(session, [path]).files
-    except (DiskError, AnotherRunError, TranscriptError):
-        raise  # of the work folder, and so of every file
-    except RetentionError as error:
-        return FileVerdict.refused(path, error)
-    except Exception as error:  # noqa: BLE001 -- an enemy's file, which no reader has foreseen
-        reason = f"it cannot be read ({type(error).__name__})"
-        return FileVerdict(file=path.name, verdict="refused", reason=reason)
-    return next(each for each in files if each.file == path.name)
 
 
 def _halt(session: AnalystSession, error: CobasisError) -> None:
