@@ -3,6 +3,7 @@
 What they are compared with is statsmodels, lifelines, or a few plain lines on the raw columns.
 """
 
+from collections import defaultdict
 from functools import partial
 from types import SimpleNamespace
 
@@ -216,28 +217,19 @@ def test_a_share_moves_with_each_rows_weight_as_its_slope_says():
     np.testing.assert_allclose(found, np.subtract(*ends) / 2e-6, atol=1e-8)
 
 
-def covered(n_trials, n_rows, *, unlike):
-    """By estimator which intervals hold the truth, and how far off estimates and means are.
-
-    The truth is that of very many people, a thirtieth as uncertain as one trial's.
-    """
-    raw, told = trial(200_000, 99)
-    share, hits, off = told["share"], {}, {}
-    by_target = {"ATE": share * 0 + 1, "ATT": share, "ATO": share * (1 - share)}
-    effect = 1 + unlike * (raw["age"] - 60) / 12
-    truth = {word: np.average(effect, weights=own) for word, own in by_target.items()}
-    for seed in range(n_trials):
-        raw, told = trial(n_rows, seed, unlike=unlike)
-        for kind, (found, error) in estimates(fitted(plain(raw), records(told))).items():
-            off.setdefault(kind, []).append(found - truth[kind[1]])
-            hits.setdefault(kind, []).append(abs(off[kind][-1]) < 1.959964 * error)
-    return hits, off
-
-
 @pytest.mark.soak
 @pytest.mark.parametrize("unlike", [0.0, 0.5])
 def test_intervals_of_95_percent_hold_the_truth_in_95_of_100_trials(unlike):
-    hits, off = covered(500, 800, unlike=unlike)
+    raw, told = trial(200_000, 99)  # whose truth is a thirtieth as uncertain as one trial's
+    share, hits, off = told["share"], defaultdict(list), defaultdict(list)
+    by_target = {"ATE": share * 0 + 1, "ATT": share, "ATO": share * (1 - share)}
+    effect = 1 + unlike * (raw["age"] - 60) / 12
+    truth = {word: np.average(effect, weights=own) for word, own in by_target.items()}
+    for seed in range(500):
+        raw, told = trial(800, seed, unlike=unlike)
+        for kind, (found, error) in estimates(fitted(plain(raw), records(told))).items():
+            off[kind].append(found - truth[kind[1]])
+            hits[kind].append(abs(off[kind][-1]) < 1.959964 * error)
     for kind, each in hits.items():
         assert 0.915 < np.mean(each) < 0.98, (kind, np.mean(each))  # a Monte Carlo error is .01
         assert abs(np.mean(off[kind])) < 0.2 * np.std(off[kind]), kind
