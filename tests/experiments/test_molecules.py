@@ -13,6 +13,7 @@ from experiments.harness.systems import Dealt
 from experiments.harness.uploads import UNDETERMINED, AsPrinted, by_each, uploads
 from experiments.studies import (
     ames,
+    ours_spans,
     table_07_images,
     table_07_open,
     table_07_tdc,
@@ -105,7 +106,7 @@ def asked(monkeypatch):
         asked.append(how["learning_rate_init"])
         return mlp(seed, **how)
 
-    for module in (table_07_tdc, v2_table_2, ames):
+    for module in (table_07_tdc, v2_table_2, ames, ours_spans):
         monkeypatch.setattr(module, "deal_molecules", deal)
         monkeypatch.setattr(module, "N_COMPONENTS", 6, raising=False)
     for module in (table_16, v2_table_2):
@@ -134,6 +135,8 @@ def asked(monkeypatch):
         ("table_16", {"anchor": "pubchem", "condition": "diffspan_orth", "a": 512}),
         ("v2_table_2", {"rows": "dealt", "data": "hiv"}),
         ("ames", {"system": "odc, consensus basis"}),
+        ("ours_spans", {"data": "ames", "condition": "samespan"}),
+        ("ours_weighting", {"data": "ames", "condition": "samespan_orth"}),
     ],
 )
 def test_a_cell_measures_every_number_that_the_paper_prints_for_it(name, cell):

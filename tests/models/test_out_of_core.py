@@ -3,6 +3,7 @@
 import json
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from cobasis.errors import (
     OptionError,
     RowCarryingError,
 )
-from cobasis.models import out_of_core
+from cobasis.models import FAMILIES, out_of_core
 from cobasis.models.chain import Affine
 from cobasis.models.out_of_core import fit_xgboost
 from cobasis.models.passes import Split, Threads
@@ -103,6 +104,18 @@ def test_a_perceptron_of_many_blocks_tells_digits_as_that_of_one_does():
     assert not hasattr(mine, "coefs_")
 
 
+def test_the_family_of_perceptrons_is_tuned_and_stops_early(monkeypatch):
+    rows, _ = rows_and_labels(2400)
+    labels = (rows[:, 0] + np.random.default_rng(1).normal(size=2400) > 0).astype(int)
+    grid = {"alpha": [1e-4, 1.0], "tol": [1e-2]}  # the second for the search to end soon
+    monkeypatch.setitem(FAMILIES, "mlp", replace(FAMILIES["mlp"], grid=grid))
+    rounds = []
+    found = train(thirds(rows[:400], labels[:400]), model="mlp", **CLASSES, report=told_to(rounds))
+    best_possible = np.mean((rows[400:, 0] > 0) == labels[400:])
+    assert np.mean(found.predict(rows[400:]) == labels[400:]) > best_possible - 0.05
+    assert rounds[-1] < out_of_core.MAX_PASSES
+
+
 def test_what_has_no_partial_fit_or_carries_rows_is_refused():
     cut = thirds(*rows_and_labels())
     for model, error, told in (
@@ -181,7 +194,8 @@ def test_trees_tell_even_digits_from_odd_as_scikit_learns_do(monkeypatch):
         assert accuracy > np.mean(known.predict(test) == told % 2) - 0.02
 
 
-def test_a_regression_stops_early_and_predicts_new_rows():
+def test_a_regression_stops_early_and_predicts_new_rows(monkeypatch):
+    monkeypatch.setattr(out_of_core, "ENOUGH_FOR_STEPS", 100)  # as large tables have them
     rounds = []
     found = train(*curved(1500), model="xgboost", **NUMBERS, report=told_to(rounds))
     rows, target = curved(seed=1)
