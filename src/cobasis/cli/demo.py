@@ -70,19 +70,19 @@ def _lines(found: Comparison) -> list[str]:
 
     unit = "accuracy in %" if found.metric == "accuracy" else "R2"
     data, consensus = found.data, found.consensus or {}
-    certificate = found.round.analyst.certificate
     rows = [("mean", *map(shown, means(found).values()), "", "")]
     for name, traffic in found.round.traffic.items():
         scores = (found.alone[name], found.together[name], consensus.get(name))
         told = map(shown, (*scores, found.sums_score, found.pooled))
         rows.insert(-1, (name, *told, f"{traffic.up:,}", f"{traffic.down:,}"))
     refusal = [f"No consensus basis: {found.consensus_refusal}"] if found.consensus_refusal else []
-    notes = [conclusion(found), about_sums(found), *refusal]
-    notes += [f"Certificate: {certificate.headline}.", f"Took {found.seconds:.1f} s."]
     table = Table(
         title=f"{data.table.name}, split {data.split}: {unit} on the test set; bytes up, down",
         header=("party", "alone", "together", "consensus", "sums", "pooled", "up", "down"),
         rows=rows,
-        notes=tuple(notes),
+        notes=(
+            *(conclusion(found), about_sums(found), *refusal),
+            f"Certificate: {found.round.analyst.certificate.headline}.",
+        ),
     )
     return table.text().splitlines()

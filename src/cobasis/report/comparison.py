@@ -1,6 +1,5 @@
 """Alone, together, with a consensus basis, masked sums, pooled: the five numbers that matter."""
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -60,7 +59,6 @@ class Comparison:
     sums_score: float | None  # the same for every party
     pooled: float  # one model on everybody's raw rows
     round: Round  # behind `together`
-    seconds: float  # of the whole comparison
 
     @property
     def metric(self) -> str:
@@ -72,7 +70,6 @@ def compare(
     data: Dealt, settings: Mapping[str, Any], *, tell: Callable[[str], None] = lambda _: None
 ) -> Comparison:
     """Run the rounds and both raw-feature baselines, by settings of `simulate` and a seed."""
-    started = time.perf_counter()
     tell("together: parties upload, the analyst aligns, certifies and trains")
     together = _round(data, settings)
     consensus, refusal = None, ""
@@ -106,7 +103,6 @@ def compare(
         sums_score=sums_score,
         pooled=pooled,
         round=together,
-        seconds=time.perf_counter() - started,
     )
 
 

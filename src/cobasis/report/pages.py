@@ -191,5 +191,4 @@ def as_json(found: "Comparison") -> dict[str, Any]:
             }
             for name, traffic in found.round.traffic.items()
         },
-        "seconds": round(found.seconds, 3),
     }
