@@ -8,16 +8,17 @@ import socket
 import threading
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from itertools import count
 
 import httpx
 import pytest
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
-from cobasis.errors import CertificateError, RequestError, UnreachableError
+from cobasis.errors import CertificateError, DiskError, RequestError, UnreachableError
 from cobasis.transport import client, server
 from cobasis.transport.certificate import Statement, certificate_at, make_certificate
 from cobasis.transport.inbox import Inbox, Sent
-from faults import FULL, at_call, calls_of, deaths
+from faults import BROKEN, FULL, at_call, calls_of, deaths
 from transport.serving import PARTIES, STEP, free_port
 
 DATA = random.Random(0).randbytes(300_000)  # noqa: S311 -- bytes of a test
@@ -226,6 +227,31 @@ def test_a_server_with_another_certificate_gets_nothing_until_it_is_signed_for(f
         assert remote.fetch("agreement", tmp_path / "agreement") is False
     with fresh.serving():  # as long as the web half shows the one before, it is believed
         fresh.remote("north")
+
+
+@pytest.mark.parametrize("before", [None, b"old"])
+def test_whatever_fails_on_a_partys_disk_while_it_fetches_the_next_try_has_it(
+    world, tmp_path, before
+):
+    (world.lab / "outbox").mkdir(exist_ok=True)
+    (world.lab / "outbox" / "icu.north.1-return").write_bytes(b"new")
+    place = tmp_path / "here" / "return"
+    place.parent.mkdir()
+    failed = set()
+    with world.remote("north") as remote:
+        for number in count(1):
+            place.unlink(missing_ok=True) if before is None else place.write_bytes(before)
+            at = at_call(number, BROKEN, counts=lambda *told: "here" in told[-1].parts)
+            with at as clock, suppress(DiskError):
+                remote.fetch("1-return", place)
+            found = place.read_bytes() if place.exists() else None
+            assert found in {before, b"new"}, clock.stopped_at
+            remote.fetch("1-return", place)
+            assert [place.read_bytes(), *place.parent.iterdir()] == [b"new", place]
+            if clock.stopped_at is None:
+                break
+            failed.add(clock.stopped_at)
+    assert failed >= {"pwrite", "fsync", "replace"}
 
 
 HOSTILE = [
