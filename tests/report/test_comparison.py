@@ -45,6 +45,8 @@ def test_rows_are_dealt_once_and_by_label_two_neighbours_of_a_cycle_to_each_part
     assert counts.tolist() == [50] * 10
     for this, following in zip(held, held[1:] + held[:1], strict=True):
         assert len(set(this) & set(following)) == 1
+    few = deal(load("digits"), n_parties=3, split="by-label", seed=4)
+    assert {*few.test_labels} == {label for _, labels in few.rows.values() for label in labels}
     for split in ("iid", "by-label"):
         dealt = deal(load("digits"), split=split, seed=1)
         total = sum(len(rows) for rows, _ in dealt.rows.values())

@@ -55,7 +55,9 @@ def test_no_byte_of_a_record_can_be_changed_and_none_is_missing(folder, name):
 def test_with_another_key_or_under_another_name_nothing_opens(folder):
     refused(folder, "it is damaged, or was sealed for another party's key", key=SOUTH)
     refused(
-        folder, "of party 'south' cannot be used: it is 'vault' of party 'north'", party="south"
+        folder,
+        "of party 'south' cannot be used: it is party 'north's record 'vault'",
+        party="south",
     )
 
 
@@ -77,7 +79,7 @@ def test_who_knows_the_public_recipient_only_cannot_make_a_record(folder):
 def test_records_that_were_exchanged_lost_or_no_files_are_found(folder):
     one, two = folder.glob("datasets/*.age")
     shutil.copy(one, two)
-    refused(folder, "it is 'datasets/.*' of party 'north'")
+    refused(folder, "it is party 'north's record 'datasets/.*'")
     one.unlink()
     one.mkdir()
     with pytest.raises(DiskError, match="it is no file"):

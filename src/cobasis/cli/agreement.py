@@ -47,7 +47,9 @@ _BY_COMMAND = {"parties", "enrolled", "analyst", "commitment"}
 
 @dataclass(frozen=True, kw_only=True)
 class Enrolment:
-    pubs: Annotated[list[Path] | None, Argument(metavar="PUB", help="All .pub files.")] = None
+    pubs: Annotated[list[Path] | None, Argument(metavar="PUB", help="Everybody's .pub files.")] = (
+        None
+    )
     analyst: Annotated[Path | None, Option(help="The analyst's .pub file.")] = None
     approver: Annotated[list[str] | None, Option(help="Officer: north=officer.pub; repeat.")] = None
     invite: Annotated[list[str] | None, Option(help="Comes by a code of --server; repeat.")] = None
@@ -151,8 +153,9 @@ def new(
 ) -> None:
     """Make the agreement, enrol who takes part, and seal a secret to each party.
 
-    A party types this. What is not told is asked. Typed again without options, after you edited
-    FILE and before anybody signs, it says what changed, and replaces every NAME.secret.
+    One of the parties types this, never the analyst. What is not told is asked. Typed again
+    without options, after you edited FILE and before anybody signs, it says what changed, and
+    replaces every NAME.secret.
 
     Example: cobasis agreement new icu.toml *.pub --analyst lab.pub --columns codebook.csv
     """

@@ -24,11 +24,17 @@ from cobasis.report.audit_page import render_audit
 @grouped
 def approve(
     owner: Owner,
-    words: Annotated[list[Path], Argument(metavar="[AGREEMENT] AUDIT", help="A .json of audit.")],
-    name: Annotated[str | None, Option("--key", "--as", help="Else the one enrolled.")] = None,
+    words: Annotated[
+        list[Path], Argument(metavar="[AGREEMENT] AUDIT", help="What audit wrote, a .json file.")
+    ],
+    name: Annotated[
+        str | None, Option("--key", "--as", help="The officer's key; else the one enrolled.")
+    ] = None,
     deadline: Annotated[str, Option(help="Until when; else as agreed, or 30 days.")] = "",
     times: Annotated[int, Option(help="How many such files may leave.", min=1, max=1000)] = 1,
-    word: Annotated[bool, Option("--word", help="Cover a word back on the model, too.")] = False,
+    word: Annotated[
+        bool, Option("--word", help="Cover a coarse word back on the model, too.")
+    ] = False,
     withdraw: Annotated[bool, Option("--withdraw", help="Take the approval back.")] = False,
     yes: Yes = False,
 ) -> None:

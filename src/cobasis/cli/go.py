@@ -79,9 +79,10 @@ def go(
 ) -> None:
     """Take part in a round over HTTPS, from signing to the model, as far as it goes now.
 
-    It signs, sends and accepts as the commands of these names do, and waits for others. Ended at
-    any moment, the same command goes on; with nobody to ask it stops where others' files are
-    missing, with exit code 4. An author's CODE brings the agreement, and makes a key.
+    It signs, sends and accepts as the commands of these names do, with their questions, and waits
+    for others, and for the officer who approves a file. Ended at any moment, the same command
+    goes on; with nobody to ask it stops where others' files are missing, with exit code 4. An
+    author's CODE brings the agreement, and makes a key.
 
     Example: cobasis go icu.toml data.csv
     """

@@ -110,7 +110,9 @@ def _succeeded(owner: Owner, identity: Identity, to: Path) -> list[str]:
 @grouped
 def revoke(
     owner: Owner,
-    words: Annotated[list[Path], Argument(metavar="[AGREEMENT] NAME", help="Whose key it is.")],
+    words: Annotated[
+        list[Path], Argument(metavar="[AGREEMENT] NAME", help="Whose key somebody else may have.")
+    ],
     yes: Yes = False,
 ) -> None:
     """Say that somebody else may have a key of a round: the round stands still, and people decide.

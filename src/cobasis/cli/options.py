@@ -36,10 +36,15 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.signatures import signers
 
-AgreementFile = Annotated[Path | None, Argument(metavar="[AGREEMENT]", help="Else the one here.")]
+AgreementFile = Annotated[
+    Path | None, Argument(metavar="[AGREEMENT]", help="By default the one that is here.")
+]
 ProxyCA = Annotated[Path | None, Option(help="Your company's inspecting proxy's certificate.")]
 Folder = Annotated[Path, Argument(metavar="[FOLDER]", help="Of agreements; else this one.")]
-Data = Annotated[list[Path] | None, Argument(metavar="[AGREEMENT] DATA", help="CSV or Parquet.")]
+Data = Annotated[
+    list[Path] | None,
+    Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet."),
+]
 Files = Annotated[
     list[Path] | None,
     Argument(metavar="[AGREEMENT] [FILES]...", help="Files, or folders; else those here."),
@@ -74,7 +79,9 @@ class Screen:
 
 @dataclass(frozen=True, kw_only=True)
 class Home:
-    home: Annotated[Path | None, Option(help="Of keys and vaults; else $COBASIS_HOME.")] = None
+    home: Annotated[
+        Path | None, Option(help="Folder of keys and vaults; else $COBASIS_HOME or ~/.cobasis.")
+    ] = None
     name: Annotated[str | None, Option("--as", help="Whose key; else the one enrolled.")] = None
 
     def folder(self) -> Path:
@@ -89,7 +96,8 @@ class Home:
 @dataclass(frozen=True, kw_only=True)
 class Holder(Home):
     passphrase_file: Annotated[
-        Path | None, Option(envvar="COBASIS_PASSPHRASE_FILE", help="Its first line; else asked.")
+        Path | None,
+        Option(envvar="COBASIS_PASSPHRASE_FILE", help="Holds the passphrase; else it is asked."),
     ] = None
 
     def passphrase(self, *, new: bool = False) -> str:

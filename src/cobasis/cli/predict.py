@@ -45,12 +45,15 @@ def predict(
     explain: Annotated[bool, Option("--explain", help="Add why, column by column.")] = False,
     of: Annotated[str | None, Option(help="The class to explain, by default the last.")] = None,
     public_rows: Public = None,
-    part: Annotated[bool, Option("--part", help="Write your part for your block.")] = False,
+    part: Annotated[
+        bool, Option("--part", help="Write your part of these people, for your block.")
+    ] = False,
     beside: Beside = None,
 ) -> None:
     """Predict new rows; the id column is kept beside each prediction.
 
-    A row with a cell that is not as agreed gets none; the command then ends with 2. With
+    A row with a cell that is not as agreed gets none; the command then ends with 2. A
+    classification adds a column for each class: a probability, or a score under noise. With
     --explain, base and the columns why_... add up to what the column explained names.
 
     Where parties of a block hold columns of the same people, each writes a file with --part for
@@ -131,9 +134,13 @@ def score(
 def export(
     owner: Owner,
     agreement: AgreementFile = None,
-    out: Annotated[Path | None, Option("-o", "--out", help="Else model.onnx or .txt.")] = None,
+    out: Annotated[
+        Path | None, Option("-o", "--out", help="The file; else model.onnx, or model.txt.")
+    ] = None,
     precision: Annotated[Literal["float64", "float32"], Option(help="Of its numbers.")] = "float64",
-    surrogate: Annotated[Path | None, Option(metavar="TABLE", help="Rows of yours.")] = None,
+    surrogate: Annotated[
+        Path | None, Option(metavar="TABLE", help="Rows of yours: write what stands for the model.")
+    ] = None,
     of: Annotated[str | None, Option(help="The class that it tells, by default the last.")] = None,
     beside: Beside = None,
 ) -> None:

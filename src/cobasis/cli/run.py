@@ -179,7 +179,9 @@ _NOTHING: dict[str, Any] = {
 @grouped
 def remove(
     owner: Owner,
-    words: Annotated[list[Path], Argument(metavar="[AGREEMENT] PARTY...", help="Who leaves.")],
+    words: Annotated[
+        list[Path], Argument(metavar="[AGREEMENT] PARTY...", help="Who leaves, by name.")
+    ],
     realign: Annotated[bool, Option("--realign", help="Also make a new target.")] = False,
     cluster: Cluster = None,
     out: Outbox = None,

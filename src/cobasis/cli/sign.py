@@ -34,7 +34,9 @@ def sign(
     agreement: AgreementFile = None,
     out: Annotated[Path | None, Option("-o", "--out", help="By default NAME.sig.")] = None,
     secret: Annotated[Path | None, Option(help="By default NAME.secret.")] = None,
-    later: Annotated[bool, Option("--secret-later", help="Sign with it unchecked.")] = False,
+    later: Annotated[
+        bool, Option("--secret-later", help="Sign with the secret unchecked.")
+    ] = False,
     yes: Yes = False,
 ) -> None:
     """Show what is agreed, check the secret against it, and sign.

@@ -198,8 +198,9 @@ class Standing:
 def status(owner: Owner, agreement: AgreementFile = None, tls_ca: ProxyCA = None) -> None:
     """Say how a round stands, who waits for whom, and what to type next.
 
-    What others did is known from the analyst's newest news: accepted, or an icu.news beside the
-    agreement. With a passphrase's file the analyst's server is asked for newer ones.
+    What others did is known from the analyst's newest news, those that were accepted or an
+    icu.news beside the agreement. With a passphrase's file the analyst's server is asked for newer
+    ones.
 
     Example: cobasis status icu.toml
     """

@@ -173,6 +173,8 @@ def deal(table: Table, *, n_parties: int | None = None, split: Split, seed: int)
     rng = np.random.default_rng(seed)
     dealt = (_by_label if split == "by-label" else _iid)(table, n_parties, rng)
     rest = np.setdiff1d(np.arange(len(table.rows)), np.concatenate(dealt))
+    if split == "by-label":  # of a label that nobody holds nothing can be predicted
+        rest = rest[np.isin(table.labels[rest], table.labels[np.concatenate(dealt)])]
     public, test = np.split(rng.permutation(rest), [PUBLIC_ROWS])
     return Dealt(
         table=table,

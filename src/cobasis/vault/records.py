@@ -139,7 +139,7 @@ class Records(Hidden):
         except (ValueError, SafetensorError):
             self.refuse(name, "it cannot be read")
         if (told["party"], told["record"]) != (self.party, name):
-            self.refuse(name, f"it is '{told['record']}' of party '{told['party']}'")
+            self.refuse(name, f"it is party '{told['party']}'s record '{told['record']}'")
         return Record(about=told["about"], arrays=arrays)
 
     def _vault_key(self) -> bytes:
