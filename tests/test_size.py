@@ -20,27 +20,27 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (2_090, 1_270, 15),
-    "analyst_side": (2_350, 1_910, 11),
+    "analyst_side": (2_340, 1_900, 11),
     "bundle": (2_330, 1_780, 11),
-    "cli": (4_410, 3_570, 25),
+    "cli": (4_450, 3_600, 25),
     "cobasis": (600, 280, 6),
     "disk": (580, 390, 5),
-    "estimators": (860, 470, 5),
+    "estimators": (850, 470, 5),
     "features": (1_420, 920, 7),
     "keys": (260, 200, 2),
     "linalg": (700, 440, 6),
-    "models": (3_410, 2_470, 15),
-    "party_side": (3_780, 3_040, 14),
+    "models": (3_400, 2_460, 15),
+    "party_side": (3_790, 3_050, 14),
     "privacy": (2_930, 1_980, 21),
-    "protocol": (7_690, 5_310, 36),
+    "protocol": (7_660, 5_300, 36),
     "report": (1_020, 830, 6),
     "statistics": (1_990, 1_510, 11),
     "tables": (910, 720, 4),
-    "transport": (1_800, 1_410, 10),
+    "transport": (1_790, 1_410, 10),
     "vault": (1_010, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 35_470,
+    "tests": 35_580,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

@@ -46,7 +46,7 @@ def predict(
     of: Annotated[str | None, Option(help="The class to explain, by default the last.")] = None,
     public_rows: Public = None,
     part: Annotated[
-        bool, Option("--part", help="Write your part of these people, for your block.")
+        bool, Option("--part", help="Write your part for your block's others.")
     ] = False,
     beside: Beside = None,
 ) -> None:
