@@ -24,6 +24,9 @@ from cobasis.errors import OptionError
 from cobasis.party_side import predict as predicting
 from cobasis.party_side import worth as scoring
 
+Part = Annotated[
+    bool, Option("--part", help="Write your part of these people, for your block's others.")
+]
 Beside = Annotated[list[Path] | None, Option("--with", help="Another party's part; once for each.")]
 
 _SHOWN = 20
@@ -45,9 +48,7 @@ def predict(
     explain: Annotated[bool, Option("--explain", help="Add why, column by column.")] = False,
     of: Annotated[str | None, Option(help="The class to explain, by default the last.")] = None,
     public_rows: Public = None,
-    part: Annotated[
-        bool, Option("--part", help="Write your part for your block's others.")
-    ] = False,
+    part: Part = False,
     beside: Beside = None,
 ) -> None:
     """Predict new rows; the id column is kept beside each prediction.
