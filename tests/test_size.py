@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (2_090, 1_270, 15),
     "analyst_side": (2_340, 1_900, 11),
     "bundle": (2_330, 1_780, 11),
-    "cli": (4_450, 3_600, 25),
+    "cli": (4_450, 3_610, 25),
     "cobasis": (600, 280, 6),
     "disk": (580, 390, 5),
     "estimators": (850, 470, 5),
