@@ -18,7 +18,6 @@ PLAIN = {
     "LINES": "24",
     "NO_COLOR": "1",
     "TERM": "dumb",
-    "TYPER_USE_RICH": "0",
     "PYTHONUTF8": "1",
 }
 """What the terminal is told to be, so that every machine prints the same."""

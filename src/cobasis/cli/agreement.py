@@ -135,7 +135,7 @@ class Terms:
         return {word: x for word, x in vars(self).items() if x is not None and x is not False}
 
 
-app = typer.Typer(no_args_is_help=True, add_completion=False)
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
 
 @app.callback()

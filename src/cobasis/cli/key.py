@@ -25,7 +25,7 @@ _STOPS = (
     "and nobody can take that back. What was accepted stays in use."
 )
 
-app = typer.Typer(no_args_is_help=True, add_completion=False)
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
 
 @app.callback()

@@ -55,7 +55,7 @@ class _Commands(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 -- typer's own signature
         for name, each in self.commands.items():
-            each.help = _sentence(name)
+            each.short_help = _sentence(name)
         super().format_help(ctx, formatter)
 
     def resolve_command(self, ctx: Any, args: Any) -> Any:  # noqa: ANN401 -- same
@@ -63,7 +63,7 @@ class _Commands(TyperGroup):
         module = import_module(f"cobasis.cli.{COMMANDS[str(name)]}")
         group = getattr(module, "app", None)
         if group is None:
-            group = typer.Typer(add_completion=False)
+            group = typer.Typer(add_completion=False, rich_markup_mode=None)
             group.command()(getattr(module, str(name)))
         return name, typer.main.get_command(group), rest
 
@@ -77,7 +77,9 @@ class _Commands(TyperGroup):
             raise typer.Exit(error.exit_code) from None
         except _UsageError as error:
             told = error.format_message().rstrip(".").replace("Value error, ", "")
-            if told:  # of a group alone it was its help
+            if told.startswith("Usage: "):  # of a group alone it is its help
+                typer.echo(told, err=True)
+            else:
                 end = "" if told.endswith("?") else "."
                 typed = f"{ctx.command_path} {ctx.invoked_subcommand}"  # not all errors know it
                 path = getattr(error.ctx, "command_path", typed)
@@ -104,6 +106,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
+    rich_markup_mode=None,  # whose help leaves the lines of a paragraph as the source has them
 )
 for _name in COMMANDS:
     app.command(_name)(lambda: None)  # until it is typed, a name alone
