@@ -29,8 +29,6 @@ _LEAKS = {
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DenseAnchor(Hidden):
-    """An anchor that is held as a table."""
-
     rows: Matrix  # A itself: parties only
 
     @property

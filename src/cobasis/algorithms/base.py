@@ -65,8 +65,8 @@ class Alignment(Readable):
     fits: View[Fit]
 
     def table(self) -> Table:
-        target, shown = self.target, list(islice(self.fits, MOST_ROWS))
-        method, (rows, columns) = type(self.aligner).__name__, target.rows.shape
+        target, method = self.target, type(self.aligner).__name__
+        rows, columns = target.rows.shape
         notes = [f"{named(target.shaped_by)} shaped the target."]
         if self.departed:
             notes.append(f"It still carries {named(self.departed)}, who left.")
@@ -81,7 +81,7 @@ class Alignment(Readable):
             header=("party", "components", "determination"),
             rows=[
                 (name, str(len(fit.change_of_basis)), f"{fit.determination:.3g}")
-                for name, fit in ((name, self.fits[name]) for name in shown)
+                for name, fit in islice(self.fits.items(), MOST_ROWS)
             ],
             n_rows=len(self.fits),
             notes=(*notes, "Determination is 1 at best; near 0 a direction is arbitrary."),

@@ -132,7 +132,6 @@ def local_directions(rows: Matrix | Blocks, *, n_components: int, party: str) ->
 
 
 def _in_memory(rows: Matrix | Blocks, party: str) -> Matrix:
-    """Return the whole table, or refuse one that is streamed or has too many rows."""
     if isinstance(rows, Blocks) and not isinstance(rows, WholeTable):
         raise OptionError(
             f"basis='lpp' of party '{party}' compares every row with all others, so it takes no "

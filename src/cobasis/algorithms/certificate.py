@@ -219,7 +219,6 @@ class _Moments:
 
     @classmethod
     def of(cls, image: Matrix, rows: Matrix, *, dimension: int) -> "_Moments":
-        """Take the symmetric square root of a party's moments through its image."""
         values, vectors = np.linalg.eigh(rows)
         factor = image.astype(np.float64, copy=False) @ (vectors * np.sqrt(np.maximum(values, 0)))
         factor /= np.linalg.norm(factor) or 1.0

@@ -156,8 +156,6 @@ def procrustes_fits(images: Images, target: Target) -> dict[str, Fit]:
 
 
 class Rotates:
-    """An aligner whose fits are rotations."""
-
     fit_kind: ClassVar[FitKind] = "rotation"
 
     def fits(self, images: Images, target: Target) -> Mapping[str, Fit]:

@@ -156,12 +156,8 @@ def _turned(images: Images, mean: Matrix, workers: int | None) -> tuple[Matrix, 
 
 
 def _widest(images: Images) -> Matrix:
-    found = np.empty((0, 0))
-    for batch in batches(images):
-        for party, image in batch.items():
-            if image.shape[1] > found.shape[1]:
-                found = check_image(party, image)
-    return found
+    each = (one for batch in batches(images) for one in batch.items())
+    return check_image(*max(each, key=lambda named: named[1].shape[1]))
 
 
 def _refuse_arbitrary(images: Images, mean: Matrix, *, n_widest: int) -> None:

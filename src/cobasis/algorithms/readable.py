@@ -14,8 +14,6 @@ _NAMES = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A title, one row a party, and sentences below."""
-
     title: str = ""
     header: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]

@@ -50,7 +50,6 @@ def open_table(X: npt.ArrayLike, *, names: Sequence[str] | None) -> Cells:
 
 
 def take_parties(table: Cells, column: str | int) -> tuple[Cells, list[Any]]:
-    """Take the column that says whose row each is out of a table."""
     array = np.asarray(table)
     names = [*getattr(table, "columns", range(array.shape[-1] if array.ndim > 1 else 0))]
     if column not in names:
@@ -143,7 +142,6 @@ def as_column(labels: Iterable[Hashable]) -> Array:
 
 
 def label_column(y: npt.ArrayLike | None, *, n_rows: int, estimator: str) -> Array:
-    """Check that there is one label per row."""
     if y is None:
         raise LabelError(
             f"{estimator} requires y to be passed, but the target y is None. Give one label per "

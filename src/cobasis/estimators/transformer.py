@@ -254,7 +254,6 @@ class CollaborativeTransformer(
     def _opened(
         self, X: npt.ArrayLike, parties: npt.ArrayLike | None, *, names: Sequence[str] | None
     ) -> tuple[Matrix | nw.DataFrame[Any], list[Hashable]]:
-        """Return a table of features, and whose each of its rows is."""
         cells = open_table(X, names=names)
         if self.party_column is not None:
             if parties is not None:

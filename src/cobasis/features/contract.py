@@ -179,12 +179,10 @@ class Interaction(Strict):
 
     @property
     def name(self) -> str:
-        """What it is called in a formula, and in tables."""
         return ":".join(self.of)
 
 
 def word_of(cell: object) -> str | None:
-    """Return the word that a cell stands for, or None where it is empty."""
     if isinstance(cell, np.generic):
         cell = cell.item()
     if cell is None or cell == "" or cell != cell:  # noqa: PLR0124 -- only NaN is not itself
@@ -262,7 +260,6 @@ def numeric_features(
 
 
 def listed_features(features: Iterable[Feature]) -> tuple[Feature, ...]:
-    """Return features as a tuple, unless there are none or something else is among them."""
     listed = tuple(features)
     other = [each for each in listed if not isinstance(each, Column | Interaction)]
     if other or not listed:
@@ -321,7 +318,6 @@ def with_bases(features: Sequence[Feature], *, centred: bool = False) -> tuple[F
 
 
 def width_of(features: Iterable[Feature]) -> int:
-    """Return how many columns features become: m."""
     found: dict[str, int] = {}
     total = 0
     for each in features:

@@ -98,7 +98,6 @@ def numbers_of(series: "nw.Series[Any]", *, what: str) -> Array:
 
 
 def rounded(column: str, *, what: str) -> DtypeError:
-    """Return the error for a column of integers that float64 would round."""
     return DtypeError(
         f"column '{column}' of {what} holds integers above 2**53, which float64 "
         "would round. Convert it to float64 yourself, where you can see what happens; in "
@@ -142,7 +141,6 @@ def _refuse_words(series: "nw.Series[Any]", codes: Array, *, what: str) -> None:
 
 
 def refuse_names(names: Sequence[str], expected: Sequence[str], *, party: str) -> None:
-    """Raise FeatureError unless `names` are exactly `expected`, in that order."""
     if list(names) == list(expected):
         return
     given, agreed = set(names), set(expected)
@@ -171,8 +169,6 @@ LARGEST = 1e50
 
 @dataclass(frozen=True, kw_only=True)
 class EncodedColumn:
-    """One column of what enters the round."""
-
     name: str  # for people: age, age[60], sex=female, ward: any other, ward: missing, age:sex=f
     feature: Feature
     level: int | None = None  # None for a line; else the position in the feature's levels or knots
@@ -182,7 +178,6 @@ class EncodedColumn:
 
 
 def encoded_columns(features: Iterable[Feature]) -> tuple[EncodedColumn, ...]:
-    """Describe the columns that features become, in their order."""
     found: list[EncodedColumn] = []
     places: dict[str, range] = {}
     words = {"": ": any other", None: ": missing"}

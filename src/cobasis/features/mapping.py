@@ -49,7 +49,6 @@ class Mapping(RootModel[dict[ColumnName, ColumnMapping]]):
 
     @classmethod
     def of_toml(cls, text: str, *, what: str) -> Self:
-        """Read a mapping; OptionError where it is none."""
         try:
             return cls(tomllib.loads(text))
         except ValidationError as error:

@@ -221,11 +221,8 @@ def _word_counts(feature: CategoryFeature, seen: _Seen) -> Iterator[_Count]:
     """Yield the problems of a category, and whether most words are other ones than the agreed."""
     level, other = feature.missing == "level", feature.unknown == "other"
     kept = ", and they have a level of their own" if level else ""
-    agreed, missing, unknown = (
-        _quoted(feature.values),
-        seen.counts["missing"],
-        seen.counts["unknown"],
-    )
+    missing, unknown = seen.counts["missing"], seen.counts["unknown"]
+    agreed = _quoted(feature.values)
     counted = ", and they count as any other" if other else f"; agreed: {agreed}"
     yield "missing", missing, not level, f"has empty cells{kept}"
     yield "vocabulary", unknown, not other, f"has words that are not agreed{counted}"

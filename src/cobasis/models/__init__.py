@@ -99,7 +99,6 @@ DEFAULT_MODELS: Mapping[Task, ModelName] = {
 
 
 def family(name: ModelName, task: Task) -> Family:
-    """Return a family by name, if it can do the task."""
     if name not in FAMILIES or task not in FAMILIES[name].tasks:
         known = [each for each, row in FAMILIES.items() if task in row.tasks]
         raise OptionError(

@@ -198,7 +198,6 @@ class Chain:
         return self.rescaled(float(np.exp(found.x)))
 
     def rescaled(self, slope: float, intercept: Matrix | None = None) -> "Chain":
-        """Return a model whose outputs are multiplied, and then moved."""
         *inner, last = self.layers
         last = cast("Affine", last)
         offset = slope * last.offset
@@ -220,7 +219,6 @@ class Chain:
         return tuple(found)
 
     def outputs(self, rows: Matrix) -> Matrix:
-        """Return what the last layer gives, computed in blocks of bounded size."""
         widths = self.widths
         table = as_matrix(rows, name="the aligned rows", columns=widths[0])
         given = np.empty((len(table), widths[-1]))

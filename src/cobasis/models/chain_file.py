@@ -179,7 +179,6 @@ def _numbers(prefix: str, words: Mapping[str, str], tables: Mapping[str, Array])
 
 
 def _header(chain: Chain, tensors: Mapping[str, Array]) -> bytes:
-    """Return length and header of a chain's file: the one way to write them."""
     layers = [
         {"kind": "trees", "n_in": each.n_in, "n_out": each.n_out, "n_trees": each.n_trees}
         if isinstance(each, Trees)
@@ -211,7 +210,6 @@ def _tensors(chain: Chain) -> dict[str, Array]:
 
 
 def check_chain(chain: Chain) -> None:
-    """Refuse layers that do not fit each other, numbers that are none, and too much work."""
     if chain.head not in _HEADS[chain.family]:
         refuse(f"its head {chain.head[:40]!r} is none that a model of family {chain.family!r} has")
     if not 0 < len(chain.layers) <= MOST_LAYERS:

@@ -22,8 +22,6 @@ NOISY_PENALTY = 0.25
 
 @dataclass(frozen=True, kw_only=True)
 class Evident:
-    """What sums give: the weights, and how likely they make the targets."""
-
     fitted: Affine = field(repr=False)
     penalty: float
     surprise: float  # minus twice the log evidence but for a constant; less is better

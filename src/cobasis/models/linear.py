@@ -47,8 +47,6 @@ def draw_waves(axes: Matrix, *, variance: float, seed: int) -> Affine:
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """What ridge is linear in, and what it is to meet."""
-
     width: int
     waves: Affine | None
     n_classes: int

@@ -37,8 +37,6 @@ _WORST = 36.0
 
 
 class LocalFit(NamedTuple):
-    """What was chosen, and the model that it makes of the common one."""
-
     kind: Kind
     chain: Chain
 

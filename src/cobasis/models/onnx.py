@@ -46,27 +46,16 @@ class _Sheet:
         self.faults = list[str]()  # columns that are not zero in rows which the agreement refuses
 
     def weight(self, values: Array | list[Any]) -> str:
-        """Store numbers or text as they are; return the name."""
         name = f"cobasis.weight_{len(self.weights)}"
         self.weights.append(onnx.numpy_helper.from_array(np.asarray(values, order="C"), name))
         return name
 
     def rounded(self, values: Array | list[Any]) -> str:
-        """Store numbers in the sheet's precision."""
         return self.weight(np.asarray(values, dtype=self.precision))
 
-    def put(
-        self,
-        operator: str,
-        *inputs: str,
-        gives: str = "",
-        domain: str = "",
-        **attributes: Any,  # noqa: ANN401 -- whatever the operator has
-    ) -> str:
-        """Add a node; return the name of what it gives."""
+    def put(self, operator: str, *inputs: str, gives: str = "", **more: Any) -> str:  # noqa: ANN401 -- whatever the operator has
         name = gives or f"cobasis.step_{len(self.nodes)}"
-        node = onnx.helper.make_node(operator, inputs, [name], domain=domain or None, **attributes)
-        self.nodes.append(node)
+        self.nodes.append(onnx.helper.make_node(operator, inputs, [name], **more))
         return name
 
     def take(self, name: str, kind: int, *, width: int) -> None:
@@ -151,7 +140,6 @@ def _input_names(features: Iterable[Feature], *, needed: Collection[str]) -> lis
 def _write_encoding(
     sheet: _Sheet, columns: Sequence[tuple[Column, str]], *, products: Sequence[Sequence[int]]
 ) -> str:
-    """Write all encoding, lines first."""
     # In float64 also where the graph is of float32: a centre far from zero, as a year's, would
     # leave few of its 24 bits to the difference.
     lines = [each for each in columns if isinstance(each[0], NumericFeature) and not each[0].knots]
@@ -185,7 +173,6 @@ def _write_filled(sheet: _Sheet, columns: Sequence[tuple[Any, str]]) -> str:
 
 
 def _write_lines(sheet: _Sheet, columns: Sequence[tuple[Any, str]]) -> str:
-    """Write ``(value - centre) / scale`` for all numbers that are no splines at once."""
     centre = sheet.weight([[each.centre for each, _ in columns]])
     scale = sheet.weight([[each.scale for each, _ in columns]])
     return sheet.put("Div", sheet.put("Sub", _write_filled(sheet, columns), centre), scale)
@@ -219,8 +206,6 @@ def _write_products(sheet: _Sheet, table: str, products: Sequence[Sequence[int]]
 
 
 def _write_category(sheet: _Sheet, feature: CategoryFeature, name: str) -> str:
-    """Write a column of zeros and ones for all but the base."""
-
     def ones_where(*words: str) -> str:
         known = sheet.weight(np.array([words], dtype=object))
         return sheet.put("Cast", sheet.put("Equal", name, known), to=_FLOAT64)
@@ -286,7 +271,6 @@ def _write_trees(sheet: _Sheet, trees: Trees, name: str) -> str:
 
 
 def _write_model(sheet: _Sheet, model: Chain, rows: str, *, parted: bool) -> None:
-    """Write what becomes of aligned rows, or of parts of them."""
     if parted:
         sheet.give(_PART, rows, width=model.widths[0])
         sheet.take(_BESIDE, sheet.element, width=model.widths[0])

@@ -50,7 +50,6 @@ class Batches:
     best: Estimator = field(default=None, repr=False)
 
     def fit(self, estimator: Estimator, *, over: Pass, report: Report, state: State) -> Estimator:
-        """Train until the rows that were kept apart see no gain."""
         from sklearn.exceptions import ConvergenceWarning
 
         judged_by = self.split.judges(self.rows, over)

@@ -104,8 +104,6 @@ class Share(NamedTuple):
 
 
 class Pass(Protocol):
-    """Where work on rows is done."""
-
     def __call__(self, work: Work[Result], rows: LabelledRows, *, step: str) -> Iterator[Result]:
         """Yield ``work(rows, index)`` for each block, in order; work may go to other processes."""
         ...
@@ -160,12 +158,10 @@ class Split:
 
     @property
     def n_apart(self) -> int:
-        """How many rows are kept apart; none of few."""
         few = self.n_rows <= EARLY_STOPPING_ROWS
         return 0 if few else min(self.n_rows // 10, _ROWS_APART)
 
     def along(self, block: Block) -> Block:
-        """Return rows along the axes, and labels as they are learned."""
         labels = block.labels
         labels = labels if self.spread is None else (labels - self.middle) / self.spread
         return Block(block.rows @ self.axes, labels)
@@ -189,8 +185,6 @@ class Split:
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What one pass has shown of rows: how many, of which classes, and their moments."""
-
     n_rows: int
     total: Matrix
     second: Matrix

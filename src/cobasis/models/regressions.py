@@ -128,7 +128,6 @@ class RegressionFit(Figures):
         )
 
     def told(self) -> dict[str, Any]:
-        """Return what is no table, as JSON has it."""
         figures = {name: kind(getattr(self, name)) for name, kind in _FIGURES.items()}
         more: dict[str, Any] = {} if self.finished else {"finished": False}
         more |= {} if self.effects is None else {"effects": self.effects.model_dump(mode="json")}
@@ -172,7 +171,6 @@ class RegressionFit(Figures):
         return made
 
     def check(self) -> None:
-        """Raise ValueError for tables that do not belong together."""
         size, tables = len(self.weights), self.tables()
         own = [self.covariance, *(covariance for _, covariance in self.parties.values())]
         fits = all(each.shape == (size, size) for each in own) and self.hazards.ndim == 1

@@ -130,7 +130,6 @@ def _boosted_layers(estimator: Estimator) -> tuple[Layer, ...]:
 
 
 def xgboost_layers(trees_as_json: bytes) -> tuple[Layer, ...]:
-    """Return the layers of xgboost's trees."""
     told = json.loads(trees_as_json)["learner"]
     start = np.array(json.loads(told["learner_model_param"]["base_score"]), dtype=np.float64)
     if told["objective"]["name"] == "binary:logistic":

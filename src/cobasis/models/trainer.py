@@ -186,8 +186,6 @@ def refuse_model(
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What a training is made of, besides the model."""
-
     rows: LabelledRows
     split: Split
     seen: Seen
@@ -208,11 +206,9 @@ class Job:
 
     @property
     def sample(self) -> Block:
-        """Rows along the axes, on which a grid is searched."""
         return self.split.along(self.rows.sample(SAMPLE_ROWS))
 
     def whole(self, name: str) -> Block:
-        """Return all rows along the axes, if they are in memory."""
         if self.rows.n_blocks > 1:
             raise OptionError(
                 f"{name} holds all rows in memory, and {self.rows.n_rows:,} rows of "
@@ -227,7 +223,6 @@ class Job:
         return training.fit(estimator, over=self.over, report=self.report, state=self.state)
 
     def read(self, estimator: Estimator) -> Chain:
-        """Return a fitted estimator's layers, the axes before them."""
         trained = TrainedModel(axes=self.split.axes, estimator=estimator)
         return read_chain(trained, task=self.task, n_classes=self.n_classes)
 

@@ -133,7 +133,6 @@ _SHARE_OF_ROWS = 0.01
 
 
 def refuse_row_carrying(estimator: Estimator, rows: Matrix | None = None) -> None:
-    """Refuse an estimator that carries rows, by its family or by what it holds."""
     parts = list(_parts(estimator, seen=set()))
     names = [f"{type(part).__module__}.{type(part).__qualname__}" for part in parts]
     found = next((name for name in names if name.startswith(_ROW_CARRYING)), None)
@@ -164,7 +163,6 @@ def _holds(array: npt.NDArray[Any], known: set[bytes], width: int) -> bool:
 
 
 def _parts(value: object, *, seen: set[int]) -> Iterator[object]:
-    """Yield `value` and everything inside it, each object once."""
     if id(value) in seen or isinstance(value, str | bytes | int | float):
         return
     seen.add(id(value))
@@ -182,6 +180,5 @@ def _parts(value: object, *, seen: set[int]) -> Iterator[object]:
 
 
 def stored_bytes(estimator: Estimator) -> int:
-    """Return the bytes of all arrays inside a fitted estimator: what its weights weigh."""
     parts = _parts(estimator, seen=set())
     return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))

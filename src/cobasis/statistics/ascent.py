@@ -42,8 +42,6 @@ class Slopes:
 
 @dataclass(frozen=True, kw_only=True)
 class Ascent:
-    """How far sums have come."""
-
     weights: Matrix  # where the next sums are to be made, or the estimate
     seen: Slopes  # the best so far
     covariance: Matrix  # its inverse information

@@ -15,10 +15,7 @@ import polars as pl
 from cobasis.disk.whole import Stamp, refuse_changed, stamp_of
 from cobasis.errors import DtypeError, LabelError, OptionError, TableError
 from cobasis.features.contract import CategoryFeature, Column
-from cobasis.features.encoder import (
-    as_frame,
-    refuse_names,
-)
+from cobasis.features.encoder import as_frame, refuse_names
 from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.tables.cells import AgreedColumns, Dialect, dialect_of
 
@@ -43,8 +40,6 @@ Part = tuple[int, pl.DataFrame]  # some rows, after the number of the first
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A table that can be read again and again."""
-
     frame: pl.LazyFrame = field(repr=False)
     what: str  # what to call it in an error, with the party's name
     path: Path | None = None  # None for a frame in memory
@@ -289,9 +284,3 @@ def refuse_absent(source: Source, names: Sequence[str], *, labels: str | None, p
             f"column '{labels}' of {source.what} holds Python objects. Convert its labels to text, "
             "numbers or booleans."
         )
-
-
-def where_text(source: Source, name: str) -> str:
-    """Say in which row a column of text has its first cell that is no number; else nothing."""
-    row = row_of_text(source, name) if source.schema[name] == pl.String else None
-    return "" if row is None else f"; the first text is in row {row:,} below the names"

@@ -32,7 +32,7 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels, encode_labels
 from cobasis.protocol.projection import LabelledRows
 from cobasis.protocol.rows_terms import others_of
-from cobasis.tables.sources import Part, Source, refuse_absent, source_of, where_text
+from cobasis.tables.sources import Part, Source, refuse_absent, row_of_text, source_of
 
 Done = TypeVar("Done")
 Mask = npt.NDArray[np.bool_]
@@ -241,7 +241,6 @@ def open_table(
 
 
 def agreed_columns(agreement: Agreement, labels: str | None) -> tuple[Column, ...]:
-    """Return all that a party's table has to have, as features."""
     others = (*label_columns(agreement, labels), *as_text(agreement.id))
     return (*columns_in(agreement.features), *others)
 
@@ -307,12 +306,17 @@ def check_table(
         if not (each.asked and each.column in labelled)  # nothing is agreed of labels' numbers
     ]
     for place, each in enumerate(findings):
-        if each.problem == "type":  # say where a column that is no number has its first text
-            kind, text = schema[each.column], f"{each.text}{where_text(source, each.column)}"
+        if each.problem != "type":
+            continue
+        text, dates = each.text, schema[each.column].is_temporal()
+        told: tuple[str, ...] = ()
+        if schema[each.column] == pl.String:
             words = pl.col(each.column).drop_nulls().unique().sort().head(SHOWN)
-            told = tuple(source.collect(words)[each.column]) if kind == pl.String else ()
-            dates = kind.is_temporal() or any(DAY.fullmatch(word) for word in told)
-            findings[place] = replace(each, text=text, words=told, dates=dates)
+            told = tuple(source.collect(words)[each.column])
+            dates = any(DAY.fullmatch(word) for word in told)
+            if row := row_of_text(source, each.column):
+                text += f"; the first text is in row {row:,} below the names"
+        findings[place] = replace(each, text=text, words=told, dates=dates)
     return Checked(source=source, n_rows=n_rows, findings=tuple(findings))
 
 

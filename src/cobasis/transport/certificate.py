@@ -46,7 +46,6 @@ class Statement(SignedLine):
         return made.model_copy(update={"signature": sign(made.message()).hex()})
 
     def is_good(self, analyst: PublicIdentity, *, now: datetime) -> bool:
-        """Whether the analyst has signed it, and it holds now."""
         day = timedelta(days=1)  # clocks are not alike
         within = moment_of(self.since) - day <= now <= moment_of(self.until) + day
         return self.is_by(analyst) and within and self.analyst == analyst.name

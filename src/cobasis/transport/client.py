@@ -154,11 +154,15 @@ class Line:
         Nothing but the analyst's enrolled key says so. What the server shows first is looked at
         without belief; from then on its very certificate is asked for.
         """
-        ca, exact = self._ca, ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        exact.check_hostname = False  # the key is compared, which says more than a name
-        look = _proxied(ca) if ca is not None else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        if ca is None:
-            look.check_hostname, look.verify_mode = False, ssl.CERT_NONE
+        ca, look = self._ca, ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        look.check_hostname, look.verify_mode = False, ssl.CERT_NONE
+        if ca is not None:
+            try:
+                look = ssl.create_default_context(cafile=ca)
+            except OSError as error:  # ssl's own is one
+                raise OptionError(
+                    f"--tls-ca '{ca}' cannot be used ({error.strerror or error}). Give one in PEM."
+                ) from None
 
         def ask() -> tuple[bytes, bytes]:
             with _client(look) as client, client.stream("GET", self.server + WELL_KNOWN) as found:
@@ -172,6 +176,8 @@ class Line:
         certificate = believed(statements, shown, analyst=self._analyst, proxied=ca is not None)
         if ca is not None:
             return look
+        exact = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        exact.check_hostname = False  # the key is compared, which says more than a name
         exact.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         exact.load_verify_locations(cadata=certificate.public_bytes(Encoding.DER))
         return exact
@@ -181,8 +187,6 @@ class Line:
 
 
 class Remote(Line):
-    """The analyst's server, as one party of one round sees it."""
-
     def __init__(
         self,
         agreement: Agreement,
@@ -331,15 +335,6 @@ def _client(context: ssl.SSLContext) -> httpx.Client:
         raise OptionError(
             f"the proxy that HTTPS_PROXY or ALL_PROXY names cannot be used ({error}). Name one "
             "like http://proxy.example:3128, or none."
-        ) from None
-
-
-def _proxied(ca: Path) -> ssl.SSLContext:
-    try:
-        return ssl.create_default_context(cafile=ca)
-    except OSError as error:  # ssl's own is one
-        raise OptionError(
-            f"--tls-ca '{ca}' cannot be used ({error.strerror or error}). Give one in PEM."
         ) from None
 
 

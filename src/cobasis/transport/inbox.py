@@ -200,8 +200,6 @@ class Inbox:
 
 @dataclass(frozen=True, kw_only=True)
 class Served:
-    """A round that lies in the folder, and who may come."""
-
     path: Path
     agreement: Agreement
     people: dict[str, PublicIdentity]

@@ -60,8 +60,6 @@ Handler = Callable[[Any, Request], Awaitable[Response]]
 
 @dataclass(eq=False)
 class _Turn:
-    """One request's hold on a file."""
-
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     done: asyncio.Event = field(default_factory=asyncio.Event)
 

@@ -29,11 +29,9 @@ WAIT_SECONDS = 25  # for how long a server keeps a question open that it cannot 
 APART_SECONDS = 300  # how far the clocks of client and server may be apart
 
 WELL_KNOWN = "/.well-known/cobasis"
-PARTIAL, PROBLEM, FILE = (
-    "application/partial-upload",
-    "application/problem+json",
-    "application/octet-stream",
-)
+PARTIAL = "application/partial-upload"
+PROBLEM = "application/problem+json"
+FILE = "application/octet-stream"
 
 _TAG = "cobasis/1"
 _ALWAYS = ("@method", "@target-uri")
@@ -122,14 +120,12 @@ def digest_in(field: str) -> str:
 
 
 def whole_number(text: str | None, *, field: str) -> int:
-    """Read a field that holds a number of bytes; RequestError for anything else."""
     if text is None or not (text.isascii() and text.isdigit() and len(text) <= len(str(2**40))):
         raise RequestError(f"the field {field} has to be a whole number of bytes. Send one.")
     return int(text)
 
 
 def is_last(text: str | None) -> bool:
-    """Read Upload-Complete; RequestError for anything but yes and no."""
     if text not in {"?0", "?1"}:
         raise RequestError("the field Upload-Complete has to be ?0 or ?1. Send one of them.")
     return text == "?1"

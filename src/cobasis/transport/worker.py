@@ -69,7 +69,6 @@ class Worker:
                 self._guarded(path, partial(self._look, path))
 
     def _guarded(self, path: Path, work: Callable[[], None]) -> None:
-        """Do some work; whatever fails in it is noted, and goes no further."""
         try:
             work()
         except (AnotherRunError, DiskError) as error:  # perhaps not in a while
