@@ -249,15 +249,10 @@ def _extract(read: _Read, manifest: Manifest, *, into: Path) -> None:
                 file.write(data)
         # no part has a name before the last one's digest was right; a kill between two names leaves
         # some of them in a folder that the next opening, or the command's next start, clears
-        done: list[Path] = []
-        try:
-            for file in files:
-                file.finish()
-                done.append(file.path)
-        except BaseException:
-            for path in done:
-                remove_tree(path)
-            raise
+        for file in files:
+            file.finish()
+            whole.callback(remove_tree, file.path)
+        whole.pop_all()
 
 
 _HEAD = len(MAGIC) + LENGTH_BYTES + MAX_MANIFEST + SIGNATURE_BYTES

@@ -12,7 +12,7 @@ from safetensors.numpy import save
 
 from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.envelope import Bundle
-from cobasis.bundle.manifest import Expected, Kind, Manifest, refuse
+from cobasis.bundle.manifest import Expected, Kind, refuse
 from cobasis.bundle.uploads import Payload, check_precision, open_payload
 from cobasis.disk.tensors import read_tables
 from cobasis.errors import ForeignBundleError, OptionError
@@ -39,7 +39,14 @@ def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:
                 f"{bundle.what} holds an upload that says other things of itself than the "
                 "manifest: its party, anchor or shapes. Ask for a new one."
             )
-        _refuse_other_noise(manifest, agreement, n_rows=payload.rows.shape[0])
+        few = agreement.dp is None or payload.rows.shape[0] <= agreement.dp.most_rows
+        if manifest.dp != noise_of(agreement) or not few:
+            raise ForeignBundleError(
+                f"the upload of '{payload.party}' says another thing of its noise than the "
+                "agreement does, or has more rows than that covers, so what was promised to its "
+                "people may not hold. Ask it to prepare its upload with this agreement and this "
+                "version of cobasis."
+            )
         check_precision(payload, precision=agreement.precision, int8_range=agreement.int8_range)
     return payload
 
@@ -161,16 +168,6 @@ def told_of(payload: Payload) -> dict[str, Any]:
     }
 
 
-def _refuse_other_noise(manifest: Manifest, agreement: Agreement, *, n_rows: int) -> None:
-    terms = agreement.dp
-    if manifest.dp != noise_of(agreement) or (terms is not None and n_rows > terms.most_rows):
-        raise ForeignBundleError(
-            f"the upload of '{manifest.sender}' says another thing of its noise than the agreement "
-            "does, or has more rows than that covers, so what was promised to its people may not "
-            "hold. Ask it to prepare its upload with this agreement and this version of cobasis."
-        )
-
-
 def noise_of(agreement: Agreement) -> dict[str, Any] | None:
     """Return what the manifest of an upload says of its noise; None where there is none."""
     return None if agreement.dp is None else agreement.dp.record(basis=agreement.basis)
@@ -180,13 +177,10 @@ def _table(bundle: Bundle, part: str, name: str, *, kind: Any = np.float64) -> A
     """Read the one table of a part, if it is there; whoever uses its numbers checks them."""
     if (path := bundle.parts.get(part)) is None:
         return None
-    told, (tables, _) = bundle.manifest.told, read_tables(path)
+    tables, _ = read_tables(path)
     if set(tables) != {name} or kind not in {None, tables[name].dtype.type}:
         of = "" if kind is None else f" of {np.dtype(kind)}"
         refuse(bundle.what, f"its part {part} is not one table '{name}'{of}")
-    shape = (told.get("n_rows"), told.get("n_columns"))
-    if kind is np.float64 and tables[name].shape != shape:
-        refuse(bundle.what, f"its table '{name}' has another shape than its manifest says")
     return tables[name]
 
 

@@ -343,13 +343,9 @@ def check_public_rows(
     rows: npt.ArrayLike | None, agreement: Agreement, *, party: str
 ) -> Matrix | None:
     """Return public rows on the agreed scale, if they are the agreement's."""
-    expected, features, encoded, given = (
-        agreement.public_rows_sha256,
-        agreement.whole.features,
-        None,
-        None,
-    )
+    expected, encoded, given = agreement.public_rows_sha256, None, None
     if rows is not None:
+        features = agreement.whole.features
         encoded = encode(rows, features, party=party, table="table of public rows")
         words = any(each.kind == "category" for each in features)
         given = public_rows_digest(encoded if words else rows)
