@@ -72,8 +72,6 @@ Told = bool | Whole | Number | Words | list[Words]  # what may stand behind a wo
 
 
 class Manifest(Strict):
-    """What a bundle says of itself; the signature is over it."""
-
     format: Literal["cobasis/bundle/1"] = FORMAT
     kind: Kind
     software: Annotated[Words, Field(max_length=100)]
@@ -96,12 +94,10 @@ class Manifest(Strict):
     dp: dict[str, Any] | None = None  # the record of noise
 
     def encoded(self) -> bytes:
-        """Return the canonical JSON: sorted names, no spaces, UTF-8."""
         return canonical_json(self.model_dump(), ascii_only=False)
 
 
 def signed_message(manifest: bytes) -> bytes:
-    """Return what a bundle's signature is over."""
     return FORMAT.encode() + b"\0" + hashlib.sha256(manifest).digest()
 
 
@@ -130,7 +126,6 @@ def make_manifest(
     recipients: tuple[str, ...],
     created: datetime,
 ) -> Manifest:
-    """Return the manifest of what its maker says and of the measured parts."""
     from importlib.metadata import version  # noqa: PLC0415 -- 20 ms, only when one is written
 
     try:
@@ -141,20 +136,19 @@ def make_manifest(
             created=moment_text(created),
             parts=parts,  # type: ignore[arg-type]
         )
-        length = len(manifest.encoded())
+        problem = _part_problem(manifest.kind, manifest.parts)
+        if (length := len(manifest.encoded())) > MAX_MANIFEST:
+            problem = f"its manifest has {length:,} bytes, at most {MAX_MANIFEST:,} are read"
     except ValidationError as error:
         problem = field_findings(error, whole="manifest")
     except (TypeError, ValueError) as error:
         problem = f"audit or dp is not JSON: {error}"
-    else:
-        problem = _part_problem(manifest.kind, manifest.parts)
-        if length > MAX_MANIFEST:
-            problem = f"its manifest has {length:,} bytes, at most {MAX_MANIFEST:,} are read"
-        if not problem:
-            return manifest
-    raise OptionError(
-        f"no reader would take this bundle of kind '{draft.get('kind')}': {problem}. Change that."
-    )
+    if problem:
+        raise OptionError(
+            f"no reader would take this bundle of kind '{draft.get('kind')}': {problem}. Change "
+            "that."
+        )
+    return manifest
 
 
 MAX_AHEAD = timedelta(hours=48)  # by how much a sender's clock may be fast

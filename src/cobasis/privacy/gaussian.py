@@ -43,7 +43,6 @@ def delta_of(*, epsilon: float, noise: float, sensitivity: float) -> float:
     Notes
     -----
     **Who sees what.** Public numbers only.
-
     **Cost.** Two logarithms of the normal distribution.
 
     References
@@ -102,7 +101,6 @@ def noise_scale(*, epsilon: float, delta: float, sensitivity: float) -> float:
     Notes
     -----
     **Who sees what.** Public numbers only.
-
     **Cost.** About a hundred values of `delta_of`.
 
     References
@@ -152,12 +150,7 @@ def epsilon_of(*, noise: float, delta: float, sensitivity: float) -> float:
     -----
     **Who sees what.** Public numbers only. For T releases of the same rows, ask with
     ``sensitivity * sqrt(T)``.
-
     **Cost.** About a hundred values of `delta_of`.
-
-    References
-    ----------
-    Balle and Wang (ICML 2018), Theorem 8.
 
     Examples
     --------

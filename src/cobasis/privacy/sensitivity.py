@@ -43,7 +43,6 @@ def clip_rows(rows: npt.ArrayLike, *, radius: float, centre: npt.ArrayLike | Non
     -----
     **Who sees what.** Stays at the party. Radius and centre must not be taken from private
     rows, or the noise that they are the scale of protects nobody.
-
     **Cost.** Three passes over the rows.
 
     References
@@ -106,7 +105,6 @@ def sensitivity_of(
     **Who sees what.** Public numbers only. Holds for a basis with orthonormal columns that is
     fixed without the rows (``haar``, ``public``); where rows shape their basis, one record can
     move all n, and the true figure is ``r sqrt(n - 1)``.
-
     **Cost.** None.
 
     References

@@ -149,8 +149,6 @@ class NumberSummary(Strict):
 
 
 class WordSummary(Strict):
-    """A column of words; counts for each group of rows."""
-
     feature: CategoryFeature
     counts: tuple[tuple[int, ...], ...]  # of each level, in their order
     difference: float | None

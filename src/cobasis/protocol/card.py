@@ -40,8 +40,6 @@ Gives = Literal[
 
 
 class ModelCard(Strict):
-    """What all parties see of a model besides its weights."""
-
     format: Literal["cobasis/card/1"]
     round_id: Name
     agreement: Digest
@@ -78,7 +76,6 @@ class ModelCard(Strict):
     consensus_sha256: Digest | None
 
     def encoded(self) -> bytes:
-        """Return the canonical JSON that travels."""
         return canonical_json(self.model_dump())
 
     def beside(self, others: Chain | None) -> Self:

@@ -123,7 +123,6 @@ class News(Strict):
 
     @classmethod
     def from_text(cls, text: bytes, agreement: Agreement) -> Self:
-        """Read news of a round, and check that its analyst signed them."""
         try:
             told = json_object(text[: MAX_BYTES + 1])
             known = told.pop("format") == _FORMAT

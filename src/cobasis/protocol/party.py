@@ -343,8 +343,7 @@ class Party(Explaining):
         ndarray of shape (n_rows, n_components)
             Aligned rows; LocalError before `accept`.
         """
-        table = encode(rows, self.agreement.features, party=self.name)
-        return self.basis.project(table) @ cast("Matrix", self.returned.change_of_basis)
+        return self._aligned(encode(rows, self.agreement.features, party=self.name))
 
     def predict(
         self, rows: npt.ArrayLike, *, beside: npt.ArrayLike | None = None

@@ -56,8 +56,6 @@ class LabelledRows(Blocks):
 
 
 class RowsInMemory(WholeTable, LabelledRows):
-    """Encoded rows that are one table, with their encoded labels."""
-
     def __init__(
         self,
         table: Matrix,
@@ -146,10 +144,8 @@ class Noising(Hidden):
 
     def _normal(self, first: int, stop: int, *, n_columns: int) -> Matrix:
         """Return the standard noise of rows `first` to `stop`, however they are cut into parts."""
-        chunks, label = (
-            range(first // _CHUNK, -(-stop // _CHUNK)),
-            f"{self.use}/rows/{self.release}",
-        )
+        chunks = range(first // _CHUNK, -(-stop // _CHUNK))
+        label = f"{self.use}/rows/{self.release}"
         streams = [self.key.stream(f"{label}/{chunk}") for chunk in chunks]
         drawn = np.vstack([each.tailed_normal((_CHUNK, n_columns)) for each in streams])
         start = first - chunks.start * _CHUNK

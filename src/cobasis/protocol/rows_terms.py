@@ -6,7 +6,7 @@ people: their uploads, side by side, are one upload.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -122,7 +122,8 @@ def _block_problems(agreement: "Agreement") -> Iterator[str]:
     if blocks and not agreement.id:
         yield "parties of a block know their people by the column id, and none is named"
     for name, parts in blocks.items():
-        columns, sizes = _columns(parts), [each.n_components or 0 for each in parts]
+        columns = [column for each in parts for column in each.columns]
+        sizes = [each.n_components or 0 for each in parts]
         if len(parts) < 2 or len({*columns}) < len(columns):  # noqa: PLR2004 -- a join takes two
             yield f"block '{name}' is of one party, or two of its parties hold one column"
         if 0 in sizes or sum(sizes) != agreement.n_components:
@@ -140,7 +141,8 @@ def _stranger_problems(agreement: "Agreement") -> Iterator[str]:
     """Yield which columns nobody holds, and who holds none that anybody else holds."""
     held = {each.party for each in agreement.holdings}
     units = {each.party: {*each.columns} for each in agreement.holdings if not each.block}
-    units |= {name: {*_columns(parts)} for name, parts in blocks_of(agreement).items()}
+    for name, parts in blocks_of(agreement).items():
+        units[name] = {column for each in parts for column in each.columns}
     units |= {name: {*agreement.columns} for name in agreement.parties if name not in held}
     holders = Counter(column for columns in units.values() for column in columns)
     if nobodys := sorted({*agreement.columns} - {*holders}):
@@ -148,10 +150,6 @@ def _stranger_problems(agreement: "Agreement") -> Iterator[str]:
     for name, columns in units.items() if agreement.anchor == "isometric" else ():
         if len(units) > 1 and all(holders[column] == 1 for column in columns):
             yield f"'{name}' holds no column that anybody else holds: nothing tells how to align it"
-
-
-def _columns(parts: Iterable[Holding]) -> list[str]:
-    return [column for each in parts for column in each.columns]
 
 
 def rows_problems(agreement: "Agreement") -> Iterator[str]:

@@ -129,8 +129,6 @@ class ScoreLayout(AnyLayout):
 
 @dataclass(frozen=True, kw_only=True)
 class Worth:
-    """What a model is worth on all parties' held-back rows."""
-
     n_rows: int  # 0 where no party has enough of them
     figures: Mapping[str, float]
     temperature: float | None = None

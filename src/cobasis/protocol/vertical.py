@@ -20,8 +20,6 @@ from cobasis.protocol.rows_terms import blocks_of
 
 @dataclass(frozen=True, kw_only=True)
 class JoinedUpload(Upload):
-    """Uploads of one block's parties, column by column; read as one."""
-
     parts: tuple[Upload, ...]
 
 

@@ -180,11 +180,8 @@ class Setting:
 
     def told_beside(self, own: "Setting") -> str:
         """Return in words how it differs from the upload's own setting."""
-        size, few, epsilon = (
-            self.n_components,
-            len(self.without),
-            getattr(self.budget, "epsilon", 0),
-        )
+        size, few = self.n_components, len(self.without)
+        epsilon = getattr(self.budget, "epsilon", 0)
         told = {
             f"{size:,} component{'s' * (size > 1)}": size != own.n_components,
             f"epsilon {epsilon:g}": epsilon and self.budget != own.budget,
