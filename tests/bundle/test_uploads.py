@@ -197,14 +197,6 @@ def test_what_a_precision_does_not_hold_is_refused(tmp_path, value, name, table)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_changes_after_it_was_opened_is_refused(path):
-    payload = open_payload(path)
-    os.utime(path, ns=(0, 1))  # what a rewrite does, however coarse the disk's clock
-    for table in (payload.anchor_image, payload.labels, payload.rows):
-        with pytest.raises(FileChangedError, match="party 'north' changed while it was in use"):
-            table[0:1]
-
-
 def test_what_is_cut_gone_a_folder_and_a_pipe_are_no_files(path, tmp_path):
     size, payload = path.stat().st_size, open_payload(path)
     path.write_bytes(path.read_bytes()[:-1])

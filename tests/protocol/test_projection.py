@@ -10,7 +10,6 @@ import pytest
 from cobasis import ConsortiumSecret, PartyKey, SecretBasis, simulate
 from cobasis.errors import (
     FileChangedError,
-    NotFiniteError,
     SecretError,
 )
 from cobasis.linalg.rng import haar_columns
@@ -102,14 +101,6 @@ def test_a_release_is_the_same_each_time_and_a_rehearsal_has_other_noise_of_the_
     again = party.prepare(many.copy(), told.tolist())
     np.testing.assert_array_equal(again.rows, real.rows)
     np.testing.assert_array_equal(again.labels, real.labels)
-
-
-def test_what_is_not_finite_is_refused_before_it_is_compared_with_the_radius():
-    rows = ROWS.copy()
-    plan = north().project(RowsInMemory(rows, LABELS))
-    rows[2, 1] = np.nan
-    with pytest.raises(NotFiniteError):
-        plan.noising.projected(0, iter([rows]))
 
 
 def test_a_row_far_outside_the_ball_moves_the_release_by_no_more_than_the_sensitivity():

@@ -111,18 +111,6 @@ def test_the_model_of_the_mixed_map_is_a_chain_that_predicts_as_its_features_do(
     np.testing.assert_array_equal(again.predict(outer), done.result.model.predict(outer))
 
 
-def test_how_rows_are_dealt_changes_no_bit_of_the_model():
-    table, labels = some()
-    order = np.argsort(labels, kind="stable")
-    maps = [RandomFourier(n_waves=20, bandwidth=2.0)]
-    first, second = dealt(table, labels), dealt(table[order], labels[order])
-    models = [
-        played(rows, seed=at, maps=maps).result.model for at, rows in enumerate((first, second))
-    ]
-    one, two = (encode_chain(model) for model in models)
-    assert one == two
-
-
 def test_maps_that_are_not_given_are_waves_of_half_once_and_twice_the_scale_of_all_rows():
     """That of scikit-learn's gamma='scale': half of all columns' variances, added up."""
     rows = dealt(*some())

@@ -124,22 +124,20 @@ class SumsParty(Explaining):
             first = layout.n_words_of_scores
             summands = lambda block, here: layout.added(model.outputs(block), labels[here])  # noqa: E731
             found[:first] = _over(rows, summands, n_words=first)
-            if layout.n_shuffled:
-                found[first:] = self._shuffled(rows, model, labels=labels)
+            if layout.n_shuffled:  # the shuffles follow from the party's mask key
+                at = np.linspace(0, len(labels) - 1, min(len(labels), MOST_SHUFFLED)).astype(
+                    np.intp
+                )
+                widths = [width_of([each]) for each in self.agreement.features]
+                found[first:] = layout.shuffled(
+                    model.outputs,
+                    gathered(rows, at),
+                    labels=labels[at],
+                    groups=np.repeat(np.arange(len(widths)), widths),
+                    stream=self._key.stream("importance"),
+                )
         self.small_cells = layout.small_cells(found, few=_FEW)
         return self._hidden(found, layout, exchange=2, model=model)
-
-    def _shuffled(self, rows: LabelledRows, model: Chain, *, labels: Labels) -> Integers:
-        """Sum up what shuffled columns cost; the shuffles follow from the party's mask key."""
-        places = np.linspace(0, len(labels) - 1, min(len(labels), MOST_SHUFFLED)).astype(np.intp)
-        widths = [width_of([each]) for each in self.agreement.features]
-        return sums_terms.score_layout(self.agreement).shuffled(
-            model.outputs,
-            gathered(rows, places),
-            labels=labels[places],
-            groups=np.repeat(np.arange(len(widths)), widths),
-            stream=self._key.stream("importance"),
-        )
 
     def _hidden(
         self, found: Integers, layout: AnyLayout, *, exchange: int, model: Chain | None
