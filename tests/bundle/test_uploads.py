@@ -48,7 +48,6 @@ TOLD = {
     "simulated": "false",
 }
 sizes = st.integers(1, 9)
-ROWS, IMAGE, LABELS = tables()
 
 
 @pytest.fixture

@@ -169,7 +169,6 @@ class FitFolder(UserDict[str, Any]):
         return self
 
     def __exit__(self, *raised: object) -> None:
-        """Write what was gathered, whatever ended the block."""
         try:
             self.flush()
         finally:
@@ -209,7 +208,6 @@ class FitFolder(UserDict[str, Any]):
         return self.path / f"fits-{number:05d}.safetensors"
 
     def _index(self, number: int, path: Path) -> None:
-        """Remember where a shard's fits stand."""
         try:
             header = read_header(path, max_bytes=_MAX_HEADER)
             told = json.loads(header.metadata["determination"])

@@ -254,7 +254,6 @@ class UploadFile:
         return make_header([*tables, ("rows", rows, (n_rows, width))], metadata=metadata)
 
     def rounded(self, name: str, table: npt.NDArray[Any], *, place: Place) -> npt.NDArray[Any]:
-        """Return a table as the file holds it."""
         if table.dtype.names:  # records of float64, one behind the other
             table = np.ascontiguousarray(table).view("<f8").reshape(len(table), -1)
         if table.shape != place.shape:

@@ -190,7 +190,6 @@ def _range_of(rows: Rows, column: str) -> tuple[float, float]:
 
 
 def _default_maps(tables: Mapping[str, Matrix]) -> list[RandomFourier]:
-    """Return random features of three bandwidths about the scale of the rows."""
     # The scale that scikit-learn's gamma="scale" stands for. A real agreement takes it from agreed
     # scales, of which encoded columns have a variance about 1.
     scale = float(np.sqrt(np.vstack(list(tables.values())).var(axis=0).sum() / 2)) or 1.0
