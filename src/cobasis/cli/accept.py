@@ -148,8 +148,6 @@ def _take_return(session: PartySession, path: Path) -> tuple[object, list[str]]:
     lines += [*wrapped(f"{made} {listed(taken.trained_on)}."), *tables]
     if taken.change_of_basis is not None:
         lines += wrapped(f"The target keeps a trace of {listed(taken.target_carries)}.")
-    if taken.orthogonality is not None:
-        lines.append(f"The change of basis is a rotation to {taken.orthogonality:.0e}.")
     if taken.model_sha256:
         model = "The model, the same at every party, has the SHA-256"
         lines += [model, f"  {taken.model_sha256}"]

@@ -191,7 +191,7 @@ class Trip:
     def step(self) -> bool:
         """Do what is next; whether there is more."""
         found = standing(self.owner, self.path)
-        if found.revoked and found.news is not None:
+        if found.revoked:
             found.news.refuse_revoked(found.agreement, asking=found.name)
         if not (what := found.step.what):
             why = "was forgotten here" if found.has("forgotten") else "goes on without it"
@@ -341,7 +341,7 @@ class Trip:
                 self.remote.upload(*brought, report=report)
         while not self._arrived(arrived, until=until):
             found = standing(self.owner, self.path)
-            taken = {each.receipt.file for each in found.news.receipts} if found.news else set()
+            taken = {each.receipt.file for each in found.news.receipts}
             why = self.remote.refusal(*brought) if brought else ""
             if brought and why and file_digest(brought[0]) not in taken:  # as one that came by hand
                 raise RequestError(

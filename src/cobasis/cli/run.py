@@ -28,16 +28,13 @@ from cobasis.cli.words import listed, picked, row, wrapped
 from cobasis.disk.whole import write_whole
 from cobasis.errors import OptionError, WaitingError
 from cobasis.models import ModelName
+from cobasis.party_side.accept import Found
 from cobasis.protocol.baseline import BaselineTable
 from cobasis.protocol.card import ModelCard
 from cobasis.report.estimates import write_coefficients, write_effects
 from cobasis.report.pages import as_csv, render_card, write_files
 from cobasis.report.table import median_of, rows_of, small_cells, write_table
-from cobasis.statistics.coefficients import CoefficientTable
 from cobasis.statistics.effect_table import EffectTable
-
-Found = BaselineTable | EffectTable | CoefficientTable | list[tuple[str | float, ...]]
-"""What a round may find besides a model: a table, estimates, or clusters as lines."""
 
 Outbox = Annotated[Path | None, Option("-o", "--out", help="Folder to write to; else outbox/.")]
 Cluster = Annotated[str | None, Option(help="Address of a Dask scheduler to train on.")]

@@ -46,7 +46,8 @@ class Standing:
     name: str
     role: str  # empty for nobody's key
     own: tuple[Entry, ...]
-    news: News | None
+    news: News  # empty where none are here
+    known: bool  # whether any are
     attempt: int = 1  # of sums, by the news that whoever asks has accepted
     asked: str = ""  # what became of asking the analyst's server
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -55,7 +56,7 @@ class Standing:
     def open(self) -> Exchange | None:
         """The exchange that has not ended, as far as is known."""
         taken = sum(bool(self.taken(each)) for each in self.exchanges)
-        ended = max(taken, len(self.news.ended) if self.news else 0)
+        ended = max(taken, len(self.news.ended))
         return self.exchanges[ended] if ended < len(self.exchanges) else None
 
     @property
@@ -67,25 +68,25 @@ class Standing:
     @cached_property
     def out(self) -> dict[str, str]:
         """The parties that nobody waits for, and why."""
-        left = dict.fromkeys(self.news.without if self.news else (), "left out")
-        return left | dict.fromkeys(self.news.removed if self.news else (), "removed")
+        left = dict.fromkeys(self.news.without, "left out")
+        return left | dict.fromkeys(self.news.removed, "removed")
 
     @cached_property
     def revoked(self) -> tuple[str, ...]:
         """Whose keys were revoked, of those who are in the round and of whoever asks."""
-        told = [each.name for each in self.news.revoked] if self.news else []
+        told = [each.name for each in self.news.revoked]
         return tuple(name for name in told if name == self.name or name not in self.out)
 
     @property
     def halted(self) -> str:
         """Why the analyst could not end the exchange that is open, without a figure."""
-        why = self.news.halted if self.news else ""
+        why = self.news.halted
         return why and f"{self.analyst} could not end the exchange: {why}"
 
     @cached_property
     def outside(self) -> dict[str, str]:
         """The parties that the common span was made without, each with what is known of it."""
-        if self.news is None or not self.news.ended or self.exchanges[0].reply != "span":
+        if not self.news.ended or self.exchanges[0].reply != "span":
             return {}
         late = {each.told["party"] for each in self.own if each.event == "late"}
         late |= {self.name} if self.has(self.exchanges[0].sent_as) else set()
@@ -95,9 +96,8 @@ class Standing:
 
     @cached_property
     def late(self) -> tuple[str, ...]:
-        if self.news is None or not self.news.trained_on:
-            return ()
-        return tuple(x for x in self.came(self.exchanges[-1]) if x not in self.news.trained_on)
+        before = self.news.trained_on
+        return tuple(x for x in self.came(self.exchanges[-1]) if before and x not in before)
 
     @cached_property
     def complete(self) -> bool:
@@ -122,7 +122,7 @@ class Standing:
             return (*(name for name in self.unsigned if name != self.analyst), self.analyst)
         if self.open is None:
             return (self.analyst,) if self.late else ()
-        return (*(() if self.news is None or self.complete else self.awaited), self.analyst)
+        return (*(self.awaited if self.known and not self.complete else ()), self.analyst)
 
     @cached_property
     def step(self) -> Step:
@@ -150,7 +150,7 @@ class Standing:
         if not self.sealed:
             here = f"{self.analyst}'s sealed agreement lies here"
             return Step("wait", f"cobasis status {name}", when=here)
-        if self.news is not None and self.news.attempt > self.attempt:
+        if self.news.attempt > self.attempt:
             return Step("accept", f"cobasis accept {name} {stem}.news")
         for each in self.exchanges:
             if not self.sent(each):
@@ -172,7 +172,7 @@ class Standing:
         """Whether whoever asks has made its file of an exchange, of sums that of this attempt."""
         made = (each.told for each in self.own if each.event == exchange.sent_as)
         told = [(each.get("attempt", 1), each["exchange"]) for each in made]
-        return (self.news.attempt if self.news else 1, exchange.number) in told
+        return (self.news.attempt, exchange.number) in told
 
     def taken(self, exchange: Exchange) -> tuple[str, ...]:
         """Return the digests of what whoever asks has accepted as an exchange's reply."""
@@ -180,7 +180,7 @@ class Standing:
         return tuple(str(x[exchange.answer]) for x in own if x["exchange"] == exchange.number)
 
     def receipts(self, exchange: Exchange) -> dict[str, Receipt]:
-        found = self.news.receipts_of(exchange.number) if self.news else {}
+        found = self.news.receipts_of(exchange.number)
         return {party: signed.receipt for party, signed in found.items()}
 
     def came(self, exchange: Exchange) -> list[str]:
@@ -210,7 +210,7 @@ def status(owner: Owner, agreement: AgreementFile = None, tls_ca: ProxyCA = None
         command="status",
         round=found.agreement.round_id,
         state="unsigned" if found.unsigned else "sealed",
-        as_of=found.news and found.news.time,
+        as_of=found.news.time if found.known else None,
         exchange=found.open and found.open.number,
         n_exchanges=len(found.exchanges),
         parties=[found.party(name) for name in found.agreement.parties],
@@ -248,31 +248,35 @@ def standing(keys: Home, path: Path) -> Standing:
     except (IdentityError, UnknownPartyError):
         if keys.name:
             raise
-    news, own, kept = [news_at(path.with_name(f"{stem_of(path)}.news"), agreement)], None, None
+    told: Any = {"round_id": agreement.round_id, "agreement": agreement.digest().hex()}
+    analyst = analyst_of(agreement).name
+    nothing = News(**told, analyst=analyst, time="1970-01-01T00:00:00Z", agreed=())
+    beside = news_at(path.with_name(f"{stem_of(path)}.news"), agreement)
+    own, kept = None, nothing
     if who is not None and who.role == "analyst":
         own = work_folder(path).transcript
     elif who is not None:
         own = transcript_path(agreement, who.name, home=keys.folder())
-        news.append(kept := news_at(own.with_name(NEWS), agreement))
-    newest = max(filter(None, news), key=lambda each: each.time, default=None)
+        kept = news_at(own.with_name(NEWS), agreement) or nothing
+    newest = max(beside or nothing, kept, key=lambda each: each.time)
     entries = verify_transcript(own).entries if own is not None and own.exists() else ()
     here = signed_by(agreement, file.signatures)
-    told = [*here, *(newest.agreed if newest else ())]
+    agreed = dict.fromkeys((*here, *newest.agreed))
     ended = [cast("int", each.told["exchange"]) for each in entries if each.told.get("finished")]
-    last = ended[-1] if ended else None if newest is None else newest.last
     return Standing(
         path=path,
         agreement=agreement,
-        exchanges=exchanges(agreement, last=last),
-        analyst=analyst_of(agreement).name,
-        signed=tuple(dict.fromkeys(told)),
-        unsigned=tuple(name for name in signers(agreement) if name not in told),
+        exchanges=exchanges(agreement, last=ended[-1] if ended else newest.last),
+        analyst=analyst,
+        signed=tuple(agreed),
+        unsigned=tuple(name for name in signers(agreement) if name not in agreed),
         sealed={*here} == {*signers(agreement)},
         name=who.name if who else "",
         role=who.role if who else "",
         own=entries,
         news=newest,
-        attempt=1 if kept is None else kept.attempt,
+        known=newest is not nothing,
+        attempt=kept.attempt,
     )
 
 
@@ -290,10 +294,10 @@ def _lines(of: Standing) -> Iterator[str]:
     yield from wrapped(of.asked)
     if of.unsigned:
         yield from wrapped(listed(of.signed), lead=f"  {'agreement':<11}signed by ")
-        known = "missing" if of.news or of.role == "analyst" else "not known"
+        known = "missing" if of.known or of.role == "analyst" else "not known"
         yield from wrapped(listed(of.unsigned), lead=f"  {'':<11}{known} ")
     else:
-        when = f" {_day(of.news.sealed)}" if of.news and of.news.sealed else ""
+        when = f" {_day(of.news.sealed)}" if of.news.sealed else ""
         yield f"  {'agreement':<11}sealed{when} by all {len(of.signed)}"
         yield from _messages(of)
     for name in of.revoked:
@@ -311,7 +315,7 @@ def _lines(of: Standing) -> Iterator[str]:
 
 
 def as_of(of: Standing) -> str:
-    if of.news is None:
+    if not of.known:
         if of.role == "analyst":
             return "Nothing was received yet"
         return f"No news from {of.analyst} are here, so of the others nothing is known"
@@ -327,7 +331,7 @@ def _messages(of: Standing) -> Iterator[str]:
             yield f"  {word:<11}{party:<{width}}{message_in_words(of, exchange, party)}"
     if of.open is None:
         return
-    came = f", {len(of.came(of.open))} in" if of.news else ""
+    came = f", {len(of.came(of.open))} in" if of.known else ""
     closes, when = of.agreement.closes, "none"
     if closes is not None:
         when = f"{closes:%-d %b %Y %H:%M} UTC{', over' if closes < of.now else ''}"
@@ -350,7 +354,7 @@ def message_in_words(of: Standing, exchange: Exchange, party: str) -> str:
         return of.out[party]
     if mine and of.sent(exchange):
         return "made here; no receipt yet"
-    return "missing" if of.news or mine else "not known"
+    return "missing" if of.known or mine else "not known"
 
 
 def _row(word: str, text: str) -> list[str]:

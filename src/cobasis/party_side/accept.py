@@ -181,7 +181,7 @@ def accept(session: PartySession, path: Path) -> Accepted:
         _refuse_older(session, digest=digest, created=manifest.created)
         check_return(returned, agreement, party=session.name)
         check_lines(manifest.lines, agreement, consensus=span, parties=returned.trained_on)
-        off = _orthogonality(returned, session)
+        _refuse_no_rotation(returned, session)
         tag = None if agreement.sums else session.round.secret().anchor_tag(agreement)
         of: Any = {"consensus": span, "anchor_tag": tag, "n_rows": sent.n_rows}
         card = check_card(returned, agreement.whole, **of)
@@ -200,7 +200,6 @@ def accept(session: PartySession, path: Path) -> Accepted:
             upload=sent.upload,
             bundle=digest,
             time=manifest.created,
-            orthogonality=off,
         )
         table_in(session, accepted)  # MessageError where no rows can add up to it
         _keep(session, accepted, ended=ended, finished=finished)
@@ -253,9 +252,11 @@ def table_in(session: PartySession, accepted: Accepted) -> BaselineTable | None:
     return table_of(words, session.agreement, layout=table_layout(session.agreement))
 
 
-def found_in(
-    session: PartySession, accepted: Accepted
-) -> BaselineTable | EffectTable | CoefficientTable | list[tuple[str | float, ...]] | None:
+Found = BaselineTable | EffectTable | CoefficientTable | list[tuple[str | float, ...]]
+"""What a round may find besides a model: a table, estimates, or clusters as lines."""
+
+
+def found_in(session: PartySession, accepted: Accepted) -> Found | None:
     """Return what a kept return tells by the party's own columns; None of any other model."""
     if accepted.model is None:
         return table_in(session, accepted)
@@ -295,16 +296,15 @@ def _refuse_older(session: PartySession, *, digest: str, created: str) -> None:
         )
 
 
-def _orthogonality(returned: Return, session: PartySession) -> float | None:
-    """Return how far a rotation is from one; FitCheckError where that is too far."""
+def _refuse_no_rotation(returned: Return, session: PartySession) -> None:
     change = returned.change_of_basis
     if change is None or session.agreement.make_aligner().fit_kind != "rotation":
-        return None
+        return
     off = orthonormality_defect(change.T if change.shape[0] < change.shape[1] else change)
-    if off <= ORTHOGONAL:
-        return off
-    raise FitCheckError(
-        f"the change of basis for party '{session.name}' misses G'G = I by {off:.1e}, above "
-        f"{ORTHOGONAL:.0e}, so it is no rotation, and the agreed aligner "
-        f"'{session.agreement.aligner}' makes nothing else. Ask the analyst to run the round again."
-    )
+    if off > ORTHOGONAL:
+        raise FitCheckError(
+            f"the change of basis for party '{session.name}' misses G'G = I by {off:.1e}, above "
+            f"{ORTHOGONAL:.0e}, so it is no rotation, and the agreed aligner "
+            f"'{session.agreement.aligner}' makes nothing else. Ask the analyst to run the round "
+            "again."
+        )

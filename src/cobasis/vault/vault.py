@@ -55,7 +55,6 @@ class Accepted(Hidden):
     total: bytes | None = None  # of a baseline table: everybody's sums, as int64
     local: bytes | None = None  # what the model became here, over the party's own columns
     chosen: str | None = None  # None where nothing was compared
-    orthogonality: float | None = None  # how far G'G is from I where the method makes rotations
 
 
 _FILES = ("model", "others", "card", "total", "local")
@@ -346,6 +345,7 @@ class RoundRecords(Hidden):
         if record is None:
             return None
         about, arrays = dict(record.about), dict(record.arrays)
+        about.pop("orthogonality", None)  # of what an earlier version accepted
         about |= {name: tuple(about[name]) for name in ("trained_on", "target_carries")}
         about |= {name: arrays[name].tobytes() for name in _FILES if name in arrays}
         change = arrays.get("change_of_basis")
