@@ -76,7 +76,6 @@ class FilePasses(Threads):
 
     @contextmanager
     def copied(self, rows: LabelledRows) -> Iterator[LabelledRows]:
-        """Hold a single block, and copy several."""
         if rows.n_blocks == 1:
             with super().copied(rows) as held:
                 yield held

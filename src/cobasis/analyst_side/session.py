@@ -62,11 +62,9 @@ class WorkFolder:
         self.findings = path / "findings.json"
 
     def sealed(self, party: str, exchange: Exchange) -> Path:
-        """Return where a party's file of an exchange stands as it came."""
         return self.received / f"{party}.{exchange.number}-{exchange.message}"
 
     def payload(self, party: str) -> Path:
-        """Return where a party's upload stands when it is opened."""
         return self.payloads / f"{party}.safetensors"
 
 
@@ -166,7 +164,6 @@ class AnalystSession(Hidden):
 
     @contextmanager
     def kept(self, received: Received) -> Iterator[Bundle]:
-        """Open once more what was received."""
         path = self.work.sealed(received.party, self.exchanges[received.exchange - 1])
         if not path.is_file() or file_digest(path) != received.file:
             raise RetentionError(

@@ -20,7 +20,6 @@ from cobasis.party_side.worth import fit_local, score_quietly
 from cobasis.protocol.card import ModelCard
 from cobasis.protocol.enrolment import words_of
 from cobasis.protocol.rows_terms import others_of
-from cobasis.vault.vault import Accepted
 
 
 @grouped
@@ -140,7 +139,11 @@ def _take_return(session: PartySession, path: Path) -> tuple[object, list[str]]:
     card = ModelCard.read(taken.card)
     page = run.write_card(card, session.path, party=session.name)
     folder, thing = session.beside("table"), "model" if taken.total is None else "table"
-    tables = [*_tables(session, taken, to=folder)]
+    tables: list[str] = []
+    try:
+        tables += run.found_in_words(accepting.found_in(session, taken), to=folder)
+    except EstimateError as why:  # the return is kept: only another round can take other columns
+        tables += wrapped(f"No table: {why.args[0]} [{why.code}]")
     lines = [f"Accepted {path.name}."]
     if taken.change_of_basis is not None:
         lines += wrapped(f"The certificate says of your basis: {taken.evidence}; {CAVEAT}.")
@@ -170,12 +173,3 @@ def _next(session: PartySession, step: Step) -> Iterator[str]:
         yield f"and with what {listed(others)} made of the same people in this way:"
         parts = "".join(f" --with {each}.part" for each in others)
         yield f"  cobasis predict {session.path.name} new.csv{parts} -o out.csv"
-
-
-def _tables(session: PartySession, taken: Accepted, *, to: Path) -> Iterator[str]:
-    from cobasis.cli import run  # noqa: PLC0415 -- same
-
-    try:
-        yield from run.found_in_words(accepting.found_in(session, taken), to=to)
-    except EstimateError as why:  # the return is kept: only another round can take other columns
-        yield from wrapped(f"No table: {why.args[0]} [{why.code}]")

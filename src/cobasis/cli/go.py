@@ -199,10 +199,8 @@ class Trip:
                 f"for '{found.name}' nothing is left to do in this round, which {why}. 'cobasis "
                 f"status {self.path}' says how it stands."
             )
-        if found.agreement.sums is None and not found.has("joined"):
+        if what == "sign":
             self._join(found)
-        elif what == "sign":
-            self._type(sign, agreement=self.path, yes=self.asked.yes)
         elif what == "wait":
             self._signed(found)
         elif self._news(found) and standing(self.owner, self.path).step != found.step:
@@ -218,9 +216,9 @@ class Trip:
         return True
 
     def _join(self, found: Standing) -> None:
-        """Sign with the consortium secret, which its maker left at the server, or beside."""
+        """Sign, with the consortium secret that its maker left at the server, or beside."""
         own = self.path.with_name(f"{found.name}.secret")
-        if own.exists():
+        if found.agreement.sums is not None or found.has("joined") or own.exists():
             self._type(sign, agreement=self.path, yes=self.asked.yes)
             return
         makers = [name for name in found.agreement.parties if name != found.name]

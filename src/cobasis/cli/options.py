@@ -262,7 +262,6 @@ def agreed(words: list[Path] | None) -> tuple[Path, list[Path]]:
 
 
 def alone(agreement: Path | None) -> Path:
-    """Return the agreement where it is the only word of a command."""
     path, more = agreed([] if agreement is None else [agreement])
     if more:
         raise OptionError(f"'{more[0]}' is no agreement, whose name ends in .toml. Give that file.")
@@ -311,8 +310,6 @@ class Ask(NamedTuple):
 
 
 class Action(NamedTuple):
-    """A command as a button."""
-
     command: Callable[..., None]
     words: tuple[str, ...]  # of the command, before those that are asked for
     asks: tuple[Ask, ...] = ()

@@ -145,6 +145,7 @@ def _say(owner: Owner, session: AnalystSession, found: RunResult) -> None:
         who = listed(plan.missing)
         what = f"Attempt {plan.attempt} begins, of {who}: each accepts the news and sends again."
         lines += wrapped(f"{what} Sums that came before are deleted; they go with other masks.")
+        lines += ["", f"Next: send {session.news.name} to everybody"]
     elif concluded is None and (away := (*plan.missing, *plan.without)):
         lines += wrapped(f"The span is made without {listed(away)}, for good; none is added later.")
     if concluded is not None:
@@ -153,11 +154,9 @@ def _say(owner: Owner, session: AnalystSession, found: RunResult) -> None:
         tabled = concluded.table or concluded.coefficients
         told |= {**_told(concluded, card=card), "table": tabled and table}
         lines += _lines(concluded, card=card, table=table)
-    lines += ["", *(f"Wrote {path}" for path in found.written.values())]
-    send = f"Send each party its own file, and {session.news.name} to everybody."
-    if plan.attempt:
-        lines += [f"Next: send {session.news.name} to everybody"]
-    else:
+    if not plan.attempt:
+        send = f"Send each party its own file, and {session.news.name} to everybody."
+        lines += ["", *(f"Wrote {path}" for path in found.written.values())]
         lines += [send if found.written else "Nothing is new, and no file is lost."]
     if plan.waits:
         lines += wrapped(f"Next: {plan.waits}")

@@ -111,7 +111,6 @@ class Standing:
 
     @cached_property
     def awaited(self) -> tuple[str, ...]:
-        """Whose message the analyst waits for."""
         came = {*self.out, *(() if self.open is None else self.receipts(self.open))}
         return tuple(name for name in self.agreement.parties if name not in came)
 

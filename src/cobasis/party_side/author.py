@@ -155,7 +155,6 @@ def read_people(
 
 
 def _officer(said: str) -> Approver:
-    """Read ``north=officer.pub``."""
     party, _, path = said.partition("=")
     if not party or not path:
         raise OptionError(

@@ -120,7 +120,6 @@ def _round(data: Dealt, settings: Mapping[str, Any]) -> Round:
 
 
 def _raw_score(rows: Matrix, labels: Labels, data: Dealt, settings: Mapping[str, Any]) -> float:
-    """Train on raw features and score."""
     task, features = data.table.task, data.table.features
     known = ("model", "seed", "allow_row_carrying")
     classes, told = np.unique(labels, return_inverse=True)

@@ -115,10 +115,6 @@ class Dataset(Hidden):
         known = np.isin(rows, self.last) | np.isin(rows, self.earlier)
         return np.concatenate([known, np.isin(people, self.people)])
 
-    def overlaps(self, names: Sequence[str]) -> bool:
-        """Whether a table of these columns shows something of what this data set showed."""
-        return not self.names or not names or not set(self.names).isdisjoint(names)
-
     def uploading(self, rows: Fingerprints, *, people: Fingerprints, entry: UploadEntry) -> Self:
         left = self.last[~np.isin(self.last, rows)]
         return replace(
@@ -227,7 +223,8 @@ def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str, seed: 
     A person is known again by the identifier, a row without one by its values. Data sets that
     share no column with the table show other sides of people, and do not count.
     """
-    every, datasets = datasets, [each for each in datasets if each.overlaps(asked.names)]
+    every, names = datasets, {*asked.names}
+    datasets = [x for x in every if not (names and x.names and names.isdisjoint(x.names))]
     if len(asked.people) and any(len(each.last) and not len(each.people) for each in datasets):
         raise VaultError(
             f"the vault of party '{party}' has rows that were uploaded without identifiers, so it "
