@@ -141,11 +141,11 @@ def test_everybody_signs_once_and_then_it_is_sealed(agreed):
 def test_nobody_signs_where_nothing_can_be_sealed_for_somebody(agreed):
     recipient = read_agreement(Path("icu.toml")).agreement.enrolled[-1].recipient
     agreed.edit(recipient, recipient[:-1] + "qp"[recipient[-1] == "q"])
-    agreed.refused("sign icu.toml --yes --secret-later", "nobody can seal for", "[CB702]", by="lab")
+    agreed.refused("sign icu.toml --yes", "nobody can seal for", "[CB702]", by="lab")
     assert not Path("lab.sig").exists()
 
 
-def test_without_the_right_secret_nothing_is_signed_unless_somebody_says_so(agreed):
+def test_without_the_right_secret_nothing_is_signed(agreed):
     old = Path("east.secret").read_bytes()
     agreed.edit("retention_days = 30", "retention_days = 31")
     agreed("agreement new icu.toml --yes")
@@ -161,12 +161,9 @@ def test_without_the_right_secret_nothing_is_signed_unless_somebody_says_so(agre
     agreed.refused("sign icu.toml --yes", "[CB305]", by="east")
     agreed.refused("sign icu.toml --yes --secret none.secret", "[CB601]", by="east")
     assert (Path("east.sig").exists(), agreed.events("east")) == (False, [])
-    assert "not here, and not checked" in agreed("sign --yes --secret-later", by="east").stdout
-    assert "when east.secret lies here:" in agreed("status icu.toml", by="east").stdout
     Path("east.secret").write_bytes(right)
-    assert agreed.json("status icu.toml", by="east")["now"]
     found = agreed.json("sign icu.toml --yes", by="east")
-    assert (found["again"], found["secret_from"]) == (True, "north")
+    assert (found["again"], found["secret_from"]) == (False, "north")
 
 
 def test_who_signs_follows_from_the_key_and_the_analyst_opens_no_secret(agreed):

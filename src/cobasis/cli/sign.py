@@ -34,9 +34,6 @@ def sign(
     agreement: AgreementFile = None,
     out: Annotated[Path | None, Option("-o", "--out", help="By default NAME.sig.")] = None,
     secret: Annotated[Path | None, Option(help="By default NAME.secret.")] = None,
-    later: Annotated[
-        bool, Option("--secret-later", help="Sign with the secret unchecked.")
-    ] = False,
     yes: Yes = False,
 ) -> None:
     """Show what is agreed, check the secret against it, and sign.
@@ -54,7 +51,7 @@ def sign(
     who = owner.who(found)
     to = out or path.with_name(f"{who.name}.sig")
     session = None if who.role == "analyst" else owner.party(path, sealed=False)
-    sent = _checked(session, secret=secret, later=later)
+    sent = _checked(session, secret)
     identity = owner.enrolled(who) if session is None else session.identity
     key = "" if session is None or found.sums is None else session.round.mask_key(new=True).public
     made = sign_agreement(found, name=who.name, sign=identity.sign, mask_key=key)
@@ -120,30 +117,27 @@ def _stands(to: Path, made: Signature) -> bool:
     )
 
 
-def _checked(
-    session: PartySession | None, *, secret: Path | None, later: bool
-) -> SentSecret | None:
+def _checked(session: PartySession | None, secret: Path | None) -> SentSecret | None:
     """Return the secret that was sent, if it is the agreement's; None where it is kept already."""
     if session is not None and session.agreement.sums is not None:
         return None
     if session is None:
-        if secret is None and not later:
+        if secret is None:
             return None
         raise OptionError(
             "you are this round's analyst, who must never have the secret. Delete it unopened."
         )
-    beside, joined = session.path.with_name(f"{session.name}{SUFFIX}"), session.round.joined
-    if secret is None and joined and session.history("joined"):
+    beside = session.path.with_name(f"{session.name}{SUFFIX}")
+    if secret is None and session.round.joined and session.history("joined"):
         return None
     if secret is not None or beside.exists():  # also after a kill between vault and transcript
         return read_secret(session, secret or beside)
-    if later or joined:
+    if session.round.joined:
         return None
     raise StepError(
         f"'{beside.name}' is not beside '{session.path}', so nothing was signed: whoever signs "
         "first learns too late that a secret is not the one agreed on. Ask the party that made the "
-        "agreement for it, or give its place with --secret. With --secret-later you sign "
-        "unchecked, and type sign once more with the secret before you send."
+        "agreement for it, or give its place with --secret."
     )
 
 
@@ -153,9 +147,7 @@ def _of_secret(session: PartySession | None, sent: SentSecret | None, *, summed:
     if summed:
         made = "your key for masks is made, and goes when the model has come"
         return f"none is shared; {made if session else 'keys for masks are at the parties alone'}"
-    if session is None:
-        return "the parties have one; you must not"
-    return "checked and kept before" if session.round.joined else "not here, and not checked"
+    return "checked and kept before" if session else "the parties have one; you must not"
 
 
 def terms_of(agreement: Agreement, who: PublicIdentity) -> Iterator[tuple[str, str]]:
