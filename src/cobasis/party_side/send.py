@@ -221,7 +221,6 @@ def projected(ready: Ready) -> Iterator[Made]:
 
 
 def _made(ready: Ready, *, looked: bool = True) -> Made:
-    """Make what may be looked at before it leaves."""
     session, exchange, sent = ready.session, ready.exchange, ready.rows.sent
     if exchange.masked:
         return _summed(ready)

@@ -69,7 +69,6 @@ class PartySession(Hidden):
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
-        """The round's, as far as is known."""
         ended = [each.told for each in self.history("accepted") if each.told.get("finished")]
         return exchanges(self.agreement, last=cast("int", ended[-1]["exchange"]) if ended else None)
 

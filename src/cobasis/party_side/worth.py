@@ -240,7 +240,6 @@ def write_surrogate(
     of: str | None = None,
     beside: Sequence[Path] = (),
 ) -> Surrogate:
-    """Write the line or tree in raw columns that stands for the model on rows of a table."""
     for own in (table, session.round.noted_table()[0]):
         refuse_target(to, table=own)
     use, agreement = usable(session), session.agreement
@@ -298,7 +297,6 @@ def word_of(session: PartySession, scores: Scores) -> Word:
 
 
 def send_word(session: PartySession, word: Word) -> Path:
-    """Write a word down, then give it a file beside the agreement."""
     place = session.beside("word")
     with session.alone():
         if all(each.told["signature"] != word.signature for each in session.history(WORD)):

@@ -352,7 +352,6 @@ class RoundRecords(Hidden):
         return Accepted(change_of_basis=change, **{"model": None, **about})
 
     def note_table(self, table: Path, *, held: Fingerprints) -> None:
-        """Keep which table is uploaded, and who of it is held back, for what is done later."""
         self._put("table", arrays={"held": held}, about={"path": str(table.resolve())})
 
     def noted_table(self) -> tuple[Path | None, Fingerprints]:
