@@ -7,22 +7,15 @@ import numpy as np
 import polars as pl
 
 from bundle.payloads import read_upload
-from cobasis import (
-    Agreement,
-    ConsortiumSecret,
-    NumericFeature,
-    Party,
-    PartyKey,
-    numeric_features,
-)
+from cobasis import Agreement, ConsortiumSecret, NumericFeature, Party, PartyKey, numeric_features
 from cobasis.bundle.uploads import UploadFile
 from cobasis.features.contract import CategoryFeature
 from cobasis.progress import silent
 from cobasis.protocol.secrets import public_rows_digest
 from cobasis.tables import open_table
+from protocol.consortium import agree
 
 NAMES = tuple(f"x{column}" for column in range(7))
-COMPONENTS = 3
 PUBLIC = np.random.default_rng(5).normal(size=(20, len(NAMES)))
 
 
@@ -83,23 +76,17 @@ class Site:
         return self.party().prepare(table.select(NAMES).to_numpy(), targets)
 
 
-def site(*, key=None, secret=None, **changes):
+def site(*, secret=None, **changes):
     """A party of three, with some fields of the agreement changed."""
     secret = secret or ConsortiumSecret()
     fields = {
-        "round_id": "icu-2026",
         "parties": ("north", "south", "east"),
         "features": numeric_features(NAMES, centre=0.5, scale=[1, 2, 1, 3, 1, 1, 0.5]),
-        "task": "classification",
-        "classes": (0, 1),
-        "n_components": COMPONENTS,
         "n_anchor_rows": 9,
-        "model": "ridge",
-        "commitment": secret.commitment("icu-2026"),
     }
     if changes.get("basis") == "public":
         fields["public_rows_sha256"] = public_rows_digest(PUBLIC)
-    return Site(Agreement(**fields | changes), secret, key or PartyKey())
+    return Site(agree(secret, **fields | changes), secret, PartyKey())
 
 
 def uploaded(party, table, *, to, labels=None, report=silent):

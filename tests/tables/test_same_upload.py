@@ -9,6 +9,7 @@ from cobasis.errors import AgreementError, FileChangedError, NotFiniteError
 from cobasis.protocol import projection
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.tables import StreamedTable
+from protocol.consortium import NONE
 from tables.parties import NAMES, assert_same, frame, kept, site, uploaded
 
 N_ROWS = 2_900
@@ -35,7 +36,6 @@ def exact(table):
 
 
 NUMBERS = {"task": "regression", "classes": ()}
-NONE = {"task": "representation", "classes": (), "model": None}
 
 
 @pytest.mark.parametrize(

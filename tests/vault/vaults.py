@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 import pyrage
 
-from cobasis import Agreement, ConsortiumSecret, SecretBasis, numeric_features
+from cobasis import ConsortiumSecret, SecretBasis, numeric_features
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.vault.datasets import Asked, Forced
 from cobasis.vault.vault import Accepted, Vault
+from protocol import consortium
 
 NORTH, SOUTH = (pyrage.x25519.Identity.generate() for _ in range(2))
 SECRET = ConsortiumSecret(b"s" * 32)
@@ -45,12 +46,11 @@ def agree(round_id="icu-2026", **changes):
         "parties": ("north", "south", "east"),
         "features": numeric_features("abcde"),
         "task": "regression",
-        "model": "ridge",
+        "classes": (),
         "n_components": COMPONENTS,
         "n_anchor_rows": FEATURES,
-        "commitment": SECRET.commitment(round_id),
     }
-    return Agreement(**{**fields, **changes})
+    return consortium.agree(SECRET, **fields | changes)
 
 
 def table(n_rows=30, *, seed=0):
