@@ -118,16 +118,11 @@ ROWS = {  # what cannot stand beside the terms of a round of rows, and why
     "--sums maps=rff,": "n_components say how rows are projected",
 }
 SUMS = {  # the same of a round of sums
-    "--basis haar --sums maps=rff,": "basis say how rows are projected",
     "--sums maps=foo,": "a map 'foo' does not exist",
-    "--sums maps=rff,waves=x,": "waves: Input should be a valid integer",
     "--sums maps=rff,bandwidth=x,": "bandwidth: Input should be a valid number",
-    "--sums maps=columns,waves=abc,": "waves: Extra inputs are not permitted",
     "--sums maps=mixed,bandwidth=2,": "bandwidth: Extra inputs are not permitted",
     "--sums maps=rff,most_rows=9,": "has a name twice",
-    "--sums maps=rff,bandwidth=,": "bandwidth: Input should be a valid number",
     "--sums maps=rff,most_rows=90": "most_rows_in_all: Field required",
-    "--model mlp --sums maps=rff,": "sums train model='ridge' alone",
 }
 
 

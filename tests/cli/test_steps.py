@@ -28,10 +28,15 @@ def write_people(path, *, seed, digits=0):
     pl.DataFrame({"patient": patient, "age": age, "sex": sex, "sick": sick}).write_csv(path)
 
 
-def test_a_table_takes_as_many_exchanges_as_steps_and_is_printed_on_all_sides(cobasis):
+def begun(cobasis, terms=TERMS, *, digits=0, **options):
+    """Everybody signs and has a table; what the first is shown."""
     for seed, name in enumerate(NAMES):
-        write_people(Path(f"{name}.csv"), seed=seed)
-    assert "up to 8 times 13 sums over all your rows" in cobasis.signed_on(TERMS)
+        write_people(Path(f"{name}.csv"), seed=seed, digits=digits)
+    return cobasis.signed_on(terms, **options)
+
+
+def test_a_table_takes_as_many_exchanges_as_steps_and_is_printed_on_all_sides(cobasis):
+    assert "up to 8 times 13 sums over all your rows" in begun(cobasis)
     number, said = 0, ""
     while "Logistic regression: 600 rows" not in said:
         number += 1
@@ -97,9 +102,7 @@ def test_news_of_sums_that_begin_again_are_accepted_before_they_are_sent_again(c
 
 
 def test_each_step_leaves_with_an_approval_of_its_own(cobasis):
-    for seed, name in enumerate(NAMES):
-        write_people(Path(f"{name}.csv"), seed=seed)
-    cobasis.signed_on(f"{TERMS} --approver north=officer.pub", officers=("officer",))
+    begun(cobasis, f"{TERMS} --approver north=officer.pub", officers=("officer",))
     for number in (1, 2):
         cobasis("audit icu.toml north.csv -o audit.html")
         cobasis("approve icu.toml audit.json --yes", by="officer")
@@ -114,9 +117,7 @@ def test_each_step_leaves_with_an_approval_of_its_own(cobasis):
 def test_importance_is_agreed_on_by_words_and_printed_on_all_sides(cobasis):
     asked = f"{SUMS},maps=columns,scores=yes,importance=yes"
     terms = TERMS.replace("--model logit --holdout 0", "--holdout .4").replace(SUMS, asked)
-    for seed, name in enumerate(NAMES):
-        write_people(Path(f"{name}.csv"), seed=seed, digits=6)
-    assert "what shuffling each column costs" in cobasis.signed_on(terms)
+    assert "what shuffling each column costs" in begun(cobasis, terms, digits=6)
     for number in (1, 2):
         cobasis.send()
         said = cobasis.run().output

@@ -76,6 +76,14 @@ def test_three_hospitals_get_the_curves_of_all_patients_by_one_command_each(coba
     assert "http://" not in page.replace("http://www.w3.org", "")
 
 
+def signed(cobasis, terms):
+    """Everybody signs what leaves whole rows; what the first is shown."""
+    return cobasis.signed_on(
+        "--numbers age:centre=60,scale=10 --category sex=female,male --label days --id patient "
+        f"{terms} --purpose study --holdout 0 --retention-days 30 --yes"
+    )
+
+
 @pytest.mark.parametrize(
     "task",
     [
@@ -86,10 +94,7 @@ def test_three_hospitals_get_the_curves_of_all_patients_by_one_command_each(coba
 )
 def test_few_people_with_an_event_or_a_treatment_are_a_small_class(cobasis, task):
     """Two of them stand out whatever their label is, and no green says that nothing is sent."""
-    cobasis.signed_on(
-        "--numbers age:centre=60,scale=10 --category sex=female,male --label days --id patient "
-        f"{task} --purpose study --holdout 0 --retention-days 30 --yes"
-    )
+    signed(cobasis, task)
     two = (pl.int_range(pl.len()) < 2).cast(int)
     written(lambda rows: rows.with_columns(died=two, drug=two))
     found = cobasis.json("audit icu.toml north.csv", by="north")
@@ -100,28 +105,18 @@ def test_few_people_with_an_event_or_a_treatment_are_a_small_class(cobasis, task
     assert not any("component" in each for each in names)  # which all columns take
 
 
-def test_times_that_one_row_alone_has_are_counted_in_the_whole_table(cobasis, monkeypatch):
-    cobasis.signed_on(
-        "--numbers age:centre=60,scale=10 --category sex=female,male --label days --id patient "
-        "--task survival --outcome event=died --purpose study --holdout 0 --retention-days 30 --yes"
-    )
+def test_an_audit_counts_lone_times_in_the_whole_table_and_tells_of_own_estimates(
+    cobasis, monkeypatch
+):
+    said = signed(cobasis, "--task survival --outcome event=died,compare_parties=yes")
+    assert "Others get the model, cox, and EACH PARTY'S OWN ESTIMATES: north" in said
     written()
     monkeypatch.setattr("cobasis.party_side.audit.sample_size", lambda *_: 40)
-    found = cobasis.json("audit icu.toml north.csv", by="north")
+    found = cobasis.json("audit icu.toml north.csv -o audit.html", by="north")
     [labels] = [each for each in found["findings"] if each["id"] == "H6"]
     times = pl.read_csv("north.csv")["days"]
     assert labels["figures"] == {"times_alone": times.is_unique().mean()}
-    found = cobasis.json("audit icu.toml north.csv --sensitive died", by="north")
-    assert "H6" in found["to_sign"]  # the event leaves as the time does
-
-
-def test_whoever_signs_and_files_reads_that_each_partys_own_estimates_are_shown(cobasis):
-    said = cobasis.signed_on(
-        "--numbers age:centre=60,scale=10 --label days --id patient --task survival --holdout 0 "
-        "--outcome event=died,compare_parties=yes --purpose study --retention-days 30 --yes"
-    )
-    assert "Others get the model, cox, and EACH PARTY'S OWN ESTIMATES: north" in said
-    written()
-    cobasis("audit icu.toml north.csv -o audit.html")
     page = Path("audit.html").read_text("utf-8")
     assert "Who gets the model, and each party&#39;s own estimates" in page
+    found = cobasis.json("audit icu.toml north.csv --sensitive died", by="north")
+    assert "H6" in found["to_sign"]  # the event leaves as the time does

@@ -35,6 +35,13 @@ def free_port():
         return found.getsockname()[1]
 
 
+def last_model(home):
+    """Which model somebody has accepted last."""
+    [path] = home.glob("transcripts/*/*/transcript.jsonl")
+    found = [each for each in verify_transcript(path).entries if each.event == "accepted"]
+    return found[-1].told["model_sha256"]
+
+
 class World:
     """A folder for each role; keys and agreement made, which names a server."""
 
@@ -75,9 +82,7 @@ class World:
         return self.typed(f"go {name}/icu.toml {name}/data.csv --yes {more}", by=name, **options)
 
     def model(self, name):
-        [path] = (self.root / f"home-{name}" / "transcripts" / name).glob("*/transcript.jsonl")
-        found = [each for each in verify_transcript(path).entries if each.event == "accepted"]
-        return found[-1].told["model_sha256"]
+        return last_model(self.root / f"home-{name}")
 
     def turn(self, worker, *, times=1, names=PARTIES, more=SIGNED):
         """Everybody types `go` and waits, and the worker looks; so many times."""
