@@ -184,7 +184,6 @@ CONTRADICTIONS = {
     "rows": ({"release": "rows"}, "goes with release='sums'"),
     "no bins": ({"sums": SumsTerms(most_rows=9, most_rows_in_all=9)}, "n_bins goes with"),
     "no range": ({"features": (NumericFeature(name="age"),)}, "has no range"),
-    "one point": ({"features": (NumericFeature(name="x", low=1.0, high=1.0),)}, "has no range"),
     "a spline": ({"features": (SPLINE,)}, "counts columns as they are, and not cr"),
     "a fill at an end": ({"features": (AT_AN_END,)}, "lies in its range"),
     "a label without classes": ({"label": "died"}, "at least two classes"),

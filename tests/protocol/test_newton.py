@@ -297,7 +297,6 @@ REFUSED = {
     "another model": (CLASSES, {"model": "firth"}, "model='firth' takes release='rows'"),
     "three classes": (CLASSES, {"classes": (0, 1, 2)}, "takes two classes"),
     "weights": (CLASSES, {"outcome": Outcome(weight="w")}, "sums take event, exposure"),
-    "robust errors": (SURVIVAL, survival(errors="robust"), "sums take event, exposure"),
     "no grid": (SURVIVAL, survival(grid=()), "takes outcome.grid"),
     "a horizon beyond": (SURVIVAL, survival(horizons=(999.0,)), "beyond the grid"),
     "counts from one": (COUNTS, terms(target_range=(1.0, 9.0)), "of counts from 0"),

@@ -165,7 +165,6 @@ REFUSED = {
     "labels in the clear": ({}, {"labels": "public"}, "covers labels too"),
     "rows that come or go": ({}, {"adjacency": "add-remove"}, "adjacency='replace-one'"),
     "a delta for fewer people": ({}, {"delta": 0.02}, "is above 1/"),
-    "a lifetime below one round": ({}, {"lifetime_epsilon": 1.0}, "is below the 2 of one upload"),
     "other rows": ({"most_rows": 2}, {}, r"most_rows=3 is not that of \[sums\]"),
 }
 

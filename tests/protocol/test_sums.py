@@ -211,12 +211,10 @@ def test_a_round_of_rows_has_no_sums_and_a_stranger_no_part():
 NOISE = DPTerms(epsilon=2.0, delta=0.01, radius=1.0, most_rows=3, lifetime_epsilon=2.0, colluders=1)
 OPTIONS = {
     "a basis": ({"basis": "haar"}, "basis 'haar' is for rows"),
-    "components": ({"n_components": 2}, "n_components 2 is for rows"),
     "public rows": ({"public_rows": np.zeros((5, 4))}, "public_rows is for rows"),
     "a family": ({"model": "mlp"}, "model 'mlp' is for rows"),
     "a release that is none": ({"release": "both"}, "release 'both' does not exist"),
     "no maps": ({"maps": []}, "maps are not 1 to 8 of Columns"),
-    "maps by name": ({"maps": ["rff"]}, "maps are not 1 to 8 of Columns"),
     "maps of rows": ({"release": "rows", "n_components": 2, "maps": [Columns()]}, "maps go with"),
     "rows without components": ({"release": "rows"}, "n_components=None is no"),
     "a bandwidth from rows": ({"dp": NOISE}, "the default one looks at rows"),
