@@ -13,6 +13,7 @@ import pytest
 
 from bundle.payloads import read_upload
 from cobasis import Analyst, ConsortiumSecret, NumericFeature
+from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import read_agreement, seal
 from cobasis.bundle.agreement_text import new_text
 from cobasis.bundle.enclosure import write_bundle
@@ -131,6 +132,15 @@ class Consortium:
     def of_round(self):
         """Where files of several rounds go beside each other."""
         return self.folder("north") / f"{self.session().work.name}.upload"
+
+    def desk(self):
+        """The analyst's, as every command opens it."""
+        told = {"identity": self.lab, "path": self.agreement_path, "outbox": self.root / "out"}
+        return AnalystSession(self.agreement, **told)
+
+    def reply(self, name, number=-1):
+        desk = self.desk()
+        return desk.reply(name, desk.exchanges[number])
 
     def copied(self, to):
         shutil.copytree(self.root, to)

@@ -3,7 +3,6 @@
 from cobasis import RandomFourier, SumsTerms
 from cobasis.analyst_side.receive import receive
 from cobasis.analyst_side.run import run
-from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import seal
 from cobasis.bundle.agreement_text import new_text
 from cobasis.bundle.messages import sums_in
@@ -41,10 +40,6 @@ class Summing(Consortium):
     def looked(self):
         with projected(self.ready()) as made:
             return made, audited(made).report
-
-    def desk(self):
-        told = {"identity": self.lab, "path": self.agreement_path, "outbox": self.root / "out"}
-        return AnalystSession(self.agreement, **told)
 
     def receive(self, *names):
         paths = [self.file(name) for name in names]

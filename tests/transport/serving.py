@@ -22,7 +22,6 @@ TERMS = (
     "--columns public.csv --i-may-publish --label sick --id patient --purpose study "
     "--task classification --retention-days 30 --model ridge --yes"
 )
-AGREED = f"agreement new icu.toml {PUBS} {TERMS}"
 ROWS = "--n-components 3 --models ridge,logistic --minimum-parties 2"
 PARTIES = ("north", "south", "east")  # first who has written the agreement
 SIGNED = "--wait 0 --signed-by Officer"
@@ -45,14 +44,14 @@ def last_model(home):
 class World:
     """A folder for each role; keys and agreement made, which names a server."""
 
-    def __init__(self, root, monkeypatch, *, terms=ROWS, agreed=AGREED, names=NAMES):
+    def __init__(self, root, monkeypatch, *, terms=ROWS, names=NAMES):
         self.root, self.port = root, free_port()
         root.mkdir(exist_ok=True)
         self.typed = Typed(root, monkeypatch)
-        self.typed.keys(names)
-        self.typed("key new officer --approver", by="officer")  # named by some terms
+        self.typed.keys(names, officers=("officer",))  # whom some terms name
         write_table(root / "public.csv", seed=0)
-        self.typed(f"{agreed} --server https://localhost:{self.port} {terms}")
+        server = f"--server https://localhost:{self.port}"
+        self.typed(f"agreement new icu.toml {PUBS} {TERMS} {server} {terms}")
         for seed, name in enumerate((*names, "lab"), start=1):
             (root / name).mkdir()
             shutil.copy(root / "icu.toml", root / name)
@@ -91,13 +90,13 @@ class World:
                 self.go(name, more, code=4)
             worker.step()
 
-    def sealed(self, file="icu.sealed.toml"):
-        """Wait until the worker has sealed the agreement, or written something else."""
+    def sealed(self):
+        """Wait until the worker has sealed the agreement."""
         for _ in range(1000):
-            if (self.lab / file).exists():
+            if (self.lab / "icu.sealed.toml").exists():
                 return
             time.sleep(0.02)
-        pytest.fail(f"there is no {file}")
+        pytest.fail("the agreement is not sealed")
 
     @contextmanager
     def serving(self, *, port=None, certificate=None, key=None):

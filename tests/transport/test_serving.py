@@ -19,7 +19,6 @@ import pytest
 
 from cobasis.transport import web
 from cobasis.transport.certificate import make_certificate
-from transport.serving import PARTIES
 
 
 def test_serve_refuses_what_cannot_serve(fresh):
@@ -42,20 +41,6 @@ def test_the_web_half_ends_with_its_worker_and_shows_a_certificate_that_is_renew
         shutil.copy(other, fresh.certificate)
         assert asked(fresh, certificate=other, tries=300)
         fresh.certificate = other
-
-
-@pytest.mark.soak
-def test_a_round_goes_on_though_its_server_is_killed_again_and_again(fresh):
-    for more, code, file in (
-        ("--wait 0", 4, "icu.sealed.toml"),
-        ("--wait 0 --signed-by Officer", 4, "outbox/icu.south.1-return"),
-        ("--wait 20", 0, "icu.news"),
-    ):
-        with as_process(fresh):
-            for name in PARTIES:
-                fresh.go(name, more, code=code)
-            fresh.sealed(file)
-    assert len({fresh.model(name) for name in PARTIES}) == 1
 
 
 @contextmanager

@@ -5,7 +5,6 @@ import shutil
 from unittest import mock
 
 from cobasis.analyst_side.history import CONSENSUS, KEY_DESTROYED, RECEIVED
-from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import read_draft
 from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.transcript import verify_transcript
@@ -18,17 +17,6 @@ from cobasis.protocol.secrets import ConsortiumSecret
 from cobasis.protocol.signatures import check_receipt
 from cobasis.vault.ledger import spent_on
 from party_side.sites import NAMES, PEOPLE, ROUND, ready_from
-
-
-def analyst_of(site):
-    return AnalystSession(
-        site.agreement, identity=site.lab, path=site.agreement_path, outbox=site.root / "returns"
-    )
-
-
-def reply(site, name, number=-1):
-    session = analyst_of(site)
-    return session.reply(name, session.exchanges[number])
 
 
 def problems(site, command, *, whole):
@@ -52,7 +40,7 @@ def _visible(site):
 
     for path in found("north/*.upload", "north/*.span", "icu.round/received/*"):
         yield path, site.lab, PEOPLE[path.stem]
-    for path in found("returns/*-return", "returns/*-span"):
+    for path in found("out/*-return", "out/*-span"):
         yield path, PEOPLE[path.name.split(".")[1]], site.lab
     for path in found("*.secret"):
         yield path, PEOPLE[path.stem], PEOPLE["north"]
@@ -95,7 +83,7 @@ def received_lines(site):
 
 def _lost(site):
     """An acknowledged upload lies on the disk, as it came; a receipt is for such a one only."""
-    desk, lines = analyst_of(site), received_lines(site)
+    desk, lines = site.desk(), received_lines(site)
     work, history = desk.work, desk.history
     for told in lines.values():
         name = told["party"]
@@ -122,7 +110,7 @@ def _lost(site):
 
 
 def receipts(site):
-    path = analyst_of(site).news
+    path = site.desk().news
     return News.from_text(path.read_bytes(), site.agreement).receipts if path.exists() else ()
 
 
@@ -168,8 +156,8 @@ def _proposed(site):
 
 
 def _spanned(site):
-    made = _events(site).count(CONSENSUS) == 1 and analyst_of(site).work.span.exists()
-    written = {path.name.split(".")[1] for path in site.root.glob("returns/*-span")}
+    made = _events(site).count(CONSENSUS) == 1 and site.desk().work.span.exists()
+    written = {path.name.split(".")[1] for path in site.root.glob("out/*-span")}
     return {"the common span was made once and sent to all": made and written == set(NAMES)}
 
 
@@ -189,13 +177,13 @@ def _received(site):
 
 def _accepted(site):
     kept = site.session("north").round.accepted()
-    return {"the return is the vault's": kept and kept.bundle == file_digest(reply(site, "north"))}
+    return {"the return is the vault's": kept and kept.bundle == file_digest(site.reply("north"))}
 
 
 def _returned(site, names, *, models=1):
-    desk = analyst_of(site)
+    desk = site.desk()
     returns = {
-        path.name.split(".")[1]: file_digest(path) for path in site.root.glob("returns/*-return")
+        path.name.split(".")[1]: file_digest(path) for path in site.root.glob("out/*-return")
     }
     told = getattr(desk.history.outcome, "returns", {})
     return {
@@ -210,12 +198,12 @@ def _trained(site, **options):
 
 
 def _removed(site):
-    desk = analyst_of(site)
+    desk = site.desk()
     work, certificates = desk.work, {f"icu.removal-south.{end}" for end in ("json", "txt")}
-    gone = (work.payload("south"), work.sealed("south", desk.exchanges[-1]), reply(site, "south"))
+    gone = (work.payload("south"), work.sealed("south", desk.exchanges[-1]), site.reply("south"))
     certified = [
         {path.name for path in folder.glob("*removal-*")}
-        for folder in (work.certificates, site.root / "returns")
+        for folder in (work.certificates, site.root / "out")
     ]
     return _returned(site, [name for name in NAMES if name != "south"]) | {
         "the removal is recorded": "south" in desk.history.removed,
@@ -225,7 +213,7 @@ def _removed(site):
 
 
 def _destroyed(site):
-    desk = analyst_of(site)
+    desk = site.desk()
     left = [path for end in (".safetensors", "-upload") for path in desk.work.path.rglob(f"*{end}")]
     return {
         "the end is recorded": desk.history.forgotten and KEY_DESTROYED in _events(site),
@@ -243,7 +231,7 @@ def _last_line(site):
 
 
 def _entries(site):
-    path = analyst_of(site).work.transcript
+    path = site.desk().work.transcript
     return verify_transcript(path).entries if path.exists() else ()
 
 

@@ -46,7 +46,7 @@ from party_side.sites import (
     ready_from,
 )
 from privacy.attacks.constructions import ABOUT, facts, subject
-from under_fault.checking import analyst_of, problems, reply
+from under_fault.checking import problems
 
 MOST_SECONDS = 600
 PIPE = []
@@ -140,11 +140,11 @@ def _prepare(site):
 
 
 def _receive(site):
-    receive(analyst_of(site), [site.root / "inbox"])
+    receive(site.desk(), [site.root / "inbox"])
 
 
 def _run(site, **options):
-    run(analyst_of(site), **options)
+    run(site.desk(), **options)
 
 
 def _parts(site):
@@ -153,7 +153,7 @@ def _parts(site):
 
 
 def _accept(site):
-    accept(site.session("north"), reply(site, "north"))
+    accept(site.session("north"), site.reply("north"))
     score(site.session("north"))
 
 
@@ -162,7 +162,7 @@ COMMANDS = {
     "join": lambda site: join(site.session("north"), site.root / "north" / "north.secret"),
     "propose": _proposed,
     "span": _span,
-    "adopt": lambda site: adopt(site.session("north"), reply(site, "north", 0)),
+    "adopt": lambda site: adopt(site.session("north"), site.reply("north", 0)),
     "prepare": _prepare,
     "receive": _receive,
     "proposals": _receive,
@@ -171,9 +171,9 @@ COMMANDS = {
     "parts": _parts,
     "accept": _accept,
     "late": lambda site: _run(site, again=["east"], confirmed=["east"]),
-    "remove": lambda site: remove(analyst_of(site), ["south"], realign=False),
-    "realign": lambda site: remove(analyst_of(site), ["south"], realign=True),
-    "destroy": lambda site: destroy(analyst_of(site), early=True, key=site.root / "lab.key"),
+    "remove": lambda site: remove(site.desk(), ["south"], realign=False),
+    "realign": lambda site: remove(site.desk(), ["south"], realign=True),
+    "destroy": lambda site: destroy(site.desk(), early=True, key=site.root / "lab.key"),
     "leave": lambda site: forget(site.session("north")),
 }
 
@@ -192,7 +192,7 @@ def build(folder):
     _receive(site)
     _stage(site, root / "receipt")
     lost = _stage(site, root / "parts")
-    analyst_of(lost).work.payload("south").unlink()
+    lost.desk().work.payload("south").unlink()
     site = _stage(site, root / "accept")
     _run(site)
     for command in ("remove", "realign", "destroy", "leave"):
@@ -233,7 +233,7 @@ def _build_late(site, folder):
     late = site.root / "east.upload"
     (site.root / "inbox" / "east.upload").rename(late)
     _receive(site)
-    run(analyst_of(site), without=["east"])
+    run(site.desk(), without=["east"])
     late.rename(site.root / "inbox" / "east.upload")
     _receive(site)
 
