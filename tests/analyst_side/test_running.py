@@ -79,15 +79,6 @@ def test_after_the_deadline_those_are_out_who_sent_nothing(tmp_path):
     assert sorted(contents(made.outbox)) == [f"icu.{name}.1-return" for name in EARLY]
 
 
-def test_a_representation_has_returns_without_a_model(tmp_path):
-    made = real_round(tmp_path, task="representation", model=None, models=(), classes=(), label="")
-    made.rows = {name: (rows, None) for name, (rows, _) in made.rows.items()}
-    made.uploads()
-    made.receive()
-    assert made.run().concluded.outcome.model_sha256 is None
-    assert made.returned("north").model is None
-
-
 def test_eight_bits_are_trained_on(tmp_path):
     made = began(tmp_path, precision="int8", int8_range=40.0)
     made.run()

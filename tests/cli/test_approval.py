@@ -55,13 +55,12 @@ def test_an_officer_is_enrolled_beside_a_party_and_what_officers_file_is_signed(
 
 def test_an_approver_is_of_a_party_has_a_key_of_its_own_and_is_named_once(officers):
     Path("copy.pub").write_text(Path("officer.pub").read_text().replace('"officer"', '"again"'))
-    both = "--approver north=officer.pub --approver {}=copy.pub"
+    one_key = "--approver north=officer.pub --approver south=copy.pub"
     for more, said in {
         "--approver north=north.pub": "the key of approver 'north' was made for role 'party'",
         "--approver west=officer.pub": "of 'west', which is no party",
         "--approver officer.pub": "does not say whose officer it is",
-        both.format("north"): "officer, again have one and the same signing_key",
-        both.format("south"): "officer, again have one and the same signing_key",
+        one_key: "officer, again have one and the same signing_key",
         "officer.pub": "Say of which party: --approver PARTY=officer.pub",
     }.items():
         line = f"agreement new icu.toml {PUBS} --numbers a,b --task classification --label y "

@@ -48,11 +48,10 @@ def agreed(cobasis):
     return cobasis
 
 
-def ready(agreed, change=lambda rows: rows):
+def ready(agreed):
     agreed.signed(NAMES)
     parted(pl.read_csv(write_table(Path("people.csv"), seed=1, n_rows=80)))
     write_table(Path("south.csv"), seed=2, n_rows=60)
-    change(pl.read_csv("north.csv")).write_csv("north.csv")
 
 
 def finished(agreed):
@@ -197,15 +196,6 @@ def test_a_part_is_for_its_block_and_its_people(agreed):
     pl.read_csv("east.csv").write_csv("plain.part")
     for part in ("own", "plain"):
         refused(part, code=3)
-
-
-def test_uploads_of_other_people_are_not_joined(agreed):
-    ready(agreed, lambda rows: rows.filter(pl.col("patient") != "people-8"))
-    agreed.send(*NAMES)
-    agreed("receive icu.toml inbox", by="lab")
-    words = ("are not of the same people", "agree on a new round. [CB306]")  # of one upload each
-    agreed.refused("run icu.toml", *words, by="lab", code=3)
-    agreed.refused("run icu.toml --without north", "at least 2 are needed", by="lab")
 
 
 def test_no_part_is_sealed_for_a_key_that_was_revoked_nor_taken_from_it(agreed):
