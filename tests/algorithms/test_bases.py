@@ -32,8 +32,6 @@ def test_the_table_of_bases_is_the_designs():
     assert [rule.exchanges for rule in BASES.values()] == [1, 1, 1, 1, 1, 2, 2]
     assert [name for name, rule in BASES.items() if rule.under_dp] == ["haar", "public"]
     assert [name for name, rule in BASES.items() if rule.weighted] == names[-1:]
-    with pytest.raises(OptionError, match=r"basis 'ica' does not exist.*consensus.*\[CB107\]"):
-        check_basis_rule("ica", anchor="isometric", n_parties=5)
 
 
 @pytest.mark.parametrize("anchor", get_args(AnchorKind))

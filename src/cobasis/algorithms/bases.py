@@ -42,8 +42,6 @@ BASES: dict[BasisName, BasisRule] = {
 
 
 def check_basis_rule(basis: BasisName, *, anchor: AnchorKind, n_parties: int) -> None:
-    if basis not in BASES:
-        raise OptionError(f"basis '{basis}' does not exist. Choose one of {', '.join(BASES)}.")
     rule = BASES[basis]
     if rule.anchor is not None and anchor != rule.anchor:
         raise AgreementError(

@@ -1,7 +1,7 @@
 """Anchor images by party name: read when they are asked for, in batches, and checked."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ BATCH_BYTES = 2**22
 matrices pays, and little enough that threads end together."""
 
 
-class View(Mapping[str, Value], Generic[Value]):
+class View(Mapping[str, Value]):
     """A read-only mapping over known names, whose entries a function reads when asked for one."""
 
     def __init__(self, names: Collection[str], *, read: Callable[[str], Value]) -> None:

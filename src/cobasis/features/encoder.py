@@ -49,7 +49,6 @@ def as_frame(table: object) -> "nw.DataFrame[Any] | None":
 
 
 def column_names(table: object) -> tuple[str, ...] | None:
-    """Return the names of a data frame's columns, or None where there are none."""
     frame = as_frame(table) if hasattr(table, "columns") else None
     names = list(getattr(table, "columns", ()) if frame is None else frame.columns)
     named = sum(isinstance(name, str) for name in names)
@@ -147,7 +146,7 @@ def refuse_names(names: Sequence[str], expected: Sequence[str], *, party: str) -
     missing = [name for name in expected if name not in given]
     unknown = [name for name in names if name not in agreed]
     if missing or unknown:
-        reason = f"missing: {_short(missing)}; not agreed: {_short(unknown)}"
+        reason = f"missing: {quoted(missing)}; not agreed: {quoted(unknown)}"
     else:
         pairs = enumerate(zip_longest(names, expected, fillvalue="nothing"), start=1)
         at, (found, wanted) = next(each for each in pairs if each[1][0] != each[1][1])
@@ -158,7 +157,7 @@ def refuse_names(names: Sequence[str], expected: Sequence[str], *, party: str) -
     )
 
 
-def _short(names: Sequence[str]) -> str:
+def quoted(names: Sequence[str]) -> str:
     listed = ", ".join(f"'{name}'" for name in names[:SHOWN]) or "none"
     return f"{listed} and {len(names) - SHOWN} more" if len(names) > SHOWN else listed
 
@@ -281,7 +280,7 @@ class Encoder:
         if not bad:
             return too_large(what)
         return NotFiniteError(
-            f"{what} is missing numbers, or has NaN or infinity, in {_short(bad)}, so no "
+            f"{what} is missing numbers, or has NaN or infinity, in {quoted(bad)}, so no "
             "projection of it is defined. Fill or drop them by a rule that all parties share: "
             'missing = "fill" and a number in fill, in the feature.'
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from cobasis.errors import DtypeError
 from cobasis.features.contract import UNKNOWN, CategoryFeature, Column, NumericFeature, word_of
-from cobasis.features.encoder import SHOWN, is_wordlike, numbers_of, words_of
+from cobasis.features.encoder import SHOWN, is_wordlike, numbers_of, quoted, words_of
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -60,13 +60,8 @@ class ColumnFinding:
     def counted(self) -> str:
         """The text with figures and words of the rows, for the party's own screen alone."""
         cells = [] if self.n_rows is None else [f"{self.n_rows:,} of {self.n_all:,} cells"]
-        found = [f"found: {_quoted(self.words)}"] if self.words else []
+        found = [f"found: {quoted(self.words)}"] if self.words else []
         return f"{self.text} ({'; '.join(cells + found)})" if cells or found else self.text
-
-
-def _quoted(words: tuple[str, ...]) -> str:
-    more = " and others" if len(words) > SHOWN else ""
-    return ", ".join(f"'{word}'" for word in words[:SHOWN]) + more
 
 
 @dataclass
@@ -218,11 +213,10 @@ def _number_counts(feature: NumericFeature, seen: _Seen) -> Iterator[_Count]:
 
 
 def _word_counts(feature: CategoryFeature, seen: _Seen) -> Iterator[_Count]:
-    """Yield the problems of a category, and whether most words are other ones than the agreed."""
     level, other = feature.missing == "level", feature.unknown == "other"
     kept = ", and they have a level of their own" if level else ""
     missing, unknown = seen.counts["missing"], seen.counts["unknown"]
-    agreed = _quoted(feature.values)
+    agreed = quoted(feature.values)
     counted = ", and they count as any other" if other else f"; agreed: {agreed}"
     yield "missing", missing, not level, f"has empty cells{kept}"
     yield "vocabulary", unknown, not other, f"has words that are not agreed{counted}"

@@ -97,8 +97,7 @@ def _counts(found: Estimator, rows: Matrix, owners: Integers, *, n_clusters: int
 
 
 def _fitted(estimator: Estimator, rows: Matrix) -> Estimator:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of rows that are alike, and steps that came to no rest
+    with warnings.catch_warnings(action="ignore"):  # of rows that are alike, and steps without rest
         return estimator.fit(rows)
 
 

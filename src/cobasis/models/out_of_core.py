@@ -59,8 +59,7 @@ class Batches:
         n_blocks = self.rows.n_blocks
         per_round = max(1, min(n_blocks, ROUND_ROWS * n_blocks // self.rows.n_rows))
         last = MAX_PASSES * -(-n_blocks // per_round)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             while self.number < last and self.stale < PATIENCE:
                 self._learn_round(estimator, per_round)
                 self._judge(estimator, _score(estimator, judged_by))

@@ -79,8 +79,7 @@ def tuned(
         if min(counts) < _FOLDS or 10 * _FOLDS * len(counts) >= (_FOLDS - 1) * len(labels):
             estimator.set_params(early_stopping=False)
     tried: Held = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         splits = folds(labels, task=task, seed=seed)
         if not splits:
             return estimator.fit(rows, labels)

@@ -105,8 +105,7 @@ def cross_validated(
     for name, splits in parts.items():
         told, places = [], []
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of scikit-learn, about few rows and passes
+            with warnings.catch_warnings(action="ignore"):  # of few rows, and of few passes
                 for learned, rest in splits:
                     one = train(rows[learned], labels[learned], **how)
                     told.append(one.predict(rows[rest]))

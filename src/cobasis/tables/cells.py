@@ -52,7 +52,6 @@ class Dialect:
 
 @lru_cache(maxsize=8)
 def dialect_of(path: Path, stamp: Stamp, *, what: str) -> Dialect:  # noqa: ARG001 -- a changed file is read anew
-    """Tell letters and separator from a file; TableError where they are unclear."""
     decoder, head, encoding = codecs.getincrementaldecoder("utf-8")(), b"", "utf-8"
     with opened(path) as (file, _):
         try:

@@ -33,8 +33,6 @@ _A_MINUTE, _SECONDS = 10, 60
 
 
 class Invites(OneLine):
-    """Whom an agreement's author has invited, as far as the server may know."""
-
     form = "cobasis/invites/1"
     what = "list of invitations"
     ask = "Ask the agreement's author for the .invites file that 'cobasis agreement new' writes."

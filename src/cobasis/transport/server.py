@@ -55,7 +55,7 @@ from cobasis.transport.wire import (
 _LOOK_SECONDS = 0.2
 _LONG = re.compile("wait=([0-9]{1,3})")
 
-Handler = Callable[[Any, Request], Awaitable[Response]]
+Handler = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass(eq=False)
@@ -80,10 +80,10 @@ def answering(handler: Handler) -> Handler:
     """Turn errors into problems, as RFC 9457 writes them, and note how each request ended."""
 
     @wraps(handler)
-    async def answered(self: Any, request: Request) -> Response:  # noqa: ANN401
+    async def answered(request: Request) -> Response:
         began, told = time.monotonic(), dict[str, object]()
         try:
-            response = await handler(self, request)
+            response = await handler(request)
         except ClientDisconnect:
             response = Response(status_code=499)  # to nobody; for the log
         except CobasisError as error:
@@ -119,16 +119,16 @@ class Server:
         self._digests: dict[Path, tuple[Stamp, str]] = {}
 
     def app(self) -> Starlette:
-        file = "/rounds/{round}/{what}"
+        file, mail = "/rounds/{round}/{what}", "/invites/{address}/{slot}"
         methods = ["HEAD", "GET", "PATCH", "POST"]
         return Starlette(
             routes=[
                 Route("/healthz", self.health, methods=["GET"]),
                 Route(WELL_KNOWN, self.statements, methods=["GET"]),
-                Route("/invites/{address}/{slot}", self.pass_on, methods=["POST", "GET"]),
-                Route(file, self.begin, methods=["POST"]),
-                Route(file, self.fetch, methods=["GET"]),
-                Route(f"{file}/{{digest}}", self.upload, methods=methods),
+                Route(mail, answering(self.pass_on), methods=["POST", "GET"]),
+                Route(file, answering(self.begin), methods=["POST"]),
+                Route(file, answering(self.fetch), methods=["GET"]),
+                Route(f"{file}/{{digest}}", answering(self.upload), methods=methods),
             ]
         )
 
@@ -146,7 +146,6 @@ class Server:
 
         return JSONResponse({"statements": await run_sync(read)})
 
-    @answering
     async def begin(self, request: Request) -> Response:
         visit, headers = await self._visit(request), request.headers
         sent = visit.sent(digest_in(headers.get("repr-digest", "")))
@@ -162,7 +161,6 @@ class Server:
             state = await self._grown(request, inbox, sent, offset=0)
         return _told(state, status=201, location=f"{request.url.path.rstrip('/')}/{sent.digest}")
 
-    @answering
     async def upload(self, request: Request) -> Response:
         visit = await self._visit(request)
         sent, inbox = visit.sent(request.path_params["digest"]), Inbox(visit.round.path)
@@ -175,12 +173,10 @@ class Server:
         state = await run_sync(inbox.known, sent)
         return _told(state, status=200, whole=visit.method == "GET")
 
-    @answering
     async def fetch(self, request: Request) -> Response:
         visit = await self._visit(request)
         return await self._when(request, lambda: visit.round.out(visit.what, party=visit.party))
 
-    @answering
     async def pass_on(self, request: Request) -> Response:
         address, slot = request.path_params["address"], request.path_params["slot"]
         place = await run_sync(self._mailbox.place, address, slot)

@@ -51,8 +51,6 @@ class _Line(H11Protocol):
 
 
 class WebServer(uvicorn.Server):
-    """Answers over TLS, with a place for each line that is new."""
-
     def answer(self) -> None:
         with suppress(KeyboardInterrupt):
             self.run(sockets=[self.config.bind_socket()])
@@ -72,7 +70,6 @@ class WebServer(uvicorn.Server):
         await super().shutdown(sockets)
 
     async def _accept(self, listening: socket.socket) -> None:
-        """Take in one line after the other, each once it has a place."""
         places, held = asyncio.Semaphore(_PLACES), set[asyncio.Task[None]]()
         while True:
             await places.acquire()

@@ -70,10 +70,6 @@ class _Keys(HTTPSignatureKeyResolver):
         return Ed25519PublicKey.from_public_bytes(bytes.fromhex(self._people[key_id].signing_key))
 
 
-class _Verifier(HTTPMessageVerifier):
-    max_clock_skew = timedelta(days=10_000)  # times are compared below, where an answer tells ours
-
-
 def signer_of(request: Any, people: Mapping[str, PublicIdentity]) -> str:  # noqa: ANN401
     """Return who signed a request; RequestError where nobody did who is enrolled, or ClockError.
 
@@ -81,7 +77,9 @@ def signer_of(request: Any, people: Mapping[str, PublicIdentity]) -> str:  # noq
     are here already, to an offset that is signed, or asks for what its party may have.
     """
     needed = (*_ALWAYS, *(each for each in FIELDS if each in request.headers))
-    verifier = _Verifier(signature_algorithm=ED25519, key_resolver=_Keys(people))
+    verifier = HTTPMessageVerifier(signature_algorithm=ED25519, key_resolver=_Keys(people))
+    # times are compared below, where an answer tells ours
+    verifier.max_clock_skew = timedelta(days=10_000)
     try:
         [found] = verifier.verify(request, max_age=None, expect_tag=_TAG, require_components=needed)
     except (InvalidSignature, ValueError):
