@@ -88,7 +88,8 @@ class GOPP(Rotates):
             reached = Iterate(mean=tables["mean"], ahead=tables["ahead"], **facts)
         else:
             if self.start == "odc":
-                mean = _widest(images)
+                each = (one for batch in batches(images) for one in batch.items())
+                mean = check_image(*max(each, key=lambda named: named[1].shape[1]))
             else:
                 mean = leading_directions(images, size=max, workers=workers)[0].directions
             reached = Iterate(mean=mean, ahead=mean)
@@ -153,11 +154,6 @@ def _turned(images: Images, mean: Matrix, workers: int | None) -> tuple[Matrix, 
         total += image
         sums += figures
     return total, sums
-
-
-def _widest(images: Images) -> Matrix:
-    each = (one for batch in batches(images) for one in batch.items())
-    return check_image(*max(each, key=lambda named: named[1].shape[1]))
 
 
 def _refuse_arbitrary(images: Images, mean: Matrix, *, n_widest: int) -> None:
