@@ -76,10 +76,11 @@ class CollaborativePredictor(CollaborativeTransformer):
 
     def _options(self, *, n_features: int) -> dict[str, Any]:
         """Return what `simulate` is asked for; OptionError where the estimator is no model."""
-        if self.release == "sums":  # which refuses whatever says how rows are projected
-            given = {name: getattr(self, name) for name in (*OF_ROWS, "allow_row_carrying")}
-            return {"release": "sums", "maps": self.maps, "model": self.estimator, **given}
         model, task = self.estimator, self._task
+        asked = (*OF_ROWS, "release", "maps", "allow_row_carrying")
+        options = {"model": model, **{name: getattr(self, name) for name in asked}}
+        if self.release == "sums":  # which refuses whatever says how rows are projected
+            return options
         other = is_regressor if task == "classification" else is_classifier
         if not isinstance(model, str | None) and (
             isinstance(model, type)
@@ -90,9 +91,7 @@ class CollaborativePredictor(CollaborativeTransformer):
                 f"estimator={model!r} is no estimator for {task}. Give one of scikit-learn's or a "
                 "pipeline, the name of a family such as 'rff', or None for the default."
             )
-        options = super()._options(n_features=n_features)
-        options |= {"release": self.release, "maps": self.maps, "model": model}
-        return {**options, "allow_row_carrying": self.allow_row_carrying}
+        return options | super()._options(n_features=n_features)
 
 
 def _model_has(method: str) -> Callable[["CollaborativeClassifier"], bool]:
