@@ -19,14 +19,14 @@ from party_side.sites import consortium, join
 from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
-    "algorithms": (2_080, 1_270, 15),
+    "algorithms": (2_070, 1_260, 15),
     "analyst_side": (2_340, 1_900, 11),
     "bundle": (2_310, 1_770, 11),
     "cli": (4_420, 3_590, 25),
     "cobasis": (600, 280, 6),
     "disk": (580, 390, 5),
     "estimators": (840, 470, 5),
-    "features": (1_410, 920, 7),
+    "features": (1_400, 910, 7),
     "keys": (260, 200, 2),
     "linalg": (700, 440, 6),
     "models": (3_360, 2_450, 15),
@@ -36,7 +36,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "report": (1_020, 830, 6),
     "statistics": (1_980, 1_510, 11),
     "tables": (900, 720, 4),
-    "transport": (1_780, 1_400, 10),
+    "transport": (1_770, 1_400, 10),
     "vault": (1_000, 750, 5),
 }
 PARTS = {  # of the house: lines

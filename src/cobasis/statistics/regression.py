@@ -12,7 +12,6 @@ A Cox model's are R's, without a factor.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
@@ -133,8 +132,10 @@ def _errors(bread: Matrix, scores: Matrix, sample: Sample) -> Matrix:
 def _fitting(package: str, sample: Sample) -> Iterator[None]:
     """Say what is missing, and put what a library warns of or raises into our words."""
     with needing(package, extra="statistics", what=f"model='{sample.model}'"):
-        # at whose first import filters are set, so that it comes before ours
-        import_module({"statsmodels": "statsmodels.tools.sm_exceptions"}.get(package, package))
+        if package == "lifelines":
+            import lifelines  # noqa: F401
+        else:  # at whose first import filters are set, so that it comes before ours
+            import statsmodels.tools.sm_exceptions  # noqa: F401
     with catch_warnings(), np.errstate(all="ignore"):
         for kind in (RuntimeWarning, UserWarning):  # of convergence, which is checked and said here
             simplefilter("ignore", kind)
