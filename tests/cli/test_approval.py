@@ -223,7 +223,8 @@ def test_files_of_every_kind_have_one_audit_and_leave_with_an_approval_of_their_
     officers(APPROVE, by="officer")
     assert Path(f"icu.north.{message}.officer.approval").exists()
     officers(SEND)
-    verdict = {"sums": "aggregate", "proposal": "pseudonymised"}.get(message, "")
+    verdicts = {"sums": "aggregate", "upload, drawn": "differentially-private"}
+    verdict = verdicts.get(case, "pseudonymised")
     said = (f"accepted: {message} of north", f"audit: {verdict}")
     officers.said(f"receive icu.toml icu.north.1-{message}", *said, by="lab")
 

@@ -80,6 +80,14 @@ def test_several_owners_are_removed_by_one_command(sent):
     sent.refused("remove icu.toml east south", "destroy all that was sent", by="lab")
 
 
+def test_without_the_analysts_key_nobody_is_told_to_go_on(sealed):
+    for by in ("north", "lab"):
+        revoke(sealed, by=by, name="lab")
+    for words, by in (("run icu.toml", "lab"), ("send icu.toml south.csv --yes", "south")):
+        told = sealed.refused(words, "Without the analyst's key nobody can go on", by=by)
+        assert "--without lab" not in told
+
+
 def test_the_others_go_on_without_its_owner_where_all_is_in(sent):
     sent("receive icu.toml inbox", by="lab")
     stopped(sent)

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 from scipy.special import expit
 
 from cli.round_by_commands import NAMES, PUBS
 from cobasis.bundle.agreement_file import read_agreement
+from transport.serving import World
 
 COLUMNS = "--numbers age:low=20,high=100 --category sex=f,m"  # centred on its range
 SUMS = "--sums most_rows=300,most_rows_in_all=900"
@@ -133,6 +135,27 @@ def test_importance_is_agreed_on_by_words_and_printed_on_all_sides(cobasis):
     assert taken["returned"]["worth"] == ended["worth"]
     assert f"{ended['importance']['age'][0]:.4f}" in shown
     assert f"On {ended['worth']['rows']:.0f} rows that all parties held back" in said
+
+
+@pytest.mark.soak
+def test_steps_go_round_by_one_command(tmp_path, monkeypatch):
+    world, signed = World(tmp_path, monkeypatch, terms="", agreed=TERMS), "--signed-by Officer"
+    for seed, name in enumerate(NAMES):
+        write_people(tmp_path / name / "data.csv", seed=seed)
+    world.worker().step()
+    with world.serving(), world.working():
+        for name in NAMES:
+            world.go(name, f"--wait 0 {signed}", code=4)
+        world.sealed()
+        left = set(NAMES)
+        while left:  # the answer comes while the last of them waits
+            for name in sorted(left):
+                code = world.go(name, f"--wait {5 * (name == max(left))} {signed}", code=None)
+                assert code.exit_code in {0, 4}
+                left -= set() if code.exit_code else {name}
+    status = world.typed.json(f"status {NAMES[0]}/icu.toml", by=NAMES[0])
+    assert status["exchange"] is None
+    assert status["n_exchanges"] < 8
 
 
 def test_a_home_from_before_it_signed_is_told_that_its_key_for_masks_is_gone(cobasis):

@@ -3,6 +3,7 @@
 import html
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -12,8 +13,9 @@ import statsmodels.api as sm
 from cli.round_by_commands import NAMES, PUBS, write_table
 from cobasis import Outcome, simulate
 from cobasis.errors import StepError
+from cobasis.models.trainer import train
 from cobasis.party_side.accept import accept, adopt
-from cobasis.party_side.predict import predict
+from cobasis.party_side.predict import _answers, predict
 from cobasis.party_side.session import forget
 from party_side.sites import frame, join
 
@@ -175,7 +177,7 @@ def test_f10_survival_counts_and_weights_give_the_tables_of_the_pooled_rows():
     np.testing.assert_allclose(south.predict(table[:5]), predicted, rtol=1e-7)
 
 
-def test_f8_a_score_is_a_probability(returns):
+def test_f8_a_score_is_a_probability_and_under_noise_it_is_called_a_score(returns):
     """Scores of ridge and rff were numbers around zero that nobody could read."""
     site, made = returns
     session, folder = site.session("north"), site.folder("north")
@@ -184,6 +186,13 @@ def test_f8_a_score_is_a_probability(returns):
     predict(session, folder / "new.csv", to=folder / "out.csv")
     likely = pl.read_csv(folder / "out.csv").select("probability_0", "probability_1").to_numpy()
     np.testing.assert_allclose(likely.sum(axis=1), 1.0)
+    rows, labels = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    told = {"model": "ridge", "task": "classification", "seed": 0, "n_classes": 2}
+    noisy = SimpleNamespace(task="classification", classes=(0, 1), id=None, dp=object())
+    for tempered in (True, False):
+        use = SimpleNamespace(local=False, aligned=np.asarray, why=None, part=False)
+        use.model = train(rows, labels, tempered=tempered, **told)
+        assert "score_1" in _answers(rows, use, noisy).columns
 
 
 def test_f15_a_round_that_was_forgotten_stays_closed(returns):

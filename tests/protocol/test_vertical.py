@@ -328,7 +328,11 @@ REFUSED = {
     "no identifier": ([WARD_1, LAB_1], {"id": ""}, "by the column id"),
     "a block of one": ([WARD_1], {}, "is of one party"),
     "a shared column": ([WARD_1, changed(LAB_1, columns=WARD)], {}, "two of its parties hold"),
-    "sizes that do not add up": ([WARD_1, changed(LAB_1, n_components=1)], {}, "2, 1 and have to"),
+    "sizes that do not add up": (
+        [WARD_1, changed(LAB_1, n_components=1)],
+        {},
+        "2, 1: each has",
+    ),
     "no label": ([changed(x, labels=False) for x in (WARD_1, LAB_1)], {}, "holds the label"),
     "too many components": (
         [changed(WARD_1, columns=("age",)), LAB_1],

@@ -66,7 +66,7 @@ REFUSED = [
         "party 'north'.* in 'x1', 'x4', so",
     ),
     (with_(x1=pl.col("x1") * 1e60), NotFiniteError, r"above 1e\+50"),
-    (with_(died=pl.col("died").cast(pl.Date)), LabelError, "labels of dtype datetime"),
+    (with_(died=pl.col("died").cast(pl.Date)), DtypeError, "has labels of type Date"),
     (with_(died=pl.lit(2)), LabelError, "none of the 2 agreed classes"),
     (with_(died=pl.lit("yes")), LabelError, "are integers"),
     (with_(died=pl.lit(None, pl.Int64)), LabelError, "rows without a label"),
@@ -88,7 +88,7 @@ def test_what_is_left_out_not_finite_or_no_table_is_refused_by_any_basis(tmp_pat
     haar = site(basis="haar")
     attempt(table, tmp_path, expected=NotFiniteError, match="in 'x1'", where=haar)
     things = frame(N_ROWS).with_columns(died=pl.Series([{}] * N_ROWS, dtype=pl.Object))
-    attempt(things, tmp_path, expected=DtypeError, match="Python objects")
+    attempt(things, tmp_path, expected=DtypeError, match="has labels of type Object")
     attempt(tmp_path / "none.csv", tmp_path, expected=DiskError, match="cannot be read: No such")
     attempt(np.zeros((3, 7)), tmp_path, expected=OptionError, match="ndarray.*prepare")
 

@@ -132,6 +132,14 @@ NO_REPLIES = (
     "icu.news",
 )
 NO_DIGESTS = ("0" * 64, "0" * 63, "0" * 65, "z" * 64, DIGEST.upper(), "..%2f" + DIGEST, "%00")
+SMUGGLED = (  # behind the signature, in bytes that no client of ours sends
+    b"content-length: 1\r\n",
+    b"content-length: +1\r\n",
+    b"transfer-encoding: gzip, chunked\r\n",
+    b"upload-offset : 0\r\n",
+    b"upload\x01: 0\r\n",
+    b"host: elsewhere\r\n",
+)
 LARGE = {"upload-length": "70000"}
 SIZES = [
     ("begin", "more than any file has", 413, {"upload-length": str(2**40)}),
@@ -165,6 +173,7 @@ def cases():
     for door, method in product(("begin", "part"), ("PUT", "DELETE", "OPTIONS", "TRACE")):
         yield door, method, 405, {"method": method}
     yield "part", "POST without a word", 405, {"method": "POST"}
+    yield from ((door, str(line), 400, {"line": line}) for door, line in product(BROUGHT, SMUGGLED))
     yield from SIZES
     yield from ((door, *each) for door, each in product(BROUGHT[1:], OF_PARTS))
     yield from of_all_doors()

@@ -44,14 +44,14 @@ def last_model(home):
 class World:
     """A folder for each role; keys and agreement made, which names a server."""
 
-    def __init__(self, root, monkeypatch, *, terms=ROWS, names=NAMES):
+    def __init__(self, root, monkeypatch, *, terms=ROWS, agreed=TERMS, names=NAMES):
         self.root, self.port = root, free_port()
         root.mkdir(exist_ok=True)
         self.typed = Typed(root, monkeypatch)
         self.typed.keys(names, officers=("officer",))  # whom some terms name
         write_table(root / "public.csv", seed=0)
         server = f"--server https://localhost:{self.port}"
-        self.typed(f"agreement new icu.toml {PUBS} {TERMS} {server} {terms}")
+        self.typed(f"agreement new icu.toml {PUBS} {agreed} {server} {terms}")
         for seed, name in enumerate((*names, "lab"), start=1):
             (root / name).mkdir()
             shutil.copy(root / "icu.toml", root / name)

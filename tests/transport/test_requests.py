@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import socket
+import ssl
 from datetime import UTC, datetime, timedelta
 from unittest.mock import Mock
 
@@ -46,7 +48,7 @@ class Caller:
         return request
 
     def at(self, door, *, what=None, digest=DIGEST, start=None, tail="", method=None, seen=None,
-           after=lambda _: None, **changes):  # fmt: skip
+           after=lambda _: None, line=None, **changes):  # fmt: skip
         """Go to a door with something changed; fields are changed by their names."""
         usual, at_file, fields, body = DOORS[door]
         how = {word: changes.pop(word) for word in HOW if word in changes}
@@ -56,7 +58,19 @@ class Caller:
         request = self.made(method or usual, path, **told)
         request.method = seen or request.method
         after(request)
-        return self.client.send(request)
+        return self.client.send(request) if line is None else self.raw(request, line)
+
+    def raw(self, request, line):
+        """Send what no client of ours sends."""
+        fields = b"".join(b"%s: %s\r\n" % each for each in request.headers.raw)
+        head = b"%s %s HTTP/1.1\r\n" % (request.method.encode(), request.url.raw_path)
+        context = ssl.create_default_context(cafile=self.world.certificate)
+        with (
+            socket.create_connection(("localhost", self.world.port), 20) as plain,
+            context.wrap_socket(plain, server_hostname="localhost") as sock,
+        ):
+            sock.sendall(head + fields + line + b"\r\n" + request.content)
+            return httpx.Response(int(sock.recv(2**16).split()[1]))
 
     def begin(self, *, data=DATA, **changes):
         told = {"upload-length": str(len(data)), "repr-digest": field_of(data)}

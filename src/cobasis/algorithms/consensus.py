@@ -59,9 +59,10 @@ def consensus_span(images: Images, *, n_components: int, weighted: bool = False)
     scale = float(np.mean(np.sum(stacked**2, axis=0)))  # 1 where columns are orthonormal
     least = MIN_GAP * len(checked) * scale
     if gap < least:
+        sent = int(np.count_nonzero(shares >= least))
         raise ConsensusError(
-            f"all parties together sent {int(np.count_nonzero(shares >= least))} directions that "
-            f"stand out, and number {n_components} does no more than the next, so there is no such "
-            "common span. Agree on fewer components."
+            f"all parties together sent {sent} directions that stand out, and number "
+            f"{n_components} does no more than the next, so there is no such common span. Agree on "
+            f"{'fewer' if sent < n_components else 'more, or fewer,'} components."
         )
     return left[:, :n_components]

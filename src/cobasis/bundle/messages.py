@@ -177,10 +177,13 @@ def _table(bundle: Bundle, part: str, name: str, *, kind: Any = np.float64) -> A
     """Read the one table of a part, if it is there; whoever uses its numbers checks them."""
     if (path := bundle.parts.get(part)) is None:
         return None
-    tables, _ = read_tables(path)
+    told, (tables, _) = bundle.manifest.told, read_tables(path)
     if set(tables) != {name} or kind not in {None, tables[name].dtype.type}:
         of = "" if kind is None else f" of {np.dtype(kind)}"
         refuse(bundle.what, f"its part {part} is not one table '{name}'{of}")
+    shape = (told.get("n_rows"), told.get("n_columns"))
+    if kind is np.float64 and tables[name].shape != shape:
+        refuse(bundle.what, f"its table '{name}' has another shape than its manifest says")
     return tables[name]
 
 
@@ -224,6 +227,7 @@ def enclose_upload(
     path: Path, *, agreement: Agreement, audit: Mapping[str, object] | None = None
 ) -> Enclosed:
     payload, parts = open_payload(path), {"upload.safetensors": path}
+    check_precision(payload, precision=agreement.precision, int8_range=agreement.int8_range)
     more: Any = {"told": told_of(payload), "dp": noise_of(agreement), "audit": audit}
     return _enclosed("upload", payload, agreement, sender=payload.party, parts=parts, **more)
 

@@ -201,6 +201,12 @@ class UploadFile:
                 f"'{path}' has the name of a table, whose place an upload must not take. Choose "
                 "another, such as north.safetensors."
             )
+        usable = int8_range is None or 0 < int8_range < math.inf
+        if (precision == "int8") != (int8_range is not None) or not usable:
+            raise OptionError(
+                f"int8_range={int8_range!r} goes with precision='int8' only, and is a number above "
+                "0. Agree on both, or neither."
+            )
         self._scale = None if int8_range is None else int8_range / _STEPS
 
     @contextmanager

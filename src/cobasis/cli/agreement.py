@@ -52,7 +52,7 @@ class Enrolment:
     )
     analyst: Annotated[Path | None, Option(help="The analyst's .pub file.")] = None
     approver: Annotated[list[str] | None, Option(help="Officer: north=officer.pub; repeat.")] = None
-    invite: Annotated[list[str] | None, Option(help="Comes by a code of --server; repeat.")] = None
+    invite: Annotated[list[str] | None, Option(help="Who comes by a code; repeat.")] = None
     fingerprint: Annotated[list[str] | None, Option(help="Eight words read to you; repeat.")] = None
     known: Annotated[list[Path] | None, Option(help="Agreements whose keys you know.")] = None
     yes: Annotated[bool, Option("--yes", help="All fingerprints are compared; ask none.")] = False
@@ -107,7 +107,7 @@ class Terms:
     deadline: Annotated[str | None, Option(help="In UTC, like 2026-12-31T12:00:00Z.")] = None
     minimum_parties: Annotated[int | None, Option(help="With fewer uploads nothing is run.")] = None
     fewest_rows: Annotated[int | None, Option(help="With fewer a party takes no part.")] = None
-    server: Annotated[str | None, Option(help="The analyst's: https://lab.example; empty.")] = None
+    server: Annotated[str | None, Option(help="The analyst's, https://...; empty: none.")] = None
     task: Annotated[Task | None, Option(help="What the model does.")] = None
     label: Annotated[str | None, Option(help="The column of labels.")] = None
     outcome: Annotated[str | None, Option(help="Beside the label: event=died,horizons=365.")] = None
@@ -119,7 +119,7 @@ class Terms:
     n_components: Annotated[str | None, Option(help="Columns of every basis, or auto.")] = None
     n_anchor_rows: Annotated[int | None, Option(help="Isometric: by default one a feature.")] = None
     anchor: Annotated[AnchorKind | None, Option(help="The anchor's kind.")] = None
-    basis: Annotated[BasisName | None, Option(help="The bases; consensus is best.")] = None
+    basis: Annotated[BasisName | None, Option(help="Consensus is best, from 3 parties.")] = None
     aligner: Annotated[AlignerName | None, Option(help="The method.")] = None
     precision: Annotated[
         Literal["fp64", "fp32", "fp16", "int8"] | None, Option(help="Numbers of an upload.")

@@ -255,9 +255,9 @@ def agreed(words: list[Path] | None) -> tuple[Path, list[Path]]:
     if len(found) == 1:
         return Path(found[0]), words
     raise OptionError(
-        f"this command is about one agreement, and here lie {', '.join(found) or 'none'}. Name its "
-        "file as the first word, like icu.toml, or type it where the one lies that its author "
-        "sent; the author makes it: cobasis agreement new icu.toml."
+        f"this command is about one agreement, and here are {', '.join(found) or 'none'}. Name its "
+        "file as the first word, like icu.toml, or go where it lies. Its author makes it with "
+        "cobasis agreement new icu.toml, and sends it to all."
     )
 
 

@@ -145,7 +145,7 @@ def export(
     of: Annotated[str | None, Option(help="The class that it tells, by default the last.")] = None,
     beside: Beside = None,
 ) -> None:
-    """Write one ONNX file that takes raw columns and predicts; it takes the extra onnx.
+    """Write one ONNX file that takes raw columns and predicts; needs the extra onnx.
 
     Where rows were projected it holds a secret of all parties; of sums it holds none. With
     --surrogate it writes and prints a few lines that people read in its place: a line or a

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from textwrap import shorten
 from typing import Annotated
 
 from typer import Option
@@ -225,7 +224,8 @@ def _screen(agreement: Agreement, who: PublicIdentity, *, secret: str, path: Pat
 
 
 def _cut(words: Iterable[object]) -> str:
-    return shorten(", ".join(map(str, words)), _MOST, placeholder=" and more")
+    text = " ".join(", ".join(map(str, words)).split())
+    return text if len(text) <= _MOST else text[:_MOST].rpartition(", ")[0] + " and more"
 
 
 def _columns(agreement: Agreement) -> str:

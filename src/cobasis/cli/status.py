@@ -142,6 +142,10 @@ class Standing:
 
     def _step_of_party(self) -> Step:
         name, stem = self.path.name, stem_of(self.path)
+        if self.agreement.sums is None and not self.has("joined"):  # as in a home from before
+            secret = self.path.with_name(f"{self.name}.secret")
+            when = "" if secret.exists() else f"{secret.name} lies here"
+            return Step("sign", f"cobasis sign {name}", when=when)
         if not self.sealed:
             here = f"{self.analyst}'s sealed agreement lies here"
             return Step("wait", f"cobasis status {name}", when=here)

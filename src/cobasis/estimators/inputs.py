@@ -50,8 +50,7 @@ def open_table(X: npt.ArrayLike, *, names: Sequence[str] | None) -> Cells:
 
 
 def take_parties(table: Cells, column: str | int) -> tuple[Cells, list[Any]]:
-    array = np.asarray(table)
-    names = [*getattr(table, "columns", range(array.shape[-1] if array.ndim > 1 else 0))]
+    names = [*getattr(table, "columns", range(np.shape(table)[-1] if np.ndim(table) > 1 else 0))]
     if column not in names:
         raise FeatureError(
             f"party_column={column!r} is no column of X. Give a data frame's column by its name, "
@@ -59,7 +58,7 @@ def take_parties(table: Cells, column: str | int) -> tuple[Cells, list[Any]]:
         )
     if isinstance(table, nw.DataFrame):
         return table.drop(str(column)), table.get_column(str(column)).to_list()
-    at = names.index(column)
+    array, at = np.asarray(table), names.index(column)
     return np.delete(array, at, axis=1), array[:, at].tolist()
 
 

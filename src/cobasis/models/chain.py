@@ -1,8 +1,8 @@
 """A model as a chain of layers: the one form in which a model exists, travels and is run.
 
 Rows run through affine maps, functions of each number, and sums of trees, in float64. A
-head then says what the last numbers are. Neighbouring affine maps are multiplied out, so that axes,
-scalers and the weights behind them are one matrix.
+head then says what the last numbers are. Neighbouring affine maps are multiplied out, so that axes
+and the weights behind them are one matrix.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -282,7 +282,7 @@ def _upload_of(session: PartySession, upload: object) -> UploadEntry:
     raise ForeignBundleError(
         f"this return to party '{session.name}' was made for the upload {str(upload)[:16]}, which "
         f"is none that its vault has made in round '{agreement.round_id}', so no basis goes with "
-        "it. Ask the analyst which file was received, and use the home folder that made it."
+        "it. Use the home folder that sent, or send first, and ask the analyst what was received."
     )
 
 

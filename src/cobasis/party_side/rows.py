@@ -279,6 +279,12 @@ def _id_problems(session: PartySession, source: Source) -> Iterator[CobasisError
 def _row_problems(session: PartySession, rows: PartyRows) -> Iterator[CobasisError]:
     agreement, size = session.agreement, session.agreement.n_components
     needed = max(1, 0 if agreement.sums else size + OWN_SPANS.get(agreement.basis, -size))
+    if agreement.sums and not rows.n_sent:
+        yield AgreementError(
+            f"holdout={agreement.holdout} holds back all rows of party '{session.name}', and none "
+            "is left to send. Give more rows, or agree on a smaller share."
+        )
+        return
     if rows.n_sent < needed:
         yield DimensionError(
             f"party '{session.name}' has, without those that holdout={agreement.holdout} holds "

@@ -57,6 +57,8 @@ class Summed(Hidden):
     sums: MaskedSums
 
 
+_PAYLOAD = "upload.safetensors"
+
 Made = Projected | Proposed | Summed
 
 Allow = Callable[[Made], Mapping[str, object]]
@@ -145,9 +147,11 @@ def finish(session: PartySession, to: Path | None) -> Sent | None:
     made, sent = session.kept_file(exchange, end=MADE), session.digests_sent(exchange)
     if not (made.exists() and sent and file_digest(made) == sent[-1]):
         return None
-    told = newest(approvals(session.path, session.name), session.agreement).values()
-    last = [each for each in told if each.exchange == exchange.message]
-    if last and all(each.withdrawn for each in last):
+    line = session.history(exchange.sent_as)[-1]
+    told = newest(approvals(session.path, session.name), session.agreement).items()
+    last = [(who, each) for (who, *_), each in told if who and each.exchange == exchange.message]
+    back = {who for who, each in last if each.withdrawn and each.time >= line.time}
+    if line.told.get("approvals") and back - {who for who, each in last if not each.withdrawn}:
         raise ApprovalError(
             f"the file that a killed command of party '{session.name}' made has not left, and its "
             "approval was withdrawn since. Nothing has left. Have its audit approved again, and "
@@ -208,7 +212,8 @@ def _delivered(
     # and is nowhere outside.
     copy_whole(made, to)
     # Removed before it: behind it nobody comes here again, and they would stay.
-    remove_tree(session.work / MARKS)
+    for path in (session.work / _PAYLOAD, session.work / MARKS):
+        remove_tree(path)
     move_whole(made, made.with_suffix(SENT))
     return Sent(path=to, digest=digest, n_bytes=n_bytes, exchange=exchange, again=again)
 
@@ -237,7 +242,7 @@ def _made(ready: Ready, *, looked: bool = True) -> Made:
         basis = None if ready.choice.dataset is None else ready.choice.dataset.basis
         consensus = session.round.consensus()
         made = party.project(sent, consensus=consensus, basis=basis, memory=memory)
-        payload = session.work / "upload.safetensors"
+        payload = session.work / _PAYLOAD
         # What is looked at has noise of another stream, for whoever looks may still say no, and
         # noise that was drawn could not be taken back.
         if looked or made.noising is None:

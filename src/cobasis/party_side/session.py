@@ -19,6 +19,7 @@ from cobasis.bundle.transcript import Entry, Transcript, now, verify_transcript
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import make_folder, remove_tree
 from cobasis.errors import (
+    CommitmentError,
     DiskError,
     IdentityError,
     OptionError,
@@ -27,6 +28,7 @@ from cobasis.errors import (
 from cobasis.keys.identity import Identity, enrolled_here, enrolled_key, key_path, load_identity
 from cobasis.keys.identity import home as home_folder
 from cobasis.linalg.arrays import Hidden
+from cobasis.linalg.rng import KEY_BYTES
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
@@ -265,6 +267,12 @@ def read_secret(session: PartySession, path: Path) -> SentSecret:
             signer={each.name: each for each in session.agreement.enrolled},
             expected=replace(session.expected, kind="secret"),
         )
+        if len(key) != KEY_BYTES:
+            raise CommitmentError(
+                f"the secret that '{manifest.sender}' sent to party '{session.name}' has "
+                f"{len(key)} bytes, not {KEY_BYTES}. Ask for the file that 'cobasis agreement new' "
+                "makes."
+            )
         found = ConsortiumSecret(key)
         found.check_opens(session.agreement, party=session.name)
         return SentSecret(secret=found, maker=manifest.sender, bundle=digest)

@@ -91,7 +91,7 @@ def score(
     if beside and table is None:  # others' parts are of those people alone
         rows = rows.keeping(people)
     if not rows.n_held:
-        all_sent = f"every row of '{place.name}' was uploaded, so none is left to score on"
+        all_sent = f"every row of '{place.name}' was uploaded; give others: cobasis score TABLE"
         return replace(nothing, remarks=(all_sent,))
     if not own.n_sent and noted is not None and noted.is_file():
         own = unseen(session, noted, dataset=use.dataset)

@@ -237,8 +237,13 @@ class Agreement(Strict):
             *(noise_problems(self, self.dp) if self.dp and not self.sums else ()),
         ]
         if problems:
-            why = "; ".join(problems)
-            raise AgreementError(f"these options contradict each other: {why}. Change one of them.")
+            what, then = "these options contradict each other", "Change one of them."
+            if self.enrolled:
+                what, then = (
+                    "the agreement contradicts itself",
+                    "Change it, and sign anew.",
+                )
+            raise AgreementError(f"{what}: {'; '.join(problems)}. {then}")
         self._members = frozenset(self.parties)
         self._digest = hashlib.sha256(canonical_json(self.model_dump(mode="json"))).digest()
 

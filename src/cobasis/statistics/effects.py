@@ -50,7 +50,9 @@ class _Study:
         whole = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[0]
         self.design = np.column_stack([np.ones(len(rows)), whole * len(rows) ** 0.5])
         self.logits = fit.weights[0] + self.rows @ fit.weights[1:]
-        self.places = np.round(self.logits / _GRID).astype(np.int64)  # between which all is exact
+        self.places = np.round(self.logits / _GRID).astype(
+            np.int64
+        )  # of logits; distances of these are exact
         self.shares = shares = 1 / (1 + np.exp(-self.logits))
         spread = (shares * (1 - shares))[:, None] * self.design
         self.bread = np.linalg.inv(self.design.T @ spread)  # their model's inverse information
@@ -110,7 +112,7 @@ def _propensity(rows: Matrix, treated: Chosen) -> RegressionFit:
         raise EstimateError(
             f"in {len(rows):,} rows columns tell treated and control apart: propensities come to 0 "
             "or 1. Agree on rows that could have had either, or leave out the column that decides "
-            "it; 'dml' learns from four fifths of the rows, in which a rare level may."
+            "it; 'dml' learns from four fifths of the rows, where a rare level may decide it."
         ) from error
     return replace(found, model="effect")
 
@@ -120,8 +122,9 @@ def _need_enough(*groups: Chosen, n_columns: int, trim: float = 0.0) -> None:
     if min(counts) < least:
         raise EstimateError(
             f"{counts[0]} treated and {counts[1]} control rows have a propensity from {trim:g} to "
-            f"{1 - trim:g}, and {least} of each are needed. Look at the column of the treatment, "
-            "and agree on rows that could have had either, or on fewer columns."
+            f"{1 - trim:g}, and {least} of each are needed; 'dml' has four fifths of them. Look at "
+            "the column of the treatment, and agree on rows that could have had either, or on "
+            "fewer columns."
         )
 
 

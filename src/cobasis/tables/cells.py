@@ -69,11 +69,14 @@ def dialect_of(path: Path, stamp: Stamp, *, what: str) -> Dialect:  # noqa: ARG0
     lines, kinds = (lines[1:], told[1]) if told else (lines, SEPARATORS)
     by = {each: [row for row in csv.reader(lines, delimiter=each) if row] for each in kinds}
     found = [each for each, rows in by.items() if rows and len(rows[0]) > 1]
-    if len(found) > 1:
-        raise TableError(
-            f"{what} has several separators in its first line, and it cannot be told which parts "
-            "the cells. Save it with one, and quote names that hold another; none of it was used."
-        )
+    if len(found) > 1:  # in quoted names another than the right one parts rows unevenly
+        found = [each for each in found if len({len(row) for row in by[each]}) == 1]
+        if len(found) != 1:
+            raise TableError(
+                f"{what} has several separators in its first line, and it cannot be told which "
+                "parts the cells. Save it with one, and quote names that hold another; nothing of "
+                "it was used."
+            )
     separator = found[0] if found else ","
     names, *rows = by[separator] or [[]]
     if rows and rows[0] == names and len(names) > 1:

@@ -15,7 +15,7 @@ import polars as pl
 from cobasis.disk.whole import Stamp, refuse_changed, stamp_of
 from cobasis.errors import DtypeError, LabelError, OptionError, TableError
 from cobasis.features.contract import CategoryFeature, Column
-from cobasis.features.encoder import as_frame, refuse_names
+from cobasis.features.encoder import as_frame, is_wordlike, refuse_names
 from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.tables.cells import AgreedColumns, Dialect, dialect_of
 
@@ -279,8 +279,12 @@ def refuse_absent(source: Source, names: Sequence[str], *, labels: str | None, p
             f"{source.what} has no column '{labels}' for the labels. Give the name of one of its "
             "columns."
         )
-    if labels is not None and schema[labels] == pl.Object:
+    if labels is None:
+        return
+    kind = nw.from_native(source.frame).collect_schema()[labels]
+    # without a value labels are counted as missing; in a frame of polars an object is anything
+    if kind != nw.Unknown and (kind == nw.Object or not is_wordlike(kind)):
         raise DtypeError(
-            f"column '{labels}' of {source.what} holds Python objects. Convert its labels to text, "
-            "numbers or booleans."
+            f"{source.what} has labels of type {schema[labels]} in column '{labels}'. Only text, "
+            "booleans, floats and integers of up to 64 bits are read; convert DECIMAL to DOUBLE."
         )

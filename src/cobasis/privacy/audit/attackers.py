@@ -111,7 +111,7 @@ def _count_in_words(sent: float, needed: float, exact: float | None) -> str:
         f"{sent:.0f} bits of it leave, {enough}."
     )
     if exact is not None:
-        words += f" Whoever tries all valid records finds {per_cent(exact)} of them exactly."
+        words += f" Whoever tries all valid records finds {per_cent(exact)} of people exactly."
     return words
 
 

@@ -291,5 +291,5 @@ def _labels(subject: Subject, facts: Facts) -> Finding:
 def model_sentence(facts: Facts) -> str:
     if not facts.models:
         return "You get back no model, only your own change of basis."
-    trees = ", but boosted trees single values" if _models(facts).grade == "amber" else ""
+    trees = ", but boosted trees carry single values" if _models(facts).grade == "amber" else ""
     return f"The model you get back contains no records{trees}."
