@@ -128,7 +128,7 @@ def _block_problems(agreement: "Agreement") -> Iterator[str]:
             yield f"block '{name}' is of one party, or two of its parties hold one column"
         if 0 in sizes or sum(sizes) != agreement.n_components:
             told = ", ".join(map(str, sizes))
-            each = f"each has to be 1 or more, and all together {agreement.n_components}"
+            rule = f"each has to be 1 or more, and all together {agreement.n_components}"
             yield f"n_components of block '{name}' are {told}: {each}"
         if not any(each.labels for each in parts):
             yield f"no party of block '{name}' holds the label"
