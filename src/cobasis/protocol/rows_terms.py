@@ -129,7 +129,7 @@ def _block_problems(agreement: "Agreement") -> Iterator[str]:
         if 0 in sizes or sum(sizes) != agreement.n_components:
             told = ", ".join(map(str, sizes))
             rule = f"each has to be 1 or more, and all together {agreement.n_components}"
-            yield f"n_components of block '{name}' are {told}: {each}"
+            yield f"n_components of block '{name}' are {told}: {rule}"
         if not any(each.labels for each in parts):
             yield f"no party of block '{name}' holds the label"
     yield from _stranger_problems(agreement)
