@@ -126,7 +126,7 @@ def _table_problems(agreement: "Agreement") -> Iterator[str]:
         yield f"model='{model}' takes no [dp]"
     by_rows = agreement.release == "rows"
     if by_rows and agreement.n_components != n_features:
-        yield f"model='{model}' takes n_components={n_features}, all encoded columns, to be right"
+        yield f"model='{model}' takes n_components={n_features}: with fewer, coefficients are wrong"
     if by_rows and agreement.precision not in {"fp64", "fp32"}:
         yield f"model='{model}' takes precision='fp64' or 'fp32': rounding would hide dependence"
     if by_rows and agreement.outcome is not None and agreement.outcome.grid:
