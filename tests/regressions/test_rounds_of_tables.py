@@ -122,7 +122,7 @@ NUMBERS = {"task": "regression", "model": "ols"} | known(event="")
 FIRTH = {"task": "classification", "model": "firth", "classes": (0, 1)}
 COUNTS = {"task": "count", "model": "negative_binomial"}
 REFUSED = {
-    "fewer components": ({"n_components": 2}, "takes n_components=3, all encoded columns"),
+    "fewer components": ({"n_components": 2}, "takes n_components=3: with fewer"),
     "a basis of rows": ({"basis": "svd"}, "takes basis='haar'"),
     "coarse numbers": ({"precision": "fp16"}, "takes precision='fp64' or 'fp32'"),
     "no event": ({"outcome": None}, "needs an .outcome. table with event"),
