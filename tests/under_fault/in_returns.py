@@ -201,9 +201,11 @@ def models():
 
 
 SECRETS = {
-    "CB301": {"key": [b"k" * n for n in (1, 16, 31, 33, 64)]},
     "CB302": {
-        "key": [b"k" * 32, bytes(32), KEY[::-1], bytes([KEY[0] ^ 1]) + KEY[1:]],
+        "key": [
+            *(b"k" * n for n in (1, 16, 31, 32, 33, 64)),
+            *(bytes(32), KEY[::-1], bytes([KEY[0] ^ 1]) + KEY[1:]),
+        ]
     },
     "CB801": {"to": ["east", "lab"]},
     "CB802": {"by": ["lab", "stranger"], "sender": ["east"]},

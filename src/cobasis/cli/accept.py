@@ -91,7 +91,7 @@ def _looked_at(
                     refused[each] = error
     if not found and not refused:
         raise WaitingError(
-            f"nothing new for '{session.name}' was found, among {len(passed):,} file(s). Put what "
+            f"of {len(passed):,} file(s) found none is new for '{session.name}'. Put what "
             f"'{session.analyst.name}' sends, of {listed(ours)}, beside '{session.path}', or name "
             "its files. To end an accept that was cut short, name the file itself, which is taken "
             "again."

@@ -90,7 +90,7 @@ _FEW: Mapping[RegressionName, str] = {
 def nothing_told(model: RegressionName) -> str:
     return (
         f"{_FEW.get(model, 'all counts are 0')}, so nothing can be told of any column. Look at the "
-        "columns of labels that parties agreed on, and at the grid of times."
+        "columns of labels that parties agreed on."
     )
 
 

@@ -62,7 +62,7 @@ def test_four_sentences_hold_this_tables_figures(report):
     assert f"takes the records of {report['P4'].figures['named_from']} of your people" in known
     assert back == "The model you get back contains no records."
     few = subject(ROWS[:12], LABELS[:12], n_components=3)
-    for models, told in (((), "no model"), (("boosted_trees",), "trees single values")):
+    for models, told in (((), "no model"), (("boosted_trees",), "trees carry single values")):
         assert told in audited(few, models=models).sentences[3]
 
 
