@@ -143,7 +143,8 @@ def plan(
     told = picked(found, "n_rows", "n_sampled", "told")
     told["effects"] = [picked(each, *_EFFECT) for each in found.effects]
     told["releases"] = [picked(each, *release) for each in found.releases]
-    said = [*_priced(found, task=terms.task), *(f"- {each}" for each in found.told), *wrote]
+    notes = [line for each in found.told for line in wrapped(each, lead="- ")]
+    said = [*_priced(found, task=terms.task), *notes, *wrote]
     screen.say(said, command="plan", round=terms.round_id, metric=metric, page=page, **told)
 
 
