@@ -6,6 +6,7 @@ import shutil
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest.mock import Mock
 
 import polars as pl
 import pytest
@@ -70,6 +71,12 @@ def test_what_an_officer_approves_leaves_and_what_it_covers_runs_unattended(tmp_
         assert "[CB512]" in go("north")
         assert (north / "icu.north.audit.json").read_bytes() == kept
         assert (north / "icu.north.audit.html").exists()
+        with monkeypatch.context() as patch:  # withdrawn when a file is made, and has no name
+            world.typed(f"{approve} --yes --times 2 --deadline 2031-05-06", by="officer")
+            patch.setattr("cobasis.party_side.send.copy_whole", Mock(side_effect=KeyboardInterrupt))
+            world.go("north", SIGNED, code=130)
+        world.typed(f"{approve} --yes --withdraw", by="officer")
+        assert f"waits for the approval of officer: cobasis {approve}" in go("north")
         world.typed(f"{approve} --yes --times 2 --deadline 2031-05-06", by="officer")
         assert "west, lab. Nothing is lost" in go("south", "east", "north")
         assert "waits for west, lab. Nothing is lost" in go("north")  # though the deadline is over

@@ -1,7 +1,7 @@
 """``cobasis go``: a party's whole round by one command, over HTTPS."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from inspect import unwrap
@@ -41,7 +41,7 @@ from cobasis.party_side.session import NEWS, transcript_path
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.approval import officers_of
 from cobasis.protocol.exchanges import Exchange
-from cobasis.protocol.signatures import analyst_of
+from cobasis.protocol.signatures import Approval, analyst_of
 from cobasis.transport.client import Post, Remote
 from cobasis.transport.invites import PREFIX, Code, take_agreement
 
@@ -273,7 +273,7 @@ class Trip:
         try:
             self._type(send, asked=self.asked, **told)
         except (ApprovalError, AuditUnsignedError) as error:
-            if not (officers := officers_of(found.agreement, found.name)):
+            if not officers_of(found.agreement, found.name):
                 raise
             aside(str(error))
             page = self.beside(f"{found.name}.audit.html")
@@ -283,13 +283,18 @@ class Trip:
             if not kept.exists() or read_audit(kept, found.agreement).seal in known:
                 asked = {"mapped": self.asked, "sensitive": self.asked.sensitive}
                 self._type(audit, out=page, **asked, **told)
+            self._approved(found, given)
 
-            def came(left: float) -> bool:
-                time.sleep(min(1, left))
-                return approvals(self.path, found.name, given=self.asked.approval) != given
+    def _approved(self, found: Standing, given: Sequence[Approval]) -> None:
+        """Wait until an officer says more of the audit that lies here than was given."""
 
-            command = f"cobasis approve {self.path} {kept}"
-            self._wait(came, what=f"the approval of {listed(officers)}: {command}")
+        def came(left: float) -> bool:
+            time.sleep(min(1, left))
+            return approvals(self.path, found.name, given=self.asked.approval) != given
+
+        officers = listed(officers_of(found.agreement, found.name))
+        command = f"cobasis approve {self.path} {self.beside(f'{found.name}.audit.json')}"
+        self._wait(came, what=f"the approval of {officers}: {command}")
 
     def _answered(self, found: Standing) -> None:
         """Bring the file that was made last, and wait for its answer, or other news."""
@@ -298,7 +303,13 @@ class Trip:
         file = self.beside(f"{found.name}.{word}")
         if not file.exists():
             session = self.owner.party(self.path)
-            _ = finish(session, file) or send_again(session, file)
+            given = approvals(self.path, found.name, given=self.asked.approval)
+            try:
+                _ = finish(session, file) or send_again(session, file)
+            except ApprovalError as error:  # withdrawn before a file that was made had its name
+                aside(str(error))
+                self._approved(found, given)
+                return
 
         def answered(left: float) -> bool:
             return self._taken(found, exchange, seconds=left) or self._news(found)
