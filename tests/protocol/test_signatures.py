@@ -6,9 +6,21 @@ import json
 import pytest
 
 from cobasis import ConsortiumSecret
-from cobasis.errors import AgreementError, UnknownPartyError, UnsignedError
+from cobasis.errors import (
+    AgreementError,
+    ForeignBundleError,
+    SignatureError,
+    UnknownPartyError,
+    UnsignedError,
+)
 from cobasis.protocol.enrolment import PublicIdentity, is_identity_name, verify, words_of
-from cobasis.protocol.signatures import Signature, check_sealed, sign_agreement, signers
+from cobasis.protocol.signatures import (
+    Signature,
+    check_sealed,
+    check_signature,
+    sign_agreement,
+    signers,
+)
 from protocol.consortium import NAMES, agree
 from protocol.people import KEYS, PEOPLE, REAL
 
@@ -74,6 +86,27 @@ def test_what_is_wrong_with_signatures_is_told_by_name(case):
     assert caught.value.exit_code == 4
     with pytest.raises(UnsignedError, match="nobody enrolled"):
         check_sealed(agree(SECRET), signatures=[])
+
+
+@pytest.mark.parametrize(
+    ("made", "kind", "words"),
+    [
+        (lambda: forged("north", name="paris"), SignatureError, "'paris', who is not enrolled"),
+        (
+            lambda: signed("north", real(retention_days=91)),
+            ForeignBundleError,
+            "another version. It is of a text [0-9a-f]{16}, this one is [0-9a-f]{16}",
+        ),
+        (
+            lambda: forged("north", signature=signed("lab").signature),
+            SignatureError,
+            "not valid.*the key of 'north' is .*ask over another channel who sent this",
+        ),
+    ],
+)
+def test_one_signature_is_refused_with_what_to_do_about_it(made, kind, words):
+    with pytest.raises(kind, match=words):
+        check_signature(real(), made())
 
 
 def test_nobody_can_sign_gaps_or_for_another_and_a_signature_file_reads_back():

@@ -42,9 +42,10 @@ def new(
     approver: Annotated[bool, Option("--approver", help="For an officer of a party.")] = False,
     replace: Annotated[bool, Option("--replace", help="A newer key, signed by this one.")] = False,
 ) -> None:
-    """Make a key that signs and unseals: one file, encrypted with a passphrase, mode 0600.
+    """Make a key that signs and unseals.
 
-    Its public half is written here, as NAME.pub. Typed again, it writes that file again. Nothing
+    It is one file, encrypted with a passphrase, mode 0600. Its public half is written here, as
+    NAME.pub. Typed again, it writes that file again. Nothing
     recovers a lost key or passphrase: keep a copy of both, apart from each other. With --replace
     the key that is there signs for a newer one, and stays beside it for rounds that enrol it.
 
@@ -115,9 +116,10 @@ def revoke(
     ],
     yes: Yes = False,
 ) -> None:
-    """Say that somebody else may have a key of a round: the round stands still, and people decide.
+    """Stop a round in which a key was stolen.
 
-    It takes the analyst and a party. One types this, and the other, with the file that it writes
+    Somebody else may have the key: the round stands still, and people decide. It takes the analyst
+    and a party. One types this, and the other, with the file that it writes
     beside the agreement, types the same; last is the analyst, who tells everybody by icu.news.
     Nobody can take it back.
 

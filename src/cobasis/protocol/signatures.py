@@ -133,13 +133,20 @@ def _flaw(signature: Signature, agreement: Agreement, who: PublicIdentity | None
 
 def check_signature(agreement: Agreement, signature: Signature) -> None:
     """Raise unless it is somebody's who has to sign, of this very text, and good."""
-    name, flaw = signature.name, _flaw(signature, agreement, signers(agreement).get(signature.name))
-    if flaw:
+    name, who = signature.name, signers(agreement).get(signature.name)
+    if who is None:
+        raise SignatureError(
+            f"this is a signature of '{name}', who is not enrolled in round "
+            f"'{agreement.round_id}'. Look which agreement it belongs to."
+        )
+    if flaw := _flaw(signature, agreement, who):
         kind = ForeignBundleError if flaw == _OTHER_VERSION else SignatureError
         raise kind(
-            f"what came as the signature of '{name}' in round '{agreement.round_id}' is none "
-            f"({flaw}). Send '{name}' the agreement as it is now, and ask over another channel who "
-            "sent this, and for a signature of that text."
+            f"what came as the signature of '{name}' in round '{agreement.round_id}' is none: "
+            f"{flaw}. It is of a text {signature.agreement[:16]}, this one is "
+            f"{agreement.digest().hex()[:16]}, and the key of '{name}' is {who.fingerprint}. Send "
+            f"'{name}' the agreement as it is now, and ask over another channel who sent this, and "
+            "for a signature of that text."
         )
 
 
