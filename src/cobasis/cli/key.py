@@ -45,9 +45,9 @@ def new(
     """Make a key that signs and unseals.
 
     It is one file, encrypted with a passphrase, mode 0600. Its public half is written here, as
-    NAME.pub. Typed again, it writes that file again. Nothing
-    recovers a lost key or passphrase: keep a copy of both, apart from each other. With --replace
-    the key that is there signs for a newer one, and stays beside it for rounds that enrol it.
+    NAME.pub. Typed again, it writes that file again. Nothing recovers a lost key or passphrase:
+    keep a copy of both, apart from each other. With --replace the key that is there signs for a
+    newer one, and stays beside it for rounds that enrol it.
 
     Example: cobasis key new north
     """
