@@ -7,7 +7,7 @@ import pytest
 
 from analyst_side.rounds import NAMES, RealRound, contents, real_round, verdicts
 from cobasis.analyst_side.history import UNREADABLE, audit_words
-from cobasis.analyst_side.receive import FileVerdict, receive, seal_only
+from cobasis.analyst_side.receive import FileVerdict, receive
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.cli.receive import said_of_files
 from cobasis.disk.whole import file_digest
@@ -193,19 +193,6 @@ def test_a_text_that_is_edited_before_all_have_signed_begins_anew(unsigned):
     assert (found.agreed, unsigned.news().agreed) == ((), ())
     unsigned.sign(*EVERYBODY)
     assert unsigned.receive().sealed is not None
-
-
-def test_a_party_seals_with_signatures_once_all_are_there_and_others_take_what_it_sealed(
-    unsigned, tmp_path
-):
-    place = tmp_path / "north"
-    place.mkdir()
-    (place / "icu.toml").write_bytes(unsigned.path.read_bytes())
-    unsigned.sign(*EVERYBODY, to=place)
-    found = seal_only(place / "icu.toml", [])
-    assert (found.sealed, found.news) == (place / "icu.sealed.toml", None)
-    assert not (place / "icu.round").exists()
-    assert verdicts(unsigned.receive(found.sealed)) == {"icu.sealed.toml": "accepted"}
 
 
 def test_killed_anywhere_the_same_command_seals(in_memory):

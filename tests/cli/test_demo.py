@@ -38,9 +38,9 @@ def test_json_is_one_object_with_the_promised_keys_and_other_numbers_for_another
 
 def test_every_option_changes_what_it_says(cobasis):
     line = "--parties 2 --n-components 4 --aligner kawakami --basis public --anchor public"
-    found = in_json(cobasis, f"{line} --model svm --allow-row-carrying")
-    words = "{parties} {n_components} {aligner} {basis} {anchor} {model} {allow_row_carrying}"
-    assert words.format_map(found) == "2 4 kawakami public public svm True"
+    found = in_json(cobasis, f"{line} --model rff")
+    words = "{parties} {n_components} {aligner} {basis} {anchor} {model}"
+    assert words.format_map(found) == "2 4 kawakami public public rff"
     assert found["together_consensus"] is found["sums"] is None
 
 

@@ -5,8 +5,8 @@ transcript says so; only then stands its receipt in the news. What cannot be tak
 blocks no other; what is received again changes nothing.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -31,7 +31,7 @@ from cobasis.errors import (
 )
 from cobasis.progress import counted
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.exchanges import EXCHANGES, Exchange, exchanges
+from cobasis.protocol.exchanges import EXCHANGES, Exchange
 from cobasis.protocol.refusals import check_proposal, check_upload
 from cobasis.protocol.signatures import Signature, check_approved, check_signature, signers
 from cobasis.protocol.span_lines import check_lines
@@ -76,32 +76,15 @@ class Reception:
     unsigned: tuple[str, ...]
     sealed: Path | None  # the sealed agreement, once everybody has signed
     exchange: Exchange  # the first that has not ended, or the last
-    received: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    late: tuple[str, ...] = ()  # in, and no part of the last run
-    without: tuple[str, ...] = ()
-    news: Path | None = None  # None where a party has sealed
+    received: tuple[str, ...]
+    missing: tuple[str, ...]
+    late: tuple[str, ...]  # in, and no part of the last run
+    without: tuple[str, ...]
+    news: Path
 
     @property
     def refused(self) -> tuple[FileVerdict, ...]:
         return tuple(each for each in self.files if each.verdict == "refused")
-
-
-def seal_only(agreement_path: Path, paths: Iterable[Path]) -> Reception:
-    """Seal an agreement as a party: look at signatures, here and beside it, and at nothing else."""
-    agreement = read_agreement(agreement_path).agreement
-    agreed: dict[str, Signature] = {}
-    new = not sealed_path(agreement_path).exists()
-
-    def take(signature: Signature) -> bool:
-        agreed[signature.name] = signature
-        return new
-
-    given = _files([*paths, *sorted(agreement_path.parent.glob("*.sig"))], agreement_path)
-    verdicts = [_signed(path, agreement, kind=_kind(path), take=take) for path in given]
-    if new and not set(signers(agreement)) - set(agreed):
-        seal(agreement_path, agreed.values())
-    return _reception(agreement, agreed, files=tuple(verdicts), path=agreement_path)
 
 
 def receive(session: AnalystSession, paths: Iterable[Path]) -> Reception:
@@ -118,28 +101,18 @@ def receive(session: AnalystSession, paths: Iterable[Path]) -> Reception:
     taken = history.taken(exchange.number)
     known = {*taken, *history.removed, *history.without}
     trained_on = uploads if history.outcome is None else history.outcome.uploads
-    files = tuple(sorted(verdicts.values(), key=lambda each: each.file))
-    return replace(
-        _reception(session.agreement, history.agreed, files=files, path=session.path),
+    everybody, sealed = signers(session.agreement), sealed_path(session.path)
+    return Reception(
+        files=tuple(sorted(verdicts.values(), key=lambda each: each.file)),
+        agreed=tuple(name for name in everybody if name in history.agreed),
+        unsigned=tuple(name for name in everybody if name not in history.agreed),
+        sealed=sealed if sealed.exists() else None,
         exchange=exchange,
         received=tuple(sorted(taken)),
         missing=tuple(name for name in session.agreement.parties if name not in known),
         late=tuple(x for x in complete(uploads, session.agreement) if x not in trained_on),
         without=history.without,
         news=session.news,
-    )
-
-
-def _reception(
-    agreement: Agreement, agreed: Collection[str], *, files: tuple[FileVerdict, ...], path: Path
-) -> Reception:
-    everybody, sealed = signers(agreement), sealed_path(path)
-    return Reception(
-        files=files,
-        agreed=tuple(name for name in everybody if name in agreed),
-        unsigned=tuple(name for name in everybody if name not in agreed),
-        sealed=sealed if sealed.exists() else None,
-        exchange=exchanges(agreement)[0],
     )
 
 

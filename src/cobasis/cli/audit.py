@@ -36,8 +36,6 @@ from cobasis.party_side.session import refuse_target
 from cobasis.privacy.audit.prices import EPSILON, NOISE, Offer
 from cobasis.report.audit_page import WORTH, render_plan, table_of
 
-Sizes = Annotated[str, Option(help="Numbers of components to compare, such as 4,8,16.")]
-
 
 @grouped
 def audit(
@@ -46,8 +44,6 @@ def audit(
     words: Data = None,
     out: Annotated[Path | None, Option("-o", "--out", help="The page; a .json beside it.")] = None,
     public_rows: Public = None,
-    n_components: Sizes = "",
-    noise: Annotated[str, Option(help="Noise to compare, such as 0.1,0.2.")] = "",
     sensitive: Sensitive = None,
     record: Annotated[Path | None, Option(help="What the party files; else record.toml.")] = None,
     opens: Annotated[bool, Option("--open", help="Show it, or a .json, in a browser.")] = False,
@@ -63,8 +59,6 @@ def audit(
     if opens and data.suffix == ".json":
         show(owner, agreement, data)
         return
-    size = numbers(n_components, int, option="--n-components")
-    noises = numbers(noise, float, option="--noise")
     pages = _pages(out, data)
     session = owner.party(agreement)
     require_secret(session)
@@ -73,7 +67,7 @@ def audit(
     with progress() as session.report:
         ready = make_ready(session, rows, looking=True, public_rows=public_rows)
         with projected(ready) as made:
-            found = audited(made, sensitive=sensitive or (), n_components=size, noise=noises)
+            found = audited(made, sensitive=sensitive or ())
     kept = keep(session, found, own=own, asked=answered(session, rows))
     if pages:
         copy_whole(kept, pages[1])
@@ -109,7 +103,7 @@ def plan(
     words: Data = None,
     out: Annotated[Path | None, Option("-o", "--out", help="The same as a page.")] = None,
     public: Annotated[Path | None, Option(help="Public rows with the same columns.")] = None,
-    n_components: Sizes = "",
+    n_components: Annotated[str, Option(help="Components to compare, such as 4,8,16.")] = "",
     noise: Annotated[str, Option(help="Noise to compare, by default 0.1,0.2,0.4.")] = "",
     epsilon: Annotated[str, Option(help="Guarantees to compare, by default 32,8,2.")] = "",
 ) -> None:

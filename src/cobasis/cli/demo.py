@@ -32,9 +32,6 @@ def demo(
     model: Annotated[ModelName | None, Option(help="By default logistic, or ridge.")] = None,
     seed: Annotated[int, Option(help="For rows, keys and folds.", min=0, max=2**32 - 1)] = 0,
     report: Annotated[Path, Option(help="Where the page goes.")] = Path("cobasis-report.html"),
-    allow_row_carrying: Annotated[
-        bool, Option("--allow-row-carrying", help="Accept svm, which stores rows.")
-    ] = False,
 ) -> None:
     """Run a whole round on real data: alone, together, consensus basis, sums, pooled.
 
@@ -53,7 +50,6 @@ def demo(
         "basis": basis,
         "model": model or DEFAULT_MODELS[table.task],
         "seed": seed,
-        "allow_row_carrying": allow_row_carrying,
     }
     with Console(stderr=True).status("starting") as status:
         found = compare(dealt, settings, tell=status.update)

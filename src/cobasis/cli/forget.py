@@ -5,6 +5,7 @@ from typing import Annotated
 from typer import Option
 
 from cobasis.analyst_side.forget import forget as forget_uploads
+from cobasis.bundle.agreement_file import read_agreement
 from cobasis.cli.options import AgreementFile, Owner, Yes, alone, consent, grouped
 from cobasis.errors import OptionError
 from cobasis.party_side.session import forget as forget_secret
@@ -26,7 +27,7 @@ def forget(
     Example: cobasis forget icu.toml
     """
     path = alone(agreement)
-    if owner.is_analyst(path):
+    if owner.who(read_agreement(path).agreement).role == "analyst":
         lab = owner.analyst(path)
         round_id, also = lab.agreement.round_id, f" and the key of {lab.name!r}" if with_key else ""
         if with_key and lab.n_keys > 1:

@@ -269,7 +269,7 @@ class Trip:
     def _sent(self, found: Standing) -> None:
         """Make the next file; or keep its audit for an officer, and wait for the approval."""
         told: Any = {"words": [self.path, self.data], "public_rows": self.public_rows}
-        given = approvals(self.path, found.name, given=self.asked.approval)
+        given = approvals(self.path, found.name)
         try:
             self._type(send, asked=self.asked, **told)
         except (ApprovalError, AuditUnsignedError) as error:
@@ -290,7 +290,7 @@ class Trip:
 
         def came(left: float) -> bool:
             time.sleep(min(1, left))
-            return approvals(self.path, found.name, given=self.asked.approval) != given
+            return approvals(self.path, found.name) != given
 
         officers = listed(officers_of(found.agreement, found.name))
         command = f"cobasis approve {self.path} {self.beside(f'{found.name}.audit.json')}"
@@ -303,7 +303,7 @@ class Trip:
         file = self.beside(f"{found.name}.{word}")
         if not file.exists():
             session = self.owner.party(self.path)
-            given = approvals(self.path, found.name, given=self.asked.approval)
+            given = approvals(self.path, found.name)
             try:
                 _ = finish(session, file) or send_again(session, file)
             except ApprovalError as error:  # withdrawn before a file that was made had its name

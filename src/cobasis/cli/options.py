@@ -131,9 +131,6 @@ class Holder(Home):
             session.require_sealed()
         return session
 
-    def is_analyst(self, agreement: Path) -> bool:
-        return self.who(read_agreement(agreement).agreement).role == "analyst"
-
     def key(self, name: str) -> Path:
         return key_path(self.folder(), name)
 
@@ -262,10 +259,11 @@ def agreed(words: list[Path] | None) -> tuple[Path, list[Path]]:
 
 
 def alone(agreement: Path | None) -> Path:
-    path, more = agreed([] if agreement is None else [agreement])
-    if more:
-        raise OptionError(f"'{more[0]}' is no agreement, whose name ends in .toml. Give that file.")
-    return path
+    if agreement is None:
+        return agreed(None)[0]
+    if agreement.suffix != ".toml":
+        raise OptionError(f"'{agreement}' is no agreement, whose name ends in .toml. Name that.")
+    return agreement
 
 
 def the_one(words: list[Path], *, what: str) -> Path:

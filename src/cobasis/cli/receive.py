@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator
 
 import typer
 
-from cobasis.analyst_side.receive import FileVerdict, Reception, seal_only
+from cobasis.analyst_side.receive import FileVerdict, Reception
 from cobasis.analyst_side.receive import receive as take
-from cobasis.bundle.agreement_file import read_agreement
 from cobasis.cli.options import Files, Owner, agreed, grouped, progress
 from cobasis.cli.words import listed, picked, row, wrapped
 from cobasis.errors import RemoteError
@@ -19,18 +18,15 @@ def receive(owner: Owner, words: Files = None) -> None:
     """Take in whatever came: signatures, proposals, uploads; in any order, again and again.
 
     The last signature seals the agreement. What is accepted has its receipt in icu.news, which
-    everybody may have. Files are not changed. A party's key takes signatures only.
+    everybody may have. Files are not changed.
 
     Example: cobasis receive icu.toml inbox/
     """
     path, files = agreed(words)
-    agreement = read_agreement(path).agreement
-    if owner.is_analyst(path):
-        session = owner.analyst(path, sealed=False)
-        with progress() as session.report:
-            found = take(session, files)
-    else:
-        found = seal_only(path, files)
+    session = owner.analyst(path, sealed=False)
+    agreement = session.agreement
+    with progress() as session.report:
+        found = take(session, files)
     told = picked(found, "files", "agreed", "unsigned", "sealed")
     told |= picked(found, "received", "missing", "late", "news")
     owner.say(
@@ -74,8 +70,8 @@ def _stands(found: Reception, agreement: Agreement) -> Iterator[str]:
         yield from row("wrote", found.news)
         return
     new = {each.message for each in found.files if each.verdict == "accepted"}
-    wrote = [found.news] if found.news else []
-    if found.sealed and ("signature" in new or not wrote):
+    wrote = [found.news]
+    if found.sealed and "signature" in new:
         yield f"Agreement signed by all {everybody}"
         wrote = [found.sealed, *wrote]
     if found.received or found.missing:

@@ -44,7 +44,6 @@ class Asked(Mapped):
 
     sensitive: Sensitive = None
     signed_by: Annotated[list[str] | None, Option(help="Who signs for the audit; repeat.")] = None
-    approval: Annotated[list[Path] | None, Option(help="An officer's, in another folder.")] = None
     override_by: Annotated[list[str] | None, Option(help="Two who answer for what is blocked.")] = (
         None
     )
@@ -62,8 +61,8 @@ class Asked(Mapped):
         answered = self.yes or (approved and not options.on_terminal())
         consent("Make the sealed file?", yes=answered, what="the sealed file")
 
-    def about_columns(self, owner: Owner, session: PartySession, found: Findings) -> bool:
-        """Ask whether columns that look unlike the agreement are right; whether some are mapped."""
+    def about_columns(self, owner: Owner, session: PartySession, found: Findings) -> None:
+        """Ask whether columns that look unlike the agreement are right as they are."""
         named = set(self.checked or ())
         if unknown := named - set(session.agreement.columns):
             raise OptionError(
@@ -72,21 +71,19 @@ class Asked(Mapped):
             )
         doubts = unlike(session, found)
         if not doubts:
-            return False
+            return
         columns, known = {each.column for each in doubts}, session.agreement.columns
         owner.tell([f"Columns that look unlike the agreement, {len(columns)} of {len(known)}:"])
         owner.tell(line for each in doubts for line in wrapped(each.counted, lead="  - "))
         if not columns <= named and options.on_terminal():
             question = "Are these columns in the agreed order, and right as they are?"
             if not typer.confirm(question, err=True):
-                if self.converted(session, doubts):
-                    return True
-                typer.echo("Nothing was made. Correct the table, then type send again.", err=True)
+                why = "Nothing was made. Correct the table, or say with --mapping what differs."
+                typer.echo(why, err=True)
                 raise typer.Exit(2)
             named = columns
         told = ((each.column, each.problem) for each in doubts if each.column in named)
         session.round.call_right(told)
-        return False
 
     def about_audit(self, owner: Owner, before: Callable[[], None]) -> Allow:
         """Return what happens between making a file and sealing it; `before` ends the bars."""
@@ -97,7 +94,7 @@ class Asked(Mapped):
             owner.tell(audit_in_words(found.told))
             names, override = tuple(self.signed_by or ()), self.override()
             session = made.ready.session
-            given = approvals(session.path, session.name, given=self.approval)
+            given = approvals(session.path, session.name)
             keyed = officers_of(session.agreement, session.name)
             asked = found.report.to_sign and not (found.report.blocking and override is None)
             if asked and not (names or keyed) and options.on_terminal():
@@ -140,8 +137,8 @@ def send(
     else:
         require_turn(session)
         found = asked.check(owner, session, data)
-        while found.fits and asked.about_columns(owner, session, found):
-            found = asked.check(owner, session, data)
+        if found.fits:
+            asked.about_columns(owner, session, found)
         ready = make_ready(session, found, forced=asked.override(), public_rows=public_rows)
         owner.tell(_in_words(ready))
         with ExitStack() as shown:

@@ -130,15 +130,8 @@ def approve_audit(
     return made.model_copy(update={"signature": identity.sign(made.message()).hex()})
 
 
-def approvals(
-    agreement: Path, party: str, *, given: Iterable[Path] | None = None
-) -> tuple[Approval, ...]:
-    """Read a party's approvals that are given, and those that lie beside the agreement.
-
-    A withdrawal among them ends what was given.
-    """
-    paths = [*(given or ()), *beside(agreement, f"{party}.*.approval")]
-    return tuple(line_in(each, Approval) for each in sorted(paths))
+def approvals(agreement: Path, party: str) -> tuple[Approval, ...]:
+    return tuple(line_in(each, Approval) for each in beside(agreement, f"{party}.*.approval"))
 
 
 def newest(

@@ -36,17 +36,10 @@ from cobasis.vault.datasets import Forced
 Places = npt.NDArray[np.intp]
 
 
-def audited(
-    made: Made,
-    *,
-    sensitive: Collection[str] = (),
-    compared: bool = True,
-    n_components: tuple[int, ...] = (),
-    noise: tuple[float, ...] = (),
-) -> Audited:
+def audited(made: Made, *, sensitive: Collection[str] = (), compared: bool = True) -> Audited:
     """Audit an upload that is written and has not left; of a proposal, check what is agreed.
 
-    Other settings are compared, such as those asked for, unless it is to be quick. The same rows
+    Other settings are compared, unless it is to be quick. The same rows
     are drawn, split and attacked in the same way each time, by a stream that follows from the
     vault's key.
     """
@@ -76,8 +69,8 @@ def audited(
     size = sample_size(rows.n_sent, agreement.n_features)
     places = np.sort(rng.permutation(rows.n_sent)[:size])
     subject, own = _subject(made, payload, places, sensitive), own_setting(agreement)
-    sizes = n_components or (own.n_components,) * agreement.tabular  # takes all columns
-    settings = settings_of(subject, own, n_components=sizes, noise=noise) if compared else ()
+    sizes = (own.n_components,) * agreement.tabular  # takes all columns
+    settings = settings_of(subject, own, n_components=sizes) if compared else ()
     return Audited(report=audit(subject, facts=facts, about=about, rng=rng, settings=settings))
 
 

@@ -121,7 +121,7 @@ def _round(data: Dealt, settings: Mapping[str, Any]) -> Round:
 
 def _raw_score(rows: Matrix, labels: Labels, data: Dealt, settings: Mapping[str, Any]) -> float:
     task, features = data.table.task, data.table.features
-    known = ("model", "seed", "allow_row_carrying")
+    known = ("model", "seed")
     classes, told = np.unique(labels, return_inverse=True)
     trained = train(
         encode(rows, features, party="raw"),
