@@ -127,6 +127,7 @@ def test_no_common_span_is_sealed_for_a_revoked_key(cobasis):
 def test_a_model_stays_in_use_and_its_owner_can_be_removed(ran):
     ran.accept("south")
     stopped(ran)
+    refuses(ran, "score icu.toml --send --yes", by="south")  # by news that it has not accepted
     ran("accept icu.toml icu.news", by="south")
     refuses(ran, "accept icu.toml outbox/icu.north.1-return", by="north")
     refuses(ran, "score icu.toml --send --yes", by="south")

@@ -96,18 +96,11 @@ class PartySession(Hidden):
         return self.work / f"{exchange.number}-{exchange.message}{end}"
 
     def refuse_rollback(self) -> None:
-        """Raise VaultError where a transcript or a receipt knows a file that the vault does not.
-
-        RevokedError where news beside the agreement that nobody accepted yet stop the round.
-        """
+        """Raise VaultError where a transcript or a receipt knows a file that the vault does not."""
         homes, told = self.transcript.path.parent.parent, []
         for path in homes.glob("*/transcript.jsonl"):  # of all rounds
             told += [str(each.told.get("history", "")) for each in verify_transcript(path).entries]
         news = news_at(self.path.with_name(f"{stem_of(self.path)}.{NEWS}"), self.agreement)
-        if news is not None and news.revoked:
-            kept = news_at(self.news, self.agreement)
-            if kept is None or not kept.revoked or kept.time < news.time:
-                news.refuse_revoked(self.agreement, asking=self.name)
         receipts = () if news is None else (each.receipt for each in news.receipts)
         told += [each.history for each in receipts if each.party == self.name]
         self.vault.heads({*told} - {""})
@@ -123,9 +116,11 @@ class PartySession(Hidden):
                 f"{forgotten[-1].time}, so it stays closed here. For a new model, agree on a new "
                 "round."
             )
-        news = news_at(self.news, self.agreement)
-        if news is not None and news.revoked:
-            news.refuse_revoked(self.agreement, asking=self.name)
+        beside = self.path.with_name(f"{stem_of(self.path)}.{NEWS}")  # perhaps not accepted yet
+        found = [news_at(path, self.agreement) for path in (self.news, beside)]
+        if told := [each for each in found if each is not None and each.revoked]:
+            newest = max(told, key=lambda each: each.time)
+            newest.refuse_revoked(self.agreement, asking=self.name)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
