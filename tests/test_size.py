@@ -20,9 +20,9 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (2_070, 1_260, 15),
-    "analyst_side": (2_340, 1_900, 11),
+    "analyst_side": (2_310, 1_880, 11),
     "bundle": (2_320, 1_780, 11),
-    "cli": (4_430, 3_600, 25),
+    "cli": (4_420, 3_580, 25),
     "cobasis": (600, 280, 6),
     "disk": (580, 390, 5),
     "estimators": (840, 470, 5),
@@ -30,9 +30,9 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (260, 200, 2),
     "linalg": (700, 440, 6),
     "models": (3_360, 2_450, 15),
-    "party_side": (3_800, 3_070, 14),
+    "party_side": (3_780, 3_060, 14),
     "privacy": (2_920, 1_980, 21),
-    "protocol": (7_650, 5_300, 36),
+    "protocol": (7_650, 5_310, 36),
     "report": (1_020, 830, 6),
     "statistics": (1_990, 1_520, 11),
     "tables": (910, 720, 4),
@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_000, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 35_470,
+    "tests": 35_500,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

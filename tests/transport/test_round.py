@@ -47,14 +47,20 @@ def test_parties_by_one_command_and_one_by_files_get_one_model(served):
     assert len({served.model(name) for name in NAMES}) == 1
 
 
-def test_what_an_officer_approves_leaves_and_what_it_covers_runs_unattended(tmp_path, monkeypatch):
-    """Sums of four, begun again without one, and then scores, which take another approval."""
-    everybody = (*NAMES, "west")
+def sums_of(everybody, tmp_path, monkeypatch):
+    """Agree on sums that an officer of north approves, and on scores behind them."""
     sums = "--sums maps=rff,waves=2,most_rows=200,most_rows_in_all=800,least_rows=80,scores=true"
     terms = f"{sums} --holdout 0.3 --deadline 2020-01-01 west.pub --approver north=officer.pub"
     world = World(tmp_path, monkeypatch, terms=terms, names=everybody)
     for seed, name in enumerate(everybody):
         write_table(tmp_path / name / "data.csv", seed=seed, n_rows=180)
+    return world
+
+
+def test_what_an_officer_approves_leaves_and_what_it_covers_runs_unattended(tmp_path, monkeypatch):
+    """Sums of four, begun again without one, and then scores, which take another approval."""
+    everybody = (*NAMES, "west")
+    world = sums_of(everybody, tmp_path, monkeypatch)
     worker, north = world.worker(), tmp_path / "north"
     approve = "approve north/icu.toml north/icu.north.audit.json"
 
