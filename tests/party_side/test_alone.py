@@ -48,7 +48,7 @@ def test_while_another_process_is_at_work_every_command_is_refused_and_touches_n
     assert to.exists()
 
 
-def test_projected_rows_of_a_killed_prepare_go_and_its_directions_stay_sealed(site):
+def test_projected_rows_of_a_killed_prepare_go(site):
     ready = site.ready()
     assert ready.choice.span == "fresh"
     projected = on("replace", "upload.safetensors")
@@ -57,11 +57,7 @@ def test_projected_rows_of_a_killed_prepare_go_and_its_directions_stay_sealed(si
     work = site.session("north").work
     assert (work / "upload.safetensors").exists()
     with site.session("north").alone():
-        left = {each.name: each for each in work.iterdir()}
-        assert set(left) == {"marks"}
-    marks = list(left["marks"].iterdir())
-    assert marks
-    assert all(each.read_bytes().startswith(b"age-encryption.org/") for each in marks)
+        assert not list(work.iterdir())
     send(ready, site.upload())
     assert {each.name for each in work.iterdir()} == {"1-upload.sent"}
     forget(site.session("north"))

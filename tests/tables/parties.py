@@ -1,7 +1,6 @@
 """Parties, tables on disk in every kind, and what the in-memory path makes of them."""
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -90,11 +89,10 @@ def site(*, secret=None, **changes):
 
 
 def uploaded(party, table, *, to, labels=None, report=silent):
-    """Write a table's upload as somebody does who wants to go on after an interruption."""
     rows = open_table(
         table, agreement=party.agreement, party=party.name, labels=labels, report=report
     )
-    party.write(rows, to=UploadFile(to), memory=rows.memory(Path(f"{to}.work")), report=report)
+    party.write(rows, to=UploadFile(to), report=report)
     return to
 
 

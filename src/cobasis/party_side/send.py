@@ -25,7 +25,7 @@ from cobasis.linalg.threads import one_blas_thread
 from cobasis.party_side.approval import approvals, newest
 from cobasis.party_side.predict import usable
 from cobasis.party_side.preview import Ready
-from cobasis.party_side.session import MADE, MARKS, SENT, PartySession, refuse_target
+from cobasis.party_side.session import MADE, SENT, PartySession, refuse_target
 from cobasis.protocol.agreement import moment_of, moment_text
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.messages import MaskedSums, SpanProposal
@@ -211,9 +211,8 @@ def _delivered(
     # Copied first: renamed first, a kill in between would leave a file that counts as delivered
     # and is nowhere outside.
     copy_whole(made, to)
-    # Removed before it: behind it nobody comes here again, and they would stay.
-    for path in (session.work / _PAYLOAD, session.work / MARKS):
-        remove_tree(path)
+    # Removed before it: behind it nobody comes here again, and it would stay.
+    remove_tree(session.work / _PAYLOAD)
     move_whole(made, made.with_suffix(SENT))
     return Sent(path=to, digest=digest, n_bytes=n_bytes, exchange=exchange, again=again)
 
@@ -236,12 +235,10 @@ def _made(ready: Ready, *, looked: bool = True) -> Made:
         key=ready.choice.key,
         public_rows=ready.public_rows,
     )
-    seal, unseal = session.identity.seal_for_self, session.identity.unseal_own
-    memory = ready.rows.table.memory(session.work / MARKS, seal=seal, unseal=unseal)
     if exchange.rows:
         basis = None if ready.choice.dataset is None else ready.choice.dataset.basis
         consensus = session.round.consensus()
-        made = party.project(sent, consensus=consensus, basis=basis, memory=memory)
+        made = party.project(sent, consensus=consensus, basis=basis)
         payload = session.work / _PAYLOAD
         # What is looked at has noise of another stream, for whoever looks may still say no, and
         # noise that was drawn could not be taken back.
@@ -250,7 +247,7 @@ def _made(ready: Ready, *, looked: bool = True) -> Made:
         return Projected(ready=ready, projection=made, payload=payload)
     session.report("finding directions", 0, 1)
     with one_blas_thread():
-        proposal = party.propose(sent, memory=memory)
+        proposal = party.propose(sent)
     session.report("finding directions", 1, 1)
     return Proposed(ready=ready, proposal=proposal)
 

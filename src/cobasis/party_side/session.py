@@ -38,12 +38,9 @@ from cobasis.protocol.signatures import analyst_of, check_sealed, mask_keys, sig
 from cobasis.protocol.sums_terms import may_leave_out
 from cobasis.vault.vault import RoundRecords, Vault
 
-MARKS = "marks"
-"""What outlives a command in the work folder: directions, until the upload is whole."""
-
 NEWS = "news"
 MADE, SENT = ".made", ".sent"
-"""And sealed files: those that have no name outside yet, and those that have been given one."""
+"""Sealed files in the work folder: without a name outside yet, and those that were given one."""
 
 
 @dataclass(kw_only=True, repr=False)
@@ -136,9 +133,9 @@ class PartySession(Hidden):
                 self._sweep()
 
     def _sweep(self) -> None:
-        """Delete projected rows and what was opened; marks and what was made are sealed."""
+        """Delete projected rows and what was opened; what was made is sealed."""
         for path in sorted(self.work.glob("*")):
-            if path.name != MARKS and path.suffix not in {MADE, SENT}:
+            if path.suffix not in {MADE, SENT}:
                 remove_tree(path)
 
     def opened(self, path: Path, *, kind: Kind, senders: Sequence[PublicIdentity] = ()) -> Bundle:

@@ -38,7 +38,6 @@ from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.secrets import (
     Chooser,
     ConsortiumSecret,
-    Memory,
     PartyKey,
     SecretBasis,
     check_public_rows,
@@ -158,17 +157,13 @@ class Party(Explaining):
             )
         return self.returned.model
 
-    def propose(
-        self, rows: npt.ArrayLike | Blocks, *, memory: Memory | None = None
-    ) -> SpanProposal:
+    def propose(self, rows: npt.ArrayLike | Blocks) -> SpanProposal:
         """Show the analyst the party's directions, as the anchor sees them.
 
         Parameters
         ----------
         rows : array-like, data frame or Blocks of shape (n_rows, n_features)
             The party's rows; ``cobasis.tables.open_table`` makes blocks of a file.
-        memory : mutable mapping of str to ndarray, optional
-            Where the party keeps the directions, for `write`. Private.
 
         Returns
         -------
@@ -188,7 +183,7 @@ class Party(Explaining):
         if not isinstance(rows, Blocks):
             rows = WholeTable(encode(rows, self.agreement.features, party=self.name))
         refuse_few(rows.shape[0], agreement=self.agreement, party=self.name)
-        directions = self._chooser.directions(rows, memory=memory)
+        directions = self._chooser.directions(rows)
         require_components(directions, n_components=1, n_rows=rows.shape[0], party=self.name)
         return SpanProposal(
             party=self.name,
@@ -253,16 +248,13 @@ class Party(Explaining):
         to: Begin,
         consensus: ConsensusSpan | None = None,
         basis: SecretBasis | None = None,
-        memory: Memory | None = None,
         report: Report = silent,
     ) -> None:
         """Make the upload of rows that come block by block: what `prepare` does, of any size."""
         with one_blas_thread():  # once, for it costs as much as a small table's product
-            made = self.project(rows, consensus=consensus, basis=basis, memory=memory)
+            made = self.project(rows, consensus=consensus, basis=basis)
             made.write(to, report=report)
         self._basis, self._return = made.basis, None
-        if memory is not None:
-            memory.clear()
 
     def project(
         self,
@@ -270,7 +262,6 @@ class Party(Explaining):
         *,
         consensus: ConsensusSpan | None = None,
         basis: SecretBasis | None = None,
-        memory: Memory | None = None,
     ) -> Projection:
         """Settle all that an upload needs before a row is projected; the first half of `write`."""
         agreement, key, n_rows = self.agreement, self._chooser.key, rows.shape[0]
@@ -285,9 +276,7 @@ class Party(Explaining):
         if agreement.holdings and others_of(agreement):
             order, linked = self._chooser.linked(n_rows, rows.people())
         with one_blas_thread():
-            chosen = self._chooser.basis(
-                rows, anchor=self._anchor, consensus=consensus, kept=basis, memory=memory
-            )
+            chosen = self._chooser.basis(rows, anchor=self._anchor, consensus=consensus, kept=basis)
             told: Any = {"agreement": agreement, "basis": chosen, "key": key, "party": self.name}
             noising = noise_for(rows, agreement.dp, **told) if agreement.dp else None
         about = Upload(

@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
@@ -226,10 +226,6 @@ class SecretBasis(Hidden):
         return anchor.apply(self._columns)
 
 
-Memory = MutableMapping[str, Matrix]
-"""Where a party keeps what a pass over its rows gave, until its upload is whole. Private."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Chooser:
     party: str
@@ -238,20 +234,15 @@ class Chooser:
     key: PartyKey  # gives the party's own rotation
     public_rows: Matrix | None  # on the agreed scale
 
-    def directions(self, rows: Matrix | Blocks, *, memory: Memory | None = None) -> Matrix:
+    def directions(self, rows: Matrix | Blocks) -> Matrix:
         """Return the party's own real directions, at most n_components, weighted if agreed."""
-        if memory is not None and "directions" in memory:
-            return memory["directions"]
         size, name = self.agreement.n_components, self.agreement.basis
         if name == "lpp":
-            found = local_directions(rows, n_components=size, party=self.party)
-        else:
-            own = leading_directions(rows, n_wanted=size, centred=BASES[name].centred)  # eq. (5)
-            weighted = BASES[name].weighted
-            found = weighted_directions(own, n_rows=rows.shape[0]) if weighted else own.directions
-        if memory is not None and found.shape[1] == size:  # of fewer no upload can be made
-            memory["directions"] = found
-        return found
+            return local_directions(rows, n_components=size, party=self.party)
+        own = leading_directions(rows, n_wanted=size, centred=BASES[name].centred)  # eq. (5)
+        if BASES[name].weighted:
+            return weighted_directions(own, n_rows=rows.shape[0])
+        return own.directions
 
     def basis(
         self,
@@ -260,7 +251,6 @@ class Chooser:
         anchor: Anchor,
         consensus: ConsensusSpan | None,
         kept: SecretBasis | None = None,
-        memory: Memory | None = None,
     ) -> SecretBasis:
         """Return the basis that was kept, or the one that the agreement names, turned."""
         name, size = self.agreement.basis, self.agreement.n_components
@@ -281,7 +271,7 @@ class Chooser:
                     "fewer components."
                 )
         else:
-            span = self.directions(rows, memory=memory)
+            span = self.directions(rows)
             require_components(span, n_components=size, n_rows=rows.shape[0], party=self.party)
         return SecretBasis(self.turned(span), party=self.party)
 

@@ -1,11 +1,8 @@
 """A party's table, as blocks on the agreed scale and never whole; and what is wrong with it."""
 
-import json
 import re
 import threading
-from collections import UserDict
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,11 +12,8 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
-from cobasis.disk.whole import PART, make_folder, remove_tree, write_whole
-from cobasis.errors import LabelError, OptionError, SealError, ShapeError, TableError
+from cobasis.errors import LabelError, OptionError, ShapeError, TableError
 from cobasis.features.contract import CategoryFeature, Column, NumericFeature, columns_in, word_of
 from cobasis.features.encoder import SHOWN, Array, Encoder, rounded, words_of
 from cobasis.features.mapping import Mapping as TableMapping
@@ -36,9 +30,6 @@ from cobasis.tables.sources import Part, Source, refuse_absent, row_of_text, sou
 
 Done = TypeVar("Done")
 Mask = npt.NDArray[np.bool_]
-Cipher = Callable[[bytes], bytes]
-
-SUFFIX = ".mark"
 
 BLOCK_CELLS = 2**20
 """Cells of a block, 8 MB: what stays in the processor's cache between two operations."""
@@ -186,21 +177,6 @@ class StreamedTable(LabelledRows):
             codes = encode_labels(kinds.to_numpy(), self._agreement, **of)
         return found.replace_strict(kinds, pl.Series(codes), return_dtype=pl.Int64).to_numpy()
 
-    def memory(
-        self, folder: Path, *, seal: Cipher = bytes, unseal: Cipher = bytes
-    ) -> MutableMapping[str, Matrix]:
-        """Return where directions outlive a process; of a frame, nothing does."""
-        path, stamp = self.source.path, self.source.stamp
-        if path is None or stamp is None:
-            return {}
-        made_from = {
-            "table": str(path.resolve()),
-            "stamp": "/".join(map(str, stamp)),
-            "agreement": self._agreement.digest().hex(),
-            "party": self.party,
-        }
-        return Marks(folder, bound_to=made_from, seal=seal, unseal=unseal)
-
     def _blocks(
         self, columns: list[Array], first: int, n_rows: int, own: threading.local
     ) -> Iterator[Matrix]:
@@ -318,42 +294,3 @@ def check_table(
                 text += f"; the first text is in row {row:,} below the names"
         findings[place] = replace(each, text=text, words=told, dates=dates)
     return Checked(source=source, n_rows=n_rows, findings=tuple(findings))
-
-
-class Marks(UserDict[str, Matrix]):
-    """What a pass gave, kept as long as what it was made from is still the same."""
-
-    # A mark is private: principal directions say much about the rows. Its file can be read by its
-    # owner only, belongs to one state of one table and one agreement, and goes when the work is
-    # done. A party with a key of its own seals it as well: a killed process leaves it behind.
-
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        bound_to: Mapping[str, str],
-        seal: Cipher = bytes,
-        unseal: Cipher = bytes,
-    ) -> None:
-        self._folder, self._bound_to, self._seal = folder, dict(bound_to), seal
-        super().__init__()
-        for path in folder.glob(f"*{SUFFIX}"):
-            with suppress(OSError, SafetensorError, SealError, KeyError):
-                data = unseal(path.read_bytes())
-                found, size = load(data), int.from_bytes(data[:8], "little")  # of the JSON before
-                if json.loads(data[8 : 8 + size]).get("__metadata__") == self._bound_to:
-                    self.data[path.stem] = found[path.stem]
-
-    def __setitem__(self, name: str, array: Matrix) -> None:
-        kept = self._seal(save({name: array.copy(order="C")}, metadata=self._bound_to))
-        make_folder(self._folder)
-        write_whole(self._folder / f"{name}{SUFFIX}", kept)
-        super().__setitem__(name, array)
-
-    def __delitem__(self, name: str) -> None:
-        """Delete a mark, finished or half-written, and the folder behind the last file in it."""
-        super().__delitem__(name)
-        for end in ("", PART):
-            remove_tree(self._folder / f"{name}{SUFFIX}{end}")
-        if self._folder.is_dir() and not any(self._folder.iterdir()):
-            remove_tree(self._folder)
