@@ -28,7 +28,6 @@ from cobasis.cli.options import (
 from cobasis.cli.words import audit_in_words, listed, picked, wrapped
 from cobasis.errors import OptionError
 from cobasis.party_side import send as sending
-from cobasis.party_side.approval import approvals
 from cobasis.party_side.audit import approve, audited, typed_by
 from cobasis.party_side.preview import Ready, make_ready
 from cobasis.party_side.rows import Findings, unlike
@@ -94,7 +93,6 @@ class Asked(Mapped):
             owner.tell(audit_in_words(found.told))
             names, override = tuple(self.signed_by or ()), self.override()
             session = made.ready.session
-            given = approvals(session.path, session.name)
             keyed = officers_of(session.agreement, session.name)
             asked = found.report.to_sign and not (found.report.blocking and override is None)
             if asked and not (names or keyed) and options.on_terminal():
@@ -103,7 +101,7 @@ class Asked(Mapped):
             if names and not keyed:
                 owner.tell([f"Signed for by {listed(names)}: {typed_by(session.name)}."])
             ask = self.consent
-            return approve(session, found, signed_by=names, given=given, override=override, ask=ask)
+            return approve(session, found, signed_by=names, override=override, ask=ask)
 
         return allow
 

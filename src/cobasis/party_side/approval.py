@@ -166,15 +166,13 @@ def word_approved(session: PartySession) -> str:
     )
 
 
-def approved(
-    session: PartySession, found: Audited, *, given: Iterable[Approval]
-) -> dict[str, Approval]:
+def approved(session: PartySession, found: Audited) -> dict[str, Approval]:
     """Return the approvals that hold by their officers' names; none where none is needed."""
     agreement, party, told = session.agreement, session.name, found.told
     officers = officers_of(agreement, party)
     if not officers:
         return {}
-    last = newest(given, agreement)
+    last = newest(approvals(session.path, party), agreement)
     flaws = {each: _flaw(session, told, each) for each in last.values()}
     good = {at.name: each for (at, *_), each in last.items() if at and not flaws[each]}
     if good:

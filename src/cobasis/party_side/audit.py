@@ -29,7 +29,6 @@ from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.messages import Labels
 from cobasis.protocol.refusals import row_blocks
 from cobasis.protocol.secrets import check_public_rows
-from cobasis.protocol.signatures import Approval
 from cobasis.protocol.sums_terms import layout_of, score_layout, terms_of
 from cobasis.vault.datasets import Forced
 
@@ -209,7 +208,6 @@ def approve(
     found: Audited,
     *,
     signed_by: Iterable[str],
-    given: Iterable[Approval] = (),
     override: Forced | None = None,
     ask: Callable[[bool], object] = lambda _: None,
 ) -> dict[str, object]:
@@ -219,7 +217,7 @@ def approve(
     where the agreement names some; only then it asks, and tells whether an officer approved.
     """
     report, round_id = found.report, session.agreement.round_id
-    good = approved(session, found, given=given)
+    good = approved(session, found)
     people = [*good] or [each.strip() for each in signed_by if each.strip()]
     unmatched = good and override and len({*good}.intersection(override.by)) < len(override.by)
     if report.blocking and (override is None or unmatched):
