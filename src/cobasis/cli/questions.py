@@ -36,13 +36,12 @@ def asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     example = draft.Example(told["columns"]) if "columns" in told else None
     columns = told.get("numbers", []), told.get("categories", [])
     found = draft.features_of_words(*columns, missing=missing)
-    before = sums_draft.read_table(told["from_sums"]) if "from_sums" in told else None
+    before = sums_draft.Counted(told["from_sums"]) if "from_sums" in told else None
     fields["outcome"] = outcome = sums_draft.outcome_of_words(told.get("outcome"))
     out = [fields.get("label"), fields.get("id"), *draft.words_of(told.get("leave_out", ""))]
-    found += sums_draft.features_of_table(before, leave_out=out, missing=missing)
+    found += before.features(leave_out=out, missing=missing) if before else ()
     if found and example is None:
-        tables = {each.feature.name for each in before.columns} if before else set[str]()
-        _refuse_absent(draft.words_of(told.get("leave_out", "")), tables)
+        _refuse_absent(draft.words_of(told.get("leave_out", "")), before.names if before else [])
     _ask(fields, "purpose", "What is the model for, and who may use it")
     if not found and example is None:
         question = "Public table with all columns (CSV, Parquet)"
@@ -62,14 +61,13 @@ def asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     blank = {*draft.words_of(missing)} - {"fill", "refuse", *(each.name for each in found)}
     if blank and found:
         raise OptionError(f"--missing {listed(sorted(blank))} names no column. Name one of them.")
-    public = sums_draft.public_rows(before, example)
     fields["classes"] = _classes(draft.words_of(told.get("classes", "")), fields, example)
-    fields |= _released(fields, found, told=told, public=public)
+    fields |= _released(fields, found, told=told, public=before or example)
     _ask_numbers(fields, n_parties, auto=auto)
     return fields
 
 
-def _refuse_absent(unwanted: tuple[str, ...], columns: set[str]) -> None:
+def _refuse_absent(unwanted: tuple[str, ...], columns: list[str]) -> None:
     """Raise OptionError for columns that are to be left out of nothing."""
     if absent := {*unwanted} - {"none", *columns}:
         raise OptionError(

@@ -1,10 +1,9 @@
 """A new agreement's fields: from a public example, from words of a command line, and by default."""
 
+import re
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from datetime import datetime
 from math import ceil
 from pathlib import Path
 from textwrap import shorten
@@ -28,7 +27,7 @@ from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import DEFAULT_MODELS, TABULAR
 from cobasis.privacy.audit.counted import BITS, bits_agreed
-from cobasis.protocol.agreement import MOMENT, Agreement
+from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.sums_terms import FEWEST_PARTIES, FOR_ROWS
 from cobasis.tables.cells import BLANKS
 from cobasis.tables.sources import source_of
@@ -45,7 +44,7 @@ FEWEST = 10
 """Rows from which on a table looks like people, and that a word of it needs to become public."""
 _MOST = 240  # letters of a list
 DIGITS = 3
-_TOLD = "told by the author"
+_TOLD, _DAY = "told by the author", re.compile(r"\d{4}-\d\d-\d\d")
 
 _WIDE = 100
 _NARROW = {0.8: "0 to 4.6", 0.4: "0 to 11.2"}
@@ -94,9 +93,8 @@ class Example:
         raise OptionError(
             f"'{self.path.name}' has identifiers, or {FEWEST} rows or more, so it looks like "
             "people, and means, spreads and words of its rows become public. If you may publish "
-            "them, say --i-may-publish; else give a code book, which lists each word once and "
-            "nobody's rows, or constants: --numbers age:centre=60,scale=20 --category "
-            "sex=female,male."
+            "them, say --i-may-publish; else give a code book, which lists each word once, or "
+            "constants: --numbers age:centre=60,scale=20 --category sex=female,male."
         )
 
     def features(
@@ -128,14 +126,9 @@ class Example:
         if names:
             raise FeatureError(
                 f"'{self.path.name}' has dates, or another value in every row, in "
-                f"{', '.join(names)}, which names people more than it describes them. Leave them "
-                f"out (--leave-out {','.join(names)}), say which are the identifiers (--id), or "
-                "describe them by --numbers or --category."
-            )
-        if not found:
-            raise FeatureError(
-                f"'{self.path.name}' has no column besides label and id. Give a table with "
-                "features."
+                f"{', '.join(names)}, which names people more than it describes them. Say "
+                f"--leave-out {','.join(names)}, or --id, or describe them by --numbers or "
+                "--category."
             )
         said = {"source": f"{'rows of' if people else 'code book'} {self.path.name}"[:200]}
         return tuple(each.model_copy(update=said) for each in found), tuple(rare)
@@ -174,9 +167,8 @@ def _words(column: pl.Series, missing: str, *, least: int) -> tuple[CategoryFeat
     if not 0 < len(words) <= MAX_WORDS:
         raise FeatureError(
             f"column '{column.name}' of the example has {len(words):,} words that {least} row(s) "
-            f"have, and a category has 1 to {MAX_WORDS:,}. Describe it by --numbers "
-            f"{column.name}:centre=60,scale=20 or --category {column.name}=WORD,WORD, or leave it "
-            f"out by --leave-out {column.name}."
+            f"have, and a category has 1 to {MAX_WORDS:,}. Describe it by --numbers or "
+            f"--category, or leave it out by --leave-out {column.name}."
         )
     feature = CategoryFeature(
         name=column.name,
@@ -211,10 +203,7 @@ def with_levels(features: Features, fields: Mapping[str, Any], *, sums: bool) ->
     """Give categories their bases, and for sums numbers their centre and scale by their range."""
     table = fields.get("task") == "table"
     if sums:
-        features = tuple(
-            _ranged(each, filled=table) if isinstance(each, NumericFeature) else each
-            for each in features
-        )
+        features = tuple(_ranged(each, filled=table) for each in features)
     if table:
         return features
     centred = is_table(fields) or BASES[fields.get("basis", "svd")].centred
@@ -226,11 +215,11 @@ def is_table(fields: Mapping[str, Any]) -> bool:
     return model in TABULAR
 
 
-def _ranged(each: NumericFeature, *, filled: bool) -> NumericFeature:
+def _ranged(each: Feature, *, filled: bool) -> Feature:
     """Centre a number on its range where nobody told it a centre; a `filled` one's blanks below."""
-    low, high = each.low, each.high
-    if low is None or high is None or low == high:
+    if not isinstance(each, NumericFeature) or each.low is None or each.high in {None, each.low}:
         return each  # the agreement says what is missing
+    low, high = each.low, each.high
     told = {"fill": 2 * low - high} if filled and each.fill is not None else {}
     if (each.centre, each.scale) == (0.0, 1.0):
         told |= {"centre": (low + high) / 2, "scale": (high - low) / 2}
@@ -267,24 +256,14 @@ def draft_fields(given: Mapping[str, Any], *, stem: str) -> dict[str, Any]:
 def field_of_words(name: str, said: object) -> Any:  # noqa: ANN401 -- as the field is
     """Return what a field of the agreement takes for what was typed; OptionError if nothing."""
     known = Agreement.model_fields[name]
+    if name == "deadline" and _DAY.fullmatch(str(said)):
+        said = f"{said}T23:59:59Z"  # until its end
     try:
-        if name == "deadline":
-            return _deadline(str(said))
         one = create_model("One", **{name: (known.annotation, known)})  # type: ignore[call-overload]
         return getattr(one(**{name: said}), name)
     except ValueError as error:
         problem = problem_of(error).removeprefix(f"{name}: ")
     raise OptionError(f"{name} cannot be '{said}': {problem}. Give another.")
-
-
-def _deadline(said: str) -> str:
-    """Return a time in UTC as agreements write it; a day alone is until its end."""
-    for form in ("%Y-%m-%d", MOMENT):
-        with suppress(ValueError):
-            found = datetime.strptime(said, form)  # noqa: DTZ007 -- both forms are UTC
-            whole = found.replace(hour=23, minute=59, second=59) if form != MOMENT else found
-            return whole.strftime(MOMENT)
-    raise ValueError("it is no time in UTC like 2026-12-31T23:59:59Z, or day like that")
 
 
 def features_of_words(

@@ -1,7 +1,6 @@
 """What an agreement says of sums, noise and outcomes, by words and from a baseline table."""
 
-from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from collections.abc import Collection, Sequence
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -15,19 +14,74 @@ from cobasis.features.maps import Columns, FeatureMap, Mixed, RandomFourier
 from cobasis.features.outcome import Outcome, times_of
 from cobasis.linalg.arrays import Matrix
 from cobasis.party_side.draft import Example, Features, constants, terms_of_words
-from cobasis.protocol.baseline import BaselineTable, NumberSummary, WordSummary
+from cobasis.protocol.baseline import BaselineTable, NumberSummary
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.newton import N_STEPS
 from cobasis.protocol.sums_terms import SumsTerms
-
-Public = Callable[[Features], Matrix] | None
-"""What gives public rows, encoded by some features."""
 
 N_BINS, _GRID = 20, 1000
 """Bins of a baseline table where nobody says how many; rows that stand for all of one."""
 
 _WORDS = {"waves": {"rff", "mixed"}, "bandwidth": {"rff"}}
 """Words of maps, and which maps they are of."""
+
+
+class Counted:
+    """A baseline table, which an agreement's columns are described by."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read the table that `accept` or `run` wrote into a folder."""
+        path = folder / "table.json" if folder.is_dir() else folder
+        try:
+            self._table = BaselineTable.read(path.read_bytes())
+        except (OSError, ValueError) as error:
+            raise OptionError(
+                f"--from-sums '{folder}' is no baseline table: {str(error).splitlines()[0]}. Give "
+                "the folder that 'cobasis accept' wrote at the end of a round with task='table'."
+            ) from error
+        self.names = [each.feature.name for each in self._table.columns]
+
+    def features(self, *, leave_out: Collection[str | None], missing: str = "") -> Features:
+        """Describe columns: centre and scale are mean and deviation of all rows."""
+        found: list[Feature] = []
+        source = f"sums of round {self._table.round_id}"[:200]
+        for each in (x for x in self._table.columns if x.feature.name not in leave_out):
+            told: dict[str, Any] = {"source": source}
+            if isinstance(each, NumberSummary):
+                told |= constants(each.means[0], each.deviations[0])
+                blank = each.feature.missing == "fill" and (any(each.blanks) or missing == "fill")
+                told["missing"] = "fill" if blank else "refuse"
+                told["fill"] = told["centre"] if blank else None
+            found.append(each.feature.model_copy(update=told))
+        return tuple(found)
+
+    def rows(self, features: Features) -> Matrix:
+        """Return encoded rows whose columns are spread as the table says, each by itself."""
+        shares, columns = (np.arange(_GRID) + 0.5) / _GRID, dict[tuple[str, int | None], Matrix]()
+        for name, each in zip(self.names, self._table.columns, strict=True):
+            if isinstance(each, NumberSummary):
+                columns[name, None] = np.array(
+                    [each.quantile(share) for share in shares], dtype=float
+                )
+                continue
+            for at, count in enumerate(each.counts[0]):
+                columns[name, at] = (shares < count / max(1, self._table.n_rows[0])).astype(float)
+        found = []
+        for one in encoded_columns(features):
+            values = columns.get((one.feature.name, one.level))
+            if values is None:
+                raise FeatureError(
+                    f"the baseline table has no column '{one.feature.name}', so no knots can be "
+                    "made of it. Leave the column out, or the map mixed."
+                )
+            if isinstance(one.feature, NumericFeature):
+                values = (values - one.feature.centre) / one.feature.scale
+            found.append(values)
+        return np.column_stack(found)
+
+
+Public = Counted | Example | None
+"""What gives public rows."""
 
 
 def sums_of_words(
@@ -85,71 +139,7 @@ def _maps(
             "the knots of mixed are made of a public table, --columns FILE, or of a baseline "
             "table, --from-sums FOLDER"
         )
-    return [Mixed.from_public_rows(public(features), n_waves=drawn[0].n_waves)]
-
-
-def public_rows(table: BaselineTable | None, example: Example | None) -> Public:
-    if table is not None:
-        return partial(_rows_of_table, table)
-    return None if example is None else example.rows
-
-
-def read_table(folder: Path) -> BaselineTable:
-    """Read the baseline table that `accept` or `run` wrote into a folder."""
-    path = folder / "table.json" if folder.is_dir() else folder
-    try:
-        return BaselineTable.read(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise OptionError(
-            f"--from-sums '{folder}' is no baseline table: {str(error).splitlines()[0]}. Give the "
-            "folder that 'cobasis accept' wrote at the end of a round with task='table'."
-        ) from error
-
-
-def features_of_table(
-    table: BaselineTable | None, *, leave_out: Collection[str | None], missing: str = ""
-) -> Features:
-    """Describe columns by a baseline table: centre and scale are mean and deviation of all rows."""
-    if table is None:
-        return ()
-    found: list[Feature] = []
-    source = f"sums of round {table.round_id}"[:200]
-    for each in table.columns:
-        if each.feature.name in leave_out:
-            continue
-        if isinstance(each, WordSummary):
-            found.append(each.feature.model_copy(update={"source": source}))
-            continue
-        told: dict[str, Any] = {**constants(each.means[0], each.deviations[0]), "source": source}
-        blank = each.feature.missing == "fill" and (any(each.blanks) or missing == "fill")
-        told["missing"] = "fill" if blank else "refuse"
-        told["fill"] = told["centre"] if blank else None
-        found.append(each.feature.model_copy(update=told))
-    return tuple(found)
-
-
-def _rows_of_table(table: BaselineTable, features: Features) -> Matrix:
-    """Return encoded rows whose columns are spread as a baseline table says, each by itself."""
-    shares, columns = (np.arange(_GRID) + 0.5) / _GRID, dict[tuple[str, int | None], Matrix]()
-    for each in table.columns:
-        name = each.feature.name
-        if isinstance(each, NumberSummary):
-            columns[name, None] = np.array([each.quantile(share) for share in shares], dtype=float)
-        else:
-            for at, count in enumerate(each.counts[0]):
-                columns[name, at] = (shares < count / max(1, table.n_rows[0])).astype(float)
-    found = []
-    for one in encoded_columns(features):
-        values = columns.get((one.feature.name, one.level))
-        if values is None:
-            raise FeatureError(
-                f"the baseline table has no column '{one.feature.name}', so no knots can be made "
-                "of it. Leave the column out, or the map mixed."
-            )
-        if isinstance(one.feature, NumericFeature):
-            values = (values - one.feature.centre) / one.feature.scale
-        found.append(values)
-    return np.column_stack(found)
+    return [Mixed.from_public_rows(public.rows(features), n_waves=drawn[0].n_waves)]
 
 
 def dp_of_words(words: str, sums: SumsTerms | None = None) -> DPTerms:
