@@ -35,7 +35,7 @@ _MOST_ROWS = 50
 def coefficients_of(
     fit: RegressionFit, agreement: Agreement, *, turn: Matrix | None = None, level: float = 0.95
 ) -> CoefficientTable:
-    """Read a fit in the agreed columns; of aligned rows by M = F_i G_i, of sums by none."""
+    """Read a fit; of aligned rows by M = F_i G_i, of sums by none."""
     return table_of(
         fit,
         features=agreement.features,
@@ -46,7 +46,9 @@ def coefficients_of(
     )
 
 
-def reference(agreement: Agreement, anchor: Anchor | None, *, public: Matrix | None) -> Matrix:
+def reference(
+    agreement: Agreement, anchor: Anchor | None = None, *, public: Matrix | None = None
+) -> Matrix:
     """Return encoded rows, the same at all parties: public ones, or of the anchor, if there is."""
     if public is not None:
         some = public[:: -(-len(public) // _MOST_ROWS)]
@@ -289,10 +291,9 @@ class Explaining(ABC):
             )
         return found
 
-    @abstractmethod
     def _aligned(self, table: Matrix) -> Matrix:
-        """Bring encoded rows into what the model takes."""
+        """Bring encoded rows into what the model takes; of sums it takes them as they are."""
+        return table
 
-    @abstractmethod
     def _reference(self) -> Matrix:
-        """Return the reference rows."""
+        return reference(self.agreement)

@@ -13,9 +13,8 @@ draws noise of its own.
 """
 
 import hashlib
-import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -113,7 +112,7 @@ class Noising(Hidden):
         return hashlib.sha256(_PREFIX + b"".join(self.digests)).hexdigest()
 
     def projected(self, first: int, blocks: Iterator[Matrix]) -> tuple[list[Matrix], bytes]:
-        """Return a part's rows as they are released, and what `confirm` needs of the part."""
+        """Return a part's rows as they are released, and the marks that noise is bound to."""
         done, marks, terms = [], [], self.terms
         for block in blocks:
             marks.append(_marks(first, iter([block])))
@@ -123,11 +122,6 @@ class Noising(Hidden):
             done.append(noised(values, normal, calibration=terms.calibration))
             first += len(block)
         return done, b"".join(marks)
-
-    def confirm(self, parts: Iterable[bytes], *, party: str) -> None:
-        """Refuse rows that are not those that the noise was drawn for."""
-        if _together(parts) != self.digests[2]:
-            _refuse_other(party)
 
     def labels(self, labels: Labels, *, party: str) -> Labels:
         if _of_labels(labels) != self.digests[3]:
@@ -171,18 +165,17 @@ class Projection(Hidden):
         """Project all rows and write the upload; refuse rows that noise was not drawn for."""
         with one_blas_thread(), to(self.about) as tables:
             bins = _Bins(self, tables["rows"])
-            parts = self.rows.over(bins.put, step="projecting rows")
-            if self.noising is None:
-                for _ in parts:
-                    pass
-            else:
-                self.noising.confirm(parts, party=self.about.party)
+            marks = hashlib.sha256()
+            for each in self.rows.over(bins.put, step="projecting rows"):
+                marks.update(each)
+            if self.noising is not None and marks.digest() != self.noising.digests[2]:
+                _refuse_other(self.about.party)
             for done in in_order(bins.settle, range(0, len(self.order), bins.size)):
                 report("putting rows in order", done, len(self.order))
-            labels = self.rows.labels()  # as that pass found them
-            if labels is not None:
-                noisy = self.noising
-                told = labels if noisy is None else noisy.labels(labels, party=self.about.party)
+            told = self.rows.labels()  # as that pass found them
+            if told is not None:
+                if self.noising is not None:
+                    told = self.noising.labels(told, party=self.about.party)
                 tables["labels"][0 : len(told)] = told[self.order]
 
 
@@ -192,14 +185,11 @@ class _Bins:
     def __init__(self, projection: Projection, rows: Slices) -> None:
         self._noising, self._basis = projection.noising, projection.basis
         self._order, self._rows = projection.order, rows
-        n_rows, self._n_components = len(self._order), projection.basis.shape[1]
-        self.size: int = max(1, BIN_BYTES // (8 * self._n_components))
-        self._number = np.min_scalar_type(n_rows // self.size)
+        self.size: int = max(1, BIN_BYTES // (8 * projection.basis.shape[1]))
         self._places = np.empty_like(self._order)
-        for start in range(0, n_rows, self.size):
+        for start in range(0, len(self._order), self.size):
             found = np.sort(self._order[start : start + self.size])
             self._places[found] = np.arange(start, start + len(found))
-        self._own = threading.local()
 
     def put(self, first: int, blocks: Iterator[Matrix]) -> bytes:
         """Write a part's rows into their bins, in the table's order; return noise's marks."""
@@ -207,22 +197,13 @@ class _Bins:
             projected, marks = list(map(self._basis.project, blocks)), b""
         else:
             projected, marks = self._noising.projected(first, blocks)
-        stop = first + sum(map(len, projected))
-        places = self._places[first:stop]
-        numbers = (places // self.size).astype(self._number)  # short ones sort faster
-        turn = np.argsort(numbers, kind="stable")
-        rank = np.empty_like(turn)
-        rank[turn] = np.arange(len(turn))
-        if not hasattr(self._own, "rows") or len(self._own.rows) < len(turn):
-            self._own.rows = np.empty((len(turn), self._n_components))
-        rows, done = self._own.rows[: len(turn)], 0  # room of the thread's own, used again
-        for each in projected:
-            rows[rank[done : done + len(each)]] = each
-            done += len(each)
-        within = numbers[turn]
-        edges = [0, *(np.flatnonzero(within[1:] != within[:-1]) + 1), len(turn)]
+        rows = np.vstack(projected)
+        places = self._places[first : first + len(rows)]
+        turn = np.argsort(places // self.size, kind="stable")
+        rows, places = rows[turn], places[turn]
+        edges = [0, *(np.flatnonzero(np.diff(places // self.size)) + 1), len(turn)]
         for start, end in pairwise(edges):
-            place = int(places[turn[start]])
+            place = int(places[start])
             self._rows[place : place + end - start] = rows[start:end]
         return marks
 
@@ -253,28 +234,19 @@ def noise_for(
             f"for at most most_rows={terms.most_rows:,}. Upload fewer, or agree on a larger "
             "most_rows with a smaller delta."
         )
-    digests = (
-        agreement.digest(),
-        basis.digest(),
-        _together(rows.over(_marks, step="binding the noise to the rows")),
-        _of_labels(rows.labels()),
-    )
+    marks = hashlib.sha256()
+    for each in rows.over(_marks, step="binding the noise to the rows"):
+        marks.update(each)
+    told = _of_labels(rows.labels())
+    digests = (agreement.digest(), basis.digest(), marks.digest(), told)
     n_classes = len(agreement.classes)
     return Noising(terms=terms, basis=basis, key=key, n_classes=n_classes, digests=digests)
 
 
 def _marks(_: int, blocks: Iterator[Matrix]) -> bytes:
-    """Return the digests of a part's rows, one behind the other."""
+    """Return the digests of a part's rows, one behind the other, however the rows are cut."""
     tables = (np.ascontiguousarray(x + 0.0, dtype="<f8") for x in blocks)  # -0.0 + 0.0 is 0.0
     return b"".join(hashlib.sha256(row).digest() for table in tables for row in table)
-
-
-def _together(parts: Iterable[bytes]) -> bytes:
-    """Return one digest of all parts, however the rows were cut into them."""
-    digest = hashlib.sha256()
-    for each in parts:
-        digest.update(each)
-    return digest.digest()
 
 
 def _of_labels(labels: Labels | None) -> bytes:

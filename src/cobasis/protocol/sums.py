@@ -114,7 +114,6 @@ class SumsAnalyst:
 
         StepError while a party is missing.
         """
-        self._refuse_missing()
         if self.agreement.tabular:
             steps = sums_terms.newton_layout(self.agreement)
             model = newton_chain(steps, [*self.before, self.total], agreement=self.agreement)
@@ -137,25 +136,22 @@ class SumsAnalyst:
         return SumsResult(model=model, chosen=chosen, found=found, total=total)
 
     def count(self) -> BaselineTable:
-        """Make the baseline table of the total; StepError while a party is missing."""
-        self._refuse_missing()
+        """Make the baseline table; StepError as of `run`."""
         return table_of(self.total, self.agreement, layout=sums_terms.table_layout(self.agreement))
 
     def judge(self) -> Worth:
-        """Say what the common model is worth by the total of scores; StepError as of `run`."""
-        self._refuse_missing()
+        """Say what the common model is worth; StepError as of `run`."""
         return worth_of(self.total, sums_terms.score_layout(self.agreement))
 
     @property
     def total(self) -> Integers:
-        return self._words.view(np.int64)
-
-    def _refuse_missing(self) -> None:
+        """Everybody's sums; StepError while a party is missing."""
         if missing := [name for name in self.parties if name not in self.received]:
             raise StepError(
                 f"the sums of {', '.join(missing)} are not in, and masks cancel in the sums of all "
                 "parties only. Wait for them, or agree on a round without them."
             )
+        return self._words.view(np.int64)
 
     def returns(self, model: Chain | None) -> Iterator[Return]:
         for party in self.received:

@@ -21,7 +21,7 @@ from cobasis.privacy.discrete import discrete_gaussian
 from cobasis.protocol import sums_terms
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.baseline import TableLayout
-from cobasis.protocol.explanations import Explaining, reference
+from cobasis.protocol.explanations import Explaining
 from cobasis.protocol.masks import MaskKey, Occasion
 from cobasis.protocol.messages import Labels, MaskedSums, decode_labels, encode_labels
 from cobasis.protocol.newton import NewtonLayout
@@ -62,6 +62,7 @@ class SumsParty(Explaining):
                 f"{agreement.minimum_parties} at least. Ask for the roster of this round."
             )
         self.name, self.agreement, self.terms = name, agreement, sums_terms.terms_of(agreement)
+        self.participants = tuple(keys)
         self._key, self._keys, self._simulated, self._attempt = key, keys, simulated, attempt
         # cells of few people, this party's own, of what the sums count; None where they count none
         self.small_cells: int | None = None
@@ -69,10 +70,6 @@ class SumsParty(Explaining):
         self.common: tuple[float, ...] = ()  # what two own rows have in common under each map
         self._sent = set[int]()  # exchanges of which the sums were made
         self._model: Chain | None = None
-
-    @property
-    def participants(self) -> tuple[str, ...]:
-        return tuple(self._keys)
 
     @property
     def finished(self) -> bool:
@@ -125,9 +122,8 @@ class SumsParty(Explaining):
             summands = lambda block, here: layout.added(model.outputs(block), labels[here])  # noqa: E731
             found[:first] = _over(rows, summands, n_words=first)
             if layout.n_shuffled:  # the shuffles follow from the party's mask key
-                at = np.linspace(0, len(labels) - 1, min(len(labels), MOST_SHUFFLED)).astype(
-                    np.intp
-                )
+                n_shuffled = min(len(labels), MOST_SHUFFLED)
+                at = np.linspace(0, len(labels) - 1, n_shuffled).astype(np.intp)
                 widths = [width_of([each]) for each in self.agreement.features]
                 found[first:] = layout.shuffled(
                     model.outputs,
@@ -252,12 +248,6 @@ class SumsParty(Explaining):
 
     def predict(self, rows: npt.ArrayLike) -> npt.NDArray[np.generic]:
         return decode_labels(self.model.predict(self.transform(rows)), self.agreement)
-
-    def _aligned(self, table: Matrix) -> Matrix:
-        return table
-
-    def _reference(self) -> Matrix:
-        return reference(self.agreement, None, public=None)
 
 
 def _over(

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from math import ceil, sqrt
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
@@ -199,17 +198,11 @@ def noise_of(agreement: "Agreement") -> SumsNoise | None:
     dp = agreement.dp
     if dp is None or agreement.sums is None:
         return None
-    honest = agreement.minimum_parties - dp.colluders
-    bits = model_layout(agreement).bits
-    return _noise(dp.epsilon, dp.delta, dp.rows_per_person, honest=honest, bits=bits)
-
-
-@cache
-def _noise(epsilon: float, delta: float, n_rows: int, *, honest: int, bits: int) -> SumsNoise:
-    moved = n_rows * SENSITIVITY * _ROUNDING
-    least = zcdp_scale(epsilon=epsilon, delta=delta, sensitivity=moved)
-    own = ceil(least * 4**bits / sqrt(honest))  # squares of scales add up
-    scale = own * sqrt(honest) / 4**bits
+    honest, unit = agreement.minimum_parties - dp.colluders, 4 ** model_layout(agreement).bits
+    moved = dp.rows_per_person * SENSITIVITY * _ROUNDING
+    least = zcdp_scale(epsilon=dp.epsilon, delta=dp.delta, sensitivity=moved)
+    own = ceil(least * unit / sqrt(honest))  # squares of scales add up
+    scale = own * sqrt(honest) / unit
     return SumsNoise(scale=scale, mu=moved / scale, own=own)
 
 
