@@ -3,7 +3,6 @@
 What it is compared with is formulaic's design of raw columns, fitted by statsmodels or lifelines.
 """
 
-import json
 import re
 
 import numpy as np
@@ -14,9 +13,7 @@ import statsmodels.api as sm
 from formulaic import model_matrix
 from lifelines import CoxPHFitter
 from lifelines.datasets import load_lung
-from scipy.special import expit
 
-from cli.round_by_commands import NAMES, Typed
 from cobasis import CategoryFeature, NumericFeature, Outcome, errors, simulate
 from cobasis.features.contract import Interaction, columns_in, formula_of
 from cobasis.features.encoder import encode
@@ -68,39 +65,6 @@ def test_a_formula_gives_the_pooled_coefficients_and_errors(formula, model):
     if "spline" in formula:
         assert made.wald("income").names == tuple(f"income[{knot}]" for knot in KNOTS[1:])
         assert "income[...]: at each knot, against 22000." in made.summary()
-
-
-def test_commands_give_the_same_table_and_predictions(tmp_path, monkeypatch):
-    typed, formula = Typed(tmp_path, monkeypatch), f"age * ward + {SPLINE}"
-    said = typed.signed_on(
-        "--task classification --label sick --classes 0,1 --id name "
-        "--model logit --purpose study --retention-days 30 --holdout 0 --yes --numbers pulse "
-        "--numbers age:centre=60,scale=15 --numbers income:centre=4e4,scale=1.3e4 "
-        f"--category ward=icu,surgery,other --formula '{formula}'"
-    )
-    assert "50000], lower_bound=22000, upper_bound=70000) + ward + age:ward" in said
-    assert "2 of numbers, 1 of words: age, income, ward; label" in said
-    whole = RAW.assign(sick=LABELS["class"].astype(int), name=RAW.index)
-    for at, name in enumerate(NAMES):
-        whole[at::3].to_csv(tmp_path / f"{name}.csv", index=False)
-    typed("audit icu.toml north.csv", by="north")
-    typed.send()
-    typed.run()
-    typed.accept()
-    features = with_formula(FEATURES, formula)
-    right = table(RAW.drop(columns="protein"), LABELS, "class", model="logit", features=features)
-    made = json.loads((tmp_path / "icu.south.table" / "coefficients.json").read_text())["lines"]
-    told = {each["name"]: each["standard_error"] for each in made}
-    wanted = {line.name: line.standard_error for line in right.lines}
-    assert told == pytest.approx(wanted, rel=1e-8)
-    typed("export icu.toml -o east.onnx", by="east")
-    whole["income"] = whole.income.where(whole.name > 2)
-    whole.to_csv(tmp_path / "later.csv", index=False)
-    typed("predict icu.toml later.csv -o found.csv", by="east", code=None)
-    found = pl.read_csv(tmp_path / "found.csv")["probability_1"]
-    assert found[:3].null_count() == 3
-    line = design(formula, [each.name for each in right.lines]) @ [x.estimate for x in right.lines]
-    assert found[3:].to_numpy() == pytest.approx(expit(line[3:]), rel=1e-8)
 
 
 BENT = NumericFeature(name="age", low=10.0, high=80.0, knots=(20.0, 40.0, 60.0),

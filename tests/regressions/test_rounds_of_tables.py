@@ -18,6 +18,7 @@ from cobasis.protocol.messages import encode_labels
 from regressions.cohort import in_three
 
 COLUMNS = ["age", "ph.ecog", "wt.loss"]
+FORMULA = "age * sex + wt.loss + cr(ph.ecog, knots=(1,), lower_bound=0, upper_bound=3)"
 AT_HORIZONS = {f"{what} at {at}" for what in ("Brier", "O/E") for at in (180, 365)}
 
 
@@ -29,11 +30,12 @@ def lung():
 
 @pytest.fixture
 def typed(tmp_path, monkeypatch):
-    """Three hospitals with a sealed agreement on a Cox regression."""
+    """Three hospitals with a sealed agreement on a Cox regression, by a formula."""
     made, table = Typed(tmp_path, monkeypatch), lung()
     screen = made.signed_on(
         "--task survival --label days --id patient "
         "--outcome event=died,horizons=180/365 --numbers age:centre=60,scale=10 --numbers ph.ecog "
+        f"--formula '{FORMULA}' "
         "--numbers wt.loss:scale=15 --category sex=female,male --purpose study "
         "--retention-days 30 --minimum-parties 3 --holdout 0.3 --yes"
     )
@@ -41,6 +43,7 @@ def typed(tmp_path, monkeypatch):
         own = table[at::3].assign(patient=[f"{name}-{row}" for row in range(len(table[at::3]))])
         own.to_csv(tmp_path / f"{name}.csv", index=False)
     assert "label 'days' (a number), event 'died'" in screen
+    assert "cr(ph.ecog, knots=[1], lower_bound=0, upper_bound=3) + wt.loss + sex + age:sex" in screen
     assert "EVERY RECORD EXACTLY, for all columns leave" in screen
     return made
 
@@ -76,7 +79,8 @@ def test_a_hazard_ratio_without_pooling_is_that_of_all_rows_sent_together(typed,
     # which rows stay is for each party's key to say
     scores = [typed.json("score icu.toml", by=name)["score"] for name in NAMES]
     assert {"C-index"} <= {*scores[0]["together"]} <= {"C-index", *AT_HORIZONS}
-    assert found.height == 4
+    lines = ["age", "ph.ecog[1]", "ph.ecog[3]", "wt.loss", "sex=male", "age:sex=male"]
+    assert found["name"].to_list() == lines
     assert 0 < sum(each["n_rows"] for each in scores) < len(lung())
     typed("plan icu.toml north.csv", by="north")  # of the times, as of a regression's numbers
     typed("predict icu.toml north.csv -o out.csv", by="north")
