@@ -12,7 +12,7 @@ A Cox model's are R's, without a factor.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -82,14 +82,29 @@ def _fit(sample: Sample, *, fewest: int = 1) -> RegressionFit:
     )
     if dependent.shape[1]:
         return fit
-    found = _FITS[sample.model](sample, whole, fit)
-    weights, hazards = back @ found.weights, found.hazards
+    found = _FITS[sample.model](sample, whole)
+    weights, more = back @ found.weights, {**found.more}
     weights[0] -= np.log(sample.exposure)
-    if hazards.size:  # so far at the mean of all rows, where nothing overflows
+    if "hazards" in more:  # so far at the mean of all rows, where nothing overflows
         with np.errstate(over="ignore"):
-            hazards = hazards * np.exp(-sample.rows.mean(axis=0) @ weights)
-    covariance = back @ found.covariance @ back.T
-    return replace(found, weights=weights, covariance=covariance, hazards=hazards)
+            more["hazards"] = more["hazards"] * np.exp(-sample.rows.mean(axis=0) @ weights)
+    return replace(
+        fit,
+        weights=weights,
+        covariance=back @ _errors(found, sample)[: len(weights), : len(weights)] @ back.T,
+        log_likelihood=float(found.likelihood),
+        null_log_likelihood=float(found.null),
+        **more,
+    )
+
+
+class _Found(NamedTuple):
+    weights: Matrix
+    bread: Matrix  # the inverse information; of a negative binomial model alpha's too
+    scores: Matrix  # each row's slope of the log-likelihood; where there is a penalty none
+    likelihood: float
+    null: float
+    more: Mapping[str, Any] = {}  # what else is known of a fit, by its field
 
 
 def _conditioned(sample: Sample) -> tuple[Matrix, Matrix, Matrix]:
@@ -112,11 +127,12 @@ def _conditioned(sample: Sample) -> tuple[Matrix, Matrix, Matrix]:
     return whole, back, np.vstack([-means @ nulls, nulls])
 
 
-def _errors(bread: Matrix, scores: Matrix, sample: Sample) -> Matrix:
+def _errors(found: _Found, sample: Sample) -> Matrix:
     """Return the inverse information, or a sandwich in it of rows' or parties' scores."""
-    (n_rows, n_columns), factor, errors = scores.shape, 1.0, sample.outcome.errors
+    scores, bread, errors = found.scores, found.bread, sample.outcome.errors
     if errors == "model":
         return bread
+    (n_rows, n_columns), factor = scores.shape, 1.0
     if errors == "party":
         parties, owners = np.unique(sample.owners, return_inverse=True)
         scores, count = grouped(owners, scores, count=len(parties)), len(parties)
@@ -156,27 +172,21 @@ def _diverged(sample: Sample) -> EstimateError:
     )
 
 
-def _least_squares(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
+def _least_squares(sample: Sample, whole: Matrix) -> _Found:
     with _fitting("statsmodels", sample):
         from statsmodels.regression.linear_model import WLS
 
         found = WLS(sample.value, whole, weights=sample.weights).fit()
         null = WLS(sample.value, whole[:, :1], weights=sample.weights).fit()
-    errors, scale = sample.outcome.errors, float(found.scale)
-    scores = whole * (sample.weights * found.resid)[:, None]
-    covariance: Matrix = _errors(found.normalized_cov_params, scores, sample)
-    return replace(
-        fit,
-        weights=found.params,
-        covariance=scale * covariance if errors == "model" else covariance,
-        free=len(np.unique(sample.owners)) - 1 if errors == "party" else fit.free,
-        dispersion=scale,
-        log_likelihood=found.llf,
-        null_log_likelihood=null.llf,
-    )
+        scores = whole * (sample.weights * found.resid / found.scale)[:, None]
+    more = {"dispersion": float(found.scale)}
+    if sample.outcome.errors == "party":
+        more["free"] = len(np.unique(sample.owners)) - 1
+    bread = found.scale * found.normalized_cov_params
+    return _Found(found.params, bread, scores, found.llf, null.llf, more)
 
 
-def _glm(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
+def _glm(sample: Sample, whole: Matrix) -> _Found:
     value, weights = sample.value, sample.weights
     with _fitting("statsmodels", sample):
         from statsmodels.genmod.families import Binomial, Poisson
@@ -191,19 +201,18 @@ def _glm(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
         )
         # The deviance, which the default looks at, is flat where it is least.
         found = asked.fit(maxiter=_STEPS, tol=_TIGHT, tol_criterion="params")
-        told = {"log_likelihood": found.llf, "null_log_likelihood": found.llnull}
+        likelihoods = found.llf, found.llnull
     spread = weights * asked.family.variance(found.mu)
     sizes = np.linalg.svd(whole * np.sqrt(spread)[:, None], compute_uv=False)
     if not found.converged or sizes[-1] <= _FLAT * sizes[0]:
         raise _diverged(sample)
     scores = whole * (weights * (value - found.mu))[:, None]
-    covariance = _errors(np.asarray(found.normalized_cov_params), scores, sample)
-    return replace(fit, weights=found.params, covariance=covariance, **told)
+    return _Found(found.params, found.normalized_cov_params, scores, *likelihoods)
 
 
-def _negative_binomial(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
+def _negative_binomial(sample: Sample, whole: Matrix) -> _Found:
     value, offset = sample.value, sample.offset
-    _glm(replace(sample, model="poisson"), whole, fit)  # refused where rows are separated
+    _glm(replace(sample, model="poisson"), whole)  # refused where rows are separated
     with _fitting("statsmodels", sample):
         from statsmodels.discrete.discrete_model import NegativeBinomial
 
@@ -222,14 +231,8 @@ def _negative_binomial(sample: Sample, whole: Matrix, fit: RegressionFit) -> Reg
         scores = asked[1].score_obs(found.params)
     if not (found.mle_retvals["converged"] and (np.diag(bread) > 0).all()):
         raise _diverged(sample)
-    return replace(
-        fit,
-        weights=found.params[:-1],
-        covariance=_errors(bread, scores, sample)[:-1, :-1],
-        dispersion=float(found.params[-1]),
-        log_likelihood=found.llf,
-        null_log_likelihood=null.llf,
-    )
+    more = {"dispersion": float(found.params[-1])}
+    return _Found(found.params[:-1], bread, scores, found.llf, null.llf, more)
 
 
 def _near(asked: Any) -> Matrix:  # noqa: ANN401 -- statsmodels' negative binomial model
@@ -252,7 +255,7 @@ def _near(asked: Any) -> Matrix:  # noqa: ANN401 -- statsmodels' negative binomi
     return np.append(found.params, alpha)
 
 
-def _firth(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
+def _firth(sample: Sample, whole: Matrix) -> _Found:
     """Fit with Jeffreys' penalty (Firth 1993), to which another frame adds a constant."""
     from scipy.special import expit
 
@@ -271,11 +274,10 @@ def _firth(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
     odds = np.average(value, weights=weight)
     both = (whole @ weights, np.log(odds / (1 - odds)))
     told, null = (float(weight @ (value * each - np.logaddexp(0, each))) for each in both)
-    likelihoods: Any = {"log_likelihood": told, "null_log_likelihood": null}
-    return replace(fit, weights=weights, covariance=covariance, **likelihoods)
+    return _Found(weights, covariance, np.empty(0), told, null)
 
 
-def _cox(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
+def _cox(sample: Sample, whole: Matrix) -> _Found:
     with _fitting("lifelines", sample):
         from lifelines import CoxPHFitter
         from pandas import DataFrame
@@ -301,21 +303,15 @@ def _cox(sample: Sample, whole: Matrix, fit: RegressionFit) -> RegressionFit:
         moved = float(np.log(size) * sample.weights @ sample.labels["event"])
         likelihood = size * float(found.log_likelihood_) - moved
         null = likelihood - size * float(found.log_likelihood_ratio_test().test_statistic) / 2
-        scores, hazards = _residuals(sample, whole, weights)
+        scores, more = _residuals(sample, whole, weights)
     # Where the estimate has no bound lifelines stops in the flat part, where a step is still long.
     if not np.abs(whole @ (bread @ scores.sum(axis=0))).max() < _AT_REST:
         raise _diverged(sample)
-    return replace(
-        fit,
-        weights=weights,
-        covariance=_errors(bread, scores, sample),
-        hazards=hazards,
-        log_likelihood=likelihood,
-        null_log_likelihood=null,
-    )
+    return _Found(weights, bread, scores, likelihood, null, more)
 
 
-def _residuals(sample: Sample, whole: Matrix, weights: Matrix) -> tuple[Matrix, Matrix]:
+def _residuals(sample: Sample, whole: Matrix, weights: Matrix) -> tuple[Matrix, dict[str, Matrix]]:
+    """Return rows' scores, and hazards at the horizons where there is one baseline."""
     scores, hazards = np.zeros_like(whole), np.zeros(len(sample.outcome.horizons))
     for stratum in np.unique(sample.strata):
         mine = sample.strata == stratum
@@ -329,10 +325,10 @@ def _residuals(sample: Sample, whole: Matrix, weights: Matrix) -> tuple[Matrix, 
             weight=some.weights,
         )
         hazards += [steps[times <= each].sum() for each in sample.outcome.horizons]
-    return scores, np.empty(0) if sample.strata.any() else hazards
+    return scores, {} if sample.strata.any() else {"hazards": hazards}
 
 
-_FITS: Mapping[RegressionName, Callable[[Sample, Matrix, RegressionFit], RegressionFit]] = {
+_FITS: Mapping[RegressionName, Callable[[Sample, Matrix], _Found]] = {
     "ols": _least_squares,
     "logit": _glm,
     "firth": _firth,
