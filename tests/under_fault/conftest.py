@@ -4,14 +4,15 @@ Pytest's own process cannot fork: libraries have started threads in it. The othe
 imported them, and what its children do stands in ``jobs.py``.
 """
 
-import json
-import subprocess
+import os
 import sys
+from contextlib import suppress
+from multiprocessing import get_context
 from typing import NamedTuple
 
 import pytest
 
-SCRIPT = "import sys; sys.path[:0] = {path!r}; from under_fault import jobs; jobs.serve()"
+from under_fault import jobs
 
 
 class Done(NamedTuple):
@@ -22,18 +23,23 @@ class Done(NamedTuple):
 
 
 class Warm:
-    """Hands the interpreter jobs: functions of ``under_fault.jobs``, by name."""
+    """Hands the interpreter jobs: functions of ``under_fault.jobs``."""
 
-    def __init__(self, process):
-        self._process = process
+    def __init__(self):
+        self._context = get_context("forkserver")
+        self._context.set_forkserver_preload([jobs.__name__])
 
     def do(self, job, **told):
         """Run a job in a fresh child, and wait until it has ended."""
-        self._process.stdin.write(json.dumps([job, told]) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        assert line, "the warm interpreter itself has ended"
-        return Done(*json.loads(line))
+        reads, writes = self._context.Pipe(duplex=False)
+        child = self._context.Process(target=jobs.answer, args=(writes, job, told))
+        child.start()
+        writes.close()
+        said = None
+        with reads, suppress(EOFError):
+            said = reads.recv()
+        child.join()
+        return Done(child.exitcode, said)
 
     def ask(self, job, **told):
         """Run a job that has to end well, and return its answer."""
@@ -44,10 +50,9 @@ class Warm:
 
 @pytest.fixture(scope="session")
 def warm():
-    command = [sys.executable, "-c", SCRIPT.format(path=sys.path)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, **pipes) as process:
-        yield Warm(process)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+        yield Warm()
 
 
 @pytest.fixture

@@ -1,13 +1,9 @@
 """What children of the warm interpreter do: commands, with calls that fail or kill, and checks."""
 
-import gc
-import json
 import os
 import resource
 import shutil
 import signal
-import sys
-import traceback
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -49,47 +45,13 @@ from privacy.attacks.constructions import ABOUT, facts, subject
 from under_fault.checking import problems
 
 MOST_SECONDS = 600
-PIPE = []
-"""Where a child answers."""
 
 
-def say(answer):
-    os.write(PIPE[0], json.dumps(answer).encode() + b"\n")
-
-
-def serve():
-    """Fork for every line that comes in; keys come from memory, since to open one takes seconds."""
-    gc.freeze()  # else each child copies what a collection only looks at
-    out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever a child prints goes to stderr
-    for line in sys.stdin:
-        job, told = json.loads(line)
-        reads, writes = os.pipe()
-        child = os.fork()
-        if not child:
-            os.close(reads)
-            PIPE.append(writes)
-            _child(globals()[job], told)
-        os.close(writes)
-        with os.fdopen(reads) as pipe:
-            said = pipe.read().splitlines()
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        print(json.dumps([status, json.loads(said[-1]) if said else None]), file=out, flush=True)
-
-
-def _child(job, told):
-    status = 1
-    with suppress(BaseException):
-        signal.alarm(MOST_SECONDS)
-        try:
-            with mock.patch.object(
-                session_module, "load_identity", lambda path, **_: PEOPLE[path.stem]
-            ):
-                say(job(**told))
-            status = 0
-        except BaseException:  # noqa: BLE001 -- told, and the child ends
-            say(traceback.format_exc())
-    os._exit(status)
+def answer(pipe, job, told):
+    """Do a job, and say what it found; keys come from memory, since to open one takes seconds."""
+    signal.alarm(MOST_SECONDS)
+    with mock.patch.object(session_module, "load_identity", lambda path, **_: PEOPLE[path.stem]):
+        pipe.send(job(**told))
 
 
 class Site(Consortium):

@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 
 from bundle.bundles import craft, described, write
-from under_fault import in_bundles, in_files, in_returns, in_text, in_uploads
+from under_fault import in_bundles, in_files, in_returns, in_text, in_uploads, jobs
 from under_fault.vectors import Lab
 
 MOST_SECONDS, MOST_MEMORY = 2, 256 * 2**20
@@ -107,7 +107,7 @@ def test_what_says_that_it_is_up_to_a_million_times_larger_is_refused_in_little_
         manifest = described({"upload.safetensors": bytes(1000)}, kind="upload")
         manifest["parts"][0]["n_bytes"] = 10**power
         craft(tmp_path / f"{power}.bomb", manifest, bytes(1000))
-    codes, grown, left = warm.ask("bombs", folder=str(tmp_path))
+    codes, grown, left = warm.ask(jobs.bombs, folder=str(tmp_path))
     assert codes.pop("good.bomb") == "accepted"
     assert list(codes.values()) == ["CB803"] * 5
     assert grown < MOST_MEMORY

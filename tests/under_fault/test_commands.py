@@ -12,26 +12,26 @@ from itertools import product
 import numpy as np
 import pytest
 
-from under_fault.jobs import COMMANDS
+from under_fault import jobs
 
 ACTS, KILLS_OF_A_COMMAND, FEW = ("full", "broken"), 3, 4
 FEWEST = {"prepare": 125, "receive": 165, "run": 110, "parts": 330, "accept": 70}
-every_command = pytest.mark.parametrize("command", COMMANDS)
+every_command = pytest.mark.parametrize("command", jobs.COMMANDS)
 
 
 @pytest.fixture(scope="module")
 def stages(warm, in_memory):
     """Folders just before each command; their keys are the warm interpreter's."""
-    warm.ask("build", folder=str(in_memory))
+    warm.ask(jobs.build, folder=str(in_memory))
     return in_memory
 
 
 @pytest.fixture(scope="module")
 def calls(warm, stages):
     called = {}
-    for command in COMMANDS:
+    for command in jobs.COMMANDS:
         folder = shutil.copytree(stages / command, stages / "trial")
-        called[command] = warm.ask("called", folder=str(folder), command=command)
+        called[command] = warm.ask(jobs.called, folder=str(folder), command=command)
         shutil.rmtree(folder)
     return called
 
@@ -51,11 +51,14 @@ def cycle(warm, stages, calls):
     def kill_and_retry(command, at, *, within=False, again=0):
         place = shutil.copytree(stages / command, stages / "cycle")
         told = {"folder": str(place), "command": command}
-        done = warm.do("killed", at=at, within=within, **told)
+        done = warm.do(jobs.killed, at=at, within=within, **told)
         assert done.status == -signal.SIGKILL, done
         if again:  # it may live: less may be left to do than that
-            assert warm.do("killed", at=again, within=False, **told).status in {-signal.SIGKILL, 0}
-        retry = warm.do("retried", **told)
+            assert warm.do(jobs.killed, at=again, within=False, **told).status in {
+                -signal.SIGKILL,
+                0,
+            }
+        retry = warm.do(jobs.retried, **told)
         assert retry == (0, []), (at, calls[command][at - 1], within, again)
         shutil.rmtree(place)
 
@@ -66,7 +69,7 @@ def cycle(warm, stages, calls):
 def test_killed_now_and_then_nothing_is_lost_or_half_visible_and_a_retry_succeeds(
     cycle, calls, command
 ):
-    first = 1 + list(COMMANDS).index(command) % 3
+    first = 1 + list(jobs.COMMANDS).index(command) % 3
     for at in np.linspace(first, len(calls[command]), KILLS_OF_A_COMMAND).astype(int).tolist():
         cycle(command, at)
 
@@ -86,8 +89,8 @@ def test_killed_after_and_within_every_call_and_while_it_recovers_nothing_is_los
 
 
 FAILING = [
-    *((command, ACTS[at % 2], FEW) for at, command in enumerate(COMMANDS)),
-    *(pytest.param(*each, 0, marks=pytest.mark.soak) for each in product(COMMANDS, ACTS)),
+    *((command, ACTS[at % 2], FEW) for at, command in enumerate(jobs.COMMANDS)),
+    *(pytest.param(*each, 0, marks=pytest.mark.soak) for each in product(jobs.COMMANDS, ACTS)),
 ]
 """Some calls of each command, by one kind of failure; or every one, by both."""
 
@@ -97,7 +100,7 @@ def test_when_a_call_fails_it_is_one_coded_error_and_a_retry_succeeds(  # noqa: 
     warm, stages, tell, command, act, few
 ):
     told = {"stage": str(stages / command), "command": command, "act": act}
-    made, failed, coded, wrong = warm.ask("failing", few=few, **told)
+    made, failed, coded, wrong = warm.ask(jobs.failing, few=few, **told)
     assert wrong == []
     if few:
         assert failed > 1
