@@ -1,10 +1,6 @@
-"""A run over files: stopped anywhere it goes on, also within a target that takes many iterations.
-
-Its memory does not grow with the parties.
-"""
+"""A run over files: stopped anywhere it goes on, and its memory does not grow with the parties."""
 
 import io
-import itertools
 import os
 import tracemalloc
 from contextlib import nullcontext
@@ -17,7 +13,7 @@ from rich.console import Console
 
 from bundle.payloads import announced, put
 from cobasis import GOPP, ODC, Analyst, Imakura, Kawakami, Whitened, align, numeric_features
-from cobasis.algorithms import gopp, images
+from cobasis.algorithms import images
 from cobasis.algorithms.images import View
 from cobasis.bundle import folders
 from cobasis.bundle.folders import FitFolder, StateFolder, UploadFolder
@@ -26,7 +22,7 @@ from cobasis.errors import AnotherRunError
 from cobasis.progress import silent
 from protocol.consortium import NONE, SEEDED, agree
 
-N_PARTIES, FEW = 60, 12
+N_PARTIES = 60
 
 
 def agreement_of(n_parties):
@@ -48,23 +44,18 @@ def align_folder(uploads, *, aligner, to, report=silent):
         return Analyst(agreement_of(len(folder)), aligner=aligner, report=report, **kept).align()
 
 
-def written(folder, *, n_parties, own):
-    """A folder of uploads that see one span, and a little of their `own`, by turned bases."""
-    agreement, rng = agreement_of(n_parties), np.random.default_rng(0)
-    seen = rng.normal(size=(40, 4))
-    folder.mkdir()
+@pytest.fixture(scope="module")
+def uploads(tmp_path_factory):
+    """A folder of uploads that see one span, and a little of their own, by turned bases."""
+    agreement, rng = agreement_of(N_PARTIES), np.random.default_rng(0)
+    seen, folder = rng.normal(size=(40, 4)), tmp_path_factory.mktemp("uploads")
     for number, party in enumerate(agreement.parties):
         turned = seen[:, rng.permutation(4)] * rng.choice([-1, 1], size=4)
-        image = turned + own * seen[rng.permutation(40)]
+        image = turned + 0.01 * seen[rng.permutation(40)]
         told = {"image": image, "agreement_digest": agreement.digest(), "simulated": True}
         upload = announced(party, n_rows=1, **told)
         put(upload, folder / f"{number:06d}.safetensors", precision="fp32")
     return folder
-
-
-@pytest.fixture(scope="module")
-def uploads(tmp_path_factory):
-    return written(tmp_path_factory.mktemp("all") / "uploads", n_parties=N_PARTIES, own=0.01)
 
 
 @pytest.fixture(autouse=True)
@@ -138,74 +129,6 @@ def test_fits_without_their_target_are_not_gone_on_with(tmp_path, uploads, spoil
     spoil(tmp_path / "fits" / "target.safetensors")
     with pytest.raises(AnotherRunError, match="not the target that they were made to"):
         align_folder(uploads, aligner=ODC(), to=tmp_path / "fits")
-
-
-@pytest.fixture(scope="module")
-def unlike(tmp_path_factory):
-    """Uploads of parties that have so much of their own that GOPP iterates."""
-    return written(tmp_path_factory.mktemp("all") / "uploads", n_parties=FEW, own=1.0)
-
-
-@pytest.fixture
-def iterated(unlike, monkeypatch):
-    """What comes out, of which every iteration is kept."""
-    monkeypatch.setattr(gopp, "SECONDS", 0.0)
-    return in_memory(unlike, GOPP()).target
-
-
-def stopped(uploads, to, *, step):
-    """Align until Ctrl-C at the first image behind one iteration."""
-    stopper = Stopper(f"making the target, pass {step + 2}", 1)
-    with pytest.raises(KeyboardInterrupt):
-        align_folder(uploads, aligner=GOPP(), to=to, report=stopper)
-
-
-def resumed(uploads, to, iterated):
-    """Go on; return how often all images were read for the target."""
-    again = Stopper()
-    found = align_folder(uploads, aligner=GOPP(), to=to, report=again).target
-    np.testing.assert_array_equal(found.rows, iterated.rows)
-    assert (found.iterations, found.converged) == (iterated.iterations, True)
-    assert "iterate" not in StateFolder(to)
-    return sum(step.startswith("making") and done > 0 for step, done, _ in again.told) / FEW
-
-
-def test_what_was_iterated_is_not_iterated_again(tmp_path, unlike, iterated):
-    assert iterated.iterations > 4
-    in_all = resumed(unlike, tmp_path / "whole", iterated)
-    assert abs(in_all - iterated.iterations - 2) <= 1
-    for step in (1, 4):
-        stopped(unlike, tmp_path / f"{step}", step=step)
-        assert StateFolder(tmp_path / f"{step}")["iterate"][1]["step"] == step
-        assert in_all - resumed(unlike, tmp_path / f"{step}", iterated) == 1 + step
-    stopped(unlike, tmp_path / "last", step=iterated.iterations)
-    assert resumed(unlike, tmp_path / "last", iterated) <= 2
-
-
-@pytest.mark.parametrize("kept", [0, -1])
-def test_a_damaged_iterate_begins_anew_and_none_stays(tmp_path, unlike, iterated, kept):
-    stopped(unlike, tmp_path / "fits", step=3)
-    file = tmp_path / "fits" / "iterate.safetensors"
-    left = file.read_bytes()
-    file.write_bytes(left[:kept])
-    assert resumed(unlike, tmp_path / "fits", iterated) > iterated.iterations
-    file.write_bytes(left)  # as a kill may leave it
-    align_folder(unlike, aligner=GOPP(), to=tmp_path / "fits")
-    assert not file.exists()
-
-
-def test_an_iterate_is_kept_every_ten_seconds(monkeypatch):
-    clock, written = itertools.count(step=4.0), []
-    monkeypatch.setattr(gopp.time, "monotonic", lambda: next(clock))
-
-    class Noted(dict):
-        def __setitem__(self, name, kept):
-            written.append(kept[1]["step"])
-
-    rng = np.random.default_rng(0)
-    made = GOPP().target({f"p{index}": rng.random((60, 4)) for index in range(30)}, state=Noted())
-    assert 2 <= len(written) <= 1 + made.iterations / 3
-    assert np.diff(written).min() >= 2
 
 
 class Counted(dict):

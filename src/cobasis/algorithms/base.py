@@ -25,13 +25,8 @@ class Aligner(Protocol):
 
     fit_kind: ClassVar[FitKind]
 
-    def target(
-        self, images: Images, *, workers: int | None = None, state: State | None = None
-    ) -> Target:
-        """Make Z from all anchor images, in as many passes over them as the method takes.
-
-        A method that takes many keeps in the state what an interrupted call goes on from.
-        """
+    def target(self, images: Images, *, workers: int | None = None) -> Target:
+        """Make Z from all anchor images, in as many passes over them as the method takes."""
         ...
 
     def fits(self, images: Images, target: Target) -> Mapping[str, Fit]:
@@ -115,7 +110,7 @@ def keep_target(
             "going on could mix two runs. Delete their folder, and start again."
         )
     with one_blas_thread():
-        made = aligner.target(images(), state=state)
+        made = aligner.target(images())
     facts = {"iterations": made.iterations, "converged": made.converged}
     state[TARGET] = {"rows": made.rows}, {"shaped_by": list(made.shaped_by), **facts}
     return made

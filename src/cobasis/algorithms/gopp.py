@@ -1,27 +1,23 @@
 """ODC-GOPP: Procrustes onto a mean of all images (ODC paper, arXiv v4, Appendix B)."""
 
-import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
 from cobasis.algorithms.fits import Rotates, Target, procrustes_fits, require_word, turned_onto
-from cobasis.algorithms.images import Images, State, batches, check_image
+from cobasis.algorithms.images import Images, batches, check_image
 from cobasis.algorithms.stacked import leading_directions
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.polar import polar
 from cobasis.linalg.threads import in_order
-
-ITERATE, SECONDS = "iterate", 10.0
-"""Under which name the iterate is kept, and how often: what a kill can lose, and a pass more."""
 
 _EXACT = 1e-25  # the share of squared distances in all squares that is nothing but rounding
 
 
 @dataclass(frozen=True, kw_only=True)
 class Iterate:
-    """Where the alternation stands: what going on later needs, to end with the same Z."""
+    """Where the alternation stands."""
 
     mean: Matrix = field(repr=False)  # of the images as they were last turned
     # what they are turned towards next: the mean, and its last move continued
@@ -77,29 +73,17 @@ class GOPP(Rotates):
     max_iterations: int = 1000
     momentum: bool = True
 
-    def target(
-        self, images: Images, *, workers: int | None = None, state: State | None = None
-    ) -> Target:
-        """Alternate until the objective stands still, from where an interrupted call was left."""
+    def target(self, images: Images, *, workers: int | None = None) -> Target:
+        """Alternate until the objective stands still."""
         require_word(self.start, ("spectral", "odc"), option="start")
-        state = {} if state is None else state
-        if kept := state.get(ITERATE):
-            tables, facts = kept
-            reached = Iterate(mean=tables["mean"], ahead=tables["ahead"], **facts)
+        if self.start == "odc":
+            each = (one for batch in batches(images) for one in batch.items())
+            mean = check_image(*max(each, key=lambda named: named[1].shape[1]))
         else:
-            if self.start == "odc":
-                each = (one for batch in batches(images) for one in batch.items())
-                mean = check_image(*max(each, key=lambda named: named[1].shape[1]))
-            else:
-                mean = leading_directions(images, size=max, workers=workers)[0].directions
-            reached = Iterate(mean=mean, ahead=mean)
-        written = time.monotonic()
+            mean = leading_directions(images, size=max, workers=workers)[0].directions
+        reached = Iterate(mean=mean, ahead=mean)
         while reached.step < self.max_iterations and not reached.converged:
             reached = self._after(reached, _turned(images, reached.ahead, workers), of=len(images))
-            if time.monotonic() - written >= SECONDS:
-                facts = asdict(reached)
-                state[ITERATE] = {name: facts.pop(name) for name in ("mean", "ahead")}, facts
-                written = time.monotonic()
         _refuse_arbitrary(images, reached.mean, n_widest=reached.n_widest)
         # The common rotation is free: it is chosen so that the first party's own is I.
         rows, turn = reached.mean, polar(next(iter(images.values())).T @ reached.mean).rotation

@@ -47,7 +47,7 @@ class Imakura(Solves):
     n_components: int | None = None
     scale: Scale = "measured"
 
-    def target(self, images: Images, *, workers: int | None = None, **_: object) -> Target:
+    def target(self, images: Images, *, workers: int | None = None) -> Target:
         """Take the leading left singular vectors, times R."""
         size = min if self.n_components is None else self.n_components
         found, gain = leading_directions(images, size=size, workers=workers)

@@ -54,7 +54,7 @@ class Kawakami(Solves):
     n_components: int | None = None
     scale: Scale = "measured"
 
-    def target(self, images: Images, *, workers: int | None = None, **_: object) -> Target:
+    def target(self, images: Images, *, workers: int | None = None) -> Target:
         """Average the parties' canonical directions on the anchor."""
         require_word(self.weighting, ("none", "eigen"), option="weighting")
         size = min if self.n_components is None else self.n_components

@@ -14,7 +14,6 @@ from cobasis.algorithms.bases import BASES
 from cobasis.algorithms.certificate import Certificate, certify, row_moments
 from cobasis.algorithms.consensus import consensus_span
 from cobasis.algorithms.fits import Fit
-from cobasis.algorithms.gopp import ITERATE
 from cobasis.algorithms.images import Reported, State, View
 from cobasis.errors import RowCarryingError, StepError
 from cobasis.models import TABULAR, UNLABELLED, Estimator, ModelName
@@ -223,8 +222,6 @@ class Analyst:
             state=self._state,
             fits=self._fits,
         )
-        if ITERATE in self._state:  # a kill may have left it beside the target, even unreadable
-            del self._state[ITERATE]
         images = self._images("fitting", done=sum(party in self._fits for party in uploads))
         self._alignment = align(self._aligner, images, target=target, sink=self._fits)
         self._certificate = None
