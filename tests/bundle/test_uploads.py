@@ -26,14 +26,11 @@ from cobasis.bundle.folders import UploadFolder
 from cobasis.bundle.uploads import UploadFile, check_precision, open_payload
 from cobasis.errors import (
     DiskError,
-    DtypeError,
     DuplicatePartyError,
     FileChangedError,
     FileFormatError,
     MessageError,
     OptionError,
-    ShapeError,
-    StepError,
 )
 
 STEADY = settings(max_examples=25, deadline=None, derandomize=True, database=None)
@@ -119,25 +116,6 @@ def test_the_safetensors_library_reads_what_we_write_and_we_what_it_writes(path)
     np.testing.assert_array_equal(theirs.rows[2:5], stored["rows"][2:5], strict=True)
     np.testing.assert_array_equal(theirs.labels[:], np.arange(7))
     np.testing.assert_array_equal(theirs.anchor_image[:], image)
-
-
-@pytest.mark.parametrize(
-    ("changes", "table", "error", "words"),
-    [
-        ({}, np.ones((4, 3)), StepError, "3 of its rows were never written"),
-        ({"labels": "int64"}, np.ones((7, 3)), StepError, "7 of its labels were never written"),
-        ({}, np.ones((8, 3)), ShapeError, "rows 0 to 7, not 0 to 8"),
-        ({}, np.ones((2, 4)), ShapeError, r"shape \(2, 4\), announced was \(2, 3\)"),
-        ({}, np.ones((2, 3), dtype=complex), DtypeError, "are complex128, announced was float32"),
-        ({"n_rows": 0}, None, ShapeError, "with 0 rows, 3 components"),
-        ({"party": "north\x1b[2J"}, None, ShapeError, "1 to 100 printable characters"),
-    ],
-)
-def test_what_is_not_complete_or_no_reader_takes_is_no_file(tmp_path, changes, table, error, words):
-    file = upload_file(tmp_path, "fp32")
-    with pytest.raises(error, match=words), file(announced(**changes)) as to:
-        to["rows"][0 : len(table)] = table
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", STORED)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from cobasis.disk.tensors import Header, is_name, part_of, read_header, refuse
 from cobasis.disk.whole import Stamp, WholeFile, read_array
-from cobasis.errors import DtypeError, MessageError, OptionError, ShapeError, StepError
+from cobasis.errors import MessageError, OptionError
 from cobasis.features.outcome import ROLES, VALUE, record_type
 from cobasis.protocol.agreement import Precision
 from cobasis.protocol.messages import Upload
@@ -220,25 +220,12 @@ class UploadFile:
             tables = {name: _Table(self, name, place) for name, place in places.items()}
             tables.pop("anchor_image")[0 : len(about.anchor_image)] = about.anchor_image
             yield tables
-            for name, table in tables.items():  # before the file gets its name
-                if lacking := int(np.count_nonzero(~table.written)):
-                    raise StepError(
-                        f"{self.what} is not complete: {lacking:,} of its {name} were never "
-                        "written, so no file was made. Write all of it before the block ends."
-                    )
 
     def _layout(self, about: Upload) -> tuple[bytes, dict[str, Place]]:
-        """Return the file's first bytes and where its tables go; refuse what no reader takes."""
-        (n_rows, width), height = about.rows.shape, len(about.anchor_image)
-        if min(n_rows, width, height) < 1 or not is_name(about.party):
-            raise ShapeError(
-                f"an upload of party {about.party!r} with {n_rows} rows, {width} components and "
-                f"{height} anchor rows cannot be written. Each number has to be 1 or more, and the "
-                "name 1 to 100 printable characters."
-            )
-        rows, image = map(np.dtype, STORED[self._precision])
+        """Return the file's first bytes and where its tables go."""
+        n_rows, (rows, image) = len(about.rows), map(np.dtype, STORED[self._precision])
         tables: list[tuple[str, np.dtype[Any], tuple[int, ...]]] = [
-            ("anchor_image", image, (height, width))
+            ("anchor_image", image, about.anchor_image.shape)
         ]
         metadata = {
             "format": _FORMAT,
@@ -257,23 +244,15 @@ class UploadFile:
                 tables.append(("labels", _LABELS[labels.dtype.name], (n_rows,)))
         if self._scale is not None:
             metadata["int8_scale"] = repr(self._scale)
-        return make_header([*tables, ("rows", rows, (n_rows, width))], metadata=metadata)
+        return make_header([*tables, ("rows", rows, about.rows.shape)], metadata=metadata)
 
-    def rounded(self, name: str, table: npt.NDArray[Any], *, place: Place) -> npt.NDArray[Any]:
+    def rounded(
+        self, name: str, table: npt.NDArray[Any], *, dtype: np.dtype[Any]
+    ) -> npt.NDArray[Any]:
         if table.dtype.names:  # records of float64, one behind the other
             table = np.ascontiguousarray(table).view("<f8").reshape(len(table), -1)
-        if table.shape != place.shape:
-            raise ShapeError(
-                f"{name} of {self.what} have shape {table.shape}, announced was {place.shape}. "
-                "Give all of it."
-            )
-        if table.dtype == place.dtype:  # rows that were read back are not rounded again
+        if table.dtype == dtype:  # rows that were read back are not rounded again
             return np.ascontiguousarray(table)
-        if table.dtype.kind != "f" or name == "labels":
-            raise DtypeError(
-                f"{name} of {self.what} are {table.dtype}, announced was {place.dtype}. Convert "
-                "them yourself."
-            )
         if name == "rows" and self._scale is not None:
             # before the rounding: NaN fails this, too, and would be some whole number afterwards
             if not np.all(np.abs(table) <= self._int8_range):
@@ -282,9 +261,9 @@ class UploadFile:
             # astype alone cuts towards 0, which shrinks every row
             return np.rint(table / self._scale).astype(np.int8)
         with np.errstate(over="ignore"):  # what is too large becomes infinite, which is refused
-            found = np.ascontiguousarray(table, dtype=place.dtype)
+            found = np.ascontiguousarray(table, dtype=dtype)
         if not np.all(np.isfinite(found)):
-            self._refuse_outside(f"what {place.dtype} holds")
+            self._refuse_outside(f"what {dtype} holds")
         return found
 
     def _refuse_outside(self, bounds: str) -> None:
@@ -300,13 +279,11 @@ class _Table:
 
     def __init__(self, upload: UploadFile, name: str, place: Place) -> None:
         self._upload, self._name, self._place = upload, name, place
-        self.written = np.zeros(place.shape[0], dtype=np.bool_)
 
     def __setitem__(self, place: slice, block: npt.NDArray[Any]) -> None:
         part = part_of(self._place, place, what=self._upload.what)
-        made = self._upload.rounded(self._name, block, place=part)
+        made = self._upload.rounded(self._name, block, dtype=part.dtype)
         self._upload.file.write(made, offset=part.offset)
-        self.written[place] = True
 
     def __getitem__(self, place: slice) -> npt.NDArray[Any]:
         """Read back rows that were written, as they stand in the file."""
