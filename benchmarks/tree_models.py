@@ -12,7 +12,6 @@ from cobasis import numeric_features
 from cobasis.models.chain import Chain
 from cobasis.models.onnx import raw_graph
 from cobasis.models.sources import read_chain
-from cobasis.models.trainer import TrainedModel
 
 WIDTH, TREES = 50, 100
 ROWS, ROWS_QUICK = 10_000, 2_000
@@ -35,8 +34,7 @@ def measure(*, quick: bool) -> dict[str, Any]:
     inputs = []
     for shape, options in DEPTHS.items():
         fitted = HistGradientBoostingRegressor(max_iter=TREES, **options).fit(known, target)
-        trained = TrainedModel(axes=np.eye(WIDTH), estimator=fitted)
-        model = read_chain(trained, task="regression", n_classes=0)
+        model = read_chain(fitted, axes=np.eye(WIDTH), n_classes=0)
         rounds = ROUNDS_QUICK if quick else ROUNDS
         inputs.append({"trees": shape, **beside(model, rows, rounds=rounds)})
     found = [(each["trees"], each["chain / onnxruntime"]["median"]) for each in inputs]

@@ -12,7 +12,6 @@ from cobasis.bundle import messages
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.errors import ForeignBundleError, OptionError
 from cobasis.models.chain_file import encode_chain
-from cobasis.models.sources import read_chain
 from cobasis.models.trainer import train
 from cobasis.protocol.card import make_card
 from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal
@@ -22,11 +21,7 @@ RNG = np.random.default_rng(0)
 ROWS, LABELS = RNG.normal(size=(40, 3)), RNG.integers(0, 2, size=40)
 AGREEMENT = agree(ConsortiumSecret(bytes(32)))
 DIGEST, TAG = AGREEMENT.digest(), bytes(range(32))
-MODEL = read_chain(
-    train(ROWS, LABELS, model="logistic", task="classification", seed=0),
-    task="classification",
-    n_classes=2,
-)
+MODEL = train(ROWS, LABELS, model="logistic", task="classification", seed=0)
 PROPOSAL = SpanProposal(
     party="north", agreement_digest=DIGEST, anchor_tag=TAG, image=ROWS[:8, :2], simulated=False
 )

@@ -143,7 +143,7 @@ def test_r6_all_whose_rows_are_in_the_model_signed_one_span(make):
         adopt(site.joined(name), site.consensus_file(name, good))
         paths[name] = site.send(name).path
         [lines[name]] = site.opened(name, paths[name]).manifest.lines
-    returned = site.as_files(site.analyst_of(paths, span=good).run())["north"]
+    returned = site.analyst_of(paths, span=good).run()["north"]
     here, elsewhere = site.agreement, site.agreement.model_copy(update={"purpose": "another"})
     told = {"party": "east", "sign": site.identities["east"].sign}
     for east, error, words in (

@@ -6,7 +6,6 @@ from functools import cache
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import RidgeClassifierCV, RidgeCV
 
 from cobasis.models import FAMILIES, out_of_core, tuning
 from cobasis.models.chain_file import encode_chain
@@ -71,33 +70,25 @@ def labels_of(rows, task, n_classes):
     return np.searchsorted(np.quantile(number, np.arange(1, n_classes) / n_classes), number)
 
 
-def unfitted(name, task):
-    """scikit-learn's estimator of a family, with settings that take no time."""
-    if name == "ridge":
-        return RidgeCV() if task == "regression" else RidgeClassifierCV()
-    few = {"mlp": {"max_iter": 40}, "boosted_trees": {"max_iter": 6}}
-    found = tuning.unfitted(name, task, n_rows=200, seed=0)
-    return found.set_params(**few.get(name, {}))
-
-
 @cache
 def trained(name, task, n_classes):
+    """scikit-learn's perceptron or trees, with settings that take no time."""
+    few = {"mlp": {"max_iter": 40}, "boosted_trees": {"max_iter": 6}}
     rows = rows_of()[:200]
-    labels = labels_of(rows, task, n_classes)
     axes = principal_axes(rows)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        fitted = unfitted(name, task).fit(rows @ axes, labels)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        fitted = tuning.unfitted(name, task, n_rows=200, seed=0).set_params(**few[name])
+        fitted.fit(rows @ axes, labels_of(rows, task, n_classes))
     return TrainedModel(axes=axes, estimator=fitted)
 
 
 @cache
 def chain_of(name, task="classification", n_classes=2):
-    """It as a chain; of random features, which scikit-learn does not fit, our own."""
-    if name == "rff":
-        rows, how = rows_of()[:200], {"task": task, "seed": 0, "tempered": False}
-        return train(rows, labels_of(rows, task, n_classes), model="rff", **how)
-    return read_chain(trained(name, task, n_classes), task=task, n_classes=n_classes)
+    if name in {"mlp", "boosted_trees"}:
+        fitted = trained(name, task, n_classes)
+        return read_chain(fitted.estimator, axes=fitted.axes, n_classes=n_classes)
+    rows, how = rows_of()[:200], {"task": task, "seed": 0, "tempered": False}
+    return train(rows, labels_of(rows, task, n_classes), model=name, **how)
 
 
 @cache

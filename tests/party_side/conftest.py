@@ -27,7 +27,7 @@ def whole_round(tmp_path_factory):
         for name in NAMES:
             made.joined(name)
             paths[name] = made.send(name).path
-        answers = made.as_files(made.analyst_of(paths).run())
+        answers = made.analyst_of(paths).run()
     return made, answers
 
 

@@ -21,7 +21,6 @@ from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.messages import enclose_consensus, enclose_return, proposal_in, upload_in
 from cobasis.features.contract import CategoryFeature
 from cobasis.keys.identity import Identity
-from cobasis.models.sources import read_chain
 from cobasis.party_side import session as session_module
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import check
@@ -180,11 +179,6 @@ class Consortium:
     def consensus_file(self, name, span):
         enclosed = enclose_consensus(span, agreement=self.agreement, sender="lab")
         return self.sealed(enclosed, self.folder(name) / f"{name}.consensus", name=name)
-
-    def as_files(self, returns):
-        how = {"task": self.agreement.task, "n_classes": len(self.agreement.classes)}
-        chains = {name: read_chain(each.model, **how) for name, each in returns.items()}
-        return {name: replace(each, model=chains[name]) for name, each in returns.items()}
 
     def carded(self, returned):
         """A return with its model card, as of 1,000 rows."""

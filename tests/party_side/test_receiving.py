@@ -57,7 +57,7 @@ def test_a_regression_is_scored_by_r2(make):
         frame(at).with_columns(later=2 * pl.col("pulse") + 1).write_csv(site.table(name))
         site.joined(name)
     paths = {name: site.send(name).path for name in NAMES}
-    made, session = site.as_files(site.analyst_of(paths).run()), site.session("north")
+    made, session = site.analyst_of(paths).run(), site.session("north")
     accept(session, site.return_file(made["north"]))
     scores = score(session)
     assert set(scores.together) == {"R2", "MAE"}
@@ -71,7 +71,7 @@ def test_people_who_were_held_back_are_scored_though_others_have_the_same_values
     for at, name in enumerate(NAMES, start=1):
         frame(at).with_columns(alike).write_csv(site.table(name))
     ready, paths = site.ready(), {name: site.send(name).path for name in NAMES}
-    made, session = site.as_files(site.analyst_of(paths).run()), site.session("north")
+    made, session = site.analyst_of(paths).run(), site.session("north")
     assert accept(session, site.return_file(made["north"])).trained_on == NAMES
     assert score(session).n_rows == ready.rows.n_held > 10
 

@@ -281,8 +281,8 @@ def enclose_return(
             parts[f"{name}.safetensors"] = encode_chain(model)
         elif model is not None:
             raise OptionError(
-                f"the model for party '{made.party}' is an object in memory, and only chains "
-                "travel. Turn it into one with cobasis.models.sources.read_chain."
+                f"the model for party '{made.party}' is an estimator in memory, and only chains "
+                "travel. Train the family that the agreement names."
             )
     if made.total is not None:
         parts["total.safetensors"] = _table_file("total", made.total)

@@ -1,4 +1,4 @@
-"""Fitted estimators of scikit-learn, read into chains; their trees, and xgboost's, as well.
+"""Fitted perceptrons and trees of scikit-learn, and xgboost's trees, as layers of a chain.
 
 xgboost compares in float32, and strictly: a row whose value is below the split goes left. A chain
 goes left where it is not above. So a split moves down by a little less than half of float32's step:
@@ -7,97 +7,42 @@ to the same side of every row, whether rows come as float32 or as float64.
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
+from typing import NamedTuple
 
 import numpy as np
 
-from cobasis.errors import LabelError, OptionError
 from cobasis.linalg.arrays import Matrix
-from cobasis.models import ChainFamily, Estimator, Task
+from cobasis.models import Estimator
 from cobasis.models.chain import (
     LEAF,
     Affine,
     Array,
     Chain,
-    Function,
-    Head,
     Integers,
     Layer,
     Trees,
     chain_of,
     folded,
 )
-from cobasis.models.tuning import refuse_row_carrying
 
-if TYPE_CHECKING:
-    from cobasis.models.trainer import TrainedModel
-
-_FUNCTIONS: dict[str, tuple[Function, ...]] = {
-    "identity": (),
-    "relu": ("Relu",),
-    "tanh": ("Tanh",),
-    "logistic": ("Sigmoid",),
-}
-_MODELS: dict[str, tuple[ChainFamily, Head]] = {
-    "Ridge": ("linear", "prediction"),
-    "RidgeCV": ("linear", "prediction"),
-    "RidgeClassifier": ("linear", "decision"),
-    "RidgeClassifierCV": ("linear", "decision"),
-    "LogisticRegression": ("logistic", "probabilities"),
-    "MLPClassifier": ("mlp", "probabilities"),
-    "MLPRegressor": ("mlp", "prediction"),
-    "HistGradientBoostingClassifier": ("boosted_trees", "probabilities"),
-    "HistGradientBoostingRegressor": ("boosted_trees", "prediction"),
-}
 _BELOW_HALF = 0.49
 
 
-def read_chain(trained: "TrainedModel | Chain", *, task: Task, n_classes: int) -> Chain:
-    """Read a trained model into layers, its axes first; a chain is one already."""
-    if isinstance(trained, Chain):
-        return trained
-    model, axes = trained.estimator, trained.axes
-    refuse_row_carrying(model)
-    kinds = (each.__name__ for each in type(model).__mro__ if each.__module__.startswith("sklearn"))
-    family, head = _MODELS.get(next(kinds, "")) or _refuse(model, "its kind is not known")
-    if (head == "prediction") != (task == "regression"):
-        _refuse(model, f"it is not for {task}")
-    made: list[Layer] = [Affine(weights=axes, offset=np.zeros(len(axes))), *_layers(model, family)]
-    layers = folded(made)
-    if task == "regression":
-        if (width := cast("Affine", layers[-1]).weights.shape[1]) != 1:
-            _refuse(model, f"it predicts {width} numbers at once")
-        return Chain(family=family, layers=layers, head=head)
-    present = np.asarray(model.classes_)
-    if present.dtype.kind not in "iu" or present.min() < 0 or present.max() >= n_classes:
-        raise LabelError(
-            f"the model knows labels that are no positions in the {n_classes} agreed classes. "
-            "Train it on labels as an upload carries them."
-        )
-    return chain_of(family, layers, present=present, n_classes=n_classes, head=head)
-
-
-def _refuse(model: Estimator, reason: str) -> NoReturn:
-    raise OptionError(
-        f"a {type(model).__name__} cannot be written as a model file: {reason}. The format has "
-        "ridge, logistic regression, multilayer perceptrons and histogram-boosted trees."
+def read_chain(estimator: Estimator, *, axes: Matrix, n_classes: int) -> Chain:
+    """Read a perceptron, or histogram-boosted trees, and the axes that it was fitted along."""
+    layers: list[Layer] = [Affine(weights=axes, offset=np.zeros(len(axes)))]
+    if is_network := hasattr(estimator, "coefs_"):
+        for weights, offset in zip(estimator.coefs_, estimator.intercepts_, strict=True):
+            layers += [Affine(weights=weights, offset=offset), "Relu"]
+        layers.pop()
+    else:
+        layers += _boosted_layers(estimator)
+    return chain_of(
+        "mlp" if is_network else "boosted_trees",
+        folded(layers),
+        present=getattr(estimator, "classes_", np.zeros(0, dtype=np.int64)),
+        n_classes=n_classes,
     )
-
-
-def _layers(model: Estimator, family: ChainFamily) -> Sequence[Layer]:
-    if family == "boosted_trees":
-        return _boosted_layers(model)
-    if family == "mlp":
-        if model.out_activation_ not in {"identity", "softmax", "logistic"}:
-            _refuse(model, f"its last function is {model.out_activation_}")
-        layers: list[Layer] = []
-        for weights, offset in zip(model.coefs_, model.intercepts_, strict=True):
-            function = _FUNCTIONS[model.activation] if layers else ()
-            layers += [*function, Affine(weights=weights, offset=offset)]
-        return layers
-    weights = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64)).T
-    offset = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), weights.shape[1])
-    return [Affine(weights=weights, offset=offset)]
 
 
 class Tree(NamedTuple):
@@ -112,10 +57,6 @@ class Tree(NamedTuple):
 def _boosted_layers(estimator: Estimator) -> tuple[Layer, ...]:
     rounds = estimator._predictors  # noqa: SLF001 -- scikit-learn shows its trees nowhere else
     tables = [predictor.nodes for each in rounds for predictor in each]
-    if estimator.loss not in {"log_loss", "squared_error"}:
-        _refuse(estimator, f"its loss is {estimator.loss}")
-    if any(table["is_categorical"].any() for table in tables):
-        _refuse(estimator, "it has columns of categories")
     trees = [
         Tree(
             sides=np.stack([table["left"], table["right"]], axis=1).astype(np.int64),

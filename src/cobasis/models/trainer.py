@@ -18,7 +18,7 @@ from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import TABULAR, ChainFamily, Estimator, ModelName, Task, family, needing
 from cobasis.models.chain import Affine, Chain, Head, Held, Integers, Layer, chain_of
 from cobasis.models.linear import FACTOR, Design, draw_waves, fit_logistic, fit_ridge
-from cobasis.models.out_of_core import Batches, State, fit_xgboost
+from cobasis.models.out_of_core import fit_by_batches, fit_xgboost
 from cobasis.models.passes import (
     Block,
     LabelledRows,
@@ -77,7 +77,6 @@ def train(
     allow_row_carrying: bool = False,
     aligned: bool = True,
     tempered: bool = True,
-    state: State | None = None,
 ) -> Model:
     """Train a family, tuned by cross-validation, or an estimator as it is.
 
@@ -106,8 +105,6 @@ def train(
     tempered : bool
         Make a family's scores likelihoods that are right on rows that a fit has not seen; False
         for rows with noise, which say nothing of how sure a model may be of rows without.
-    state : mapping, optional
-        What a long training is gone on from after an interruption.
 
     Returns
     -------
@@ -150,7 +147,6 @@ def train(
             tempered=tempered,
             held=held,
             tuned=partial(tuned, task=task, seed=seed, held=held),
-            state={} if state is None else state,
         )
         if not isinstance(model, str):
             return _users(model, job, allow_row_carrying=allow_row_carrying)
@@ -197,7 +193,6 @@ class Job:
     tempered: bool
     held: Held  # what the fit finds out for a temperature
     tuned: Callable[[ModelName, Block], Estimator]  # fits a family with the best of its grid
-    state: State
 
     @property
     def classes(self) -> Labels | None:
@@ -213,18 +208,12 @@ class Job:
             raise OptionError(
                 f"{name} holds all rows in memory, and {self.rows.n_rows:,} rows of "
                 f"{self.rows.n_columns} columns are more than is held. Choose a family that reads "
-                "them block by block ('logistic', 'ridge', 'rff', 'mlp', 'xgboost'), or an "
-                "estimator with partial_fit, such as SGDClassifier."
+                "them block by block: 'logistic', 'ridge', 'rff', 'mlp' or 'xgboost'."
             )
         return self.split.along(self.rows.block(0))
 
-    def by_batches(self, estimator: Estimator) -> Estimator:
-        training = Batches(rows=self.rows, split=self.split, classes=self.classes)
-        return training.fit(estimator, over=self.over, report=self.report, state=self.state)
-
     def read(self, estimator: Estimator) -> Chain:
-        trained = TrainedModel(axes=self.split.axes, estimator=estimator)
-        return read_chain(trained, task=self.task, n_classes=self.n_classes)
+        return read_chain(estimator, axes=self.split.axes, n_classes=self.n_classes)
 
 
 def _linear(job: Job, *, name: ChainFamily) -> Chain:
@@ -266,8 +255,9 @@ def _perceptron(job: Job) -> Chain:
 
     if job.rows.n_blocks == 1:
         return job.read(job.tuned("mlp", job.whole("mlp")))
-    tried = job.tuned("mlp", job.sample)
-    return job.read(job.by_batches(clone(tried).set_params(early_stopping=False, shuffle=False)))
+    network = clone(job.tuned("mlp", job.sample)).set_params(early_stopping=False, shuffle=False)
+    how: dict[str, Any] = {"over": job.over, "report": job.report}
+    return job.read(fit_by_batches(network, job.rows, split=job.split, classes=job.classes, **how))
 
 
 def _boosted_trees(job: Job) -> Chain:
@@ -300,13 +290,10 @@ def _svm(job: Job) -> TrainedModel:
 def _users(estimator: Estimator, job: Job, *, allow_row_carrying: bool) -> TrainedModel:
     from sklearn.base import clone
 
-    if job.rows.n_blocks > 1 and hasattr(estimator, "partial_fit"):
-        fitted, rows = job.by_batches(clone(estimator)), job.sample.rows
-    else:
-        block = job.whole(type(estimator).__name__)
-        fitted, rows = clone(estimator).fit(*block), block.rows
+    block = job.whole(type(estimator).__name__)
+    fitted = clone(estimator).fit(*block)
     if not allow_row_carrying:
-        refuse_row_carrying(fitted, rows)
+        refuse_row_carrying(fitted, block.rows)
     return TrainedModel(axes=job.split.axes, estimator=fitted)
 
 

@@ -307,7 +307,6 @@ class Analyst:
                 # known to all: who has uploads and agreement makes the same model again
                 seed=int.from_bytes(self.agreement.digest()[:4]),
                 over=over,
-                state=self._state,
                 report=self._report,
                 allow_row_carrying=allow_row_carrying,
                 tempered=self.agreement.dp is None,
