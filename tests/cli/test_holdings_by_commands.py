@@ -164,10 +164,9 @@ def test_what_takes_a_whole_row_is_refused_at_a_party_that_holds_a_part(agreed):
     halves = ("", "--with north.part", f"--with east.part {BESIDE['east']}")
     halves += (f"--part {BESIDE['east']}",)
     lines = [f"{predict} {more}" for more in (*halves, "--explain", "--part --explain")]
-    for line in (*lines, "score icu.toml east.csv", "score icu.toml"):
+    lines += ["score icu.toml east.csv", "score icu.toml", "export icu.toml --surrogate east.csv"]
+    for line in lines:
         agreed.refused(line, "those of north, west are needed as well", by="east")
-    for line in ("export icu.toml", "export icu.toml --surrogate east.csv"):
-        agreed.refused(line, "would hold what north, west keep secret", by="east")
     line = f"predict icu.toml -o out.csv {BESIDE['east']}"
     agreed.refused(line, "takes a table of new rows", by="east")
     agreed.refused("predict icu.toml south.csv --part -o out.csv", "holds no part", by="south")

@@ -143,6 +143,7 @@ def export(
         Path | None, Option(metavar="TABLE", help="Rows of yours: write what stands for the model.")
     ] = None,
     of: Annotated[str | None, Option(help="The class that it tells, by default the last.")] = None,
+    beside: Beside = None,
 ) -> None:
     """Write one ONNX file that takes raw columns and predicts; needs the extra onnx.
 
@@ -152,9 +153,9 @@ def export(
 
     Example: cobasis export icu.toml -o north.onnx
     """
-    if (of is not None and not surrogate) or (surrogate and precision != "float64"):
+    if ((of is not None or beside) and not surrogate) or (surrogate and precision != "float64"):
         raise OptionError(
-            "--of is of a surrogate, and --precision of an ONNX file. Leave one out, "
+            "--of and --with are of a surrogate, and --precision of an ONNX file. Leave one out, "
             "or name your rows: --surrogate TABLE."
         )
     session, found = owner.party(alone(agreement)), None
@@ -169,7 +170,7 @@ def export(
             ]
     else:
         with progress() as session.report:
-            found = scoring.write_surrogate(session, surrogate, to=to, of=of)
+            found = scoring.write_surrogate(session, surrogate, to=to, of=of, beside=beside or ())
         whom = "Its numbers are made of your rows: show it to whom you would show them."
         lines = [*found.summary().splitlines(), *wrapped(f"Wrote {to}. {whom}")]
     told = {"path": to, "n_bytes": to.stat().st_size, "surrogate": found}

@@ -25,7 +25,7 @@ from cobasis.models.trainer import train
 from cobasis.models.worth import Figure, Verdict, compared, figures
 from cobasis.party_side.approval import word_approved
 from cobasis.party_side.predict import Usable, parts_of, refuse_halves, usable
-from cobasis.party_side.rows import PartyRows, unseen
+from cobasis.party_side.rows import PartyRows, require_id, unseen
 from cobasis.party_side.session import PartySession, refuse_target
 from cobasis.protocol.agreement import Agreement, moment_text
 from cobasis.protocol.explanations import Explained
@@ -35,7 +35,7 @@ from cobasis.protocol.word import POINTS, ROWS, WORD, Word
 from cobasis.statistics.surrogates import Surrogate
 from cobasis.statistics.survival import survival_figures
 from cobasis.tables.sources import source_of
-from cobasis.tables.table import StreamedTable
+from cobasis.tables.table import StreamedTable, as_text
 
 MOST_CELLS = 2**25
 """Cells of the rows that the party's own model is trained on, 256 MB; of more, a random part."""
@@ -217,44 +217,45 @@ def export_onnx(session: PartySession, to: Path, *, precision: Precision = "floa
     """Write encoding, ``F_i G_i`` and model as one graph that takes raw columns."""
     with needing("onnx", extra="onnx", what="this"):
         from cobasis.models.onnx import raw_graph  # noqa: PLC0415 -- an extra
-    found, agreement = _whole(session, to), session.agreement
+    refuse_target(to, table=session.round.noted_table()[0])
+    found, agreement = usable(session), session.agreement
     data = raw_graph(
         agreement.features,
         found.model,
         map_in=found.aligned(np.eye(agreement.n_features)),  # F_i G_i
         classes=agreement.classes,
         precision=precision,
+        parted=bool(others_of(agreement)),
     )
     write_whole(to, data)
     session.transcript.append("exported", {"sha256": hashlib.sha256(data).hexdigest()})
     return len(data)
 
 
-def _whole(session: PartySession, to: Path, *, table: Path | None = None) -> Usable:
-    """Return what takes whole rows to predictions, to be written to a file."""
+def write_surrogate(
+    session: PartySession,
+    table: Path,
+    *,
+    to: Path,
+    of: str | None = None,
+    beside: Sequence[Path] = (),
+) -> Surrogate:
     for own in (table, session.round.noted_table()[0]):
         refuse_target(to, table=own)
-    if others := others_of(session.agreement):
-        raise StepError(
-            f"party '{session.name}' holds some columns of its people, and a file for all of a row "
-            f"would hold what {', '.join(others)} keep secret. Predict with their parts: cobasis "
-            "predict --with."
-        )
-    return usable(session)
-
-
-def write_surrogate(
-    session: PartySession, table: Path, *, to: Path, of: str | None = None
-) -> Surrogate:
-    use, agreement = _whole(session, to, table=table), session.agreement
-    features, mapping = columns_in(agreement.features), session.round.mapping()
-    source = source_of(table, party=session.name, features=features, mapping=mapping)
+    use, agreement = usable(session), session.agreement
+    refuse_halves(session, part=False, beside=beside)
+    columns = (*columns_in(agreement.features), *as_text(agreement.id))
+    mapping = session.round.mapping()
+    source = source_of(table, party=session.name, features=columns, mapping=mapping)
     rows = StreamedTable(source, agreement=agreement, party=session.name, report=session.report)
     n_rows, width = rows.shape
     most = max(1, MOST_CELLS // width)
     some = rows.only(np.random.default_rng(0).permutation(n_rows) < most)
-    asked = Explained(use.model, agreement=agreement, aligned=use.aligned, of=of)
-    found = asked.surrogate(gathered(some))
+    if beside:
+        require_id(source, session)
+    others = parts_of(session, some.people(), beside=beside, of=use.of)
+    told: Any = {"aligned": lambda each: use.aligned(each, others), "of": of}
+    found = Explained(use.model, agreement=agreement, **told).surrogate(gathered(some))
     whose = f"{'Local' if use.local else 'Common'} model of round '{agreement.round_id}', by rows "
     write_whole(to, f"{whose}of party '{session.name}'.\n\n{found.summary()}\n".encode())
     return found
