@@ -165,6 +165,7 @@ def test_what_takes_a_whole_row_is_refused_at_a_party_that_holds_a_part(agreed):
     halves += (f"--part {BESIDE['east']}",)
     lines = [f"{predict} {more}" for more in (*halves, "--explain", "--part --explain")]
     lines += ["score icu.toml east.csv", "score icu.toml", "export icu.toml --surrogate east.csv"]
+    lines += ["export icu.toml -o east.onnx"]
     for line in lines:
         agreed.refused(line, "those of north, west are needed as well", by="east")
     line = f"predict icu.toml -o out.csv {BESIDE['east']}"

@@ -74,19 +74,3 @@ def test_the_sense_of_a_direction_does_not_depend_on_the_route(n_rows, monkeypat
     monkeypatch.setattr(directions, "ACCURATE", 1.0)  # never a Gram matrix
     np.testing.assert_allclose(directions_of(table, n_wanted=3), found, atol=1e-12)
     np.testing.assert_allclose(directions_of(-table[::-1], n_wanted=3), found, atol=1e-12)
-
-
-@pytest.mark.parametrize("centred", [False, True])
-def test_the_range_finder_comes_near_the_exact_span(centred, monkeypatch):
-    stream = KeyStream(key_of(3), "tests/directions")
-    values = 0.8 ** np.arange(60)
-    left = haar_columns(stream, n_rows=300, n_columns=60)
-    right = haar_columns(stream, n_rows=90, n_columns=60)
-    table = left * values @ right.T + (0.01 if centred else 0.0)
-    exact = directions_of(table, n_wanted=6, centred=centred)
-    monkeypatch.setattr(directions, "LARGEST_GRAM", 10)
-    near = directions_of(table, n_wanted=6, centred=centred)
-    np.testing.assert_allclose(near, exact, atol=1e-6)
-    np.testing.assert_array_equal(near, directions_of(table, n_wanted=6, centred=centred))
-    low = directions_of(left[:, :4] @ right[:, :4].T, n_wanted=6)
-    assert low.shape == (90, 4)

@@ -142,26 +142,6 @@ def test_a_name_that_is_taken_is_prefixed_until_it_is_free():
     assert names == ["column.column.label", "column.label"]
 
 
-def test_graphs_of_a_block_add_up_their_parts_and_give_none_where_one_is_lacking():
-    model, rng = chain_of("mlp"), np.random.default_rng(7)
-    features = (NumericFeature(name="part"), NumericFeature(name="age"))
-    rows, maps = rng.normal(size=(6, 4)), rng.normal(size=(2, 2, WIDTH))
-    datas = [graph(model, features, weights=each, parted=True) for each in maps]
-    names = [each.name for each in onnx.ModelProto.FromString(datas[0]).graph.input]
-    assert names == ["column.part", "age", "beside"]
-    halves = [rows[:, :2], rows[:, 2:]]
-    sides = [{name: half[:, [at]] for at, name in enumerate(names[:2])} for half in halves]
-    sides[1]["age"][5] = np.inf
-    none = {"beside": np.zeros((6, WIDTH))}
-    part = run(datas[1], sides[1] | none)["part"]
-    np.testing.assert_allclose(part[:5], halves[1][:5] @ maps[1])
-    found = run(datas[0], sides[0] | {"beside": part})
-    agree({name: each[:5] for name, each in found.items()}, model, (halves[0] @ maps[0] + part)[:5])
-    assert np.isnan(found["scores"][5]).all()
-    assert found["label"][5] == -1
-    np.testing.assert_allclose(found["part"], halves[0] @ maps[0])
-
-
 def test_the_file_says_that_it_is_a_secret_and_no_party_takes_it_for_a_model_that_came_back():
     model = onnx.ModelProto.FromString(graph())
     told = {each.key: each.value for each in model.metadata_props}

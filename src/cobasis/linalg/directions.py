@@ -12,7 +12,6 @@ import numpy as np
 from scipy.linalg import eigh
 
 from cobasis.linalg.arrays import Blocks, Matrix, WholeTable, gathered, numerical_rank
-from cobasis.linalg.rng import KeyStream
 from cobasis.linalg.threads import one_blas_thread
 
 ACCURATE = 1e-3
@@ -68,14 +67,6 @@ def stacked(*tables: Matrix) -> Matrix:
     return np.asarray(np.linalg.qr(np.vstack(tables), mode="r"))
 
 
-LARGEST_GRAM = 4096
-"""With more rows and columns than this, the span is found by a randomised range finder."""
-
-RANGE_PASSES = 5  # passes of the range finder; the last one only measures
-
-RANGE_RANK = 1e-6
-"""Directions that are weaker than this, against the strongest, it cannot tell from rounding."""
-
 STEP = "reading rows for the basis"
 
 
@@ -84,9 +75,7 @@ def leading_directions(rows: Matrix | Blocks, *, n_wanted: int, centred: bool = 
     blocks = rows if isinstance(rows, Blocks) else WholeTable(rows)
     n_rows, n_columns = blocks.shape
     with one_blas_thread():
-        if min(n_rows, n_columns) > LARGEST_GRAM:
-            found = _by_range(blocks, n_wanted, centred=centred)
-        elif n_rows <= n_columns:
+        if n_rows <= n_columns:
             found = _wide(blocks, n_wanted, centred=centred)
         else:
             total, gram = np.zeros(n_columns), np.zeros((n_columns, n_columns))
@@ -134,31 +123,3 @@ def _wide(blocks: Blocks, n_wanted: int, *, centred: bool) -> Leading:
     if centred:
         table -= table.mean(axis=0)
     return of_columns(table.T, n_wanted) or right_singular(table).first(n_wanted)
-
-
-def _by_range(blocks: Blocks, n_wanted: int, *, centred: bool) -> Leading:
-    """Return directions by subspace iteration from a random start, the same every time."""
-    # A pass shrinks the error of direction j by the squared ratio of singular value k + 1 to value
-    # j, k being the width of the start: columns beyond those wanted make up for a missing gap.
-    n_rows, n_columns = blocks.shape
-    width = min(n_columns, n_wanted + max(10, n_wanted // 4))
-    image = KeyStream(bytes(32), "range finder").normal((n_columns, width))
-    mean = np.zeros(n_columns)
-    if centred:
-        mean = sum(blocks.over(_total, step=f"{STEP}, mean"), start=mean) / n_rows
-    for number in range(1, RANGE_PASSES + 1):
-        basis = np.linalg.qr(image)[0]
-
-        def product(_: int, part: Iterator[Matrix], *, basis: Matrix = basis) -> Matrix:
-            return np.asarray(sum(block.T @ (block @ basis) for block in part))
-
-        parts = blocks.over(product, step=f"{STEP}, pass {number}")
-        image = sum(parts, start=-n_rows * np.outer(mean, mean @ basis))
-    squares, turn = np.linalg.eigh(basis.T @ image)
-    values = np.sqrt(np.maximum(squares[::-1], 0.0))  # rounding may leave them negative
-    count = int(np.count_nonzero(values[:n_wanted] > RANGE_RANK * values[0]))
-    return Leading(basis @ turn[:, ::-1], values).first(count)
-
-
-def _total(_: int, blocks: Iterator[Matrix]) -> Matrix:
-    return np.asarray(sum(block.sum(axis=0) for block in blocks))

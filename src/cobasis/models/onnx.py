@@ -6,7 +6,7 @@ an extra, and nothing here reads such a graph.
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial, reduce
 from itertools import groupby
 from typing import Any
@@ -31,8 +31,6 @@ _IR_VERSION = 9
 _TREES_DOMAIN = "ai.onnx.ml"
 _OPSETS = {"": 19, _TREES_DOMAIN: 5}
 _SCORES, _LABEL, _PREDICTION = "scores", "label", "prediction"
-_OUTPUTS = (_SCORES, _LABEL, _PREDICTION)
-_BESIDE, _PART = "beside", "part"
 _LARGEST_FLOAT32 = 1e30
 
 
@@ -58,9 +56,6 @@ class _Sheet:
         self.nodes.append(onnx.helper.make_node(operator, inputs, [name], **more))
         return name
 
-    def take(self, name: str, kind: int, *, width: int) -> None:
-        self.inputs.append(onnx.helper.make_tensor_value_info(name, kind, ["n", width]))
-
     def give(self, name: str, values: str, *, width: int = 0, kind: int = 0) -> None:
         """Add an output, with NaN or -1 in rows that are refused; without a width it is flat."""
         bad = self.put("Cast", self.put("Sum", *self.faults), to=_BOOL)
@@ -80,13 +75,8 @@ def raw_graph(
     map_in: Matrix,
     classes: Sequence[str] | Sequence[int],
     precision: Precision = "float64",
-    parted: bool = False,
 ) -> bytes:
-    """Write one ONNX graph of raw columns, encoding, ``F_i G_i`` and model.
-
-    A `parted` one is of a block's party: it also gives its part of the aligned rows, and takes the
-    sum of the others' parts beside.
-    """
+    """Write one ONNX graph of raw columns, encoding, ``F_i G_i`` and model."""
     table = as_matrix(map_in, name="the map into the aligned rows")
     columns = encoded_columns(features)
     if table.shape != (len(columns), model.widths[0]):
@@ -102,14 +92,13 @@ def raw_graph(
     place = np.argsort(order).tolist()
     products = [[place[each] for each in columns[at].of] for at in order if columns[at].of]
     sheet, plain = _Sheet(precision), columns_in(features)
-    names = _input_names(plain, needed=(*_OUTPUTS, _BESIDE, _PART) if parted else _OUTPUTS)
-    given = list(zip(plain, names, strict=True))
+    given = list(zip(plain, _input_names(plain), strict=True))
     for each, name in given:
         kind = sheet.element if isinstance(each, NumericFeature) else _STRING
-        sheet.take(name, kind, width=1)
+        sheet.inputs.append(onnx.helper.make_tensor_value_info(name, kind, ["n", 1]))
     encoded = _write_encoding(sheet, given, products=products)
     rows = sheet.put("MatMul", encoded, sheet.rounded(table[order]))
-    _write_model(sheet, model, rows, parted=parted)
+    _write_model(sheet, model, rows)
     graph = sheet.nodes, "raw-model", sheet.inputs, sheet.outputs, sheet.weights
     made = onnx.helper.make_model(
         onnx.helper.make_graph(*graph),
@@ -124,9 +113,9 @@ def raw_graph(
     return written
 
 
-def _input_names(features: Iterable[Feature], *, needed: Collection[str]) -> list[str]:
+def _input_names(features: Iterable[Feature]) -> list[str]:
     """Return the columns' names, with ``column.`` before one that the graph needs itself."""
-    taken = {feature.name for feature in features}
+    needed, taken = {_SCORES, _LABEL, _PREDICTION}, {feature.name for feature in features}
     names = [feature.name for feature in features]
     for place, name in enumerate(names):
         if name in needed or name.startswith("cobasis."):
@@ -270,12 +259,7 @@ def _write_trees(sheet: _Sheet, trees: Trees, name: str) -> str:
     )
 
 
-def _write_model(sheet: _Sheet, model: Chain, rows: str, *, parted: bool) -> None:
-    if parted:
-        sheet.give(_PART, rows, width=model.widths[0])
-        sheet.take(_BESIDE, sheet.element, width=model.widths[0])
-        sheet.faults.append(_row_sum(sheet, sheet.put("IsNaN", _BESIDE)))
-        rows = sheet.put("Add", rows, _BESIDE)
+def _write_model(sheet: _Sheet, model: Chain, rows: str) -> None:
     last = _write_layers(sheet, model, rows)
     if model.task == "regression":
         sheet.give(_PREDICTION, sheet.put(model.link, last) if model.link else last)

@@ -219,13 +219,13 @@ def export_onnx(session: PartySession, to: Path, *, precision: Precision = "floa
         from cobasis.models.onnx import raw_graph  # noqa: PLC0415 -- an extra
     refuse_target(to, table=session.round.noted_table()[0])
     found, agreement = usable(session), session.agreement
+    refuse_halves(session, part=False, beside=())
     data = raw_graph(
         agreement.features,
         found.model,
         map_in=found.aligned(np.eye(agreement.n_features)),  # F_i G_i
         classes=agreement.classes,
         precision=precision,
-        parted=bool(others_of(agreement)),
     )
     write_whole(to, data)
     session.transcript.append("exported", {"sha256": hashlib.sha256(data).hexdigest()})
