@@ -1,7 +1,5 @@
 """A party's round: its secret, one command at a time, nothing plain of one that was killed."""
 
-import subprocess
-import sys
 from io import BytesIO
 
 import pytest
@@ -15,22 +13,12 @@ from cobasis.party_side.session import forget
 from faults import Killed, at_call, dying_after, on
 from party_side.sites import join, ready_from
 
-HOLDS = """
-import fcntl, os, sys
-descriptor = os.open(sys.argv[1], os.O_RDONLY)
-fcntl.flock(descriptor, fcntl.LOCK_EX)
-print("taken", flush=True)
-sys.stdin.read()
-"""
 
-
-def test_while_another_process_is_at_work_every_command_is_refused_and_touches_nothing(site):
+def test_while_another_command_is_at_work_every_one_is_refused_and_touches_nothing(site):
     session, to = site.session(), site.upload()
     ready = ready_from(session, site.table("north"))
-    (session.work / "upload.safetensors").write_bytes(b"of the other process")
-    words = [sys.executable, "-c", HOLDS, str(session.work)]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        assert other.stdout.readline() == b"taken\n"
+    with site.session().alone():
+        (session.work / "upload.safetensors").write_bytes(b"of the other")
         for command in (
             lambda: send(ready, to),
             lambda: join(session, site.secret_file("north")),
@@ -40,11 +28,10 @@ def test_while_another_process_is_at_work_every_command_is_refused_and_touches_n
         ):
             with pytest.raises(AnotherRunError, match=r"the work folder .*north.*\[CB604\]"):
                 command()
-        other.kill()
-    assert (session.work / "upload.safetensors").read_bytes() == b"of the other process"
+        assert (session.work / "upload.safetensors").read_bytes() == b"of the other"
     assert not to.exists()
     assert session.vault.history() == ()
-    send(ready, to)  # the lock went with its process
+    send(ready, to)
     assert to.exists()
 
 

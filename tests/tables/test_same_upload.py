@@ -97,24 +97,6 @@ def shuffled(table):
     )
 
 
-@pytest.mark.parametrize("stop", ["reading rows for the basis", "putting rows in order"])
-def test_a_rerun_makes_the_same_upload(stop, tmp_path):
-    """What a kill leaves is tried in tests/under_fault."""
-    table, north = frame(N_ROWS), site()
-    path, to = kept("parquet", table, tmp_path), tmp_path / "north.safetensors"
-
-    def interrupt(step, done, total):
-        if step == stop and done >= total / 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        uploaded(north.party(), path, labels="died", to=to, report=interrupt)
-    assert not to.exists()
-    uploaded(north.party(), path, labels="died", to=to)
-    assert_same(to, north.in_memory(table))
-    assert {each.name for each in tmp_path.iterdir()} == {path.name, to.name}
-
-
 def test_a_second_call_and_other_parts_make_the_same_file(tmp_path, monkeypatch):
     table, north = frame(N_ROWS), site(basis="haar", dp=TERMS)
     made = []

@@ -10,8 +10,6 @@ from threading import Thread
 
 import pytest
 
-from cobasis.disk import calls as disk_calls
-from cobasis.errors import VaultError
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.plaintext import basis_columns, secret_bytes
 from cobasis.vault import records
@@ -152,17 +150,6 @@ def test_a_step_that_fails_or_dies_at_any_call_leaves_the_old_state_or_the_new_o
     trial = Trial(name, in_memory)
     assert not all(trial.judged(trial.failed(FULL))) or name == "open a new vault"
     assert any(trial.judged(deaths(lambda: trial.work(trial.folder))))
-
-
-def test_a_vault_that_wrote_in_place_would_be_found_out(in_memory, monkeypatch):
-    def in_place(path, data):
-        with disk_calls.explained("it cannot be written", advice=""), path.open("r+b") as file:
-            disk_calls.write(file.fileno(), data, offset=0, path=path)
-
-    trial = Trial("accept again", in_memory)
-    monkeypatch.setattr(records, "write_whole", in_place)
-    with pytest.raises(VaultError):
-        trial.judged(trial.failed(FULL))
 
 
 def test_what_a_command_keeps_while_the_vault_is_sealed_anew_stays(tmp_path):

@@ -17,8 +17,7 @@ from cobasis.party_side.predict import usable
 from cobasis.protocol.card import ModelCard, make_card
 from cobasis.report.audit_page import render_audit
 from cobasis.report.pages import render_card
-from party_side.sites import killed, steps
-from party_side.summing import NAMES, TERMS, Summing
+from party_side.summing import NAMES, TERMS
 
 
 @pytest.fixture
@@ -131,18 +130,6 @@ def test_a_party_without_a_held_back_row_takes_part_in_later_rounds(make):
     site.send("north")
     later = make(holdout=0.0001, round_id="icu-2027")
     assert later.send("north").n_bytes
-
-
-@steps(15)
-def test_a_kill_while_scores_leave_keeps_one_content_for_one_mask(scoring, in_memory, step):
-    scoring.step()
-    seen = set()
-    for place in killed(scoring, in_memory, Summing.send, step=step):
-        place.send()
-        desk = place.desk()
-        with desk.at_work(), desk.opened(place.file()) as bundle:
-            seen.add(bundle.manifest.parts[0].sha256)
-    assert len(seen) == 1
 
 
 def test_people_held_back_may_look_like_people_who_were_summed_up(make):

@@ -28,30 +28,6 @@ def test_a_kill_at_each_point_leaves_one_content_for_one_mask(site, in_memory, s
     assert len({words for _, words in seen}) == 1
 
 
-def models_in(site):
-    """The models of the returns that are whole, as their parties find them."""
-    found = set()
-    for path in sorted((site.root / "out").glob("*-return")):
-        name = path.name.split(".")[1]
-        place = site.copied(site.root.with_name(f"{site.root.name}-{name}"))
-        found.add(place.accept(name).model_sha256)
-    return found
-
-
-@steps(17)
-def test_a_kill_while_running_leaves_one_model_and_the_same_command_ends_it(site, in_memory, step):
-    site.sent()
-    seen = []
-    for place in killed(site, in_memory, Summing.run, step=step):
-        before = models_in(place)
-        place.run()
-        after = models_in(place.copied(place.root.with_name(f"{place.root.name}-after")))
-        assert len(after) == 1
-        assert before <= after
-        seen.append(len(before))
-    assert {0, 1} == {*seen}
-
-
 @steps(9)
 def test_a_kill_while_accepting_leaves_the_key_until_the_model_is_kept(site, in_memory, step):
     site.sent()
