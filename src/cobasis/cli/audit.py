@@ -33,7 +33,7 @@ from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import answered
 from cobasis.party_side.send import projected, require_secret
 from cobasis.party_side.session import refuse_target
-from cobasis.privacy.audit.prices import EPSILON, NOISE, Offer
+from cobasis.privacy.audit.what_if import EPSILON, NOISE, Offer
 from cobasis.report.audit_page import WORTH, render_plan, table_of
 
 

@@ -1,7 +1,7 @@
 """What ``plan`` measures on a party's own table: each defence's price, and rows beside sums."""
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -13,7 +13,7 @@ from cobasis.features.encoder import encode
 from cobasis.features.mapping import Mapping as TableMapping
 from cobasis.features.maps import turn_of, width_under
 from cobasis.features.outcome import part_of
-from cobasis.linalg.arrays import Matrix, gathered
+from cobasis.linalg.arrays import Hidden, Matrix, gathered
 from cobasis.linalg.directions import right_singular
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import MODELLESS
@@ -24,8 +24,9 @@ from cobasis.party_side.preview import BYTES, budget_of, own_setting
 from cobasis.party_side.rows import public_rows_in, refuse_mapping
 from cobasis.party_side.sums_draft import waves_of
 from cobasis.privacy.aggregate import OFTEN, light_of, tells_most
-from cobasis.privacy.audit.prices import Offer, Plan, plan
-from cobasis.privacy.audit.subject import Budget, sample_size
+from cobasis.privacy.attacks import Release as Projected
+from cobasis.privacy.audit.subject import Budget, Subject, sample_size
+from cobasis.privacy.audit.what_if import Effect, Offer, planned
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE
@@ -54,7 +55,11 @@ _DELTA = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Priced(Plan):
+class Priced(Hidden):
+    effects: tuple[Effect, ...] = ()  # the first is the agreement as it is; none of sums
+    told: list[str] = field(default_factory=list)
+    n_rows: int
+    n_sampled: int  # drawn at random, and looked at
     releases: tuple[Released, ...]
 
 
@@ -64,7 +69,7 @@ def priced(
     *,
     mapping: TableMapping = TableMapping(),  # noqa: B008 -- frozen
     public: Path | None = None,
-    offer: Offer | None = None,
+    offer: Offer,
     report: Report = silent,
 ) -> Priced:
     """Measure what each defence would cost and win; nothing is written, and no key is needed.
@@ -89,20 +94,23 @@ def priced(
     if agreement.sums is not None:
         return Priced(n_rows=n_rows, n_sampled=len(some), releases=beside)
     shown = _public_rows(public, agreement)
-    seed = hashlib.sha256(np.ascontiguousarray(some, dtype="<f8").tobytes())
-    found = plan(
-        some,
-        labels,
-        places=places,
-        own=own_setting(agreement),
-        offer=_offered(offer or Offer(), agreement, shown, n_rows=n_rows),
-        task=agreement.task,
-        rng=np.random.default_rng(int.from_bytes(seed.digest(), "big")),
-        classes=agreement.classes,
+    seed = hashlib.sha256(np.ascontiguousarray(some, dtype="<f8").tobytes()).digest()
+    people = Subject(  # of whom nothing was projected yet
+        rows=some,
+        release=Projected(rows=np.empty((len(some), 0))),
+        basis=np.empty((n_features, 0)),
+        labels=of["labels"],
         features=agreement.features,
         public_rows=shown,
     )
-    return Priced(**vars(found), releases=beside)
+    effects, told = planned(
+        people,
+        own=own_setting(agreement),
+        offer=replace(offer, budget=_budget(agreement, shown, n_rows=n_rows)),
+        task=agreement.task,
+        seed=int.from_bytes(seed[:8], "big"),
+    )
+    return Priced(effects=effects, told=told, n_rows=n_rows, n_sampled=len(some), releases=beside)
 
 
 def _public_rows(public: Path | None, agreement: Agreement) -> Matrix | None:
@@ -115,20 +123,18 @@ def _public_rows(public: Path | None, agreement: Agreement) -> Matrix | None:
     return None
 
 
-def _offered(offer: Offer, agreement: Agreement, shown: Matrix | None, *, n_rows: int) -> Offer:
-    """Say within which ball rows would be clipped under a guarantee."""
+def _budget(agreement: Agreement, shown: Matrix | None, *, n_rows: int) -> Budget | None:
+    """Say within which ball rows would be clipped under a guarantee; None where none is known."""
     budget = budget_of(agreement)
     if shown is None:
-        ball = "about the agreed centre" if budget and budget.centre else "as agreed"
-        return replace(offer, budget=budget, ball=ball)
+        return budget
     # of a ball about the public rows' mean, half of them lie in it
     centre = shown.mean(axis=0)
     radius = float(np.median(np.linalg.norm(shown - centre, axis=1)))
     delta = min(_DELTA, 1 / (PEOPLE_PER_FAILURE * n_rows))
     least = Budget(epsilon=1.0, delta=delta, radius=1.0)
     about = replace(budget or least, radius=radius, centre=tuple(map(float, centre)))
-    given = about if radius > 0 else None
-    return replace(offer, budget=given, ball="about the mean of the public rows")
+    return about if radius > 0 else None
 
 
 def _rows(agreement: Agreement, some: Matrix, *, labels: Labels | None, n_rows: int) -> Released:

@@ -9,7 +9,6 @@ from cobasis.algorithms.readable import Table
 from cobasis.features.contract import CategoryFeature, NumericFeature, columns_in
 from cobasis.privacy.audit.policy import COLLUSION, POLICY, per_cent
 from cobasis.privacy.audit.report import AuditReport
-from cobasis.privacy.audit.what_if import THIS
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.approval import Record
 from cobasis.protocol.signatures import Approval
@@ -17,7 +16,7 @@ from cobasis.report.pages import GREY, INK, as_svg, template
 
 if TYPE_CHECKING:
     from cobasis.party_side.defences import Priced
-    from cobasis.privacy.audit.what_if import Distance, Effect
+    from cobasis.privacy.audit.what_if import Effect
 
 _SMALL, _LISTED = 8, 60
 
@@ -76,8 +75,6 @@ def render_audit(
     `own` is what the party says itself; `asked` are doubts on columns, each with its answer; of
     `approvals` those by an officer's key are shown; `approve` is the address where one can.
     """
-    mine = next((each for each in report.distances if each.basis == THIS), None)
-    told = f"{mine.mean:.2f} on average, {mine.worst:.2f} for those 1 %" if mine else "not measured"
     task = agreement.task
     table, about = table_of(report.effects, task=task) if report.effects else (None, "")
     return template("audit.html").render(
@@ -89,12 +86,10 @@ def render_audit(
         approvals=[(each, who) for each in approvals if (who := each.officer(agreement))],
         table=table,
         about=about,
-        spread=_spread(report.distances),
         guarantee=report["D1"].words,
         effects=effects_chart(report.effects, task=task) if report.effects else "",
         n_compared=report.effects[0].n_rows if report.effects else 0,
         labels=any(each.accuracy is not None for each in report.effects),
-        own_distance=told,
         counted=task == "table",
         policy=POLICY,
         marks=MARKS,
@@ -169,17 +164,6 @@ _OWN = {
 def _some(names: Sequence[str]) -> str:
     more = f", and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
     return ", ".join(names[:_LISTED]) + more
-
-
-def _spread(distances: "Sequence[Distance]") -> Table | None:
-    sizes = sorted({each.n_components for each in distances})
-    found = {(each.basis, each.n_components): each for each in distances}
-    lines = []
-    for kind in dict.fromkeys(each.basis for each in distances):
-        here = [found.get((kind, size)) for size in sizes]
-        lines.append((kind, *(f"{x.mean:.2f} ({x.worst:.2f})" if x else "-" for x in here)))
-    header = ("basis", *(f"{size:,}" for size in sizes))
-    return Table(header=header, rows=lines) if lines else None
 
 
 def render_plan(found: "Priced", *, round_id: str, task: str) -> str:

@@ -8,7 +8,8 @@ import pytest
 
 from cobasis.errors import SecretError
 from cobasis.privacy.audit.report import as_json, audit, seal_of
-from cobasis.privacy.audit.subject import Setting, sample_size, settings_of
+from cobasis.privacy.audit.subject import Setting, sample_size
+from cobasis.privacy.audit.what_if import Offer, settings_of
 from privacy.attacks.constructions import ABOUT, GUARANTEE, cancer, facts, subject
 
 ROWS, LABELS = cancer(100)
@@ -24,7 +25,7 @@ def audited(upload=UPLOAD, *, settings=(), seed=0, **changes):
 @pytest.fixture(scope="module")
 def report():
     upload = replace(UPLOAD, sensitive={"age": ROWS[:, 0]})
-    return audited(upload, settings=settings_of(UPLOAD, OWN))
+    return audited(upload, settings=settings_of(UPLOAD, OWN, offer=Offer()))
 
 
 def test_every_metric_stands_in_its_order_under_a_verdict_in_plain_json_and_under_a_salt(report):
@@ -69,8 +70,8 @@ def test_four_sentences_hold_this_tables_figures(report):
 def test_what_would_change_it_is_measured_and_the_cheapest_that_can_be_agreed_on_is_said(report):
     names = ", ".join(each.name for each in report.effects)
     assert names == (
-        "as it is, 3 components, 1 component, noise 0.1, noise 0.4, random basis, "
-        "numbers as int8, no labels"
+        "as it is, 3 components, 1 component, random basis, numbers as int8, no labels, "
+        "noise 0.1, noise 0.4"
     )
     assert report.effects[0].alone == report["P2"].figures["linked"]
     assert report.first.startswith("Random basis: picked out of a list by an analyst alone 100 %")
@@ -78,7 +79,7 @@ def test_what_would_change_it_is_measured_and_the_cheapest_that_can_be_agreed_on
     # noise without a guarantee, which halves most shares, is measured to compare
     upload = subject(np.random.default_rng(3).normal(size=(120, 1)), n_components=1)
     own = replace(OWN, n_components=1)
-    found = audited(upload, settings=settings_of(upload, own, noise=[0.4]))
+    found = audited(upload, settings=settings_of(upload, own, offer=Offer(noise=(0.4,))))
     noisy = next(each for each in found.effects if each.name == "noise 0.4")
     assert noisy.leaked < 0.5 < found.effects[0].leaked
     assert found.first.startswith("No single change")
@@ -88,20 +89,21 @@ def test_what_would_change_it_is_measured_and_the_cheapest_that_can_be_agreed_on
 def test_what_a_change_costs_a_model_of_numbers_is_points_of_r2(task):
     rows = np.random.default_rng(0).normal(size=(120, 5))
     upload = subject(rows, np.rint(np.exp(rows[:, 0])), n_components=5)
-    asked = settings_of(upload, replace(OWN, n_components=5), n_components=[1])
+    asked = settings_of(upload, replace(OWN, n_components=5), offer=Offer(n_components=(1,)))
     assert "points of R2" in audited(upload, task=task, settings=asked).first
 
 
 def test_settings_that_somebody_asks_for_are_measured_but_no_larger_consensus():
     """Which a party alone cannot make."""
-    asked = settings_of(UPLOAD, OWN, n_components=[2, 6], noise=[0.2])
+    asked = settings_of(UPLOAD, OWN, offer=Offer(n_components=(2, 6), noise=(0.2,)))
     told = "; ".join(each.told_beside(OWN) for each in asked)
-    assert told == "as it is; 2 components; noise 0.2; random basis; numbers as int8; no labels"
+    assert told == "as it is; 2 components; random basis; numbers as int8; no labels; noise 0.2"
     haar = replace(OWN, basis="haar")
-    assert "random basis" not in [each.told_beside(haar) for each in settings_of(UPLOAD, haar)]
+    told = [each.told_beside(haar) for each in settings_of(UPLOAD, haar, offer=Offer())]
+    assert "random basis" not in told
 
     own = replace(OWN, basis="consensus")
-    asked = [replace(own, n_components=each) for each in (6, 3, 9)]
+    asked = tuple(replace(own, n_components=each) for each in (6, 3, 9))
     found = audited(settings=asked, basis="consensus")
     assert [each.name for each in found.effects] == ["as it is", "3 components"]
 
@@ -126,7 +128,7 @@ def test_the_same_rows_give_the_same_findings_whatever_the_rotation():
 )
 def test_odd_tables_are_audited_all_the_same(upload):
     numbers = upload.labels is not None and upload.classes is None
-    asked = settings_of(upload, replace(OWN, n_components=upload.n_components))
+    asked = settings_of(upload, replace(OWN, n_components=upload.n_components), offer=Offer())
     found = audited(upload, settings=asked, **({"task": "regression"} if numbers else {}))
     assert found["P3"].figures["linked"] == 1
     assert json.dumps(as_json(found), allow_nan=False)

@@ -230,17 +230,6 @@ def history_finding(facts: Facts) -> Finding:
     return Finding("H4", grade, words, figures)
 
 
-def change_rule(n_rows: int) -> str:
-    """Return what holds for a later upload of the same rows, which no single upload can show."""
-    least = max(SMALLEST_CHANGE, int(np.ceil(SMALLEST_CHANGED_SHARE * n_rows)))
-    return (
-        "Minimum change set: a later upload of these rows goes through the same basis, and may "
-        f"bring none or at least {least:,} new ones, and leave out none or as many. With fewer the "
-        f"audit marks it; from 1 to {SMALLEST_CHANGE - 1} block it, since whoever compares the two "
-        "uploads sees whose they are."
-    )
-
-
 def _models(facts: Facts) -> Finding:
     """H5: what may come back; an agreement names no model whose file holds records."""
     if not facts.models:

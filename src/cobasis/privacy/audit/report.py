@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from cobasis.algorithms.bases import BASES
 from cobasis.linalg.arrays import Hidden
-from cobasis.linalg.rng import KEY_BYTES, require_key
+from cobasis.linalg.rng import require_key
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.audit.attackers import findings
@@ -22,8 +22,8 @@ from cobasis.privacy.audit.policy import (
     model_sentence,
     per_cent,
 )
-from cobasis.privacy.audit.subject import Facts, Guarantee, Setting, Spans, Subject
-from cobasis.privacy.audit.what_if import Distance, Effect, distances, effects, swept
+from cobasis.privacy.audit.subject import Facts, Guarantee, Setting, Subject
+from cobasis.privacy.audit.what_if import Effect, effects
 from cobasis.strict_json import canonical_json
 
 Verdict = Literal["pseudonymised", "differentially-private", "aggregate"]
@@ -122,8 +122,7 @@ class AuditReport(Hidden):
     verdict_words: str
     sentences: tuple[str, str, str, str]  # with this table's own figures
     findings: tuple[Finding, ...]
-    # the next three stay empty where no rows leave
-    distances: tuple[Distance, ...] = ()  # epsilon-DR, as the papers mean it, under collusion
+    # the next two stay empty where no rows leave
     effects: tuple[Effect, ...] = ()  # what would change the figures, measured
     first: str = ""  # the change that we would make first, and its price
     untested: tuple[str, ...]  # what no figure covers
@@ -147,24 +146,21 @@ def audit(
     facts: Facts,
     about: Mapping[str, str],
     rng: np.random.Generator,
-    settings: Sequence[Setting],
+    settings: tuple[Setting, ...],
 ) -> AuditReport:
     """Measure what an upload gives away at least, before it leaves."""
     # Chen and Liu, "Privacy preserving data classification with rotation perturbation", ICDM 2005;
-    # Imakura et al., arXiv:2208.14611; Nguyen et al., arXiv:1902.10799 for epsilon-DR.
+    # Imakura et al., arXiv:2208.14611.
     with one_blas_thread():
         seed = int(rng.integers(2**32))
         found = findings(subject, facts, seed=seed, rng=rng)
-        largest = swept(subject, settings)[-1]
-        spans = Spans(subject, own=facts.basis, largest=largest, key=rng.bytes(KEY_BYTES))
-        measured = effects(subject, settings=settings, task=facts.task, spans=spans, seed=seed)
+        measured = effects(subject, settings=settings, task=facts.task, seed=seed)
         return AuditReport(
             about=_about(about, facts, subject),
             verdict="pseudonymised" if facts.guarantee is None else "differentially-private",
             verdict_words=_verdict_words(facts.guarantee),
             sentences=_sentences({each.id: each for each in found}, facts),
             findings=found,
-            distances=distances(subject, settings=settings, spans=spans, rng=rng),
             effects=measured,
             first=_first(measured, task=facts.task),
             untested=_untested(subject, facts),

@@ -1,6 +1,6 @@
 """What an audit looks at: arrays that are to leave, what is agreed, and what could be instead."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
@@ -8,11 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms import AnchorKind, BasisName
-from cobasis.errors import OptionError
 from cobasis.features.contract import Feature
 from cobasis.linalg.arrays import Hidden, Matrix
-from cobasis.linalg.directions import leading_directions
-from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.models import ModelName, Task
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.sensitivity import Adjacency, clip_rows
@@ -113,38 +110,6 @@ def sample_size(n_rows: int, n_features: int) -> int:
     return min(n_rows, MOST_ROWS, max(FEWEST_ROWS, MOST_CELLS // n_features))
 
 
-class Spans(Hidden):
-    """Leading directions by kind, found once, of which every number can be taken."""
-
-    def __init__(self, subject: Subject, *, own: BasisName, largest: int, key: bytes) -> None:
-        self._subject, self._own, self._largest, self._key = subject, own, largest, key
-        self._found: dict[str, Matrix] = {}
-
-    def basis(self, kind: BasisName, size: int) -> Matrix | None:
-        """Return a basis of a kind, without a rotation: no figure depends on one."""
-        own = self._subject.basis
-        if kind == self._own and size == own.shape[1]:
-            return own
-        if kind not in self._found:
-            self._found[kind] = self._directions(kind)
-        found = self._found[kind]
-        return found[:, :size] if size <= found.shape[1] else None
-
-    def _directions(self, kind: BasisName) -> Matrix:
-        """Return as many directions of a kind as there are, strongest first."""
-        subject, most, n_features = self._subject, self._largest, self._subject.rows.shape[1]
-        if kind == "haar":
-            stream = KeyStream(self._key, "audit/haar")
-            return haar_columns(stream, n_rows=n_features, n_columns=most)
-        if "consensus" in kind:  # a party alone can only leave out directions of the common span
-            inside = subject.rows @ subject.basis
-            return subject.basis @ leading_directions(inside, n_wanted=inside.shape[1]).directions
-        rows = subject.public_rows if kind == "public" else subject.rows
-        if rows is None:
-            return np.empty((n_features, 0))
-        return leading_directions(rows, n_wanted=most, centred=kind == "pca").directions
-
-
 _KINDS = {"haar": "random", "public": "public rows'"}  # kinds of bases in words that say more
 
 
@@ -174,14 +139,10 @@ class Setting:
     budget: Budget | None = None
     precision: str = "fp64"
     labels: bool = True  # whether they are sent
-    groups: tuple[tuple[int, ...], ...] = ()  # classes that are sent as one
-    step: float = 0.0  # numbers as labels are rounded to multiples of this; 0 for none
-    without: tuple[int, ...] = ()  # classes whose rows are left out
 
     def told_beside(self, own: "Setting") -> str:
         """Return in words how it differs from the upload's own setting."""
-        size, few = self.n_components, len(self.without)
-        epsilon = getattr(self.budget, "epsilon", 0)
+        size, epsilon = self.n_components, getattr(self.budget, "epsilon", 0)
         told = {
             f"{size:,} component{'s' * (size > 1)}": size != own.n_components,
             f"epsilon {epsilon:g}": epsilon and self.budget != own.budget,
@@ -189,44 +150,5 @@ class Setting:
             f"noise {self.noise:g}": self.noise,
             f"numbers as {self.precision}": self.precision != own.precision,
             "no labels": not self.labels,
-            f"labels in {len(self.groups):,} classes": self.groups,
-            f"labels rounded to {self.step:g}": self.step,
-            f"without {few:,} small class{'es' * (few > 1)}": few,
         }
         return ", ".join(words for words, differs in told.items() if differs) or "as it is"
-
-
-def settings_of(
-    subject: Subject, own: Setting, *, n_components: Sequence[int] = (), noise: Sequence[float] = ()
-) -> tuple[Setting, ...]:
-    """Return what to measure: the own setting, then what was asked for, or the usual."""
-    size = own.n_components
-    check_asked(n_components=n_components, noise=noise, n_features=subject.rows.shape[1])
-    fewer = n_components or [max(1, size // 2), max(1, size // 4)]
-    found = [own, *(replace(own, n_components=each) for each in fewer)]
-    found += [replace(own, noise=scale, budget=None) for scale in noise or (0.1, 0.4)]
-    found += [replace(own, basis="haar"), replace(own, precision="int8")]
-    if subject.classes is not None:
-        found.append(replace(own, labels=False))
-    return tuple(dict.fromkeys(found))
-
-
-def check_asked(
-    *,
-    n_components: Sequence[int],
-    noise: Sequence[float],
-    n_features: int,
-    epsilon: Sequence[float] = (),
-) -> None:
-    """Refuse more components than features, noise that is none, and what no agreement may have."""
-    bounds = {
-        "n_components": (n_components, n_features),
-        "noise": (noise, 100),
-        "epsilon": (epsilon, 64),
-    }
-    for name, (values, most) in bounds.items():
-        for each in values:
-            if not 0 < each <= most:
-                raise OptionError(
-                    f"{name}={each!r} is not above 0 and at most {most}. Ask for another one."
-                )

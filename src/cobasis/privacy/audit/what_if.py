@@ -1,43 +1,71 @@
-"""What would change the figures: other components, noise, bases, labels; and the papers' distance.
+"""What would change the figures: other components, bases, noise, precisions; and what it costs."""
 
-The distance is epsilon-DR as the papers mean it: how far records stay from what a colluder rebuilds
-of them. It is an average over people, and relative to an attacker who knows nothing else: the
-weakest figure of an audit.
-"""
-
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from cobasis.algorithms.consensus import consensus_span
-from cobasis.errors import ConsensusError
+from cobasis.algorithms.bases import BASES
+from cobasis.errors import DimensionError, OptionError
 from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.directions import right_singular
-from cobasis.linalg.rng import KEY_BYTES, KeyStream
+from cobasis.linalg.directions import leading_directions
+from cobasis.linalg.rng import KEY_BYTES, KeyStream, haar_columns
+from cobasis.linalg.threads import one_blas_thread
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.attacks.scores import explained
 from cobasis.privacy.audit.attackers import guessed, linkage, rebuilt
 from cobasis.privacy.audit.counted import bits_of_record, bits_sent
-from cobasis.privacy.audit.policy import Grade, graded_bits
-from cobasis.privacy.audit.subject import Setting, Spans, Subject
+from cobasis.privacy.audit.policy import Grade, graded_bits, per_cent
+from cobasis.privacy.audit.subject import Budget, Setting, Subject
 from cobasis.privacy.mechanism import calibrated, noised, randomised
 from cobasis.privacy.sensitivity import sensitivity_of
 
-_ROWS, _ROWS_OF_CONTENT, _ROWS_OF_DISTANCES = 240, 1000, 800
-"""So many people are enough to compare settings and bases."""
+NOISE, EPSILON = (0.1, 0.2, 0.4), (32.0, 8.0, 2.0)
+"""What a plan measures where nobody asks for other values."""
+
+_ROWS, _ROWS_OF_CONTENT = 240, 1000
+"""So many people are enough to compare settings."""
 
 _FEWEST = 60  # with fewer people no model is fitted
 _SPLITS = 3  # one split says how well a model did; three also say by how much that is chance
-_PARTIES = 3  # as many as a consensus takes
-
-_WORST = 0.01
-
 _STEPS = 127  # of int8 on each side of 0
 
-THIS = "this upload"
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """What is measured beside an agreement."""
+
+    n_components: tuple[int, ...] = ()  # empty for half and a quarter, in a plan for twice, too
+    noise: tuple[float, ...] = (0.1, 0.4)
+    epsilon: tuple[float, ...] = ()
+    budget: Budget | None = None  # ball, delta and unit of each epsilon; None if no ball is known
+
+
+def settings_of(subject: Subject, own: Setting, *, offer: Offer) -> tuple[Setting, ...]:
+    """Return what to measure, the own setting first; OptionError for what no agreement may have."""
+    bounds = {"n_components": subject.rows.shape[1], "noise": 100, "epsilon": 64}
+    for name, most in bounds.items():
+        for each in getattr(offer, name):
+            if not 0 < each <= most:
+                raise OptionError(
+                    f"{name}={each!r} is not above 0 and at most {most}. Ask for another one."
+                )
+    size = own.n_components
+    sizes = offer.n_components or (max(1, size // 2), max(1, size // 4))
+    found = [own, *(replace(own, n_components=each) for each in sizes)]
+    found += [replace(own, basis="haar"), replace(own, precision="int8")]
+    public = subject.public_rows is not None
+    if public:
+        found.append(replace(own, basis="public"))
+    if subject.classes is not None:
+        found.append(replace(own, labels=False))
+    found += [replace(own, budget=None, noise=each) for each in offer.noise]
+    if offer.budget is not None:
+        basis = own.basis if BASES[own.basis].under_dp else "public" if public else "haar"
+        budgets = (replace(offer.budget, epsilon=each) for each in offer.epsilon)
+        found += [replace(own, basis=basis, budget=each) for each in budgets]
+    return tuple(dict.fromkeys(found))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,16 +87,17 @@ class Effect:
 
 
 def effects(
-    subject: Subject, *, settings: Sequence[Setting], task: str, spans: Spans, seed: int
+    subject: Subject, *, settings: tuple[Setting, ...], task: str, seed: int
 ) -> tuple[Effect, ...]:
     """Measure what settings come to; the first is how the upload was made."""
     part, found = subject.some(_ROWS_OF_CONTENT, seed=seed), []
     key = np.random.default_rng(seed).bytes(KEY_BYTES)
     for setting in settings:
-        own, made, basis = settings[0], part, spans.basis(setting.basis, setting.n_components)
-        if basis is None:
-            continue
+        made, own = part, settings[0]
         if setting != own:
+            basis = basis_of(subject, setting, own=own, key=key)
+            if basis is None:
+                continue
             made = as_set(part, basis=basis, setting=setting, key=key)
         some = made.some(_ROWS, seed=seed)
         leaked, alone = linkage(some), guessed(some, seed=seed, quick=True)
@@ -92,14 +121,28 @@ def effects(
     return tuple(found)
 
 
+def basis_of(subject: Subject, setting: Setting, *, own: Setting, key: bytes) -> Matrix | None:
+    """Return a setting's basis, without a rotation: no figure depends on one; None for none."""
+    kind, size, n_features = setting.basis, setting.n_components, subject.rows.shape[1]
+    if kind == own.basis and size == subject.n_components:
+        return subject.basis
+    if kind == "haar":
+        stream = KeyStream(key, "audit/haar")
+        return haar_columns(stream, n_rows=n_features, n_columns=size)
+    rows = subject.public_rows if kind == "public" else subject.rows
+    if "consensus" in kind:  # a party alone can only leave out directions of the common span
+        rows = subject.rows @ subject.basis
+    if rows is None:
+        return None
+    found = leading_directions(rows, n_wanted=size, centred=kind == "pca").directions
+    if found.shape[1] < size:
+        return None
+    return subject.basis @ found if "consensus" in kind else found
+
+
 def as_set(subject: Subject, *, basis: Matrix, setting: Setting, key: bytes) -> Subject:
-    budget, labels, rows, clipped = setting.budget, subject.labels, subject.rows @ basis, None
-    if labels is not None:
-        for group in setting.groups:
-            labels = np.where(np.isin(labels, group), group[0], labels)
-    sent = labels if setting.labels else None
-    if sent is not None and setting.step:  # what a model is scored on is not rounded
-        sent = np.rint(sent / setting.step) * setting.step
+    budget, rows, clipped = setting.budget, subject.rows @ basis, None
+    sent = subject.labels if setting.labels else None
     if budget is not None:
         clipped = budget.clipped(subject.rows)
         moved = sensitivity_of(
@@ -118,18 +161,14 @@ def as_set(subject: Subject, *, basis: Matrix, setting: Setting, key: bytes) -> 
     if setting.noise:
         spread = float(np.sqrt(((rows - rows.mean(axis=0)) ** 2).sum(axis=1).mean()))
         rows = rows + setting.noise * spread * KeyStream(key, "audit/noise").normal(rows.shape)
-    made = replace(
+    return replace(
         subject,
         basis=basis,
         release=Release(rows=_stored(rows, setting.precision), labels=sent),
-        labels=labels,
         clipped=clipped,
         precision=setting.precision,
         noisy=budget is not None or setting.noise > 0,
     )
-    if labels is None or not setting.without:
-        return made
-    return made.only(np.flatnonzero(~np.isin(labels, setting.without)))
 
 
 def _stored(rows: Matrix, precision: str) -> Matrix:
@@ -166,65 +205,48 @@ def accuracies(subject: Subject, *, task: str, seed: int) -> list[float]:
     return scores
 
 
-@dataclass(frozen=True, kw_only=True)
-class Distance:
-    """How far a record is from what a colluding partner can make of it, for one basis and size."""
+def planned(
+    people: Subject, *, own: Setting, offer: Offer, task: str, seed: int
+) -> tuple[tuple[Effect, ...], list[str]]:
+    """Measure what each defence would come to for people whose rows nobody projected yet.
 
-    basis: str  # a kind of basis, or 'this upload'
-    n_components: int
-    mean: float  # |x - x F F'| over the mean distance between a record and the average person
-    worst: float  # over the 1 % of people for whom it is smallest
-
-
-def distances(
-    subject: Subject, *, settings: Sequence[Setting], spans: Spans, rng: np.random.Generator
-) -> tuple[Distance, ...]:
-    """Measure the distance of the upload, and over numbers of components for each kind of basis."""
-    own, sizes = _distance(THIS, subject.rows, subject.basis), swept(subject, settings)
-    rows = subject.some(_ROWS_OF_DISTANCES, seed=int(rng.integers(2**32))).rows
-    found = [
-        _distance(kind, rows, basis)
-        for kind in ("svd", "haar", "public")
-        for size in sizes
-        if (basis := spans.basis(kind, size)) is not None
-    ]
-    with suppress(ConsensusError):  # of rows that are nearly all alike
-        found += _of_consensus(rows, sizes, rng=rng)
-    return (own, *found)
-
-
-def swept(subject: Subject, settings: Sequence[Setting]) -> list[int]:
-    """Return the numbers of components to sweep: a quarter to twice the own, and those asked."""
-    own = subject.n_components
-    sizes = {own // 4, own // 2, own, 2 * own, *(each.n_components for each in settings)}
-    return sorted(each for each in sizes if 0 < each <= subject.rows.shape[1])
+    The agreement as it is comes first; what was left out, and why, is said beside the figures.
+    """
+    told, n_features = list[str](), people.rows.shape[1]
+    if own.basis.endswith("consensus"):  # which nobody knows before it is made
+        told.append("The span of your own rows stands for the consensus, which holds less of them.")
+        own = replace(own, basis="svd")
+    size, key = own.n_components, np.random.default_rng(seed).bytes(KEY_BYTES)
+    usual = min(2 * size, n_features), max(1, size // 2), max(1, size // 4)
+    offer = replace(offer, n_components=offer.n_components or usual)
+    with one_blas_thread():
+        basis = basis_of(people, own, own=own, key=key)
+        if basis is None:
+            raise DimensionError(
+                f"the agreement's basis '{own.basis}' has {size:,} components, and the rows it "
+                "would be made of have fewer directions. Plan with fewer components, or with "
+                'basis = "haar".'
+            )
+        made = as_set(people, basis=basis, setting=own, key=key)
+        settings = settings_of(made, own, offer=offer)
+        found = effects(made, settings=settings, task=task, seed=seed)
+    return found, [*told, *_beside(made, offer.budget)]
 
 
-def _of_consensus(
-    rows: Matrix, sizes: Iterable[int], *, rng: np.random.Generator
-) -> list[Distance]:
-    """Measure the common span of three parties like this one: an isometric anchor changes none."""
-    dealt = np.array_split(rng.permutation(len(rows)), _PARTIES)
-    parts = [right_singular(rows[places]).directions for places in dealt if len(places)]
-    most = min(each.shape[1] for each in parts) if len(parts) == _PARTIES else 0
-    found = []
-    for size in (each for each in sizes if each <= most):
-        proposed = {f"party-{index}": each[:, :size] for index, each in enumerate(parts)}
-        whole = size == rows.shape[1]
-        span = np.eye(size) if whole else consensus_span(proposed, n_components=size)
-        found.append(_distance("consensus", rows, span))
-    return found
-
-
-def _distance(kind: str, rows: Matrix, basis: Matrix) -> Distance:
-    """Measure what is lost of rows by a basis that colluders know."""
-    axes = np.linalg.qr(basis)[0]
-    lost = np.sort(np.linalg.norm(rows - (rows @ axes) @ axes.T, axis=1))
-    few = max(1, round(_WORST * len(lost)))
-    whole = float(np.linalg.norm(rows - rows.mean(axis=0), axis=1).mean()) or 1.0
-    return Distance(
-        basis=kind,
-        n_components=basis.shape[1],
-        mean=float(lost.mean()) / whole,
-        worst=float(lost[:few].mean()) / whole,
-    )
+def _beside(subject: Subject, budget: Budget | None) -> Iterator[str]:
+    if subject.public_rows is None:
+        yield "A basis of public rows was left out: give such rows with --public."
+    if subject.labels is not None and subject.classes is not None:
+        often = np.unique(subject.labels, return_counts=True)[1].max() / subject.n_rows
+        yield f"Always answering the most frequent class is right for {per_cent(often)}."
+    if budget is None:
+        yield (
+            "Noise with a guarantee was left out: rows are clipped to a ball that must not come "
+            "from private rows. Give public rows with --public, or agree on a [dp] section."
+        )
+    else:
+        yield (
+            f"Epsilon is of the features of one person, with delta {budget.delta:g}: rows are "
+            f"clipped to a ball of radius {budget.radius:.3g}. Labels are "
+            f"{'public' if budget.label_epsilon is None else 'randomised'}."
+        )

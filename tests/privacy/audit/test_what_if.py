@@ -1,0 +1,133 @@
+"""What each defence would come to: measured beside an upload, or while it is still a draft."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cobasis.errors import DimensionError
+from cobasis.privacy.attacks import Release
+from cobasis.privacy.audit.subject import Budget, Setting, Subject
+from cobasis.privacy.audit.what_if import Offer, accuracies, as_set, planned, settings_of
+from privacy.attacks.constructions import digits, subject
+
+ROWS, LABELS = digits(500)
+PUBLIC, ROWS, LABELS = ROWS[:150], ROWS[150:], LABELS[150:]
+CENTRE = PUBLIC.mean(axis=0)
+BUDGET = Budget(
+    epsilon=1,
+    delta=1e-5,
+    radius=float(np.median(np.linalg.norm(PUBLIC - CENTRE, axis=1))),
+    centre=tuple(CENTRE),
+)
+OWN = Setting(n_components=8, basis="svd")
+KEY = b"k" * 32
+UPLOAD = subject(ROWS, LABELS, n_components=8)
+
+
+def priced(n_rows=350, labels=LABELS, *, own=OWN, offer=Offer(), public=None):  # noqa: B008
+    rows, labels = ROWS[:n_rows], None if labels is None else labels[:n_rows]
+    empty = {"release": Release(rows=np.empty((n_rows, 0))), "basis": np.empty((64, 0))}
+    people = Subject(rows=rows, labels=labels, public_rows=public, **empty)
+    task = "representation" if labels is None else "classification"
+    found, told = planned(people, own=own, offer=offer, task=task, seed=0)
+    return {each.name: each for each in found}, " ".join(told)
+
+
+def test_every_defence_has_a_line_in_one_order_with_what_it_wins_and_what_it_costs():
+    """Fewer components lower content, and only noise lowers linkage by the basis."""
+    offer = Offer(epsilon=(32, 2), budget=BUDGET)
+    price, told = priced(offer=offer, public=PUBLIC)
+    now = price["as it is"]
+    assert "; ".join(price) == (
+        "as it is; 16 components; 4 components; 2 components; random basis; numbers as int8; "
+        "public rows' basis; no labels; noise 0.1; noise 0.4; "
+        "epsilon 32, public rows' basis; epsilon 2, public rows' basis"
+    )
+    assert "left out" not in told
+    content = [price[f"{size} components"].content for size in (2, 4, 16)]
+    assert content == sorted(content)
+    assert all(price[name].leaked == 1 for name in price if not re.search("noise|epsilon", name))
+    assert price["noise 0.4"].leaked < price["noise 0.1"].leaked < 1
+    private, random = price["epsilon 2, public rows' basis"], price["random basis"]
+    assert max(private.content, private.leaked) < 0.1
+    assert random.content < now.content - 0.05
+    assert random.accuracy < now.accuracy
+    for each in price.values():
+        assert each.n_scored == 175
+        assert each.accuracy_least <= each.accuracy <= each.accuracy_most
+    assert price["noise 0.4"].accuracy_least < price["noise 0.4"].accuracy_most
+    worth = ["green", "amber", "red"]
+    int8, more = (price[each].whole for each in ("numbers as int8", "16 components"))
+    assert worth.index(int8) < worth.index(more)
+
+
+def test_the_same_rows_have_the_same_prices_and_play_a_consensus_which_is_said():
+    offer = Offer(n_components=(3,), noise=(0.3,))
+    own = replace(OWN, basis="consensus")
+    one, two, (consensus, told) = (priced(60, own=each, offer=offer) for each in (OWN, OWN, own))
+    assert one == two
+    assert "stands for the consensus" in told
+    assert consensus["as it is"].content == one[0]["as it is"].content
+
+
+def test_a_model_is_taught_what_is_sent_and_scored_without_noise_on_the_truth():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(200, 4))
+    labels = rows[:, 0]
+    upload = subject(rows, labels, n_components=4)
+
+    def scored(**changes):
+        sent = replace(upload, release=replace(upload.release, **changes))
+        return np.mean(accuracies(sent, task="regression", seed=0))
+
+    assert scored() == pytest.approx(1, abs=1e-6)
+    assert 0.9 < scored(labels=np.rint(labels)) < 0.9999
+    assert scored(labels=rng.permutation(labels)) < 0.1
+    # noise as large as the rows, of which half of each weight is lost: 0.5 if scored on noise
+    noisy = upload.release.rows + rng.normal(size=rows.shape)
+    assert scored(rows=noisy) == pytest.approx(0.75, abs=0.1)
+
+
+def test_a_guarantee_is_played_where_a_ball_is_known_or_its_noise_is_agreed():
+    offer = Offer(n_components=(4,), noise=(0.1,), epsilon=(8,))
+    own = Setting(n_components=8, basis="haar", budget=replace(BUDGET, epsilon=2))
+    price, told = priced(120, own=own, offer=offer)
+    assert "Noise with a guarantee was left out" in told
+    assert max(price[each].leaked for each in ("as it is", "4 components")) < 0.1
+    assert price["noise 0.1"].leaked > 0.5  # the other noise, in place of the agreed
+    # and where there is one, through no basis that rows shape
+    settings = settings_of(UPLOAD, OWN, offer=replace(offer, budget=BUDGET))
+    assert {each.basis for each in settings if each.budget is not None} == {"haar"}
+
+
+def test_what_leaves_is_played_as_it_is_stored_clipped_on_the_grid_and_with_its_labels():
+    """Rows from inside the ball alone, and labels of a person's rows with a share of epsilon."""
+
+    def made(upload=UPLOAD, **changes):
+        return as_set(upload, basis=upload.basis, setting=replace(OWN, **changes), key=KEY)
+
+    budget = replace(BUDGET, epsilon=8, label_epsilon=16.0, rows_per_person=16, n_classes=10)
+    found = made(replace(UPLOAD, rows=1e6 * ROWS), budget=budget)
+    steps = found.release.rows * 2**12
+    assert np.array_equal(steps, np.rint(steps))
+    assert np.abs(found.release.rows).max() < 1e4
+    assert 0.1 < np.mean(found.release.labels == LABELS) < 0.5
+    assert (found.labels == LABELS).all()
+    bare = made(labels=False)
+    assert (bare.release.labels, len(bare.labels)) == (None, 350)  # a model is scored on the own
+    for precision in ("fp16", "int8"):
+        rows = made(precision=precision).release.rows
+        values = np.unique(rows)
+        assert len(values) <= 255 or np.array_equal(values, values.astype("f2"))
+        assert 0 < np.abs(rows - UPLOAD.release.rows).max() < 0.05
+
+
+def test_few_rows_cannot_keep_every_agreement_and_a_representation_of_few_has_no_figure_of_models():
+    with pytest.raises(DimensionError, match="8 components"):
+        priced(5)
+    found = priced(30, None)[0]
+    assert {each.alone for each in found.values()} == {None}
+    assert {each.accuracy for each in found.values()} == {None}
+    assert not any("label" in name for name in found)
