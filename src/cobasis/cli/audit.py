@@ -33,7 +33,7 @@ from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import answered
 from cobasis.party_side.send import projected, require_secret
 from cobasis.party_side.session import refuse_target
-from cobasis.privacy.audit.what_if import EPSILON, NOISE, Offer
+from cobasis.privacy.audit.what_if import Offer
 from cobasis.report.audit_page import WORTH, render_plan, table_of
 
 
@@ -104,7 +104,7 @@ def plan(
     out: Annotated[Path | None, Option("-o", "--out", help="The same as a page.")] = None,
     public: Annotated[Path | None, Option(help="Public rows with the same columns.")] = None,
     n_components: Annotated[str, Option(help="Components to compare, such as 4,8,16.")] = "",
-    noise: Annotated[str, Option(help="Noise to compare, by default 0.1,0.2,0.4.")] = "",
+    noise: Annotated[str, Option(help="Noise to compare, by default 0.1,0.4.")] = "",
     epsilon: Annotated[str, Option(help="Guarantees to compare, by default 32,8,2.")] = "",
 ) -> None:
     """Measure on your own rows what each defence would cost and win; nothing leaves.
@@ -117,8 +117,8 @@ def plan(
     data = the_one(rest, what="a table, CSV or Parquet")
     offer = Offer(
         n_components=numbers(n_components, int, option="--n-components"),
-        noise=numbers(noise, float, option="--noise") or NOISE,
-        epsilon=numbers(epsilon, float, option="--epsilon") or EPSILON,
+        noise=numbers(noise, float, option="--noise"),
+        epsilon=numbers(epsilon, float, option="--epsilon"),
     )
     for path in (data, agreement, public):
         if out is not None and path is not None:

@@ -1,7 +1,6 @@
 """What ``plan`` measures on a party's own table: each defence's price, and rows beside sums."""
 
-import hashlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -57,7 +56,7 @@ _DELTA = 1e-6
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Priced(Hidden):
     effects: tuple[Effect, ...] = ()  # the first is the agreement as it is; none of sums
-    told: list[str] = field(default_factory=list)
+    told: tuple[str, ...] = ()
     n_rows: int
     n_sampled: int  # drawn at random, and looked at
     releases: tuple[Released, ...]
@@ -88,18 +87,17 @@ def priced(
     drawn = np.random.default_rng([n_rows, n_features]).permutation(n_rows)
     places = np.sort(drawn[: sample_size(n_rows, n_features)])
     some, labels = gathered(rows, places), part_of(rows.labels())  # what a model would predict
-    of: Any = {"labels": None if labels is None else labels[places], "n_rows": n_rows}
+    labels = None if labels is None else labels[places]
     with one_blas_thread():
-        beside = _rows(agreement, some, **of), _sums(agreement, some, **of)
+        beside = tuple(each(agreement, some, labels, n_rows=n_rows) for each in (_rows, _sums))
     if agreement.sums is not None:
         return Priced(n_rows=n_rows, n_sampled=len(some), releases=beside)
     shown = _public_rows(public, agreement)
-    seed = hashlib.sha256(np.ascontiguousarray(some, dtype="<f8").tobytes()).digest()
     people = Subject(  # of whom nothing was projected yet
         rows=some,
         release=Projected(rows=np.empty((len(some), 0))),
         basis=np.empty((n_features, 0)),
-        labels=of["labels"],
+        labels=labels,
         features=agreement.features,
         public_rows=shown,
     )
@@ -108,7 +106,6 @@ def priced(
         own=own_setting(agreement),
         offer=replace(offer, budget=_budget(agreement, shown, n_rows=n_rows)),
         task=agreement.task,
-        seed=int.from_bytes(seed[:8], "big"),
     )
     return Priced(effects=effects, told=told, n_rows=n_rows, n_sampled=len(some), releases=beside)
 
@@ -124,11 +121,10 @@ def _public_rows(public: Path | None, agreement: Agreement) -> Matrix | None:
 
 
 def _budget(agreement: Agreement, shown: Matrix | None, *, n_rows: int) -> Budget | None:
-    """Say within which ball rows would be clipped under a guarantee; None where none is known."""
     budget = budget_of(agreement)
     if shown is None:
         return budget
-    # of a ball about the public rows' mean, half of them lie in it
+    # the ball that rows would be clipped to: half of the public rows lie in it
     centre = shown.mean(axis=0)
     radius = float(np.median(np.linalg.norm(shown - centre, axis=1)))
     delta = min(_DELTA, 1 / (PEOPLE_PER_FAILURE * n_rows))
@@ -137,7 +133,7 @@ def _budget(agreement: Agreement, shown: Matrix | None, *, n_rows: int) -> Budge
     return about if radius > 0 else None
 
 
-def _rows(agreement: Agreement, some: Matrix, *, labels: Labels | None, n_rows: int) -> Released:
+def _rows(agreement: Agreement, some: Matrix, labels: Labels | None, *, n_rows: int) -> Released:
     usual = max(components_for(agreement.features, precision="fp64"))
     size = min(agreement.n_components or usual, *some.shape)
     row, image = BYTES[agreement.precision]
@@ -156,7 +152,7 @@ def _rows(agreement: Agreement, some: Matrix, *, labels: Labels | None, n_rows: 
     )
 
 
-def _sums(agreement: Agreement, some: Matrix, *, labels: Labels | None, n_rows: int) -> Released:
+def _sums(agreement: Agreement, some: Matrix, labels: Labels | None, *, n_rows: int) -> Released:
     features, terms, parties = agreement.features, agreement.sums, len(agreement.parties)
     maps = waves_of(features) if terms is None else terms.maps
     layout = Layout(

@@ -31,7 +31,7 @@ def priced(n_rows=350, labels=LABELS, *, own=OWN, offer=Offer(), public=None):  
     empty = {"release": Release(rows=np.empty((n_rows, 0))), "basis": np.empty((64, 0))}
     people = Subject(rows=rows, labels=labels, public_rows=public, **empty)
     task = "representation" if labels is None else "classification"
-    found, told = planned(people, own=own, offer=offer, task=task, seed=0)
+    found, told = planned(people, own=own, offer=offer, task=task)
     return {each.name: each for each in found}, " ".join(told)
 
 

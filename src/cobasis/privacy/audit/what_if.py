@@ -21,8 +21,8 @@ from cobasis.privacy.audit.subject import Budget, Setting, Subject
 from cobasis.privacy.mechanism import calibrated, noised, randomised
 from cobasis.privacy.sensitivity import sensitivity_of
 
-NOISE, EPSILON = (0.1, 0.2, 0.4), (32.0, 8.0, 2.0)
-"""What a plan measures where nobody asks for other values."""
+_NOISE, _EPSILON = (0.1, 0.4), (32.0, 8.0, 2.0)
+"""What is measured where nobody asks for other values."""
 
 _ROWS, _ROWS_OF_CONTENT = 240, 1000
 """So many people are enough to compare settings."""
@@ -37,7 +37,7 @@ class Offer:
     """What is measured beside an agreement."""
 
     n_components: tuple[int, ...] = ()  # empty for half and a quarter, in a plan for twice, too
-    noise: tuple[float, ...] = (0.1, 0.4)
+    noise: tuple[float, ...] = ()
     epsilon: tuple[float, ...] = ()
     budget: Budget | None = None  # ball, delta and unit of each epsilon; None if no ball is known
 
@@ -60,10 +60,10 @@ def settings_of(subject: Subject, own: Setting, *, offer: Offer) -> tuple[Settin
         found.append(replace(own, basis="public"))
     if subject.classes is not None:
         found.append(replace(own, labels=False))
-    found += [replace(own, budget=None, noise=each) for each in offer.noise]
+    found += [replace(own, budget=None, noise=each) for each in offer.noise or _NOISE]
     if offer.budget is not None:
         basis = own.basis if BASES[own.basis].under_dp else "public" if public else "haar"
-        budgets = (replace(offer.budget, epsilon=each) for each in offer.epsilon)
+        budgets = (replace(offer.budget, epsilon=each) for each in offer.epsilon or _EPSILON)
         found += [replace(own, basis=basis, budget=each) for each in budgets]
     return tuple(dict.fromkeys(found))
 
@@ -206,8 +206,8 @@ def accuracies(subject: Subject, *, task: str, seed: int) -> list[float]:
 
 
 def planned(
-    people: Subject, *, own: Setting, offer: Offer, task: str, seed: int
-) -> tuple[tuple[Effect, ...], list[str]]:
+    people: Subject, *, own: Setting, offer: Offer, task: str
+) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
     """Measure what each defence would come to for people whose rows nobody projected yet.
 
     The agreement as it is comes first; what was left out, and why, is said beside the figures.
@@ -216,7 +216,7 @@ def planned(
     if own.basis.endswith("consensus"):  # which nobody knows before it is made
         told.append("The span of your own rows stands for the consensus, which holds less of them.")
         own = replace(own, basis="svd")
-    size, key = own.n_components, np.random.default_rng(seed).bytes(KEY_BYTES)
+    size, key = own.n_components, bytes(KEY_BYTES)  # the same table has the same prices
     usual = min(2 * size, n_features), max(1, size // 2), max(1, size // 4)
     offer = replace(offer, n_components=offer.n_components or usual)
     with one_blas_thread():
@@ -229,8 +229,8 @@ def planned(
             )
         made = as_set(people, basis=basis, setting=own, key=key)
         settings = settings_of(made, own, offer=offer)
-        found = effects(made, settings=settings, task=task, seed=seed)
-    return found, [*told, *_beside(made, offer.budget)]
+        found = effects(made, settings=settings, task=task, seed=0)
+    return found, (*told, *_beside(made, offer.budget))
 
 
 def _beside(subject: Subject, budget: Budget | None) -> Iterator[str]:
