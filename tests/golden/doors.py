@@ -22,7 +22,7 @@ from cobasis import simulate
 from cobasis.algorithms import AlignerName
 from cobasis.algorithms.bases import BASES
 from cobasis.models import trainer
-from cobasis.report.comparison import compare, deal, load
+from cobasis.report.comparison import compare, deal
 from cobasis.report.pages import as_json
 from golden import refusals
 
@@ -117,7 +117,7 @@ def model(name, family, aligner):
 
 def demonstrated(split, seed):
     """What ``cobasis demo --split SPLIT --seed SEED --json`` says of all, and of one party."""
-    data = deal(load("digits"), n_parties=10, split=split, seed=seed)
+    data = deal("digits", n_parties=10, split=split, seed=seed)
     named = {"aligner": "odc", "anchor": "isometric", "basis": "svd", "model": "logistic"}
     told = as_json(compare(data, {"n_components": 24, "seed": seed, **named}))
     own = told["per_party"]["party-2"]

@@ -7,14 +7,14 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from cobasis.report.comparison import compare, deal, load
+from cobasis.report.comparison import compare, deal
 from cobasis.report.pages import as_json, conclusion, means, render_comparison
 from golden.doors import recorded
 
 
 @cache
 def comparison(*, n_parties=None):
-    dealt = deal(load("diabetes"), n_parties=n_parties, split="iid", seed=0)
+    dealt = deal("diabetes", n_parties=n_parties, split="iid", seed=0)
     told = {"aligner": "odc", "anchor": "isometric", "basis": "svd", "model": "ridge", "seed": 0}
     return compare(dealt, {**told, "n_components": 7})
 
@@ -38,17 +38,17 @@ def test_together_is_far_above_alone_a_consensus_basis_is_near_pooled_and_sums_a
 
 
 def test_rows_are_dealt_once_and_by_label_two_neighbours_of_a_cycle_to_each_party():
-    dealt = deal(load("digits"), split="by-label", seed=4)
+    dealt = deal("digits", split="by-label", seed=4)
     held = [tuple(np.unique(labels)) for _, labels in dealt.rows.values()]
     assert all(len(labels) == 2 for labels in held)
     counts = np.bincount(np.concatenate([labels for _, labels in dealt.rows.values()]))
     assert counts.tolist() == [50] * 10
     for this, following in zip(held, held[1:] + held[:1], strict=True):
         assert len(set(this) & set(following)) == 1
-    few = deal(load("digits"), n_parties=3, split="by-label", seed=4)
+    few = deal("digits", n_parties=3, split="by-label", seed=4)
     assert {*few.test_labels} == {label for _, labels in few.rows.values() for label in labels}
     for split in ("iid", "by-label"):
-        dealt = deal(load("digits"), split=split, seed=1)
+        dealt = deal("digits", split=split, seed=1)
         total = sum(len(rows) for rows, _ in dealt.rows.values())
         assert total + len(dealt.test_rows) + len(dealt.public_rows) == 1797
 
@@ -70,7 +70,7 @@ def test_the_page_is_one_file_with_a_chart_the_numbers_and_no_outside_reference(
     assert all(f"{each - alone:+.3f} of R2" in conclusion(found) for each in others)
     assert conclusion(found) in page.replace("&#43;", "+")
     assert as_json(found)["conclusion"] == conclusion(found)
-    data = replace(found.data, table=replace(found.data.table, name="<b>bold</b>"))
+    data = replace(found.data, name="<b>bold</b>")
     assert "<b>bold</b>" not in render_comparison(replace(found, data=data))
 
 

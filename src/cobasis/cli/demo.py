@@ -15,7 +15,7 @@ from cobasis.disk.whole import write_whole
 from cobasis.errors import OptionError
 from cobasis.models import DEFAULT_MODELS, ModelName
 from cobasis.report import DataName, Split
-from cobasis.report.comparison import Comparison, compare, deal, load
+from cobasis.report.comparison import Comparison, compare, deal
 from cobasis.report.pages import about_sums, as_json, conclusion, means, render_comparison
 
 
@@ -41,14 +41,13 @@ def demo(
         raise OptionError(
             f"--report {report} is a folder, or in one that does not exist. Name a file."
         )
-    table = load(data)
-    dealt = deal(table, n_parties=parties, split=split, seed=seed)
+    dealt = deal(data, n_parties=parties, split=split, seed=seed)
     settings = {
-        "n_components": table.n_components if n_components is None else n_components,
+        "n_components": dealt.n_components if n_components is None else n_components,
         "aligner": aligner,
         "anchor": anchor,
         "basis": basis,
-        "model": model or DEFAULT_MODELS[table.task],
+        "model": model or DEFAULT_MODELS[dealt.task],
         "seed": seed,
     }
     with Console(stderr=True).status("starting") as status:
@@ -75,7 +74,7 @@ def _lines(found: Comparison) -> list[str]:
         rows.insert(-1, (name, *told, f"{traffic.up:,}", f"{traffic.down:,}"))
     refusal = [f"No consensus basis: {found.consensus_refusal}"] if found.consensus_refusal else []
     table = Table(
-        title=f"{data.table.name}, split {data.split}: {unit} on the test set; bytes up, down",
+        title=f"{data.name}, split {data.split}: {unit} on the test set; bytes up, down",
         header=("party", "alone", "together", "consensus", "sums", "pooled", "up", "down"),
         rows=rows,
         notes=(

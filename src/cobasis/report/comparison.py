@@ -24,22 +24,13 @@ from cobasis.report import DataName, Split
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
-    name: DataName
-    task: Task
-    rows: Matrix
-    labels: Labels
-    features: tuple[NumericFeature, ...]
-    parties: int  # of the demo, as are the next two
-    rows_each: int
-    n_components: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class Dealt:
     """A data set, dealt out to parties, with one test set that all predict."""
 
-    table: Table
+    name: DataName
+    task: Task
+    features: tuple[NumericFeature, ...]
+    n_components: int  # of the demo
     split: Split
     rows: Mapping[str, tuple[Matrix, Labels]]  # and labels, by party
     test_rows: Matrix  # common to all parties
@@ -62,7 +53,7 @@ class Comparison:
 
     @property
     def metric(self) -> str:
-        return "R2" if self.data.table.task == "regression" else "accuracy"
+        return "R2" if self.data.task == "regression" else "accuracy"
 
 
 @one_blas_thread()
@@ -84,8 +75,8 @@ def compare(
     sums, sums_score = None, None
     if len(data.rows) >= FEWEST_PARTIES:
         tell("masked sums: the same rows as another release")
-        rng, task = np.random.default_rng(settings["seed"]), data.table.task
-        sums = simulate(data.rows, rng=rng, release="sums", task=task, features=data.table.features)
+        rng, task = np.random.default_rng(settings["seed"]), data.task
+        sums = simulate(data.rows, rng=rng, release="sums", task=task, features=data.features)
         sums_score = next(iter(sums.score(data.test_rows, data.test_labels).values()))
     tell("alone: every party by itself")
     alone = {name: _raw_score(*rows, data, settings) for name, rows in data.rows.items()}
@@ -112,23 +103,23 @@ def _round(data: Dealt, settings: Mapping[str, Any]) -> Round:
     return simulate(
         data.rows,
         rng=np.random.default_rng(told.pop("seed")),
-        task=data.table.task,
-        features=data.table.features,
+        task=data.task,
+        features=data.features,
         public_rows=data.public_rows if public else None,
         **told,
     )
 
 
 def _raw_score(rows: Matrix, labels: Labels, data: Dealt, settings: Mapping[str, Any]) -> float:
-    task, features = data.table.task, data.table.features
-    known = ("model", "seed")
+    task, features = data.task, data.features
     classes, told = np.unique(labels, return_inverse=True)
     trained = train(
         encode(rows, features, party="raw"),
         told if task == "classification" else labels,
         task=task,
         aligned=False,
-        **{word: each for word, each in settings.items() if word in known},
+        model=settings["model"],
+        seed=settings["seed"],
     )
     found = trained.predict(encode(data.test_rows, features, party="raw"))
     found = classes[found] if task == "classification" else found
@@ -139,75 +130,77 @@ ROWS_OF_EACH_LABEL = 25
 PUBLIC_ROWS = 100
 
 
-def load(name: DataName) -> Table:
-    """Load 1,797 handwritten digits, 569 breast tumours, or 442 patients with diabetes."""
+_USUAL: Mapping[DataName, tuple[int, int, int]] = {
+    "digits": (10, 50, 24),
+    "cancer": (4, 25, 10),
+    "diabetes": (4, 40, 7),
+}
+"""Parties, rows of each, and components."""
+
+
+def deal(name: DataName, *, n_parties: int | None = None, split: Split, seed: int) -> Dealt:
+    """Deal 1,797 handwritten digits, 569 breast tumours, or 442 patients with diabetes out.
+
+    What is left is test set, and some public rows.
+    """
     from sklearn import datasets  # noqa: PLC0415 -- a second
 
     readers = {"digits": datasets.load_digits, "cancer": datasets.load_breast_cancer}
     bunch = readers.get(name, datasets.load_diabetes)()
+    rows, labels = bunch.data, bunch.target
     # Centres and scales stand in for a code book's: a pixel counts from 0 to 16, the tumours' own
     # mean and deviation, and of the patients, published centred, columns of length 1.
-    parties, rows_each, n_components, centre, scale = {
-        "digits": (10, 50, 24, 8.0, 16.0),
-        "cancer": (4, 25, 10, bunch.data.mean(axis=0), bunch.data.std(axis=0)),
-        "diabetes": (4, 40, 7, 0.0, 1 / np.sqrt(len(bunch.data))),
-    }[name]
-    return Table(
-        name=name,
-        task="regression" if name == "diabetes" else "classification",
-        rows=bunch.data,
-        labels=bunch.target,
-        features=numeric_features(bunch.feature_names, centre=centre, scale=scale),
-        parties=parties,
-        rows_each=rows_each,
-        n_components=n_components,
-    )
-
-
-def deal(table: Table, *, n_parties: int | None = None, split: Split, seed: int) -> Dealt:
-    """Deal a data set out to parties; what is left is test set, and some public rows."""
-    n_parties = table.parties if n_parties is None else n_parties
+    constants = {"digits": (8.0, 16.0), "cancer": (rows.mean(axis=0), rows.std(axis=0))}
+    centre, scale = constants.get(name, (0.0, 1 / np.sqrt(len(rows))))
+    n_parties = _USUAL[name][0] if n_parties is None else n_parties
     if n_parties < 1:
         raise OptionError(f"--parties {n_parties} leaves nobody to hold rows. Use 1 or more.")
     rng = np.random.default_rng(seed)
-    dealt = (_by_label if split == "by-label" else _iid)(table, n_parties, rng)
-    rest = np.setdiff1d(np.arange(len(table.rows)), np.concatenate(dealt))
+    if split == "by-label":
+        dealt = _by_label(name, labels, n_parties, rng)
+    else:
+        dealt = _iid(name, len(rows), n_parties, rng)
+    rest = np.setdiff1d(np.arange(len(rows)), np.concatenate(dealt))
     if split == "by-label":  # of a label that nobody holds nothing can be predicted
-        rest = rest[np.isin(table.labels[rest], table.labels[np.concatenate(dealt)])]
+        rest = rest[np.isin(labels[rest], labels[np.concatenate(dealt)])]
     public, test = np.split(rng.permutation(rest), [PUBLIC_ROWS])
     return Dealt(
-        table=table,
+        name=name,
+        task="regression" if name == "diabetes" else "classification",
+        features=numeric_features(bunch.feature_names, centre=centre, scale=scale),
+        n_components=_USUAL[name][2],
         split=split,
         rows={
-            f"party-{number}": (table.rows[chosen], table.labels[chosen])
-            for number, chosen in enumerate(dealt, start=1)
+            f"party-{number}": (rows[own], labels[own]) for number, own in enumerate(dealt, start=1)
         },
-        test_rows=table.rows[test],
-        test_labels=table.labels[test],
-        public_rows=table.rows[public],
+        test_rows=rows[test],
+        test_labels=labels[test],
+        public_rows=rows[public],
     )
 
 
-def _iid(table: Table, n_parties: int, rng: np.random.Generator) -> list[Labels]:
-    needed, available = n_parties * table.rows_each, len(table.rows) - 2 * PUBLIC_ROWS
+def _iid(name: DataName, n_rows: int, n_parties: int, rng: np.random.Generator) -> list[Labels]:
+    rows_each, available = _USUAL[name][1], n_rows - 2 * PUBLIC_ROWS
+    needed = n_parties * rows_each
     if needed > available:
         raise OptionError(
-            f"--parties {n_parties} of {table.rows_each} rows each need {needed} rows, and "
-            f"{table.name} has {available} to deal out. "
-            f"Use --parties {available // table.rows_each} or fewer."
+            f"--parties {n_parties} of {rows_each} rows each need {needed} rows, and {name} has "
+            f"{available} to deal out. Use --parties {available // rows_each} or fewer."
         )
-    return np.split(rng.permutation(len(table.rows))[:needed], n_parties)
+    return np.split(rng.permutation(n_rows)[:needed], n_parties)
 
 
-def _by_label(table: Table, n_parties: int, rng: np.random.Generator) -> list[Labels]:
+def _by_label(
+    name: DataName, labels: Labels, n_parties: int, rng: np.random.Generator
+) -> list[Labels]:
     """Deal each party rows of two labels that are neighbours in a random cycle of labels."""
-    if table.name != "digits":
+    if name != "digits":
         raise OptionError(
-            f"--split by-label is for digits; {table.name} has too few labels for parties that "
-            "each hold two. Use --data digits, or --split iid."
+            f"--split by-label is for digits; {name} has too few labels for parties that each "
+            "hold two. Use --data digits, or --split iid."
         )
-    cycle = rng.permutation(np.unique(table.labels))
-    fewest = np.unique(table.labels, return_counts=True)[1].min()
+    values, counts = np.unique(labels, return_counts=True)
+    cycle, fewest = rng.permutation(values), counts.min()
     often = -(-n_parties // len(cycle)) * 2 * ROWS_OF_EACH_LABEL
     if often > fewest:
         most = int(fewest // (2 * ROWS_OF_EACH_LABEL)) * len(cycle)
@@ -217,7 +210,7 @@ def _by_label(table: Table, n_parties: int, rng: np.random.Generator) -> list[La
         )
     parts = []  # of each label in the cycle, a pack of rows for each party that holds it
     for label in cycle:
-        rows = rng.permutation(np.flatnonzero(table.labels == label))
+        rows = rng.permutation(np.flatnonzero(labels == label))
         parts.append(iter(np.split(rows, range(ROWS_OF_EACH_LABEL, len(rows), ROWS_OF_EACH_LABEL))))
     return [
         np.concatenate([next(parts[(number + step) % len(parts)]) for step in (0, 1)])

@@ -169,7 +169,7 @@ def _mean(scores: Mapping[str, float]) -> float:
 def as_json(found: "Comparison") -> dict[str, Any]:
     figures, consensus = found.round.analyst.certificate.parties, found.consensus or {}
     return {
-        "data": found.data.table.name,
+        "data": found.data.name,
         "metric": found.metric,
         **means(found),
         "conclusion": conclusion(found),
