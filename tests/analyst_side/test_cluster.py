@@ -1,12 +1,8 @@
 """On a Dask cluster of two processes the same models come from the same uploads."""
 
-import os
 import pickle
-import signal
 import sys
-from functools import partial
 from pathlib import Path
-from threading import Timer
 from types import SimpleNamespace
 from unittest import mock
 
@@ -17,8 +13,7 @@ import pytest
 from aligned import aligned_rows, cut, parties, rows_and_labels
 from cobasis.analyst_side import passes
 from cobasis.analyst_side.passes import ClusterPasses, passes_for
-from cobasis.errors import CobasisError, FileChangedError, MissingExtraError, OptionError
-from cobasis.models import out_of_core
+from cobasis.errors import FileChangedError, MissingExtraError, OptionError
 from cobasis.models.trainer import train
 from cobasis.progress import silent
 
@@ -49,20 +44,6 @@ def test_models_of_sums_are_the_same_to_rounding(over, aligned, model):
             np.testing.assert_allclose(found.weights, known.weights, atol=1e-12 * size)
 
 
-@pytest.mark.soak
-def test_trees_on_two_workers_predict_as_those_on_one_machine(over, aligned, tmp_path, monkeypatch):
-    """Likelihoods within 0.02 on average, and 98 % of labels; one worker makes those of a block."""
-    monkeypatch.setattr(out_of_core, "MAX_ROUNDS", 15)
-    afar, here = (train(aligned, model="xgboost", over=where, **CLASSES) for where in (over, None))
-    rows, labels = rows_and_labels(1200)
-    found, known = (each.scores(rows, method="predict_proba") for each in (afar, here))
-    assert np.mean(np.abs(found - known)) < 0.02
-    assert np.mean(afar.predict(rows) == here.predict(rows)) > 0.98
-    assert np.mean(afar.predict(rows) == labels) > 0.95
-    one = aligned_rows(tmp_path, *rows_and_labels(90), n_blocks=1)
-    assert train(one, model="xgboost", over=over, **CLASSES).family == "boosted_trees"
-
-
 def test_a_worker_gets_paths_and_changes_of_basis_of_its_blocks_and_no_rows(tmp_path):
     uploads, alignment = parties(tmp_path, *rows_and_labels(4000), sizes=[3000, 997, 1, 1, 1])
     sent = cut(uploads, alignment.changes_of_basis, n_blocks=500).only([0])
@@ -88,29 +69,13 @@ def test_where_no_cluster_can_train_it_is_an_error_that_says_why(monkeypatch):
         ):
             pass
 
-    for model in ("mlp", "boosted_trees"):
+    for model in ("mlp", "boosted_trees", "xgboost"):
         refused(OptionError, f"model='{model}' is not trained on a cluster", model=model)
     monkeypatch.setattr(passes, "_ANSWER_SECONDS", 1)
     for address in ("tcp://127.0.0.1:1", "no://where"):
         refused(OptionError, f"no cluster answers at '{address}'", at=address)
     monkeypatch.setitem(sys.modules, "distributed", None)
     refused(MissingExtraError, r"pip install 'cobasis\[dask\]'")
-
-
-def fail_once(rows, share, *, path):
-    """What a worker does whose file is gone while the other waits for it."""
-    from xgboost import collective  # noqa: PLC0415
-
-    if 1 in share.blocks:
-        raise FileChangedError(path)
-    collective.broadcast("waiting", 0)
-    return rows.n_rows
-
-
-@pytest.mark.soak
-def test_a_worker_that_fails_while_boosting_does_not_leave_the_others_waiting(over, aligned):
-    with pytest.raises(FileChangedError, match="gone"):
-        over.together(partial(fail_once, path="gone"), aligned)
 
 
 def _index(_, index):
@@ -124,34 +89,13 @@ def test_a_pass_that_killed_its_workers_ends_in_words(aligned):
     client = mock.Mock(nthreads=lambda: {"a worker": 1})
     client.submit.return_value.result = killed
     with pytest.raises(OptionError, match="lost its workers"):
-        list(ClusterPasses(client, silent)(_index, aligned, step="dying"))
+        list(ClusterPasses(client=client)(_index, aligned, step="dying"))
 
 
 @pytest.mark.soak
 def test_a_cluster_without_workers_is_refused(aligned):
     none = distributed.LocalCluster(n_workers=0, dashboard_address=":0")
     with none as cluster, distributed.Client(cluster) as client:
-        over = ClusterPasses(client, silent)
-        with pytest.raises(CobasisError, match="no workers left"):
-            list(over(_index, aligned, step="waiting"))
-        with pytest.raises(CobasisError, match="no workers left"):
-            over.together(fail_once, aligned)
-
-
-@pytest.mark.soak
-def test_a_worker_that_dies_while_boosting_ends_it(over, tmp_path, monkeypatch):
-    """The last test: the worker that dies is the cluster's."""
-    monkeypatch.setattr(out_of_core, "MAX_ROUNDS", 1_000_000)
-    monkeypatch.setattr(out_of_core, "PATIENCE", 1_000_000)
-    noise = np.random.default_rng(0).integers(0, 2, 200)  # of 200 rows none is kept apart
-    whole = aligned_rows(tmp_path, rows_and_labels(200)[0], noise)
-    victim = next(iter(over.client.run(os.getpid).values()))
-    wait = over._together
-
-    def begun(*boosting):
-        Timer(2.0, os.kill, (victim, signal.SIGKILL)).start()
-        return wait(*boosting)
-
-    monkeypatch.setattr(over, "_together", begun)  # killed before, it would not be missed
-    with pytest.raises(OptionError, match="lost 1 of 2 workers"):
-        train(whole, model="xgboost", over=over, **CLASSES)
+        waiting = ClusterPasses(client=client)(_index, aligned, step="waiting")
+        with pytest.raises(OptionError, match="no workers left"):
+            list(waiting)

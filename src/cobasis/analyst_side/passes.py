@@ -2,24 +2,21 @@
 
 On a Dask cluster (extra ``dask``) workers read opened uploads by their paths, so all of them see
 one folder. What goes to a worker is a function, a block's number, and paths and changes of basis
-of that block alone; what comes back is a sum. Trees are built by xgboost's own collective, one
-task on each worker, each with files of its own: xgboost's Dask interface would hold all rows in
-memory, and needs pandas and pyarrow.
+of that block alone; what comes back is a sum.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from cobasis.disk.tensors import read_tables, write_tables
-from cobasis.disk.whole import make_folder, remove_tree, require_room, scratch_folder
-from cobasis.errors import CobasisError, OptionError
+from cobasis.disk.whole import make_folder, remove_tree, require_room
+from cobasis.errors import OptionError
 from cobasis.linalg.threads import available_threads, one_blas_thread
 from cobasis.models import FAMILIES, ModelName, needing
 from cobasis.models.out_of_core import ROW_BYTES
@@ -45,7 +42,8 @@ def passes_for(
             f"model='{model}' is not trained on a cluster, since its fit is no sum over blocks. "
             f"Train without --cluster, or choose one of {others}."
         )
-    distributed = _extra("distributed")
+    with needing("distributed", extra="dask", what="--cluster"):
+        distributed = import_module("distributed")
     try:
         client = distributed.Client(cluster, timeout=_ANSWER_SECONDS)
     except (OSError, ValueError, TimeoutError) as error:
@@ -54,12 +52,7 @@ def passes_for(
             "tcp://10.0.0.5:8786, and see that it runs."
         ) from error
     with client:
-        yield ClusterPasses(client, report)
-
-
-def _extra(package: str) -> Any:  # noqa: ANN401 -- a module
-    with needing(package, extra="dask", what="--cluster"):
-        return import_module(package)
+        yield ClusterPasses(report, client=client)
 
 
 @dataclass(frozen=True)
@@ -134,10 +127,9 @@ class Copy:
         return self.folder / f"block-{index:05d}.safetensors"
 
 
-class ClusterPasses:
-    def __init__(self, client: Any, report: Report) -> None:  # noqa: ANN401 -- distributed.Client
-        self.client = client
-        self.report = report
+@dataclass(frozen=True)
+class ClusterPasses(Threads):
+    client: Any = field(kw_only=True)  # distributed.Client
 
     def __call__(self, work: Work[Result], rows: LabelledRows, *, step: str) -> Iterator[Result]:
         """Have blocks worked on, a few ahead; another worker takes over what one has lost."""
@@ -164,108 +156,26 @@ class ClusterPasses:
         """Leave rows where they are: each worker makes its own blocks."""
         return nullcontext(rows)
 
-    def together(self, work: Callable[[LabelledRows, Share], Result], rows: LabelledRows) -> Result:
-        """Have all workers that get a block boost together."""
-        tracker_of = _extra("xgboost.tracker").RabitTracker
-        begun = self._require_workers()
-        workers = sorted(begun)[: rows.n_blocks]
-        shares = [range(place, rows.n_blocks, len(workers)) for place in range(len(workers))]
-        host = urlsplit(self.client.scheduler.address).hostname  # workers find it, and us, there
-        way = _extra("distributed.utils").get_ip(host)
-        tracker = tracker_of(n_workers=len(workers), host_ip=way)
-        tracker.start()
-        futures = [
-            self.client.submit(
-                _share,
-                work,
-                rows.only(blocks),
-                blocks,
-                tracker={**tracker.worker_args(), "dmlc_task_id": f"{place:05d}"},
-                workers=[worker],
-                allow_other_workers=False,
-                retries=0,
-                pure=False,
-            )
-            for place, (worker, blocks) in enumerate(zip(workers, shares, strict=True))
-        ]
-        try:
-            found: Result = self._together(futures, {each: begun[each] for each in workers})
-        finally:
-            self.client.cancel(futures)
-            with suppress(ValueError):  # xgboost's: what broke its connections is raised above
-                tracker.free()
-        return found
-
-    def _workers(self) -> dict[str, str]:
-        """Return each worker's own folder by its address: one that is started anew has another."""
-        found = self.client.scheduler_info(n_workers=-1)["workers"]
-        return {address: each["local_directory"] for address, each in found.items()}
-
-    def _require_workers(self) -> dict[str, str]:
-        found = self._workers()
-        if not found:
-            raise OptionError(
-                "the cluster has no workers left. See their log (often their memory was too "
-                "small), start some, and train again."
-            )
-        return found
-
     def _result(self, future: Any) -> Any:  # noqa: ANN401 -- distributed.Future and what it gives
         """Wait for one result, as long as there are workers."""
         from distributed import KilledWorker  # noqa: PLC0415 -- an extra
 
+        memory = "See their log (often their memory was too small)"
         while True:
             try:
                 return future.result(timeout=_LOOK_SECONDS)
             except TimeoutError:
-                self._require_workers()
+                if not self.client.nthreads():
+                    raise OptionError(
+                        f"the cluster has no workers left. {memory}, start some, and train again."
+                    ) from None
             except KilledWorker as error:
                 raise OptionError(
-                    f"the cluster lost its workers one after the other ({error}). See their log "
-                    "(often their memory was too small), and train again."
-                ) from error
-
-    def _together(self, futures: Sequence[Any], begun: Mapping[str, str]) -> Any:  # noqa: ANN401 -- what work gives
-        """Wait for all workers; of their errors raise the one that made the others fail."""
-        from distributed import wait  # noqa: PLC0415 -- an extra
-
-        waiting = list(futures)
-        while waiting:
-            with self.client.as_current(), suppress(TimeoutError):
-                wait(waiting, timeout=_LOOK_SECONDS, return_when="FIRST_COMPLETED")  # type: ignore[no-untyped-call]  # distributed has few types
-            waiting = [each for each in futures if each.status == "pending"]
-            errors = [each.exception() for each in futures if each.status == "error"]
-            for error in errors:
-                if isinstance(error, CobasisError):
-                    raise error
-            found = self._workers() if waiting or errors else begun
-            lost = sorted(each for each, folder in begun.items() if found.get(each) != folder)
-            if lost:  # its share is nobody else's, so boosting would never end
-                raise OptionError(
-                    f"the cluster lost {len(lost)} of {len(begun)} workers while trees were "
-                    f"boosted (first {lost[0]}). See its log (often its memory was too small), and "
+                    f"the cluster lost its workers one after the other ({error}). {memory}, and "
                     "train again."
-                )
-        for error in errors:
-            raise error
-        return futures[0].result()
+                ) from error
 
 
 def _quietly(work: Work[Result], rows: LabelledRows, index: int) -> Result:
     with one_blas_thread():
         return work(rows, index)
-
-
-def _share(
-    work: Callable[[LabelledRows, Share], Result],
-    rows: LabelledRows,
-    blocks: Sequence[int],
-    *,
-    tracker: dict[str, Any],
-) -> Result:
-    from distributed import get_worker  # noqa: PLC0415 -- an extra
-    from xgboost.collective import CommunicatorContext  # noqa: PLC0415 -- an extra
-
-    threads = int(get_worker().state.nthreads)
-    with CommunicatorContext(**tracker), scratch_folder() as folder:
-        return work(rows, Share(blocks, str(folder), threads))

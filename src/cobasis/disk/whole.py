@@ -12,7 +12,6 @@ shrinks under a mapping kills the process instead of raising an error.
 
 import hashlib
 import os
-import secrets
 import shutil
 import stat
 import tempfile
@@ -285,17 +284,6 @@ def _remove_all(path: Path) -> None:
             _remove_all(inner)
     with suppress(FileNotFoundError):
         calls.remove(path)
-
-
-@contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """Give a folder where TMPDIR says for one piece of work, deleted at its end."""
-    folder = Path(tempfile.gettempdir()) / f"scratch-{secrets.token_hex(8)}"
-    make_folder(folder)
-    try:
-        yield folder
-    finally:
-        remove_tree(folder)
 
 
 def require_room(folder: Path, n_bytes: int, *, what: str) -> None:

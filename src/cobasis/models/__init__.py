@@ -46,7 +46,7 @@ class Family:
     # of what is searched by folds; empty where scikit-learn does not fit the family
     grid: Mapping[str, list[Any]] = field(default_factory=dict)
     carries_rows: bool = False
-    on_cluster: bool = False  # its passes are sums, or share their work by themselves
+    on_cluster: bool = False  # its passes are sums
     mixes: bool = False  # a party may mix it with a model of its own
     by_sums: bool = False  # a table that masked totals give as well
     logarithmic: bool = False  # a table of the log of a rate, or of a hazard
@@ -64,7 +64,7 @@ FAMILIES: dict[ModelName, Family] = {
     "mlp": Family(chain="mlp", grid={"alpha": [1e-4, 1e-2, 1.0]}),
     "rff": Family(chain="rff", on_cluster=True, mixes=True),
     "boosted_trees": Family(chain="boosted_trees", grid={"learning_rate": [0.03, 0.1]}),
-    "xgboost": Family(chain="boosted_trees", on_cluster=True),
+    "xgboost": Family(chain="boosted_trees"),
     "svm": Family(chain=None, grid={"C": [0.1, 1.0, 10.0, 100.0]}, carries_rows=True),
     "kmeans": Family(tasks=("clustering",), chain="kmeans"),
     "gaussian_mixture": Family(tasks=("clustering", "novelty"), chain="gaussian_mixture"),
