@@ -4,6 +4,7 @@ import hashlib
 import json
 import socket
 import ssl
+import time
 from datetime import UTC, datetime, timedelta
 from unittest.mock import Mock
 
@@ -11,7 +12,7 @@ import httpx
 import pytest
 
 from cobasis.keys.identity import Identity
-from cobasis.transport import wire
+from cobasis.transport import server, wire
 from cobasis.transport.wire import PROBLEM, digest_field, sign_request
 from transport.bad import DATA, DIGEST, DOORS, cases, put
 
@@ -176,6 +177,23 @@ def test_a_request_that_is_repeated_ends_no_other_one_and_another_file_is_delete
     last = calls.part(bytes(len(data) - 100), digest=digest, **{"upload-offset": "100"})
     assert (last.status_code, "It is deleted here" in last.text) == (400, True)
     assert calls.stored() == earlier
+
+
+class Stalling(httpx.SyncByteStream):
+    def __iter__(self):
+        yield b"dead "
+        time.sleep(0.5)
+        yield b"line"
+
+
+def test_a_line_that_may_be_dead_lets_go_of_its_file(calls, monkeypatch):
+    monkeypatch.setattr(server, "_STALL_SECONDS", 0.1)
+    data = b"dead line"
+    told = {"body": data, "digest": hashlib.sha256(data).hexdigest()}
+    calls.begin(data=data)
+    stalls = calls.part(**told, after=lambda request: setattr(request, "stream", Stalling()))
+    assert (stalls.status_code, calls.part(**told).status_code) == (408, 204)
+    calls.clear()
 
 
 def test_nobody_can_fill_the_disk_with_files_that_never_come(calls):

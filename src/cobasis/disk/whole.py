@@ -17,6 +17,7 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import lru_cache
 from io import FileIO
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
@@ -65,6 +66,16 @@ def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file, 64 hexadecimal digits."""
     with opened(path) as (file, _):
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def known_digest(path: Path) -> str:
+    """Return a file's SHA-256, reckoned anew only where the file has changed."""
+    return _digest(path, stamp_of(path))
+
+
+@lru_cache(maxsize=1000)
+def _digest(path: Path, _: Stamp) -> str:
+    return file_digest(path)
 
 
 def read_whole(path: Path) -> bytes:

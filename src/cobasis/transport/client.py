@@ -14,7 +14,7 @@ import httpx
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from cobasis.bundle.agreement_file import news_at
-from cobasis.disk.whole import Stamp, WholeFile, file_digest, opened, remove_tree, stamp_of
+from cobasis.disk.whole import WholeFile, file_digest, known_digest, opened, remove_tree
 from cobasis.errors import ClockError, OptionError, RequestError, RevokedError, UnreachableError
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
@@ -43,8 +43,11 @@ if TYPE_CHECKING:
     from cobasis.transport.invites import Code
 
 _PAUSES = (0.5, 1, 2, 4, 8)  # seconds between tries, before a person is told
-_LEAST_PART, _ANSWER = 2**16, 2**21
+_ANSWER = 2**21
 _TIMEOUT = httpx.Timeout(30, read=300)  # the last part of a large file is hashed as a whole
+_AGAIN = {httpx.codes.CONFLICT, httpx.codes.REQUEST_TIMEOUT}
+"""Answered where another request is at work, or an answer was lost: it is asked what is there."""
+
 _NO_PATCH = {httpx.codes.METHOD_NOT_ALLOWED, httpx.codes.NOT_IMPLEMENTED}
 _CHANGED = "CERTIFICATE_VERIFY_FAILED"
 
@@ -199,44 +202,33 @@ class Remote(Line):
         super().__init__(agreement.server, analyst=analyst_of(agreement), ca=ca, insist=insist)
         self._agreement, self._name, self._signing = agreement, name, sign
         self._round = f"{agreement.server}/rounds/{agreement.digest().hex()}"
-        self._digests: dict[Path, tuple[Stamp, str]] = {}
 
     def _sign(self, request: httpx.Request) -> None:
         sign_request(request, name=self._name, sign=self._signing)
 
     def upload(self, path: Path, what: str, *, report: Report = silent) -> None:
         """Bring a file to the server, from where it was broken off; nothing where it is there."""
-        place, n_bytes, size = self._place(path, what), path.stat().st_size, PART_BYTES
+        place, n_bytes = self._place(what, path), path.stat().st_size
         with opened(path) as (file, _):
-            found = self._known(place) or self._begin(place, file, n_bytes=n_bytes)
-            while found.headers.get("upload-complete") != "?1":
-                offset = whole_number(found.headers.get("upload-offset"), field="Upload-Offset")
-                if offset > n_bytes:
-                    told = f"the server says that it has {offset:,} bytes of a file of {n_bytes:,}"
-                    raise RequestError(f"{told}. Ask the analyst.")
-                report("sending", offset, n_bytes)
-                file.seek(offset)
-                content = file.read(size)
-                last = "?1" if offset + len(content) == n_bytes else "?0"
-                fields = {"upload-offset": str(offset), "upload-complete": last}
-                fields |= {"content-type": PARTIAL}
+            found = self._known(place)
+            while found is None or found.headers.get("upload-complete") != "?1":
                 try:
-                    found = self.ask("PATCH", place, fields=fields, content=content)
-                except UnreachableError:  # where a line fails, smaller parts may pass
-                    if size <= _LEAST_PART:
-                        raise
-                    size //= 8
-                    found = self.ask("GET", place)
+                    if found is None:
+                        found = self._begin(place, file, n_bytes=n_bytes)
+                    else:
+                        at = whole_number(found.headers.get("upload-offset"), field="Upload-Offset")
+                        report("sending", at, n_bytes)
+                        found = self._part(place, file, offset=at, n_bytes=n_bytes)
                 except RequestError as error:
-                    if error.status != httpx.codes.CONFLICT:
+                    if error.status not in _AGAIN:
                         raise
-                    time.sleep(_PAUSES[0])  # another request is at work, or an answer was lost
-                    found = self.ask("GET", place)
+                    time.sleep(_PAUSES[0])
+                    found = self._known(place)
         report("sending", n_bytes, n_bytes)
 
     def refusal(self, path: Path, what: str) -> str:
         """Return why the worker refused a file that was sent; nothing where it did not."""
-        found = self._known(self._place(path, what))
+        found = self._known(self._place(what, path))
         match None if found is None else _object(found).get("verdict"):
             case {"verdict": str(word), "reason": reason, "code": code} if word in REFUSED:
                 return f"{reason} [{code}]"
@@ -255,11 +247,8 @@ class Remote(Line):
                 raise
         return new
 
-    def _place(self, path: Path, what: str) -> str:
-        stamp = stamp_of(path)
-        if self._digests.get(path, (None,))[0] != stamp:
-            self._digests[path] = stamp, file_digest(path)
-        return f"{self._round}/{what}/{self._digests[path][1]}"
+    def _place(self, what: str, path: Path) -> str:
+        return f"{self._round}/{what}/{known_digest(path)}"
 
     def _known(self, place: str) -> httpx.Response | None:
         """Ask how much of a file is there; None where it was not begun."""
@@ -277,7 +266,18 @@ class Remote(Line):
         if n_bytes > PART_BYTES:
             return self.ask("POST", kind, fields={**fields, "upload-complete": "?0"})
         fields |= {"upload-complete": "?1", "content-type": FILE}
+        file.seek(0)
         return self.ask("POST", kind, fields=fields, content=file.read(PART_BYTES))
+
+    def _part(self, place: str, file: FileIO, *, offset: int, n_bytes: int) -> httpx.Response:
+        if offset > n_bytes:
+            told = f"the server says that it has {offset:,} bytes of a file of {n_bytes:,}"
+            raise RequestError(f"{told}. Ask the analyst.")
+        file.seek(offset)
+        content = file.read(PART_BYTES)
+        last = "?1" if offset + len(content) == n_bytes else "?0"
+        fields = {"upload-offset": str(offset), "upload-complete": last, "content-type": PARTIAL}
+        return self.ask("PATCH", place, fields=fields, content=content)
 
 
 class Post(Line):

@@ -138,16 +138,20 @@ class Inbox:
             return state
         raise RequestError("no such file was begun. Begin it.", status=404)
 
-    def require(self, sent: Sent, *, offset: int) -> State:
+    def grow(self, sent: Sent, *, offset: int) -> tuple[GrowingFile, int]:
+        """Open what has come of a file, and say how long it will be; nobody else can meanwhile."""
         state = self.known(sent)
-        if state.whole or offset != state.n_bytes:
-            here = f"{state.n_bytes:,} bytes of this file are here, and what comes begins behind"
-            raise RequestError(f"{here} {offset:,}. Go on from where it stands.", status=409)
-        return state
-
-    def grow(self, sent: Sent, *, offset: int) -> GrowingFile:
-        length = self.require(sent, offset=offset).length
-        return GrowingFile(self.place(sent, f"{_JOINT}{length}{PART}"))
+        here = state.n_bytes
+        if not state.whole:
+            file = GrowingFile(self.place(sent, f"{_JOINT}{state.length}{PART}"))
+            if (here := file.n_bytes) == offset:
+                return file, state.length
+            file.release()
+        raise RequestError(
+            f"{here:,} bytes of this file are here, and what comes begins behind {offset:,}. Go on "
+            "from where it stands.",
+            status=409,
+        )
 
     def finish(self, sent: Sent, file: GrowingFile, *, digest: str | None) -> None:
         found = digest or file_digest(file.path)

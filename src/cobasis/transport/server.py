@@ -9,9 +9,9 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,7 +24,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from cobasis.disk.whole import GrowingFile, Stamp, file_digest, read_whole, stamp_of
+from cobasis.disk.whole import GrowingFile, known_digest, read_whole
 from cobasis.errors import AnotherRunError, ClockError, CobasisError, DiskError, RequestError
 from cobasis.transport.inbox import (
     LOG,
@@ -53,15 +53,10 @@ from cobasis.transport.wire import (
 )
 
 _LOOK_SECONDS = 0.2
+_STALL_SECONDS = 30
 _LONG = re.compile("wait=([0-9]{1,3})")
 
 Handler = Callable[[Request], Awaitable[Response]]
-
-
-@dataclass(eq=False)
-class _Turn:
-    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    done: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,8 +110,6 @@ class Server:
         self.folder = folder
         self.rounds = Rounds(folder)
         self._mailbox = Mailbox(folder)
-        self._turns: dict[tuple[Path, Sent], _Turn] = {}
-        self._digests: dict[Path, tuple[Stamp, str]] = {}
 
     def app(self) -> Starlette:
         file, mail = "/rounds/{round}/{what}", "/invites/{address}/{slot}"
@@ -198,21 +191,12 @@ class Server:
         known = request.headers.get("if-none-match", "")
         while True:
             path = await run_sync(find)
-            tag = "" if path is None else await run_sync(self._tag, path)
+            tag = "" if path is None else await run_sync(_tag, path)
             if path is not None and tag and tag != known:
                 return FileResponse(path, media_type=FILE, headers={"etag": tag})
             if time.monotonic() >= until or await request.is_disconnected():
                 return Response(status_code=304 if tag else 202, headers={"retry-after": "5"})
             await asyncio.sleep(_LOOK_SECONDS)
-
-    def _tag(self, path: Path) -> str:
-        try:
-            stamp = stamp_of(path)
-        except DiskError:
-            return ""
-        if self._digests.get(path, (None,))[0] != stamp:
-            self._digests[path] = stamp, file_digest(path)
-        return f'"{self._digests[path][1]}"'
 
     async def _visit(self, request: Request) -> _Visit:
         """Return who asks about which round; one answer for all who may not."""
@@ -237,56 +221,44 @@ class Server:
     async def _grown(self, request: Request, inbox: Inbox, sent: Sent, *, offset: int) -> State:
         told = digest_in(request.headers.get("content-digest", ""))
         last = is_last(request.headers.get("upload-complete"))
-        # before the turn: what begins elsewhere, as a request that is repeated, ends no other one
-        state = await run_sync(lambda: inbox.require(sent, offset=offset))
-        async with self._turn((inbox.folder, sent)):
-            with await run_sync(lambda: inbox.grow(sent, offset=offset)) as file:
-                try:
-                    await _poured(request, file, told=told, length=state.length, last=last)
-                    if not last:
-                        await run_sync(file.settle)
-                except BaseException:
-                    with anyio.CancelScope(shield=True):  # what nobody vouched for does not stay
-                        await run_sync(file.shorten, offset)
-                    raise
-                if last:
-                    known = told if offset == 0 else None
-                    await run_sync(lambda: inbox.finish(sent, file, digest=known))
-                return State(n_bytes=file.n_bytes, length=state.length, whole=last)
+        file, length = await run_sync(lambda: inbox.grow(sent, offset=offset))
+        with file:
+            try:
+                await _poured(request, file, told=told, length=length, last=last)
+                if not last:
+                    await run_sync(file.settle)
+            except BaseException:
+                with anyio.CancelScope(shield=True):  # what nobody vouched for does not stay
+                    await run_sync(file.shorten, offset)
+                raise
+            if last:
+                known = told if offset == 0 else None
+                await run_sync(lambda: inbox.finish(sent, file, digest=known))
+            return State(n_bytes=file.n_bytes, length=length, whole=last)
 
-    @asynccontextmanager
-    async def _turn(self, sent: tuple[Path, Sent]) -> AsyncIterator[None]:
-        """Let one request at a time have a file: a newer one ends the one before.
 
-        The one before may wait on a line that is dead, which nobody here can know.
-        """
-        mine, older = _Turn(), self._turns.get(sent)
-        self._turns[sent] = mine
-        try:
-            with mine.scope:
-                if older is not None:
-                    older.scope.cancel()
-                    # even where a third one ends this: the first may still write
-                    with anyio.CancelScope(shield=True):
-                        await older.done.wait()
-                yield
-        finally:
-            if self._turns.get(sent) is mine:
-                del self._turns[sent]
-            mine.done.set()
-        if mine.scope.cancelled_caught:
-            raise RequestError("a newer request goes on with this file.", status=409)
+def _tag(path: Path) -> str:
+    with suppress(DiskError):
+        return f'"{known_digest(path)}"'
+    return ""
 
 
 async def _poured(
     request: Request, file: GrowingFile, *, told: str, length: int, last: bool
 ) -> None:
     most, digest = min(file.n_bytes + PART_BYTES, length), hashlib.sha256()
-    async for piece in request.stream():
-        if file.n_bytes + len(piece) > most:
-            raise RequestError("more bytes came than this part may have.", status=413)
-        digest.update(piece)
-        file.grow(piece)  # to the system's memory, which takes less time than another thread
+    now = asyncio.get_running_loop().time
+    try:
+        # a line may be dead, which nobody here can know, and has the file until it ends
+        async with asyncio.timeout(_STALL_SECONDS) as limit:
+            async for piece in request.stream():
+                if file.n_bytes + len(piece) > most:
+                    raise RequestError("more bytes came than this part may have.", status=413)
+                digest.update(piece)
+                file.grow(piece)  # to the system's memory, which takes less than another thread
+                limit.reschedule(now() + _STALL_SECONDS)
+    except TimeoutError:
+        raise RequestError("nothing more came of this part. Send it again.", status=408) from None
     same = digest.hexdigest() == told
     if not same or (last and file.n_bytes != length):
         which = "length" if same else "digest"
