@@ -127,7 +127,9 @@ def test_everybody_signs_once_and_then_it_is_sealed(agreed):
         found = agreed.json("sign --yes", by=name)
         told = (name, f"{name}.sig", False, "" if name == "lab" else "north")
         assert tuple(found[x] for x in ("name", "path", "again", "secret_from")) == told
-    agreed("receive icu.toml east.sig north.sig south.sig lab.sig", by="lab")
+    signatures = "receive icu.toml east.sig north.sig south.sig lab.sig"
+    agreed.refused(signatures, "this is the analyst's command")
+    agreed(signatures, by="lab")
     sealed_agreement(Path("icu.sealed.toml"))
     signature = Path("east.sig").read_bytes()
     Path("east.secret").unlink()

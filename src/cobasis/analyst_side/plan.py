@@ -22,7 +22,6 @@ class Plan:
     new: tuple[str, ...] = ()  # members that had no part in the last run
     missing: tuple[str, ...] = ()  # who has sent nothing
     without: tuple[str, ...] = ()
-    waits: str = ""  # where only lost files are written: what the next exchange waits for
     attempt: int = 0  # which of sums begins, since other parties take part; 0 where none does
 
     @property
@@ -62,18 +61,12 @@ def planned(
         return replace(plan, ended=ended, new=new)
     try:
         _require_all(session, plan, now=now)
-    except WaitingError as error:
+    except WaitingError:
         if not lost_replies(session):
             raise
         last = session.exchanges[len(history.ended) - 1]
         members = history.contributors or tuple(sorted(history.taken(last.number)))
-        return Plan(
-            exchange=last,
-            ended=history.ended[-1],
-            members=members,
-            without=out,
-            waits=str(error.args[0]),
-        )
+        return Plan(exchange=last, ended=history.ended[-1], members=members, without=out)
     return plan
 
 

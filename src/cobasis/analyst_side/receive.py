@@ -5,7 +5,7 @@ transcript says so; only then stands its receipt in the news. What cannot be tak
 blocks no other; what is received again changes nothing.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -30,7 +30,6 @@ from cobasis.errors import (
     TranscriptError,
 )
 from cobasis.progress import counted
-from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import EXCHANGES, Exchange
 from cobasis.protocol.refusals import check_proposal, check_upload
 from cobasis.protocol.signatures import Signature, check_approved, check_signature, signers
@@ -97,11 +96,11 @@ def receive(session: AnalystSession, paths: Iterable[Path]) -> Reception:
             if path not in verdicts:
                 verdicts[path] = _taken(session, path, kind=kinds[path])
         session.tell()
-    exchange, uploads = session.open_exchange(), history.taken()
-    taken = history.taken(exchange.number)
+    agreement, exchange, uploads = session.agreement, session.open_exchange(), history.taken()
+    taken, everybody = history.taken(exchange.number), signers(agreement)
     known = {*taken, *history.removed, *history.without}
     trained_on = uploads if history.outcome is None else history.outcome.uploads
-    everybody, sealed = signers(session.agreement), sealed_path(session.path)
+    sealed = sealed_path(session.path)
     return Reception(
         files=tuple(sorted(verdicts.values(), key=lambda each: each.file)),
         agreed=tuple(name for name in everybody if name in history.agreed),
@@ -109,8 +108,8 @@ def receive(session: AnalystSession, paths: Iterable[Path]) -> Reception:
         sealed=sealed if sealed.exists() else None,
         exchange=exchange,
         received=tuple(sorted(taken)),
-        missing=tuple(name for name in session.agreement.parties if name not in known),
-        late=tuple(x for x in complete(uploads, session.agreement) if x not in trained_on),
+        missing=tuple(name for name in agreement.parties if name not in known),
+        late=tuple(name for name in complete(uploads, agreement) if name not in trained_on),
         without=history.without,
         news=session.news,
     )
@@ -143,39 +142,10 @@ def _kind(path: Path) -> str | None:
         return None  # said when it is taken
 
 
-def _signed(
-    path: Path, agreement: Agreement, *, kind: str | None, take: Callable[[Signature], bool]
-) -> FileVerdict:
-    """Take the signatures of a file, if all are good and of this agreement; say whose they are."""
-    found: tuple[Signature, ...] = ()
-    try:
-        if kind == "signature":
-            found = (line_in(path, Signature),)
-        elif kind == "agreement":
-            found = read_agreement(path).signatures
-        for each in found:
-            check_signature(agreement, each)
-    except CobasisError as error:
-        return FileVerdict.refused(path, error)
-    if not found:
-        return FileVerdict.passed_over(path, kind)
-    new = [take(each) for each in found]
-    whose = ", ".join(each.name for each in found)
-    return FileVerdict.taken(path, new=any(new), message="signature", party=whose)
-
-
 def _signatures(
     session: AnalystSession, kinds: Mapping[Path, str | None]
 ) -> dict[Path, FileVerdict]:
     """Take signatures, of the files and beside the agreement; seal it once all are there."""
-    agreed = session.history.agreed
-
-    def take(each: Signature) -> bool:
-        new = each.name not in agreed
-        if new:
-            session.note(AGREED, each.model_dump(exclude={"agreement"}))
-        return new
-
     beside = dict.fromkeys(session.path.parent.glob("*.sig"), _SIGNS[0])
     if session.sealed:
         sealed = sealed_path(session.path)
@@ -183,16 +153,35 @@ def _signatures(
     known, verdicts = {path.absolute() for path in kinds}, {}
     for path, kind in {**beside, **kinds}.items():
         if kind in _SIGNS and path.exists():
-            verdict = _signed(path, session.agreement, kind=kind, take=take)
+            verdict = _signed(session, path, kind=kind)
             new = verdict.verdict == "accepted" and kind == _SIGNS[0]
             if path in kinds or (new and path.absolute() not in known):
                 verdicts[path] = verdict
     # Each signature has its line before the sealed file is written: a kill in between leaves an
     # agreement that the same command seals from the lines, also when the .sig files are gone.
+    agreed = session.history.agreed
     if not set(signers(session.agreement)) - set(agreed) and not session.sealed:
         seal(session.path, agreed.values())
         session.sealed = True
     return verdicts
+
+
+def _signed(session: AnalystSession, path: Path, *, kind: str | None) -> FileVerdict:
+    """Take the signatures of a file, if all are good and of this agreement; say whose they are."""
+    try:
+        signature = kind == _SIGNS[0]
+        found = (line_in(path, Signature),) if signature else read_agreement(path).signatures
+        for each in found:
+            check_signature(session.agreement, each)
+    except CobasisError as error:
+        return FileVerdict.refused(path, error)
+    if not found:
+        return FileVerdict.passed_over(path, kind)
+    new = [each for each in found if each.name not in session.history.agreed]
+    for each in new:
+        session.note(AGREED, each.model_dump(exclude={"agreement"}))
+    whose = ", ".join(each.name for each in found)
+    return FileVerdict.taken(path, new=bool(new), message="signature", party=whose)
 
 
 def _taken(session: AnalystSession, path: Path, *, kind: str | None) -> FileVerdict:

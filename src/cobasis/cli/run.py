@@ -138,7 +138,7 @@ def _lines(concluded: Concluded, *, card: Path, table: Path) -> Iterator[str]:
 
 def _say(owner: Owner, session: AnalystSession, found: RunResult) -> None:
     plan, concluded = found.plan, found.concluded
-    told = {**_NOTHING, **picked(plan, "missing", "without", "waits")}
+    told = {**_NOTHING, **picked(plan, "missing", "without")}
     told |= {"exchange": plan.exchange.number, "contributors": plan.members}
     lines: list[str] = []
     if plan.attempt:
@@ -158,8 +158,6 @@ def _say(owner: Owner, session: AnalystSession, found: RunResult) -> None:
         send = f"Send each party its own file, and {session.news.name} to everybody."
         lines += ["", *(f"Wrote {path}" for path in found.written.values())]
         lines += [send if found.written else "Nothing is new, and no file is lost."]
-    if plan.waits:
-        lines += wrapped(f"Next: {plan.waits}")
     owner.say(lines, command="run", round=session.agreement.round_id, written=found.written, **told)
 
 
