@@ -16,6 +16,7 @@ from cobasis.protocol.signatures import Receipt
 
 
 def concluded(folder, **changes):
+    folder.mkdir(exist_ok=True)
     made = real_round(folder, **changes)
     made.write()
     made.uploads()
@@ -65,11 +66,11 @@ def test_a_folder_that_may_not_be_read_is_named_and_does_not_count_as_nothing(do
 
 def test_another_round_in_the_same_folder_fails_nothing_and_counts_for_nothing(done):
     alone = verify(done.path, done.folder)
-    (done.folder / "other").mkdir()
     other = concluded(done.folder / "other", round_id="other")
     other.remove("west")
-    for folder in (other.inbox, other.outbox):  # whose names begin as this round's do
-        shutil.rmtree(folder)
+    for path in (*other.folder.glob("icu.*"), *other.outbox.glob("icu.*")):
+        path.rename(done.folder / path.name.replace("icu", "icu.other"))
+    shutil.rmtree(other.folder)
     beside = verify(done.path, done.folder)
     assert (beside.findings, beside.heads) == (alone.findings, alone.heads)
 
@@ -134,7 +135,7 @@ def test_what_somebody_made_up_fails_by_name_and_hides_nothing_else(done):
     words = {*Receipt.model_fields, "signature", "countersignature"}
     made_up = (
         [("opened", {})],
-        [("x", dict.fromkeys(words, "z"))],
+        [("x", {**dict.fromkeys(words, "z"), "agreement": digest})],
         [("opened", {"agreement": digest}), ("received", {"party": "west"})],
         [("opened", {"agreement": digest}), ("run", {"returns": 3})],
         [("opened", {"agreement": "00"})],

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -26,7 +25,6 @@ from cobasis.errors import (
 )
 from cobasis.progress import Report, counted, silent
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.news import MAX_BYTES
 from cobasis.protocol.signatures import (
     Receipt,
     SignedReceipt,
@@ -35,7 +33,6 @@ from cobasis.protocol.signatures import (
     check_receipt,
 )
 from cobasis.protocol.vertical import units_of
-from cobasis.strict_json import json_object
 
 Value = TypeVar("Value")
 
@@ -96,13 +93,15 @@ def verify(agreement_path: Path, folder: Path, *, report: Report = silent) -> Ve
 class _Check:
     def __init__(self, agreement: Agreement, folder: Path, *, stem: str, report: Report) -> None:
         self.agreement, self.folder, self.stem, self.report = agreement, folder, stem, report
+        self.digest = agreement.digest().hex()
         self.findings: list[Finding] = []
         self.chains: dict[str, Checked] = {}
         # of the analyst's transcript, if it is there
         self.entries: tuple[Entry, ...] = ()
         self.known: dict[str, set[str]] = {}
         self.outcome: Outcome | None = None
-        self.elsewhere: set[Path] = set()  # folders of other rounds that lie here, too
+        every = {stem_of(path) for path in folder.glob("*.toml")}
+        self.stems = sorted({*every, stem}, key=len, reverse=True)  # icu.b.news is not of icu
 
     def one(self, what: str, name: str, *of: object, by: Callable[..., Value]) -> Value | None:
         """Check one thing; an error of ours is what came of it."""
@@ -118,31 +117,16 @@ class _Check:
         return found
 
     def here(self, pattern: str) -> Iterator[Path]:
-        """Yield files of a kind; none in another round's folder, nor news or removals of one."""
+        """Yield files of a kind; none that is named after another agreement of the folder."""
         for path in sorted(self.folder.rglob(pattern)):
-            if self.elsewhere.isdisjoint(path.parents) and not self._foreign(path):
+            if {self.stem} == {*map(self._round_of, path.relative_to(self.folder).parts)}:
                 yield path
 
-    def _foreign(self, path: Path) -> bool:
-        if path.suffix not in {NEWS, ".json"} or path == self.folder / f"{self.stem}{NEWS}":
-            return False
-        with suppress(DiskError, ValueError, KeyError, TypeError), opened(path) as (file, _):
-            found = json_object(file.read(MAX_BYTES) or b"")
-            told = found["news" if path.suffix == NEWS else "removal"]
-            return bool(told["round_id"] != self.agreement.round_id)
-        return False
+    def _round_of(self, name: str) -> str:
+        return next((stem for stem in self.stems if name.startswith(f"{stem}.")), self.stem)
 
     def transcripts(self) -> None:
         """Check every transcript's chain; one of them is the analyst's."""
-        said: dict[Path, set[str]] = {}
-        for path in self.folder.rglob("*.jsonl"):
-            with suppress(CobasisError):
-                told = [each.told.get("agreement") for each in verify_transcript(path).entries]
-                said[path] = {str(each) for each in told if each is not None}
-        digest = self.agreement.digest().hex()
-        # a transcript that somebody put beside this round's hides nothing
-        ours = {self.folder, *(path.parent for path, told in said.items() if digest in told)}
-        self.elsewhere = {path.parent for path, told in said.items() if told} - ours
         for path in self.here("*.jsonl"):
             if found := self.one("transcript", path.name, path, by=self._transcript):
                 self.chains[str(path)] = found
@@ -150,7 +134,7 @@ class _Check:
     def _transcript(self, path: Path) -> Checked:
         found = verify_transcript(path)
         opening = [each.told["agreement"] for each in found.entries if each.event == OPENED]
-        if not self.entries and opening[-1:] == [self.agreement.digest().hex()]:
+        if not self.entries and opening[-1:] == [self.digest]:
             self.outcome = history_of(found.entries).outcome
             self.known = _known(found.entries, self.stem)
             self.entries = found.entries
@@ -165,7 +149,7 @@ class _Check:
         words = set(SignedReceipt.model_fields) - {"receipt"} | set(Receipt.model_fields)
         for chain in self.chains.values():
             for entry in chain.entries:
-                if words <= set(entry.told):
+                if words <= set(entry.told) and entry.told["agreement"] == self.digest:
                     what = f"{entry.told['party']}, countersigned"
                     self.one("receipt", what, entry.told, by=self._countersigned)
 
@@ -182,7 +166,7 @@ class _Check:
 
     def _signed(self, signed: SignedReceipt) -> None:
         told = {"party": signed.receipt.party, "file": signed.receipt.file}
-        told |= {"agreement": self.agreement.digest().hex()}
+        told |= {"agreement": self.digest}
         check_receipt(signed, analyst=analyst_of(self.agreement), **told)
 
     def _countersigned(self, told: Mapping[str, object]) -> None:
