@@ -277,7 +277,7 @@ def _show(
         "features": [each["name"] for each in features if "name" in each],
         "people": [picked(each, *PERSON) for each in people.everybody],
         "secrets": {each.name: author.secret(each.name) for each in sealed},
-        "invited": {} if digest else {each.party: each.words() for each in codes},
+        "invited": {} if people.parties else {each.party: each.words() for each in codes},
     }
     lead = lead or f"Wrote {path}, of round '{told['round']}'."
     bases = [f"{each['name']}={each['base']}" for each in features if "base" in each]
@@ -293,6 +293,8 @@ def _lines(told: dict[str, Any], *, own: str | None, more: str, brought: bool) -
         you = "  (you)" if each["fingerprint"] == own else ""
         yield f"  {each['role']:<8} {each['name']}{you}"
         yield f"    {each['fingerprint']}"
+    if gaps := [each for each in told["missing"] if each not in _BY_COMMAND]:
+        yield from wrapped(f"To be filled by hand: {', '.join(gaps)}.")
     if told["invited"]:
         yield "Give each party its code, over a channel of your own. It is good once, for 14 days:"
         yield from (f"  {party}: cobasis go {code} DATA" for party, code in told["invited"].items())
@@ -301,8 +303,6 @@ def _lines(told: dict[str, Any], *, own: str | None, more: str, brought: bool) -
         yield f"Next, when they have typed that: cobasis agreement new {told['path']} YOURS.pub"
         return
     if told["digest"] is None:
-        if gaps := [each for each in told["missing"] if each not in _BY_COMMAND]:
-            yield from wrapped(f"To be filled by hand: {', '.join(gaps)}.")
         people = {*told["missing"]} & {"enrolled", "analyst"}
         pubs = " *.pub --analyst lab.pub" if people else ""
         yield f"Next: cobasis agreement new {told['path']}{pubs}"
