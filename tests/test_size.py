@@ -19,29 +19,29 @@ from party_side.sites import consortium, join
 from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
-    "algorithms": (2_070, 1_260, 15),
-    "analyst_side": (2_310, 1_880, 11),
-    "bundle": (2_320, 1_780, 11),
-    "cli": (4_420, 3_580, 25),
+    "algorithms": (2_050, 1_250, 15),
+    "analyst_side": (2_180, 1_770, 11),
+    "bundle": (2_300, 1_750, 11),
+    "cli": (4_410, 3_580, 25),
     "cobasis": (600, 280, 6),
-    "disk": (580, 390, 5),
+    "disk": (580, 380, 5),
     "estimators": (840, 470, 5),
     "features": (1_400, 910, 7),
     "keys": (260, 200, 2),
-    "linalg": (700, 440, 6),
-    "models": (3_360, 2_450, 15),
-    "party_side": (3_780, 3_060, 14),
-    "privacy": (2_920, 1_980, 21),
-    "protocol": (7_650, 5_310, 36),
-    "report": (1_020, 830, 6),
-    "statistics": (1_990, 1_520, 11),
-    "tables": (910, 720, 4),
-    "transport": (1_770, 1_400, 10),
+    "linalg": (660, 420, 6),
+    "models": (3_180, 2_310, 15),
+    "party_side": (3_740, 3_030, 14),
+    "privacy": (2_640, 1_750, 20),
+    "protocol": (7_580, 5_250, 36),
+    "report": (990, 810, 6),
+    "statistics": (1_980, 1_510, 11),
+    "tables": (840, 680, 4),
+    "transport": (1_740, 1_380, 10),
     "vault": (1_000, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 35_500,
-    "experiments and benchmarks": 11_000,
+    "tests": 34_710,
+    "experiments and benchmarks": 10_990,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first
