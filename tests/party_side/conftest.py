@@ -1,6 +1,5 @@
 """One consortium per test, made by asking for it; a whole round is made once and copied."""
 
-import numpy as np
 import pytest
 
 from party_side.sites import NAMES, consortium, keys_unencrypted
@@ -36,7 +35,7 @@ def uploaded(whole_round, tmp_path, monkeypatch):
     keys_unencrypted(monkeypatch)
     made = whole_round[0].copied(tmp_path / "round")
     for name in NAMES:
-        made.session(name).round.note_table(made.table(name), held=np.zeros(0))
+        made.session(name).round.note_table(made.table(name))
     return made, {name: made.upload(name) for name in NAMES}
 
 

@@ -70,7 +70,7 @@ def score(
     table are left out where they were uploaded, in this round or in an earlier one. A party of a
     block needs the others' parts of these people `beside`.
     """
-    found, (noted, people) = session.round.accepted(), session.round.noted_table()
+    found, noted = session.round.accepted(), session.round.noted_table()
     nothing = Scores(n_rows=0, chosen=None if found is None else found.chosen)
     agreement, others = session.agreement, others_of(session.agreement)
     if agreement.task in UNSCORED:
@@ -78,8 +78,7 @@ def score(
         return replace(nothing, remarks=(why,))
     if agreement.unlabelled:
         labelled = [x.party for x in agreement.holdings if x.labels and x.party in others]
-        why = f"{' or '.join(labelled)} has your people's labels, and scores with your part of "
-        why += "those who were held back: cobasis predict --part -o PART"
+        why = f"{' or '.join(labelled)} has your people's labels, and scores with your part"
         return replace(nothing, remarks=(why,))
     refuse_halves(session, part=False, beside=beside)
     use = replace(usable(session, model="common"), beside=beside)
@@ -88,8 +87,6 @@ def score(
         gone = "the table that was uploaded is gone; give it: cobasis score TABLE"
         return replace(nothing, remarks=(gone,))
     own = rows = unseen(session, place, dataset=use.dataset)
-    if beside and table is None:  # others' parts are of those people alone
-        rows = rows.keeping(people)
     if not rows.n_held:
         all_sent = f"every row of '{place.name}' was uploaded; give others: cobasis score TABLE"
         return replace(nothing, remarks=(all_sent,))
@@ -188,7 +185,7 @@ def fit_local(session: PartySession) -> Kind | None:
 
     None where the return has no model of the others, or the uploaded rows are not there any more.
     """
-    found, (place, _) = session.round.accepted(), session.round.noted_table()
+    found, place = session.round.accepted(), session.round.noted_table()
     if found is None or found.others is None or place is None or not place.is_file():
         return None
     agreement = session.agreement
@@ -217,7 +214,7 @@ def export_onnx(session: PartySession, to: Path, *, precision: Precision = "floa
     """Write encoding, ``F_i G_i`` and model as one graph that takes raw columns."""
     with needing("onnx", extra="onnx", what="this"):
         from cobasis.models.onnx import raw_graph  # noqa: PLC0415 -- an extra
-    refuse_target(to, table=session.round.noted_table()[0])
+    refuse_target(to, table=session.round.noted_table())
     found, agreement = usable(session), session.agreement
     refuse_halves(session, part=False, beside=())
     data = raw_graph(
@@ -240,7 +237,7 @@ def write_surrogate(
     of: str | None = None,
     beside: Sequence[Path] = (),
 ) -> Surrogate:
-    for own in (table, session.round.noted_table()[0]):
+    for own in (table, session.round.noted_table()):
         refuse_target(to, table=own)
     use, agreement = usable(session), session.agreement
     refuse_halves(session, part=False, beside=beside)
