@@ -1,7 +1,7 @@
 """A party's rows, held against the agreement, in two parts: one is uploaded, one never leaves."""
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -96,7 +96,10 @@ def open_rows(session: PartySession, table: Path) -> PartyRows:
         require_id(rows.source, session)
         column = rows.source.collect(pl.col(agreement.id).cast(pl.String))[agreement.id]
         if column.null_count():
-            raise _empty_ids(session)
+            raise FeatureError(
+                f"the id column '{agreement.id}' of party '{session.name}' has empty cells, so it "
+                "cannot be told whose rows were uploaded before. Fill them."
+            )
         people: list[str] = column.to_list()
         ids = sides = session.vault.people(people)
         if agreement.holdings and others_of(agreement):
@@ -125,13 +128,6 @@ def require_id(source: Source, session: PartySession) -> None:
         )
 
 
-def _empty_ids(session: PartySession) -> FeatureError:
-    return FeatureError(
-        f"the id column '{session.agreement.id}' of party '{session.name}' has empty cells, so it "
-        "cannot be told whose rows were uploaded before. Fill them."
-    )
-
-
 def public_rows_in(path: Path, *, agreement: Agreement, party: str) -> npt.ArrayLike:
     columns = columns_in(agreement.features)
     source = source_of(path, party=party, features=columns)
@@ -148,7 +144,7 @@ class Findings(Hidden, Checked):
 
     @property
     def n_held(self) -> int | None:
-        return None if self.rows is None or self.problems else self.rows.n_held
+        return None if self.rows is None else self.rows.n_held
 
     @property
     def fits(self) -> bool:
@@ -237,57 +233,52 @@ def _kind_of(finding: ColumnFinding, agreement: Agreement) -> type[CobasisError]
 def check(session: PartySession, table: Path) -> Findings:
     """Hold a table against the agreement: columns, words, ranges, labels, identifiers, rows."""
     agreement, rows = session.agreement, None
-    mapping = session.round.mapping()
-    found = check_table(
-        table, agreement=agreement, party=session.name, mapping=mapping, report=session.report
-    )
+    told: Any = {"agreement": agreement, "party": session.name, "report": session.report}
+    found = check_table(table, **told, mapping=session.round.mapping())
     absent = {each.column for each in found.findings if each.problem == "absent"}
-    named = agreement.id and agreement.id not in absent
-    problems = list(_id_problems(session, found.source)) if named else []
-    if found.fits and not problems:
-        rows = open_rows(session, table)
-        problems += _row_problems(session, rows)
-    return Findings(**vars(found), rows=rows, problems=tuple(problems))
+    try:
+        if agreement.id and agreement.id not in absent:
+            _refuse_crowds(session, found.source)
+        if found.fits:
+            rows = open_rows(session, table)
+            _refuse_few(rows, session)
+    except CobasisError as error:
+        return Findings(**vars(found), rows=None, problems=(error,))
+    return Findings(**vars(found), rows=rows, problems=())
 
 
-def _id_problems(session: PartySession, source: Source) -> Iterator[CobasisError]:
+def _refuse_crowds(session: PartySession, source: Source) -> None:
+    """Raise AgreementError or FeatureError for people who stand in more rows than are agreed."""
     name, terms = session.agreement.id, session.agreement.dp
-    most, column = 1 if terms is None else terms.rows_per_person, pl.col(name)
-    counts = column.drop_nulls().value_counts().struct.field("count")
-    several = (counts > most).sum().alias("several")
-    empty, crowds = source.collect(column.null_count(), several).row(0)
-    if empty:
-        yield _empty_ids(session)
-    if crowds and terms is not None:
-        yield AgreementError(
+    most = 1 if terms is None else terms.rows_per_person
+    counts = pl.col(name).drop_nulls().value_counts().struct.field("count")
+    if not source.collect((counts > most).any()).item():
+        return
+    if terms is not None:
+        raise AgreementError(
             f"some identifiers of party '{session.name}' stand in more than rows_per_person={most} "
             "rows, so the noise of [dp] would be too small for these people. Leave rows of theirs "
             "out, or agree on a larger rows_per_person."
         )
-    elif crowds:
-        yield FeatureError(
-            f"some identifiers in the id column '{name}' of party '{session.name}' stand in "
-            "several rows. Leave rows out, or agree on a column that tells them apart."
-        )
+    raise FeatureError(
+        f"some identifiers in the id column '{name}' of party '{session.name}' stand in several "
+        "rows. Leave rows out, or agree on a column that tells them apart."
+    )
 
 
-def _row_problems(session: PartySession, rows: PartyRows) -> Iterator[CobasisError]:
+def _refuse_few(rows: PartyRows, session: PartySession) -> None:
+    """Raise AgreementError or DimensionError where too few rows are left to send."""
     agreement, size = session.agreement, session.agreement.n_components
     needed = max(1, 0 if agreement.sums else size + OWN_SPANS.get(agreement.basis, -size))
     if agreement.sums and not rows.n_sent:
-        yield AgreementError(
+        raise AgreementError(
             f"holdout={agreement.holdout} holds back all rows of party '{session.name}', and none "
             "is left to send. Give more rows, or agree on a smaller share."
         )
-        return
     if rows.n_sent < needed:
-        yield DimensionError(
+        raise DimensionError(
             f"party '{session.name}' has, without those that holdout={agreement.holdout} holds "
             f"back, fewer rows than the {needed:,} that basis '{agreement.basis}' with {size:,} "
             "components needs. Give more rows, or agree on fewer components or a smaller share."
         )
-        return
-    try:
-        refuse_few(rows.n_sent, agreement=agreement, party=session.name)
-    except AgreementError as error:
-        yield error
+    refuse_few(rows.n_sent, agreement=agreement, party=session.name)
