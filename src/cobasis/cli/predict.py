@@ -141,7 +141,6 @@ def export(
         Path | None, Option(metavar="TABLE", help="Rows of yours: write what stands for the model.")
     ] = None,
     of: Annotated[str | None, Option(help="The class that it tells, by default the last.")] = None,
-    beside: Beside = None,
 ) -> None:
     """Write one ONNX file that takes raw columns and predicts; needs the extra onnx.
 
@@ -151,10 +150,10 @@ def export(
 
     Example: cobasis export icu.toml -o north.onnx
     """
-    if ((of is not None or beside) and not surrogate) or (surrogate and precision != "float64"):
+    if (of is not None and not surrogate) or (surrogate and precision != "float64"):
         raise OptionError(
-            "--of and --with are of a surrogate, and --precision of an ONNX file. Leave one out, "
-            "or name your rows: --surrogate TABLE."
+            "--of is of a surrogate, and --precision of an ONNX file. Leave one out, or name your "
+            "rows: --surrogate TABLE."
         )
     session, found = owner.party(alone(agreement)), None
     to = out or Path("model.onnx" if surrogate is None else "model.txt")
@@ -168,7 +167,7 @@ def export(
             ]
     else:
         with progress() as session.report:
-            found = scoring.write_surrogate(session, surrogate, to=to, of=of, beside=beside or ())
+            found = scoring.write_surrogate(session, surrogate, to=to, of=of)
         whom = "Its numbers are made of your rows: show it to whom you would show them."
         lines = [*found.summary().splitlines(), *wrapped(f"Wrote {to}. {whom}")]
     told = {"path": to, "n_bytes": to.stat().st_size, "surrogate": found}

@@ -25,7 +25,7 @@ from cobasis.models.trainer import train
 from cobasis.models.worth import Figure, Verdict, compared, figures
 from cobasis.party_side.approval import word_approved
 from cobasis.party_side.predict import Usable, parts_of, refuse_halves, usable
-from cobasis.party_side.rows import PartyRows, require_id, unseen
+from cobasis.party_side.rows import PartyRows, unseen
 from cobasis.party_side.session import PartySession, refuse_target
 from cobasis.protocol.agreement import Agreement, moment_text
 from cobasis.protocol.explanations import Explained
@@ -35,7 +35,7 @@ from cobasis.protocol.word import POINTS, ROWS, WORD, Word
 from cobasis.statistics.surrogates import Surrogate
 from cobasis.statistics.survival import survival_figures
 from cobasis.tables.sources import source_of
-from cobasis.tables.table import StreamedTable, as_text
+from cobasis.tables.table import StreamedTable
 
 MOST_CELLS = 2**25
 """Cells of the rows that the party's own model is trained on, 256 MB; of more, a random part."""
@@ -71,28 +71,28 @@ def score(
     block needs the others' parts of these people `beside`.
     """
     found, noted = session.round.accepted(), session.round.noted_table()
-    nothing = Scores(n_rows=0, chosen=None if found is None else found.chosen)
-    agreement, others = session.agreement, others_of(session.agreement)
+    chosen, agreement = None if found is None else found.chosen, session.agreement
+
+    def none(why: str) -> Scores:
+        return Scores(n_rows=0, chosen=chosen, remarks=(why,))
+
     if agreement.task in UNSCORED:
-        why = f"the round was for {agreement.task}: no label says what a model is worth"
-        return replace(nothing, remarks=(why,))
+        return none(f"the round was for {agreement.task}: no label says what a model is worth")
     if agreement.unlabelled:
+        others = others_of(agreement)
         labelled = [x.party for x in agreement.holdings if x.labels and x.party in others]
-        why = f"{' or '.join(labelled)} has your people's labels, and scores with your part"
-        return replace(nothing, remarks=(why,))
+        return none(f"{' or '.join(labelled)} has your people's labels, and scores with your part")
     refuse_halves(session, part=False, beside=beside)
     use = replace(usable(session, model="common"), beside=beside)
     place = table or noted
     if place is None or (table is None and not place.is_file()):
-        gone = "the table that was uploaded is gone; give it: cobasis score TABLE"
-        return replace(nothing, remarks=(gone,))
+        return none("the table that was uploaded is gone; give it: cobasis score TABLE")
     own = rows = unseen(session, place, dataset=use.dataset)
     if not rows.n_held:
-        all_sent = f"every row of '{place.name}' was uploaded; give others: cobasis score TABLE"
-        return replace(nothing, remarks=(all_sent,))
+        return none(f"every row of '{place.name}' was uploaded; give others: cobasis score TABLE")
     if not own.n_sent and noted is not None and noted.is_file():
         own = unseen(session, noted, dataset=use.dataset)
-    return replace(_scored(session, rows, own=own, use=use), chosen=nothing.chosen)
+    return replace(_scored(session, rows, own=own, use=use), chosen=chosen)
 
 
 def score_quietly(session: PartySession) -> Scores:
@@ -230,29 +230,20 @@ def export_onnx(session: PartySession, to: Path, *, precision: Precision = "floa
 
 
 def write_surrogate(
-    session: PartySession,
-    table: Path,
-    *,
-    to: Path,
-    of: str | None = None,
-    beside: Sequence[Path] = (),
+    session: PartySession, table: Path, *, to: Path, of: str | None = None
 ) -> Surrogate:
     for own in (table, session.round.noted_table()):
         refuse_target(to, table=own)
     use, agreement = usable(session), session.agreement
-    refuse_halves(session, part=False, beside=beside)
-    columns = (*columns_in(agreement.features), *as_text(agreement.id))
-    mapping = session.round.mapping()
-    source = source_of(table, party=session.name, features=columns, mapping=mapping)
+    refuse_halves(session, part=False, beside=())
+    features, mapping = columns_in(agreement.features), session.round.mapping()
+    source = source_of(table, party=session.name, features=features, mapping=mapping)
     rows = StreamedTable(source, agreement=agreement, party=session.name, report=session.report)
     n_rows, width = rows.shape
     most = max(1, MOST_CELLS // width)
     some = rows.only(np.random.default_rng(0).permutation(n_rows) < most)
-    if beside:
-        require_id(source, session)
-    others = parts_of(session, some.people(), beside=beside, of=use.of)
-    told: Any = {"aligned": lambda each: use.aligned(each, others), "of": of}
-    found = Explained(use.model, agreement=agreement, **told).surrogate(gathered(some))
+    asked = Explained(use.model, agreement=agreement, aligned=use.aligned, of=of)
+    found = asked.surrogate(gathered(some))
     whose = f"{'Local' if use.local else 'Common'} model of round '{agreement.round_id}', by rows "
     write_whole(to, f"{whose}of party '{session.name}'.\n\n{found.summary()}\n".encode())
     return found
