@@ -51,24 +51,6 @@ def test_scores_make_probabilities_and_the_first_model_is_of_use_without_them(sc
         scoring.session("north").round.mask_key()
 
 
-def test_importance_comes_with_scores_on_every_card(make, monkeypatch):
-    site = make(holdout=0.4, sums=TERMS.model_copy(update={"scores": True, "importance": True}))
-    site.step()
-    made, told = site.step(), card(site, "north")
-    columns, page = site.agreement.columns, render_card(told)
-    assert told.importance == dict(zip(columns, made.worth.importance, strict=True))
-    for falls, error in told.importance.values():
-        assert f"<td>{falls:.4f} ({error:.4f})</td>" in page
-    wrong = {"importance": {columns[0]: (0.5, 0.1)}}
-    monkeypatch.setattr(
-        "cobasis.analyst_side.run.make_card",
-        lambda *of, **more: make_card(*of, **{**more, **wrong}),
-    )
-    site.run(anew=True)
-    with pytest.raises(MessageError, match=r"contradicts the agreement.*: importance"):
-        site.accept("south", number=2)
-
-
 def test_scores_are_taken_once_and_of_the_rows_held_back_then(scoring):
     scoring.step()
     scoring.send("north")
