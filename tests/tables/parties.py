@@ -35,15 +35,6 @@ def frame(n_rows, *, seed=0):
     )
 
 
-class Frame:
-    def __init__(self, table):
-        self._table = {name: table[name].to_numpy() for name in table.columns}
-        self.columns = list(self._table)
-
-    def __getitem__(self, name):
-        return self._table[name]
-
-
 def kept(kind, table, folder):
     if kind == "parquet":
         table.write_parquet(folder / "icu.parquet", row_group_size=700)
@@ -51,8 +42,6 @@ def kept(kind, table, folder):
     if kind == "csv":
         table.write_csv(folder / "icu.csv")
         return str(folder / "icu.csv")
-    if kind == "other":
-        return Frame(table)
     return table.lazy() if kind == "lazy" else table
 
 

@@ -13,7 +13,7 @@ from protocol.consortium import NONE
 from tables.parties import NAMES, assert_same, frame, kept, site, uploaded
 
 N_ROWS = 2_900
-KINDS = ("parquet", "csv", "frame", "lazy", "other")
+KINDS = ("parquet", "csv", "frame", "lazy")
 TERMS = DPTerms(
     epsilon=2,
     radius=4,

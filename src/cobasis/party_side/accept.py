@@ -44,8 +44,7 @@ from cobasis.statistics.effect_table import EffectTable, effects_of
 from cobasis.vault.datasets import UploadEntry
 from cobasis.vault.vault import Accepted
 
-ORTHOGONAL = 1e-8
-"""By how much G'G may miss the identity where the method makes rotations."""
+ORTHOGONAL = 1e-8  # by how much G'G may miss the identity where the method makes rotations
 
 
 def look_at(session: PartySession, path: Path) -> Literal["news"] | Reply:

@@ -255,7 +255,6 @@ def typed_by(party: str) -> str:
 
 
 OWN = ("necessity", "risks", "measures", "advice")
-"""What a party files itself, for the assessment of article 35."""
 
 
 def own_record(session: PartySession, path: Path | None) -> dict[str, str]:

@@ -118,7 +118,6 @@ def vouched(
 def read_people(
     pubs: Sequence[Path], *, analyst: Path | None, approvers: Sequence[str] = ()
 ) -> People:
-    """Read .pub files; the analyst's among them is set aside, and a bad one is named."""
     found = {path: line_in(path, PublicIdentity) for path in pubs}
     officers = tuple(map(_officer, approvers))
     known = {each.public for each in officers}
@@ -320,7 +319,6 @@ def _sealed(
 
 
 def _digest(path: Path) -> str:
-    """Return the SHA-256 of a file; empty where it cannot be read."""
     with suppress(DiskError):
         return file_digest(path)
     return ""

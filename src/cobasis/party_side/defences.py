@@ -112,7 +112,7 @@ def priced(
 
 def _public_rows(public: Path | None, agreement: Agreement) -> Matrix | None:
     """Read public rows on the agreed scale; where the round names some, exactly those."""
-    shown = None if public is None else public_rows_in(public, agreement=agreement, party=WHO)
+    shown = public_rows_in(public, agreement, party=WHO)
     if shown is not None and agreement.public_rows_sha256 is None:
         return encode(shown, agreement.features, party=WHO)
     if shown is not None or agreement.basis == "public":

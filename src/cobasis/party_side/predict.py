@@ -56,8 +56,6 @@ Which = Literal["local", "common"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Usable(Hidden):
-    """A party's way from encoded rows to predictions."""
-
     dataset: Dataset  # its basis is F_i
     change_of_basis: Matrix | None  # G_i; neither where sums were sent
     model: Chain
@@ -193,7 +191,7 @@ def _predicted(session: PartySession, use: Usable, table: Path, *, to: Path) -> 
 
 def _reference(session: PartySession, path: Path | None) -> Matrix:
     agreement, name = session.agreement, session.name
-    given = None if path is None else public_rows_in(path, agreement=agreement, party=name)
+    given = public_rows_in(path, agreement, party=name)
     public = check_public_rows(given, agreement, party=name)
     drawn = not agreement.sums and public is None
     anchor = session.round.secret().anchor(agreement) if drawn else None

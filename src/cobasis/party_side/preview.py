@@ -92,16 +92,13 @@ def make_ready(
         if forced is None and not looking:
             raise
         choice = Choice(asked=replace(asked, forced=forced), span="forced")
-    shown = None
-    if public_rows is not None:
-        shown = public_rows_in(public_rows, agreement=agreement, party=session.name)
     return Ready(
         session=session,
         rows=rows,
         choice=choice,
         exchange=exchange,
         preview=_preview(session, rows, choice, exchange=exchange),
-        public_rows=shown,
+        public_rows=public_rows_in(public_rows, agreement, party=session.name),
     )
 
 
@@ -148,7 +145,6 @@ def _labels_of(rows: PartyRows, agreement: Agreement, *, side: npt.NDArray[np.bo
 def _preview(
     session: PartySession, rows: PartyRows, choice: Choice, *, exchange: Exchange
 ) -> Preview:
-    """Say what would leave; BudgetError where its noise cannot be afforded any more."""
     agreement, guarantee = session.agreement, NONE
     spent = session.vault.affordable(choice.asked, agreement)
     if agreement.dp is not None:

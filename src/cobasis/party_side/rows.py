@@ -128,7 +128,10 @@ def require_id(source: Source, session: PartySession) -> None:
         )
 
 
-def public_rows_in(path: Path, *, agreement: Agreement, party: str) -> npt.ArrayLike:
+def public_rows_in(path: Path | None, agreement: Agreement, *, party: str) -> Any:  # noqa: ANN401 -- a table
+    """Return the public rows of a file as `check_public_rows` takes them; None without one."""
+    if path is None:
+        return None
     columns = columns_in(agreement.features)
     source = source_of(path, party=party, features=columns)
     refuse_absent(source, agreement.columns, labels=None, party=party)
@@ -151,7 +154,6 @@ class Findings(Hidden, Checked):
         return not self.problems and super().fits
 
     def opened(self, agreement: Agreement, *, doubts: Collection[ColumnFinding] = ()) -> PartyRows:
-        """Return the rows, if the table fits and nobody doubts it; else raise what is wrong."""
         refused = [each for each in self.findings if each.refused]
         if refused:
             more = f"; and {len(refused) - SHOWN} more" if len(refused) > SHOWN else ""
@@ -231,7 +233,6 @@ def _kind_of(finding: ColumnFinding, agreement: Agreement) -> type[CobasisError]
 
 
 def check(session: PartySession, table: Path) -> Findings:
-    """Hold a table against the agreement: columns, words, ranges, labels, identifiers, rows."""
     agreement, rows = session.agreement, None
     told: Any = {"agreement": agreement, "party": session.name, "report": session.report}
     found = check_table(table, **told, mapping=session.round.mapping())
@@ -267,7 +268,6 @@ def _refuse_crowds(session: PartySession, source: Source) -> None:
 
 
 def _refuse_few(rows: PartyRows, session: PartySession) -> None:
-    """Raise AgreementError or DimensionError where too few rows are left to send."""
     agreement, size = session.agreement, session.agreement.n_components
     needed = max(1, 0 if agreement.sums else size + OWN_SPANS.get(agreement.basis, -size))
     if agreement.sums and not rows.n_sent:

@@ -85,7 +85,6 @@ class PartySession(Hidden):
         return tuple(each for each in found if each.event in events)
 
     def digests_sent(self, exchange: Exchange) -> tuple[str, ...]:
-        """Return the digests of the files that were made in an exchange, oldest first."""
         lines = [each.told for each in self.history(exchange.sent_as)]
         return tuple(str(x[exchange.message]) for x in lines if x["exchange"] == exchange.number)
 

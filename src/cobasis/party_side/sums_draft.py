@@ -81,7 +81,6 @@ class Counted:
 
 
 Public = Counted | Example | None
-"""What gives public rows."""
 
 
 def sums_of_words(

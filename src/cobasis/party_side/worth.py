@@ -157,7 +157,6 @@ def _measured(
 
 
 def _own_rows(rows: PartyRows) -> tuple[Matrix, Labels]:
-    """Return the rows that were uploaded, encoded, and their labels; at most so many cells."""
     chosen = ~rows.held
     most = max(1, MOST_CELLS // rows.table.shape[1])
     if rows.n_sent > most:  # those with the smallest fingerprints, which are random numbers
@@ -167,7 +166,6 @@ def _own_rows(rows: PartyRows) -> tuple[Matrix, Labels]:
 
 
 def _trained(session: PartySession, like: Chain) -> Train:
-    """Return what trains a model of the same family on the party's raw rows."""
     agreed = session.agreement
     how: Any = {"model": AGREED_AS[like.family][0], "task": agreed.task}
     how |= {"n_classes": len(agreed.classes), "tempered": agreed.dp is None}

@@ -153,17 +153,13 @@ def source_of(
     if isinstance(table, (pl.LazyFrame, pl.DataFrame)):
         return Source(frame=table.lazy(), what=what)
     wanted, frame = {feature.name for feature in features} | {labels}, as_frame(table)
-    if frame is not None:
-        found = {name: frame.get_column(name) for name in frame.columns if name in wanted}
-        columns: dict[str, Any] = {name: _as_polars(each) for name, each in found.items()}
-    elif hasattr(table, "columns"):
-        columns = {str(each): np.asarray(table[each]) for each in table.columns if each in wanted}
-    else:
+    if frame is None:
         raise OptionError(
             f"{what} is a {type(table).__name__}, which has no columns by name. Give the path of "
             "a Parquet or CSV file, or a data frame; arrays go to party.prepare(rows, labels)."
         )
-    return Source(frame=pl.DataFrame(columns).lazy(), what=what)
+    found = [_as_polars(frame.get_column(name)) for name in frame.columns if name in wanted]
+    return Source(frame=pl.DataFrame(found).lazy(), what=what)
 
 
 def _as_polars(series: nw.Series[Any]) -> pl.Series:

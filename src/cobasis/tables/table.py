@@ -80,7 +80,6 @@ class StreamedTable(LabelledRows):
         return some
 
     def over(self, work: Callable[[int, Iterator[Matrix]], Done], *, step: str) -> Iterator[Done]:
-        """Read the table once and yield what `work` made of each part, in order."""
         own = threading.local()  # of each thread of the pool: its buffer
         n_rows, done, chosen = self._n_rows, 0, self.chosen
         batch = PART_BLOCKS * self._size

@@ -344,7 +344,6 @@ def _changes(known: Sequence[Dataset], asked: Asked) -> Changes | None:
 
 
 def compare(before: Fingerprints, after: Fingerprints) -> Changes:
-    """Count the rows that two tables share, and those that only one has."""
     values, place = np.unique(np.concatenate([before, after]), return_inverse=True)
     one, other = (
         np.bincount(each, minlength=len(values)) for each in np.split(place, [len(before)])

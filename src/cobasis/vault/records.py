@@ -71,7 +71,6 @@ class Records(Hidden):
     def put(
         self, name: str, *, arrays: Given | None = None, about: Mapping[str, Any] | None = None
     ) -> None:
-        """Write a record, bound to its place; whole, or not at all."""
         text = canonical_json({"party": self.party, "record": name, "about": dict(about or {})})
         whole = {
             each: np.frombuffer(given, dtype=np.uint8)
