@@ -8,14 +8,13 @@ from scipy.special import softmax
 from sklearn.metrics import accuracy_score, log_loss, mean_absolute_error, r2_score, roc_auc_score
 
 from cobasis import RandomFourier, SumsTerms, numeric_features
-from cobasis.errors import AgreementError, LabelError, MessageError, StepError
+from cobasis.errors import AgreementError, LabelError, MessageError
 from cobasis.features.contract import Interaction
 from cobasis.linalg.rng import KeyStream
 from cobasis.models.chain import Affine, Chain
 from cobasis.protocol import scores
 from cobasis.protocol.projection import RowsInMemory
 from cobasis.protocol.scores import N_BINS, TEMPERATURES, ScoreLayout, worth_of
-from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.sums_terms import score_layout
 from protocol.summed import NAMES, agree, party, summing
 
@@ -31,9 +30,9 @@ WEIGHTS = np.array([[0.4, -0.1, -0.3], [0.0, 0.5, -0.5]])
 on_both = pytest.mark.parametrize("agreement", [CLASSES, NUMBERS], ids=["classes", "numbers"])
 
 
-def model_of(agreement, *, times=1):
+def model_of(agreement):
     head, columns = ("decision", 3) if agreement.classes else ("prediction", 1)
-    affine = Affine(weights=times * WEIGHTS[:, :columns], offset=np.zeros(columns))
+    affine = Affine(weights=WEIGHTS[:, :columns], offset=np.zeros(columns))
     return Chain(family="linear", layers=(affine,), head=head)
 
 
@@ -52,14 +51,9 @@ def everybody(agreement, **sizes):
     return tables, *(np.concatenate(each) for each in zip(*tables.values(), strict=True))
 
 
-def judged(agreement, tables, *, south=None):
-    """What the model is worth; party south may have been sent another one."""
-    model = model_of(agreement)
-
+def judged(agreement, tables):
     def scored(party, *table):
-        return party.score(
-            RowsInMemory(*table), south if south and party.name == "south" else model
-        )
+        return party.score(RowsInMemory(*table), model_of(agreement))
 
     return summing(agreement, tables, send=scored, scoring=True).judge()
 
@@ -128,13 +122,6 @@ def test_of_a_rare_class_no_area_is_told_and_of_two_classes_one_has_a_histogram(
     words = two.added(np.array([[0.0, 9.0]]), np.array([0]))
     assert len(words) == 4 + len(TEMPERATURES) + 2 * N_BINS
     assert words[4 : 4 + len(TEMPERATURES)].max() == 1 << two.bits  # a loss has a bound
-
-
-def test_masks_of_parties_that_were_sent_two_models_do_not_cancel():
-    with pytest.raises(MessageError, match="what no rows have"):
-        judged(CLASSES, everybody(CLASSES)[0], south=model_of(CLASSES, times=0))
-    with pytest.raises(StepError, match="north, south, east are not in"):
-        SumsAnalyst(CLASSES, scoring=True).judge()
 
 
 @on_both
