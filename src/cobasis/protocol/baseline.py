@@ -69,7 +69,7 @@ class TableLayout(AnyLayout):
         """Return counts of events and of those lost, by groups x 2 x intervals."""
         size = len(self.grid)
         found = sums.reshape(self.n_groups, -1)[:, 1 + self.n_features[0] - 2 * size :]
-        return found.reshape(self.n_groups, 2, size) // (1 << self.bits)
+        return found.reshape(self.n_groups, 2, size) >> self.bits
 
     def added(self, rows: Matrix, labels: Records) -> Integers:
         parts, at = [np.ones((len(rows), 1))], 0
@@ -178,10 +178,8 @@ def table_of(words: Integers, agreement: "Agreement", *, layout: TableLayout) ->
     good = not (sums[:, 0] % unit).any() and 0 < counts[0] <= layout.most_rows
     for _, moments, cells in whole.parts(sums):
         good = good and _fits(moments, cells, counts=counts, unit=unit)
-    left = whole.leavers(sums)
-    cells = sums[:, sums.shape[1] - 2 * len(layout.grid) :]
-    good = good and not (cells % unit).any() and bool((left >= 0).all())
-    if not (good and (left.sum(axis=(1, 2)) <= counts).all()):
+    left = sums[:, sums.shape[1] - 2 * len(layout.grid) :]
+    if not (good and _fits(left[:, :0], left, counts=counts, unit=unit)):
         raise void()
     return BaselineTable(
         round_id=agreement.round_id,
@@ -194,12 +192,12 @@ def table_of(words: Integers, agreement: "Agreement", *, layout: TableLayout) ->
             else _words(each, cells // unit, counts=counts)
             for each, moments, cells in whole.parts(sums)
         ),
-        survival=curves_of(left, counts=counts, outcome=agreement.outcome),
+        survival=curves_of(whole.leavers(sums), counts=counts, outcome=agreement.outcome),
     )
 
 
 def _fits(moments: Integers, cells: Integers, *, counts: Integers, unit: int) -> bool:
-    """Tell whether rows can add up to a column: to its counts, and to squares beside values."""
+    """Tell whether rows can add up to counts, and of a number to squares beside values."""
     rows = cells.sum(axis=1) // unit
     good = not (cells % unit).any() and bool((cells >= 0).all() and (rows <= counts).all())
     if not (good and moments.size):

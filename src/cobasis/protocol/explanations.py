@@ -76,9 +76,6 @@ def _owners(features: Sequence[Feature]) -> npt.NDArray[np.intp]:
     return np.array([places[each.feature.name] for each in encoded_columns(features)])
 
 
-Map = Callable[[Matrix], Matrix]
-
-
 class Explained:
     """A number that a model gives of encoded rows: of a class, where there are classes."""
 
@@ -87,7 +84,7 @@ class Explained:
         model: Chain | TrainedModel,
         *,
         agreement: Agreement,
-        aligned: Map,  # encoded rows, as the model takes them
+        aligned: Callable[[Matrix], Matrix],  # encoded rows, as the model takes them
         of: str | int | None = None,
     ) -> None:
         if not isinstance(model, Chain):
