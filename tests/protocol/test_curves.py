@@ -7,7 +7,6 @@ from lifelines import KaplanMeierFitter
 from lifelines.datasets import load_lung, load_rossi
 from lifelines.statistics import multivariate_logrank_test
 from lifelines.utils import median_survival_times, restricted_mean_survival_time
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from cobasis import NumericFeature, SumsTerms
 from cobasis.errors import AgreementError, LabelError, MessageError
@@ -44,7 +43,6 @@ ROSSI = frame(load_rossi(), "week", "arrest", "race")
 CASES = {  # rows, grid, floor
     "lung, monthly, with a floor": (LUNG, times_of("grid", "30/60/../1050"), 5),
     "lung, each day of its own": (LUNG, tuple(np.unique(LUNG["time"]).tolist()), 1),
-    "rossi, weekly": (ROSSI, times_of("grid", "1/2/../52"), 1),
     "rossi, weekly, with a floor": (ROSSI, times_of("grid", "1/2/../52"), 5),
     "ties, with a floor": (ties(1), times_of("grid", "2.5/5/../90"), 10),
 }
@@ -182,19 +180,9 @@ def test_a_total_of_leavers_that_no_rows_have_is_void(change):
         table_of(words, agreement, layout=table_layout(agreement))
 
 
-@pytest.mark.parametrize("n_groups", [3, 6])
-def test_numbers_at_risk_and_names_with_dollars_lie_in_the_picture(n_groups, tmp_path, monkeypatch):
+def test_names_with_dollars_are_drawn_as_they_are(tmp_path):
     rows = ties(2).rename({"time": "$\\days$"})
-    rows = rows.with_columns(group=pl.Series(["$_$", *"abcde"]).gather(np.arange(360) % n_groups))
+    rows = rows.with_columns(group=pl.Series(["$_$", *"ab"]).gather(rows["group"]))
     agreement = agreed(rows, times_of("grid", "10/20/../60"), time="$\\days$")
-    found, drawn = counted(agreement, rows)[0], []
-    svg = table.as_svg
-    monkeypatch.setattr(table, "as_svg", lambda figure: drawn.append(figure) or svg(figure))
-    page = table.write_table(found, tmp_path).read_text()
+    page = table.write_table(counted(agreement, rows)[0], tmp_path).read_text()
     assert all(page.count(name) > 1 for name in ("$_$", "$\\days$"))
-    canvas = FigureCanvasAgg(drawn[0])
-    canvas.draw()
-    texts = drawn[0].axes[0].texts
-    assert len({each.get_color() for each in texts}) == n_groups
-    ends = [each.get_window_extent(canvas.get_renderer()) for each in texts]
-    assert min(each.y0 for each in ends) > 0

@@ -31,31 +31,16 @@ def test_without_the_section_the_digest_is_what_it_was_before_there_was_one():
 
 
 REFUSED = {
-    **{
-        f"a basis of the rows, {name}": ({"basis": name}, "rows shape that basis.*are haar, public")
-        for name in ("svd", "pca", "lpp", "consensus", "weighted_consensus")
-    },
+    "a basis of the rows": ({"basis": "svd"}, "rows shape that basis.*are haar, public"),
     "a smote anchor": ({"anchor": "smote", **PUBLIC}, r"\[dp\] with anchor='smote'"),
     "helpers": ({"dp": terms(colluders=1)}, "dp.colluders is of sums"),
     "a uniform anchor": ({"anchor": "uniform"}, r"\[dp\] with anchor='uniform'"),
-    "delta for fewer rows": (
-        {"dp": terms(most_rows=100_001)},
-        r"dp.delta=1e-06 is above 1/\(10 most_rows\) = 9.9999e-07",
-    ),
-    "fewer rows than a party needs": (
-        {"dp": terms(most_rows=99), "fewest_rows": 100},
-        "fewest_rows=100 is above",
-    ),
-    "a centre of another width": (
-        {"dp": terms(centre=(0.0,) * (WIDTH - 1))},
-        f"dp.centre has {WIDTH - 1} numbers for {WIDTH} encoded features",
-    ),
+    "delta for fewer rows": ({"dp": terms(most_rows=100_001)}, r"is above 1/\(10 most_rows\)"),
+    "fewer rows than a party needs": ({"dp": terms(), "fewest_rows": 1001}, "fewest_rows=1001 is"),
+    "a centre of another width": ({"dp": terms(centre=(0.0,))}, "1 numbers for 6 encoded features"),
     "a radius lost in its centre": ({"dp": terms(centre=(1e8,) * WIDTH)}, "radius=1 is lost in"),
     "a short lifetime": ({"dp": terms(lifetime_epsilon=1.9)}, "epsilon=1.9 is below the 2 of one"),
-    "and no labels": (
-        {"dp": terms(**RANDOMISED, lifetime_epsilon=2.9)},
-        "is below the 3 of one upload",
-    ),
+    "and no labels": ({"dp": terms(**RANDOMISED, lifetime_epsilon=2.9)}, "is below the 3 of one"),
     "labels unsaid": ({"dp": terms(labels=None)}, "dp.labels says 'public' or"),
     "labels of a representation": (NONE, "dp.labels says 'public' or"),
     "numbers randomised": (
@@ -68,10 +53,7 @@ REFUSED = {
         {"precision": "int8", "int8_range": 75.0, "dp": terms(centre=(3.0,) * WIDTH)},
         r"precision='int8' holds numbers up to 75, and rows with the noise of \[dp\] may reach 80",
     ),
-    "halves too small for the noise": (
-        {"precision": "fp16", "dp": terms(radius=1000)},
-        "precision='fp16' holds numbers up to 65504",
-    ),
+    "halves too small": ({"precision": "fp16", "dp": terms(radius=1000)}, "numbers up to 65504"),
 }
 
 
