@@ -130,8 +130,6 @@ def range_problems(features: Sequence[Column]) -> Iterator[str]:
 
 
 class NumberSummary(Strict):
-    """A column of numbers; a figure for each group of rows."""
-
     feature: NumericFeature
     blanks: tuple[int, ...]
     means: Figures

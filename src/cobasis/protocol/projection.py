@@ -43,8 +43,6 @@ _CHUNK = 256
 
 
 class LabelledRows(Blocks):
-    """A party's rows on the agreed scale, and their labels."""
-
     @abstractmethod
     def labels(self) -> Labels | None:
         """Return labels as they travel, in the order of the latest pass over the rows."""
@@ -81,8 +79,6 @@ when the block ends without an error, the upload is whole."""
 
 
 class InMemory:
-    """Where an upload goes that is an `Upload` in the end."""
-
     upload: Upload
 
     def __call__(self, about: Upload) -> AbstractContextManager[Mapping[str, Slices]]:
@@ -180,7 +176,7 @@ class Projection(Hidden):
 
 
 class _Bins:
-    """Where rows go, first and last; used by several threads at a time."""
+    """Where rows go; used by several threads at a time."""
 
     def __init__(self, projection: Projection, rows: Slices) -> None:
         self._noising, self._basis = projection.noising, projection.basis
@@ -208,7 +204,7 @@ class _Bins:
         return marks
 
     def settle(self, start: int) -> int:
-        """Put one bin's rows where they belong, and return where it ends."""
+        """Return where the bin ends."""
         stop = min(start + self.size, len(self._order))
         found = self._rows[start:stop]
         rows = np.empty_like(found)

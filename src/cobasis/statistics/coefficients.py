@@ -86,8 +86,6 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class WaldTest:
-    """Whether some coefficients are all zero."""
-
     names: tuple[str, ...]
     statistic: float  # F for least squares, else chi-squared
     free: tuple[int, ...]  # of F two, of chi-squared one

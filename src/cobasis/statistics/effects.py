@@ -50,9 +50,7 @@ class _Study:
         whole = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[0]
         self.design = np.column_stack([np.ones(len(rows)), whole * len(rows) ** 0.5])
         self.logits = fit.weights[0] + self.rows @ fit.weights[1:]
-        self.places = np.round(self.logits / _GRID).astype(
-            np.int64
-        )  # of logits; distances of these are exact
+        self.places = np.round(self.logits / _GRID).astype(np.int64)  # whose distances are exact
         self.shares = shares = 1 / (1 + np.exp(-self.logits))
         spread = (shares * (1 - shares))[:, None] * self.design
         self.bread = np.linalg.inv(self.design.T @ spread)  # their model's inverse information
