@@ -18,7 +18,7 @@ from benchmarks.machine import in_a_child
 from cobasis import ODC, Agreement, Analyst, align
 from cobasis.algorithms.fits import Fit
 from cobasis.algorithms.images import View
-from cobasis.bundle.folders import FitFolder, StateFolder, UploadFolder
+from cobasis.bundle.folders import FitFolder, UploadFolder
 from cobasis.bundle.uploads import UploadFile
 
 A, L, BASES = 1000, 50, 16
@@ -105,9 +105,9 @@ def certify_files(folder: str, kept: str) -> dict[str, Any]:
 
 @contextmanager
 def _analyst(folder: str, kept: str) -> Iterator[Analyst]:
-    uploads, state = UploadFolder(Path(folder)), StateFolder(Path(kept))
+    uploads = UploadFolder(Path(folder))
     with FitFolder(Path(kept)) as fits:
-        yield Analyst(agreement_of(len(uploads)), uploads=uploads, fits=fits, state=state)
+        yield Analyst(agreement_of(len(uploads)), uploads=uploads, fits=fits)
 
 
 def align_simulated(n_parties: int) -> dict[str, Any]:

@@ -8,13 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bundle.payloads import described, file_of
-from cobasis.algorithms.fits import Fit
+from cobasis.algorithms.fits import Fit, Target
 from cobasis.bundle import folders
-from cobasis.bundle.folders import FitFolder, StateFolder
+from cobasis.bundle.folders import FitFolder
 from cobasis.errors import (
     AnotherRunError,
     DiskError,
-    DuplicatePartyError,
     FileChangedError,
     StepError,
 )
@@ -88,34 +87,24 @@ def test_a_folder_is_taken_up_where_its_last_shard_ends(tmp_path, error):
     assert len(list(tmp_path.glob("fits-*.safetensors"))) == 2 + len(written)
 
 
-def test_what_a_run_keeps_comes_back_bit_for_bit(tmp_path):
+def test_a_target_comes_back_bit_for_bit_or_not_at_all_where_it_is_damaged(tmp_path):
     rows = np.random.default_rng(0).normal(size=(7, 3))
-    facts = {"shaped_by": ["north", "süd"], "first": 1 / 7, "last": float("inf"), "step": 7}
-    StateFolder(tmp_path)["target"] = {"rows": rows, "ahead": rows + 1 / 3}, facts
-    filled(tmp_path)
-    state = StateFolder(tmp_path)
-    assert list(state) == ["target"]
-    tables, told = state["target"]
-    np.testing.assert_array_equal(tables["rows"], rows)
-    np.testing.assert_array_equal(tables["ahead"], rows + 1 / 3)
-    assert told == facts
-    for kept in (0, 1, -1):  # what is damaged is not given, and can be deleted
+    told = {"shaped_by": ("north", "s\u00fcd"), "iterations": 7, "converged": False}
+    made = filled(tmp_path)
+    assert made.target is None
+    made.keep(Target(rows=rows, **told))
+    found = FitFolder(tmp_path).target
+    np.testing.assert_array_equal(found.rows, rows)
+    assert {name: getattr(found, name) for name in told} == told
+    for kept in (0, 1, -1):
         file = tmp_path / "target.safetensors"
         file.write_bytes(file.read_bytes()[:kept])
-        assert "target" in StateFolder(tmp_path)  # told without reading it
-        assert StateFolder(tmp_path).get("target") is None
-    del state["target"]
-    assert "target" not in state
+        assert FitFolder(tmp_path).target is None
 
 
-def test_a_party_has_one_fit_and_keeps_it(tmp_path):
-    with FitFolder(tmp_path) as fits:
-        fits["north"] = fit(1)
-        with pytest.raises(DuplicatePartyError, match="party 'north' has a fit"):
-            fits["north"] = fit(2)
+def test_fits_are_added_within_a_block_only(tmp_path):
     with pytest.raises(StepError, match="Add fits inside"):
-        fits["late"] = fit(2)
-    assert numbers_in(fits) == {"north": 1}
+        FitFolder(tmp_path)["late"] = fit(2)
 
 
 def test_a_damaged_shard_is_refused_and_may_be_deleted_alone(tmp_path):

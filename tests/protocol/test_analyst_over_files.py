@@ -16,7 +16,7 @@ from cobasis import GOPP, ODC, Analyst, Imakura, Kawakami, Whitened, align, nume
 from cobasis.algorithms import images
 from cobasis.algorithms.images import View
 from cobasis.bundle import folders
-from cobasis.bundle.folders import FitFolder, StateFolder, UploadFolder
+from cobasis.bundle.folders import FitFolder, UploadFolder
 from cobasis.cli.bar import shown
 from cobasis.errors import AnotherRunError
 from cobasis.progress import silent
@@ -40,8 +40,8 @@ def align_folder(uploads, *, aligner, to, report=silent):
     """Align the uploads of a folder, or go on with that."""
     folder = UploadFolder(uploads)
     with FitFolder(to) as fits:
-        kept = {"fits": fits, "state": StateFolder(to), "uploads": folder}
-        return Analyst(agreement_of(len(folder)), aligner=aligner, report=report, **kept).align()
+        told = {"aligner": aligner, "report": report, "fits": fits, "uploads": folder}
+        return Analyst(agreement_of(len(folder)), **told).align()
 
 
 @pytest.fixture(scope="module")

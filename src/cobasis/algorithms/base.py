@@ -6,14 +6,15 @@ and its own anchor image only), a party that leaves (changes nobody else's fit),
 images are read batch by batch and fits handed on as they are made.
 """
 
-from collections.abc import Callable, Collection, Mapping, MutableMapping
+from collections import UserDict
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import ClassVar, Protocol
 
 from cobasis.algorithms.fits import Fit, FitKind, Target
-from cobasis.algorithms.images import Images, Reported, State, View, batches, steady
+from cobasis.algorithms.images import Images, Reported, View, batches, steady
 from cobasis.algorithms.readable import MOST_ROWS, Readable, Table, named
 from cobasis.errors import AnotherRunError, ShapeError
 from cobasis.linalg.arrays import Matrix
@@ -93,17 +94,23 @@ class Alignment(Readable):
         return tuple(party for party in self.target.shaped_by if party not in self.fits)
 
 
-TARGET = "target"  # under which name a state keeps Z
+class Fits(UserDict[str, Fit]):
+    """Fits by party name, and the target that they are made to, once there is one."""
+
+    _target: Target | None = None
+
+    @property
+    def target(self) -> Target | None:
+        return self._target
+
+    def keep(self, target: Target) -> None:
+        self._target = target
 
 
-def keep_target(
-    aligner: Aligner, images: Callable[[], Images], *, state: State, fits: Collection[str]
-) -> Target:
-    """Return the target that a state keeps; make it where there is none, and no fit to one."""
-    kept = state.get(TARGET)
-    if kept is not None:
-        tables, told = kept
-        return Target(rows=tables["rows"], **{**told, "shaped_by": tuple(told["shaped_by"])})
+def keep_target(aligner: Aligner, images: Callable[[], Images], *, fits: Fits) -> Target:
+    """Return the target that is kept; make it where there is none, and no fit to one."""
+    if (target := fits.target) is not None:
+        return target
     if fits:
         raise AnotherRunError(
             f"here are fits ({len(fits)}), but not the target that they were made to, so that "
@@ -111,8 +118,7 @@ def keep_target(
         )
     with one_blas_thread():
         made = aligner.target(images())
-    facts = {"iterations": made.iterations, "converged": made.converged}
-    state[TARGET] = {"rows": made.rows}, {"shaped_by": list(made.shaped_by), **facts}
+    fits.keep(made)
     return made
 
 

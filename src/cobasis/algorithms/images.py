@@ -1,10 +1,9 @@
 """Anchor images by party name: read when they are asked for, in batches, and checked."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis.algorithms.readable import named
 from cobasis.errors import (
@@ -21,9 +20,6 @@ Value = TypeVar("Value")
 
 Images = Mapping[str, Matrix]
 """The A_i by party name. May be lazy: what it returns is read once a pass and then let go."""
-
-State = MutableMapping[str, tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]]
-"""What an interrupted run goes on from, by name: tables, and facts that JSON can hold."""
 
 MAX_CONDITION = 1e10  # above this an inverse keeps fewer than six digits
 

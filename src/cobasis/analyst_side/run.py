@@ -15,14 +15,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
-from cobasis.algorithms.base import TARGET
 from cobasis.analyst_side.forget import kept_uploads
 from cobasis.analyst_side.history import ADDED, CONSENSUS, RUN, Outcome
 from cobasis.analyst_side.passes import passes_for
 from cobasis.analyst_side.plan import Plan, lost_replies, planned
 from cobasis.analyst_side.returns import Concluded, Conclusion, name_of
 from cobasis.analyst_side.session import AnalystSession
-from cobasis.bundle.folders import FitFolder, StateFolder
+from cobasis.bundle.folders import FitFolder
 from cobasis.bundle.messages import enclose_consensus, model_in, proposal_in, sums_in
 from cobasis.disk.tensors import write_tables
 from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole
@@ -283,7 +282,8 @@ def _alignment(session: AnalystSession, parties: Collection[str], *, realign: bo
         return name_of([session.digest, *(f"{name} {taken[name].file}" for name in parties)])
     folder = session.work.alignments / outcome.alignment
     units = {unit_of(party, session.agreement) for party in outcome.uploads}
-    if TARGET in StateFolder(folder) and not units - set(FitFolder(folder)):
+    kept = FitFolder(folder)
+    if kept.target is not None and not units - set(kept):
         return outcome.alignment
     raise RetentionError(
         f"the target of round '{session.agreement.round_id}' is not in '{folder}' any more, so no "
@@ -303,7 +303,6 @@ def _analyst(
                 session.agreement,
                 uploads=uploads,
                 fits=fits,
-                state=StateFolder(folder),
                 span=session.kept_span() if session.history.contributors else None,
                 removed=[each for each in uploads if each not in parties],
                 model=model_in(path.read_bytes(), session.agreement) if path.exists() else None,

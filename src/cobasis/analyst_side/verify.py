@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from cobasis.algorithms.base import TARGET
 from cobasis.algorithms.certificate import fit_error, refuse_wrong_fit
 from cobasis.algorithms.images import View
 from cobasis.analyst_side.history import OPENED, RECEIVED, Outcome, history_of
 from cobasis.analyst_side.membership import check_removal
 from cobasis.analyst_side.session import NEWS, SUFFIX, WorkFolder
 from cobasis.bundle.agreement_file import news_at, read_agreement, sealed_agreement, stem_of
-from cobasis.bundle.folders import FitFolder, StateFolder, UploadFolder
+from cobasis.bundle.folders import FitFolder, UploadFolder
 from cobasis.bundle.transcript import Checked, Entry, verify_transcript
 from cobasis.disk.whole import file_digest, opened
 from cobasis.errors import (
@@ -200,16 +199,16 @@ class _Check:
         if outcome is None or not work.payloads.is_dir():
             return
         place = work.alignments / str(outcome.alignment)
-        if (kept := StateFolder(place).get(TARGET)) is None:
-            return
         fits, kept_here = FitFolder(place), UploadFolder(work.payloads)
+        if (target := fits.target) is None:
+            return
         parts = View(dict.fromkeys(outcome.uploads), read=kept_here.__getitem__)
         uploads = units_of(parts, self.agreement) if self.agreement.holdings else parts
         kind = self.agreement.make_aligner().fit_kind
 
         def check(party: str) -> None:
             image, change = uploads[party].anchor_image[:], fits[party].change_of_basis
-            error = fit_error(image, change, target=kept[0]["rows"], kind=kind)
+            error = fit_error(image, change, target=target.rows, kind=kind)
             refuse_wrong_fit(error, party=party)
 
         for party in counted(uploads, step="checking fits", report=self.report):

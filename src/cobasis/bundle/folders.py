@@ -1,27 +1,25 @@
-"""Folders: everybody's uploads, and what a run keeps: the fits that were made, and its state.
+"""Folders: everybody's uploads, and what a run keeps: the target, and the fits that were made.
 
-Fits stand in shards of some megabytes, `fits-00000.safetensors` and on; each thing of the state
-(the target, an iterate, how far a training has come) in a file of its own. Each file is there
-whole or not at all, so that a run that was killed at any moment goes on where the last one ends.
+Fits stand in shards of some megabytes, `fits-00000.safetensors` and on. Each file is there whole or
+not at all, so that a run that was killed at any moment goes on where the last one ends.
 """
 
 import json
-from collections import UserDict
-from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from cobasis.algorithms.fits import Fit
+from cobasis.algorithms.base import Fits
+from cobasis.algorithms.fits import Fit, Target
 from cobasis.algorithms.images import View
 from cobasis.bundle.uploads import Payload, StoredTable, open_payload
 from cobasis.disk.calls import READABLE, explained
 from cobasis.disk.lock import Lock
 from cobasis.disk.tensors import read_header, read_tables, write_tables
-from cobasis.disk.whole import Stamp, make_folder, read_array, remove_tree
+from cobasis.disk.whole import Stamp, make_folder, read_array
 from cobasis.errors import DiskError, DuplicatePartyError, FileFormatError, StepError
 
 if TYPE_CHECKING:
@@ -32,13 +30,11 @@ SHARD_BYTES = 8 * 2**20
 
 _MAX_HEADER = 2**26  # files of one's own; the target's names everybody who shaped it
 _NUMBERS = np.dtype("<f8")
+_TARGET = "target.safetensors"
 _TENSOR = "fit of "  # before a party's name: a name may be any text, the format's own words too
 
 SUFFIX = ".safetensors"
 _SHARED = ("agreement_digest", "anchor_tag", "anchor_image", "labels", "rows")
-
-Kept = tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]
-"""Tables, and facts that JSON can hold."""
 
 
 class UploadFolder(View[Payload]):
@@ -69,48 +65,6 @@ class UploadFolder(View[Payload]):
         super().__init__(payloads, read=payloads.__getitem__)  # their numbers stay on disk
 
 
-class StateFolder(MutableMapping[str, Kept]):
-    """Tables and facts by name, each name a file; to read a damaged one is a KeyError."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = Path(path)
-
-    def __getitem__(self, name: str) -> Kept:
-        path = self._path(name)
-        if not path.exists():
-            raise KeyError(name)
-        try:
-            tables, header = read_tables(path, max_header=_MAX_HEADER)
-            return tables, json.loads(header.metadata["facts"])
-        except (FileFormatError, KeyError, ValueError):  # a DiskError is not damage: it passes
-            raise KeyError(name) from None
-
-    def __setitem__(self, name: str, kept: Kept) -> None:
-        make_folder(self.path)
-        tables, facts = kept
-        write_tables(self._path(name), tables, metadata={"facts": json.dumps(facts)})
-
-    def __delitem__(self, name: str) -> None:
-        """Delete one thing, whether it can be read or not."""
-        if not self._path(name).exists():
-            raise KeyError(name)
-        remove_tree(self._path(name))
-
-    def __iter__(self) -> Iterator[str]:
-        files = self.path.glob("*.safetensors")
-        return iter(sorted(path.stem for path in files if not path.stem.startswith("fits-")))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def __contains__(self, name: object) -> bool:
-        """Whether a thing is there, readable or not; nothing is read."""
-        return self._path(str(name)).exists()
-
-    def _path(self, name: str) -> Path:
-        return self.path / f"{name}.safetensors"
-
-
 class _Place(NamedTuple):
     shard: int
     offset: int
@@ -118,24 +72,40 @@ class _Place(NamedTuple):
     determination: float
 
 
-class FitFolder(UserDict[str, Any]):
-    """Fits on disk, by party name; what is in it is never fitted again.
+class FitFolder(Fits):
+    """Fits on disk, by party name, and their target; what is in it is never fitted again.
 
     Fits are added inside a ``with`` block, by one process at a time; at its end, or when
     something is raised in it, Ctrl-C included, what was gathered is written. They are read
     inside and outside.
     """
 
+    data: dict[str, Any]  # fits that are gathered, and the places of others
+
     def __init__(self, path: Path) -> None:
-        super().__init__()  # of fits that are gathered, and of the places of others
+        super().__init__()
         self.path = Path(path)
         self._gathered: list[str] = []
         self._gathered_bytes = 0
         self._shards: dict[int, Stamp] = {}
-        self._shapes: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._lock: Lock | None = None
-        make_folder(self.path)
         self._load()
+
+    @property
+    def target(self) -> Target | None:
+        """What fits are made to; None where there is none, or only a damaged one."""
+        with suppress(FileFormatError, KeyError, ValueError):  # a DiskError is not damage
+            if (path := self.path / _TARGET).exists():
+                tables, header = read_tables(path, max_header=_MAX_HEADER)
+                told = json.loads(header.metadata["facts"])
+                shaped_by = tuple(told.pop("shaped_by"))
+                return Target(rows=tables["rows"], shaped_by=shaped_by, **told)
+        return None
+
+    def keep(self, target: Target) -> None:
+        facts = {name: getattr(target, name) for name in ("shaped_by", "iterations", "converged")}
+        told = {"facts": json.dumps(facts)}
+        write_tables(self.path / _TARGET, {"rows": target.rows}, metadata=told)
 
     def _load(self) -> None:
         """Look at what is in the folder, again when it has been locked."""
@@ -160,6 +130,7 @@ class FitFolder(UserDict[str, Any]):
 
     def __enter__(self) -> Self:
         """Take the folder for this process; a second one that writes to it is refused."""
+        make_folder(self.path)
         self._lock = Lock(self.path / "lock", what=f"'{self.path}'")
         try:
             self._load()
@@ -181,11 +152,6 @@ class FitFolder(UserDict[str, Any]):
         if self._lock is None:
             raise StepError(
                 f"'{self.path}' is not open. Add fits inside `with FitFolder(...) as fits:`."
-            )
-        if party in self:
-            raise DuplicatePartyError(
-                f"party '{party}' has a fit in '{self.path}' already, made to the same target. "
-                "Choose another folder for another run."
             )
         self.data[party] = fit
         self._gathered.append(party)
@@ -220,5 +186,4 @@ class FitFolder(UserDict[str, Any]):
             ) from None
         self._shards[number] = header.stamp
         for (name, place), each in fits:
-            shape = self._shapes.setdefault(place.shape, place.shape)  # of 20,000 most are alike
-            self.data[name.removeprefix(_TENSOR)] = _Place(number, place.offset, shape, each)
+            self.data[name.removeprefix(_TENSOR)] = _Place(number, place.offset, place.shape, each)

@@ -1,20 +1,19 @@
 """The analyst: receives uploads, aligns them, certifies, trains once, and returns.
 
 This file cannot import a secret, a basis or a party; a contract checks it. Where uploads, fits
-and state lie is for whoever gives them: in memory in a simulation, in files elsewhere.
+lie is for whoever gives them: in memory in a simulation, in files elsewhere.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import cast
 
-from cobasis.algorithms.base import Aligner, Alignment, align, keep_target
+from cobasis.algorithms.base import Aligner, Alignment, Fits, align, keep_target
 from cobasis.algorithms.bases import BASES
 from cobasis.algorithms.certificate import Certificate, certify, row_moments
 from cobasis.algorithms.consensus import consensus_span
-from cobasis.algorithms.fits import Fit
-from cobasis.algorithms.images import Reported, State, View
+from cobasis.algorithms.images import Reported, View
 from cobasis.errors import RowCarryingError, StepError
 from cobasis.models import TABULAR, UNLABELLED, Estimator, ModelName
 from cobasis.models.passes import Pass
@@ -37,8 +36,8 @@ class Analyst:
         What everybody signed.
     uploads : mapping of str to upload, optional
         By party name, in memory or read lazily; by default those that `receive` takes.
-    fits, state : mutable mapping, optional
-        Where fits, the target and what an interrupted run goes on from are kept.
+    fits : Fits, optional
+        Where fits and the target are kept: an interrupted run goes on from them.
     span, removed : ConsensusSpan and iterable of str, optional
         The common span, where it was made before; whose uploads are left out.
     model : Chain, optional
@@ -60,8 +59,7 @@ class Analyst:
         agreement: Agreement,
         *,
         uploads: Mapping[str, Upload] | None = None,
-        fits: MutableMapping[str, Fit] | None = None,
-        state: State | None = None,
+        fits: Fits | None = None,
         span: ConsensusSpan | None = None,
         removed: Iterable[str] = (),
         model: Model | None = None,
@@ -73,8 +71,7 @@ class Analyst:
         self._received: dict[str, Upload] = {}
         self._given = self._received if uploads is None else uploads
         self._removed = dict.fromkeys(removed)
-        self._fits: MutableMapping[str, Fit] = {} if fits is None else fits
-        self._state: State = {} if state is None else state
+        self._fits = Fits() if fits is None else fits
         self.span = span
         self._model, self._report = model, report
         self._alignment: Alignment | None = None
@@ -158,7 +155,7 @@ class Analyst:
         if self._given is not self._received:
             raise StepError(
                 "this analyst was given its uploads, and takes no other. Make one with all of "
-                "them, and with the fits and the state of this one where the target is to stay."
+                "them, and with the fits of this one where the target is to stay."
             )
         checked = refusals.check_upload(upload, self.agreement)
         if upload.party not in self._removed:
@@ -169,7 +166,8 @@ class Analyst:
         self._removed.pop(upload.party, None)
         unit = unit_of(upload.party, self.agreement) if self.agreement.holdings else upload.party
         if unit in self._fits:  # of an upload that was removed
-            self._fits = {name: fit for name, fit in self._fits.items() if name != unit}
+            self._fits = self._fits.copy()
+            del self._fits[unit]
         if self._alignment is not None:
             try:
                 self.align()
@@ -194,7 +192,7 @@ class Analyst:
             self._alignment = replace(self._alignment, fits=fits) if fits else None
 
     def align(self) -> Alignment:
-        """Make the target, unless the state has one, and fit each upload that has no fit yet.
+        """Make the target, unless it is kept, and fit each upload that has no fit yet.
 
         Returns
         -------
@@ -219,7 +217,6 @@ class Analyst:
         target = keep_target(
             self._aligner,
             partial(self._images, "making the target"),
-            state=self._state,
             fits=self._fits,
         )
         images = self._images("fitting", done=sum(party in self._fits for party in uploads))
@@ -364,7 +361,7 @@ class Analyst:
             By party name.
         """
         if realign:
-            self._fits, self._state = {}, {}  # those that were given stay as they are
+            self._fits = Fits()  # those that were given stay as they are
         self._model = None
         self.align()
         self.certify()
