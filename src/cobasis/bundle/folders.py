@@ -6,7 +6,6 @@ not at all, so that a run that was killed at any moment goes on where the last o
 
 import json
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -15,7 +14,7 @@ import numpy as np
 from cobasis.algorithms.base import Fits
 from cobasis.algorithms.fits import Fit, Target
 from cobasis.algorithms.images import View
-from cobasis.bundle.uploads import Payload, StoredTable, open_payload
+from cobasis.bundle.uploads import Payload, open_payload
 from cobasis.disk.calls import READABLE, explained
 from cobasis.disk.lock import Lock
 from cobasis.disk.tensors import read_header, read_tables, write_tables
@@ -34,7 +33,6 @@ _TARGET = "target.safetensors"
 _TENSOR = "fit of "  # before a party's name: a name may be any text, the format's own words too
 
 SUFFIX = ".safetensors"
-_SHARED = ("agreement_digest", "anchor_tag", "anchor_image", "labels", "rows")
 
 
 class UploadFolder(View[Payload]):
@@ -43,7 +41,6 @@ class UploadFolder(View[Payload]):
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
         found: dict[str, Payload] = {}
-        alike: dict[object, Any] = {}  # of 20,000 headers most say the same: it is kept once
         with explained(f"the folder '{path}' cannot be read", advice=READABLE):
             files = [each for each in self.path.iterdir() if each.suffix == SUFFIX]
         for file in sorted(each for each in files if not each.name.startswith(".")):
@@ -54,13 +51,7 @@ class UploadFolder(View[Payload]):
                     f"'{payload.party}': one is a duplicate or an impostor's. Remove it from the "
                     "folder."
                 )
-            told: dict[str, Any] = {word: getattr(payload, word) for word in _SHARED}
-            for word, each in told.items():
-                if isinstance(each, StoredTable):
-                    told[word] = replace(each, place=alike.setdefault(each.place, each.place))
-                else:
-                    told[word] = alike.setdefault(each, each)
-            found[payload.party] = replace(payload, **told)
+            found[payload.party] = payload
         payloads = dict(sorted(found.items()))
         super().__init__(payloads, read=payloads.__getitem__)  # their numbers stay on disk
 
