@@ -154,7 +154,7 @@ def test_all_rows_make_one_curve_without_a_label():
 
 CONTRADICTIONS = {
     "takes time, event and grid": {"grid": ()},
-    "every row alike from time 0 on, without entry": {"entry": "from"},
+    "outcome.entry is for task='survival' alone": {"entry": "from"},
     "outcome.grid do not rise": {"grid": (2.0, 1.0)},
     "beyond the last time of grid": {"horizons": (31.0,)},
     "not of different columns": {"event": "group"},

@@ -275,10 +275,10 @@ def test_a_rare_level_that_one_fold_alone_tells_apart_is_no_lack_of_overlap():
 
 AGAINST = {
     "needs an .outcome. table with treatment": {},
-    "outcome.weight='w' is for": {"treatment": "t", "weight": "w"},
+    "outcome.weight is for": {"treatment": "t", "weight": "w"},
     "horizons of an effect go together": {"treatment": "t", "event": "e"},
     "takes estimators=": {"treatment": "t", "event": "e", "horizons": (1.0,)},
-    "have no place in": {"treatment": "t", "errors": "party"},
+    "outcome.errors is for": {"treatment": "t", "errors": "party"},
     "name one twice": {"treatment": "t", "estimators": ("dml", "dml")},
 }
 
@@ -288,6 +288,9 @@ def test_what_is_no_effect_is_told():
     for words, terms in AGAINST.items():
         with pytest.raises(AgreementError, match=words):
             Agreement(**{**dict(done.agreement), "outcome": Outcome(**terms)})
+    given = {"task": "regression", "model": "ols", "outcome": Outcome(trim=0.1)}
+    with pytest.raises(AgreementError, match=r"outcome.trim is for task='effect' alone"):
+        Agreement(**{**dict(done.agreement), **given})
     with pytest.raises(LabelError, match="a treatment that is neither 0 nor 1"):
         done.parties["north"].prepare(RAW, TOLD.assign(treated=0.5))
     again = in_parties(RAW.assign(x=RAW["age"]), features=(*FEATURES, NumericFeature(name="x")))

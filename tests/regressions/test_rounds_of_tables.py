@@ -134,7 +134,7 @@ REFUSED = {
     "trimming": (known(trim=0.1), "outcome.caliper are for task='effect' alone"),
     "no event": ({"outcome": None}, "needs an .outcome. table with event"),
     "an exposure": (known(exposure="x"), "is for task='count' alone"),
-    "an event of numbers": (NUMBERS | known(event="e"), "for task='survival', 'effect' alone"),
+    "an event of numbers": (NUMBERS | known(event="e"), "outcome.event is for task='survival'"),
     "robust firth": (FIRTH | known(event="", errors="robust"), "'firth' takes errors='model'"),
     "weighted counts": (COUNTS | known(event="", weight="w"), "takes no weight: 'poisson' does"),
     "errors of few parties": (known(errors="party"), "takes 10 parties or more"),
@@ -142,7 +142,7 @@ REFUSED = {
     "horizons by party": (known(horizons=(2.0,), strata_by_party=True), "take one baseline"),
     "an event that is a feature": (known(event="a") | {"id": "p"}, "also a feature"),
     "no base": ({"features": (THREE[0], WARD)}, "compares levels with a base, and w has none"),
-    "another task": (NUMBERS | known(event="", horizons=(1.0,)), "horizons, grid and strata_by"),
+    "another task": (NUMBERS | known(event="", horizons=(1.0,)), "outcome.horizons is for"),
     "ridge": (NUMBERS | known(event="", weight="w") | {"model": "ridge"}, "model of coefficients"),
 }
 

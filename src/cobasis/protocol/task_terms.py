@@ -11,18 +11,17 @@ from cobasis.statistics.sample import FEWEST
 if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement
 
+_REGRESSIONS = ("classification", "regression", "count", "survival")
 _FOR_TASKS = {
-    "time": ("table",),
-    "event": ("survival", "effect"),
-    "entry": ("survival",),
-    "stratum": ("survival",),
+    **dict.fromkeys(("time", "fewest_leavers"), ("table",)),
+    **dict.fromkeys(("event", "horizons"), ("survival", "effect", "table")),
+    **dict.fromkeys(("entry", "stratum", "strata_by_party"), ("survival",)),
+    **dict.fromkeys(("weight", "errors", "compare_parties"), _REGRESSIONS),
+    **dict.fromkeys(("treatment", "estimators", "trim", "caliper"), ("effect",)),
     "exposure": ("count",),
-    "weight": ("classification", "regression", "count", "survival"),
-    "treatment": ("effect",),
+    "grid": ("survival", "table"),
 }
-"""The columns beside a label, and which tasks they are for."""
-_OF_EFFECTS = ("estimators", "trim", "caliper")
-_OF_CURVES = {"time", "event", "grid", "horizons", "fewest_leavers"}
+"""The terms of an outcome, and which tasks they are for."""
 
 
 def task_problems(agreement: "Agreement") -> Iterator[str]:
@@ -50,42 +49,32 @@ def task_problems(agreement: "Agreement") -> Iterator[str]:
 
 
 def outcome_problems(agreement: "Agreement", outcome: Outcome | None) -> Iterator[str]:
-    named = [agreement.label, *(outcome or Outcome()).columns.values()]
+    task, given, usual = agreement.task, outcome or Outcome(), dict(Outcome())
+    named = [agreement.label, *given.columns.values()]
     if len({*named}) < len(named):
         yield "label and what [outcome] names are not of different columns"
-    if agreement.task == "table":
-        yield from _curve_problems(outcome or Outcome())
+    for name, value in given:
+        if value != usual[name] and task not in _FOR_TASKS[name]:
+            tasks = "', '".join(_FOR_TASKS[name])
+            yield f"outcome.{name} is for task='{tasks}' alone"
+    for name in ("grid", "horizons"):
+        if [*(times := getattr(given, name))] != sorted({*times}):
+            yield f"outcome.{name} do not rise"
+    if task == "table":
+        yield from _curve_problems(given)
         return
     if agreement.model in TABULAR:
         yield from _table_problems(agreement)
     else:
         yield "an [outcome] table goes with a model of coefficients, as 'cox', 'ols' or 'logit'"
-    task, given = agreement.task, outcome or Outcome()
-    for role, name in given.columns.items():
-        if task not in _FOR_TASKS[role]:
-            tasks = "', '".join(_FOR_TASKS[role])
-            yield f"outcome.{role}='{name}' is for task='{tasks}' alone"
-    if given.fewest_leavers != Outcome().fewest_leavers:
-        yield "outcome.fewest_leavers is for task='table' alone"
     yield from _effect_problems(given) if task == "effect" else _other_problems(given, agreement)
     if given.horizons and (given.stratum or given.strata_by_party):
         yield "outcome.horizons take one baseline, and with strata each has its own"
-    yield from _falling(given)
-
-
-def _falling(given: Outcome) -> Iterator[str]:
-    for name in ("grid", "horizons"):
-        if [*(times := getattr(given, name))] != sorted({*times}):
-            yield f"outcome.{name} do not rise"
 
 
 def _curve_problems(outcome: Outcome) -> Iterator[str]:
     if not (outcome.time and outcome.event and outcome.grid):
         yield "task='table' takes time, event and grid of an [outcome] table, or no such table"
-    usual = dict(Outcome())
-    if others := [name for name, each in outcome if each != usual[name] and name not in _OF_CURVES]:
-        yield f"curves take every row alike from time 0 on, without {', '.join(others)}"
-    yield from _falling(outcome)
     if outcome.horizons and outcome.horizons[-1] > max(outcome.grid, default=0.0):
         yield "outcome.horizons lie beyond the last time of grid, where nothing is counted"
 
@@ -100,10 +89,6 @@ def _other_problems(given: Outcome, agreement: "Agreement") -> Iterator[str]:
         yield f"errors='party' takes {FEWEST} parties or more: from few they are far too small"
     if task == "survival" and not given.event:
         yield "task='survival' needs an [outcome] table with event, and time as the label"
-    if task != "survival" and (given.horizons or given.grid or given.strata_by_party):
-        yield "outcome.horizons, grid and strata_by_party are for task='survival' alone"
-    if any(getattr(given, name) != getattr(Outcome(), name) for name in _OF_EFFECTS):
-        yield f"outcome.{', outcome.'.join(_OF_EFFECTS)} are for task='effect' alone"
 
 
 def _effect_problems(given: Outcome) -> Iterator[str]:
@@ -115,8 +100,6 @@ def _effect_problems(given: Outcome) -> Iterator[str]:
         yield "outcome.event takes estimators=['weighting']: others need every row's whole time"
     if len({*given.estimators}) < len(given.estimators):
         yield "outcome.estimators name one twice"
-    if given.strata_by_party or given.compare_parties or given.errors != "model":
-        yield "outcome.strata_by_party, errors and compare_parties have no place in task='effect'"
 
 
 def _table_problems(agreement: "Agreement") -> Iterator[str]:
