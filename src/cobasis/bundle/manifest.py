@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from cobasis.errors import BundleError, ClockError, ForeignBundleError, OptionError, ReplayError
 from cobasis.protocol.agreement import Digest, Moment, moment_of, moment_text
-from cobasis.protocol.enrolment import IdentityName, field_findings
+from cobasis.protocol.enrolment import IdentityName
 from cobasis.protocol.exchanges import Answer, MessageName
 from cobasis.protocol.span_lines import SpanLine
 from cobasis.strict_json import Strict, canonical_json
@@ -128,26 +128,18 @@ def make_manifest(
 ) -> Manifest:
     from importlib.metadata import version  # noqa: PLC0415 -- 20 ms, only when one is written
 
-    try:
-        manifest = Manifest(
-            **draft,
-            software=f"cobasis {version('cobasis')}",
-            recipients=recipients,
-            created=moment_text(created),
-            parts=parts,  # type: ignore[arg-type]
-        )
-        problem = _part_problem(manifest.kind, manifest.parts)
-        if (length := len(manifest.encoded())) > MAX_MANIFEST:
-            problem = f"its manifest has {length:,} bytes, at most {MAX_MANIFEST:,} are read"
-    except ValidationError as error:
-        problem = field_findings(error, whole="manifest")
-    except (TypeError, ValueError) as error:
-        problem = f"audit or dp is not JSON: {error}"
+    manifest = Manifest(
+        **draft,
+        software=f"cobasis {version('cobasis')}",
+        recipients=recipients,
+        created=moment_text(created),
+        parts=parts,  # type: ignore[arg-type]
+    )
+    problem = _part_problem(manifest.kind, manifest.parts)
+    if (length := len(manifest.encoded())) > MAX_MANIFEST:
+        problem = f"its manifest has {length:,} bytes, at most {MAX_MANIFEST:,} are read"
     if problem:
-        raise OptionError(
-            f"no reader would take this bundle of kind '{draft.get('kind')}': {problem}. Change "
-            "that."
-        )
+        raise OptionError(f"no reader would take this {manifest.kind}: {problem}. Change that.")
     return manifest
 
 
