@@ -1,6 +1,5 @@
 """The agreement's TOML: written with comments, edited without losing any, read or refused."""
 
-import os
 import re
 import stat
 import tomllib
@@ -266,14 +265,3 @@ def test_a_file_that_is_no_toml_is_refused_with_the_line(tmp_path):
     for use in (read_agreement, read_draft, lambda path: complete(path.read_text(), path=path)):
         with pytest.raises(AgreementFileError, match=words):
             use(path)
-
-
-def test_what_is_too_large_is_refused_before_it_is_read_and_what_is_no_text_with_the_line(tmp_path):
-    path = tmp_path / "huge.toml"
-    path.touch()
-    os.truncate(path, 2**40)
-    with pytest.raises(AgreementFileError, match="has 1,099,511,627,776 bytes"):
-        read_agreement(path)
-    path.write_bytes(b"a = 1\nb = '\xff'\n")
-    with pytest.raises(AgreementFileError, match="line 2: it is no UTF-8 text"):
-        read_agreement(path)

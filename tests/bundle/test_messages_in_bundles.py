@@ -10,7 +10,7 @@ from bundle.bundles import ENROLLED, LAB, NORTH, opened
 from cobasis import ConsortiumSecret
 from cobasis.bundle import messages
 from cobasis.bundle.enclosure import write_bundle
-from cobasis.errors import ForeignBundleError, OptionError
+from cobasis.errors import OptionError
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.trainer import train
 from cobasis.protocol.card import make_card
@@ -92,15 +92,3 @@ def test_messages_come_out_as_they_went_in(tmp_path):
     trained = train(ROWS, LABELS, model=GaussianNB(), task="classification", seed=0)
     with pytest.raises(OptionError, match="only chains travel"):
         return_bundle(tmp_path, replace(RETURN, model=trained))
-
-
-def gone(bundle, error, words, *, read=messages.upload_in, agreement=AGREEMENT):
-    with pytest.raises(error, match=words):
-        read(bundle, agreement=agreement)
-    assert list((bundle.path.parent / "in").iterdir()) == []
-
-
-def test_a_bundle_of_another_kind_is_refused(tmp_path):
-    for read in (messages.proposal_in, messages.consensus_in, messages.upload_in):
-        words = "is of kind 'return', and kind"
-        gone(return_bundle(tmp_path), ForeignBundleError, words, read=read)

@@ -8,8 +8,6 @@ import pytest
 from cobasis import ConsortiumSecret
 from cobasis.errors import (
     AgreementError,
-    ForeignBundleError,
-    SignatureError,
     UnknownPartyError,
     UnsignedError,
 )
@@ -17,7 +15,6 @@ from cobasis.protocol.enrolment import PublicIdentity, is_identity_name, verify,
 from cobasis.protocol.signatures import (
     Signature,
     check_sealed,
-    check_signature,
     sign_agreement,
     signers,
 )
@@ -47,66 +44,13 @@ def test_everybody_signs_the_digest_behind_a_prefix_and_in_any_order_it_is_seale
     assert list(signers(real())) == list(EVERYBODY)
     message = b"cobasis/agreement/1\0" + real().digest()
     assert verify(PEOPLE[0], message, signature=bytes.fromhex(signed("north").signature))
-
-
-def forged(who, **changes):
-    return Signature(**{**signed(who).model_dump(), **changes})
-
-
-def unlike(name):
-    return [each for each in all_signed() if each.name != name]
-
-
-UNSEALED = {
-    "one is missing": (lambda: unlike("lab"), "missing: lab; good: 4 of 5"),
-    "another's key": (
-        lambda: [forged("north", signature=signed("lab").signature), *unlike("north")],
-        "signature not valid: north; good: 4 of 5",
-    ),
-    "not enrolled": (
-        lambda: [forged("north", name="paris"), *all_signed()],
-        "not enrolled: paris; good: 5 of 5",
-    ),
-    "a good one beside a bad one": (
-        lambda: [forged("north", signature=signed("lab").signature), *all_signed()],
-        "signature not valid: north; good: 5 of 5",
-    ),
-    "another version": (
-        lambda: all_signed(real(retention_days=91)),
-        "signed another version: north, south, east, west, lab",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", UNSEALED)
-def test_what_is_wrong_with_signatures_is_told_by_name(case):
-    given, words = UNSEALED[case]
-    with pytest.raises(UnsignedError, match=rf"{words}.*\[CB311\]$") as caught:
-        check_sealed(real(), signatures=given())
+    swapped = Signature(**signed("north").model_dump() | {"signature": signed("lab").signature})
+    words = r"signature not valid: north; good: 5 of 5.*\[CB311\]$"
+    with pytest.raises(UnsignedError, match=words) as caught:
+        check_sealed(real(), signatures=[swapped, *all_signed()])  # beside a good one
     assert caught.value.exit_code == 4
     with pytest.raises(UnsignedError, match="nobody enrolled"):
         check_sealed(agree(SECRET), signatures=[])
-
-
-@pytest.mark.parametrize(
-    ("made", "kind", "words"),
-    [
-        (lambda: forged("north", name="paris"), SignatureError, "'paris', who is not enrolled"),
-        (
-            lambda: signed("north", real(retention_days=91)),
-            ForeignBundleError,
-            "another version. It is of a text [0-9a-f]{16}, this one is [0-9a-f]{16}",
-        ),
-        (
-            lambda: forged("north", signature=signed("lab").signature),
-            SignatureError,
-            "not valid.*the key of 'north' is .*ask over another channel who sent this",
-        ),
-    ],
-)
-def test_one_signature_is_refused_with_what_to_do_about_it(made, kind, words):
-    with pytest.raises(kind, match=words):
-        check_signature(real(), made())
 
 
 def test_nobody_can_sign_gaps_or_for_another_and_a_signature_file_reads_back():
@@ -140,27 +84,6 @@ def test_an_identitys_text_is_one_line_that_comes_back_and_its_fingerprint_can_b
 
 def test_a_digest_is_said_in_the_same_eight_words_by_every_version():
     assert words_of(bytes(range(32))) == "gossip stumble wife antique toilet horse boring arch"
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"name": "north\n"},
-        {"name": "no/rth"},
-        {"name": 1},
-        {"signing_key": "A" * 64},
-        {"recipient": RECIPIENT.upper()},
-        {"recipient": "ssh-ed25519 AAAA"},
-        {"extra": 1},
-        {"role": "author"},
-    ],
-)
-def test_a_field_of_another_form_is_refused(changes):
-    fields = {**NORTH.model_dump(), **changes}
-    with pytest.raises(AgreementError, match="cannot stand"):
-        PublicIdentity(**fields)
-    with pytest.raises(AgreementError):
-        PublicIdentity.from_text(json.dumps({"format": "cobasis/identity/1", **fields}))
 
 
 def test_a_key_that_is_no_point_verifies_nothing_and_names_are_files_names():

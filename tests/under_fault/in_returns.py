@@ -187,11 +187,7 @@ def returns():
 
 
 def models():
-    good = chains.file_of("ridge")
     found = {f"that is {word}": data for word, data in OTHERS.items()}
-    found |= {f"cut by {count}": good[:-count] for count in (1, 10, 100)}
-    found |= {f"and {tail[:4]!r}": good + tail for tail in (b"\0", b"PK\3\4", good)}
-    found |= {f"of {n} classes": chains.file_of("logistic", n_classes=n) for n in (3, 4)}
     found["of numbers"] = chains.file_of("ridge", task="regression", n_classes=0)
     found |= {
         f"with {word}": malformed(family, change) for word, (family, change, _) in MALFORMED.items()
