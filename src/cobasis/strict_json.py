@@ -56,5 +56,4 @@ def _finite(word: str) -> float:
 
 
 def _refuse(word: str) -> NoReturn:
-    """Refuse NaN and Infinity, which are no JSON."""
     raise ValueError(word)

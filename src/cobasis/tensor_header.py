@@ -20,8 +20,6 @@ _ALIGNMENT, _METADATA = 8, "__metadata__"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
-    """Where a tensor stands in its file."""
-
     dtype: np.dtype[Any]  # little-endian
     shape: tuple[int, ...]  # none of them 0
     offset: int  # from the file's beginning

@@ -95,7 +95,6 @@ def _lacking(fields: Mapping[str, Any]) -> list[str]:
 
 
 def text_of(path: Path) -> str:
-    """Return a file's text; AgreementFileError where it is too large or no text."""
     with opened(path) as (file, stamp):
         if stamp.size > MAX_BYTES:
             raise AgreementFileError(

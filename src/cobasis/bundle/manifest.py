@@ -163,7 +163,6 @@ class Expected:
     now: datetime | None = None  # by whose clock the future begins; the computer's by default
 
     def check(self, manifest: Manifest, *, what: str) -> None:
-        """Raise ForeignBundleError or ClockError unless a manifest is of what is expected."""
         for name, words in _SAYS.items():
             wanted, found = getattr(self, name), getattr(manifest, name)
             if wanted not in {None, found}:

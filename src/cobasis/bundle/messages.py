@@ -169,7 +169,6 @@ def told_of(payload: Payload) -> dict[str, Any]:
 
 
 def noise_of(agreement: Agreement) -> dict[str, Any] | None:
-    """Return what the manifest of an upload says of its noise; None where there is none."""
     return None if agreement.dp is None else agreement.dp.record(basis=agreement.basis)
 
 

@@ -63,7 +63,6 @@ def _witnessed(source: BinaryIO, target: BinaryIO) -> Iterator[tuple[_Witness, _
 
 
 def recipient_of(name: str, text: str) -> "pyrage.x25519.Recipient":
-    """Return the key that somebody is sealed for; IdentityError where it is none."""
     try:
         return pyrage.x25519.Recipient.from_str(text)
     except pyrage.RecipientError:
@@ -74,7 +73,6 @@ def recipient_of(name: str, text: str) -> "pyrage.x25519.Recipient":
 
 
 def encrypt(source: BinaryIO, target: BinaryIO, *, recipients: Mapping[str, str]) -> None:
-    """Encrypt a stream so that each recipient, by name, and nobody else, can open it."""
     keys = [recipient_of(*each) for each in recipients.items()]
     with _witnessed(source, target) as streams:
         pyrage.encrypt_io(*streams, keys)

@@ -151,7 +151,6 @@ class Transcript:
 
 
 def verify_transcript(path: Path) -> Checked:
-    """Check that every line of a transcript is as it was written, and where it was."""
     entries, torn = [], 0
     with opened(path) as (file, _):
         for found in _lines(file.fileno(), 0, START, path):

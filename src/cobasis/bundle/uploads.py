@@ -146,7 +146,6 @@ def _label_type(header: Header) -> np.dtype[Any] | None:
 
 
 def _refuse_tables(header: Header) -> None:
-    """Raise FileFormatError unless the tables are an upload's, and of a readable size."""
     what, places = header.what, header.places
     if set(places) - {"labels"} != {"anchor_image", "rows"}:
         refuse(what, "it has other tables than anchor_image, rows and labels")
@@ -222,7 +221,6 @@ class UploadFile:
             yield tables
 
     def _layout(self, about: Upload) -> tuple[bytes, dict[str, Place]]:
-        """Return the file's first bytes and where its tables go."""
         n_rows, (rows, image) = len(about.rows), map(np.dtype, STORED[self._precision])
         tables: list[tuple[str, np.dtype[Any], tuple[int, ...]]] = [
             ("anchor_image", image, about.anchor_image.shape)
@@ -296,7 +294,6 @@ class _Table:
 def check_precision(
     payload: Payload, *, precision: Precision, int8_range: float | None = None
 ) -> None:
-    """Raise MessageError unless an upload stands in the agreed precision."""
     found = payload.rows.place.dtype, payload.anchor_image.place.dtype
     rows, image = map(np.dtype, STORED[precision])
     scale = None if int8_range is None else int8_range / _STEPS

@@ -79,7 +79,6 @@ class ModelCard(Strict):
         return canonical_json(self.model_dump())
 
     def beside(self, others: Chain | None) -> Self:
-        """Return the card of a return that holds this model of the others."""
         return self.model_copy(update={"others_sha256": _sha256(others)})
 
 

@@ -115,7 +115,6 @@ class Succession(OneLine):
         return _SUCCEEDS + new.text().encode()
 
     def vouches(self, known: PublicIdentity, new: PublicIdentity) -> bool:
-        """Whether a known key has signed for a newer one of the same name and role."""
         signature = bytes.fromhex(self.signatures.get(known.signing_key, ""))
         same = (known.name, known.role) == (new.name, new.role)
         return same and verify(known, self.message(new), signature=signature)

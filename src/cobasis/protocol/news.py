@@ -116,7 +116,6 @@ class News(Strict):
         }
 
     def text(self, sign: Sign) -> bytes:
-        """Return the signed file: one line of canonical JSON and a line feed."""
         told = self.model_dump(mode="json")
         signature = sign(_NEWS + _line(told)).hex()
         return _line({"format": _FORMAT, "news": told, "signature": signature})

@@ -149,7 +149,6 @@ def check_upload(upload: Upload, agreement: Agreement) -> Upload:
 
 
 def refuse_few(n_rows: int, *, agreement: Agreement, party: str) -> None:
-    """Raise AgreementError where a party has fewer rows than are agreed, or more to be summed."""
     fewest, terms = agreement.fewest_rows, agreement.sums
     if terms is not None and not terms.least_rows <= n_rows <= terms.most_rows:
         raise AgreementError(
@@ -261,7 +260,6 @@ def refuse_different_anchors(messages: Mapping[str, SpanProposal | Upload]) -> N
 
 
 def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
-    """Raise where a fact forbids training: undetermined, out of scale, or not the right fit."""
     parties = certificate.parties
     lost = [name for name, each in parties.items() if each.smallest_cosine <= DETERMINED]
     if lost:

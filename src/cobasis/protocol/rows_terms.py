@@ -73,7 +73,6 @@ def holding_problems(agreement: "Agreement") -> Iterator[str]:
 
 
 def blocks_of(agreement: "Agreement") -> Mapping[str, tuple[Holding, ...]]:
-    """Return which parties' uploads are joined, by the block's name."""
     found: dict[str, tuple[Holding, ...]] = {}
     for each in agreement.holdings:
         if each.block:
@@ -89,7 +88,6 @@ def others_of(agreement: "Agreement") -> tuple[str, ...]:
 
 
 def places_of(agreement: "Agreement") -> npt.NDArray[np.intp]:
-    """Return which of all encoded columns a party holds."""
     held, features = {*agreement.columns}, agreement.whole.features
     return np.flatnonzero(np.concatenate([[x.name in held] * width_of([x]) for x in features]))
 
@@ -139,7 +137,6 @@ def _block_problems(agreement: "Agreement") -> Iterator[str]:
 
 
 def _stranger_problems(agreement: "Agreement") -> Iterator[str]:
-    """Yield which columns nobody holds, and who holds none that anybody else holds."""
     held = {each.party for each in agreement.holdings}
     units = {each.party: {*each.columns} for each in agreement.holdings if not each.block}
     for name, parts in blocks_of(agreement).items():

@@ -65,7 +65,6 @@ class _Key(Hidden):
         return self._simulated
 
     def stream(self, label: str) -> KeyStream:
-        """Return the key stream for one use."""
         return KeyStream(self._key, label)
 
 
@@ -276,7 +275,6 @@ class Chooser:
         return SecretBasis(self.turned(span), party=self.party)
 
     def linked(self, n_rows: int, people: Sequence[str] | None) -> Linked:
-        """Return the order of rows of people whom a block of parties has, and their tag."""
         n_people = 0 if people is None else len({*people})
         if people is None or not len(people) == n_people == n_rows:
             others = ", ".join(others_of(self.agreement))

@@ -165,7 +165,6 @@ def round_of_sums(*, rows: Rows, **given: Any) -> SumsRound:  # noqa: ANN401
 
 
 def _ranges(rows: Rows, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the terms that say how far labels and exposures go, and how many steps there are."""
     task, outcome, found = given["task"], given["outcome"], dict[str, Any]()
     if task in {"regression", "count"}:
         low, high = _range_of(rows, VALUE)
@@ -227,7 +226,6 @@ def _agreement(
 
 
 def _shared(rows: Rows, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that an agreement has under both releases."""
     classes = _classes(rows) if given["task"] == "classification" else ()
     party, (table, _) = next(iter(rows.items()))
     if given["features"] is not None:
@@ -254,7 +252,6 @@ def _shared(rows: Rows, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _classes(rows: Rows) -> tuple[Any, ...]:
-    """Return all labels that occur, sorted, as Python's own integers or text."""
     found: set[Any] = set()
     for name, (_, labels) in rows.items():
         own = as_labels(labels, name=f"the labels of party '{name}'", column=VALUE)

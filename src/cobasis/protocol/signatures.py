@@ -199,7 +199,6 @@ class Approval(SignedLine):
 
     @property
     def covers(self) -> str:
-        """What may leave, how often, and until when."""
         often = "once" if self.times == 1 else f"{self.times} times"
         word = ", and a word on the model," if self.word else ""
         return f"{self.exchange}, {often}{word} until {self.expires}"
@@ -227,7 +226,6 @@ class Approval(SignedLine):
 def check_approved(
     told: object, agreement: Agreement, *, party: str, exchange: MessageName, at: str
 ) -> None:
-    """Raise SignatureError where a party's files need an officer's approval, and none holds."""
     if not officers_of(agreement, party):
         return
     for each in told if isinstance(told, list) else []:
@@ -259,8 +257,6 @@ class Receipt(Strict):
 
 
 class SignedReceipt(Strict):
-    """A receipt with the analyst's signature, and the party's once it has checked it."""
-
     receipt: Receipt
     signature: Signed  # the analyst's
     # the party's over receipt and signature; in the party's own transcript
