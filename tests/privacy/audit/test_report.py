@@ -59,7 +59,7 @@ def test_four_sentences_hold_this_tables_figures(report):
     rebuilt = round(100 * report["P1"].figures["explained"])
     helped, alone, known, back = report.sentences
     assert f"{rebuilt} % of the information in each record" in helped
-    assert "50 similar public records" in alone
+    assert "An analyst with 50 records of other people of the same kind" in alone
     assert f"takes the records of {report['P4'].figures['named_from']} of your people" in known
     assert back == "The model you get back contains no records."
     few = subject(ROWS[:12], LABELS[:12], n_components=3)

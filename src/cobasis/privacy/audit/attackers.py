@@ -74,11 +74,11 @@ def colluded(subject: Subject) -> Finding:
     column, most = _most_explained(recovered, subject)
     sent, needed, exact = bits_sent(subject), bits_of_record(subject), tried(subject)
     words = (
-        f"If one party helps the analyst, {per_cent(found.explained.value)} of the variance of the "
-        f"rows is rebuilt; {per_cent(found.cells.value)} of all values land within a tenth of "
-        f"their column's range (guessing the average person: {per_cent(found.cells.chance)}). Of "
-        f"the best rebuilt 1 % of people it is {per_cent(found.worst_explained)}, of the column "
-        f"'{column}' {per_cent(most)}. {_count_in_words(sent, needed, exact)}"
+        f"If one partner helps the analyst, {per_cent(found.explained.value)} of the information "
+        f"in each record can be rebuilt on average, {per_cent(found.worst_explained)} for the 1 % "
+        f"of people who are rebuilt best, and {per_cent(most)} of column '{column}'; "
+        f"{per_cent(found.cells.value)} of all values land within 10 % of the truth (guessing the "
+        f"average person: {per_cent(found.cells.chance)}). {_count_in_words(sent, needed, exact)}"
     )
     figures = {
         **_shown(found),
@@ -230,12 +230,15 @@ def curious(subject: Subject, *, seed: int) -> Finding:
     part = subject.some(_ROWS, seed=seed)
     content, linkage = guessed(part, seed=seed) or (None, None)
     if content is None or linkage is None:
-        words = f"With {subject.n_rows} rows this cannot be tried; take it for possible."
+        words = (
+            "What an analyst with similar records finds out alone cannot be tried on so few rows; "
+            "take it that the right person can be picked."
+        )
         return Finding("P2", "red", words)
     words = (
-        f"Nobody helps, and the analyst has {part.n_rows // 2:,} records of other people of the "
-        f"same kind: it rebuilds {per_cent(content.explained.value)} of the variance. Of a list "
-        f"of {round(1 / linkage.chance):,} people it picks out {per_cent(linkage.value)} rightly "
+        f"An analyst with {part.n_rows // 2:,} records of other people of the same kind, acting "
+        f"alone, rebuilds {per_cent(content.explained.value)} of the information, and of a list "
+        f"of {round(1 / linkage.chance):,} people picks out {per_cent(linkage.value)} rightly "
         f"(chance: {per_cent(linkage.chance)})."
     )
     few = part.n_rows < 2 * _ENOUGH

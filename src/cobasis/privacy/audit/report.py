@@ -14,14 +14,7 @@ from cobasis.linalg.rng import require_key
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.audit.attackers import findings
-from cobasis.privacy.audit.policy import (
-    POLICY,
-    Finding,
-    checked,
-    graded_bits,
-    model_sentence,
-    per_cent,
-)
+from cobasis.privacy.audit.policy import POLICY, Finding, checked, model_sentence, per_cent
 from cobasis.privacy.audit.subject import Facts, Guarantee, Setting, Subject
 from cobasis.privacy.audit.what_if import Effect, effects
 from cobasis.strict_json import canonical_json
@@ -46,34 +39,6 @@ def _verdict_words(guarantee: Guarantee | None) -> str:
         return "Pseudonymised personal data. Treat as personal data."
     told = f"eps={guarantee.epsilon:g}, delta={guarantee.delta:g}, per record, features only"
     return f"Protected by differential privacy: {told}."
-
-
-def _sentences(findings: Mapping[str, Finding], facts: Facts) -> tuple[str, str, str, str]:
-    content, found, linkage = (findings[each].figures for each in ("P1", "P2", "P3"))
-    helped = (
-        f"If one partner helps the analyst, {per_cent(content['explained'])} of the information "
-        f"in each record can be rebuilt on average, "
-        f"{per_cent(content['explained_worst_percent'])} for the 1 % of people who are rebuilt "
-        f"best, and {per_cent(content['cells'])} of all values land within 10 % of the truth "
-        f"(guessing the average person: {per_cent(content['cells_chance'])}); "
-        f"{per_cent(linkage['linked'])} of people are picked out of a list of candidates."
-    )
-    if graded_bits(content["bits_sent"], content["bits_of_record"]) == "red":
-        helped += (
-            " Its columns may hold so few values that each record can be rebuilt whole, whatever "
-            "the average says."
-        )
-    alone = (
-        "What an analyst with similar public data would find out alone cannot be measured on so "
-        "few rows; take it that the right person can be picked."
-    )
-    if found:
-        alone = (
-            f"An analyst with {found['n_public']:,} similar public records, acting alone, would "
-            f"pick {per_cent(found['linked'])} of people out of a list of candidates (chance: "
-            f"{per_cent(found['chance'])})."
-        )
-    return helped, alone, findings["P4"].words, model_sentence(facts)
 
 
 def _shares(effect: Effect) -> dict[str, float]:
@@ -154,12 +119,13 @@ def audit(
     with one_blas_thread():
         seed = int(rng.integers(2**32))
         found = findings(subject, facts, seed=seed, rng=rng)
+        helped, alone, _, known = (each.words for each in found[:4])  # of P3 the basis leaked
         measured = effects(subject, settings=settings, task=facts.task, seed=seed)
         return AuditReport(
             about=_about(about, facts, subject),
             verdict="pseudonymised" if facts.guarantee is None else "differentially-private",
             verdict_words=_verdict_words(facts.guarantee),
-            sentences=_sentences({each.id: each for each in found}, facts),
+            sentences=(helped, alone, known, model_sentence(facts)),
             findings=found,
             effects=measured,
             first=_first(measured, task=facts.task),
