@@ -66,10 +66,6 @@ def test_equal_things_are_one_word_whatever_type_they_have():
 def test_each_cell_has_one_level_or_is_refused():
     assert [WARD.code(cell) for cell in ("icu", 7, True, "hall", None)] == [0, 1, 2, 3, 4]
     assert [SEX.code(cell) for cell in ("f", "m", "F", "")] == [0, 1, UNKNOWN, MISSING]
-    only_missing = CategoryFeature(name="x", values=("a",), missing="level")
-    assert [only_missing.code(cell) for cell in ("a", None, "b")] == [0, 1, UNKNOWN]
-    only_other = CategoryFeature(name="x", values=("a",), unknown="other")
-    assert [only_other.code(cell) for cell in ("a", "b", None)] == [0, 1, MISSING]
 
 
 def test_encoded_columns_describe_themselves_in_order():
@@ -88,16 +84,6 @@ def checked(frame, features, *, batches=1):
     named = [each.name for each in features if each.name in frame.columns]
     parts = frame.select(named).iter_slices(-(-frame.height // batches))
     return check(map(nw.from_native, parts), features, columns=frame.columns)
-
-
-@pytest.mark.parametrize(
-    ("feature", "dtype"), [(AGE, pl.String), (AGE, pl.Int128), (SEX, pl.Date), (LACTATE, pl.Date)]
-)
-def test_a_type_that_is_not_read_is_named(feature, dtype):
-    frame = pl.DataFrame({feature.name: pl.Series([1, 2]).cast(dtype)})
-    [only] = checked(frame, [feature])
-    assert (only.problem, only.refused, only.n_rows) == ("type", True, None)
-    assert str(dtype) in only.text
 
 
 def test_empty_cells_and_infinities_are_refused_where_nothing_stands_for_them():

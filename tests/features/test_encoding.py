@@ -12,7 +12,7 @@ from cobasis import NumericFeature, numeric_features
 from cobasis.errors import DtypeError, FeatureError, NotFiniteError, ShapeError
 from cobasis.features.contract import CategoryFeature
 from cobasis.features.encoder import LARGEST, encode, refuse_names
-from features.frames import ENCODED, MIXED, SEX, Frame, mixed
+from features.frames import ENCODED, MIXED, SEX, mixed
 
 TABLES = arrays.arrays(
     np.float64,
@@ -112,16 +112,6 @@ def test_tables_of_another_shape_or_without_a_place_for_categories_are_refused()
         encode(np.ones((5, 2)), numeric_features("abc"), party="north")
 
 
-@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
-def test_frames_of_other_libraries_are_encoded_the_same(library):
-    module = pytest.importorskip(library, reason=f"{library} is not installed")
-    columns = {
-        name: series.to_list() for name, series in zip(mixed().columns, mixed(), strict=True)
-    }
-    make = module.DataFrame if library == "pandas" else module.table
-    np.testing.assert_array_equal(encode(make(columns), MIXED, party="north"), ENCODED)
-
-
 @pytest.mark.parametrize(
     ("value", "scale"), [(LARGEST * 10, 1.0), (-np.finfo(float).max, 1.0), (1e10, 1e-300)]
 )
@@ -138,11 +128,3 @@ def test_only_the_very_names_in_the_very_order_pass(names):
     refuse_names(["a", "b", "c"], "abc", party="north")
     with pytest.raises(FeatureError, match=r"party 'north'.*\[CB105\]$"):
         refuse_names(names, "abc", party="north")
-
-
-def test_names_are_compared_before_values_are_looked_at():
-    frame = Frame([[np.nan, 1.0]], ["b", "a"])
-    with pytest.raises(FeatureError, match="column 1 is 'b', agreed is 'a'"):
-        encode(frame, numeric_features("ab"), party="north")
-    with pytest.raises(NotFiniteError):
-        encode(Frame(frame.values, ["a", "b"]), numeric_features("ab"), party="north")

@@ -38,13 +38,6 @@ def test_no_row_is_outside_the_ball_and_rows_well_inside_are_copied(rows, centre
     np.testing.assert_array_equal(found[inside], rows[inside])
 
 
-@given(rows=TABLES, radius=st.floats(1.0, 1e6))
-def test_rows_outside_end_on_the_edge_in_their_own_direction(rows, radius):
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    expected = rows * np.minimum(1, radius / np.where(norms > 0, norms, 1))
-    np.testing.assert_allclose(clip_rows(rows, radius=radius), expected, rtol=1e-11, atol=1e-11)
-
-
 def test_the_largest_and_smallest_numbers_are_clipped_too():
     rows = np.array([[1.7e308, 1.7e308], [-1.7e308, 0.0], [1e-320, 0.0], [0.0, 0.0]])
     found = clip_rows(rows, radius=1, centre=np.array([-1.0, 0.0]))

@@ -6,9 +6,8 @@ from experiments.attacks.anchors import collude
 from experiments.attacks.models import frame_of_another
 from experiments.attacks.reflection import last_span
 
-from aligners import haar
 from cobasis.algorithms.consensus import consensus_span
-from cobasis.errors import AgreementError, ShapeError
+from cobasis.errors import AgreementError
 from cobasis.linalg.arrays import principal_cosines
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.attacks.leaked_basis import read_through
@@ -43,16 +42,6 @@ def test_collusion_gets_what_the_notes_measured(rows, size, printed):
     apart = np.abs(np.subtract([each.value for each in shares], printed))
     np.testing.assert_array_less(apart, [0.02, 0.02, 0.03, 0.06])
     assert found.worst_explained >= found.explained.value
-
-
-def test_the_anchor_of_another_round_names_nobody_and_of_another_size_is_refused():
-    release = released(DIGITS, own_basis(DIGITS, 16), anchor("isometric", 100, 64))
-    wrong = collude(release, anchor("isometric", 100, 64, number=1))
-    found = score_content(wrong, DIGITS)
-    assert found.named.value < 0.02
-    assert found.explained.value < 0
-    with pytest.raises(ShapeError, match="Give anchor_image"):
-        collude(release, np.eye(64))
 
 
 def test_a_prior_fills_in_what_a_random_basis_does_not_show():
@@ -132,19 +121,6 @@ def test_a_span_beyond_45_degrees_is_not_found_exactly(n_parties):
     assert largest_angle(span, last) > 45
     assert span_found(span, last) < 0.75
     assert 0.8 < overlap(span, helpers, last) < 0.95
-
-
-@pytest.mark.parametrize("degrees", [1, 10, 30, 44, 46, 60, 80])
-def test_an_angle_below_45_degrees_is_exact_and_one_beyond_is_taken_for_its_complement(degrees):
-    """One of two directions of the last span is that far from Z, the other in it."""
-    axes, t = haar(5, 6), np.radians(degrees)
-    z = axes[:, :2]
-    inside, outside = np.cos(t) * axes[:, 1], np.sin(t) * axes[:, 2]
-    last, mirrored = (
-        np.column_stack([axes[:, 0], each]) for each in (inside + outside, inside - outside)
-    )
-    beyond = np.cos(np.radians(max(2 * degrees - 90, 0))) ** 2
-    assert overlap(z, [mirrored], last) == pytest.approx((1 + beyond) / 2, abs=1e-9)
 
 
 def test_fewer_helpers_get_hardly_more_than_the_consensus_shows():

@@ -7,7 +7,7 @@ from aligners import haar
 from cobasis.errors import ShapeError
 from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.known_records import back_to_records, fewest_known, infer_attribute
-from cobasis.privacy.attacks.scores import score_content, score_linkage
+from cobasis.privacy.attacks.scores import score_content
 from privacy.attacks.constructions import cancer, digits, haar_basis, own_basis, released
 
 CANCER, DIGITS = cancer()[0][:280], digits()[0][:800]
@@ -43,14 +43,6 @@ NOTES = [  # rows, l, known; R2, cells, re-identification; slack for so few peop
 def test_known_records_get_what_the_notes_measured(rows, size, known, printed, slack):
     found = averaged(rows, own_basis(rows, size), known)
     np.testing.assert_array_less(np.abs(found - printed), slack)
-
-
-def test_a_handful_of_known_people_is_enough_to_link_a_list_of_candidates():
-    """Linkage comes long before content."""
-    seen = CANCER @ own_basis(CANCER, 10)
-    basis = attacked(CANCER, own_basis(CANCER, 10), 10, draw=1)[0].basis
-    linked = score_linkage(seen, basis, candidates=CANCER, places=np.arange(280))
-    assert (linked.value > 0.95, linked.chance) == (True, 1 / 280)
 
 
 def test_more_known_people_are_never_much_worse():

@@ -93,15 +93,8 @@ def test_what_a_change_costs_a_model_of_numbers_is_points_of_r2(task):
     assert "points of R2" in audited(upload, task=task, settings=asked).first
 
 
-def test_settings_that_somebody_asks_for_are_measured_but_no_larger_consensus():
+def test_a_larger_consensus_is_not_measured():
     """Which a party alone cannot make."""
-    asked = settings_of(UPLOAD, OWN, offer=Offer(n_components=(2, 6), noise=(0.2,)))
-    told = "; ".join(each.told_beside(OWN) for each in asked)
-    assert told == "as it is; 2 components; random basis; numbers as int8; no labels; noise 0.2"
-    haar = replace(OWN, basis="haar")
-    told = [each.told_beside(haar) for each in settings_of(UPLOAD, haar, offer=Offer())]
-    assert "random basis" not in told
-
     own = replace(OWN, basis="consensus")
     asked = tuple(replace(own, n_components=each) for each in (6, 3, 9))
     found = audited(settings=asked, basis="consensus")

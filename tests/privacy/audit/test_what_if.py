@@ -100,6 +100,7 @@ def test_a_guarantee_is_played_where_a_ball_is_known_or_its_noise_is_agreed():
     # and where there is one, through no basis that rows shape
     settings = settings_of(UPLOAD, OWN, offer=replace(offer, budget=BUDGET))
     assert {each.basis for each in settings if each.budget is not None} == {"haar"}
+    assert len(settings_of(UPLOAD, own, offer=replace(offer, n_components=(8,)))) == 4  # each once
 
 
 def test_what_leaves_is_played_as_it_is_stored_clipped_on_the_grid_and_with_its_labels():
