@@ -28,7 +28,7 @@ def test_an_audit_is_shown_written_and_kept_for_its_owner_only(sealed):
     sealed.said(f"{AUDIT} -o page.html", verdict, *parts)
     for path in (Path("page.html"), Path("page.json")):
         assert path.stat().st_mode & 0o777 == 0o600
-    assert "<svg" in Path("page.html").read_text()
+    assert 'class="bar"' in Path("page.html").read_text()
     assert len(json.loads(Path("page.json").read_text())["report"]["findings"]) == 13
     found = sealed.json(AUDIT)
     names = [each["name"] for each in found["effects"]]
@@ -59,7 +59,7 @@ def test_a_plan_needs_a_draft_and_a_table_alone_and_writes_nothing_but_its_page(
     draft.said(f"{PLAN} -o plan.html", "Wrote plan.html")
     page = Path("plan.html")
     assert page.stat().st_mode & 0o777 == 0o600
-    for word in ("<svg", ">random basis</th>", left):
+    for word in (">random basis</th>", left):
         assert page.read_text().count(word) == 1
 
 

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from matplotlib.figure import Figure
-
 from cobasis.algorithms.readable import Table
 from cobasis.features.contract import CategoryFeature, NumericFeature, columns_in
 from cobasis.privacy.audit.policy import COLLUSION, POLICY, per_cent
@@ -12,41 +10,13 @@ from cobasis.privacy.audit.report import AuditReport
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.approval import Record
 from cobasis.protocol.signatures import Approval
-from cobasis.report.pages import GREY, INK, as_svg, template
+from cobasis.report.pages import template
 
 if TYPE_CHECKING:
     from cobasis.party_side.defences import Priced
     from cobasis.privacy.audit.what_if import Effect
 
-_SMALL, _LISTED = 8, 60
-
-
-def effects_chart(effects: "Sequence[Effect]", *, task: str) -> str:
-    worth = "R2 of a\nsimple model" if task == "regression" else "Right answers of\na simple model"
-    panels: dict[str, list[float | None]] = {
-        "Information rebuilt,\nif one partner helps": [each.content for each in effects],
-        "Picked out of a list\nby an analyst alone": [each.alone for each in effects],
-        "Picked out of a list,\nif the basis leaks": [each.leaked for each in effects],
-        worth: [each.accuracy for each in effects],
-    }
-    shown = {title: each for title, each in panels.items() if set(each) != {None}}
-    figure = Figure(figsize=(8.2, 0.75 + 0.27 * len(effects)), layout="constrained")
-    axes = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
-    colours = [INK, *["#cfd8df"] * (len(effects) - 1)]
-    for panel, (title, values) in zip(axes, shown.items(), strict=True):
-        lengths = [0.0 if each is None else min(max(each, 0.0), 1.0) for each in values]
-        places = range(len(values))
-        bars = panel.barh(places, lengths, 0.62, color=colours, edgecolor=INK, linewidth=0.6)
-        told = ["not measured" if each is None else per_cent(each) for each in values]
-        panel.bar_label(bars, told, padding=2, fontsize=_SMALL - 1, color=INK)
-        panel.set_xlim(0, 1.4)  # a figure stands behind the longest bar, too
-        panel.set_xticks([0, 0.5, 1], ["0", "50", "100 %"], fontsize=_SMALL - 1, color=GREY)
-        panel.set_title(title, fontsize=_SMALL + 0.5, loc="left")
-        panel.spines[["top", "right"]].set_visible(False)
-        panel.tick_params(axis="y", length=0)
-    axes[0].set_yticks(range(len(effects)), [each.name for each in effects], fontsize=_SMALL)
-    axes[0].invert_yaxis()
-    return as_svg(figure)
+_LISTED = 60
 
 
 MARKS: Final[Mapping[str, str]] = {
@@ -87,7 +57,7 @@ def render_audit(
         table=table,
         about=about,
         guarantee=report["D1"].words,
-        effects=effects_chart(report.effects, task=task) if report.effects else "",
+        effects=report.effects,
         n_compared=report.effects[0].n_rows if report.effects else 0,
         labels=any(each.accuracy is not None for each in report.effects),
         counted=task == "table",
@@ -167,11 +137,15 @@ def _some(names: Sequence[str]) -> str:
 
 
 def render_plan(found: "Priced", *, round_id: str, task: str) -> str:
-    told = {"plan": found, "round_id": round_id, "worth": WORTH.get(task, ""), "chart": ""}
-    if found.effects:
-        told["chart"] = effects_chart(found.effects, task=task)
-        told["table"], told["about"] = table_of(found.effects, task=task)
-    return template("plan.html").render(**told)
+    table, about = table_of(found.effects, task=task) if found.effects else (None, "")
+    return template("plan.html").render(
+        plan=found,
+        effects=found.effects,
+        table=table,
+        about=about,
+        round_id=round_id,
+        worth=WORTH.get(task, ""),
+    )
 
 
 def table_of(effects: "Sequence[Effect]", *, task: str) -> tuple[Table, str]:
