@@ -152,14 +152,13 @@ def table_of(effects: "Sequence[Effect]", *, task: str) -> tuple[Table, str]:
     """Return settings beside the first one as a table, and what its columns mean."""
     now = effects[0]
     titles = ["setting", "rebuilt", "whole", "alone", "leaked"]
-    tried = "not tried, on so few rows"
-    if now.alone is not None:
-        tried = f"from a list of {round(1 / now.chance_alone):,}"
+    few = now.alone is None
+    tried = "not tried, on so few rows" if few else f"from a list of {now.n_rows // 2:,}"
     about = (
         "'rebuilt': share of the variance that is rebuilt, if one partner helps the analyst; "
         "'whole': whether enough leaves to give records back whole, counted by the values that "
         "columns may have; 'alone': right person picked out by an analyst with similar records, "
-        f"{tried}; 'leaked': the same from {round(1 / now.chance):,}, if the secret basis leaks."
+        f"{tried}; 'leaked': the same from {now.n_rows:,}, if the secret basis leaks."
     )
     if task in WORTH and now.accuracy is not None:
         titles.append(WORTH[task])

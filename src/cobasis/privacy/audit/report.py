@@ -15,7 +15,7 @@ from cobasis.linalg.threads import one_blas_thread
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.audit.attackers import findings
 from cobasis.privacy.audit.policy import POLICY, Finding, checked, model_sentence, per_cent
-from cobasis.privacy.audit.subject import Facts, Guarantee, Setting, Subject
+from cobasis.privacy.audit.subject import Facts, Setting, Subject
 from cobasis.privacy.audit.what_if import Effect, effects
 from cobasis.strict_json import canonical_json
 
@@ -34,11 +34,7 @@ UNTESTED = (
 """What no figure of an audit covers, whoever is audited."""
 
 
-def _verdict_words(guarantee: Guarantee | None) -> str:
-    if guarantee is None:
-        return "Pseudonymised personal data. Treat as personal data."
-    told = f"eps={guarantee.epsilon:g}, delta={guarantee.delta:g}, per record, features only"
-    return f"Protected by differential privacy: {told}."
+_PSEUDONYMISED = "Pseudonymised personal data. Treat as personal data."
 
 
 def _shares(effect: Effect) -> dict[str, float]:
@@ -121,10 +117,11 @@ def audit(
         found = findings(subject, facts, seed=seed, rng=rng)
         helped, alone, _, known = (each.words for each in found[:4])  # of P3 the basis leaked
         measured = effects(subject, settings=settings, task=facts.task, seed=seed)
+        proved = facts.guarantee
         return AuditReport(
             about=_about(about, facts, subject),
-            verdict="pseudonymised" if facts.guarantee is None else "differentially-private",
-            verdict_words=_verdict_words(facts.guarantee),
+            verdict="differentially-private" if proved else "pseudonymised",
+            verdict_words=proved.verdict("features only") if proved else _PSEUDONYMISED,
             sentences=(helped, alone, known, model_sentence(facts)),
             findings=found,
             effects=measured,
@@ -161,7 +158,7 @@ def audit_proposal(
     return AuditReport(
         about=_about(about, facts, subject),
         verdict="pseudonymised",
-        verdict_words=_verdict_words(None),
+        verdict_words=_PSEUDONYMISED,
         sentences=(
             f"No row leaves: {n_directions:,} directions of {facts.n_rows:,} rows do.",
             f"The analyst, acting alone, learns their angles to the other parties'{weights}.",

@@ -84,6 +84,10 @@ class Guarantee:
     statement: str  # as agreement and ledger state it; one sentence without full stop
     labels: str  # how they are treated, in words
 
+    def verdict(self, covered: str) -> str:
+        told = f"eps={self.epsilon:g}, delta={self.delta:g}, per record"
+        return f"Protected by differential privacy: {told}, {covered}."
+
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:

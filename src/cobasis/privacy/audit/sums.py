@@ -78,9 +78,7 @@ def audit_sums(sums: SumsFacts, facts: Facts, *, about: Mapping[str, str]) -> Au
 
 def _verdict(light: Light, guarantee: Guarantee | None) -> tuple[str, Verdict]:
     if guarantee is not None:
-        told = f"eps={guarantee.epsilon:g}, delta={guarantee.delta:g}, per record"
-        words = f"Protected by differential privacy: {told}, features and labels."
-        return words, "differentially-private"
+        return guarantee.verdict("features and labels"), "differentially-private"
     if light == "green":
         words = "Sums over many people's rows: an aggregate, of which no guarantee is proved."
         return words, "aggregate"

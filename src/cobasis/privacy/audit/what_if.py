@@ -72,13 +72,12 @@ def settings_of(subject: Subject, own: Setting, *, offer: Offer) -> tuple[Settin
 class Effect:
     name: str  # the setting in words
     setting: Setting
-    n_rows: int  # people that linkage was measured on; content and accuracy on up to 1,000
+    # people that linkage was measured on, by an analyst alone on half of them; else up to 1,000
+    n_rows: int
     content: float  # R2 if one party helps the analyst
     whole: Grade  # whether enough bits leave to rebuild whole records: red for yes, green for no
     alone: float | None  # linkage by an analyst with similar records, alone; None with too few rows
     leaked: float  # linkage if the secret basis leaks, which only noise changes
-    chance: float  # what guessing links
-    chance_alone: float
     # of a ridge model, or R2 for numbers, as the mean of three splits; None without labels
     accuracy: float | None
     accuracy_least: float | None
@@ -100,7 +99,7 @@ def effects(
                 continue
             made = as_set(part, basis=basis, setting=setting, key=key)
         some = made.some(_ROWS, seed=seed)
-        leaked, alone = linkage(some), guessed(some, seed=seed, quick=True)
+        alone = guessed(some, seed=seed, quick=True)
         scores = accuracies(made, task=task, seed=seed)
         effect = Effect(
             name=setting.told_beside(own),
@@ -109,9 +108,7 @@ def effects(
             content=explained(rebuilt(made).rows, made.rows),
             whole=graded_bits(bits_sent(made), bits_of_record(made)),
             alone=None if alone is None else alone[1].value,
-            leaked=leaked.value,
-            chance=leaked.chance,
-            chance_alone=0.0 if alone is None else alone[1].chance,
+            leaked=linkage(some).value,
             accuracy=float(np.mean(scores)) if scores else None,
             accuracy_least=min(scores, default=None),
             accuracy_most=max(scores, default=None),
