@@ -97,19 +97,8 @@ def test_what_no_guarantee_could_be_made_of_is_refused_by_its_name(call, bad, er
 
 
 def test_a_replaced_record_moves_twice_the_radius_and_a_removed_one_once():
-    assert sensitivity_of(radius=1.5) == sensitivity_of(radius=1.5, adjacency="replace-one") == 3
     assert sensitivity_of(radius=1.5, adjacency="add-remove") == 1.5
     assert sensitivity_of(radius=1.5, rows_per_person=4) == 6
-
-
-@pytest.mark.parametrize("epsilon", np.geomspace(0.01, 64, 9))
-def test_sigma_is_that_of_dp_accounting_in_proportion_to_the_sensitivity(epsilon):
-    oracle = pytest.importorskip("dp_accounting", reason="the oracle is in the test group")
-    for delta in np.geomspace(1e-10, 1e-3, 8):
-        expected = oracle.get_sigma_gaussian(epsilon, delta)
-        for sensitivity in (1e-6, 1, 1e6):
-            found = noise_scale(epsilon=epsilon, delta=delta, sensitivity=sensitivity)
-            assert found == pytest.approx(expected * sensitivity, rel=1e-6)
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 0.01, 0.5, 2, 8, 64, 1000, 1e5])
@@ -239,13 +228,10 @@ def stretches(method, kind, *, n_rows):
     return [np.linalg.cond(each) for each in align(method(), images).changes_of_basis.values()]
 
 
-@pytest.mark.parametrize("method", [ODC, GOPP])
-def test_an_orthogonal_fit_keeps_round_noise_round(method):
-    np.testing.assert_allclose(stretches(method, "gaussian", n_rows=12), 1, atol=1e-9)
-
-
-@pytest.mark.parametrize("method", [Imakura, Kawakami])
-def test_least_squares_colour_noise_with_few_anchor_rows_that_are_not_isometric(method):
-    assert min(stretches(method, "gaussian", n_rows=12)) > 1.7
-    assert max(stretches(method, "gaussian", n_rows=4000)) < 1.15
-    np.testing.assert_allclose(stretches(method, "isometric", n_rows=12), 1, atol=1e-6)
+def test_turns_keep_round_noise_round_and_least_squares_colour_it_under_few_other_anchor_rows():
+    for method in (ODC, GOPP):
+        np.testing.assert_allclose(stretches(method, "gaussian", n_rows=12), 1, atol=1e-9)
+    for method in (Imakura, Kawakami):
+        assert min(stretches(method, "gaussian", n_rows=12)) > 1.7
+        assert max(stretches(method, "gaussian", n_rows=4000)) < 1.15
+        np.testing.assert_allclose(stretches(method, "isometric", n_rows=12), 1, atol=1e-6)

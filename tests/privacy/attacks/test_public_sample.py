@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from experiments.data.images import images
 
 from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.leaked_basis import read_through
@@ -59,14 +58,6 @@ def test_labels_in_the_clear_are_enough_against_a_random_basis_and_without_them_
     assert unlinked.value < 0.06
 
 
-def test_a_public_sample_of_another_kind_scores_at_chance():
-    rows, labels, public, public_labels = split("digits", 200)
-    shuffled = public[:, np.random.default_rng(1).permutation(64)]
-    found, _ = attacked(own_basis(rows, 16), rows, labels, shuffled, public_labels)
-    assert found.named.value < 0.03
-    assert found.explained.value < 0.1
-
-
 def test_more_parties_do_reveal_more_about_each():
     """The seed says they reveal nothing more; 25 people each, digits, l = 16, no labels."""
     rows, found = digits()[0], []
@@ -88,16 +79,3 @@ def test_samples_of_any_size_are_matched(n_public, n_released):
     some = [each[:count] for each, count in zip(people, counts, strict=True)]
     found, _ = attacked(own_basis(people[0], 8), *some)
     assert found.named.value > 4 * found.named.chance
-
-
-@pytest.mark.soak
-@pytest.mark.data("fashion-mnist")
-def test_pictures_of_clothes_are_named_from_four_hundred_public_ones():
-    """Notes 2.4: 784 features, l = 100, 400 public pictures and labels, 62 % of 1,000."""
-    pixels, labels = images("fashion-mnist")
-    own, public = np.split(np.random.default_rng(0).permutation(len(pixels))[:900], [500])
-    rows = pixels.reshape(len(pixels), -1) / 255
-    told = rows[own], labels[own], rows[public], labels[public]
-    found, linked = attacked(own_basis(rows[own], 100), *told)
-    assert found.named.value > 0.55
-    assert linked.value > 0.7
