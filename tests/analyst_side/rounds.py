@@ -101,7 +101,7 @@ class RealRound:
         return return_in(self.opened(name), agreement=self.agreement, party=name)
 
     def adopted(self, name):
-        return consensus_in(self.opened(name, 0), agreement=self.agreement)
+        return consensus_in(self.opened(name, 0))
 
     def accuracy(self, name):
         got = self.returned(name)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,7 @@ def decided(path, into):
     except CobasisError as error:
         return {"opened_by": by.public.name, "code": error.code}
     parts = {name: file_digest(part) for name, part in bundle.parts.items()}
-    bundle.discard()
-    into.rmdir()
+    shutil.rmtree(into)
     return {
         "opened_by": by.public.name,
         "code": None,

@@ -81,10 +81,10 @@ def same(found, sent):
 def test_messages_come_out_as_they_went_in(tmp_path):
     enclosed = messages.enclose_proposal(PROPOSAL, agreement=AGREEMENT)
     bundle = through(tmp_path / "proposal", enclosed, by=NORTH, to=LAB)
-    same(messages.proposal_in(bundle, agreement=AGREEMENT), PROPOSAL)
+    same(messages.proposal_in(bundle), PROPOSAL)
     enclosed = messages.enclose_consensus(SPAN, agreement=AGREEMENT, sender="lab")
     bundle = through(tmp_path / "span", enclosed, by=LAB, to=NORTH)
-    same(messages.consensus_in(bundle, agreement=AGREEMENT), SPAN)
+    same(messages.consensus_in(bundle), SPAN)
     bundle = return_bundle(tmp_path / "return")
     found = messages.return_in(bundle, agreement=AGREEMENT, party="north")
     same(found, RETURN)

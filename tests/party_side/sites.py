@@ -163,7 +163,7 @@ class Consortium:
         )
 
     def proposal(self, name, path):
-        return proposal_in(self.opened(name, path), agreement=self.agreement)
+        return proposal_in(self.opened(name, path))
 
     def sealed(self, enclosed, to, *, name, created=None):
         write_bundle(

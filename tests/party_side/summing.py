@@ -82,7 +82,7 @@ class Summing(Consortium):
     def words(self, name="north"):
         desk = self.desk()
         with desk.at_work(), desk.opened(self.file(name)) as bundle:
-            return sums_in(bundle, agreement=self.agreement, exchange=desk.exchanges[0])
+            return sums_in(bundle, exchange=desk.exchanges[0])
 
 
 def summing(root, monkeypatch, *, sums=TERMS, **changes):

@@ -280,10 +280,10 @@ def _store(session: AnalystSession, bundle: Bundle, exchange: Exchange) -> None:
     )
     payload = None
     if exchange.masked:
-        found = sums_in(bundle, agreement=session.agreement, exchange=exchange)
+        found = sums_in(bundle, exchange=exchange)
         session.sums_analyst(exchange).receive(found)
     elif exchange.message == "proposal":
-        check_proposal(proposal_in(bundle, agreement=session.agreement), session.agreement)
+        check_proposal(proposal_in(bundle), session.agreement)
     else:
         payload = upload_in(bundle, agreement=session.agreement)
         check_upload(payload, session.agreement)

@@ -124,7 +124,7 @@ def _send_spans(session: AnalystSession, plan: Plan) -> dict[str, Path]:
         received = session.history.taken(1)
         for party in counted(plan.members, step="opening proposals", report=session.report):
             with session.kept(received[party]) as bundle:
-                proposals.append(proposal_in(bundle, agreement=session.agreement))
+                proposals.append(proposal_in(bundle))
         span = Analyst(session.agreement).consensus(proposals)
         told = {"anchor_tag": span.anchor_tag.hex(), "contributors": json.dumps(span.contributors)}
         write_tables(session.work.span, {"rows": span.rows}, metadata=told)
@@ -208,7 +208,7 @@ def _added(
     received = session.history.taken(exchange.number)
     for party in counted(plan.members, step="adding up", report=session.report):
         with session.kept(received[party]) as bundle:
-            analyst.receive(sums_in(bundle, agreement=session.agreement, exchange=exchange))
+            analyst.receive(sums_in(bundle, exchange=exchange))
     return analyst
 
 

@@ -63,12 +63,6 @@ class Bundle:
     def what(self) -> str:
         return f"the bundle '{self.path.name}' of '{self.manifest.sender}'"
 
-    def discard(self) -> None:
-        """Delete the opened parts; the sealed file stays."""
-        for part in self.parts.values():
-            with suppress(DiskError):
-                remove_tree(part)
-
 
 def open_bundle(
     path: Path,

@@ -1,8 +1,10 @@
-"""The protocol's messages as the parts of bundles, and back, checked against the manifest."""
+"""The protocol's messages as the parts of bundles, and back, checked against the manifest.
+
+Whoever opened a bundle has checked its kind, round and agreement.
+"""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast, get_args
 
@@ -12,7 +14,7 @@ from safetensors.numpy import save
 
 from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.envelope import Bundle
-from cobasis.bundle.manifest import Expected, Kind, refuse
+from cobasis.bundle.manifest import Kind, refuse
 from cobasis.bundle.uploads import Payload, check_precision, open_payload
 from cobasis.disk.tensors import read_tables
 from cobasis.errors import ForeignBundleError, OptionError
@@ -29,90 +31,85 @@ from cobasis.protocol.span_lines import SpanLine
 
 def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:
     """Return the upload of a bundle, checked; its numbers stay on disk."""
-    with _opened(bundle, "upload", agreement):
-        payload, manifest = open_payload(bundle.parts["upload.safetensors"]), bundle.manifest
-        digest, tag = payload.agreement_digest.hex(), payload.anchor_tag.hex()
-        says = payload.party, digest, tag, payload.simulated
-        signed = manifest.sender, manifest.agreement, manifest.anchor_tag, manifest.simulated
-        if says != signed or told_of(payload) != manifest.told:
-            raise ForeignBundleError(
-                f"{bundle.what} holds an upload that says other things of itself than the "
-                "manifest: its party, anchor or shapes. Ask for a new one."
-            )
-        few = agreement.dp is None or payload.rows.shape[0] <= agreement.dp.most_rows
-        if manifest.dp != noise_of(agreement) or not few:
-            raise ForeignBundleError(
-                f"the upload of '{payload.party}' says another thing of its noise than the "
-                "agreement does, or has more rows than that covers, so what was promised to its "
-                "people may not hold. Ask it to prepare its upload with this agreement and this "
-                "version of cobasis."
-            )
-        check_precision(payload, precision=agreement.precision, int8_range=agreement.int8_range)
+    payload, manifest = open_payload(bundle.parts["upload.safetensors"]), bundle.manifest
+    digest, tag = payload.agreement_digest.hex(), payload.anchor_tag.hex()
+    says = payload.party, digest, tag, payload.simulated
+    signed = manifest.sender, manifest.agreement, manifest.anchor_tag, manifest.simulated
+    if says != signed or told_of(payload) != manifest.told:
+        raise ForeignBundleError(
+            f"{bundle.what} holds an upload that says other things of itself than the "
+            "manifest: its party, anchor or shapes. Ask for a new one."
+        )
+    few = agreement.dp is None or payload.rows.shape[0] <= agreement.dp.most_rows
+    if manifest.dp != noise_of(agreement) or not few:
+        raise ForeignBundleError(
+            f"the upload of '{payload.party}' says another thing of its noise than the "
+            "agreement does, or has more rows than that covers, so what was promised to its "
+            "people may not hold. Ask it to prepare its upload with this agreement and this "
+            "version of cobasis."
+        )
+    check_precision(payload, precision=agreement.precision, int8_range=agreement.int8_range)
     return payload
 
 
-def proposal_in(bundle: Bundle, *, agreement: Agreement) -> SpanProposal:
-    with _opened(bundle, "proposal", agreement):
-        image = _table(bundle, "span.safetensors", "image")
-        return SpanProposal(party=bundle.manifest.sender, image=image, **_anchored(bundle))
+def proposal_in(bundle: Bundle) -> SpanProposal:
+    image = _table(bundle, "span.safetensors", "image")
+    return SpanProposal(party=bundle.manifest.sender, image=image, **_anchored(bundle))
 
 
-def sums_in(bundle: Bundle, *, agreement: Agreement, exchange: Exchange) -> MaskedSums:
+def sums_in(bundle: Bundle, *, exchange: Exchange) -> MaskedSums:
     """Return the masked sums of an opened bundle; whom they were masked for, the analyst checks."""
-    with _opened(bundle, exchange.message, agreement):
-        told = bundle.manifest.told
-        roster, attempt = told.get("roster"), told.get("attempt")
-        number = told.get("exchange", exchange.number)
-        good = isinstance(roster, str) and re.fullmatch("[0-9a-f]{64}", roster)
-        if not (good and isinstance(attempt, int) and isinstance(number, int)):
-            refuse(bundle.what, "it is not for an attempt and a roster")
-        return MaskedSums(
-            party=bundle.manifest.sender,
-            roster=bytes.fromhex(str(roster)),
-            attempt=attempt,
-            exchange=number,
-            words=_table(bundle, "sums.safetensors", "words", kind=None),
-            **_of(bundle),
-        )
+    told = bundle.manifest.told
+    roster, attempt = told.get("roster"), told.get("attempt")
+    number = told.get("exchange", exchange.number)
+    good = isinstance(roster, str) and re.fullmatch("[0-9a-f]{64}", roster)
+    if not (good and isinstance(attempt, int) and isinstance(number, int)):
+        refuse(bundle.what, "it is not for an attempt and a roster")
+    return MaskedSums(
+        party=bundle.manifest.sender,
+        roster=bytes.fromhex(str(roster)),
+        attempt=attempt,
+        exchange=number,
+        words=_table(bundle, "sums.safetensors", "words", kind=None),
+        **_of(bundle),
+    )
 
 
-def consensus_in(bundle: Bundle, *, agreement: Agreement) -> ConsensusSpan:
-    with _opened(bundle, "consensus", agreement):
-        rows, names = _table(bundle, "span.safetensors", "rows"), _names(bundle, "contributors")
-        return ConsensusSpan(rows=rows, contributors=names, **_anchored(bundle))
+def consensus_in(bundle: Bundle) -> ConsensusSpan:
+    rows, names = _table(bundle, "span.safetensors", "rows"), _names(bundle, "contributors")
+    return ConsensusSpan(rows=rows, contributors=names, **_anchored(bundle))
 
 
 def return_in(bundle: Bundle, *, agreement: Agreement, party: str) -> Return:
-    with _opened(bundle, "return", agreement):
-        told, manifest = bundle.manifest.told, bundle.manifest
-        if told.get("party") != party or manifest.recipients != (party,):
-            raise ForeignBundleError(
-                f"the bundle '{bundle.path.name}' is the return of '{told.get('party')}', for "
-                f"{', '.join(manifest.recipients[:5])}, not of '{party}' alone. Ask the analyst "
-                "for your own."
-            )
-        evidence, task = told.get("evidence"), agreement.task
-        if evidence not in get_args(Evidence):
-            refuse(bundle.what, "its evidence is none that a certificate has")
-        for part, wanted in (
-            ("fit", agreement.sums is None),
-            ("model", task not in MODELLESS),
-            ("total", task == "table"),
-        ):
-            if (there := f"{part}.safetensors" in bundle.parts) != wanted:
-                refuse(bundle.what, f"a return for {task} {'has' if there else 'lacks'} a {part}")
-        return Return(
-            party=party,
-            evidence=cast("Evidence", evidence),
-            trained_on=_names(bundle, "trained_on"),
-            target_carries=_names(bundle, "target_carries"),
-            card=_card(bundle),
-            change_of_basis=_table(bundle, "fit.safetensors", "change_of_basis"),
-            total=_table(bundle, "total.safetensors", "total", kind=np.int64),
-            model=_model(bundle, "model.safetensors", agreement),
-            others=_model(bundle, "others.safetensors", agreement),
-            **_of(bundle),
+    told, manifest = bundle.manifest.told, bundle.manifest
+    if told.get("party") != party or manifest.recipients != (party,):
+        raise ForeignBundleError(
+            f"the bundle '{bundle.path.name}' is the return of '{told.get('party')}', for "
+            f"{', '.join(manifest.recipients[:5])}, not of '{party}' alone. Ask the analyst "
+            "for your own."
         )
+    evidence, task = told.get("evidence"), agreement.task
+    if evidence not in get_args(Evidence):
+        refuse(bundle.what, "its evidence is none that a certificate has")
+    for part, wanted in (
+        ("fit", agreement.sums is None),
+        ("model", task not in MODELLESS),
+        ("total", task == "table"),
+    ):
+        if (there := f"{part}.safetensors" in bundle.parts) != wanted:
+            refuse(bundle.what, f"a return for {task} {'has' if there else 'lacks'} a {part}")
+    return Return(
+        party=party,
+        evidence=cast("Evidence", evidence),
+        trained_on=_names(bundle, "trained_on"),
+        target_carries=_names(bundle, "target_carries"),
+        card=_card(bundle),
+        change_of_basis=_table(bundle, "fit.safetensors", "change_of_basis"),
+        total=_table(bundle, "total.safetensors", "total", kind=np.int64),
+        model=_model(bundle, "model.safetensors", agreement),
+        others=_model(bundle, "others.safetensors", agreement),
+        **_of(bundle),
+    )
 
 
 def _of(bundle: Bundle) -> dict[str, Any]:
@@ -141,19 +138,6 @@ def model_in(data: bytes, agreement: Agreement, *, n_inputs: int | None = None) 
     """Read a model file for an agreement: over its inputs, or over so many columns."""
     size, n_classes = n_inputs or agreement.n_inputs, len(agreement.classes)
     return decode_chain(data, n_components=size, task=agreement.task, n_classes=n_classes)
-
-
-@contextmanager
-def _opened(bundle: Bundle, kind: Kind, agreement: Agreement) -> Iterator[None]:
-    """Refuse a bundle of another kind, round or agreement; delete its parts after a refusal."""
-    try:
-        digest = agreement.digest().hex()
-        expected = Expected(kind=kind, round_id=agreement.round_id, agreement=digest)
-        expected.check(bundle.manifest, what=bundle.what)
-        yield
-    except BaseException:
-        bundle.discard()
-        raise
 
 
 def told_of(payload: Payload) -> dict[str, Any]:

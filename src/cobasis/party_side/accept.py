@@ -139,7 +139,7 @@ def _refuse_time(news: News, kept: News | None, *, path: Path) -> None:
 def adopt(session: PartySession, path: Path) -> ConsensusSpan:
     with session.alone():
         bundle = session.opened(path, kind="consensus")
-        span = consensus_in(bundle, agreement=session.agreement)
+        span = consensus_in(bundle)
         proposed = session.digests_sent(exchanges(session.agreement)[0])
         if proposed and session.name not in span.contributors:
             raise MessageError(

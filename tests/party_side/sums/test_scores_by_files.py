@@ -4,10 +4,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cobasis.bundle.messages import sums_in
+from cobasis.analyst_side.receive import receive
 from cobasis.errors import (
     DifferenceError,
-    ForeignBundleError,
     MessageError,
     ReplayError,
     RetentionError,
@@ -66,9 +65,9 @@ def test_scores_are_taken_once_and_of_the_rows_held_back_then(scoring):
 
 def test_scores_are_audited_and_neither_sums_nor_a_first_return_stand_for_them(scoring):
     scoring.step()
-    late, file = scoring.desk(), scoring.file("west")
-    with late.at_work(), late.opened(file) as bundle, pytest.raises(ForeignBundleError):
-        sums_in(bundle, agreement=scoring.agreement, exchange=late.open_exchange())
+    late = scoring.desk()
+    found = receive(late, [scoring.file("west")]).files
+    assert [each.verdict for each in found] == ["received before"]  # and not as scores
     made, report = scoring.looked()
     assert report["S3"].figures["small_cells"] == made.party.small_cells > 0
     assert "held-back rows of each class" in report["S3"].words
