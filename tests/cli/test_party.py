@@ -179,7 +179,6 @@ def test_export_writes_a_few_lines_that_stand_for_the_model_and_are_as_near_as_t
     table = Path("own.csv").read_bytes()
     for words, problem in {
         "--of no": "--of is of a surrogate",
-        "--surrogate own.csv --precision float32": "--precision of an ONNX file",
         "--surrogate own.csv -o own.csv": "a table of yours",
         "--surrogate own.csv --of maybe": "no class 'maybe' can be explained, of no, yes",
     }.items():

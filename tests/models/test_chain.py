@@ -13,16 +13,16 @@ from models.chains import KINDS, WIDTH, agreed, chain_of, file_of, labels_of, ro
 from models.malformed import Parts
 
 
-def agree_with(model, read, *, n_classes, tolerance=1e-12):
+def agree_with(model, read, *, n_classes):
     rows = rows_of(seed=1)
     wanted = model.predict(rows)
     if n_classes == 0:
         size = np.abs(wanted).max()
-        np.testing.assert_allclose(read.predict(rows), wanted, rtol=0, atol=tolerance * size)
+        np.testing.assert_allclose(read.predict(rows), wanted, rtol=0, atol=1e-12 * size)
         assert np.ptp(wanted) > 10
         return
     scores, found = (each.scores(rows, method="predict_proba") for each in (model, read))
-    np.testing.assert_allclose(found, scores, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(found, scores, rtol=0, atol=1e-12)
     np.testing.assert_array_equal(read.predict(rows), wanted)
     assert len(np.unique(wanted)) == n_classes
 

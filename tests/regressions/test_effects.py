@@ -311,7 +311,7 @@ def test_effects_travel_in_the_models_file_which_is_read_strictly():
         assert word in data
         with pytest.raises(ModelFileError, match=r"its (fit|effects)|not written"):
             decode_chain(data.replace(word, word.swapcase()), n_components=3, **terms)
-    graph = raw_graph(FEATURES, model, map_in=np.eye(3), classes=(), precision="float64")
+    graph = raw_graph(FEATURES, model, map_in=np.eye(3), classes=())
     cells = {name: RAW[[name]].to_numpy() for name in RAW}
     agree(run(graph, cells), model, encode(RAW, FEATURES, party="north"))
 

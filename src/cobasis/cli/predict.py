@@ -136,7 +136,6 @@ def export(
     out: Annotated[
         Path | None, Option("-o", "--out", help="The file; else model.onnx, or model.txt.")
     ] = None,
-    precision: Annotated[Literal["float64", "float32"], Option(help="Of its numbers.")] = "float64",
     surrogate: Annotated[
         Path | None, Option(metavar="TABLE", help="Rows of yours: write what stands for the model.")
     ] = None,
@@ -150,15 +149,12 @@ def export(
 
     Example: cobasis export icu.toml -o north.onnx
     """
-    if (of is not None and not surrogate) or (surrogate and precision != "float64"):
-        raise OptionError(
-            "--of is of a surrogate, and --precision of an ONNX file. Leave one out, or name your "
-            "rows: --surrogate TABLE."
-        )
+    if of is not None and not surrogate:
+        raise OptionError("--of is of a surrogate. Name your rows: --surrogate TABLE.")
     session, found = owner.party(alone(agreement)), None
     to = out or Path("model.onnx" if surrogate is None else "model.txt")
     if surrogate is None:
-        size = f"{scoring.export_onnx(session, to, precision=precision):,} bytes"
+        size = f"{scoring.export_onnx(session, to):,} bytes"
         lines = [f"Wrote {to} ({size}). It holds no secret."]
         if session.agreement.sums is None:
             lines = [

@@ -107,8 +107,6 @@ def family(name: ModelName, task: Task) -> Family:
     return FAMILIES[name]
 
 
-Precision = Literal["float32", "float64"]
-
 Estimator: TypeAlias = Any
 """Anything with scikit-learn's ``fit`` and ``predict``; scikit-learn itself is untyped."""
 

@@ -18,27 +18,23 @@ from cobasis.errors import ShapeError
 from cobasis.features.contract import CategoryFeature, Column, Feature, NumericFeature, columns_in
 from cobasis.features.encoder import LARGEST, encoded_columns, spline_through
 from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.models import Precision
 from cobasis.models.chain import Affine, Array, Chain, Trees
 
 RAW_FORMAT = "cobasis/raw-model/1"
 MARK = "holds F_i G_i, with which rows of every party can be read: keep it as you keep the basis"
 
-_ELEMENTS: dict[Precision, int] = {"float32": 1, "float64": 11}
 _FLOAT64, _INT64, _STRING, _BOOL = 11, 7, 8, 9
 
 _IR_VERSION = 9
 _TREES_DOMAIN = "ai.onnx.ml"
 _OPSETS = {"": 19, _TREES_DOMAIN: 5}
 _SCORES, _LABEL, _PREDICTION = "scores", "label", "prediction"
-_LARGEST_FLOAT32 = 1e30
 
 
 class _Sheet:
     """A graph while it is written: nodes and weights, with names that count up."""
 
-    def __init__(self, precision: Precision) -> None:
-        self.precision, self.element = precision, _ELEMENTS[precision]
+    def __init__(self) -> None:
         self.nodes, self.weights = list[onnx.NodeProto](), list[onnx.TensorProto]()
         self.inputs, self.outputs = list[onnx.ValueInfoProto](), list[onnx.ValueInfoProto]()
         self.faults = list[str]()  # columns that are not zero in rows which the agreement refuses
@@ -48,24 +44,20 @@ class _Sheet:
         self.weights.append(onnx.numpy_helper.from_array(np.asarray(values, order="C"), name))
         return name
 
-    def rounded(self, values: Array | list[Any]) -> str:
-        return self.weight(np.asarray(values, dtype=self.precision))
-
     def put(self, operator: str, *inputs: str, gives: str = "", **more: Any) -> str:  # noqa: ANN401 -- whatever the operator has
         name = gives or f"cobasis.step_{len(self.nodes)}"
         self.nodes.append(onnx.helper.make_node(operator, inputs, [name], **more))
         return name
 
-    def give(self, name: str, values: str, *, width: int = 0, kind: int = 0) -> None:
+    def give(self, name: str, values: str, *, width: int = 0, kind: int = _FLOAT64) -> None:
         """Add an output, with NaN or -1 in rows that are refused; without a width it is flat."""
         bad = self.put("Cast", self.put("Sum", *self.faults), to=_BOOL)
-        filler = self.weight([[-1]]) if kind == _INT64 else self.rounded([[np.nan]])
+        filler = self.weight([[-1 if kind == _INT64 else np.nan]])
         whole = self.put("Where", bad, filler, values, gives=name if width else "")
         if not width:
             self.put("Squeeze", whole, self.weight([1]), gives=name)
         shape: tuple[str | int, ...] = ("n", width) if width else ("n",)
-        info = onnx.helper.make_tensor_value_info(name, kind or self.element, shape)
-        self.outputs.append(info)
+        self.outputs.append(onnx.helper.make_tensor_value_info(name, kind, shape))
 
 
 def raw_graph(
@@ -74,7 +66,6 @@ def raw_graph(
     *,
     map_in: Matrix,
     classes: Sequence[str] | Sequence[int],
-    precision: Precision = "float64",
 ) -> bytes:
     """Write one ONNX graph of raw columns, encoding, ``F_i G_i`` and model."""
     table = as_matrix(map_in, name="the map into the aligned rows")
@@ -91,13 +82,13 @@ def raw_graph(
     )
     place = np.argsort(order).tolist()
     products = [[place[each] for each in columns[at].of] for at in order if columns[at].of]
-    sheet, plain = _Sheet(precision), columns_in(features)
+    sheet, plain = _Sheet(), columns_in(features)
     given = list(zip(plain, _input_names(plain), strict=True))
     for each, name in given:
-        kind = sheet.element if isinstance(each, NumericFeature) else _STRING
+        kind = _FLOAT64 if isinstance(each, NumericFeature) else _STRING
         sheet.inputs.append(onnx.helper.make_tensor_value_info(name, kind, ["n", 1]))
     encoded = _write_encoding(sheet, given, products=products)
-    rows = sheet.put("MatMul", encoded, sheet.rounded(table[order]))
+    rows = sheet.put("MatMul", encoded, sheet.weight(table[order]))
     _write_model(sheet, model, rows)
     graph = sheet.nodes, "raw-model", sheet.inputs, sheet.outputs, sheet.weights
     made = onnx.helper.make_model(
@@ -129,8 +120,6 @@ def _input_names(features: Iterable[Feature]) -> list[str]:
 def _write_encoding(
     sheet: _Sheet, columns: Sequence[tuple[Column, str]], *, products: Sequence[Sequence[int]]
 ) -> str:
-    # In float64 also where the graph is of float32: a centre far from zero, as a year's, would
-    # leave few of its 24 bits to the difference.
     lines = [each for each in columns if isinstance(each[0], NumericFeature) and not each[0].knots]
     blocks = [_write_lines(sheet, lines)] if lines else []
     for feature, name in columns:
@@ -140,12 +129,9 @@ def _write_encoding(
             blocks.append(_write_spline(sheet, feature, name))
     plain = sheet.put("Concat", *blocks, axis=1)
     whole = sheet.put("Concat", plain, *_write_products(sheet, plain, products), axis=1)
-    limit = LARGEST if sheet.precision == "float64" else _LARGEST_FLOAT32
-    size = sheet.put("Abs", whole)
-    good = sheet.put("LessOrEqual", size, sheet.weight([[limit]]))
-    kept = sheet.put("Where", good, whole, sheet.weight([[0.0]]))
+    good = sheet.put("LessOrEqual", sheet.put("Abs", whole), sheet.weight([[LARGEST]]))
     sheet.faults.append(_row_sum(sheet, sheet.put("Not", good)))
-    return sheet.put("Cast", kept, to=sheet.element)
+    return sheet.put("Where", good, whole, sheet.weight([[0.0]]))
 
 
 def _row_sum(sheet: _Sheet, table: str) -> str:
@@ -154,10 +140,10 @@ def _row_sum(sheet: _Sheet, table: str) -> str:
 
 
 def _write_filled(sheet: _Sheet, columns: Sequence[tuple[Any, str]]) -> str:
-    """Write numbers in float64, with what stands for those that are missing."""
+    """Write numbers, with what stands for those that are missing."""
     features, names = zip(*columns, strict=True)
     fills = [np.nan if each.fill is None else each.fill for each in features]
-    wide = sheet.put("Cast", sheet.put("Concat", *names, axis=1), to=_FLOAT64)
+    wide = sheet.put("Concat", *names, axis=1)
     return sheet.put("Where", sheet.put("IsNaN", wide), sheet.weight([fills]), wide)
 
 
@@ -215,8 +201,8 @@ def _write_layers(sheet: _Sheet, model: Chain, name: str) -> str:
         if isinstance(layer, Trees):
             name = _write_trees(sheet, layer, name)
         elif isinstance(layer, Affine):
-            product = sheet.put("MatMul", name, sheet.rounded(layer.weights))
-            name = sheet.put("Add", product, sheet.rounded(layer.offset))
+            product = sheet.put("MatMul", name, sheet.weight(layer.weights))
+            name = sheet.put("Add", product, sheet.weight(layer.offset))
         elif layer == "Square":
             name = sheet.put("Mul", name, name)
         elif layer == "LogSumExp":
@@ -228,10 +214,7 @@ def _write_layers(sheet: _Sheet, model: Chain, name: str) -> str:
 
 def _write_trees(sheet: _Sheet, trees: Trees, name: str) -> str:
     """Write all trees as one node; mode 0 goes to the true side where a value is not above."""
-
-    def numbers(values: Matrix) -> onnx.TensorProto:
-        return onnx.numpy_helper.from_array(values.astype(sheet.precision))
-
+    numbers = onnx.numpy_helper.from_array
     is_node, first = trees.is_node, trees.first_children
     ids = np.where(is_node, np.cumsum(is_node), np.cumsum(~is_node)) - 1
     modes = np.zeros(len(first), dtype=np.uint8)
@@ -248,7 +231,7 @@ def _write_trees(sheet: _Sheet, trees: Trees, name: str) -> str:
         n_targets=trees.n_out,
         tree_roots=list(range(trees.n_trees)),
         nodes_featureids=trees.columns[is_node].tolist(),
-        nodes_modes=onnx.numpy_helper.from_array(modes),
+        nodes_modes=numbers(modes),
         nodes_splits=numbers(trees.numbers[is_node]),
         nodes_truenodeids=ids[first].tolist(),
         nodes_trueleafs=(1 - is_node[first]).tolist(),

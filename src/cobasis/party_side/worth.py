@@ -17,7 +17,7 @@ from cobasis.errors import AgreementError, CobasisError, StepError
 from cobasis.features.contract import columns_in
 from cobasis.features.outcome import part_of
 from cobasis.linalg.arrays import Matrix, gathered
-from cobasis.models import AGREED_AS, FAMILIES, UNSCORED, Precision, needing
+from cobasis.models import AGREED_AS, FAMILIES, UNSCORED, needing
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.local import Kind, Train, fit_locally, over_columns
@@ -208,7 +208,7 @@ def fit_local(session: PartySession) -> Kind | None:
     return fit.kind
 
 
-def export_onnx(session: PartySession, to: Path, *, precision: Precision = "float64") -> int:
+def export_onnx(session: PartySession, to: Path) -> int:
     """Write encoding, ``F_i G_i`` and model as one graph that takes raw columns."""
     with needing("onnx", extra="onnx", what="this"):
         from cobasis.models.onnx import raw_graph  # noqa: PLC0415 -- an extra
@@ -220,7 +220,6 @@ def export_onnx(session: PartySession, to: Path, *, precision: Precision = "floa
         found.model,
         map_in=found.aligned(np.eye(agreement.n_features)),  # F_i G_i
         classes=agreement.classes,
-        precision=precision,
     )
     write_whole(to, data)
     session.transcript.append("exported", {"sha256": hashlib.sha256(data).hexdigest()})
