@@ -65,11 +65,8 @@ def test_a_guarantee_that_cannot_hold_is_refused_with_its_reason(what):
 
 
 ALLOWED = {
-    "public rows' basis": {"basis": "public", **PUBLIC},
-    "a Gaussian anchor": {"anchor": "gaussian"},
     "delta for exactly so many": {"dp": terms(most_rows=100_000)},
     "a lifetime of once": {"dp": terms(lifetime_epsilon=2.0)},
-    "public numbers": {"task": "regression", "classes": ()},
     "no labels": NONE | {"dp": terms(labels=None)},
     "steps enough": {"precision": "int8", "int8_range": 75.0},
 }

@@ -102,12 +102,10 @@ def test_noise_is_what_rows_as_far_apart_as_can_be_take_and_less_is_too_little()
     assert 0.999 * promised < rho_of(FARTHEST, spread=spread) <= promised
     assert rho_of(FARTHEST, spread=spread * 2 / np.sqrt(4.5)) > 1.1 * promised  # a Delta of 2
     assert rho_of(COUNTS, spread=spread) > 1.3 * promised
-    for kind, (honest, gaps) in MUTANTS.items():
-        assert rho_of(gaps, spread=spread * np.sqrt(honest / 2)) >= 1.9 * promised, kind
 
 
 def test_two_rows_as_far_apart_as_rows_can_be_are_told_apart_no_better_than_promised(noise):
-    """The mutants' noise is too small by sqrt(2) or more, and each of 30 seeds has shown it."""
+    """The mutants' noise is too small by sqrt(2) or more."""
     right = epsilon_at_least(*scores(noise, FARTHEST), delta=DP.delta)
     assert right < DP.epsilon
     for kind, (honest, gaps) in MUTANTS.items():
