@@ -101,7 +101,6 @@ ALIGNERS = (
     Row(name="odc", method=ODC, options=FIRST, turns=True),
     Row(name="odc-turned", method=ODC, options=FIRST | {"rotation": partial(haar, 5)}, turns=True),
     Row(name="gopp", method=GOPP, turns=True, order_slack=STILL),
-    Row(name="gopp-warm", method=GOPP, options={"start": "odc"}, turns=True, order_slack=STILL),
     Row(name="whitened", method=Whitened, options=FIRST),
     Row(name="imakura", method=Imakura),
     Row(name="imakura-sigma", method=Imakura, options={"factor": "sigma"}),

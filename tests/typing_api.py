@@ -19,7 +19,9 @@ from cobasis import (
 
 
 def in_one_process(rows: dict[str, tuple[npt.NDArray[np.float64], list[str]]]) -> None:
-    done = simulate(rows, rng=np.random.default_rng(0), n_components=3, aligner=GOPP(start="odc"))
+    done = simulate(
+        rows, rng=np.random.default_rng(0), n_components=3, aligner=GOPP(tolerance=1e-8)
+    )
     predicted: npt.NDArray[np.generic] = done.parties["north"].predict(rows["north"][0])
     found = align(ODC(reference="north"), {name: each for name, (each, _) in rows.items()})
     assert predicted.size

@@ -39,9 +39,7 @@ def uneven(anchor: str, widths: dict[str, int] = WIDTHS) -> Toy:
 
 
 @on_every_anchor
-@pytest.mark.parametrize(
-    "aligner", [ODC(reference="p1"), GOPP(), GOPP(start="odc")], ids=["odc", "gopp", "gopp-warm"]
-)
+@pytest.mark.parametrize("aligner", [ODC(reference="p1"), GOPP()], ids=["odc", "gopp"])
 def test_procrustes_takes_narrower_parties_under_any_anchor(aligner, anchor):
     toy = uneven(anchor)
     found = align(aligner, toy.images)
@@ -84,7 +82,7 @@ def disjoint(common: int) -> Toy:
     return Toy(anchor=make_anchor("isometric", n_rows=30, n_features=12), bases=bases)
 
 
-@pytest.mark.parametrize("aligner", [ODC(), Whitened(), GOPP(), GOPP(start="odc")], ids=repr)
+@pytest.mark.parametrize("aligner", [ODC(), Whitened(), GOPP()], ids=repr)
 @pytest.mark.parametrize("common", [0, 2])
 def test_features_in_common_with_nobody_are_undetermined(aligner, common):
     """Each agrees with a mean that contains it, too: only the others can determine it."""
@@ -137,7 +135,6 @@ OPTIONS = [
     (ODC(rotation=np.eye(5)[:, :4]), OrthonormalityError, r"is not orthogonal.*\[CB202\]"),
     (ODC(rotation=np.eye(3)), ShapeError, "rotation has 3 columns"),
     (ODC(reference="p9"), UnknownPartyError, r"reference 'p9' is not among .*\[CB304\]"),
-    (GOPP(start="warm"), OptionError, r"start='warm' is not known.*\[CB107\]"),
     (Imakura(factor="sgima"), OptionError, r"factor='sgima' is not known.*\[CB107\]"),
     (Imakura(factor=np.ones((5, 4))), OptionError, r"shape \(5, 4\) and rank 1.*\[CB107\]"),
     (Imakura(factor=np.diag([1.0, 1, 1, 0])), OptionError, r"shape \(4, 4\) and rank 3.*\[CB107\]"),

@@ -1,12 +1,11 @@
 """ODC-GOPP: Procrustes onto a mean of all images (ODC paper, arXiv v4, Appendix B)."""
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import numpy as np
 
-from cobasis.algorithms.fits import Rotates, Target, procrustes_fits, require_word, turned_onto
-from cobasis.algorithms.images import Images, batches, check_image
+from cobasis.algorithms.fits import Rotates, Target, procrustes_fits, turned_onto
+from cobasis.algorithms.images import Images, batches
 from cobasis.algorithms.stacked import leading_directions
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.polar import polar
@@ -34,12 +33,11 @@ class Iterate:
 class GOPP(Rotates):
     r"""Generalised orthogonal Procrustes: :math:`\min_{Z, G_i \in O} \sum \|A_i G_i - Z\|^2`.
 
-    Alternates between the rotations for a given Z and the mean of what they rotate.
+    Alternates between the rotations for a given Z and the mean of what they rotate, from the top
+    left singular vectors of all images on.
 
     Parameters
     ----------
-    start : {"spectral", "odc"}
-        From the top left singular vectors of all images, or warm from the widest image.
     tolerance : float
         Stops when an iteration's new mean lowers the objective by less than this share of the
         first one's value. The papers give no rule.
@@ -64,23 +62,17 @@ class GOPP(Rotates):
 
     Examples
     --------
-    >>> GOPP(start="odc")
-    GOPP(start='odc', tolerance=1e-09, max_iterations=1000, momentum=True)
+    >>> GOPP()
+    GOPP(tolerance=1e-09, max_iterations=1000, momentum=True)
     """
 
-    start: Literal["spectral", "odc"] = "spectral"
     tolerance: float = 1e-9
     max_iterations: int = 1000
     momentum: bool = True
 
     def target(self, images: Images, *, workers: int | None = None) -> Target:
         """Alternate until the objective stands still."""
-        require_word(self.start, ("spectral", "odc"), option="start")
-        if self.start == "odc":
-            each = (one for batch in batches(images) for one in batch.items())
-            mean = check_image(*max(each, key=lambda named: named[1].shape[1]))
-        else:
-            mean = leading_directions(images, size=max, workers=workers)[0].directions
+        mean = leading_directions(images, size=max, workers=workers)[0].directions
         reached = Iterate(mean=mean, ahead=mean)
         while reached.step < self.max_iterations and not reached.converged:
             reached = self._after(reached, _turned(images, reached.ahead, workers), of=len(images))

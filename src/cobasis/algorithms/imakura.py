@@ -17,12 +17,12 @@ from cobasis.linalg.arrays import Matrix, as_matrix
 class Imakura(Solves):
     r"""Imakura-DC: :math:`Z = U R`, U the top left singular vectors of :math:`[A_1 \dots A_c]`.
 
+    There are as many of them as the narrowest image has columns.
+
     Parameters
     ----------
     factor : {"identity", "sigma"} or ndarray of shape (n_components, n_components)
         R, invertible. ``"sigma"`` is the diagonal of singular values.
-    n_components : int, optional
-        The target's dimension; by default the smallest of the images'.
     scale : float, "measured" or "paper"
         The one global scalar; ``"paper"`` leaves U R as it is, of size 1/sqrt(a).
 
@@ -40,17 +40,15 @@ class Imakura(Solves):
     Examples
     --------
     >>> Imakura(factor="sigma")
-    Imakura(factor='sigma', n_components=None, scale='measured')
+    Imakura(factor='sigma', scale='measured')
     """
 
     factor: Literal["identity", "sigma"] | Matrix = "identity"
-    n_components: int | None = None
     scale: Scale = "measured"
 
     def target(self, images: Images, *, workers: int | None = None) -> Target:
         """Take the leading left singular vectors, times R."""
-        size = min if self.n_components is None else self.n_components
-        found, gain = leading_directions(images, size=size, workers=workers)
+        found, gain = leading_directions(images, size=min, workers=workers)
         rows = found.directions @ self._right_factor(found.singular_values)
         rows = with_scale(rows, gain=gain, scale=self.scale)
         return Target(rows=rows, shaped_by=tuple(images))

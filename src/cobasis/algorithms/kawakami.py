@@ -27,8 +27,6 @@ class Kawakami(Solves):
         ``"eigen"`` multiplies column k by ``exp(-(lambda_k - lambda_1) / (lambda_l -
         lambda_1))``, ``lambda = 2c - 2 sigma^2``; where all spans agree the lambdas are
         rounding, and the weights are 1.
-    n_components : int, optional
-        The target's dimension; by default the smallest of the images'.
     scale : float, "measured" or "paper"
         The one global scalar; with ``"paper"`` (and no weighting) the papers' constraint
         ``sum_i ||A_i g_ik||^2 = 1`` holds.
@@ -47,18 +45,16 @@ class Kawakami(Solves):
     Examples
     --------
     >>> Kawakami(weighting="eigen")
-    Kawakami(weighting='eigen', n_components=None, scale='measured')
+    Kawakami(weighting='eigen', scale='measured')
     """
 
     weighting: Literal["none", "eigen"] = "none"
-    n_components: int | None = None
     scale: Scale = "measured"
 
     def target(self, images: Images, *, workers: int | None = None) -> Target:
         """Average the parties' canonical directions on the anchor."""
         require_word(self.weighting, ("none", "eigen"), option="weighting")
-        size = min if self.n_components is None else self.n_components
-        found, gain = leading_directions(images, size=size, orthonormalised=True, workers=workers)
+        found, gain = leading_directions(images, size=min, orthonormalised=True, workers=workers)
         values = found.singular_values
         rows = found.directions / values
         if self.weighting == "eigen":

@@ -17,7 +17,7 @@ from cobasis.linalg.threads import in_order
 def leading_directions(
     images: Images,
     *,
-    size: int | Callable[[list[int]], int],
+    size: Callable[[Iterable[int]], int],
     orthonormalised: bool = False,
     workers: int | None = None,
 ) -> tuple[Leading, float]:
@@ -47,7 +47,7 @@ def leading_directions(
         if gram is not None or n_columns > n_rows:
             gram = np.zeros((n_rows, n_rows), order="F") if gram is None else gram
             gram = dsyrk(1.0, together.T, beta=1.0, c=gram, trans=1, lower=1, overwrite_c=1)
-    wanted = size if isinstance(size, int) else size([widths[party] for party in images])
+    wanted = size(widths.values())
     gain = float(np.sqrt(np.mean([gains[party] for party in images])))
     found = of_columns(together, wanted) if gram is None else of_gram(gram, wanted)
     if found is None:
@@ -72,9 +72,9 @@ def _precisely(tables: Iterable[Matrix], *, shape: tuple[int, int], wanted: int)
     """Return the leading left singular vectors and values without squaring anything."""
     found = right_singular(reduce(stacked, (table.T for table in tables)), shape=shape)
     rank = len(found.singular_values)
-    if not 1 <= wanted <= rank:
+    if wanted > rank:
         raise DimensionError(
-            f"n_components={wanted} is not between 1 and the rank {rank} of all anchor images "
-            "together, so the target has no such directions. Use a number between the two."
+            f"all anchor images together have rank {rank}, so there are no {wanted} directions "
+            "for a target. Agree on fewer components."
         )
     return found.first(wanted)
