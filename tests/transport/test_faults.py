@@ -135,7 +135,7 @@ def deliver(inbox):
         state = inbox.state(SENT)
         if not state.whole and state.n_bytes < end:
             with inbox.grow(SENT, offset=state.n_bytes)[0] as file:
-                file.grow(DATA[state.n_bytes : end])
+                file.write(DATA[state.n_bytes : end], offset=state.n_bytes)
     if not inbox.state(SENT).whole:
         with inbox.grow(SENT, offset=len(DATA))[0] as file:
             inbox.finish(SENT, file, digest=None)

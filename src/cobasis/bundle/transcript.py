@@ -3,17 +3,16 @@
 import hashlib
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any
 
-from cobasis.disk.calls import WRITABLE, explained
 from cobasis.disk.lock import Lock
-from cobasis.disk.whole import opened
-from cobasis.errors import OptionError, TranscriptError
+from cobasis.disk.whole import opened, settle_names
+from cobasis.errors import DiskError, OptionError, TranscriptError
 from cobasis.protocol.agreement import moment_text
 from cobasis.strict_json import canonical_json, json_object
 
@@ -116,11 +115,12 @@ class Transcript:
         if lock.n_bytes < self._end:
             raise _broken(self.path, self._last.seq, "lines were cut off behind it")
         torn = b""
-        for found in _lines(lock.descriptor, self._end, self._last, self.path):
-            if isinstance(found, bytes):
-                torn = found
-            else:
-                self._advance(found)
+        with opened(self.path) as (file, _):
+            for found in _lines(file.fileno(), self._end, self._last, self.path):
+                if isinstance(found, bytes):
+                    torn = found
+                else:
+                    self._advance(found)
         if torn:
             # the note goes over the torn bytes first, and only then is the file cut to its end: a
             # kill between the two leaves whole lines and a tail of the torn one, which is torn in
@@ -131,23 +131,25 @@ class Transcript:
     def _write(self, lock: Lock, event: str, told: Mapping[str, Fact]) -> Entry:
         """Write the next line where the last one ends; nothing of it stays when that fails."""
         entry = following(self._last, event, told=told, time=moment_text(now()))
-        lock.append(entry.line, end=self._end)
+        try:
+            lock.write(entry.line, offset=self._end)
+            lock.settle()
+            # a kill between write and sync leaves a torn line, which whoever opens next repairs
+            if not self._end:  # the file is new, and its name has to outlive a power cut
+                settle_names(self.path.parent)
+        except DiskError:
+            with suppress(DiskError):
+                lock.shorten(self._end)
+            raise
         self._advance(entry)
         return entry
 
     def _advance(self, entry: Entry) -> None:
         self._last, self._end = entry, self._end + len(entry.line)
 
-    @contextmanager
-    def _alone(self) -> Iterator[Lock]:
+    def _alone(self) -> Lock:
         """Open the file, and keep other writers waiting."""
-        what = f"the transcript '{self.path}'"
-        advice = f"No line of it is lost. {WRITABLE}"
-        with (
-            Lock(self.path, what=what, wait=True) as lock,
-            explained(f"{what} cannot be written", advice=advice),
-        ):
-            yield lock
+        return Lock(self.path, what=f"the transcript '{self.path}'", wait=True)
 
 
 def verify_transcript(path: Path) -> Checked:

@@ -6,7 +6,7 @@ stale, and nobody has to guess whether the process that wrote a number into it s
 
 import os
 import stat
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from cobasis.disk import calls
@@ -20,8 +20,8 @@ class Lock(AbstractContextManager["Lock"]):
     """
 
     def __init__(self, path: Path, *, what: str, wait: bool = False) -> None:
-        self.path = path
-        with calls.explained(f"{what} cannot be written", advice=calls.WRITABLE):
+        self.path, self._what = path, what
+        with self._refusals():
             while not self._taken(wait=wait):
                 if not wait:
                     raise AnotherRunError(
@@ -57,23 +57,23 @@ class Lock(AbstractContextManager["Lock"]):
     def n_bytes(self) -> int:
         return os.fstat(self.descriptor).st_size
 
-    def append(self, data: bytes, *, end: int) -> None:
-        """Write bytes behind a file's end and sync them; an OSError leaves nothing of them."""
-        try:
-            calls.write(self.descriptor, data, offset=end, path=self.path)
+    def write(self, data: bytes, *, offset: int) -> None:
+        with self._refusals():
+            calls.write(self.descriptor, data, offset=offset, path=self.path)
+
+    def settle(self) -> None:
+        """Wait until what the file holds is on the disk."""
+        with self._refusals():
             calls.do(os.fsync, self.descriptor, path=self.path)
-            # a kill between write and sync leaves a torn line, which whoever opens next repairs
-            if not end:  # the file is new, and its name has to outlive a power cut
-                calls.sync_folder(self.path.parent)
-        except OSError:
-            with suppress(OSError):
-                self.shorten(end)
-            raise
 
     def shorten(self, n_bytes: int) -> None:
         """End the file here, and sync it."""
-        calls.do(os.ftruncate, self.descriptor, n_bytes, path=self.path)
-        calls.do(os.fsync, self.descriptor, path=self.path)
+        with self._refusals():
+            calls.do(os.ftruncate, self.descriptor, n_bytes, path=self.path)
+        self.settle()
+
+    def _refusals(self) -> AbstractContextManager[None]:
+        return calls.explained(f"{self._what} cannot be written", advice=calls.WRITABLE)
 
     def release(self) -> None:
         os.close(self.descriptor)

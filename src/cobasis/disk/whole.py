@@ -200,37 +200,6 @@ class WholeFile(AbstractContextManager["WholeFile"]):
         )
 
 
-class GrowingFile(Lock):
-    """A file that comes in pieces, perhaps over days: its length says how much of it is here."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, what=f"'{path}'")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def grow(self, data: bytes) -> None:
-        with self._refusals():
-            calls.write(self.descriptor, data, offset=self.n_bytes, path=self.path)
-
-    def shorten(self, n_bytes: int) -> None:
-        with self._refusals():
-            super().shorten(n_bytes)
-
-    def settle(self) -> None:
-        """Wait until what came is on the disk."""
-        with self._refusals():
-            calls.do(os.fsync, self.descriptor, path=self.path)
-
-    def finish(self, target: Path) -> None:
-        """Give the file its last name, once its bytes are on the disk, and put that there, too."""
-        self.settle()
-        move_whole(self.path, target)
-
-    def _refusals(self) -> AbstractContextManager[None]:
-        return explained(f"'{self.path}' cannot be written", advice=WRITABLE)
-
-
 def write_whole(path: Path, data: bytes, *, mode: int = 0o600) -> None:
     """Write a file, or leave what stood there before."""
     with WholeFile(path, n_bytes=len(data), mode=mode) as file:

@@ -12,8 +12,9 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from threading import Lock
+from threading import Lock as Turn
 from typing import Any
 
 from cobasis.bundle.agreement_file import (
@@ -25,12 +26,13 @@ from cobasis.bundle.agreement_file import (
     sealed_path,
     stem_of,
 )
+from cobasis.disk.lock import Lock
 from cobasis.disk.whole import (
     PART,
-    GrowingFile,
     Stamp,
     file_digest,
     make_folder,
+    move_whole,
     read_whole,
     remove_tree,
     require_room,
@@ -87,6 +89,10 @@ def most_bytes(agreement: Agreement, *, party: str, what: str) -> int:
     raise RequestError(f"'{what[:100]}' is nothing that a party sends in this round.", status=404)
 
 
+def _locked(path: Path) -> Lock:
+    return Lock(path, what=f"'{path}'")
+
+
 class Inbox:
     """The inbox of one round, ``icu.inbox`` beside ``icu.toml``."""
 
@@ -130,7 +136,7 @@ class Inbox:
                 status=429,
             )
         require_room(self.folder, length, what="this file")
-        with GrowingFile(self.place(sent, f"{_JOINT}{length}{PART}")):
+        with _locked(self.place(sent, f"{_JOINT}{length}{PART}")):
             return State(n_bytes=0, length=length, whole=False)
 
     def known(self, sent: Sent) -> State:
@@ -138,12 +144,12 @@ class Inbox:
             return state
         raise RequestError("no such file was begun. Begin it.", status=404)
 
-    def grow(self, sent: Sent, *, offset: int) -> tuple[GrowingFile, int]:
+    def grow(self, sent: Sent, *, offset: int) -> tuple[Lock, int]:
         """Open what has come of a file, and say how long it will be; nobody else can meanwhile."""
         state = self.known(sent)
         here = state.n_bytes
         if not state.whole:
-            file = GrowingFile(self.place(sent, f"{_JOINT}{state.length}{PART}"))
+            file = _locked(self.place(sent, f"{_JOINT}{state.length}{PART}"))
             if (here := file.n_bytes) == offset:
                 return file, state.length
             file.release()
@@ -153,7 +159,7 @@ class Inbox:
             status=409,
         )
 
-    def finish(self, sent: Sent, file: GrowingFile, *, digest: str | None) -> None:
+    def finish(self, sent: Sent, file: Lock, *, digest: str | None) -> None:
         found = digest or file_digest(file.path)
         if found != sent.digest:
             remove_tree(file.path)
@@ -161,7 +167,8 @@ class Inbox:
                 f"what came has the SHA-256 {found[:16]}, and was announced as {sent.digest[:16]}. "
                 "It is deleted here. Send it again from its beginning."
             )
-        file.finish(self.place(sent))
+        file.settle()
+        move_whole(file.path, self.place(sent))
         for older in file.path.parent.glob(f"{sent.what}{_JOINT}*"):
             # of an earlier text of the agreement; nobody gets it any more
             if sent.what.startswith(SECRET) and older not in {self.place(sent), file.path}:
@@ -206,6 +213,7 @@ class Inbox:
 class Served:
     path: Path
     agreement: Agreement
+    digest: str
     people: dict[str, PublicIdentity]
 
     def refuse_revoked(self, *, party: str, brings: bool) -> None:
@@ -231,39 +239,30 @@ class Served:
         raise RequestError(f"'{what[:100]}' is nothing that a party gets here.", status=404)
 
 
-class Rounds:
-    """The rounds of a folder, by the digest of their agreements; read again where files change."""
+_READING = Turn()
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._looked: dict[Path, Stamp] = {}
-        self._found: dict[str, Served] = {}
-        self._reading = Lock()
 
-    def find(self, digest: str) -> Served:
-        paths, looked = agreements(self.folder), dict[Path, Stamp]()
-        for path in paths:
+def round_of(folder: Path, digest: str) -> Served:
+    """Return the round whose agreement has a digest; one RequestError for all others."""
+    with _READING:  # at a start many ask at once, and one reads
+        for path in agreements(folder):
             with suppress(DiskError):  # gone meanwhile, or a link to nothing
-                looked[path] = stamp_of(path)
-        with self._reading:  # at a start many ask at once, and one reads
-            if looked != self._looked:
-                self._looked, self._found = looked, dict(self._read(paths))
-        if digest not in self._found:
-            raise nobody()
-        return self._found[digest]
+                found = _served(path, stamp_of(path))
+                if found is not None and found.digest == digest:
+                    return found
+    raise nobody()
 
-    def _read(self, paths: list[Path]) -> Iterator[tuple[str, Served]]:
-        for path in paths:
-            try:
-                agreement = read_agreement(path).agreement
-            except CobasisError as error:
-                told = {"event": "no agreement", "file": path.name, "why": error.code}
-                LOG.warning(json.dumps(told))
-                continue
-            if agreement.server:
-                people = {each.name: each for each in agreement.enrolled}
-                served = Served(path=path, agreement=agreement, people=people)
-                yield agreement.digest().hex(), served
+
+@lru_cache(maxsize=1000)
+def _served(path: Path, _: Stamp) -> Served | None:
+    try:
+        agreement = read_agreement(path).agreement
+    except CobasisError as error:
+        LOG.warning(json.dumps({"event": "no agreement", "file": path.name, "why": error.code}))
+        return None
+    people = {each.name: each for each in agreement.enrolled}
+    told: Any = {"digest": agreement.digest().hex(), "people": people}
+    return Served(path=path, agreement=agreement, **told) if agreement.server else None
 
 
 def agreements(folder: Path) -> list[Path]:

@@ -24,18 +24,19 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from cobasis.disk.whole import GrowingFile, known_digest, read_whole
+from cobasis.disk.lock import Lock
+from cobasis.disk.whole import known_digest, read_whole
 from cobasis.errors import AnotherRunError, ClockError, CobasisError, DiskError, RequestError
 from cobasis.transport.inbox import (
     LOG,
     STATEMENT,
     STATEMENTS,
     Inbox,
-    Rounds,
     Sent,
     Served,
     State,
     most_bytes,
+    round_of,
 )
 from cobasis.transport.mailbox import SLOTS, Mailbox
 from cobasis.transport.wire import (
@@ -108,7 +109,6 @@ def _problem(error: CobasisError) -> Response:
 class Server:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.rounds = Rounds(folder)
         self._mailbox = Mailbox(folder)
 
     def app(self) -> Starlette:
@@ -200,7 +200,7 @@ class Server:
 
     async def _visit(self, request: Request) -> _Visit:
         """Return who asks about which round; one answer for all who may not."""
-        served = await run_sync(self.rounds.find, request.path_params["round"])
+        served = await run_sync(round_of, self.folder, request.path_params["round"])
         path = bytes(request.scope["raw_path"]).decode("ascii", "replace")
         if request.url.query or "/rounds/" not in path:
             raise nobody()
@@ -243,9 +243,7 @@ def _tag(path: Path) -> str:
     return ""
 
 
-async def _poured(
-    request: Request, file: GrowingFile, *, told: str, length: int, last: bool
-) -> None:
+async def _poured(request: Request, file: Lock, *, told: str, length: int, last: bool) -> None:
     most, digest = min(file.n_bytes + PART_BYTES, length), hashlib.sha256()
     now = asyncio.get_running_loop().time
     try:
@@ -255,7 +253,9 @@ async def _poured(
                 if file.n_bytes + len(piece) > most:
                     raise RequestError("more bytes came than this part may have.", status=413)
                 digest.update(piece)
-                file.grow(piece)  # to the system's memory, which takes less than another thread
+                file.write(
+                    piece, offset=file.n_bytes
+                )  # to the system's memory, which takes less than another thread
                 limit.reschedule(now() + _STALL_SECONDS)
     except TimeoutError:
         raise RequestError("nothing more came of this part. Send it again.", status=408) from None
