@@ -21,20 +21,11 @@ FORGOTTEN, KEY_DESTROYED, REVOKED = "forgotten", "key destroyed", "revoked"
 UNREADABLE = "unreadable"
 """What is written down for a word in another form; a party could send any text."""
 
-_WORDS = {
+_WORDS = {  # of the audit that was made before an upload left; the party keeps the report
     "policy": re.compile(r"[a-z0-9/._-]{1,60}"),
     "verdict": re.compile(r"[a-z-]{1,60}"),
-    "report": re.compile(r"[0-9a-f]{64}"),
+    "report": re.compile(r"[0-9a-f]{64}"),  # a salted hash
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuditRecord:
-    """What an upload says of the audit that was made before it left."""
-
-    policy: str
-    verdict: str
-    report: str  # salted hash of the report, which the party keeps
 
 
 def audit_words(audit: Mapping[str, object] | None) -> list[str]:
@@ -61,7 +52,7 @@ class Received:
     span: Sequence[str] = ()  # digest of the common span, and the party's signature about it
     time: str
     line: str  # hash of the transcript's line that says so
-    audit: AuditRecord | None = None
+    audit: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +136,7 @@ class History:
             self.agreed_at = entry.time
         elif entry.event == RECEIVED:
             words = told.pop("audit")
-            audit = AuditRecord(**dict(zip(_WORDS, words, strict=True))) if words else None
+            audit = dict(zip(_WORDS, words, strict=True)) if words else None
             new = Received(**told, time=entry.time, line=entry.hash, audit=audit)
             self.files[new.exchange, new.party] = new
         elif entry.event == CONSENSUS:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from cobasis.analyst_side.history import AGREED, LATE, RECEIVED, AuditRecord, Received, audit_words
+from cobasis.analyst_side.history import AGREED, LATE, RECEIVED, Received, audit_words
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import beside, line_in, read_agreement, seal, sealed_path
 from cobasis.bundle.envelope import PLAIN, Bundle, plain_kind
@@ -49,7 +49,7 @@ class FileVerdict:
     n_rows: int | None = None
     code: str = ""  # of the refusal
     reason: str = ""
-    audit: AuditRecord | None = None
+    audit: Mapping[str, str] | None = None
 
     @classmethod
     def passed_over(cls, path: Path, kind: str | None) -> Self:

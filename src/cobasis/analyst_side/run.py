@@ -186,7 +186,7 @@ def _conclude_sums(session: AnalystSession, plan: Plan) -> Concluded:
     if plan.exchange.held:  # everybody's scores, which give the model probabilities
         analyst = _added(session, plan, plan.exchange)
         worth, outcome = analyst.judge(), cast("Outcome", session.history.outcome)
-        model = worth.calibrated(_first_model(session, plan, outcome))
+        model = worth.calibrated(_first_model(session, outcome))
         return _returned(session, plan, analyst, model=model, n_rows=outcome.n_rows, worth=worth)
     earlier = session.exchanges[: plan.exchange.number - 1]  # each step starts from all before
     totals = [_added(session, plan, each).total for each in earlier]
@@ -212,27 +212,14 @@ def _added(
     return analyst
 
 
-def _first_model(session: AnalystSession, plan: Plan, outcome: Outcome) -> Chain:
-    own = _model_of(session, plan)
-    for path in (own, *session.work.models.glob("*.model")):  # other versions name it otherwise
-        if path.exists() and (path == own or file_digest(path) == outcome.model_sha256):
+def _first_model(session: AnalystSession, outcome: Outcome) -> Chain:
+    for path in session.work.models.glob("*.model"):  # other versions name it otherwise
+        if file_digest(path) == outcome.model_sha256:
             return model_in(path.read_bytes(), session.agreement)
     raise RetentionError(
         f"the model that parties of round '{session.agreement.round_id}' have scored is not in "
         f"'{session.work.models}' any more. Restore the folder from a copy."
     )
-
-
-def _summed(session: AnalystSession, plan: Plan) -> dict[str, str]:
-    """Return the digests of the sums that a model is of, by party."""
-    scored = plan.exchange.held  # of the model of the exchange before
-    received = session.history.taken(plan.exchange.number - scored)
-    return {party: received[party].file for party in plan.members}
-
-
-def _model_of(session: AnalystSession, plan: Plan, *, more: str = "") -> Path:
-    files = _summed(session, plan).values()
-    return session.work.models / f"{name_of([*files, more, version('cobasis')])}.model"
 
 
 def _returned(
@@ -245,9 +232,12 @@ def _returned(
     worth: Worth | None = None,
     **more: Any,  # noqa: ANN401 -- what is concluded besides
 ) -> Concluded:
-    files, digest = _summed(session, plan), None
+    scored, digest = plan.exchange.held, None  # of the model of the exchange before
+    received = session.history.taken(plan.exchange.number - scored)
+    files = {party: received[party].file for party in plan.members}
     if model is not None:
-        path = _model_of(session, plan, more="" if worth is None else "scores")
+        words = [*files.values(), "scores" * scored, version("cobasis")]
+        path = session.work.models / f"{name_of(words)}.model"
         if not path.exists():  # before the first return, so that all carry one and the same
             make_folder(path.parent)
             write_whole(path, encode_chain(model))

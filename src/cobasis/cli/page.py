@@ -99,7 +99,7 @@ def _rows(found: Standing, history: History) -> Iterator[dict[str, Any]]:
             size = f", {path.stat().st_size:,} bytes" if path.is_file() else ""
             row["files"].append(f"{message_in_words(found, each, party)}{size}")
             if kept and kept.audit:
-                row["audits"].append(f"{each.message}: {kept.audit.verdict}")
+                row["audits"].append(f"{each.message}: {kept.audit['verdict']}")
         word = history.words.get((party, model or ""))
         yield {**row, "word": word.said() if word else "none"}
 

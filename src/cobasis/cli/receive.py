@@ -53,7 +53,7 @@ def said_of_files(files: Iterable[FileVerdict]) -> Iterator[str]:
         told += [f"{each.n_rows:,} rows"] if each.n_rows else []
         told += [each.reason] if each.message == "word" else []
         if exchange:
-            audit = f"{each.audit.verdict} by {each.audit.policy}" if each.audit else None
+            audit = "{verdict} by {policy}".format(**each.audit) if each.audit else None
             told.append(f"audit: {audit or 'none is named'}")
         code = f" [{each.code}]" if each.code else ""
         yield from wrapped(f"{each.verdict}: {', '.join(told)}{code}", lead=f"{each.file}  ")
