@@ -1,10 +1,9 @@
 """A real round on a real disk: keys, a signed agreement, sealed uploads, the analyst's desk."""
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
-from bundle.payloads import put
+from bundle.payloads import put, sealed
 from cobasis import Agreement, ConsortiumSecret, Party, PartyKey
 from cobasis.analyst_side.forget import forget
 from cobasis.analyst_side.membership import remove
@@ -13,7 +12,6 @@ from cobasis.analyst_side.run import run
 from cobasis.analyst_side.session import AnalystSession, WorkFolder
 from cobasis.bundle.agreement_file import read_agreement, seal, sealed_path
 from cobasis.bundle.agreement_text import new_text
-from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.messages import (
     Enclosed,
@@ -147,15 +145,8 @@ class RealRound:
 
     def _sent(self, enclosed, file, signer, *, created=None):
         self.inbox.mkdir(exist_ok=True)
-        write_bundle(
-            self.inbox / file,
-            draft=enclosed.draft,
-            parts=enclosed.parts,
-            sign=self.identities.get(signer, signer).sign,
-            recipients=[self.identities["lab"].public],
-            created=created or datetime.now(UTC),
-        )
-        return self.inbox / file
+        to, by = self.identities["lab"], self.identities.get(signer, signer)
+        return sealed(self.inbox / file, enclosed, by=by, to=to, created=created)
 
 
 def keys_of(names):

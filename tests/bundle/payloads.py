@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.uploads import UploadFile, open_payload
 from cobasis.protocol.messages import Upload
 
@@ -42,6 +43,13 @@ def put(upload, path, *, precision="fp64", int8_range=None):
     with UploadFile(path, precision=precision, int8_range=int8_range)(upload) as tables:
         for name, table in tables.items():
             table[0 : len(upload.rows)] = getattr(upload, name)
+
+
+def sealed(path, enclosed, *, by, to, created=None):
+    """Seal what a message encloses, by somebody's key and for somebody else's."""
+    told = {"draft": enclosed.draft, "parts": enclosed.parts, "created": created}
+    write_bundle(path, sign=by.sign, recipients=[to.public], **told)
+    return path
 
 
 def described(path):

@@ -7,9 +7,9 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from bundle.bundles import ENROLLED, LAB, NORTH, opened
+from bundle.payloads import sealed
 from cobasis import ConsortiumSecret
 from cobasis.bundle import messages
-from cobasis.bundle.enclosure import write_bundle
 from cobasis.errors import OptionError
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.trainer import train
@@ -51,14 +51,8 @@ RETURN = replace(_RETURN, card=CARD)
 
 def through(folder, enclosed, *, by, to):
     folder.mkdir(exist_ok=True)
-    write_bundle(
-        folder / "a.cb",
-        draft=enclosed.draft,
-        parts=enclosed.parts,
-        sign=by.sign,
-        recipients=[to.public],
-    )
-    return opened(folder / "a.cb", folder / "in", by=to, signer=ENROLLED)
+    path = sealed(folder / "a.cb", enclosed, by=by, to=to)
+    return opened(path, folder / "in", by=to, signer=ENROLLED)
 
 
 def return_bundle(folder, made=RETURN):

@@ -11,14 +11,19 @@ import numpy as np
 import polars as pl
 import pytest
 
-from bundle.payloads import read_upload
+from bundle.payloads import read_upload, sealed
 from cobasis import Analyst, ConsortiumSecret, NumericFeature
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import read_agreement, seal
 from cobasis.bundle.agreement_text import new_text
-from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.envelope import open_bundle
-from cobasis.bundle.messages import enclose_consensus, enclose_return, proposal_in, upload_in
+from cobasis.bundle.messages import (
+    Enclosed,
+    enclose_consensus,
+    enclose_return,
+    proposal_in,
+    upload_in,
+)
 from cobasis.features.contract import CategoryFeature
 from cobasis.keys.identity import Identity
 from cobasis.party_side import session as session_module
@@ -94,16 +99,11 @@ class Consortium:
 
     def secret_file(self, name, *, agreement=None, to=None):
         """As `cobasis agreement new` makes it, by north, for one party."""
-        path, digest = self.folder(name) / f"{name}.secret", (agreement or self.agreement).digest()
+        digest = (agreement or self.agreement).digest()
         told = {"kind": "secret", "round_id": ROUND, "sender": "north", "agreement": digest.hex()}
-        write_bundle(
-            path,
-            draft=told,
-            parts={"secret.bin": self.key},
-            sign=self.identities["north"].sign,
-            recipients=[to or self.identities[name].public],
-        )
-        return path
+        enclosed = Enclosed(told, {"secret.bin": self.key})
+        whose = {"by": self.identities["north"], "to": to or self.identities[name]}
+        return sealed(self.folder(name) / f"{name}.secret", enclosed, **whose)
 
     def session(self, name="north", **how):
         """A session as the command opens it, without the two seconds that a passphrase takes."""
@@ -165,20 +165,10 @@ class Consortium:
     def proposal(self, name, path):
         return proposal_in(self.opened(name, path))
 
-    def sealed(self, enclosed, to, *, name, created=None):
-        write_bundle(
-            to,
-            draft=enclosed.draft,
-            parts=enclosed.parts,
-            sign=self.lab.sign,
-            recipients=[self.identities[name].public],
-            created=created,
-        )
-        return to
-
     def consensus_file(self, name, span):
         enclosed = enclose_consensus(span, agreement=self.agreement, sender="lab")
-        return self.sealed(enclosed, self.folder(name) / f"{name}.consensus", name=name)
+        path = self.folder(name) / f"{name}.consensus"
+        return sealed(path, enclosed, by=self.lab, to=self.identities[name])
 
     def carded(self, returned):
         """A return with its model card, as of 1,000 rows."""
@@ -193,7 +183,7 @@ class Consortium:
         told = {"agreement": agreement, "sender": "lab", "upload": upload, "lines": lines}
         enclosed = enclose_return(self.carded(returned), **told)
         path = to or self.folder(name) / f"{name}.return"
-        return self.sealed(enclosed, path, name=name, created=created)
+        return sealed(path, enclosed, by=self.lab, to=self.identities[name], created=created)
 
 
 def join(session, path):

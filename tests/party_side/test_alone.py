@@ -61,7 +61,7 @@ def test_a_secret_that_was_sealed_before_a_key_was_exchanged_is_refused(make):
     changed = [mole.public if each.name == "east" else each for each in site.agreement.enrolled]
     before = site.agreement.model_copy(update={"enrolled": tuple(changed)})
     north = site.secret_file("north", agreement=before)
-    east = site.secret_file("east", agreement=before, to=mole.public)
+    east = site.secret_file("east", agreement=before, to=mole)
     plain = BytesIO()
     mole.unseal(BytesIO(east.read_bytes()), plain)
     with east.open("wb") as file:

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 from scipy.stats import binomtest
 
-from cobasis.bundle.enclosure import write_bundle
-from cobasis.bundle.messages import enclose_upload, upload_in
+from bundle.payloads import sealed
+from cobasis.bundle.messages import Enclosed, enclose_upload, upload_in
 from cobasis.bundle.uploads import open_payload
 from cobasis.errors import AgreementError, AuditBlockedError, ForeignBundleError
 from cobasis.party_side.preview import NONE
@@ -168,13 +168,9 @@ def test_an_upload_that_claims_another_guarantee_is_refused(make, claim):
     opened = site.opened("north", site.send().path)
     enclosed = enclose_upload(opened.parts["upload.safetensors"], agreement=site.agreement)
     path = site.folder("lab") / "north.upload"
-    write_bundle(
-        path,
-        draft={**enclosed.draft, "dp": CLAIMS[claim](enclosed.draft["dp"])},
-        parts=enclosed.parts,
-        sign=site.identities["north"].sign,
-        recipients=[site.lab.public],
-    )
+    claimed = {**enclosed.draft, "dp": CLAIMS[claim](enclosed.draft["dp"])}
+    enclosed = Enclosed(claimed, enclosed.parts)
+    sealed(path, enclosed, by=site.identities["north"], to=site.lab)
     with pytest.raises(ForeignBundleError, match=r"another thing of its noise.*\[CB804\]$"):
         upload_in(site.opened("north", path), agreement=site.agreement)
 

@@ -1,6 +1,5 @@
 """The command that serves, as a process: whose key, which certificate, and how it ends."""
 
-import asyncio
 import errno
 import os
 import shutil
@@ -12,13 +11,13 @@ import time
 from asyncio.selector_events import BaseSelectorEventLoop
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from types import SimpleNamespace
 
 import httpx
 import pytest
 
 from cobasis.transport import web
 from cobasis.transport.certificate import make_certificate
+from transport.serving import PARTIES
 
 
 def test_serve_refuses_what_cannot_serve(fresh):
@@ -43,13 +42,18 @@ def test_the_web_half_ends_with_its_worker_and_shows_a_certificate_that_is_renew
         fresh.certificate = other
 
 
+def typed_apart(world, words, *, by, **pipes):
+    """Type a line as a process of its own."""
+    told = {"HOME": str(world.root / f"home-{by}"), "PASSPHRASE_FILE": "passphrase"}
+    env = {**os.environ, **{f"COBASIS_{word}": each for word, each in told.items()}}
+    return subprocess.Popen([sys.executable, "-m", "cobasis", *words.split()], env=env, **pipes)
+
+
 @contextmanager
 def as_process(world):
     """What the analyst types; it is killed, with which the half that answers ends."""
-    line = [sys.executable, "-m", "cobasis", "serve", "lab", "--listen", f"127.0.0.1:{world.port}"]
-    told = {"HOME": str(world.root / "home-lab"), "PASSPHRASE_FILE": str(world.root / "passphrase")}
-    env = {**os.environ, **{f"COBASIS_{word}": each for word, each in told.items()}}
-    with subprocess.Popen(line, env=env, stderr=subprocess.DEVNULL) as served:
+    words = f"serve lab --listen 127.0.0.1:{world.port}"
+    with typed_apart(world, words, by="lab", stderr=subprocess.DEVNULL) as served:
         try:
             assert asked(world, tries=300)
             yield served
@@ -60,6 +64,30 @@ def as_process(world):
             return
         time.sleep(0.1)
     pytest.fail("the web half goes on alone")
+
+
+@pytest.mark.soak
+def test_five_processes_carry_a_round_though_the_server_is_killed(fresh):
+    quiet = dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL)
+
+    def begin(name):
+        words = f"go {name}/icu.toml {name}/data.csv --yes --signed-by Officer --wait 120"
+        return typed_apart(fresh, words, by=name, **quiet)
+
+    parties = {name: begin(name) for name in PARTIES}
+    for _ in range(3):
+        with as_process(fresh):
+            time.sleep(4)
+    with as_process(fresh):
+        while parties:
+            time.sleep(0.5)
+            for name, party in [*parties.items()]:
+                if (code := party.poll()) == 0:
+                    del parties[name]
+                elif code is not None:  # the line was gone for longer than a command tries
+                    assert code == 4, name
+                    parties[name] = begin(name)
+    assert len({fresh.model(name) for name in PARTIES}) == 1
 
 
 @pytest.mark.parametrize("wrong", ["key", "number", "port"])
@@ -88,19 +116,6 @@ def test_a_crowd_waits_outside_and_lines_that_stall_keep_nobody_out(fresh, monke
     monkeypatch.setattr(web, "_SECOND", 0.1)
     with fresh.serving(), stalled(fresh, 20):
         assert asked(fresh)  # behind ten turns of two
-
-
-@pytest.mark.parametrize(("comes", "seconds"), [(0, 1), (2**16 - 1, 1), (2**16, 5)])
-def test_a_line_keeps_its_place_while_much_comes_but_not_for_long(monkeypatch, comes, seconds):
-    line, waits = SimpleNamespace(n_bytes=0), []
-
-    async def wait(_, *, timeout):  # noqa: ASYNC109 -- as asyncio has it
-        waits.append(timeout)
-        line.n_bytes += comes
-
-    monkeypatch.setattr(web.asyncio, "wait", wait)
-    asyncio.run(web._hold(line, SimpleNamespace(done=lambda: False)))
-    assert waits == [1.0] * seconds
 
 
 def test_the_web_half_takes_lines_in_again_once_it_can_and_no_answer_waits_for_its_beginning(

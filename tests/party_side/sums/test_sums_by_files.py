@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from bundle.payloads import sealed
 from cobasis import DPTerms, NumericFeature
 from cobasis.analyst_side.membership import remove
 from cobasis.bundle import enclosure, transcript
-from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.messages import enclose_sums
 from cobasis.errors import (
     AgreementError,
@@ -164,13 +164,7 @@ def stranger(site, name="north", **changes):
     made = replace(site.words(name), **changes)
     first = site.desk().exchanges[0]
     enclosed = enclose_sums(made, agreement=site.agreement, exchange=first)
-    write_bundle(
-        site.file(name),
-        draft=enclosed.draft,
-        parts=enclosed.parts,
-        sign=PEOPLE[name].sign,
-        recipients=[site.lab.public],
-    )
+    sealed(site.file(name), enclosed, by=PEOPLE[name], to=site.lab)
 
 
 def test_sums_under_other_masks_and_a_total_that_no_rows_have_end_nowhere(site):
