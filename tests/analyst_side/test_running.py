@@ -79,12 +79,6 @@ def test_after_the_deadline_those_are_out_who_sent_nothing(tmp_path):
     assert sorted(contents(made.outbox)) == [f"icu.{name}.1-return" for name in EARLY]
 
 
-def test_eight_bits_are_trained_on(tmp_path):
-    made = began(tmp_path, precision="int8", int8_range=40.0)
-    made.run()
-    assert made.accuracy("north") > 0.9
-
-
 def test_what_is_lost_is_written_again_and_nothing_else_and_the_last_family_stays(made):
     first = made.run(model="logistic").concluded.outcome
     kept, lines = contents(made.outbox), made.entries()

@@ -1,8 +1,6 @@
 """Parties that come by a code: what passes the server, which must not be trusted with it."""
 
 import re
-import subprocess
-import sys
 from contextlib import chdir
 
 import pytest
@@ -179,11 +177,6 @@ def test_an_author_who_invited_is_told_what_is_left_to_fill(meeting):
         assert meeting.author().output.endswith(left)
         agreed.write_text(agreed.read_text().replace('days = ""', "days = 30"))
         assert "Next: cobasis go icu.toml data.csv" in meeting.author().output
-
-
-def test_an_agreement_without_invitations_needs_no_client():
-    line = "import sys, cobasis.transport.invites; sys.exit('httpx' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", line], check=False).returncode == 0
 
 
 def test_a_code_or_an_invitation_that_is_none_and_what_is_no_text_are_refused(meeting, monkeypatch):

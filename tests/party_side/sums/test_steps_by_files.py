@@ -11,7 +11,6 @@ from cobasis.errors import (
     EstimateError,
     ReplayError,
     StepError,
-    WaitingError,
 )
 from cobasis.party_side.accept import found_in
 from cobasis.party_side.predict import usable
@@ -98,18 +97,6 @@ def test_a_step_is_of_the_rows_and_parties_of_the_first(stepping):
     stepping.attempt()
     with pytest.raises(StepError, match="is of the sums of east, north, south, west"):
         stepping.send("north")
-
-
-def test_a_run_waits_for_everybodys_step_and_writes_lost_returns_meanwhile(stepping):
-    stepping.step()
-    stepping.step()
-    stepping.sent("north", "south")
-    with pytest.raises(WaitingError, match="waits for the sums of east, west"):
-        stepping.run()
-    lost = stepping.root / "out" / "icu.west.2-return"
-    lost.unlink()
-    assert {*stepping.run().written} == {"west"}
-    assert lost.exists()
 
 
 def test_a_step_is_audited_and_one_file_and_an_older_return_is_none_behind_it(stepping):
