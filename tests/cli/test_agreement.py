@@ -56,12 +56,12 @@ def test_columns_and_their_constants_can_be_typed_and_what_is_not_said_stays_ope
 
 
 def test_an_example_is_read_as_a_partys_table_is_and_each_column_by_itself(cobasis):
-    """With decimal commas, `NA` and Excel's first line numbers are numbers, and no words."""
+    """With decimal commas and `NA` numbers are numbers, and no words."""
     table = pl.read_csv(write_table(cobasis.folder / "public.csv", seed=0))
     example = "--columns public.csv --i-may-publish --task classification --purpose study "
     example += "--id patient --missing fill --label"
     text = re.sub(r"\d+\.\d+", "NA", Path("public.csv").read_text(), count=1)
-    Path("public.csv").write_text("sep=;\n" + text.replace(",", ";").replace(".", ","))
+    Path("public.csv").write_text(text.replace(",", ";").replace(".", ","))
     cobasis(f"agreement new german.toml {example} sick")
     german = loaded("german.toml")
     assert [each["name"] for each in german["features"] if "centre" in each] == [*"abcd"]

@@ -117,7 +117,7 @@ class BadCell:
     """A cell because of which its row has no prediction; never its value."""
 
     row: int  # of the table, counted from 0
-    line: int  # of its file, counted from 1; that of the names is the first, behind a sep=;
+    line: int  # of its file, counted from 1; that of the names is the first
     column: str
     problem: str
 
@@ -199,7 +199,7 @@ def _reference(session: PartySession, path: Path | None) -> Matrix:
 
 
 def _bad_cells(source: Source, features: Iterable[Column]) -> list[BadCell]:
-    found, first = [], 2 + getattr(source.dialect, "before", 0)
+    found = []
     for each in (each for each in features if each.name in source.schema):
         cells = source.collect(pl.col(each.name))[each.name]
         if isinstance(each, CategoryFeature):
@@ -211,7 +211,7 @@ def _bad_cells(source: Source, features: Iterable[Column]) -> list[BadCell]:
             codes = np.where(np.isinf(numbers), UNKNOWN, np.where(lacking, MISSING, 0))
         for row in map(int, np.flatnonzero(codes < 0)):
             problem = "empty" if codes[row] == MISSING else unknown
-            found.append(BadCell(row=row, line=row + first, column=each.name, problem=problem))
+            found.append(BadCell(row=row, line=row + 2, column=each.name, problem=problem))
     return sorted(found, key=lambda each: each.line)
 
 

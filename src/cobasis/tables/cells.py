@@ -38,14 +38,13 @@ _MARKS = {
 class Dialect:
     separator: str
     encoding: str
-    before: int  # lines before the names: Excel's sep=;
 
     def scan(self, path: Path, **options: object) -> pl.LazyFrame:
         """Return the file's cells; what is not in UTF-8 is held in memory in it."""
         source: Path | bytes = path.absolute()  # polars takes ~ for the home folder
         if self.encoding != "utf-8":
             source = path.read_bytes().decode(self.encoding).encode()
-        told: Any = {"infer_schema_length": INFERRED_ROWS, "skip_lines": self.before} | options
+        told: Any = {"infer_schema_length": INFERRED_ROWS, **options}
         # no glob: the name ward[1].csv is not a pattern that ward1.csv fits
         return pl.scan_csv(source, separator=self.separator, glob=False, **told)
 
@@ -59,15 +58,12 @@ def dialect_of(path: Path, stamp: Stamp, *, what: str) -> Dialect:  # noqa: ARG0
                 head = head or part[:_SAMPLE]
                 decoder.decode(part)
         except UnicodeDecodeError:
-            marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-            encoding = "utf-16" if marked else "cp1252"  # with it, Latin-1
+            encoding = "cp1252"  # with it, Latin-1
     text = head.decode(encoding, errors="ignore").removeprefix("\ufeff")
     if "\0" in text:
         raise TableError(f"{what} is in no letters that are read. Save it as CSV in UTF-8.")
     lines = text.splitlines()[: None if len(head) < _SAMPLE else -1]
-    told = re.fullmatch(rf"sep=([{SEPARATORS}])", "".join(lines[:1]))
-    lines, kinds = (lines[1:], told[1]) if told else (lines, SEPARATORS)
-    by = {each: [row for row in csv.reader(lines, delimiter=each) if row] for each in kinds}
+    by = {each: [row for row in csv.reader(lines, delimiter=each) if row] for each in SEPARATORS}
     found = [each for each, rows in by.items() if rows and len(rows[0]) > 1]
     if len(found) > 1:  # in quoted names another than the right one parts rows unevenly
         found = [each for each in found if len({len(row) for row in by[each]}) == 1]
@@ -81,7 +77,7 @@ def dialect_of(path: Path, stamp: Stamp, *, what: str) -> Dialect:  # noqa: ARG0
     names, *rows = by[separator] or [[]]
     if rows and rows[0] == names and len(names) > 1:
         raise TableError(f"{what} names its columns twice, in the first two lines. Leave one out.")
-    return Dialect(separator, encoding, before=int(told is not None))
+    return Dialect(separator, encoding)
 
 
 def _plain(name: str) -> str:

@@ -1,6 +1,7 @@
 """Where a party's rows come from: a file or a frame, opened, and held against what is agreed."""
 
 import csv
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -205,10 +206,10 @@ def _of_file(path: Path, *, party: str) -> Source:
 def _as_agreed(source: Source, agreed: AgreedColumns) -> Source:
     schema, frame, dialect, path = source.schema, source.frame, source.dialect, source.path
     own = agreed.own(schema.names())
-    if agreed.features and not own and any(each.lstrip("-").isdigit() for each in schema):
+    if agreed.features and not own and any(re.match("sep=|-?[0-9]+$", each) for each in schema):
         raise TableError(
-            f"{source.what} has numbers in its first line, and no agreed name. Write the columns' "
-            "names there; nothing of it was used."
+            f"{source.what} has numbers or a separator in its first line, and no agreed name. "
+            "Write the columns' names there; nothing of it was used."
         )
     types: dict[str, Any] = {}
     numbers: list[str] = []
@@ -251,8 +252,6 @@ def _ragged(path: Path, stamp: Stamp, dialect: Dialect) -> str:  # noqa: ARG001 
     A table is asked several things, and its lines are counted through once.
     """
     with path.open(newline="", encoding=dialect.encoding, errors="replace") as file:
-        for _ in range(dialect.before):
-            next(file)
         csv.field_size_limit(2**31 - 1)  # a cell may be longer than the module's 131,072
         rows = csv.reader(file, delimiter=dialect.separator)
         width = len(next(filter(None, rows), []))
@@ -260,7 +259,7 @@ def _ragged(path: Path, stamp: Stamp, dialect: Dialect) -> str:  # noqa: ARG001 
             if (len(row) != width or not any(row)) and (any(row) or width > 1):
                 problem = "has another number of fields than the first" if any(row) else "is empty"
                 return (
-                    f"cannot be read: line {rows.line_num + dialect.before} {problem}. Correct the "
+                    f"cannot be read: line {rows.line_num} {problem}. Correct the "
                     "file; nothing of it was used."
                 )
     return ""
