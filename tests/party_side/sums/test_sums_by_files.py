@@ -24,7 +24,6 @@ from cobasis.errors import (
 )
 from cobasis.linalg.arrays import gathered
 from cobasis.party_side.predict import predict, usable
-from cobasis.party_side.send import send_again
 from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.masks import MaskKey
 from cobasis.protocol.signatures import check_signature, sign_agreement
@@ -50,16 +49,6 @@ def test_four_parties_get_the_model_of_everybodys_sums_and_nothing_else_is_read(
     site.accept("north")  # the same, once more
     with pytest.raises(StepError, match="cannot be taken out of a total"):
         remove(site.desk(), ["north"])
-
-
-def test_a_file_is_random_words_tells_no_count_and_is_one_whenever_it_is_made(site):
-    one, again = site.send("north"), site.send("north")
-    assert (again.again, again.digest) == (True, one.digest)
-    words = site.words("north").words
-    assert abs(np.unpackbits(words.view(np.uint8)).mean() - 0.5) < 0.07  # six of its spreads
-    assert len({*words.tolist()}) == len(words)
-    again = send_again(site.session("north"), site.root / "again.sums")
-    assert again.digest == one.digest
 
 
 def test_predictions_have_scores_that_are_called_none_but_scores(site, monkeypatch):
