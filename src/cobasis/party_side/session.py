@@ -19,6 +19,7 @@ from cobasis.bundle.transcript import Entry, Transcript, now, verify_transcript
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import make_folder, remove_tree
 from cobasis.errors import (
+    CobasisError,
     CommitmentError,
     DiskError,
     IdentityError,
@@ -112,8 +113,10 @@ class PartySession(Hidden):
                 f"{forgotten[-1].time}, so it stays closed here. For a new model, agree on a new "
                 "round."
             )
-        beside = self.path.with_name(f"{stem_of(self.path)}.{NEWS}")  # perhaps not accepted yet
-        found = [news_at(path, self.agreement) for path in (self.news, beside)]
+        found = [news_at(self.news, self.agreement)]
+        with suppress(CobasisError):  # perhaps not accepted yet; foreign ones hide no return
+            beside = self.path.with_name(f"{stem_of(self.path)}.{NEWS}")
+            found.append(news_at(beside, self.agreement))
         if told := [each for each in found if each is not None and each.revoked]:
             newest = max(told, key=lambda each: each.time)
             newest.refuse_revoked(self.agreement, asking=self.name)
