@@ -156,30 +156,17 @@ def _preview(
             f"epsilon spent on these rows {so_far:.4g} of {min(promised):g}"
         )
     shown = _SHOWN[exchange.message](agreement, rows)
-    stays, warnings = [*shown.stays], [*shown.warnings]
+    stays = [*shown.stays]
     if rows.n_held and not exchange.held:
         why = "" if agreement.task in UNSCORED else ", to score the model on"
         stays.append(f"{rows.n_held:,} rows that are held back{why}")
     if agreement.id:
         stays.append(f"the id column '{agreement.id}', and every column that is not agreed on")
-    if choice.asked.sums is not None and not choice.asked.sums.least:
-        warnings.clear()
-    if choice.changes is not None and choice.changes.few:
-        warnings.append(
-            f"{choice.changes.added} rows came and {choice.changes.gone} went since an earlier "
-            "file: who has both can tell whose they are. Wait for more, or leave these rows out"
-        )
-    if choice.span == "forced":
-        warnings.append(
-            "some rows were uploaded before through another basis: whoever has both uploads can "
-            "rebuild more of them than one shows"
-        )
     return replace(
         shown,
         leaves=(*shown.leaves, "the names of party, round and agreement"),
         stays=tuple(stays),
         guarantee=guarantee,
-        warnings=tuple(warnings),
     )
 
 
@@ -251,7 +238,7 @@ def _masked(agreement: Agreement, what: str, *, few: str, n_words: int) -> Previ
         precision="int64",
         leaves=(f"{what}{noise}, under masks that cancel in the total of all who take part",),
         stays=("the raw rows and every label, your sums without masks, the key of the masks",),
-        warnings=(few,),
+        warnings=() if agreement.dp else (few,),
     )
 
 
