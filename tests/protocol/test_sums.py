@@ -30,7 +30,6 @@ from cobasis.errors import (
 from cobasis.features.contract import Interaction
 from cobasis.features.encoder import encode
 from cobasis.features.maps import Mixed, turn_of
-from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.protocol.masks import MaskKey, Occasion
 from cobasis.protocol.sums import SumsAnalyst
 from cobasis.protocol.sums_party import SumsParty
@@ -106,9 +105,6 @@ def test_the_model_of_the_mixed_map_is_a_chain_that_predicts_as_its_features_do(
     right = done.result.found[0].fitted.apply(turn_of(each, features).apply(outer))[:, 1]
     scores = done.result.model.scores(outer, method="decision_function")
     np.testing.assert_allclose(scores, 2 * right - 1, atol=1e-8)
-    told = encode_chain(done.result.model)
-    again = decode_chain(told, n_components=4, task="classification", n_classes=2)
-    np.testing.assert_array_equal(again.predict(outer), done.result.model.predict(outer))
 
 
 def test_maps_that_are_not_given_are_waves_of_half_once_and_twice_the_scale_of_all_rows():

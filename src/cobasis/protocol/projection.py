@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, NoReturn, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -119,9 +119,7 @@ class Noising(Hidden):
             first += len(block)
         return done, b"".join(marks)
 
-    def labels(self, labels: Labels, *, party: str) -> Labels:
-        if _of_labels(labels) != self.digests[3]:
-            _refuse_other(party)
+    def labels(self, labels: Labels) -> Labels:
         terms = self.terms
         if terms.label_epsilon is None:
             return labels
@@ -164,14 +162,18 @@ class Projection(Hidden):
             marks = hashlib.sha256()
             for each in self.rows.over(bins.put, step="projecting rows"):
                 marks.update(each)
-            if self.noising is not None and marks.digest() != self.noising.digests[2]:
-                _refuse_other(self.about.party)
+            told, noising = self.rows.labels(), self.noising  # as that pass found them
+            if noising and (marks.digest(), _of_labels(told)) != noising.digests[2:]:
+                raise FileChangedError(
+                    f"the rows or labels of party '{self.about.party}' are not those that its "
+                    "noise was drawn for: they changed, or came in another order, while they were "
+                    "in use. Nothing was released. Take a snapshot of the table as a file, then "
+                    "start again."
+                )
             for done in in_order(bins.settle, range(0, len(self.order), bins.size)):
                 report("putting rows in order", done, len(self.order))
-            told = self.rows.labels()  # as that pass found them
             if told is not None:
-                if self.noising is not None:
-                    told = self.noising.labels(told, party=self.about.party)
+                told = noising.labels(told) if noising else told
                 tables["labels"][0 : len(told)] = told[self.order]
 
 
@@ -248,11 +250,3 @@ def _marks(_: int, blocks: Iterator[Matrix]) -> bytes:
 def _of_labels(labels: Labels | None) -> bytes:
     given = b"" if labels is None else np.ascontiguousarray(labels).tobytes()
     return hashlib.sha256(given).digest()
-
-
-def _refuse_other(party: str) -> NoReturn:
-    raise FileChangedError(
-        f"the rows or labels of party '{party}' are not those that its noise was drawn for: they "
-        "changed, or came in another order, while they were in use. Nothing was released. Take a "
-        "snapshot of the table as a file, then start again."
-    )
