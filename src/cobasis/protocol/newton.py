@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cobasis.errors import EstimateError, LabelError, MessageError
+from cobasis.errors import EstimateError, MessageError
 from cobasis.features.maps import Columns, Turn, turn_of
 from cobasis.features.outcome import Records, part_of
 from cobasis.linalg.arrays import Matrix
@@ -102,18 +102,6 @@ class NewtonLayout(AnyLayout):
             bounds = [*[1.0] * self.n_columns, *[_MOST_RISK] * n_cells * (2 * len(self.grid) + 1)]
         bits = {each: min(self.MOST_BITS, self.free_bits - ceil(log2(each))) for each in {*bounds}}
         return np.array([2.0 ** bits[each] for each in bounds])
-
-    def refuse_beyond(self, labels: Records, *, party: str) -> None:
-        value, exposure = np.asarray(part_of(labels)), part_of(labels, "exposure")
-        (low, high), most = self.between, self.most_exposure
-        beyond = ((value < low) | (value > high)) & (self.model in {"ols", "poisson"})
-        beyond |= False if exposure is None else exposure > most
-        if beyond.any():
-            raise LabelError(
-                f"party '{party}' has {int(beyond.sum())} row(s) with a label outside the agreed "
-                f"range from {low:g} to {high:g}, or an exposure above {most:g}, so sums would "
-                "have no bound. Correct them, or agree on more."
-            )
 
     def added(self, rows: Matrix, labels: Records, *, turn: Turn, model: Chain | None) -> Integers:
         """Add up encoded rows at the weights that came back last; before the first at none."""

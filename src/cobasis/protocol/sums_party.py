@@ -12,6 +12,7 @@ from cobasis.errors import LabelError, StepError
 from cobasis.features.contract import CategoryFeature, columns_in, width_of
 from cobasis.features.encoder import encode, encoded_columns
 from cobasis.features.maps import Columns, turn_of
+from cobasis.features.outcome import part_of
 from cobasis.linalg.arrays import Matrix, gathered
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import Chain
@@ -94,13 +95,13 @@ class SumsParty(Explaining):
 
         Of a regression by steps at the weights of the model that came back last, if one did.
         """
-        layout = sums_terms.layout_of(self.agreement)
+        layout, labels = sums_terms.layout_of(self.agreement), rows.labels()
         refuse_few(rows.shape[0], agreement=self.agreement, party=self.name)
-        found = _over(rows, self._summands(layout, rows.labels(), model), n_words=layout.n_words)
+        self._refuse_beyond(labels)
+        found = _over(rows, self._summands(layout, labels, model), n_words=layout.n_words)
         first = found
         if model is not None:  # the first step's sums count, and later ones are of the same people
-            summands = self._summands(layout, rows.labels())
-            first = _over(rows, summands, n_words=layout.n_words)
+            first = _over(rows, self._summands(layout, labels), n_words=layout.n_words)
         self.small_cells = _small_cells(first, self.agreement)
         if isinstance(layout, Layout):
             n_waves = (getattr(each, "n_waves", 0) for each in self.terms.maps)
@@ -115,7 +116,7 @@ class SumsParty(Explaining):
         Of too few rows, or too few of a class that the party holds, zeros are sent.
         """
         layout, labels = sums_terms.score_layout(self.agreement), cast("Labels", rows.labels())
-        self._targets(labels)  # refuses what is outside the agreed range
+        self._refuse_beyond(labels)
         found = np.zeros(layout.n_words, dtype=np.int64)
         if layout.takes(labels):
             first = layout.n_words_of_scores
@@ -196,7 +197,6 @@ class SumsParty(Explaining):
     ) -> Callable[[Matrix, slice], Integers]:
         if isinstance(layout, NewtonLayout):
             told, turn = cast("Labels", labels), turn_of(Columns(), self.agreement.features)
-            layout.refuse_beyond(told, party=self.name)
             return lambda block, here: layout.added(block, told[here], turn=turn, model=model)
         if isinstance(layout, TableLayout):
             return lambda block, here: layout.added(
@@ -218,6 +218,21 @@ class SumsParty(Explaining):
 
         return added
 
+    def _refuse_beyond(self, labels: Labels | None) -> None:
+        if labels is None or self.terms.target_range is None:
+            return
+        (low, high), most = self.terms.target_range, self.terms.most_exposure
+        value, exposure = np.asarray(part_of(labels)), part_of(labels, "exposure")
+        beyond = (value < low) | (value > high)
+        beyond |= False if exposure is None or most is None else exposure > most
+        if beyond.any():
+            also = "" if most is None else f", or an exposure above {most:g}"
+            raise LabelError(
+                f"party '{self.name}' has {beyond.sum():,} row(s) with a label outside the agreed "
+                f"range from {low:g} to {high:g}{also}, so sums would have no bound. Correct them, "
+                "or agree on more."
+            )
+
     def _targets(self, labels: Labels) -> Callable[[slice], Matrix]:
         """Return what gives one-hot classes of some rows, or their numbers from -1 to 1."""
         agreement, terms = self.agreement, self.terms
@@ -225,11 +240,6 @@ class SumsParty(Explaining):
             hot: Matrix = np.eye(len(agreement.classes))
             return lambda here: hot[labels[here]]
         low, high = terms.target_range or (-1.0, 1.0)  # a regression has one
-        if beyond := int(np.sum((labels < low) | (labels > high))):
-            raise LabelError(
-                f"party '{self.name}' has {beyond} label(s) outside the agreed range from {low:g} "
-                f"to {high:g}, so sums would have no bound. Correct them, or agree on more."
-            )
         numbers = labels.astype(np.float64)[:, None]
         return lambda here: (numbers[here] - low) / (high - low) * 2 - 1
 
