@@ -1,6 +1,5 @@
 """Attributions add up, are Shapley's, are the same at all parties, and need a common reference."""
 
-import re
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
@@ -92,9 +91,8 @@ def test_a_line_that_stands_for_a_linear_model_is_its_table_of_coefficients():
     told = {name: beta[name] for name, _ in found.lines}
     assert dict(found.lines) == pytest.approx(told, rel=1e-4)
     assert len(told) == 7
-    many = tuple((f"milligrams of substance {at}", 25.0 - at) for at in range(25))
-    shown = replace(found, lines=many).summary()
-    assert re.search(r"milligrams of substance 19 +6\nAnd 5 columns more, of less weight", shown)
+    many = tuple((f"column {at}", 25.0 - at) for at in range(25))
+    assert "And 5 columns more, of less weight" in replace(found, lines=many).summary()
 
 
 def test_a_tree_stands_for_what_no_line_is_near_to_as_well_as_on_new_rows():
