@@ -78,19 +78,8 @@ EXAMPLE = """\
 """
 
 HOLDINGS = """\
-# ---- Who holds some columns only: a [[holdings]] table for each such party, or none.
-#
-# A block's parties hold columns of the same people, whom all of them call alike in the id column.
-# n_components of a block's parties add up to the agreement's; labels = false: it has no labels.
-"""
-
-_HOLDING = """\
-# [[holdings]]
-# party = "laboratory"
-# columns = ["lactate"]
-# block = "city"
-# n_components = 1
-# labels = false
+# ---- Who holds some columns only: a [[holdings]] table for each such party, or none; read
+# docs/how-to/other-columns.md before.
 """
 
 _DP = DPTerms(epsilon=8.0, radius=2.0, most_rows=10000, lifetime_epsilon=8.0)
@@ -136,8 +125,8 @@ def new_text(fields: Mapping[str, Any]) -> str:
     lines += [f"# Formula: {formula}\n"] if (formula := formula_of(features)) else []
     lines += [_table("[[features]]", _told(each)) for each in features] or [EXAMPLE]
     if sums is None:
-        holdings = [_table("[[holdings]]", _told(each)) for each in fields.get("holdings") or ()]
-        lines += [HOLDINGS, *(holdings or [_HOLDING])]
+        lines += [HOLDINGS]
+        lines += [_table("[[holdings]]", _told(each)) for each in fields.get("holdings") or ()]
     else:
         said = {name: each for name, each in words_of(SumsTerms).items() if name != "maps"}
         terms = {name: each for name in said if (each := getattr(sums, name)) is not None}
