@@ -16,6 +16,7 @@ from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.manifest import Expected, signed_message
 from cobasis.bundle.transcript import START, Transcript, following
 from cobasis.keys.identity import Identity
+from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.news import News
 from cobasis.protocol.signatures import Receipt, sign_receipt
 from cobasis.strict_json import canonical_json
@@ -105,6 +106,12 @@ def described(parts, /, **changes):
         "dp": None,
     }
     return {**fields, **changes}
+
+
+def described_in(agreement, parts, /, **changes):
+    """The manifest of a bundle that was made just now, under an agreement."""
+    own = {"round_id": agreement.round_id, "agreement": agreement.digest().hex()}
+    return described(parts, **own | {"created": moment_text(datetime.now(UTC))} | changes)
 
 
 def craft(path, manifest, stored=b"", *, by=NORTH, to=LAB, length=None, after=b"", magic=MAGIC):

@@ -1,7 +1,6 @@
 """Vectors on a party's side: returns, models and secrets that it must not take."""
 
 import json
-from datetime import UTC, datetime
 from functools import partial
 from itertools import product
 
@@ -13,7 +12,6 @@ from cobasis.bundle.messages import model_in
 from cobasis.keys.identity import Identity
 from cobasis.party_side.accept import accept
 from cobasis.party_side.send import send
-from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.messages import Return
 from models import chains
 from models.chains import WIDTH
@@ -49,19 +47,10 @@ class Site:
         self.before = self.kept()
 
     def sealed(self, path, parts, *, by="lab", to="north", **changes):
-        agreement = self.made.agreement
-        fields = {
-            "round_id": agreement.round_id,
-            "agreement": agreement.digest().hex(),
-            "sender": by,
-            "recipients": ["north"],
-            "anchor_tag": None,
-            "created": moment_text(datetime.now(UTC)),
-            **changes,
-        }
-        manifest, stored = bundles.described(parts, **fields), b"".join(parts.values())
+        fields = {"sender": by, "recipients": ["north"], "anchor_tag": None, **changes}
+        manifest = bundles.described_in(self.made.agreement, parts, **fields)
         signer = PEOPLE.get(by) or Identity.new(by)
-        bundles.craft(path, manifest, stored, by=signer, to=PEOPLE[to])
+        bundles.craft(path, manifest, b"".join(parts.values()), by=signer, to=PEOPLE[to])
 
     def returned(self, path, *, fit=None, model=None, told=None, parts=None, **options):
         change = self.change if fit is None or isinstance(fit, bytes) else fit

@@ -1,7 +1,6 @@
 """What a bad-input vector is, the rounds it is tried on, and uploads made by hand."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,6 @@ from cobasis import ConsortiumSecret
 from cobasis.analyst_side.receive import receive
 from cobasis.disk.tensors import DTYPES
 from cobasis.errors import CobasisError
-from cobasis.protocol.agreement import moment_text
 
 ROUNDS = {
     "fp64": {},
@@ -148,34 +146,16 @@ class Lab:
             self.bytes[kind] = payload.read_bytes()
         self.before = self.kept()
 
-    def manifest(self, kind, payload, **changes):
-        made = self.rounds[kind]
-        fields = {
-            "kind": "upload",
-            "round_id": made.agreement.round_id,
-            "agreement": made.agreement.digest().hex(),
-            "anchor_tag": self.secret.anchor_tag(made.agreement).hex(),
-            "created": moment_text(datetime.now(UTC)),
-            "told": self.tables[kind].told(),
-        }
-        return bundles.described({"upload.safetensors": payload}, **{**fields, **changes})
-
     def seal(self, path, payload=None, *, of="fp64", by=None, to=None, change=None, **options):
         """Seal a payload, with a manifest that may be changed; both are signed as they are."""
         payload = self.bytes[of] if payload is None else payload
-        stored = options.pop("stored", payload)
+        stored, agreement = options.pop("stored", payload), self.rounds[of].agreement
         kept = {name: options.pop(name) for name in ("after", "length", "magic") if name in options}
-        manifest = self.manifest(of, payload, **options)
-        if change is not None:
-            manifest = change(manifest)
-        return bundles.craft(
-            path,
-            manifest,
-            stored,
-            by=by or self.identities["north"],
-            to=to or self.identities["lab"],
-            **kept,
-        )
+        tag, told = self.secret.anchor_tag(agreement).hex(), self.tables[of].told()
+        fields = {"kind": "upload", "anchor_tag": tag, "told": told, **options}
+        manifest = bundles.described_in(agreement, {"upload.safetensors": payload}, **fields)
+        keys = {"by": by or self.identities["north"], "to": to or self.identities["lab"]}
+        return bundles.craft(path, change(manifest) if change else manifest, stored, **keys, **kept)
 
     def decided(self, path, of):
         """What `receive` says of the one file in a folder: its code, or its verdict."""
