@@ -106,7 +106,7 @@ def test_rows_are_planned_beside_sums_whichever_the_draft_sends(draft):
 
 def test_a_draft_is_planned_with_its_guarantee_and_refused_by_what_it_lacks(draft):
     draft("agreement new thin.toml --numbers a,b --task representation")
-    draft.refused("plan thin.toml north.csv", "lacks n_components")
+    draft.refused("plan thin.toml north.csv", "draft: n_components must")
     terms = "epsilon=8,radius=3,most_rows=100,labels=public"
     draft.draft("private.toml", more=f"--basis haar --dp {terms}")
     found = draft.json("plan private.toml north.csv --epsilon 2 --noise 0.3")

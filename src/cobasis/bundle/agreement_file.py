@@ -47,16 +47,7 @@ class AgreementFile:
 def read_agreement(path: Path, *, text: str | None = None) -> AgreementFile:
     """Read an agreement that is whole, signed or not; a text in place of the file's, if given."""
     document = _document(path, text)
-    fields = _fields_of(document, path=path)
-    empty = [name for name in _lacking(fields) if name != "parties"]
-    empty += [] if fields.get("parties") else ["[[party]]"]
-    if empty:
-        raise AgreementError(
-            f"the agreement '{path}' is still a draft: {', '.join(empty)} must be filled. "
-            "[[party]] and the commitment are written by "
-            f"`cobasis agreement new {path} *.pub`; fill others by hand."
-        )
-    agreement = Agreement.model_validate_json(json.dumps(fields))
+    agreement = _agreement(_fields_of(document, path=path), path=path)
     found = document.get("signature", [])
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         raise AgreementError(
@@ -79,19 +70,19 @@ def read_terms(path: Path, *, text: str | None = None) -> Agreement:
     if "sums" not in fields:
         made_up |= {"commitment": "0" * 64, "minimum_parties": 1}
     whole = {**made_up, **fields} if fields.get("parties") else {**fields, **made_up}
-    if empty := _lacking(whole):
+    return _agreement(whole, path=path)
+
+
+def _agreement(fields: Mapping[str, Any], *, path: Path) -> Agreement:
+    known, missing = Agreement.model_fields, missing_fields(fields)
+    empty = [name for name in missing if name in NEEDED_FOR_ROWS or known[name].is_required()]
+    if empty:
         raise AgreementError(
-            f"the draft '{path}' lacks {', '.join(empty)}, and no upload can be planned without. "
-            "Fill them; whoever takes part, and the commitment, may come later."
+            f"the agreement '{path}' is still a draft: {', '.join(empty)} must be filled. The "
+            f"parties and the commitment are written by `cobasis agreement new {path} *.pub`; fill "
+            "others by hand."
         )
-    return Agreement.model_validate_json(json.dumps(whole))
-
-
-def _lacking(fields: Mapping[str, Any]) -> list[str]:
-    """Return the names of the missing fields without which there is no agreement at all."""
-    known = Agreement.model_fields
-    missing = missing_fields(fields)
-    return [x for x in missing if x in NEEDED_FOR_ROWS or known[x].is_required()]
+    return Agreement.model_validate_json(json.dumps(fields))
 
 
 def text_of(path: Path) -> str:
