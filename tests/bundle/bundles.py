@@ -90,7 +90,6 @@ def opened(path, into, *, by=LAB, signer=ENROLLED, **options):
 
 
 def described(parts, /, **changes):
-    """A manifest as a dictionary; `parts` maps names to bytes."""
     fields = {
         **draft(told={}),
         "format": "cobasis/bundle/1",
@@ -109,7 +108,6 @@ def described(parts, /, **changes):
 
 
 def described_in(agreement, parts, /, **changes):
-    """The manifest of a bundle that was made just now, under an agreement."""
     own = {"round_id": agreement.round_id, "agreement": agreement.digest().hex()}
     return described(parts, **own | {"created": moment_text(datetime.now(UTC))} | changes)
 
@@ -144,7 +142,6 @@ def receipt(path, plain=b'{"round":"icu-2026"}', stored=None, **changes):
 
 
 def refused(path, error, words=None, **options):
-    """Assert that it is refused, with one error, and that nothing stays."""
     into = path.parent / "in"
     with pytest.raises(error, match=words) as found:
         opened(path, into, **{"expected": Expected(now=NOW), **options})

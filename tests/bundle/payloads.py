@@ -46,14 +46,12 @@ def put(upload, path, *, precision="fp64", int8_range=None):
 
 
 def sealed(path, enclosed, *, by, to, created=None):
-    """Seal what a message encloses, by somebody's key and for somebody else's."""
     told = {"draft": enclosed.draft, "parts": enclosed.parts, "created": created}
     write_bundle(path, sign=by.sign, recipients=[to.public], **told)
     return path
 
 
 def described(path):
-    """The header's object of a file, and the numbers' bytes behind it."""
     data = path.read_bytes()
     length = int.from_bytes(data[:8], "little")
     return json.loads(data[8 : 8 + length]), data[8 + length :]
@@ -64,7 +62,6 @@ def json_of(header):
 
 
 def file_of(header, numbers=b"", *, length=None):
-    """A safetensors file with any header: an object, or bytes as they are."""
     text = header if isinstance(header, bytes) else json_of(header)
     size = len(text) if length is None else length
     return size.to_bytes(8, "little") + text + numbers

@@ -61,7 +61,6 @@ def edited(path, **people):
 
 
 def whole(folder, **changes):
-    """An agreement that lacks signatures only."""
     path = written(folder, **changes)
     edited(path, parties=PEOPLE, analyst=ANALYST, commitment=SECRET.commitment("icu-2026"))
     return path

@@ -27,7 +27,6 @@ def fit(number):
 
 
 def filled(path, *, n_parties=10):
-    """A folder of small fits, two or three to a shard."""
     with mock.patch.object(folders, "SHARD_BYTES", 200), FitFolder(path) as fits:
         for number in range(n_parties):
             fits[f"p{number}"] = fit(number)

@@ -36,7 +36,6 @@ def tables(seed=0, *, names=NAMES, n_rows=30, width=WIDTH):
 
 
 def agree(secret, **changes):
-    """An agreement of the four parties, with some fields changed."""
     round_id = changes.get("round_id", ROUND)
     fields = {
         "round_id": round_id,
@@ -53,14 +52,11 @@ def agree(secret, **changes):
 
 
 def joined(secret, name="north", *, key=None, **changes):
-    """A party alone, of an agreement with some fields changed."""
     return Party(name, agreement=agree(secret, **changes), secret=secret, key=key)
 
 
 @dataclass
 class Consortium:
-    """Both sides of one round."""
-
     rows: dict
     secret: ConsortiumSecret
     agreement: Agreement
@@ -69,22 +65,18 @@ class Consortium:
     analyst: Analyst
 
     def uploads(self):
-        """Every party's upload, prepared now; not yet received."""
         return {name: party.prepare(*self.rows[name]) for name, party in self.parties.items()}
 
     def proposals(self):
-        """Every party's proposal, made now."""
         return {name: party.propose(self.rows[name][0]) for name, party in self.parties.items()}
 
     def agreed(self, proposals):
-        """The span that the analyst makes of proposals, with uploads through it received."""
         span = self.analyst.consensus(proposals.values())
         for name, party in self.parties.items():
             self.analyst.receive(party.prepare(*self.rows[name], consensus=span))
         return span
 
     def received(self, *, without=()):
-        """The analyst, after everybody's upload is in but for some."""
         for name, upload in self.uploads().items():
             if name not in without:
                 self.analyst.receive(upload)
@@ -102,13 +94,11 @@ def consortium(seed=0, *, secret=None, keys=None, rows=None, **changes):
 
 
 def simulated(rows=None, **options):
-    """A simulated round with a quick model."""
     given = {"rng": np.random.default_rng(0), "n_components": COMPONENTS, "model": "ridge"}
     return simulate(tables() if rows is None else rows, **given | options)
 
 
 def receiving(agreement, uploads):
-    """An analyst that has taken these uploads in."""
     analyst = Analyst(agreement)
     for upload in uploads:
         analyst.receive(upload)
@@ -116,7 +106,6 @@ def receiving(agreement, uploads):
 
 
 def trained(analyst):
-    """Train, and return what goes back by party name."""
     analyst.train()
     return {each.party: each for each in analyst.returns()}
 

@@ -10,7 +10,6 @@ KEYS = {name: Ed25519PrivateKey.generate() for name in (*NAMES, "lab")}
 
 
 def identity(name, **changes):
-    """A public identity, with a new recipient and the name's own key, or a new one."""
     key = KEYS.get(name) or Ed25519PrivateKey.generate()
     fields = {
         "name": name,

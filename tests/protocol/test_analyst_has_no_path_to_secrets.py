@@ -31,7 +31,6 @@ SECRETS = {
 
 
 def named(name):
-    """One of the project's own contracts, as it stands in pyproject.toml."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     return next(each for each in settings["contracts"] if each["name"] == name)
 

@@ -37,7 +37,6 @@ def agreement_of(n_parties):
 
 
 def align_folder(uploads, *, aligner, to, report=silent):
-    """Align the uploads of a folder, or go on with that."""
     folder = UploadFolder(uploads)
     with FitFolder(to) as fits:
         told = {"aligner": aligner, "report": report, "fits": fits, "uploads": folder}
@@ -71,8 +70,6 @@ def in_memory(uploads, aligner):
 
 
 class Stopper:
-    """A report that raises Ctrl-C at one point, and remembers what it was told."""
-
     def __init__(self, step="", done=0):
         self.at, self.told = (step, done), []
 

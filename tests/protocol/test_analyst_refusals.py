@@ -70,7 +70,6 @@ FORGERIES = {
 
 
 def refuse(analyst, upload, error, words=""):
-    """See that an upload is refused, and that nothing has changed."""
     before = state(analyst)
     with pytest.raises(error, match=words) as caught:
         analyst.receive(upload)

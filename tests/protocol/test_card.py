@@ -15,7 +15,6 @@ DP = DPTerms(epsilon=8.0, radius=9.0, most_rows=1000, labels="public", lifetime_
 
 
 def trained(*, without=(), **changes):
-    """An analyst who has trained, and the return to north as it travels."""
     made = consortium(secret=SECRET, **changes)
     return made, made.received(without=without).run()["north"]
 

@@ -14,7 +14,6 @@ from protocol.consortium import NAMES, WIDTH, consortium, trained
 
 
 def frozen(analyst):
-    """Bytes of every G_i and of the target."""
     alignment = analyst.alignment
     changes = {name: each.tobytes() for name, each in alignment.changes_of_basis.items()}
     return changes, alignment.target.rows.tobytes()

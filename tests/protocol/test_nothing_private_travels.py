@@ -16,18 +16,15 @@ SECRET, KEY = bytes(range(1, 33)), bytes(range(101, 133))
 
 
 def needles(table):
-    """Bytes of every row, every column and every single entry of a table."""
     return [each.tobytes() for some in (table, table.T, np.ravel(table)) for each in some]
 
 
 def pieces(secret):
-    """Every run of eight bytes of a key, raw and as hexadecimal digits."""
     runs = [secret[i : i + 8] for i in range(len(secret) - 7)]
     return [*runs, *(run.hex().encode() for run in runs)]
 
 
 def haystack(message):
-    """All bytes of all fields of a message, arrays in both orders, by field name."""
     found = {}
     for field in dataclasses.fields(message):
         value = getattr(message, field.name)
@@ -49,7 +46,6 @@ def hits(message, private):
 
 
 def party_with_canaries(**changes):
-    """A party with known secrets, its rows, and everything of it that must stay."""
     secret = ConsortiumSecret(SECRET)
     party = joined(secret, key=PartyKey(KEY), **changes)
     rows, labels = tables()["north"]

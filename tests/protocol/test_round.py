@@ -175,7 +175,6 @@ def test_a_return_that_is_not_the_partys_is_refused_and_not_kept_and_weighs_its_
 
 @pytest.fixture(scope="module")
 def asked():
-    """A consensus round up to the span."""
     made = consortium(basis="consensus")
     proposals = made.proposals()
     return made, proposals, made.analyst.consensus(proposals.values())

@@ -18,7 +18,6 @@ from protocol.consortium import COMPONENTS, NAMES, WIDTH, simulated, tables, tra
 
 
 def accuracy(done):
-    """Mean accuracy over the parties that finished, on new rows of the same kind."""
     return np.mean([*done.score(*tables(0, n_rows=200)["west"]).values()])
 
 

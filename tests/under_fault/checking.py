@@ -47,7 +47,6 @@ def _visible(site):
 
 
 def opened_parts(path, *, by, signer):
-    """The parts of a sealed file, by name; CobasisError where it is not whole."""
     into = path.parent / "opened for a look"
     with mock.patch.object(os, "fsync"):  # nobody keeps it
         bundle = open_bundle(

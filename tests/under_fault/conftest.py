@@ -23,14 +23,11 @@ class Done(NamedTuple):
 
 
 class Warm:
-    """Hands the interpreter jobs: functions of ``under_fault.jobs``."""
-
     def __init__(self):
         self._context = get_context("forkserver")
         self._context.set_forkserver_preload([jobs.__name__])
 
     def do(self, job, **told):
-        """Run a job in a fresh child, and wait until it has ended."""
         reads, writes = self._context.Pipe(duplex=False)
         child = self._context.Process(target=jobs.answer, args=(writes, job, told))
         child.start()
@@ -42,7 +39,6 @@ class Warm:
         return Done(child.exitcode, said)
 
     def ask(self, job, **told):
-        """Run a job that has to end well, and return its answer."""
         done = self.do(job, **told)
         assert done.status == 0, (job, told, done)
         return done.answer

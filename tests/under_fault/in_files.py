@@ -146,8 +146,6 @@ def says():
 
 
 class Evil:
-    """What an unpickler would run."""
-
     def __reduce__(self):
         return (print, ("a pickle was run",))
 

@@ -75,7 +75,6 @@ class Site:
         return outcome_of(lambda: take(self.made.session("north"), path))
 
     def kept(self):
-        """Every file that the party keeps, by its bytes; the vault's are sealed."""
         home = self.made.home("north")
         return {str(path): path.read_bytes() for path in home.rglob("*") if path.is_file()}
 
@@ -85,8 +84,6 @@ def fit_file(table, *, name="change_of_basis"):
 
 
 def return_vector(name, expect, options):
-    """A return; `options(site)` are what is wrong with it."""
-
     def make(site, path):
         site.returned(path, **(options(site) if callable(options) else options))
 

@@ -112,8 +112,6 @@ def agreements():
 
 
 def told(name, value, *into):
-    """A field of a line of JSON, or of an object inside it, replaced or taken away."""
-
     def change(good):
         fields = at = json.loads(good)
         if name not in fields:
@@ -221,8 +219,6 @@ def transcripts():
 
 
 class Reader:
-    """Somebody who has a good file of each kind, and keeps nothing."""
-
     def __init__(self, folder, monkeypatch):
         made = consortium(folder, monkeypatch)
         signed = sign_agreement(made.agreement, name="north", sign=PEOPLE["north"].sign)

@@ -55,8 +55,6 @@ def answer(pipe, job, told):
 
 
 class Site(Consortium):
-    """A consortium whose agreement is read once."""
-
     @cached_property
     def agreement(self):
         return super().agreement
@@ -67,7 +65,6 @@ def site_at(folder):
 
 
 def _audited():
-    """An audit of twelve people, whose figures do not matter here."""
     rng = np.random.default_rng(0)
     some = subject(rng.normal(size=(12, 3)), n_components=2)
     report = audit(some, facts=facts(some), about=ABOUT, rng=rng, settings=())
@@ -141,7 +138,6 @@ COMMANDS = {
 
 
 def build(folder):
-    """Make a folder of a round just before each command."""
     root = Path(folder)
     for command in ("secret", "join"):
         (root / command).mkdir()
@@ -212,13 +208,10 @@ def _build_consensus(root):
 
 
 def called(folder, command):
-    """The calls of a command that change the disk, in order."""
     return [name for name, _ in calls_of(lambda: COMMANDS[command](site_at(folder)))]
 
 
 def killed(folder, command, at, within):
-    """Run a command, and be killed after its n-th call, or within it."""
-
     def die(real, told):
         with suppress(OSError):
             half(real, told) if within else real(*told)
@@ -270,7 +263,6 @@ def _copied(stage):
 
 
 def bombs(folder):
-    """Open every bomb of a folder; the codes, and by how much memory grew at its highest."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     codes = {}
     for path in sorted(Path(folder).glob("*.bomb")):

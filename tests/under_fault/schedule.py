@@ -45,7 +45,6 @@ class Schedule:
         return history_of(self.entries())
 
     def play(self, n_steps):
-        """Take so many steps, then let the faults stop and finish the round."""
         for name in self.names:
             if self.rng.random() < 0.7:  # so that schedules of few steps come far
                 self._put(name)
@@ -193,7 +192,6 @@ class Schedule:
     # ---- invariants
 
     def _check(self):
-        """I1 to I7 and I9 of what is on the disk."""
         entries = self.entries()
         assert entries[: len(self.lines)] == self.lines  # nothing that was written is gone
         self.lines, state = entries, history_of(entries)

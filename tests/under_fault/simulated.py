@@ -89,7 +89,6 @@ class Cast:
         return data[: len(data) // 2] if variant == "partial" else data
 
     def train(self, rows, **options):
-        """Count whose rows are trained on, then give the model of these parties."""
         values, counts = np.unique(rows.block(0).labels, return_counts=True)
         self.trainings.append(dict(zip(values.tolist(), counts.tolist(), strict=True)))
         who = tuple(values.tolist())
@@ -98,14 +97,12 @@ class Cast:
         return self.models[who]
 
     def secrets(self):
-        """What may stand nowhere at the analyst's: the secret, bases and raw rows."""
         key = self.secret._key
         raw = [self.rows[name][0][0].tobytes() for name in NAMES]
         return [key, key.hex().encode(), *self.bases, *raw]
 
 
 def _rows():
-    """Rows near one common span of two, and one label for each party."""
     rng = np.random.default_rng(0)
     mixing = np.linalg.qr(rng.normal(size=(3, 3)))[0][:2] * [[3.0], [2.0]]
     made = {}

@@ -18,7 +18,6 @@ def cast(in_memory):
 
 @pytest.fixture
 def play(cast, in_memory, monkeypatch):
-    """Plays the schedule of a seed; an assertion names it and its steps."""
     monkeypatch.setattr(analyst, "train", cast.train)
     for module in CLOCKED:
         monkeypatch.setattr(module, "datetime", Clock)

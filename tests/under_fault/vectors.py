@@ -53,7 +53,6 @@ def wrong_fields(table):
 
 
 def bad_names(good):
-    """Names that lead elsewhere, or only look like the good one."""
     alike = good.translate({ord("o"): "\u043e", ord("e"): "\u0435"})  # of Cyrillic letters
     yield from ("", "..", f"../{good}", f"/{good}", f"C:\\{good}", f"\\\\host\\{good}", alike)
     yield from (f"{good}\0", f"{good}\n", f" {good}", f"\u202e{good}", good.upper(), good * 1000)
@@ -99,7 +98,6 @@ class Tables(dict):
         self.metadata = metadata
 
     def changed(self, **new):
-        """The same but for some tables; None takes one away."""
         kept = {name: each for name, each in {**self, **new}.items() if each is not None}
         return Tables(kept, metadata=self.metadata)
 
@@ -158,12 +156,10 @@ class Lab:
         return bundles.craft(path, change(manifest) if change else manifest, stored, **keys, **kept)
 
     def decided(self, path, of):
-        """What `receive` says of the one file in a folder: its code, or its verdict."""
         found = receive(self.rounds[of].session(), [path.parent]).files
         return found[0].code or found[0].verdict
 
     def kept(self):
-        """What work folders hold, and transcripts say beyond that a folder was opened."""
         folders = [made.work.path for made in self.rounds.values()]
         files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
         left = [path for path in files if path.name not in {"transcript.jsonl", "lock"}]

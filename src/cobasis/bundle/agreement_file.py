@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache
 from glob import escape
 from pathlib import Path
 from typing import Any, TypeVar
@@ -120,7 +119,7 @@ def _document(path: Path, text: str | None) -> dict[str, Any]:
     """Return what a TOML text says, in JSON's types; AgreementFileError where it is none."""
     text = text_of(path) if text is None else text
     try:
-        plain: dict[str, Any] = json.loads(_as_json(text))
+        plain: dict[str, Any] = json.loads(json.dumps(tomllib.loads(text), default=_as_text))
     except tomllib.TOMLDecodeError as error:
         reason = re.sub(r"^(.*) \(at (line \d+), .*\)$", r"\2: \1", str(error))
     except (RecursionError, ValueError):
@@ -128,11 +127,6 @@ def _document(path: Path, text: str | None) -> dict[str, Any]:
     else:
         return plain
     raise _no_toml(path, reason)
-
-
-@lru_cache(maxsize=8)  # one command reads its agreement some four times
-def _as_json(text: str) -> str:
-    return json.dumps(tomllib.loads(text), default=_as_text)
 
 
 def _no_toml(path: Path, reason: str) -> AgreementFileError:
