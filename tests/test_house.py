@@ -157,7 +157,6 @@ APART = {  # modules that one sibling alone imports, and why they are not part o
     "models.linear": "with the trainer over 400 lines",
     "models.sources": "with the trainer over 400 lines",
     "protocol.seeded_round": "loaded on the first use of simulate",
-    "protocol.task_terms": "with the agreement over 400 lines",
     "transport.server": "with web, which takes lines in and imports it, over 400 lines",
     "vault.ledger": "with the vault over 400 lines",
 }

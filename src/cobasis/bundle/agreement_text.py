@@ -16,6 +16,7 @@ from cobasis.protocol.agreement import Agreement, missing_fields
 from cobasis.protocol.approval import Record
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.sums_terms import FOR_ROWS, SumsTerms
+from cobasis.protocol.task_terms import FOR_TASKS
 
 _WIDE = 96
 
@@ -135,7 +136,9 @@ def new_text(fields: Mapping[str, Any]) -> str:
         lines += [_table("[[sums.maps]]", each.model_dump()) for each in sums.maps]
     if (outcome := fields.get("outcome")) is not None:
         lines += ["# ---- What is known of a row beside its label", ""]
-        lines += [_table("[outcome]", outcome, words=_of_task(fields))]
+        given, said = outcome.model_dump(exclude_defaults=True), words_of(Outcome)
+        said = {x: said[x] for x in said if x in given or fields.get("task") in FOR_TASKS[x]}
+        lines += [_table("[outcome]", outcome, words=said)]
     for lead, title, words, example in (
         (NOISE, "[dp]", words_of(DPTerms), _DP),
         (OFFICERS, "[record]", RECORD, Record()),
@@ -166,17 +169,6 @@ def words_of(kind: type[BaseModel]) -> dict[str, str]:
 def _comment(text: str) -> list[str]:
     lines = textwrap.wrap(text.replace("None", '""'), _WIDE, break_on_hyphens=False)
     return [f"# {each}" for each in lines]
-
-
-def _of_task(fields: Mapping[str, Any]) -> dict[str, str]:
-    """Return the terms of an outcome that the task has, or that are not as by default."""
-    given = fields["outcome"].model_dump(exclude_defaults=True)
-    others = {"Survival", "Count", "Effect"} - {str(fields.get("task")).capitalize()}
-    return {
-        name: words
-        for name, words in words_of(Outcome).items()
-        if name in given or words.partition(":")[0] not in others
-    }
 
 
 def _field(name: str, fields: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement
 
 _REGRESSIONS = ("classification", "regression", "count", "survival")
-_FOR_TASKS = {
+FOR_TASKS = {
     **dict.fromkeys(("time", "fewest_leavers"), ("table",)),
     **dict.fromkeys(("event", "horizons"), ("survival", "effect", "table")),
     **dict.fromkeys(("entry", "stratum", "strata_by_party"), ("survival",)),
@@ -54,8 +54,8 @@ def outcome_problems(agreement: "Agreement", outcome: Outcome | None) -> Iterato
     if len({*named}) < len(named):
         yield "label and what [outcome] names are not of different columns"
     for name, value in given:
-        if value != usual[name] and task not in _FOR_TASKS[name]:
-            tasks = "', '".join(_FOR_TASKS[name])
+        if value != usual[name] and task not in FOR_TASKS[name]:
+            tasks = "', '".join(FOR_TASKS[name])
             yield f"outcome.{name} is for task='{tasks}' alone"
     for name in ("grid", "horizons"):
         if [*(times := getattr(given, name))] != sorted({*times}):
