@@ -46,7 +46,6 @@ def discrete(levels, size, precision, *, features=()):
         rows=rows,
         release=Release(rows=sent),
         basis=basis,
-        columns=tuple(map(str, range(rows.shape[1]))),
         features=features,
         precision=precision,
     )

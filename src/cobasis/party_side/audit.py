@@ -147,7 +147,6 @@ def _subject(
     raw = gathered(rows.sent, places)
     labels = part_of(rows.sent.labels())
     told = None if payload.labels is None else part_of(payload.labels[:])
-    columns = encoded_columns(agreement.features)
     return Subject(
         rows=raw,
         release=Release(
@@ -157,13 +156,12 @@ def _subject(
         ),
         basis=made.projection.basis.project(np.eye(agreement.n_features)),
         labels=None if labels is None else labels[places],
-        columns=tuple(each.name for each in columns),
         features=agreement.features,
         precision=agreement.precision,
         noisy=budget is not None,
         sensitive={
             each.name: raw[:, at]
-            for at, each in enumerate(columns)
+            for at, each in enumerate(encoded_columns(agreement.features))
             if each.feature.name in sensitive
         },
         public_rows=check_public_rows(made.ready.public_rows, agreement, party=session.name),

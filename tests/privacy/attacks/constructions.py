@@ -61,13 +61,7 @@ def subject(rows, labels=None, *, n_components, seed=0, noise=0.0):
     n_features, basis = rows.shape[1], own_basis(rows, n_components, number=seed)
     release = released(rows, basis, anchor("gaussian", n_features + 2, n_features), labels=labels)
     blurred = release.rows + noise * np.random.default_rng(seed).normal(size=release.rows.shape)
-    return Subject(
-        rows=rows,
-        release=replace(release, rows=blurred),
-        basis=basis,
-        labels=labels,
-        columns=tuple(f"column {at}" for at in range(n_features)),
-    )
+    return Subject(rows=rows, release=replace(release, rows=blurred), basis=basis, labels=labels)
 
 
 def facts(upload, **changes):

@@ -69,24 +69,20 @@ def findings(
 
 def colluded(subject: Subject) -> Finding:
     """Rebuild the rows as a party with the anchor, and an analyst with the uploads, can: P1."""
-    recovered = rebuilt(subject)
-    found = score_content(recovered, subject.rows)
-    column, most = _most_explained(recovered, subject)
+    found = score_content(rebuilt(subject), subject.rows)
     sent, needed, exact = bits_sent(subject), bits_of_record(subject), tried(subject)
     words = (
         f"If one partner helps the analyst, {per_cent(found.explained.value)} of the information "
         f"in each record can be rebuilt on average, {per_cent(found.worst_explained)} for the 1 % "
-        f"of people who are rebuilt best, and {per_cent(most)} of column '{column}'; "
-        f"{per_cent(found.cells.value)} of all values land within 10 % of the truth (guessing the "
-        f"average person: {per_cent(found.cells.chance)}). {_count_in_words(sent, needed, exact)}"
+        f"of people who are rebuilt best; {per_cent(found.cells.value)} of all values land within "
+        f"10 % of the truth (guessing the average person: {per_cent(found.cells.chance)}). "
+        f"{_count_in_words(sent, needed, exact)}"
     )
     figures = {
         **_shown(found),
         "explained_worst_percent": found.worst_explained,
         "cells_chance": found.cells.chance,
         "named_chance": found.named.chance,
-        "worst_column": column,
-        "worst_column_explained": most,
         "bits_sent": sent,
         "bits_of_record": needed,
         "exact": exact,
@@ -125,17 +121,6 @@ def rebuilt(subject: Subject) -> Recovered:
     back = np.linalg.lstsq(seen.T @ seen, (prior @ subject.basis).T @ prior, rcond=None)[0]
     informed = Recovered(rows=mean + seen @ back, basis=subject.basis)
     return max((plain, informed), key=lambda each: explained(each.rows, subject.rows))
-
-
-def _most_explained(recovered: Recovered, subject: Subject) -> tuple[str, float]:
-    """Return the column of which most was rebuilt, and its R2; columns that vary only."""
-    spread = subject.rows.var(axis=0)
-    varies = np.flatnonzero(spread > 1e-14 * max(1.0, float(spread.max())))
-    if not varies.size:
-        return "none", 0.0
-    missed = ((subject.rows - recovered.rows) ** 2).mean(axis=0)
-    shares = 1 - missed[varies] / spread[varies]
-    return subject.columns[varies[shares.argmax()]], float(shares.max())
 
 
 def linkage(subject: Subject, *, rows: Matrix | None = None, basis: Matrix | None = None) -> Share:

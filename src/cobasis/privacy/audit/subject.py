@@ -26,7 +26,6 @@ class Subject(Hidden):
     release: Release  # after noise and rounding, as it is written
     basis: Matrix
     labels: npt.NDArray[Any] | None = None  # as they are in the table, also where others are sent
-    columns: tuple[str, ...] = ()
     features: tuple[Feature, ...] = ()  # as agreed; empty where each column is a number
     precision: str = "fp64"
     noisy: bool = False
