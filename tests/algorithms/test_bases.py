@@ -26,14 +26,6 @@ def directions(rows, n_components: int) -> np.ndarray:
     return leading_directions(rows, n_wanted=n_components).directions
 
 
-def test_the_table_of_bases_is_the_designs():
-    names = ["svd", "pca", "lpp", "haar", "public", "consensus", "weighted_consensus"]
-    assert list(BASES) == names
-    assert [rule.exchanges for rule in BASES.values()] == [1, 1, 1, 1, 1, 2, 2]
-    assert [name for name, rule in BASES.items() if rule.under_dp] == ["haar", "public"]
-    assert [name for name, rule in BASES.items() if rule.weighted] == names[-1:]
-
-
 @pytest.mark.parametrize("anchor", get_args(AnchorKind))
 @pytest.mark.parametrize("n_parties", [2, 3])
 @pytest.mark.parametrize("basis", BASES)

@@ -5,7 +5,7 @@ from itertools import chain, repeat
 
 import numpy as np
 import pytest
-from benchmarks import cores, formulas, goals, sweeps, timing
+from benchmarks import cores, goals, sweeps, timing
 from benchmarks.inputs import INPUTS, Shape, separated
 
 SMALL = Shape(a=40, l=3, c=4)
@@ -94,28 +94,3 @@ def test_threads_and_a_busy_machine_are_judged_in_the_rounds_that_count(monkeypa
     fast = point | {"speed-up": {"median": 1.8}}
     verdicts = [cores.judged_threads(fast, rounds=rounds)["verdict"] for rounds in (3, 4)]
     assert verdicts == ["met", "not measured"]
-
-
-SIZES = [Shape(), Shape(1000, 950, 50), Shape(20_000, 50, 50), Shape(1000, 50, 1000)]
-SIZES += [Shape(3000, 200, 4)]
-
-
-@pytest.mark.parametrize("shape", SIZES, ids=str)
-def test_work_adds_up_from_the_products_and_decompositions_of_the_papers_table_2(shape):
-    a, l, c = shape  # noqa: E741 -- the paper's letters
-
-    def product(rows, inner, columns):
-        return 2 * rows * inner * columns
-
-    def svd(rows, columns):
-        small, large = sorted((rows, columns))
-        return 4 * large * small**2 + 8 * small**3
-
-    solved = svd(a, l) + product(l, a, l)
-    triangle, qr = l**3 / 3, 2 * a * l**2 - 2 / 3 * l**3
-    expected = {
-        "imakura": svd(a, c * l) + product(a, l, l) + c * solved,
-        "kawakami": svd(a, c * l) + c * (qr + triangle + l**3),
-        "odc": c * (product(l, a, l) + svd(l, l) + 2 * product(l, l, l)),
-    }
-    assert formulas.operations_of(shape) == pytest.approx(expected)

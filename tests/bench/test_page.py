@@ -1,6 +1,5 @@
 """The page on speed is made from the result, and says so where there is none."""
 
-import json
 import runpy
 from collections import Counter
 from pathlib import Path
@@ -39,18 +38,3 @@ def test_tables_and_charts_are_those_of_the_recorded_result_the_same_every_time(
         for name, size in point["does not fit"].items():
             told = f"| {name} | {point['l']} | {point['a']} | {point['c']} | "
             assert f"{told}{size['bytes'] / 1e9:.1f} GB | {size['seconds']:.0f} s a run |" in page
-
-
-def test_sections_of_two_machines_are_told_apart(tmp_path):
-    recorded, path = results.read(results.RESULT), tmp_path / "bench.json"
-    for name in ("gpu", "exactness"):
-        del recorded["sections"][name]["machine"]
-    other = recorded["sections"]["gopp"]
-    other["machine"] |= {"processor": "Some Processor", "blas_threads": 4}
-    path.write_text(json.dumps(recorded))
-    told = FIGURES["filled"]("{{ machines }}", path=path)
-    assert "- a machine that was not recorded: " in told
-    assert f"- Some Processor, {other['machine']['cores']} cores, " in told
-    assert f"numpy {other['versions']['numpy']}" in told
-    assert f": `{other['commit'][:10]}` gopp (4 threads)" in told
-    assert f"Seed {recorded['seed']}, {recorded['seconds'] / 60:.0f} minutes in all." in told

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from experiments.harness import fedavg
-from experiments.harness.fedavg import FedAvg, Network, federated, first_weights, local_update
+from experiments.harness.fedavg import FedAvg, Network, federated, local_update
 from experiments.harness.systems import Dealt
 from experiments.studies import ours_time_and_bytes as ways
 from sklearn.neural_network import MLPClassifier, MLPRegressor
@@ -12,20 +11,6 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 def rounds(parties, *, regression=False, **options):
     rng = np.random.default_rng(5)
     return list(federated(parties, options=FedAvg(**options), rng=rng, regression=regression))
-
-
-def test_every_round_starts_from_the_mean_of_the_one_before_counted_with_rows(monkeypatch):
-    def update(weights, data, **_):
-        return tuple(each + len(data[0]) for each in weights)
-
-    monkeypatch.setattr(fedavg, "local_update", update)
-    parties = {"north": (np.ones((2, 2)), np.ones(2)), "south": (np.ones((1, 2)), np.ones(1))}
-    start = first_weights([2, 3, 1], rng=np.random.default_rng(5))
-    for after in rounds(parties, rounds=3, hidden=3, regression=True):
-        moved = [ours - own for ours, own in zip(after.network.weights, start, strict=True)]
-        assert np.concatenate([each.ravel() for each in moved]) == pytest.approx(
-            after.rounds * (2 * 2 + 1 * 1) / 3
-        )
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

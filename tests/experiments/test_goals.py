@@ -33,14 +33,6 @@ def images(*, ours, repeats=3, only=None):
     return {"table_07_images": recorded("table_07_images", values, repeats=repeats)}
 
 
-def test_nothing_measured_is_no_verdict():
-    for kept in ({}, {"table_07_images": Results("table_07_images")}):
-        told = "\n".join(evidence.lines(kept))
-        assert "(a) Where the span condition is given: not measured." in told
-        assert "(b) Where the basis is free: not measured." in told
-    assert evidence.tables([]) == []
-
-
 @pytest.mark.parametrize(
     ("measured", "said"),
     [

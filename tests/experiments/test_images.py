@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from experiments.data import images
-from experiments.harness.study import load, printed
+from experiments.harness.study import load
 from experiments.harness.systems import a_round
 from experiments.harness.uploads import AsPrinted, uploads
-from experiments.studies import table_13_14, table_15, v2_fig_2, v2_fig_3, v2_fig_4, v2_table_3
+from experiments.studies import table_13_14, table_15, v2_fig_2, v2_fig_4, v2_table_3
 from sklearn.datasets import load_digits
 
 from cobasis import ODC, Imakura, align
@@ -91,14 +91,6 @@ def test_one_split_redraws_the_matrices_alone_and_redrawn_splits_everything():
         rest = f"{model}, redrawn splits"
         before, after = second[f"{method}, identity/{rest}"], second[f"{method}, random/{rest}"]
         assert second[f"{method}/{rest}, {table_13_14.DIFFERENCE}"] == after - before
-
-
-def test_the_two_figures_measure_the_same_methods_and_share_their_middle():
-    over_c, over_l = v2_fig_2.run(c=3, repeat=0), v2_fig_3.run(l=6, repeat=0)
-    anywhere = v2_fig_3.run(l="any", repeat=0)
-    assert over_l | anywhere == over_c
-    assert set(anywhere) == {"central", "alone"}
-    assert {"100/" + name for name in over_c} > set(printed("v2_fig_2"))
 
 
 @pytest.mark.parametrize(("name", "size"), [("4", {"c": 2}), ("5", {"l": 3}), ("6", {"a": 30})])

@@ -1,7 +1,6 @@
 """The molecule studies, on made-up molecules and tables, and what Tables 7, 8 and 16 leave open."""
 
 from dataclasses import replace
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from experiments.data.adult import COLUMNS, Persons, partition
 from experiments.harness.models import mlp
 from experiments.harness.study import key, load, printed
 from experiments.harness.systems import Dealt
-from experiments.harness.uploads import UNDETERMINED, AsPrinted, by_each, uploads
 from experiments.studies import (
     ames,
     ours_spans,
@@ -23,9 +21,6 @@ from experiments.studies import (
     table_16_open,
     v2_table_2,
 )
-
-from cobasis import ODC
-from cobasis.errors import UndeterminedFitError
 
 SMILES = ("CCO", "c1ccccc1", "not a molecule", "CC(=O)O", "CCN", "CCCl", "C1CC1", "OCCO", "CCS")
 LABELS = (0, 1, 1, 0, 1, 0, 1, 0, 1)
@@ -171,16 +166,3 @@ def test_what_a_table_leaves_open_is_measured_as_it_is_and_held_against_its_numb
         assert asked == [(512, False), (512, True), (512, False)]
     if name == "table_07_open":
         assert {*asked} == {5e-4, 1e-3, 2e-3}
-
-
-class Refusing(ODC):
-    fits = Mock(side_effect=UndeterminedFitError("2 of 6 directions", ("party-0",)))
-
-
-def test_odc_that_is_refused_is_measured_as_printed_and_said_and_nothing_else_is():
-    sent = uploads(made_up(3), span_condition="diffspan_orth", **ROUND)
-    refused = by_each(sent, {"odc": Refusing()})
-    assert refused.pop(f"odc {UNDETERMINED}") == 1.0
-    assert refused == by_each(sent, {"odc": AsPrinted()})
-    with pytest.raises(UndeterminedFitError):
-        by_each(sent, {"whitened": Refusing()})

@@ -1,15 +1,10 @@
 """Our own studies: rows are dealt as they say, and their rules and verdicts are computed right."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from experiments.data.molecules import Molecules
-from experiments.harness.systems import DEALT
 from experiments.studies import _ours, ours_anchors, ours_bases, ours_choosing_l
 from experiments.studies.table_11 import Wards
-
-from cobasis.errors import UndeterminedFitError
 
 CLASSES = {"ames": 2, "mnist": 5, _ours.FACES: 2, "adult": 2}
 SIZES = {"MOST_ROWS": 70, "PARTIES": 5, "ROWS": 40, "TESTS": 50, "RESERVED": 60}
@@ -103,27 +98,6 @@ def test_every_basis_is_measured_with_every_model_and_l(task, basis):
     assert judged - set(found) == {name for name in judged if f"undetermined, {name[-3:]}" in told}
     least = -1000 if task in _ours.DAYS else 0  # R2 has no lower end
     assert all(least < value <= 100 for name, value in found.items() if name not in told)
-
-
-@pytest.mark.usefixtures("quick")
-def test_a_round_that_is_stopped_says_so_and_its_l_is_none_that_a_rule_chooses(monkeypatch):
-    def stopped(*_, n_components, **__):
-        if n_components == 4:
-            raise UndeterminedFitError("refused", ("north",))
-        return SimpleNamespace(aligned=lambda _: None)
-
-    for study in (ours_bases, ours_choosing_l):
-        monkeypatch.setattr(study, "uploads", stopped)
-        monkeypatch.setattr(study, "judged", lambda *_, **__: {"": 50.0, DEALT: 40.0})
-    cell = {"data": "ames", "parties": "alike", "repeat": 0}
-    found = ours_bases.run(**cell, basis="svd")
-    assert found.pop("undetermined, l=4") == 1.0
-    both = ("", f"/{DEALT}")  # each with test rows dealt out beside it
-    assert set(found) == {f"{model}, l=2{rest}" for model in ours_bases.MODELS for rest in both}
-    found = ours_choosing_l.run(**cell)
-    scores = {f"score, l={size}{rest}" for size in (1, 2) for rest in both}
-    assert {name for name in found if name.startswith("score")} == scores
-    assert found["lost by largest l"] == 0.0
 
 
 @pytest.mark.usefixtures("quick")

@@ -18,14 +18,3 @@ def test_an_exchange_has_the_bytes_and_seconds_that_the_equations_print():
     # on a line of 100 megabits
     assert seconds(HOSPITALS.whole, trips=3) == pytest.approx(831.958)
     assert seconds(HOSPITALS.federated(), trips=2) == pytest.approx(1600.1)
-
-
-@pytest.mark.parametrize(
-    ("share", "rounds"),
-    [(1, 0.51988), (0.75, 0.69317), (0.5, 1.03976), (0.25, 2.07952), (0.1, 5.1988)],
-)
-def test_break_even_is_where_both_take_the_same(share, rounds):
-    found = HOSPITALS.break_even(share)
-    assert found == pytest.approx(rounds, abs=1e-5)
-    assert found * HOSPITALS.federated(share) == pytest.approx(HOSPITALS.whole)
-    assert SEEDED.break_even(0.1) == pytest.approx(5.042)  # whose anchor does not travel

@@ -8,7 +8,6 @@ from cobasis.errors import DtypeError, NotFiniteError, ShapeError
 from cobasis.linalg.arrays import (
     as_matrix,
     numerical_rank,
-    orthonormality_defect,
     principal_cosines,
 )
 
@@ -76,11 +75,3 @@ def test_principal_cosines_keep_their_digits_however_badly_columns_are_condition
     expected = np.linalg.svd(axes.T @ span, compute_uv=False)
     columns = span @ (haar(6, 4) * np.geomspace(1.0, 1 / spread, 4)) @ haar(7, 4)
     np.testing.assert_allclose(principal_cosines(axes, columns), expected, rtol=0, atol=1e-9)
-
-
-def test_the_orthonormality_defect_is_the_worst_entry():
-    columns = np.eye(5)[:, :3]
-    assert orthonormality_defect(columns) == 0.0
-    assert orthonormality_defect(2 * columns) == 3.0
-    tilted = columns + 0.5 * np.roll(columns, 1, axis=1)
-    assert orthonormality_defect(tilted) == 0.5

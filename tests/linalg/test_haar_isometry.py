@@ -157,9 +157,3 @@ def test_blocks_are_single_reflections_orthonormal_and_have_their_adjoint(n_rows
     near(anchor.apply_transposed(anchor.apply(columns)), columns)
     np.testing.assert_array_equal(columns, kept)
     np.testing.assert_array_equal(rows, stream_of(6).normal((n_rows, 2)))
-
-
-def test_a_single_row_is_plus_or_minus_one():
-    drawn = [float(isometry(draw, 1, 1).apply(np.eye(1))[0, 0]) for draw in range(200)]
-    assert {round(value, 12) for value in drawn} == {-1.0, 1.0}
-    assert 60 < sum(value > 0 for value in drawn) < 140

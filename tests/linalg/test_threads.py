@@ -65,16 +65,6 @@ def test_results_come_in_order_and_items_are_read_just_ahead_in_the_callers_thre
     assert readers == {threading.get_ident()}
 
 
-def test_two_workers_work_at_the_same_time():
-    together = threading.Barrier(2, timeout=10)
-
-    def meet(item):
-        together.wait()  # times out, and raises, unless two are in it at once
-        return item
-
-    assert list(in_order(meet, range(4), workers=2)) == [0, 1, 2, 3]
-
-
 @pytest.mark.parametrize("workers", [1, 3])
 def test_an_error_ends_the_work_and_comes_through(workers):
     begun = []
