@@ -14,8 +14,6 @@ from sklearn.model_selection import (
     cross_val_score,
     cross_validate,
 )
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from cobasis.errors import OptionError
 from cobasis.estimators import (
@@ -73,13 +71,6 @@ def test_a_search_compares_components_aligners_and_bases(small, model):
         found = search.best_estimator_.predict(small.X, parties=small.parties)
         assert tested == pytest.approx(np.mean(found == small.y))
         assert tested > 0.85
-
-
-def test_a_pipeline_passes_parties_to_its_last_step(small, model):
-    with ROUTED():
-        halved = make_pipeline(FunctionTransformer(lambda rows: rows / 2), model)
-        halved.fit(small.X, small.y, parties=small.parties)
-        assert halved.score(small.X, small.y, parties=small.parties) > 0.87
 
 
 def by_hand(estimator, X, y, parties):

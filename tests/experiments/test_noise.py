@@ -1,12 +1,9 @@
 """Noise is where each study says it is, as strong as it says, and nowhere else."""
 
-import io
-import zipfile
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from experiments.data import faces
 from experiments.data.faces import Faces
 from experiments.harness import systems
 from experiments.harness.noise import Ball, on_images, papers_scale, stretch
@@ -128,26 +125,3 @@ def test_released_coordinates_tell_people_apart_and_a_colluder_rebuilds_them():
     rebuilt = f"orthonormal basis, l = 5/rebuilt by a colluder, {table_10.LEARNED}"
     assert found[rebuilt] == pytest.approx(found[f"original/{table_10.LEARNED}"], abs=0.05)
     assert all(0 <= value <= 1 for value in found.values())
-
-
-def test_pictures_are_decoded_in_the_order_of_the_labels_and_nothing_is_written(
-    tmp_path, monkeypatch
-):
-    image = pytest.importorskip("PIL.Image", reason="Pillow comes with matplotlib")
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as pack:
-        for name, grey in [("a.webp", 10), ("b.webp", 200)]:
-            one = io.BytesIO()
-            image.new("RGB", (8, 8), (grey, grey, grey)).save(one, "WEBP", lossless=True)
-            pack.writestr(name, one.getvalue())
-    labels = [
-        {"image": "b.webp", "identity": "7", "Male": "1"},
-        {"image": "a.webp", "identity": "9", "Male": "0"},
-    ]
-    monkeypatch.setattr(faces, "read_verified", {faces.CELEBA: packed.getvalue()}.__getitem__)
-    monkeypatch.setattr(faces, "table", {faces.CELEBA_LABELS: labels}.__getitem__)
-    monkeypatch.chdir(tmp_path)
-    found = faces.celeba.__wrapped__()
-    told = [found.pixels[:, 0].tolist(), found.people.tolist(), found.male.tolist()]
-    assert (found.pixels.shape, told) == ((2, 192), [[200, 10], [7, 9], [1, 0]])
-    assert not [*tmp_path.iterdir()]

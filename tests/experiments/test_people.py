@@ -40,18 +40,6 @@ def test_adult_merges_both_files_words_become_zeros_and_ones_and_numbers_lie_bet
         adult_file.adult.__wrapped__()
 
 
-def test_eicu_has_age_and_what_follows_intubated_by_hospital_or_region(placed):
-    stays = b"hospitalid,age,height,icu_los_days,intubated,fio2\n7,50,170,1.5,0,\n8,60,,2,1,30\n"
-    where = b'"hospitalid","numbedscategory","teachingstatus","region"\n7,"",F,"West"\n8,"",F,""\n'
-    placed(hospitals, "EICU", stays, where)
-    found = hospitals.eicu_demo.__wrapped__("hospital")
-    assert found.features == ("age", "intubated", "fio2")
-    assert (found.sites.tolist(), found.labels.tolist()) == (["7", "8"], [1.5, 2.0])
-    assert np.isnan(found.rows).tolist() == [[False, False, True], [False] * 3]
-    assert hospitals.eicu_demo.__wrapped__("region").sites.tolist() == ["West"]
-    assert hospitals.eicu_demo.__wrapped__("no region").labels.tolist() == [2.0]
-
-
 def stay(**changes):
     known = {"patient_nbr": "1", "payer_code": "MC", "medical_specialty": "Surgery"}
     known |= {"age": "[60-70)", "gender": "Female", "time_in_hospital": "3"}

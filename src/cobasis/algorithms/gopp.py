@@ -1,6 +1,6 @@
 """ODC-GOPP: Procrustes onto a mean of all images (ODC paper, arXiv v4, Appendix B)."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,21 +12,6 @@ from cobasis.linalg.polar import polar
 from cobasis.linalg.threads import in_order
 
 _EXACT = 1e-25  # the share of squared distances in all squares that is nothing but rounding
-
-
-@dataclass(frozen=True, kw_only=True)
-class Iterate:
-    """Where the alternation stands."""
-
-    mean: Matrix = field(repr=False)  # of the images as they were last turned
-    # what they are turned towards next: the mean, and its last move continued
-    ahead: Matrix = field(repr=False)
-    step: int = 0
-    gaining: int = 0  # iterations since momentum was last dropped
-    first: float = 0.0  # of the objective's values
-    last: float = float("inf")
-    n_widest: int = 0  # images as wide as the mean; 0 before the first iteration
-    converged: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,44 +57,39 @@ class GOPP(Rotates):
 
     def target(self, images: Images, *, workers: int | None = None) -> Target:
         """Alternate until the objective stands still."""
-        mean = leading_directions(images, size=max, workers=workers)[0].directions
-        reached = Iterate(mean=mean, ahead=mean)
-        while reached.step < self.max_iterations and not reached.converged:
-            reached = self._after(reached, _turned(images, reached.ahead, workers), of=len(images))
-        _refuse_arbitrary(images, reached.mean, n_widest=reached.n_widest)
+        # Images are turned towards what lies ahead: their mean, and its last move continued.
+        mean = ahead = leading_directions(images, size=max, workers=workers)[0].directions
+        first, last = 0.0, float("inf")  # of the objective's values
+        step = gaining = 0  # the second since momentum was last dropped
+        n_widest, converged = 0.0, False
+        while step < self.max_iterations and not converged:
+            total, (now, energy, n_widest) = _turned(images, ahead, workers)
+            step, before, mean = step + 1, mean, total / len(images)
+            if step == 1:  # the first start is no mean, so that distances from it say nothing
+                ahead = mean
+                continue
+            first = first or now
+            move, since = mean - ahead, mean - before
+            small = len(images) * float(np.vdot(move, move)) <= self.tolerance * first
+            rounding = gaining == 0 and now >= last  # a mean itself is always lower
+            converged = small or rounding or now <= _EXACT * energy
+            # O'Donoghue and Candes: momentum is dropped where it leads uphill, seen by the
+            # objective or by a move against the mean's own.
+            downhill = self.momentum and now < last and np.vdot(move, since) >= 0
+            gaining = gaining + 1 if downhill else 0
+            ahead, last = mean + gaining / (gaining + 3) * since, now
+        _refuse_arbitrary(images, mean, n_widest=n_widest)
         # The common rotation is free: it is chosen so that the first party's own is I.
-        rows, turn = reached.mean, polar(next(iter(images.values())).T @ reached.mean).rotation
+        rows, turn = mean, polar(next(iter(images.values())).T @ mean).rotation
         return Target(
             rows=rows @ turn.T if turn.shape[0] == turn.shape[1] else rows,
             shaped_by=tuple(images),
-            iterations=reached.step,
-            converged=reached.converged,
-        )
-
-    def _after(self, before: Iterate, turned: tuple[Matrix, Matrix], *, of: int) -> Iterate:
-        mean, (now, energy, n_widest) = turned[0] / of, map(float, turned[1])
-        found = Iterate(mean=mean, ahead=mean, step=before.step + 1, n_widest=int(n_widest))
-        if before.step == 0:
-            return found  # the first start is no mean, so that distances from it say nothing
-        first = before.first or now
-        move, since = mean - before.ahead, mean - before.mean
-        small = of * float(np.vdot(move, move)) <= self.tolerance * first
-        rounding = before.gaining == 0 and now >= before.last  # a mean itself is always lower
-        # O'Donoghue and Candes: momentum is dropped where it leads uphill, seen by the objective or
-        # by a move against the mean's own.
-        downhill = self.momentum and now < before.last and np.vdot(move, since) >= 0
-        gaining = before.gaining + 1 if downhill else 0
-        return replace(
-            found,
-            ahead=mean + gaining / (gaining + 3) * since,
-            gaining=gaining,
-            first=first,
-            last=now,
-            converged=small or rounding or now <= _EXACT * energy,
+            iterations=step,
+            converged=converged,
         )
 
 
-def _turned(images: Images, mean: Matrix, workers: int | None) -> tuple[Matrix, Matrix]:
+def _turned(images: Images, mean: Matrix, workers: int | None) -> tuple[Matrix, list[float]]:
     """Turn all images towards the mean, in one pass, and add them up.
 
     Beside their sum: of squared distances from the mean, of squares, and how many are as wide.
@@ -129,10 +109,10 @@ def _turned(images: Images, mean: Matrix, workers: int | None) -> tuple[Matrix, 
     for image, figures in in_order(turn, batches(images), workers=workers):
         total += image
         sums += figures
-    return total, sums
+    return total, sums.tolist()
 
 
-def _refuse_arbitrary(images: Images, mean: Matrix, *, n_widest: int) -> None:
+def _refuse_arbitrary(images: Images, mean: Matrix, *, n_widest: float) -> None:
     """Raise UndeterminedFitError where a party agrees with nothing but itself."""
     # Z contains every image, so a fit to Z itself is always determined; to the mean of the others
     # it may not be. A party that is wider than all others is spared: it stands for the frame.
