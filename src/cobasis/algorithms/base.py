@@ -14,7 +14,7 @@ from itertools import islice
 from typing import ClassVar, Protocol
 
 from cobasis.algorithms.fits import Fit, FitKind, Target
-from cobasis.algorithms.images import Images, Reported, View, batches, steady
+from cobasis.algorithms.images import Images, View, batches
 from cobasis.algorithms.readable import MOST_ROWS, Readable, Table, named
 from cobasis.errors import AnotherRunError, ShapeError
 from cobasis.linalg.arrays import Matrix
@@ -138,7 +138,7 @@ def align(
         ``ODC()``, ``Whitened()``, ``GOPP()``, ``Imakura()`` or ``Kawakami()``.
     images : mapping of str to ndarray of shape (n_anchor_rows, n_components)
         The A_i by party name, of one anchor. The number of columns may differ. May be lazy,
-        reading a file when it is asked: then one batch is in memory at a time.
+        reading a file that nobody changes when it is asked: then one batch is in memory at a time.
     target : Target, optional
         Made earlier: a party that comes late, or is left out, changes no other fit to it, and Z
         keeps the trace of whoever shaped it. By default it is made.
@@ -159,8 +159,6 @@ def align(
         An image is no finite table, or its rows are not as many as the others'.
     AnchorImageError, ConditionError, UndeterminedFitError
         The image determines no change of basis.
-    FileChangedError
-        A lazy image was another when it was read a second time.
 
     Notes
     -----
@@ -187,13 +185,12 @@ def align(
         raise ShapeError(
             "there is no anchor image, so there is nothing to align. Collect uploads first."
         )
-    source = images if isinstance(images, dict | Reported) else steady(images)
     kept: MutableMapping[str, Fit] = {} if sink is None else sink
     with one_blas_thread():
-        made = target or aligner.target(source, workers=workers)
-        waiting = (party for party in source if party not in kept)
-        parts = batches(source, waiting, n_rows=made.rows.shape[0])
+        made = target or aligner.target(images, workers=workers)
+        waiting = (party for party in images if party not in kept)
+        parts = batches(images, waiting, n_rows=made.rows.shape[0])
         for fits in in_order(partial(aligner.fits, target=made), parts, workers=workers):
             kept.update(fits)
-    fits = View(dict.fromkeys(source), read=kept.__getitem__)
+    fits = View(dict.fromkeys(images), read=kept.__getitem__)
     return Alignment(aligner=aligner, target=made, fits=fits)

@@ -6,13 +6,7 @@ from typing import TypeVar
 import numpy as np
 
 from cobasis.algorithms.readable import named
-from cobasis.errors import (
-    AnchorImageError,
-    ConditionError,
-    FileChangedError,
-    ShapeError,
-    UnknownPartyError,
-)
+from cobasis.errors import AnchorImageError, ConditionError, ShapeError, UnknownPartyError
 from cobasis.linalg.arrays import Matrix, as_matrix, as_table, numerical_rank, triangle_of
 from cobasis.progress import AGAIN, Report, silent
 
@@ -49,26 +43,8 @@ class View(Mapping[str, Value]):
         return len(self._names)
 
 
-def steady(images: Images) -> View[Matrix]:
-    """Return images that may not change between two readings."""
-    seen: dict[str, int] = {}
-
-    def read(party: str) -> Matrix:
-        image = np.asarray(images[party])
-        mark = hash((image.shape, image.dtype.str, image.tobytes()))
-        if seen.setdefault(party, mark) != mark:
-            raise FileChangedError(
-                f"the anchor image of party '{party}' is not the same as when it was first read, "
-                "so target and fits would belong to different images. Let nothing write to the "
-                "uploads while they are aligned, and run again."
-            )
-        return image
-
-    return View(images, read=read)
-
-
 class Reported(View[Matrix]):
-    """Images that are read from what refuses to change, and report every reading."""
+    """Images that report every reading."""
 
     def __init__(
         self,
