@@ -1,15 +1,12 @@
-"""Tiny studies of our own, in a copy of the runner, and results that nobody measured."""
+"""Tiny studies of our own, and results that nobody measured."""
 
 import gzip
 import hashlib
 import os
-import shutil
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import experiments.studies
 import numpy as np
@@ -18,20 +15,12 @@ from experiments.harness import command, models, runner, store, study
 from experiments.harness.store import Cell, Results
 from experiments.harness.study import Published, Study, key
 
-ROOT = Path(__file__).parents[2]
-
 STUDIES = {
     "quick": """
         def run(*, data, l, repeat):
             value = float(np.random.default_rng([SEED, repeat, l]).normal(90, 1))
             return {"odc/mlp": value, "odc/seconds": time.time()}
         CELLS = [{"data": "toy", "l": l} for l in (2, 4, 8)]
-        """,
-    "slow": """
-        def run(*, seconds, repeat):
-            time.sleep(seconds)
-            return {"odc": 1.0}
-        CELLS = [{"seconds": seconds} for seconds in (0.0, 60.0)]
         """,
     "needing": """
         def run(*, file, repeat, **_):
@@ -63,31 +52,6 @@ def write(folder, *names):
     for name in names:
         lines = [line[8:] for line in STUDIES[name].splitlines()]
         (folder / f"{name}.py").write_text(HEAD + "\n".join(lines) + TAIL)
-
-
-class Started:
-    """A run in processes of its own, with studies of our own."""
-
-    def __init__(self, folder, *names):
-        self.folder, package = folder, folder / "experiments"
-        away = shutil.ignore_patterns("studies", "results", "__pycache__")
-        shutil.copytree(ROOT / "experiments", package, ignore=away)
-        write(package / "studies", *names)
-        self.work = folder / "build" / "experiments"
-
-    def start(self, *arguments, **options):
-        words = [sys.executable, "-m", "experiments", *arguments]
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("COBASIS_", "COV_"))}
-        how = {"cwd": self.folder, "env": env, "stderr": subprocess.PIPE, "text": True}
-        return subprocess.Popen(words, **how, **options)
-
-    def cells(self, name):
-        return set(Results(name, folder=self.work).read().cells)
-
-
-@pytest.fixture
-def started(tmp_path):
-    return lambda *names: Started(tmp_path, *names)
 
 
 @pytest.fixture

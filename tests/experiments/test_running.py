@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,21 +10,6 @@ from experiments.harness import runner
 from experiments.harness.runner import Run, Task
 from experiments.harness.store import Results
 from rich.console import Console
-
-
-def until(claim, *, patience=60):
-    end = time.monotonic() + patience
-    while not claim():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
-def told_by(pid, what):
-    try:
-        with open(f"/proc/{pid}/{what}", encoding="ascii") as file:  # noqa: PTH123
-            return file.read()
-    except FileNotFoundError:
-        return ") Z"
 
 
 def task(name, repeat, expected):
@@ -65,30 +49,21 @@ def test_a_check_finds_a_digit_that_differs_and_leaves_times_out(command_here, t
     assert "evidence" not in said
 
 
-def test_a_killed_run_leaves_whole_results_and_no_process_and_the_next_goes_on_until_ctrl_c(
-    started,
-):
-    def children():
-        return told_by(process.pid, f"task/{process.pid}/children").split()
+def test_ctrl_c_leaves_whole_results_and_the_next_run_goes_on(command_here, tmp_path, monkeypatch):
+    run, wait, waits = command_here("quick"), runner.wait, iter([False, False, True, *[False] * 9])
 
-    copy = started("slow")
-    process = copy.start("slow", "--workers", "1")
-    until((copy.work / "slow.json").exists)
-    workers = children()
-    assert workers
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
-    assert copy.cells("slow") == {"0.0/0"}
-    until(lambda: all(told_by(p, "stat").rsplit(")", 1)[1].split()[0] == "Z" for p in workers))
-    process = copy.start("slow", "--workers", "1", start_new_session=True)
-    until(children)
-    time.sleep(0.3)  # it is deaf while its worker starts
-    os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "the same command goes on" in said
-    assert "Traceback" not in said
-    assert copy.cells("slow") == {"0.0/0"}
+    def interrupted(*given):
+        if next(waits):
+            raise KeyboardInterrupt
+        return wait(*given)
+
+    monkeypatch.setattr(runner, "wait", interrupted)
+    assert "the same command goes on" in run("quick", "--workers", "1", status=130)
+    first = Results("quick", folder=tmp_path / "work").read().cells
+    assert len(first) == 2
+    run("quick")
+    whole = Results("quick", folder=tmp_path / "work").read().cells
+    assert (len(whole), {place: whole[place] for place in first}) == (6, first)
 
 
 def test_a_process_that_dies_is_the_trouble_of_its_cell_alone(capsys):
