@@ -45,7 +45,7 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.exchanges import exchanges
 from cobasis.strict_json import canonical_json
-from cobasis.transport.wire import MOST_BYTES, SMALL_BYTES, nobody
+from cobasis.transport.wire import MOST_BYTES, SMALL_BYTES
 
 LOG = logging.getLogger("cobasis.server")
 SECRET = "secret."  # noqa: S105 -- a name's beginning
@@ -242,15 +242,14 @@ class Served:
 _READING = Turn()
 
 
-def round_of(folder: Path, digest: str) -> Served:
-    """Return the round whose agreement has a digest; one RequestError for all others."""
+def rounds(folder: Path) -> list[Served]:
+    """Return the rounds whose agreement names a server."""
+    found = []
     with _READING:  # at a start many ask at once, and one reads
         for path in agreements(folder):
             with suppress(DiskError):  # gone meanwhile, or a link to nothing
-                found = _served(path, stamp_of(path))
-                if found is not None and found.digest == digest:
-                    return found
-    raise nobody()
+                found.append(_served(path, stamp_of(path)))
+    return [each for each in found if each is not None]
 
 
 @lru_cache(maxsize=1000)

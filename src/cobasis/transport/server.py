@@ -36,7 +36,7 @@ from cobasis.transport.inbox import (
     Served,
     State,
     most_bytes,
-    round_of,
+    rounds,
 )
 from cobasis.transport.mailbox import SLOTS, Mailbox
 from cobasis.transport.wire import (
@@ -200,7 +200,9 @@ class Server:
 
     async def _visit(self, request: Request) -> _Visit:
         """Return who asks about which round; one answer for all who may not."""
-        served = await run_sync(round_of, self.folder, request.path_params["round"])
+        every, digest = await run_sync(rounds, self.folder), request.path_params["round"]
+        if (served := next((each for each in every if each.digest == digest), None)) is None:
+            raise nobody()
         path = bytes(request.scope["raw_path"]).decode("ascii", "replace")
         if request.url.query or "/rounds/" not in path:
             raise nobody()

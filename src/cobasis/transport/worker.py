@@ -32,7 +32,7 @@ from cobasis.errors import (
 from cobasis.keys.identity import Identity
 from cobasis.protocol.agreement import moment_of
 from cobasis.transport.certificate import Statement, certificate_at, pin_of
-from cobasis.transport.inbox import OUTBOX, STATEMENT, STATEMENTS, Inbox, agreements
+from cobasis.transport.inbox import OUTBOX, STATEMENT, STATEMENTS, Inbox, Served, rounds
 
 LOG = logging.getLogger("cobasis.worker")
 
@@ -48,7 +48,6 @@ class Worker:
     runs: bool  # ends an exchange once everybody's file is in
     certificate: Path
     _seen: dict[Path, object] = field(default_factory=dict)
-    _closes: dict[Path, datetime] = field(default_factory=dict)
     _rests: dict[Path, float] = field(default_factory=dict)
 
     def work(self, *, every: float, goes_on: Callable[[], bool]) -> None:
@@ -64,9 +63,9 @@ class Worker:
         """Do whatever can be done now; what fails in one round keeps no other waiting."""
         for key in (self.identity, *self.identity.before):  # rounds may enrol one before
             self._guarded(self.certificate, partial(self._state, key))
-        for path in agreements(self.folder):
-            if time.monotonic() >= self._rests.get(path, 0):
-                self._guarded(path, partial(self._look, path))
+        for served in rounds(self.folder):
+            if time.monotonic() >= self._rests.get(served.path, 0):
+                self._guarded(served.path, partial(self._look, served))
 
     def _guarded(self, path: Path, work: Callable[[], None]) -> None:
         try:
@@ -80,27 +79,16 @@ class Worker:
         except Exception as error:  # noqa: BLE001 -- nobody's file may end everybody's service
             _log("failed", file=path.name, code="", why=type(error).__name__)
 
-    def _look(self, path: Path) -> None:
-        stands = self._stands(path)
+    def _look(self, served: Served) -> None:
+        path, stands = served.path, _stands(served)
         if self._seen.get(path) == stands:
             return
         first, self._seen[path] = path not in self._seen, stands
         session = session_of(path, self.identity, outbox=self.folder / OUTBOX)
-        if session.agreement.closes is not None:
-            self._closes[path] = session.agreement.closes
         self._receive(session)
         if self.runs and session.sealed:
             self._end(session, first)
         Inbox(path).prune(secrets=bool(session.history.ended))
-
-    def _stands(self, path: Path) -> object:
-        inbox, stamps = Inbox(path).folder, []
-        beside = [path, sealed_path(path), *sorted(path.parent.glob("*.sig"))]
-        for each in (*beside, work_folder(path).transcript):
-            with suppress(DiskError):
-                stamps.append(stamp_of(each))
-        closed = path in self._closes and self._closes[path] <= datetime.now(UTC)
-        return closed, stamps, sorted(map(str, inbox.glob("*/*")))
 
     def _receive(self, session: AnalystSession) -> None:
         inbox = Inbox(session.path)
@@ -159,6 +147,17 @@ class Worker:
         made = Statement.made(certificate, analyst=name, sign=identity.sign)
         write_whole(path, made.text().encode(), mode=0o644)
         _log("signed for the certificate", pin=made.pin, until=made.until)
+
+
+def _stands(served: Served) -> object:
+    """Return what changes where there is something to do in a round."""
+    path, closes, stamps = served.path, served.agreement.closes, []
+    beside = [path, sealed_path(path), *sorted(path.parent.glob("*.sig"))]
+    for each in (*beside, work_folder(path).transcript):
+        with suppress(DiskError):
+            stamps.append(stamp_of(each))
+    closed = closes is not None and closes <= datetime.now(UTC)
+    return closed, stamps, sorted(map(str, Inbox(path).folder.glob("*/*")))
 
 
 def _halt(session: AnalystSession, error: CobasisError) -> None:
