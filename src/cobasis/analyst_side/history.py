@@ -39,8 +39,6 @@ def audit_words(audit: Mapping[str, object] | None) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Received:
-    """A party's file that was accepted and acknowledged."""
-
     party: str
     exchange: int  # counted from 1
     message: MessageName
@@ -57,8 +55,6 @@ class Received:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What was trained last, and on whose uploads."""
-
     uploads: Mapping[str, str]  # digest of the sealed upload, or of sums, by party
     family: ModelName | None  # the model's; None for representation
     model_sha256: str | None

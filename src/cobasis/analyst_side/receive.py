@@ -68,8 +68,6 @@ class FileVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Reception:
-    """What became of files, and where the round stands."""
-
     files: tuple[FileVerdict, ...]
     agreed: tuple[str, ...]
     unsigned: tuple[str, ...]

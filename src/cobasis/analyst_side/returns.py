@@ -49,8 +49,6 @@ _NUMBERS_DEPEND_ON = ("cobasis", "numpy", "scipy", "scikit-learn")
 
 
 class Conclusion:
-    """How a run ends: with one sealed return for each party, then with the line about them."""
-
     def __init__(
         self,
         session: AnalystSession,

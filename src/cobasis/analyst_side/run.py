@@ -149,7 +149,6 @@ def conclude(
     cluster: str | None = None,
     compared: Collection[ModelName] = (),
 ) -> Concluded:
-    """Align, certify and train, write one sealed return for each party, and record it."""
     everybody, received = sorted(parties), session.history.taken()
     name = _alignment(session, everybody, realign=realign)
     words = [name, family or "", *everybody, version("cobasis")]

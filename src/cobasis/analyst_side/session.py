@@ -158,8 +158,7 @@ class AnalystSession(Hidden):
     def open_exchange(self) -> Exchange:
         return self.exchanges[min(len(self.history.ended), len(self.exchanges) - 1)]
 
-    def reply(self, party: str, exchange: Exchange) -> Path:
-        """Return where that stands which a party gets back: ``outbox/icu.north.2-return``."""
+    def reply(self, party: str, exchange: Exchange) -> Path:  # as outbox/icu.north.2-return
         return self.outbox / f"{stem_of(self.path)}.{party}.{exchange.number}-{exchange.reply}"
 
     @contextmanager

@@ -125,7 +125,6 @@ class _Check:
         return next((stem for stem in self.stems if name.startswith(f"{stem}.")), self.stem)
 
     def transcripts(self) -> None:
-        """Check every transcript's chain; one of them is the analyst's."""
         for path in self.here("*.jsonl"):
             if found := self.one("transcript", path.name, path, by=self._transcript):
                 self.chains[str(path)] = found
@@ -153,7 +152,6 @@ class _Check:
                     self.one("receipt", what, entry.told, by=self._countersigned)
 
     def _receipt(self, signed: SignedReceipt) -> None:
-        """Check a receipt's signature, and the transcript's line that it names."""
         self._signed(signed)
         receipt = signed.receipt
         lines = {each.hash: each.told["file"] for each in self.entries if each.event == RECEIVED}

@@ -27,8 +27,6 @@ MAX_HEADER = 64 * 1024  # bytes; an upload's header has less than a thousand
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Header:
-    """What a file says of itself, checked."""
-
     places: Mapping[str, Place]
     metadata: Mapping[str, str]  # as it stands in the file: anybody may have written anything
     stamp: Stamp

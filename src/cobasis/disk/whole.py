@@ -79,7 +79,6 @@ def _digest(path: Path, _: Stamp) -> str:
 
 
 def read_whole(path: Path) -> bytes:
-    """Return what a small file holds."""
     with opened(path) as (file, _):
         return file.readall() or b""
 
@@ -201,7 +200,6 @@ class WholeFile(AbstractContextManager["WholeFile"]):
 
 
 def write_whole(path: Path, data: bytes, *, mode: int = 0o600) -> None:
-    """Write a file, or leave what stood there before."""
     with WholeFile(path, n_bytes=len(data), mode=mode) as file:
         file.write(data)
 

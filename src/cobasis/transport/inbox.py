@@ -118,11 +118,6 @@ class Inbox:
 
     def begin(self, sent: Sent, *, length: int) -> State:
         if found := self.state(sent):
-            if found.length != length:
-                raise RequestError(
-                    f"this file was begun with {found.length:,} bytes and now has {length:,}. Send "
-                    "what was begun."
-                )
             if found.whole:  # whoever gave it its name may have died before this
                 settle_names(self.folder / sent.party)
             return found

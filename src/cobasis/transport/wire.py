@@ -102,7 +102,6 @@ def nobody() -> RequestError:
 
 
 def digest_field(digest: str) -> str:
-    """Write a SHA-256 as RFC 9530 has it."""
     return f"sha-256=:{base64.b64encode(bytes.fromhex(digest)).decode()}:"
 
 
