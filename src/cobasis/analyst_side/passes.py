@@ -6,7 +6,7 @@ of that block alone; what comes back is a sum.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -17,10 +17,10 @@ from typing import Any
 from cobasis.disk.tensors import read_tables, write_tables
 from cobasis.disk.whole import make_folder, remove_tree, require_room
 from cobasis.errors import OptionError
-from cobasis.linalg.threads import available_threads, one_blas_thread
+from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import FAMILIES, ModelName, needing
 from cobasis.models.out_of_core import ROW_BYTES
-from cobasis.models.passes import Block, LabelledRows, Pass, Result, Share, Threads, Work
+from cobasis.models.passes import Block, LabelledRows, Pass, Result, Threads, Work
 from cobasis.progress import Report
 
 _LOOK_SECONDS = 2.0  # how often it is looked whether workers are still there
@@ -79,14 +79,11 @@ class FilePasses(Threads):
                 pass
             yield copy
 
-    def together(self, work: Callable[[LabelledRows, Share], Result], rows: LabelledRows) -> Result:
-        """Work alone on everything, with files where there are many blocks."""
+    def room(self, rows: LabelledRows) -> AbstractContextManager[Path | None]:
         if rows.n_blocks == 1:
-            return super().together(work, rows)
+            return super().room(rows)
         n_bytes = rows.n_rows * (2 * rows.n_columns + ROW_BYTES)
-        with self._room(self.folder / "trees", n_bytes) as folder:
-            share = Share(range(rows.n_blocks), str(folder), available_threads(), self.report)
-            return work(rows, share)
+        return self._room(self.folder / "trees", n_bytes)
 
     @contextmanager
     def _room(self, folder: Path, n_bytes: int) -> Iterator[Path]:

@@ -13,13 +13,14 @@ import copy
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cobasis.linalg.threads import in_order
+from cobasis.linalg.threads import available_threads, in_order
 from cobasis.models import Estimator
-from cobasis.models.passes import Block, LabelledRows, Labels, Pass, Share, Split
+from cobasis.models.passes import Block, LabelledRows, Labels, Pass, Split
 from cobasis.models.tuning import log_likelihood
 from cobasis.progress import Report
 
@@ -102,54 +103,36 @@ _SETTINGS = {"eta": 0.1, "max_depth": 6, "tree_method": "hist", "verbosity": 0}
 
 def fit_xgboost(rows: LabelledRows, *, split: Split, classes: Labels | None, over: Pass) -> bytes:
     """Boost trees along the axes, until rows that were kept apart see no gain; as JSON."""
-    judged_by = split.judges(rows, over)
-    work = partial(
-        _boost,
-        split=split,
-        classes=classes,
-        judged_by=None if judged_by is None else _told(judged_by, classes),
-        max_rounds=MAX_ROUNDS,  # as here, whatever a worker's own module says
-    )
-    return over.together(work, rows)
-
-
-def _boost(
-    rows: LabelledRows,
-    share: Share,
-    *,
-    split: Split,
-    classes: Labels | None,
-    judged_by: Block | None,
-    max_rounds: int,
-) -> bytes:
     import xgboost
 
-    steps = {"max_bin": 256, "nthread": share.threads}
+    steps = {"max_bin": 256, "nthread": available_threads()}
     settings = {**_SETTINGS, **steps, "objective": "reg:squarederror", "seed": split.seed}
     if classes is not None:
         several = {"objective": "multi:softprob", "num_class": len(classes)}
         settings |= several if len(classes) > 2 else {"objective": "binary:logistic"}  # noqa: PLR2004
-    found = None
-    if judged_by is not None and len(judged_by.labels) >= ENOUGH_FOR_STEPS:
-        found = xgboost.QuantileDMatrix(judged_by.rows, label=judged_by.labels, **steps)
-    kind = xgboost.QuantileDMatrix if share.folder is None else xgboost.ExtMemQuantileDMatrix
-    matrix = kind(
-        _blocks_for(lambda at: _told(split.part(rows, at), classes), share), ref=found, **steps
-    )
-    watched = []
+    found, judged_by = None, split.judges(rows, over)
     if judged_by is not None:
-        told, truth = judged_by
-        judge = xgboost.QuantileDMatrix(told, label=truth, ref=matrix, **steps)
-        watched = [(judge, "kept_apart")]
-    booster = xgboost.train(
-        settings,
-        matrix,
-        num_boost_round=max_rounds,
-        evals=watched,
-        early_stopping_rounds=PATIENCE if watched else None,
-        verbose_eval=False,
-        callbacks=[_callback(share.report, max_rounds)],
-    )
+        judged_by = _told(judged_by, classes)
+        if len(judged_by.labels) >= ENOUGH_FOR_STEPS:
+            found = xgboost.QuantileDMatrix(judged_by.rows, label=judged_by.labels, **steps)
+    with over.room(rows) as folder:
+        blocks = _blocks_for(lambda at: _told(split.part(rows, at), classes), rows.n_blocks, folder)
+        kind = xgboost.QuantileDMatrix if folder is None else xgboost.ExtMemQuantileDMatrix
+        matrix, watched = kind(blocks, ref=found, **steps), []
+        if judged_by is not None:
+            told, truth = judged_by
+            judge = xgboost.QuantileDMatrix(told, label=truth, ref=matrix, **steps)
+            watched = [(judge, "kept_apart")]
+        booster = xgboost.train(
+            settings,
+            matrix,
+            num_boost_round=MAX_ROUNDS,
+            evals=watched,
+            early_stopping_rounds=PATIENCE if watched else None,
+            verbose_eval=False,
+            callbacks=[_callback(over.report)],
+        )
+        del matrix, blocks  # which delete files of theirs, and say so where these are gone
     if watched:
         booster = booster[: booster.best_iteration + 1]
     return bytes(booster.save_raw("json"))
@@ -161,13 +144,13 @@ def _told(block: Block, classes: Labels | None) -> Block:
     return Block(block.rows.astype(np.float32), labels)
 
 
-def _blocks_for(read: Callable[[int], Block], share: Share) -> Any:  # noqa: ANN401 -- xgboost.DataIter
+def _blocks_for(read: Callable[[int], Block], n_blocks: int, folder: Path | None) -> Any:  # noqa: ANN401 -- xgboost.DataIter
     import xgboost
 
     class Blocks(xgboost.DataIter):
         def __init__(self) -> None:
             self.reset()
-            super().__init__(cache_prefix=share.folder and f"{share.folder}/cache")
+            super().__init__(cache_prefix=None if folder is None else f"{folder}/cache")
 
         def next(self, input_data: Any) -> bool:  # noqa: ANN401 -- xgboost's own callback
             for block in map(read, self._left):
@@ -177,17 +160,17 @@ def _blocks_for(read: Callable[[int], Block], share: Share) -> Any:  # noqa: ANN
             return False
 
         def reset(self) -> None:
-            self._left = iter(share.blocks)
+            self._left = iter(range(n_blocks))
 
     return Blocks()
 
 
-def _callback(report: Report, max_rounds: int) -> Any:  # noqa: ANN401 -- xgboost.callback.TrainingCallback
+def _callback(report: Report) -> Any:  # noqa: ANN401 -- xgboost.callback.TrainingCallback
     import xgboost
 
     class Told(xgboost.callback.TrainingCallback):
         def after_iteration(self, *told: Any) -> bool:  # noqa: ANN401 -- model, round, and log
-            report("boosting, rounds at most", told[1] + 1, max_rounds)
+            report("boosting, rounds at most", told[1] + 1, MAX_ROUNDS)
             return False
 
     return Told()

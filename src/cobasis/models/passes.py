@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from cobasis.errors import LabelError, NotFiniteError, StepError
 from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.threads import available_threads, in_order
+from cobasis.linalg.threads import in_order
 from cobasis.models import Task
 from cobasis.models.chain import Integers
 from cobasis.models.tuning import EARLY_STOPPING_ROWS
@@ -94,16 +95,10 @@ class WholeRows:
 Work = Callable[[LabelledRows, int], Result]
 
 
-class Share(NamedTuple):
-    """One worker's part of a work that all workers do together."""
-
-    blocks: Sequence[int]
-    folder: str | None
-    threads: int
-    report: Report = silent
-
-
 class Pass(Protocol):
+    @property
+    def report(self) -> Report: ...
+
     def __call__(self, work: Work[Result], rows: LabelledRows, *, step: str) -> Iterator[Result]:
         """Yield ``work(rows, index)`` for each block, in order; work may go to other processes."""
         ...
@@ -112,8 +107,8 @@ class Pass(Protocol):
         """Give rows that can be visited again without being made again, where that pays."""
         ...
 
-    def together(self, work: Callable[[LabelledRows, Share], Result], rows: LabelledRows) -> Result:
-        """Return ``work(rows, share)`` of the first of all workers, which work at the same time."""
+    def room(self, rows: LabelledRows) -> AbstractContextManager[Path | None]:
+        """Give a folder for what training makes of rows; None where they are held in memory."""
         ...
 
 
@@ -133,8 +128,8 @@ class Threads:
             return nullcontext(rows)
         return nullcontext(WholeRows(*rows.block(0), source=rows))
 
-    def together(self, work: Callable[[LabelledRows, Share], Result], rows: LabelledRows) -> Result:
-        return work(rows, Share(range(rows.n_blocks), None, available_threads(), self.report))
+    def room(self, rows: LabelledRows) -> AbstractContextManager[Path | None]:  # noqa: ARG002 -- as Pass
+        return nullcontext()
 
 
 def chunks(block: Block, *, width: int) -> Iterator[Block]:
