@@ -189,7 +189,7 @@ def test_a_statement_that_is_old_or_somebody_elses_is_none(fresh, monkeypatch):
         made = Statement.made(certificate, analyst="lab", sign=sign)
         for text in (place.read_text(), made.text(), "{", None):
             place.write_text(text) if text else place.unlink()
-            with pytest.raises(CertificateError, match=r"no statement .* holds today"):
+            with pytest.raises(CertificateError, match="holds today"):
                 fresh.remote("north")
         fresh.worker().step()
         fresh.remote("north")
@@ -206,7 +206,7 @@ def test_a_server_with_another_certificate_gets_nothing_until_it_is_signed_for(f
     with renewed, remote:
         with pytest.raises(CertificateError, match="has signed for"):
             remote.fetch("agreement", tmp_path / "agreement")
-        with pytest.raises(CertificateError, match="not the one that 'lab' has signed for"):
+        with pytest.raises(CertificateError, match="has signed for"):
             fresh.remote("north")
         # a proxy whose certificate the company gave is let in, since the analyst has signed
         with fresh.remote("north", ca=other) as proxied:

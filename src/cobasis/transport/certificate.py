@@ -105,29 +105,20 @@ def believed(
     `proxied`: a company's proxy shows a certificate of its own, so only that somebody signed is
     looked at. Contents stay sealed and signed; the proxy sees names, times and sizes.
     """
-    try:
-        shown, now = x509.load_der_x509_certificate(certificate), datetime.now(UTC)
-        pin = pin_of(shown)
-    except (ValueError, UnsupportedAlgorithm):
-        raise CertificateError(
-            "the server shows a certificate that cannot be read. Nothing was sent. Ask "
-            f"'{analyst.name}' whether it is theirs."
-        ) from None
-    found, made = told.get("statements"), []
+    shown, pin = None, "unreadable"
+    with suppress(ValueError, UnsupportedAlgorithm):
+        read = x509.load_der_x509_certificate(certificate)
+        shown, pin = read, pin_of(read)
+    found, now = told.get("statements"), datetime.now(UTC)
     for each in found if isinstance(found, list) else []:
         with suppress(AgreementError, ValueError):
-            made.append(Statement.from_text(canonical_json(each)[:SMALL_BYTES].decode()))
-    good = [each for each in made if each.is_good(analyst, now=now)]
-    if any(proxied or each.pin == pin for each in good):
-        return shown
-    if not good:
-        raise CertificateError(
-            f"the server shows no statement about its certificate that '{analyst.name}' has signed "
-            f"({analyst.fingerprint}) and that holds today, so it may be anybody's. Nothing was "
-            f"sent. Ask '{analyst.name}' whether its worker runs, and look at your clock."
-        )
+            made = Statement.from_text(canonical_json(each)[:SMALL_BYTES].decode())
+            good = made.is_good(analyst, now=now) and (proxied or made.pin == pin)
+            if good and shown is not None:
+                return shown
     raise CertificateError(
-        f"the certificate that the server shows is not the one that '{analyst.name}' has signed "
-        f"for: it has the key {pin[:16]}, and {good[0].pin[:16]} was signed. Nothing was sent. Ask "
-        f"'{analyst.name}'; the certificate of a company's proxy is given with --tls-ca."
+        f"the certificate that the server shows (its key: {pin[:16]}) is none that "
+        f"'{analyst.name}' ({analyst.fingerprint}) has signed for and that holds today, so it may "
+        f"be anybody's. Nothing was sent. Ask '{analyst.name}' whether its worker runs, and look "
+        "at your clock. The certificate of a company's proxy is given with --tls-ca."
     )
