@@ -34,10 +34,6 @@ DOORS = {  # method, whether at one file's address, fields, content
 }
 FILES = [door for door, (_, at_file, *_) in DOORS.items() if at_file]
 BROUGHT = ["whole", "part", "part by POST"]
-SEEN = {  # of the server's answer before it looks at who asks
-    "begin": "GET", "whole": "GET", "part": "HEAD", "part by POST": "HEAD", "how much": "GET",
-    "verdict": "HEAD", "fetch": "POST",
-}  # fmt: skip
 
 
 def fields_of(door):
@@ -184,8 +180,6 @@ def of_all_doors():
         yield door, wrong, 404, change
     for door, minutes in product(DOORS, (-(10**6), -10, -6, 6, 10, 10**6)):
         yield door, f"a clock {minutes} minutes off", 401, {"minutes": minutes}
-    for door, method in SEEN.items():
-        yield door, "another method than was signed", 404, {"seen": method}
     for door, name in product(DOORS, FIELDS):
         yield door, f"{name} set behind the signature", 404, {"after": put(name, "9")}
     for door in DOORS:

@@ -48,7 +48,7 @@ class Caller:
             sign_request(request, name=by, sign=self.keys[key or by].sign)
         return request
 
-    def at(self, door, *, what=None, digest=DIGEST, start=None, tail="", method=None, seen=None,
+    def at(self, door, *, what=None, digest=DIGEST, start=None, tail="", method=None,
            after=lambda _: None, line=None, **changes):  # fmt: skip
         """Go to a door with something changed; fields are changed by their names."""
         usual, at_file, fields, body = DOORS[door]
@@ -57,7 +57,6 @@ class Caller:
         path = f"{start or self.round}/{what}{f'/{digest}' * at_file}{tail}"
         told = {"fields": {**fields, **changes}, "body": body, **how}
         request = self.made(method or usual, path, **told)
-        request.method = seen or request.method
         after(request)
         return self.client.send(request) if line is None else self.raw(request, line)
 

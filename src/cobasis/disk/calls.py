@@ -45,11 +45,6 @@ def open_file(path: Path, flags: int) -> int:
     return do(os.open, path, flags, 0o600, path=path)
 
 
-def make(folder: Path) -> None:
-    """Make a folder for its owner alone."""
-    do(Path.mkdir, folder, 0o700, False, True, path=folder)  # noqa: FBT003 -- parents, exist_ok
-
-
 def lock(descriptor: int, *, path: Path, wait: bool) -> None:
     """Lock an open file or folder; BlockingIOError where another process has it and none waits."""
     do(fcntl.flock, descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), path=path)

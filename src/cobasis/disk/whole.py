@@ -233,7 +233,8 @@ def make_folder(path: Path) -> None:
             return
         above = [folder for folder in path.parents if not folder.exists()]
         for folder in (*reversed(above), path):  # a name is worth nothing in a folder without one
-            calls.make(folder)
+            # for its owner alone; no parents, and none that is there already is refused
+            calls.do(Path.mkdir, folder, 0o700, False, True, path=folder)  # noqa: FBT003
             calls.sync_folder(folder.parent)
 
 
