@@ -197,7 +197,7 @@ CHANGES = (  # of what lies at the server: the file, how, the exit code, and wha
 def test_what_is_changed_at_the_server_is_refused_and_the_right_one_taken(served):
     served.turn(served.worker())
     told = served.typed("status north/icu.toml").stdout  # the server's news come without it
-    assert "when lab's sealed agreement lies here" in told
+    assert "when lab has answered:\n             cobasis go icu.toml data.csv\n" in told
     for file, changed, code, told in CHANGES:
         path = served.lab / file
         text = path.read_text()

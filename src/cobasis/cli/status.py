@@ -138,7 +138,10 @@ class Standing:
                 return Step("run", f"cobasis run {name}")
             come = "signatures have come" if self.unsigned else "files have come"
             return Step("receive", f"cobasis receive {name} inbox/", when=come)
-        return self._step_of_party()
+        found = self._step_of_party()
+        if self.agreement.server and found.when:  # what comes over HTTPS comes by go alone
+            return Step(found.what, f"cobasis go {name} data.csv", f"{self.analyst} has answered")
+        return found
 
     def _step_of_party(self) -> Step:
         name, stem = self.path.name, stem_of(self.path)
