@@ -101,6 +101,8 @@ def test_news_of_sums_that_begin_again_are_accepted_before_they_are_sent_again(c
         assert cobasis.json("status icu.toml")["next"] == f"cobasis {command}"
         cobasis(command.replace("data.csv", "north.csv --yes --signed-by Officer"))
     cobasis.said("receive icu.toml icu.north.1-sums", "accepted: sums of north", by="lab")
+    # what came later begins nothing
+    cobasis.said("accept icu.toml icu.news", "Sums have begun again: this is attempt 2.")
 
 
 def test_each_step_leaves_with_an_approval_of_its_own(cobasis):

@@ -112,7 +112,7 @@ def _take_news(session: PartySession, path: Path) -> tuple[object, list[str]]:
         if names:
             lines += wrapped(f"'{news.analyst}' {word} {listed(names)}.", lead="  ")
     if news.attempt > 1 and session.name not in news.without:
-        lines.append(f"  Sums begin again, attempt {news.attempt}.")
+        lines.append(f"  Sums have begun again: this is attempt {news.attempt}.")
     lines.append(f"  Where the round stands: cobasis status {session.path.name}")
     receipts = [each.receipt.file for each in signed]
     return {**picked(news, "time", "without", "removed"), "receipts": receipts}, lines
