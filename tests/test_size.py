@@ -19,28 +19,28 @@ from party_side.sites import consortium, join
 from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
-    "algorithms": (2_040, 1_240, 15),
-    "analyst_side": (2_160, 1_760, 11),
-    "bundle": (2_220, 1_700, 11),
+    "algorithms": (1_990, 1_200, 15),
+    "analyst_side": (2_150, 1_760, 11),
+    "bundle": (2_180, 1_670, 11),
     "cli": (4_400, 3_570, 25),
     "cobasis": (590, 280, 6),
-    "disk": (550, 360, 5),
+    "disk": (540, 360, 5),
     "estimators": (840, 470, 5),
     "features": (1_400, 910, 7),
     "keys": (260, 200, 2),
     "linalg": (660, 420, 6),
-    "models": (3_160, 2_300, 15),
-    "party_side": (3_680, 2_980, 14),
-    "privacy": (2_600, 1_720, 20),
-    "protocol": (7_530, 5_230, 36),
-    "report": (970, 780, 6),
+    "models": (3_140, 2_280, 15),
+    "party_side": (3_670, 2_970, 14),
+    "privacy": (2_580, 1_710, 20),
+    "protocol": (7_520, 5_220, 36),
+    "report": (960, 780, 6),
     "statistics": (1_980, 1_510, 11),
-    "tables": (840, 670, 4),
-    "transport": (1_740, 1_370, 10),
+    "tables": (830, 670, 4),
+    "transport": (1_730, 1_360, 10),
     "vault": (1_000, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 34_160,
+    "tests": 33_570,
     "experiments and benchmarks": 10_990,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
