@@ -79,11 +79,14 @@ class FilePasses(Threads):
                 pass
             yield copy
 
-    def room(self, rows: LabelledRows) -> AbstractContextManager[Path | None]:
+    @contextmanager
+    def room(self, rows: LabelledRows) -> Iterator[str | None]:
         if rows.n_blocks == 1:
-            return super().room(rows)
+            yield None
+            return
         n_bytes = rows.n_rows * (2 * rows.n_columns + ROW_BYTES)
-        return self._room(self.folder / "trees", n_bytes)
+        with self._room(self.folder / "trees", n_bytes) as folder:
+            yield str(folder)
 
     @contextmanager
     def _room(self, folder: Path, n_bytes: int) -> Iterator[Path]:

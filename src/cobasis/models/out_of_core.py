@@ -13,7 +13,6 @@ import copy
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -144,7 +143,7 @@ def _told(block: Block, classes: Labels | None) -> Block:
     return Block(block.rows.astype(np.float32), labels)
 
 
-def _blocks_for(read: Callable[[int], Block], n_blocks: int, folder: Path | None) -> Any:  # noqa: ANN401 -- xgboost.DataIter
+def _blocks_for(read: Callable[[int], Block], n_blocks: int, folder: str | None) -> Any:  # noqa: ANN401 -- xgboost.DataIter
     import xgboost
 
     class Blocks(xgboost.DataIter):

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -107,7 +106,7 @@ class Pass(Protocol):
         """Give rows that can be visited again without being made again, where that pays."""
         ...
 
-    def room(self, rows: LabelledRows) -> AbstractContextManager[Path | None]:
+    def room(self, rows: LabelledRows) -> AbstractContextManager[str | None]:
         """Give a folder for what training makes of rows; None where they are held in memory."""
         ...
 
@@ -128,7 +127,7 @@ class Threads:
             return nullcontext(rows)
         return nullcontext(WholeRows(*rows.block(0), source=rows))
 
-    def room(self, rows: LabelledRows) -> AbstractContextManager[Path | None]:  # noqa: ARG002 -- as Pass
+    def room(self, rows: LabelledRows) -> AbstractContextManager[str | None]:  # noqa: ARG002 -- as Pass
         return nullcontext()
 
 
