@@ -169,7 +169,7 @@ def test_the_author_is_a_party_and_a_pub_file_that_is_none_or_of_another_role_is
     for pubs, said in {
         f"{parties} junk.pub --analyst lab.pub": "'junk.pub' cannot be used",
         f"{parties} copy.pub --analyst lab.pub": "'south.pub' and 'copy.pub' are both of 'south'",
-        f"{parties} --analyst west.pub": "was made for a party",
+        f"{parties} --analyst west.pub": "the key of analyst 'west' was made for role 'party'",
         f"{PUBS} --analyst other.pub": "'lab.pub' is the key of an analyst",
         f"{PUBS} other.pub": "'other.pub' is the key of an analyst",
     }.items():

@@ -122,11 +122,6 @@ def read_people(
     officers = tuple(map(_officer, approvers))
     known = {each.public for each in officers}
     lab = None if analyst is None else line_in(analyst, PublicIdentity)
-    if lab is not None and lab.role != "analyst":
-        raise AgreementError(
-            f"'{analyst}' is the key of '{lab.name}', and was made for a party. An analyst's is "
-            f"made with 'cobasis key new {lab.name} --analyst'. Give that file with --analyst."
-        )
     owners: dict[str, Path] = {}
     aside = ""
     for path, who in found.items():
