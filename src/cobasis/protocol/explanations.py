@@ -234,13 +234,7 @@ class Explaining(ABC):
             asked = Explained(self.model, agreement=agreed, aligned=self._aligned, of=of)
             return asked.attributions(table, background=common, beside=others)
 
-    def surrogate(
-        self,
-        rows: npt.ArrayLike,
-        *,
-        of: str | int | None = None,
-        beside: npt.ArrayLike | None = None,
-    ) -> Surrogate:
+    def surrogate(self, rows: npt.ArrayLike, *, of: str | int | None = None) -> Surrogate:
         """Fit a line or a shallow tree in raw columns that gives nearly what the model gives.
 
         Parameters
@@ -249,14 +243,12 @@ class Explaining(ABC):
             Columns as agreed: the people for whom it is to hold.
         of : str or int, optional
             As of `attributions`.
-        beside : array-like of shape (n_rows, n_components), optional
-            As of `Party.predict`; what it adds is not said.
 
         Returns
         -------
         Surrogate
             The nearer of the two, by its R2 in five folds, each of rows that it was not fitted
-            to; LocalError before `accept`, or of fewer than 20 rows.
+            to; LocalError before `accept`, of fewer than 20 rows, or at a party of a block.
 
         Notes
         -----
@@ -264,12 +256,15 @@ class Explaining(ABC):
         them. **Cost.** One prediction a row, and twelve small fits. arXiv:2011.04437.
         """
         agreed = self.agreement
+        if others := others_of(agreed):
+            raise OptionError(
+                f"what stands for a model is of all columns, and {', '.join(others)} hold some of "
+                f"them for party '{self.name}'. Ask for attributions, which take beside=."
+            )
         table = encode(rows, agreed.features, party=self.name)
-        others = self._others(beside, n_rows=len(table))
-        part = 0.0 if others is None else others
-        told: Any = {"agreement": agreed, "aligned": lambda some: self._aligned(some) + part}
         with one_blas_thread():
-            return Explained(self.model, of=of, **told).surrogate(table)
+            asked = Explained(self.model, agreement=agreed, aligned=self._aligned, of=of)
+            return asked.surrogate(table)
 
     def _others(self, beside: npt.ArrayLike | None, *, n_rows: int) -> Matrix | None:
         others = others_of(self.agreement)
