@@ -65,6 +65,7 @@ class _Key(Hidden):
         return self._simulated
 
     def stream(self, label: str) -> KeyStream:
+        """Return numbers that nobody without the key can draw."""
         return KeyStream(self._key, label)
 
 
