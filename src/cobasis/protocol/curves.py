@@ -10,7 +10,7 @@ import numpy as np
 
 from cobasis.features.outcome import Outcome
 from cobasis.protocol.totals import Integers
-from cobasis.statistics.survival import Curve, LogRank, Vector, halved, log_rank, product_limit
+from cobasis.statistics.survival import LogRank, Vector, halved, log_rank, product_limit
 from cobasis.strict_json import Strict
 
 
@@ -109,6 +109,11 @@ def _group(
     curve = product_limit(times[:size], events=events[:size], at_risk=at_risk[:size])
     low, high = curve.interval()
     blank = [None] * (len(times) - size)
+    means = list[MeanTime]()
+    for until in horizons:  # told where somebody was followed so long, or nobody was left
+        known = size > 0 and (curve.times[-1] >= until or curve.shares[-1] == 0)
+        mean, error = curve.mean(until) if known else (None, None)
+        means.append(MeanTime(until=until, mean=mean, error=error))
     return GroupCurve(
         at_risk=tuple(at_risk.tolist()),
         events=tuple(events.tolist()),
@@ -119,12 +124,5 @@ def _group(
         median=halved(curve.times, curve.shares),
         median_low=halved(curve.times, low),
         median_high=halved(curve.times, high),
-        means=tuple(_mean(curve, until=each) for each in horizons),
+        means=tuple(means),
     )
-
-
-def _mean(curve: Curve, *, until: float) -> MeanTime:
-    """Return a mean, where somebody was followed so long, or nobody without event was left."""
-    known = len(curve.times) > 0 and (curve.times[-1] >= until or curve.shares[-1] == 0)
-    mean, error = curve.mean(until) if known else (None, None)
-    return MeanTime(until=until, mean=mean, error=error)

@@ -195,6 +195,7 @@ class SumsParty(Explaining):
         labels: Labels | None,
         model: Chain | None = None,
     ) -> Callable[[Matrix, slice], Integers]:
+        """Return what adds up some rows, with their places; numbers are placed from -1 to 1."""
         if isinstance(layout, NewtonLayout):
             told, turn = cast("Labels", labels), turn_of(Columns(), self.agreement.features)
             return lambda block, here: layout.added(block, told[here], turn=turn, model=model)
@@ -202,11 +203,16 @@ class SumsParty(Explaining):
             return lambda block, here: layout.added(
                 block, np.zeros(len(block)) if labels is None else labels[here]
             )
-        targets = self._targets(cast("Labels", labels))  # what has none is no task of maps
+        known = cast("Labels", labels)  # what has none is no task of maps
+        low, high = self.terms.target_range or (-1.0, 1.0)  # a regression has one
+        hot: Matrix = np.eye(len(self.agreement.classes))
         turns = [turn_of(each, self.agreement.features) for each in self.terms.maps]
 
         def added(block: Matrix, here: slice) -> Integers:
-            whole, found = Block(block, targets(here)), list[Integers]()
+            own = known[here]
+            numbers = own.astype(np.float64)[:, None]
+            targets = hot[own] if len(hot) else (numbers - low) / (high - low) * 2 - 1
+            whole, found = Block(block, targets), list[Integers]()
             for turn, width in zip(turns, layout.widths, strict=True):
                 tables = (
                     ones_and(turn.apply(some), told, bits=layout.bits, bare=layout.bare)
@@ -232,16 +238,6 @@ class SumsParty(Explaining):
                 f"range from {low:g} to {high:g}{also}, so sums would have no bound. Correct them, "
                 "or agree on more."
             )
-
-    def _targets(self, labels: Labels) -> Callable[[slice], Matrix]:
-        """Return what gives one-hot classes of some rows, or their numbers from -1 to 1."""
-        agreement, terms = self.agreement, self.terms
-        if agreement.task == "classification":
-            hot: Matrix = np.eye(len(agreement.classes))
-            return lambda here: hot[labels[here]]
-        low, high = terms.target_range or (-1.0, 1.0)  # a regression has one
-        numbers = labels.astype(np.float64)[:, None]
-        return lambda here: (numbers[here] - low) / (high - low) * 2 - 1
 
     def accept(self, model: Chain) -> None:
         self._model = model

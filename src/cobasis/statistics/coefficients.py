@@ -214,6 +214,10 @@ def table_of(
     level: float = 0.95,
 ) -> CoefficientTable:
     """Read a fit in raw columns: its rows are encoded rows, or these times M, of shape (m, m)."""
+    from scipy.stats import norm, t
+
+    if not 0 < level < 1:
+        raise OptionError(f"level={level:g} is no share between 0 and 1. Give such as .95.")
     columns = encoded_columns(features)
     turn = np.eye(len(columns)) if turn is None else turn
     first = int(fit.model != "cox")
@@ -230,7 +234,8 @@ def table_of(
     names = [*[INTERCEPT][:first], *(each.name for each in columns)]
     spread = np.sqrt(np.diag(covariance))
     statistics = estimates / spread
-    tails, reach = _tested(fit, statistics, level=level)
+    known = t(fit.free) if fit.model == "ols" else norm
+    tails, reach = 2 * known.sf(abs(statistics)), float(known.ppf((1 + level) / 2))
     ends = estimates - reach * spread, estimates + reach * spread
     figures = np.column_stack([estimates, spread, *ends, statistics, tails]).tolist()
     own = {name: (back @ one, back @ two @ back.T) for name, (one, two) in fit.parties.items()}
@@ -239,16 +244,6 @@ def table_of(
     shared |= {"columns": columns, "likely": str([1, *classes][-1])}
     shared["shares"] = dict(zip(horizons, np.exp(-fit.hazards).tolist(), strict=False))
     return CoefficientTable(lines=tuple(lines), level=level, covariance=covariance, **shared)
-
-
-def _tested(fit: RegressionFit, statistics: Matrix, *, level: float) -> tuple[Matrix, float]:
-    """Return p-values, and how many standard errors an interval reaches: t of least squares."""
-    from scipy.stats import norm, t
-
-    if not 0 < level < 1:
-        raise OptionError(f"level={level:g} is no share between 0 and 1. Give such as .95.")
-    known = t(fit.free) if fit.model == "ols" else norm
-    return 2 * known.sf(abs(statistics)), float(known.ppf((1 + level) / 2))
 
 
 def to_raw(turn: Matrix, columns: Sequence[EncodedColumn], *, first: int) -> Matrix:
