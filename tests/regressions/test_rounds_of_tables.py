@@ -131,7 +131,7 @@ REFUSED = {
     "fewer components": ({"n_components": 2}, "takes n_components=3: with fewer"),
     "a basis of rows": ({"basis": "svd"}, "takes basis='haar'"),
     "coarse numbers": ({"precision": "fp16"}, "takes precision='fp64' or 'fp32'"),
-    "trimming": (known(trim=0.1), "outcome.caliper are for task='effect' alone"),
+    "trimming": (known(trim=0.1), "outcome.trim is for task='effect' alone"),
     "no event": ({"outcome": None}, "needs an .outcome. table with event"),
     "an exposure": (known(exposure="x"), "is for task='count' alone"),
     "an event of numbers": (NUMBERS | known(event="e"), "outcome.event is for task='survival'"),

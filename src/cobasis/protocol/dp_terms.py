@@ -18,9 +18,7 @@ from cobasis.strict_json import IF_ANY, Strict
 if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement
 
-Coordinate = Annotated[float, Field(ge=-1e9, le=1e9)]
 Epsilon = Annotated[float, Field(gt=0, le=64)]
-LabelTreatment = Literal["public", "randomised_response"]
 
 PEOPLE_PER_FAILURE = 10
 """delta is at most one over this many times the rows: 1/n alone allows one whole row to leave."""
@@ -68,11 +66,11 @@ class DPTerms(Strict):
     epsilon: Epsilon
     delta: Annotated[float, Field(ge=1e-12, lt=1)] = 1e-6
     radius: Annotated[float, Field(ge=1e-9, le=1e9)]
-    centre: tuple[Coordinate, ...] = ()
+    centre: tuple[Annotated[float, Field(ge=-1e9, le=1e9)], ...] = ()
     adjacency: Adjacency = "replace-one"
     rows_per_person: Annotated[int, Field(ge=1)] = 1
     most_rows: Annotated[int, Field(ge=1)]
-    labels: LabelTreatment | None = None
+    labels: Literal["public", "randomised_response"] | None = None
     label_epsilon: Annotated[float, Field(gt=0, le=MAX_LABEL_EPSILON)] | None = None
     lifetime_epsilon: Epsilon
     colluders: Annotated[int, Field(ge=0), IF_ANY] = 0
