@@ -109,9 +109,7 @@ def test_a_torn_last_line_is_replaced_by_a_note(path, tear, kept):
     assert path.read_bytes().startswith(whole)
 
 
-@pytest.mark.parametrize(
-    "fact", [None, {"a": 1}, float("nan"), float("inf"), b"bytes", [1], ("a",)]
-)
+@pytest.mark.parametrize("fact", [None, {"a": 1}, float("nan"), b"bytes", [1]])
 def test_only_words_numbers_truths_and_lists_of_words_are_told(path, fact):
     with pytest.raises(OptionError, match=r"the event 'received' has something else.*\[CB107\]$"):
         Transcript(path).append("received", {"fact": fact})
