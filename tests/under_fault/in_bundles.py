@@ -118,10 +118,6 @@ CONTAINERS = {
 }
 
 
-def containers():
-    return (bundle_vector(word, "CB803", **options) for word, options in CONTAINERS.items())
-
-
 DATE = "2026-11-21"
 MOMENTS = {
     "CB803": [
@@ -170,8 +166,10 @@ SIGNERS = {
 }
 
 
-def signatures():
-    return (bundle_vector(word, "CB802", **options) for word, options in SIGNERS.items())
+def bundles():
+    for expect, table in {"CB803": CONTAINERS, "CB802": SIGNERS}.items():
+        for word, options in table.items():
+            yield bundle_vector(word, expect, **options)
 
 
 PASSPHRASE = b"age-encryption.org/v1\n-> scrypt %b 18\n%b\n--- %b\n%b" % (

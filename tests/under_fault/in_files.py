@@ -79,23 +79,16 @@ LYING_SHAPES = {
 def places():
     """Tables under other names, at other places or of other shapes; one more, or one less."""
     for table in ("rows", "anchor_image", "labels"):
-        for name in bad_names(table):
-            yield header_vector(
-                f"{table} called {name[:99]!r}", "CB602", partial(_renamed, table, name)
-            )
-        for word, place in PLACES.items():
-            change = partial(_entry, table, "data_offsets", place)
-            yield header_vector(f"offsets of {table} {word}", "CB602", change)
-        for word, shape in LYING_SHAPES.items():
-            change = partial(_entry, table, "shape", shape)
-            yield header_vector(f"{table} of shapes {word}", "CB602", change)
-        for word in ("dtype", "shape", "data_offsets"):
-            change = partial(_entry, table, word, ...)
-            yield header_vector(f"{table} without {word}", "CB602", change)
-        yield header_vector(f"{table} is a list", "CB602", lambda h, t=table: h.update({t: [1]}))
-        yield header_vector(f"no {table} in the header", "CB602", lambda h, t=table: h.pop(t))
-        more = lambda header, t=table: header.update({"another": header[t]})  # noqa: E731 -- of one line
-        yield header_vector(f"{table} twice", "CB602", more)
+        entry = partial(partial, _entry, table)
+        changes = {f"called {x[:99]!r}": partial(_renamed, table, x) for x in bad_names(table)}
+        changes |= {f"at offsets {word}": entry("data_offsets", x) for word, x in PLACES.items()}
+        changes |= {f"of shapes {word}": entry("shape", x) for word, x in LYING_SHAPES.items()}
+        changes |= {f"without {word}": entry(word, ...) for word in ("dtype", "shape")}
+        changes["as a list"] = lambda header, t=table: header.update({t: [1]})
+        changes["left out"] = lambda header, t=table: header.pop(t)
+        changes["twice"] = lambda header, t=table: header.update({"another": header[t]})
+        for word, change in changes.items():
+            yield header_vector(f"{table} {word}", "CB602", change)
     for first, second in permutations(("rows", "anchor_image", "labels"), 2):
         change = partial(_overlapping, first, second)
         yield header_vector(f"{first} on the {second}", "CB602", change)

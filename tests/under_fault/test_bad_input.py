@@ -17,8 +17,7 @@ MOST_SECONDS, MOST_MEMORY = 2, 256 * 2**20
 UPLOADS = (
     *(in_uploads.numbers, in_uploads.images, in_uploads.shapes, in_uploads.types),
     *(in_files.texts, in_files.places, in_files.says, in_files.others),
-    *(in_bundles.manifests, in_bundles.containers),
-    *(in_bundles.clocks, in_bundles.signatures, in_bundles.seals),
+    *(in_bundles.manifests, in_bundles.bundles, in_bundles.clocks, in_bundles.seals),
 )
 RETURNS = (
     *(in_returns.fits, in_returns.returns, in_returns.models),
