@@ -19,6 +19,7 @@ from cobasis.algorithms.anchors import draw_anchor
 from cobasis.algorithms.base import align
 from cobasis.algorithms.bases import bases_under
 from cobasis.errors import PrivacyWarning
+from cobasis.linalg.arrays import cosines_to
 from cobasis.linalg.rng import KeyStream, haar_columns
 
 EPS = float(np.finfo(np.float64).eps)
@@ -61,6 +62,10 @@ def with_values(number, values, *, rows=None, columns=None):
 
 def invertible(number, size, *, condition=3.0):
     return with_values(number, np.geomspace(condition, 1.0, size))
+
+
+def principal_cosines(first, second):
+    return cosines_to(np.linalg.qr(first)[0], second)
 
 
 def apart_but_for_a_rotation(first, second):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh
 
-from aligners import CONDITIONS, GOLDEN, key_of, normal
+from aligners import CONDITIONS, GOLDEN, key_of, normal, principal_cosines
 from cobasis.algorithms import AnchorKind, bases
 from cobasis.algorithms.bases import (
     BASES,
@@ -17,7 +17,7 @@ from cobasis.algorithms.bases import (
     require_components,
 )
 from cobasis.errors import AgreementError, DimensionError, OptionError
-from cobasis.linalg.arrays import Blocks, orthonormality_defect, principal_cosines
+from cobasis.linalg.arrays import Blocks, orthonormality_defect
 from cobasis.linalg.directions import leading_directions
 from cobasis.linalg.rng import KeyStream
 

@@ -163,7 +163,7 @@ def test_of_many_parties_each_is_read_once_beside_fifteen_evenly_spaced():
     order = list(reversed(toy.images))
     images, lazy, alignment = Lazy(toy.images), Lazy(moments), align(ODC(), toy.images)
     options = {"order": order, "anchor": "isometric", "basis": "svd", "n_features": M}
-    found = certify(images, alignment, moments=lazy, **options, workers=1).parties
+    found = certify(images, alignment, moments=lazy, **options).parties
     assert (len(images.looks), len(lazy.looks)) == (100 + PEERS, 100)
     peers = {p: toy.images[p] for p in (order[number * 100 // 15] for number in range(15))}
     for party, figures in certify(peers, alignment, moments=moments, **options).parties.items():

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aligners import EPS, GOLDEN, STEADY, VISIBLE, haar, make_anchor, normal
+from aligners import EPS, GOLDEN, STEADY, VISIBLE, haar, make_anchor, normal, principal_cosines
 from cobasis.algorithms.consensus import consensus_span, weighted_directions
 from cobasis.errors import AnchorImageError, ConsensusError, NotFiniteError
-from cobasis.linalg.arrays import orthonormality_defect, principal_cosines
+from cobasis.linalg.arrays import orthonormality_defect
 from cobasis.linalg.directions import leading_directions
 
 FEATURES = 12

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from aligners import haar
+from aligners import haar, principal_cosines
 from cobasis.errors import DtypeError, NotFiniteError, ShapeError
 from cobasis.linalg.arrays import (
     as_matrix,
     numerical_rank,
-    principal_cosines,
 )
 
 GOOD = np.arange(6.0).reshape(3, 2)

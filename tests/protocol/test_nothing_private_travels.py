@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from aligners import principal_cosines
 from cobasis import ConsortiumSecret, Party, PartyKey, SecretBasis
-from cobasis.linalg.arrays import principal_cosines
 from cobasis.models.chain_file import encode_chain
 from cobasis.protocol.projection import RowsInMemory
 from protocol.consortium import COMPONENTS, NAMES, ROUND, WIDTH, consortium, joined, tables

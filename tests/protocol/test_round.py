@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from aligners import principal_cosines
 from cobasis import Analyst, ConsortiumSecret, PartyKey, Round
 from cobasis.errors import (
     AgreementError,
@@ -15,7 +16,6 @@ from cobasis.errors import (
     StepError,
     UnknownPartyError,
 )
-from cobasis.linalg.arrays import principal_cosines
 from cobasis.models.chain import Chain
 from protocol.consortium import (
     COMPONENTS,

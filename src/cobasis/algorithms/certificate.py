@@ -157,7 +157,6 @@ def certify(
     anchor: AnchorKind,
     basis: BasisName,
     n_features: int,
-    workers: int | None = None,
 ) -> Certificate:
     """State the facts of an alignment, and the evidence; read each image once, and peers' twice.
 
@@ -186,7 +185,7 @@ def certify(
             centred=anchor not in {"isometric", "gaussian"},
         )
         seen: dict[str, PartyFigures] = {}
-        for part in in_order(look, batches(images), workers=workers):
+        for part in in_order(look, batches(images)):
             seen.update(part)
     scale, image_scale = (
         float(np.median([getattr(each, name) for each in seen.values()])) or 1.0

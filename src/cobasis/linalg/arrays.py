@@ -126,13 +126,8 @@ def triangle_of(table: Matrix, *, least: float = WELL) -> tuple[Matrix, float] |
     return (triangle, condition) if condition > least else None
 
 
-def principal_cosines(first: Matrix, second: Matrix) -> Matrix:
-    """Return the cosines of the principal angles between two column spans."""
-    return cosines_to(np.linalg.qr(first)[0], second)
-
-
 def cosines_to(axes: Matrix, columns: Matrix) -> Matrix:
-    """Return `principal_cosines` to a span of which `axes` is an orthonormal basis."""
+    """Return cosines of the principal angles to a span of which `axes` is an orthonormal basis."""
     found = triangle_of(columns, least=_FOR_COSINES)
     if found:  # Q is C R^-1, and axes' Q needs no more than a product and a small solve
         seen = solve_triangular(found[0], columns.T @ axes, trans=1, check_finite=False)

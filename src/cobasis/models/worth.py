@@ -44,12 +44,12 @@ def figures(
         from sklearn.metrics import mean_poisson_deviance
 
         off, told = np.abs(truth - predicted), (predicted > 0) & np.isfinite(predicted)
-        found = {"MAE": _redrawn(_mean, truth, off)}
+        found = {"MAE": _redrawn(np.mean, off)}
         if told.all():
             found = {"deviance": _redrawn(mean_poisson_deviance, truth, predicted), **found}
     elif task == "regression":
         off = np.abs(truth - predicted)
-        found = {"R2": _redrawn(_r2, truth, predicted), "MAE": _redrawn(_mean, truth, off)}
+        found = {"R2": _redrawn(_r2, truth, predicted), "MAE": _redrawn(np.mean, off)}
     else:
         from scipy.stats import binomtest, rankdata
 
@@ -60,7 +60,7 @@ def figures(
             told = truth[:, None] == np.arange(likely.shape[1])
             off = np.sum((likely - told) ** 2, axis=1) / (2 if likely.shape[1] == 2 else 1)  # noqa: PLR2004 -- as is usual
             order = rankdata(likely, method="dense", axis=0).astype(np.intp)
-            found |= {"AUC": _redrawn(_auc, told, order), "Brier": _redrawn(_mean, truth, off)}
+            found |= {"AUC": _redrawn(_auc, told, order), "Brier": _redrawn(np.mean, off)}
             found |= _calibration(truth, likely)
     return {name: each for name, each in found.items() if np.isfinite(each.value)}
 
@@ -117,22 +117,18 @@ def cross_validated(
     return found
 
 
-def _redrawn(measure: Callable[[Array, Array], float], truth: Array, told: Array) -> Figure:
+def _redrawn(measure: Callable[..., float], *columns: Array) -> Figure:
     """Measure rows, and as many drawn from them with replacement, again and again."""
-    rng, n_rows = np.random.default_rng(0), len(truth)
+    rng, n_rows = np.random.default_rng(0), len(columns[0])
     draws = [
-        measure(truth[chosen], told[chosen])
+        measure(*(each[chosen] for each in columns))
         for _ in range(min(_DRAWS, 1 + _CELLS // n_rows))
         for chosen in [rng.integers(0, n_rows, n_rows)]
     ]
-    value = measure(truth, told)
+    value = float(measure(*columns))
     if np.isnan(value):
         return Figure(value, value, value)
     return Figure(value, *map(float, np.nanquantile(draws, [_TAIL, 1 - _TAIL])))
-
-
-def _mean(truth: Array, losses: Array) -> float:  # noqa: ARG001 -- they are in the losses
-    return float(losses.mean())
 
 
 def _r2(truth: Array, predicted: Array) -> float:

@@ -8,9 +8,8 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.metrics.pairwise import cosine_similarity
 
-from aligners import haar, key_of, make_anchor
+from aligners import haar, key_of, make_anchor, principal_cosines
 from cobasis import ODC, align
-from cobasis.linalg.arrays import principal_cosines
 from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.models.trainer import TrainedModel
 from cobasis.privacy.attacks import Recovered, Release

@@ -6,9 +6,9 @@ from experiments.attacks.anchors import collude
 from experiments.attacks.models import frame_of_another
 from experiments.attacks.reflection import last_span
 
+from aligners import principal_cosines
 from cobasis.algorithms.consensus import consensus_span
 from cobasis.errors import AgreementError
-from cobasis.linalg.arrays import principal_cosines
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.attacks.leaked_basis import read_through
 from cobasis.privacy.attacks.scores import score_content
