@@ -34,13 +34,6 @@ def free_port():
         return found.getsockname()[1]
 
 
-def last_model(home):
-    """Which model somebody has accepted last."""
-    [path] = home.glob("transcripts/*/*/transcript.jsonl")
-    found = [each for each in verify_transcript(path).entries if each.event == "accepted"]
-    return found[-1].told["model_sha256"]
-
-
 class World:
     """A folder for each role; keys and agreement made, which names a server."""
 
@@ -81,7 +74,10 @@ class World:
         return self.typed(f"go {name}/icu.toml {name}/data.csv --yes {more}", by=name, **options)
 
     def model(self, name):
-        return last_model(self.root / f"home-{name}")
+        """Which one somebody has accepted last."""
+        [path] = (self.root / f"home-{name}").glob("transcripts/*/*/transcript.jsonl")
+        found = [each for each in verify_transcript(path).entries if each.event == "accepted"]
+        return found[-1].told["model_sha256"]
 
     def turn(self, worker, *, times=1, names=PARTIES, more=SIGNED):
         """Everybody types `go` and waits, and the worker looks; so many times."""

@@ -50,7 +50,7 @@ class Caller:
 
     def at(self, door, *, what=None, digest=DIGEST, start=None, tail="", method=None,
            after=lambda _: None, line=None, **changes):  # fmt: skip
-        """Go to a door with something changed; fields are changed by their names."""
+        """Go to a door with something, or a field by its name, changed."""
         usual, at_file, fields, body = DOORS[door]
         how = {word: changes.pop(word) for word in HOW if word in changes}
         what = what or ("news" if door == "fetch" else "1-upload")
@@ -61,7 +61,6 @@ class Caller:
         return self.client.send(request) if line is None else self.raw(request, line)
 
     def raw(self, request, line):
-        """Send what no client of ours sends."""
         fields = b"".join(b"%s: %s\r\n" % each for each in request.headers.raw)
         head = b"%s %s HTTP/1.1\r\n" % (request.method.encode(), request.url.raw_path)
         context = ssl.create_default_context(cafile=self.world.certificate)

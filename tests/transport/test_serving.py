@@ -43,7 +43,6 @@ def test_the_web_half_ends_with_its_worker_and_shows_a_certificate_that_is_renew
 
 
 def typed_apart(world, words, *, by, **pipes):
-    """Type a line as a process of its own."""
     told = {"HOME": str(world.root / f"home-{by}"), "PASSPHRASE_FILE": "passphrase"}
     env = {**os.environ, **{f"COBASIS_{word}": each for word, each in told.items()}}
     return subprocess.Popen([sys.executable, "-m", "cobasis", *words.split()], env=env, **pipes)

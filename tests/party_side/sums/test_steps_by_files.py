@@ -24,7 +24,6 @@ STEPS = SumsTerms(most_rows=300, most_rows_in_all=900, steps=8)
 
 
 def people(name):
-    """A table as its party has it."""
     rng = np.random.default_rng(NAMES.index(name))
     age, ward = rng.normal(60, 12, 200).clip(0, 120).round(), rng.integers(0, 2, 200)
     died = rng.random(200) < 1 / (1 + np.exp(4.5 - 0.07 * age - 0.8 * ward))
