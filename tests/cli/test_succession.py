@@ -119,12 +119,3 @@ def test_killed_at_any_moment_old_and_new_are_read_and_the_same_command_ends_it(
         assert before in {each.public for each in sent.identity("north").before}
         sent("send icu.toml north.csv --again")
     assert killed > 5
-
-
-def test_who_destroys_a_key_is_told_of_those_beside_it_in_its_file(sent):
-    sent("receive icu.toml inbox", by="lab")
-    forget = "forget icu.toml --early --with-key"
-    sent.refused(forget, "and the key of 'lab'", by="lab")
-    sent("key new lab --analyst --replace", by="lab")
-    sent.refused(forget, "all 2 keys of 'lab', which other rounds may enrol", by="lab")
-    assert Path("home-lab/keys/lab.key").exists()

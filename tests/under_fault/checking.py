@@ -4,7 +4,7 @@ import os
 import shutil
 from unittest import mock
 
-from cobasis.analyst_side.history import CONSENSUS, KEY_DESTROYED, RECEIVED
+from cobasis.analyst_side.history import CONSENSUS, RECEIVED
 from cobasis.bundle.agreement_file import read_draft
 from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.transcript import verify_transcript
@@ -215,8 +215,8 @@ def _destroyed(site):
     desk = site.desk()
     left = [path for end in (".safetensors", "-upload") for path in desk.work.path.rglob(f"*{end}")]
     return {
-        "the end is recorded": desk.history.forgotten and KEY_DESTROYED in _events(site),
-        f"all is destroyed, not {left}": not left and not (site.root / "lab.key").exists(),
+        "the end is recorded": desk.history.forgotten,
+        f"all is destroyed, not {left}": not left,
     }
 
 

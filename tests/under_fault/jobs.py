@@ -132,7 +132,7 @@ COMMANDS = {
     "late": lambda site: _run(site, again=["east"], confirmed=["east"]),
     "remove": lambda site: remove(site.desk(), ["south"], realign=False),
     "realign": lambda site: remove(site.desk(), ["south"], realign=True),
-    "destroy": lambda site: destroy(site.desk(), early=True, key=site.root / "lab.key"),
+    "destroy": lambda site: destroy(site.desk(), early=True),
     "leave": lambda site: forget(site.session("north")),
 }
 
@@ -155,7 +155,6 @@ def build(folder):
     _run(site)
     for command in ("remove", "realign", "destroy", "leave"):
         _stage(site, root / command)
-    (root / "destroy" / "lab.key").write_bytes(b"a key")
     _accept(site_at(root / "leave"))
     _build_consensus(root)
 

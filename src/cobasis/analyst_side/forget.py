@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
-from cobasis.analyst_side.history import FORGOTTEN, KEY_DESTROYED
+from cobasis.analyst_side.history import FORGOTTEN
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import inbox_of
 from cobasis.bundle.folders import UploadFolder
@@ -31,7 +30,6 @@ def forget(
     session: AnalystSession,
     *,
     early: bool = False,
-    key: Path | None = None,
     ask: Callable[[], object] = lambda: None,
     now: datetime | None = None,
 ) -> str:
@@ -66,9 +64,4 @@ def forget(
         kept_here = (work.payloads, work.received, work.alignments, work.span)
         for path in (*kept_here, inbox_of(session.path)):  # that one is a server's
             remove_tree(path)
-        if key is not None:
-            # the key goes last, and after its own line: without it no command opens the folder
-            # again, so nothing could be finished or recorded
-            session.note(KEY_DESTROYED, {"fingerprint": session.identity.public.fingerprint})
-            remove_tree(key)
         return history.forgotten

@@ -16,7 +16,7 @@ from cobasis.protocol.word import WORD, Word
 OPENED, AGREED, RECEIVED, CONSENSUS = "opened", "agreed", "received", "consensus"
 LATE, RUN, ADDED, REMOVED = "late", "run", "added", "removed"
 ATTEMPT, HALTED = "attempt", "halted"
-FORGOTTEN, KEY_DESTROYED, REVOKED = "forgotten", "key destroyed", "revoked"
+FORGOTTEN, REVOKED = "forgotten", "revoked"
 
 UNREADABLE = "unreadable"
 """What is written down for a word in another form; a party could send any text."""

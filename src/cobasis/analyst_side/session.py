@@ -86,7 +86,6 @@ class AnalystSession(Hidden):
     ) -> None:
         enrolled = analyst_of(agreement)
         self.identity = enrolled_key(identity, enrolled)
-        self.n_keys = 1 + len(identity.before)  # in the file of that one
         self.agreement, self.path = agreement, path
         self.sealed = sealed
         self.name, self.digest = enrolled.name, agreement.digest().hex()

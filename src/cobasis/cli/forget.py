@@ -1,5 +1,6 @@
 """``cobasis forget``: destroys what this side keeps of a round."""
 
+from functools import partial
 from typing import Annotated
 
 from typer import Option
@@ -16,7 +17,6 @@ def forget(
     owner: Owner,
     agreement: AgreementFile = None,
     early: Annotated[bool, Option("--early", help="The analyst: before the agreed time.")] = False,
-    with_key: Annotated[bool, Option("--with-key", help="The analyst: the key, too.")] = False,
     yes: Yes = False,
 ) -> None:
     """Destroy what is kept of a round, once its name was typed.
@@ -29,19 +29,12 @@ def forget(
     path = alone(agreement)
     if owner.who(read_agreement(path).agreement).role == "analyst":
         lab = owner.analyst(path)
-        round_id, also = lab.agreement.round_id, f" and the key of {lab.name!r}" if with_key else ""
-        if with_key and lab.n_keys > 1:
-            also = f", and all {lab.n_keys} keys of {lab.name!r}, which other rounds may enrol"
-        time = forget_uploads(
-            lab,
-            early=early,
-            key=owner.key(lab.name) if with_key else None,
-            ask=lambda: _ask(round_id, yes=yes, what=f"all that parties sent{also}"),
-        )
+        round_id = lab.agreement.round_id
+        asked = partial(_ask, round_id, yes=yes, what="all that parties sent")
+        time = forget_uploads(lab, early=early, ask=asked)
         lines = [f"What parties sent in round '{round_id}' was destroyed on {time}."]
-        lines += ["The key was destroyed, too. Destroy its copies."] if with_key else []
-    elif early or with_key:
-        raise OptionError("leave out --early and --with-key: they are the analyst's.")
+    elif early:
+        raise OptionError("leave out --early: it is the analyst's.")
     else:
         session = owner.party(path)
         round_id = session.agreement.round_id
