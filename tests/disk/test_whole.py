@@ -19,7 +19,7 @@ from cobasis.disk.whole import (
     write_whole,
 )
 from cobasis.errors import AnotherRunError, DiskError
-from faults import BROKEN, FULL, at_call, failures
+from faults import BROKEN, FULL, failures
 
 LARGE = bytes(range(256)) * 4096 * 2 + b"the last piece"
 
@@ -102,15 +102,6 @@ def test_what_is_removed_is_gone_and_so_is_its_name(tmp_path, synced):
     assert (tmp_path / "kept" / "y").exists()
     assert synced == [tmp_path.stat().st_ino] * 4
     remove_tree(tmp_path / "no folder" / "x")
-
-
-def test_what_cannot_be_removed_is_a_disk_error(tmp_path):
-    (tmp_path / "x").touch()
-    match = r"x' cannot be deleted: Input/output error.*\[CB601\]"
-    with at_call(1, BROKEN), pytest.raises(DiskError, match=match):
-        remove_tree(tmp_path / "x")
-    remove_tree(tmp_path / "x")
-    assert not (tmp_path / "x").exists()
 
 
 def test_a_second_writer_is_refused_and_spoils_nothing(tmp_path):

@@ -6,6 +6,7 @@ blocks no other; what is received again changes nothing.
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -86,7 +87,10 @@ class Reception:
 
 def receive(session: AnalystSession, paths: Iterable[Path]) -> Reception:
     """Take in whatever came; with the last signature the agreement is sealed, and not before."""
-    kinds = {path: _kind(path) for path in _files(paths, session.path)}
+    kinds = dict[Path, str | None].fromkeys(_files(paths, session.path))
+    for path in kinds:
+        with suppress(DiskError):  # said when it is taken
+            kinds[path] = plain_kind(path)
     with session.at_work() as history:
         session.require_kept()
         verdicts = _signatures(session, kinds)
@@ -130,14 +134,6 @@ def _files(paths: Iterable[Path], agreement: Path) -> list[Path]:
             else:
                 raise OptionError(f"there is neither a file nor a folder '{path}'.")
     return list(found)
-
-
-def _kind(path: Path) -> str | None:
-    """Return what a file of ours is that is not sealed; None where it cannot be read, either."""
-    try:
-        return plain_kind(path)
-    except DiskError:
-        return None  # said when it is taken
 
 
 def _signatures(
