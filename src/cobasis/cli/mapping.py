@@ -1,6 +1,6 @@
 """How `send` and `audit` ask what a party's columns are, where they are not as agreed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -46,6 +46,15 @@ class Mapped:
             if mapping == before:
                 return found
             use_mapping(session, mapping)
+
+    def converted(self, session: PartySession, doubts: Iterable[ColumnFinding]) -> bool:
+        """Ask for factors to the agreed units; whether there are any."""
+        before = mapping = session.round.mapping()
+        for name in {each.column: each for each in doubts if each.problem in {"centre", "spread"}}:
+            factor = _said(f"By what are your numbers of '{name}' to be multiplied?")
+            mapping = mapping.adding(name, factor=factor) if factor else mapping
+        use_mapping(session, mapping)
+        return mapping != before
 
 
 def _asked(mapping: TableMapping, each: ColumnFinding, *, unused: list[str]) -> TableMapping:

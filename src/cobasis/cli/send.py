@@ -60,8 +60,8 @@ class Asked(Mapped):
         answered = self.yes or (approved and not options.on_terminal())
         consent("Make the sealed file?", yes=answered, what="the sealed file")
 
-    def about_columns(self, owner: Owner, session: PartySession, found: Findings) -> None:
-        """Ask whether columns that look unlike the agreement are right as they are."""
+    def about_columns(self, owner: Owner, session: PartySession, found: Findings) -> bool:
+        """Ask whether columns that look unlike the agreement are right; whether some are mapped."""
         named = set(self.checked or ())
         if unknown := named - set(session.agreement.columns):
             raise OptionError(
@@ -70,19 +70,21 @@ class Asked(Mapped):
             )
         doubts = unlike(session, found)
         if not doubts:
-            return
+            return False
         columns, known = {each.column for each in doubts}, session.agreement.columns
         owner.tell([f"Columns that look unlike the agreement, {len(columns)} of {len(known)}:"])
         owner.tell(line for each in doubts for line in wrapped(each.counted, lead="  - "))
         if not columns <= named and options.on_terminal():
             question = "Are these columns in the agreed order, and right as they are?"
             if not typer.confirm(question, err=True):
-                why = "Nothing was made. Correct the table, or say with --mapping what differs."
-                typer.echo(why, err=True)
+                if self.converted(session, doubts):
+                    return True
+                typer.echo("Nothing was made. Correct the table, then type send again.", err=True)
                 raise typer.Exit(2)
             named = columns
         told = ((each.column, each.problem) for each in doubts if each.column in named)
         session.round.call_right(told)
+        return False
 
     def about_audit(self, owner: Owner, before: Callable[[], None]) -> Allow:
         """Return what happens between making a file and sealing it; `before` ends the bars."""
@@ -135,8 +137,8 @@ def send(
     else:
         require_turn(session)
         found = asked.check(owner, session, data)
-        if found.fits:
-            asked.about_columns(owner, session, found)
+        while found.fits and asked.about_columns(owner, session, found):
+            found = asked.check(owner, session, data)
         ready = make_ready(session, found, forced=asked.override(), public_rows=public_rows)
         owner.tell(_in_words(ready))
         with ExitStack() as shown:
