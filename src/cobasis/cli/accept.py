@@ -23,10 +23,7 @@ from cobasis.protocol.rows_terms import others_of
 
 
 @grouped
-def accept(
-    owner: Owner,
-    words: Files = None,
-) -> None:
+def accept(owner: Owner, words: Files = None) -> None:
     """Take what came from the analyst: news with receipts, a span, a return.
 
     A file is known by what is in it; its name does not matter. A return is scored on the rows
@@ -120,13 +117,12 @@ def _take_news(session: PartySession, path: Path) -> tuple[object, list[str]]:
 
 def _take_span(session: PartySession, path: Path) -> tuple[object, list[str]]:
     span = accepting.adopt(session, path)
-    digest, contributors = span.digest(), span.contributors
     lines = wrapped(
-        f"Accepted {path.name}: the common span of {listed(contributors)}. It is of this round's "
-        "anchor, and is kept for the upload. All parties have to read these eight words:"
+        f"Accepted {path.name}: the common span of {listed(span.contributors)}. It is of this "
+        "round's anchor, and is kept for the upload. All parties have to read these eight words:"
     )
-    lines += [f"  {words_of(digest)}"]
-    return {"contributors": contributors, "sha256": digest.hex()}, lines
+    lines.append(f"  {words_of(span.digest())}")
+    return {"contributors": span.contributors, "sha256": span.digest().hex()}, lines
 
 
 def _take_return(session: PartySession, path: Path) -> tuple[object, list[str]]:
@@ -152,17 +148,12 @@ def _take_return(session: PartySession, path: Path) -> tuple[object, list[str]]:
     if taken.change_of_basis is not None:
         lines += wrapped(f"The target keeps a trace of {listed(taken.target_carries)}.")
     if taken.model_sha256:
-        model = "The model, the same at every party, has the SHA-256"
-        lines += [model, f"  {taken.model_sha256}"]
-    lines += [
-        *run.worth_in_words(card),
-        *scores_in_words(scores),
-        f"Who and what made the {thing}: {page}",
-    ]
-    there = folder if folder.is_dir() else None
+        lines += ["The model, the same at every party, has the SHA-256", f"  {taken.model_sha256}"]
+    lines += [*run.worth_in_words(card), *scores_in_words(scores)]
+    lines.append(f"Who and what made the {thing}: {page}")
     told = picked(taken, "evidence", "trained_on", "target_carries", "model_sha256")
-    told |= {"return_sha256": taken.bundle, "score": scores, "card": page, "table": there}
-    told |= {"worth": card.scores, "importance": card.importance}
+    told |= {"table": folder if folder.is_dir() else None, "score": scores, "card": page}
+    told |= {"return_sha256": taken.bundle, "worth": card.scores, "importance": card.importance}
     return told, lines
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from inspect import unwrap
 from itertools import takewhile
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,7 +46,7 @@ from cobasis.protocol.signatures import Approval, analyst_of
 from cobasis.transport.client import Post, Remote
 from cobasis.transport.invites import PREFIX, Code, take_agreement
 
-_FOR_EVER, _TURN = 10 * 365 * 24 * 3600, 25
+_FOR_EVER, _TURN = inf, 25  # seconds: of waiting, and that a server holds a question
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +100,6 @@ def go(
         path = _invited(inner, code, seconds=seconds, ca=tls_ca)
     agreement, name = _served(owner, path)
     inner = replace(inner, name=name)
-    told: Any = {"path": path, "data": data, "seconds": seconds, "public_rows": public_rows}
     identity = inner.enrolled(inner.who(agreement))
     folder = transcript_path(agreement, name, home=inner.folder()).parent
     make_folder(folder)
@@ -107,7 +107,8 @@ def go(
         Lock(folder, what=f"the round's transcript of '{name}'"),
         Remote(agreement, name=name, sign=identity.sign, ca=tls_ca) as remote,
     ):
-        trip = Trip(owner=inner, asked=asked, remote=remote, **told)
+        told: Any = {"path": path, "data": data, "public_rows": public_rows}
+        trip = Trip(owner=inner, asked=asked, remote=remote, seconds=seconds, **told)
         if code is not None:
             trip.meet(analyst_of(agreement).name)
         while trip.step():

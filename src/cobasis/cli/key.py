@@ -20,11 +20,6 @@ from cobasis.protocol.refusals import require_known
 from cobasis.protocol.signatures import analyst_of, signers
 from cobasis.vault.records import seal_anew
 
-_STOPS = (
-    "Once the analyst and a party have signed, nothing more is sent, taken or made in this round, "
-    "and nobody can take that back. What was accepted stays in use."
-)
-
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
 
@@ -63,17 +58,25 @@ def new(
         save_identity(own[0], path, passphrase=owner.passphrase(new=True))
     identity, public = own[0], own[0].public
     write_whole(to, public.text().encode(), mode=0o644)
-    told = {"command": "key new", "round": None, "path": to, **picked(public, *PERSON)}
+    lines = [lead]
+    if identity.before:
+        word = to.with_suffix(".succession")
+        write_whole(word, identity.succession.text().encode(), mode=0o644)
+        vault = owner.folder() / "vault" / name
+        seal_anew(vault, seal=identity.seal_for_self, unseal=identity.unseal_own)
+        lines.append(f"Wrote {word}, signed by the key before: send it, too")
     owner.say(
         [
-            lead,
-            *_succeeded(owner, identity, to.with_suffix(".succession")),
+            *lines,
             f"Wrote {to}, the public half, of {'a party' if role == 'party' else f'an {role}'}",
             "Fingerprint, to be read over the telephone to the agreement's author:",
             f"  {public.fingerprint}",
             f"Next: send {to} to that author, the party that makes the agreement",
         ],
-        **told,
+        command="key new",
+        round=None,
+        path=to,
+        **picked(public, *PERSON),
     )
 
 
@@ -95,16 +98,6 @@ def _own(owner: Owner, name: str, *, role: Role, to: Path) -> tuple[Identity, ..
             "folder."
         )
     return own
-
-
-def _succeeded(owner: Owner, identity: Identity, to: Path) -> list[str]:
-    """Write the word of the keys before for a newer one, and seal the vault with that."""
-    if not identity.before:
-        return []
-    write_whole(to, identity.succession.text().encode(), mode=0o644)
-    vault = owner.folder() / "vault" / identity.public.name
-    seal_anew(vault, seal=identity.seal_for_self, unseal=identity.unseal_own)
-    return [f"Wrote {to}, signed by the key before, which stays in the key's file: send it, too"]
 
 
 @app.command()
@@ -136,7 +129,9 @@ def revoke(
     identity = owner.enrolled(who) if session is None else session.identity
     if who.name not in made.signatures:
         owner.tell([f"The key of {name}, as of {made.time}:", f"  {whose.fingerprint}"])
-        owner.tell(wrapped(_STOPS))
+        stops = "nothing more is sent, taken or made in this round, and nobody can take that back"
+        accepted = "What was accepted stays in use."
+        owner.tell(wrapped(f"Once the analyst and a party have signed, {stops}. {accepted}"))
         question = "Type the round's name to revoke the key"
         consent(question, yes=yes, what=f"'{to}'", word=agreement.round_id)
         made = made.signed(who.name, identity.sign)

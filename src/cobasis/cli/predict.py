@@ -24,9 +24,6 @@ from cobasis.errors import OptionError
 from cobasis.party_side import predict as predicting
 from cobasis.party_side import worth as scoring
 
-Part = Annotated[
-    bool, Option("--part", help="Write your part of these people, for your block's others.")
-]
 Beside = Annotated[list[Path] | None, Option("--with", help="Another party's part; once for each.")]
 
 _SHOWN = 20
@@ -48,7 +45,7 @@ def predict(
     explain: Annotated[bool, Option("--explain", help="Add why, column by column.")] = False,
     of: Annotated[str | None, Option(help="The class to explain, by default the last.")] = None,
     public_rows: Public = None,
-    part: Part = False,
+    part: Annotated[bool, Option("--part", help="Write your part, for your block.")] = False,
     beside: Beside = None,
 ) -> None:
     """Predict new rows; the id column is kept beside each prediction.
@@ -84,8 +81,7 @@ def predict(
         lines += ["Rows without a prediction; the file says why in its last column:", *bad[:_SHOWN]]
     if len(bad) > _SHOWN:
         lines.append(f"and {len(bad) - _SHOWN:,} more")
-    told = about(session, command="predict")
-    owner.say(lines, **told, path=out, n_rows=found.n_rows, bad=bad)
+    owner.say(lines, **about(session, command="predict"), path=out, n_rows=found.n_rows, bad=bad)
     if bad:
         raise Exit(2)
 

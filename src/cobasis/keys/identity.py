@@ -6,7 +6,6 @@ A home folder keeps a file for each, under a passphrase, for its owner only. The
 
 import os
 import stat
-import time
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
@@ -28,7 +27,6 @@ MAX_KEY_FILE = 2**16
 _SUFFIX = ".key"
 _OWN = b"cobasis/own/1\0"
 _SIGNATURE_BYTES = 64
-_TOO_MUCH = "Excessive work"  # pyrage's words
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -125,7 +123,7 @@ class Identity(Hidden):
     @classmethod
     def decrypted(cls, data: bytes, *, passphrase: str, what: str) -> Self:
         try:
-            fields = json_object(_opened(data, passphrase))
+            fields = json_object(bytes(pyrage.passphrase.decrypt(data, passphrase)))
             if fields.pop("format") == FORMAT:
                 found = cls._of(fields, fields)
                 found.before = tuple(cls._of(fields, each) for each in fields.get("before", ()))
@@ -136,7 +134,7 @@ class Identity(Hidden):
                     f"{what} is not opened by this passphrase. Check the keyboard's layout and "
                     "capitals; if it is lost, make a new key, and have it enrolled."
                 ) from None
-            if _TOO_MUCH in str(error):
+            if "Excessive work" in str(error):  # age measures each time what is too much
                 raise IdentityError(
                     f"{what} takes more work to open than this machine, slow or busy, does at "
                     "once: type the same command again when the machine has less to do."
@@ -147,18 +145,6 @@ class Identity(Hidden):
             f"{what} is damaged, or no key that cobasis keeps. Restore it from a copy, or make a "
             "new key and have it enrolled."
         )
-
-
-def _opened(data: bytes, passphrase: str) -> bytes:
-    """Decrypt; age measures each time how much work is too much, perhaps in a busy moment."""
-    for pause in (0.1, 0.3, 1):
-        try:
-            return bytes(pyrage.passphrase.decrypt(data, passphrase))
-        except pyrage.DecryptError as error:
-            if _TOO_MUCH not in str(error):
-                raise
-        time.sleep(pause)
-    return bytes(pyrage.passphrase.decrypt(data, passphrase))
 
 
 def home(path: Path | None = None) -> Path:
