@@ -1,8 +1,13 @@
 """What `--json` prints, held against the page that promises it."""
 
+import json
 import re
 from functools import cache
 from pathlib import Path
+
+from pydantic_core import to_json
+
+from cobasis.cli.options import Screen
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "json.md"
 ROW = re.compile(r"\| `(\w+)` \| (.+?) \| .*\|")
@@ -14,6 +19,20 @@ KINDS = {
     "object": dict,
     "null": type(None),
 }
+
+
+say = Screen.say
+
+
+def said_as_promised(answers):
+    """Print an answer, in lines or not, whose object the page promises, and note it."""
+
+    def as_promised(screen, lines, **told):
+        answers.append(json.loads(to_json(told, inf_nan_mode="null")))
+        assert len(titles_of(answers[-1])) == 1, answers[-1]
+        say(screen, lines, **told)
+
+    return as_promised
 
 
 @cache

@@ -16,6 +16,7 @@ SECTION = re.compile(r"^## (\d+)\. (.+?)$(.*?)(?=^## |\Z)", re.DOTALL | re.MULTI
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PROMPT = re.compile(r"(north|lab)\$ (.*)")
 SENT = re.compile(r"# send (?:each )?(\S+) to (.+?)(?: as (\S+))?$")
+"""A file, to whom, and as what."""
 
 _WORD = f"({'|'.join(Mnemonic('english').wordlist)})"
 NUMBERS = (
@@ -37,22 +38,9 @@ class Line:
     words: str
     shown: str = ""
 
-    @property
-    def sent(self):
-        """The file, to whom, and as what; None for a command."""
-        found = SENT.fullmatch(self.words)
-        return found and found.groups()
-
     def by(self, role):
         """What another party types in north's place; what it reads is not on the page."""
         return Line(words=re.sub(r"\bnorth\b", role, self.words))
-
-    def changed(self, changes):
-        """The same line of another round: words in the place of others."""
-        words = self.words
-        for old, new in changes:
-            words = words.replace(old, new)
-        return Line(words=words, shown=self.shown)
 
 
 @dataclass(frozen=True, kw_only=True)

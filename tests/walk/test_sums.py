@@ -7,11 +7,10 @@ from walk.world import ANALYST, PARTIES, World, assert_same_predictions
 
 
 def test_every_line_of_the_page_prints_what_it_shows_and_no_secret_crosses(tmp_path):
-    world, read = World(tmp_path / "world"), []
+    world = World(tmp_path / "world")
     world.make_folders()
-    numbers = range(1, 1 + len(steps(SUMS)))
-    world.walk(lambda *typed: read.append((typed, world(*typed[:2]))), numbers=numbers, pages=SUMS)
-    shown = [(line, printed) for (_, _, line), printed in read if line.shown]
+    read = world.walk(range(1, 1 + len(steps(SUMS))), pages=SUMS)
+    shown = [(line, printed) for line, printed in read if line.shown]
     assert len(shown) > 10
     for line, printed in shown:
         assert shows(line.shown, printed), f"{line.words}\n{printed}"

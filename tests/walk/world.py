@@ -1,6 +1,5 @@
 """Five roles in five folders that share no path; files cross by being copied, one by one."""
 
-import json
 import re
 import shlex
 import shutil
@@ -12,10 +11,11 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from answers import said_as_promised
 from cli.round_by_commands import quicken
 from cobasis.cli import options
 from cobasis.cli.main import app
-from walk.pages import PAGES, practice, steps
+from walk.pages import PAGES, SENT, practice, steps
 
 PARTIES = ("north", "south", "east", "late")
 ROLES = (*PARTIES, "lab")
@@ -24,12 +24,6 @@ AWAY = {"late": range(11, 13), "south": range(15, 16), "east": range(15, 16)}
 """Who has nothing to do in which steps: not in yet, and gone."""
 LATE = re.compile(r"icu\.late\.\d-upload")
 COME = re.compile(r"# (\S+) has come")
-ASKING = ("agreement", "sign", "send", "run", "forget")
-"""Commands that ask a person; for a program ``--yes`` answers."""
-
-
-def unasked(words):
-    return f"{words} --yes" if words.split()[1] in ASKING else words
 
 
 class World:
@@ -37,8 +31,7 @@ class World:
 
     def __init__(self, root, *, printed=False):
         self.root, self.printed = root, printed
-        self.typed = []
-        self.sent = []
+        self.typed, self.sent, self.answers, self.compared = [], [], [], []
 
     def make_folders(self):
         """Deal the rows as the tutorial does, and give everybody a passphrase."""
@@ -56,26 +49,24 @@ class World:
     def folder(self, role):
         return self.root / role
 
-    def __call__(self, role, words, **options):
-        return self.invoke(role, words, **options).output
-
-    def json(self, role, words, **options):
-        [line] = self.invoke(role, f"{unasked(words)} --json", **options).stdout.splitlines()
-        return json.loads(line)
-
-    def invoke(self, role, words, *, code=0):
+    def __call__(self, role, words, *, code=0):
+        """Type a line; return what it printed."""
         self.typed.append(words)
         folder = self.folder(role)
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(folder)
             quicken(patch, printed=self.printed)
             patch.setattr(options, "on_terminal", lambda: True)
+            patch.setattr(options.Screen, "say", said_as_promised(self.answers))
             places = {"COBASIS_HOME": "home", "COBASIS_PASSPHRASE_FILE": "pass"}
             told = {name: str(folder / place) for name, place in places.items()}
             line, said = self.expanded(words, folder), self.said(role, words)
             done = CliRunner().invoke(app, line, env=told, input=said)
         assert done.exit_code == code, (role, words, done.output, done.exception)
-        return done
+        if words.startswith("cobasis export"):
+            assert_same_predictions(self, role)
+            self.compared.append(role)
+        return done.output
 
     def said(self, role, words):
         """What a role types at a command's questions: yes, or the round's name."""
@@ -112,14 +103,19 @@ class World:
         to["everybody else"] = [each for each in ROLES if each != role]
         return [each for each in to[whom] if each != role]
 
-    def walk(self, type_line, *, numbers, consensus=False, changes=(), pages=PAGES):
-        """Do what the pages say in these steps; `type_line(role, words, line)` types a line."""
+    def walk(self, numbers, *, consensus=False, changes=(), pages=PAGES):
+        """Do what the pages say in these steps; return each line that was typed, and what it said.
+
+        Words of another round stand in the place of some, as `changes` say.
+        """
+        read = []
         for step in steps(pages):
             other = step.title.startswith("With a consensus basis only")
             if step.number in numbers and (consensus or not other):
                 for role in self.roles_of(step):
                     for line in step.lines:
-                        self.take(step, role, line, type_line, changes)
+                        read += self.take(step, role, line, changes)
+        return read
 
     def roles_of(self, step):
         if step.analyst:
@@ -128,19 +124,22 @@ class World:
             return [AUTHOR]
         return [each for each in PARTIES if step.number not in AWAY.get(each, ())]
 
-    def take(self, step, role, line, type_line, changes):
-        if role != AUTHOR and line.words.startswith("cobasis audit"):
+    def take(self, step, role, line, changes):
+        words = line.words
+        if role != AUTHOR and words.startswith("cobasis audit"):
             return  # every upload is audited anyway
         if role != AUTHOR and not step.analyst:
             line = line.by(role)
-        done = line.changed(changes)
-        if done.sent:
-            what, whom, place = done.sent
+            words = line.words
+        for old, new in changes:
+            words = words.replace(old, new)
+        if sent := SENT.fullmatch(words):
+            what, whom, place = sent.groups()
             self.send(role, what, whom, None if LATE.fullmatch(what) else place)
-        elif come := COME.fullmatch(done.words):  # it was held back
+        elif come := COME.fullmatch(words):  # it was held back
             (self.folder(role) / come[1]).rename(self.folder(role) / "inbox" / come[1])
         else:
-            type_line(role, done.words, line)
+            yield line, self(role, words)
 
 
 def assert_same_predictions(world, role):
