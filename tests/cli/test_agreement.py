@@ -73,19 +73,6 @@ def test_an_example_is_read_as_a_partys_table_is_and_each_column_by_itself(cobas
     assert loaded()["classes"] == ["2,5", "none"]
 
 
-def test_a_constant_that_is_none_is_refused(cobasis):
-    wrong = "centre=high centr=1 scale=0 low=1,high=0 unit name=pulse source=book kind=number"
-    refused = {f"--numbers age:{x}": "age:centre=60,scale=20,unit=years" for x in wrong.split()}
-    refused |= {
-        "--category sex": "'sex' has no word after a =",
-        "--category sex=f,f": "has a word twice",
-        f"--numbers age --leave-out age {TERMS}": "is no column of a table that was given",
-    }
-    for words, why in refused.items():
-        cobasis.refused(f"agreement new icu.toml {words}", why)
-    assert not Path("icu.toml").exists()
-
-
 @pytest.mark.usefixtures("terminal")
 def test_on_a_terminal_what_is_missing_is_asked_again_until_it_can_stand(cobasis):
     write_table(cobasis.folder / "public.csv", seed=0)
@@ -116,6 +103,15 @@ ROWS = {  # what cannot stand beside the terms of a round of rows, and why
     **dict.fromkeys(("--precision int8", "--models ridge,oracle", "--classes yes"), "[CB303]"),
     "--columns none.csv": "[CB601]",
     "--sums maps=rff,": "n_components say how rows are projected",
+    "--category sex": "'sex' has no word after a =",
+    "--category sex=f,f": "has a word twice",
+    **dict.fromkeys(
+        map("--numbers age:{}".format, ("centre=high", "centr=1", "scale=0", "low=1,high=0")),
+        "age:centre=60,scale=20,unit=years",
+    ),
+    **dict.fromkeys(
+        map("--numbers age:{}".format, ("unit", "name=pulse", "kind=number")), "a column cannot be"
+    ),
 }
 SUMS = {  # the same of a round of sums
     "--sums maps=foo,": "a map 'foo' does not exist",
@@ -137,6 +133,8 @@ def test_a_term_that_cannot_stand_is_refused_and_nothing_is_written(cobasis):
             rows = "most_rows=90,most_rows_in_all=300" if words.endswith(",") else ""
             cobasis.refused(f"{line} {more} {words}{rows}", problem)
             assert sorted(cobasis.folder.iterdir()) == before
+    numbers = f"agreement new icu.toml --numbers age --leave-out age {TERMS}"
+    cobasis.refused(numbers, "is no column of a table that was given")
 
 
 def test_one_command_enrols_everybody_and_seals_a_secret_to_each_party(cobasis):

@@ -54,7 +54,6 @@ def test_a_run_waits_and_then_writes_one_return_for_each_party(sent, lab):
     assert lines[0] == "Ends exchange 1 of 1: upload -> return"
     assert "Wrote outbox/icu.north.1-return" in lines
     assert "Nothing is new" in lab("run icu.toml").stdout
-    sent.refused("run icu.toml --model mlp", "allowed: ridge, logistic", by="lab")
     shutil.copy("late", "inbox")
     assert sent.json("receive icu.toml inbox", by="lab")["late"] == ["south"]
     assert "To take it: --with south" in lab("run icu.toml").stdout
@@ -78,7 +77,6 @@ def test_a_lost_return_is_sealed_again_and_remove_certifies_and_says_what_is_lef
     names = [Path(path).name for path in removed["certificates"]]
     assert names == ["icu.removal-south.json", "icu.removal-south.txt"]
     assert removed["trained_on"] == ["east", "north"]
-    ran.refused("remove icu.toml north", "without north 1 would stay (east)", by="lab")
     ran.refused("remove icu.toml", "wants the name of a party", by="lab")
 
 
@@ -127,5 +125,3 @@ def test_inspect_says_with_a_key_what_it_does_not_say_without(sent):
     write(Path("told"), recipients=[lab], audit={"clears\x1b[2J": {"turns\x1b[7m": "back\x1b[0m"}})
     assert "clears?[2J:" in (told := sent("inspect told --as lab", by="lab").stdout)
     assert "\x1b" not in told
-    Path("other.txt").write_text("hello\n", encoding="utf-8")
-    assert "[CB801]" in sent("inspect other.txt", by="nobody", code=3).stderr

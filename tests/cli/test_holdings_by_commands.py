@@ -77,6 +77,10 @@ def test_a_ward_and_laboratories_train_with_a_hospital_and_predict_together(agre
     ready(agreed)
     order = "56 rows in the order of east, west, with a tag of whose they are"
     agreed.said("send icu.toml north.csv --dry-run", order, "24 rows that are held back")
+    agreed("audit icu.toml north.csv -o audit.html")
+    page, path = Path("audit.html").read_text(encoding="utf-8"), Path("icu.toml")
+    assert "in the clear" not in page  # the ward has the labels
+    assert draw(Path("audit.json"), sealed_agreement(path), beside=path) == page
     agreed.send(*HELD)
     agreed.run("--without south")
     agreed.accept(*HELD)
@@ -105,14 +109,6 @@ def test_a_ward_and_laboratories_train_with_a_hospital_and_predict_together(agre
         assert ward["prediction"].to_list() == lab["prediction"].to_list()
     right = ward.join(new, on="patient")
     assert np.mean((right["prediction"] == right["sick"]).to_numpy()) > 0.9
-
-
-def test_the_page_that_an_officer_approves_is_of_what_this_party_sends(agreed):
-    ready(agreed)
-    agreed("audit icu.toml north.csv -o audit.html")
-    audited, path = Path("audit.html").read_text(encoding="utf-8"), Path("icu.toml")
-    assert draw(Path("audit.json"), sealed_agreement(path), beside=path) == audited
-    assert "in the clear" not in audited  # the ward has the labels
 
 
 def held_back(ids, share=0.25):
@@ -144,7 +140,7 @@ def test_a_block_scores_on_people_whom_all_of_it_held_back(agreed):
     agreed.refused(score, "holds no part of other parties' people", by="south")
 
 
-def test_what_takes_a_whole_row_is_refused_at_a_party_that_holds_a_part(agreed):
+def test_a_part_is_for_its_block_and_its_people_and_stands_for_no_whole_row(agreed):
     finished(agreed)
     predict = "predict icu.toml east.csv -o out.csv"
     made_parts(agreed)
@@ -156,11 +152,6 @@ def test_what_takes_a_whole_row_is_refused_at_a_party_that_holds_a_part(agreed):
     for line in lines:
         agreed.refused(line, "those of north, west are needed as well", by="east")
     agreed.refused("predict icu.toml south.csv --part -o out.csv", "holds no part", by="south")
-
-
-def test_a_part_is_for_its_block_and_its_people(agreed):
-    finished(agreed)
-    made_parts(agreed, "west")
     whole = pl.read_csv("north.csv")
 
     def refused(part, *words, code=2):
@@ -195,22 +186,10 @@ def test_no_part_is_sealed_for_a_key_that_was_revoked_nor_taken_from_it(agreed):
     assert not Path("east.part").exists()
 
 
-def with_one(agreed):
+def test_nobody_of_a_block_that_lacks_one_counts_as_in_or_late_or_gets_a_model(agreed):
     agreed.edit("minimum_parties = 2", "minimum_parties = 1")
     agreed(f"agreement new icu.toml {PUBS} --yes")
     ready(agreed)
-
-
-def test_nobody_of_a_block_is_sent_a_model_of_who_left_it(agreed):
-    with_one(agreed)
-    agreed.send(*NAMES)
-    agreed.run()
-    agreed("remove icu.toml north", by="lab")
-    assert [path.name for path in Path("outbox").glob("*-return")] == ["icu.south.1-return"]
-
-
-def test_nobody_of_a_block_that_lacks_one_counts_as_in_or_as_late(agreed):
-    with_one(agreed)
     agreed.send("east", "south", "west")
     agreed("receive icu.toml inbox", by="lab")
     assert "1 needed, 1 in" in agreed("status icu.toml", by="lab").output
@@ -218,6 +197,10 @@ def test_nobody_of_a_block_that_lacks_one_counts_as_in_or_as_late(agreed):
     assert "after the last run" not in agreed("status icu.toml", by="lab").output
     assert agreed.json("status icu.toml", by="lab")["waits_for"] == []
     assert agreed.json("receive icu.toml inbox", by="lab")["late"] == []
+    agreed.send("north")
+    agreed.run("--with north --yes")
+    agreed("remove icu.toml north", by="lab")
+    assert [path.name for path in Path("outbox").glob("*-return")] == ["icu.south.1-return"]
 
 
 def test_the_pages_example_can_be_agreed_on(cobasis):

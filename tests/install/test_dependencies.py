@@ -99,12 +99,9 @@ def test_the_core_weighs_less_than_510_megabytes_and_brings_no_extra(capsys):
     line = f"core installed: {total:.0f} MB in {len(weights)} packages; largest: {parts}"
     with capsys.disabled():  # to stderr, which reaches the screen from xdist's workers too
         print(f"\n{line}", file=sys.stderr, flush=True)  # noqa: T201
-    assert all(weights[name] > 0 for name in weights)
     assert weights["scipy"] > 20, "scipy is far larger: the files were not found"
     assert total < 510
     assert set(weights) & EXTRAS == set()
     dependencies = PYPROJECT["project"]["dependencies"]
     assert {canonicalize_name(Requirement(each).name) for each in dependencies} <= set(weights)
     assert {"joblib", "pydantic-core"} <= set(weights), "dependencies of dependencies count"
-    plain = r"[a-z0-9]+(-[a-z0-9]+)*"  # a name that pip may write in several ways counts once
-    assert [name for name in weights if not re.fullmatch(plain, name)] == []

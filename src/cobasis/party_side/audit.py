@@ -39,9 +39,8 @@ Places = npt.NDArray[np.intp]
 def audited(made: Made, *, sensitive: Collection[str] = (), compared: bool = True) -> Audited:
     """Audit an upload that is written and has not left; of a proposal, check what is agreed.
 
-    Other settings are compared, unless it is to be quick. The same rows
-    are drawn, split and attacked in the same way each time, by a stream that follows from the
-    vault's key.
+    Other settings are compared, unless it is to be quick. The same rows are drawn, split and
+    attacked in the same way each time, by a stream that follows from the vault's key.
     """
     ready = made.ready
     agreement, rows = ready.session.agreement, ready.rows
