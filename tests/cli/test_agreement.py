@@ -184,11 +184,8 @@ def test_every_fingerprint_but_ones_own_is_confirmed(cobasis, monkeypatch):
     line += " --deadline 2030-01-31 --minimum-parties 2 --holdout 0"
     told = cobasis(line, code=2).stderr
     assert [each in told for each in (*prints.values(), own)] == [True] * 3 + [False]
-    given = " ".join(f"--fingerprint ' {prints[name].upper()}'" for name in ("east", "south"))
-    cobasis.refused(f"{line} {given}", prints["lab"])
-    cobasis.refused(f"{line} --fingerprint '{own}x' --yes", f"{own}x is of no file")
     monkeypatch.setattr(options, "on_terminal", lambda: True)
-    cobasis(f"{line} {given}", typed="n\n", code=2)
+    cobasis(line, typed="y\ny\nn\n", code=2)
     assert not Path("icu.toml").exists()
     told = cobasis(line, typed="y\ny\ny\n").stderr
     assert all(each in told for each in prints.values())

@@ -67,31 +67,26 @@ def accept(owner: Owner, words: Files = None) -> None:
 def _looked_at(
     session: PartySession, given: list[Path]
 ) -> tuple[dict[Path, str], list[Path], dict[Path, CobasisError]]:
-    """Return what files are, what of a folder is not for this party or new, and what is refused."""
+    """Return what files are, which of those that lie here are not new, and what is refused."""
     found: dict[Path, str] = {}
     passed, refused = [], {}
     replies = [f"{each.number}-{each.reply}" for each in session.exchanges]
     news = session.path.with_name(f"{stem_of(session.path)}.news")
-    ours = {path.name: path for path in (news, *map(session.beside, replies))}
-    for path in given or filter(Path.exists, ours.values()):
-        folder = path.is_dir()
-        for each in sorted(filter(Path.is_file, path.iterdir())) if folder else [path]:
-            if (folder or not given) and accepting.accepted_before(session, each):
-                passed.append(each)
-                continue
-            try:
-                found[each] = accepting.look_at(session, each)
-            except CobasisError as error:
-                if folder and each.name not in ours:
-                    passed.append(each)
-                else:
-                    refused[each] = error
+    ours = (news, *map(session.beside, replies))
+    for path in given or filter(Path.exists, ours):
+        if not given and accepting.accepted_before(session, path):
+            passed.append(path)
+            continue
+        try:
+            found[path] = accepting.look_at(session, path)
+        except CobasisError as error:
+            refused[path] = error
     if not found and not refused:
         raise WaitingError(
-            f"of {len(passed):,} file(s) found none is new for '{session.name}'. Put what "
-            f"'{session.analyst.name}' sends, of {listed(ours)}, beside '{session.path}', or name "
-            "its files. To end an accept that was cut short, name the file itself, which is taken "
-            "again."
+            f"of {len(passed):,} file(s) here none is new for '{session.name}'. Put what "
+            f"'{session.analyst.name}' sends, of {listed(each.name for each in ours)}, beside "
+            f"'{session.path}', or name its files. To end an accept that was cut short, name the "
+            "file itself, which is taken again."
         )
     return found, passed, refused
 

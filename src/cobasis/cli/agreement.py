@@ -53,13 +53,11 @@ class Enrolment:
     analyst: Annotated[Path | None, Option(help="The analyst's .pub file.")] = None
     approver: Annotated[list[str] | None, Option(help="Officer: north=officer.pub; repeat.")] = None
     invite: Annotated[list[str] | None, Option(help="Who comes by a code; repeat.")] = None
-    fingerprint: Annotated[list[str] | None, Option(help="Eight words read to you; repeat.")] = None
     known: Annotated[list[Path] | None, Option(help="Agreements whose keys you know.")] = None
     yes: Annotated[bool, Option("--yes", help="All fingerprints are compared; ask none.")] = False
 
     def compare(self, people: People, *, own: Identity | None, known: People) -> None:
         """Have every fingerprint confirmed that is neither one's own nor confirmed before."""
-        told = {" ".join(each.lower().split()) for each in self.fingerprint or ()}
         prints = {each: f"{each.name} {each.fingerprint}" for each in people.everybody}
         officers = (Path(each.partition("=")[2]) for each in self.approver or ())
         pubs = filter(None, (*(self.pubs or ()), self.analyst, *officers))
@@ -67,19 +65,13 @@ class Enrolment:
         for each, key in by.items():
             how = "itself" if each == key else f"{key.fingerprint}, which signed it"
             aside(f"{prints[each]}: you know {how}")
-        by_words = {each.fingerprint: each for each in people.everybody}
-        if wrong := told - set(by_words):
-            raise OptionError(
-                f"--fingerprint {', '.join(sorted(wrong))} is of no file that was given, so one of "
-                f"these is not of whoever read it to you: {'; '.join(prints.values())}."
-            )
-        seen = {*known.everybody, *by, own and own.public, *(by_words[each] for each in told)}
+        seen = {*known.everybody, *by, own and own.public}
         left = [each for each in people.everybody if each not in seen and not self.yes]
         if left and not options.on_terminal():
             raise OptionError(
                 "nobody is here to confirm fingerprints: "
                 f"{'; '.join(prints[each] for each in left)}. Compare each with its "
-                "owner, over the telephone, then give it with --fingerprint, or all with --yes."
+                "owner, over the telephone, then say so with --yes."
             )
         for each in left:
             shown = f"{each.role} {each.name}:\n  {each.fingerprint}"

@@ -47,7 +47,7 @@ Data = Annotated[
 ]
 Files = Annotated[
     list[Path] | None,
-    Argument(metavar="[AGREEMENT] [FILES]...", help="Files, or folders; else those here."),
+    Argument(metavar="[AGREEMENT] [FILES]...", help="By default those that lie here."),
 ]
 Public = Annotated[Path | None, Option(help="Table of the public rows that are agreed.")]
 Sensitive = Annotated[list[str] | None, Option("--sensitive", help="A sensitive column; repeat.")]

@@ -30,7 +30,10 @@ from cobasis.transport.inbox import agreements
 
 
 @grouped
-def page(keys: Home, folder: Folder = Path()) -> None:
+def page(
+    keys: Home,
+    folder: Folder = Path(),
+) -> None:
     """Show all rounds in a folder in a browser on this machine, with buttons, until Ctrl-C.
 
     It listens on 127.0.0.1 alone. Each button runs the command of its name; those that change
@@ -110,8 +113,13 @@ def _actions(keys: Home, found: Standing, history: History) -> Iterator[Action]:
     if found.name in found.unsigned:
         terms = tuple(terms_of(agreement, keys.who(agreement)))
         yield Action(sign, file, (), named, (*who, "--yes"), terms)
-    files = Ask("files", "File or folder; empty: what lies beside", value=inbox)
-    yield Action(receive, file, (files,), named, who)
+    yield Action(
+        receive,
+        file,
+        (Ask("files", "File or folder; empty: what lies beside", value=inbox),),
+        named,
+        who,
+    )
     if not found.unsigned:
         stay = tuple(each for each in agreement.parties if each not in history.removed)
         asks = (

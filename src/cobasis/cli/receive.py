@@ -18,7 +18,7 @@ def receive(owner: Owner, words: Files = None) -> None:
     """Take in whatever came: signatures, proposals, uploads; in any order, again and again.
 
     The last signature seals the agreement. What is accepted has its receipt in icu.news, which
-    everybody may have. Files are not changed.
+    everybody may have. Files are not changed. A folder stands for the files in it.
 
     Example: cobasis receive icu.toml inbox/
     """
