@@ -98,17 +98,13 @@ def test_an_audit_that_no_officer_can_approve_is_refused_and_nothing_is_written(
 
 
 def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, monkeypatch):
-    def refused(code, told, more=""):
-        audited.refused(f"{SEND} {more}", f"[{code}]", told)
+    def refused(code, told):
+        audited.refused(f"{SEND} --signed-by Dr", f"[{code}]", told)
         assert not UPLOAD.exists()
 
-    refused("CB512", "an officer whom the agreement names (officer, second)", "--signed-by Dr")
+    refused("CB512", "an officer whom the agreement names (officer, second)")
     screen = audited(APPROVE, by="officer").stdout
     assert max(map(len, screen.splitlines())) < 80
-    rows = Path("north.csv").read_text()
-    Path("north.csv").write_text(rows.replace(",yes", ",no", 1))
-    refused("CB513", "is not as it was then")
-    Path("north.csv").write_text(rows)
     for path, old, new, told in (
         (OFFICER, '"times":1', '"times":2', "made with no key that is enrolled"),
         (OFFICER, '"upload"', '"proposal"', "made with no key that is enrolled"),
@@ -124,9 +120,6 @@ def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, m
     copy.write_text(OFFICER.read_text())
     said = ("What another officer approved still may", "and sends nothing")
     audited.said(f"{APPROVE} --withdraw", *said, by="officer")
-    refused("CB513", "one was withdrawn")
-    audited("audit icu.toml north.csv -o audit.html")  # of the same rows, once more
-    audited(f"{APPROVE} --withdraw", by="officer")
     refused("CB513", "one was withdrawn")
     audited(f"{APPROVE} --times 2", by="second")
     audited(SEND.removesuffix("--yes"))  # nobody is here to be asked, and an officer has answered

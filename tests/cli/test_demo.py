@@ -11,10 +11,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::cobasis.errors.PrivacyWarning")
 QUICK = "demo --data diabetes"
 
 
-def in_json(cobasis, more):
-    return json.loads(cobasis(f"{QUICK} --json {more}").stdout)
-
-
 def test_the_demo_prints_its_five_numbers_a_warning_in_words_and_writes_one_page(tmp_path):
     line = [sys.executable, "-m", "cobasis", *QUICK.split(), "--anchor", "uniform"]
     done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -26,22 +22,18 @@ def test_the_demo_prints_its_five_numbers_a_warning_in_words_and_writes_one_page
     assert "[CB501]" in done.stderr
 
 
-def test_json_is_one_object_with_the_promised_keys_and_other_numbers_for_another_seed(cobasis):
-    """For the same seed they are the same: tests/golden."""
-    found, other = (in_json(cobasis, f"--seed {seed}") for seed in "03")
-    assert (found["data"], found["parties"], found["n_components"]) == ("diabetes", 4, 7)
-    assert (found["aligner"], found["anchor"], found["split"]) == ("odc", "isometric", "iid")
-    means = ("alone", "together", "together_consensus", "sums", "pooled")
-    assert all(found[key] <= 1 for key in means)
-    assert (found["together"] != other["together"], other["seed"]) == (True, 3)
-
-
-def test_every_option_changes_what_it_says(cobasis):
-    line = "--parties 2 --n-components 4 --aligner kawakami --basis public --anchor public"
-    found = in_json(cobasis, f"{line} --model rff")
-    words = "{parties} {n_components} {aligner} {basis} {anchor} {model}"
-    assert words.format_map(found) == "2 4 kawakami public public rff"
-    assert found["together_consensus"] is found["sums"] is None
+def test_json_is_one_object_with_the_promised_keys_and_every_option_changes_what_it_says(cobasis):
+    """For the same seed numbers are the same: tests/golden."""
+    options = "--parties 2 --n-components 4 --aligner kawakami --basis public --anchor public"
+    words = "{parties} {n_components} {aligner} {basis} {anchor} {model} {seed}"
+    for line, told in (
+        ("", "4 7 odc svd isometric ridge 0"),
+        (f"{options} --model rff --seed 3", "2 4 kawakami public public rff 3"),
+    ):
+        found = json.loads(cobasis(f"{QUICK} --json {line}").stdout)
+        assert words.format_map(found) == told
+        assert (found["together_consensus"] is found["sums"] is None) == bool(line)
+        assert all(found[key] <= 1 for key in ("alone", "together", "pooled"))
 
 
 @pytest.mark.parametrize(

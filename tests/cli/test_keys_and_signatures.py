@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cli.round_by_commands import NAMES, PUBS
+from cli.round_by_commands import NAMES
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement
 from cobasis.cli.main import app
 from cobasis.protocol.enrolment import PublicIdentity, words_of
@@ -108,17 +108,11 @@ def test_words_of_others_cannot_steer_the_terminal(agreed):
 
 
 def test_a_round_with_noise_and_one_exchange_says_so(cobasis):
-    cobasis.keys()
     terms = "epsilon=8,radius=3,most_rows=100,labels=randomised_response,label_epsilon=4"
-    cobasis(
-        f"agreement new icu.toml {PUBS} --numbers a,b --task classification --label y "
-        "--classes 0,1 --purpose study --n-components 1 --retention-days 9 --basis haar "
-        "--id who --yes "
-        f"--dp {terms}"
-    )
+    cobasis.agreed(more=f"--basis haar --dp {terms}")
     terms = read_agreement(Path("icu.toml")).agreement.dp
     assert (terms.epsilon, terms.lifetime_epsilon) == (8.0, 12.0)
-    noise = "per person 1 number with noise, and the label changed at random"
+    noise = "per person 3 numbers with noise, and the label changed at random"
     assert "pseudonymised" not in cobasis.said("sign --yes", noise, "epsilon")
 
 

@@ -20,11 +20,10 @@ ASKED = {
     "requirements-experiments.lock": CORE
     + PYPROJECT["project"]["optional-dependencies"]["experiments"],
 }
-EXTRAS = {  # servers, trees, torch or ONNX: these stand for the four
-    *("starlette", "uvicorn", "fastapi", "flask", "django", "tornado", "aiohttp", "sqlalchemy"),
-    *("xgboost", "xgboost-cpu", "lightgbm", "catboost"),
-    *("torch", "tensorflow", "jax", "dask", "ray"),
-    *("onnx", "onnxruntime", "protobuf"),
+EXTRAS = {
+    canonicalize_name(Requirement(each).name)
+    for extra in PYPROJECT["project"]["optional-dependencies"].values()
+    for each in extra
 }
 
 

@@ -33,7 +33,7 @@ from cobasis.protocol.baseline import BaselineTable
 from cobasis.protocol.card import ModelCard
 from cobasis.report.estimates import write_coefficients, write_effects
 from cobasis.report.pages import as_csv, render_card, write_files
-from cobasis.report.table import median_of, rows_of, small_cells, write_table
+from cobasis.report.table import rows_of, small_cells, write_table
 from cobasis.statistics.effect_table import EffectTable
 
 Outbox = Annotated[Path | None, Option("-o", "--out", help="Folder to write to; else outbox/.")]
@@ -219,13 +219,19 @@ def write_card(card: ModelCard, agreement: Path, *, party: str = "") -> Path:
 
 def found_in_words(found: Found | None, *, to: Path) -> Iterator[str]:
     """Write what a round has found into a folder, and yield it as lines; nothing of nothing."""
-    if isinstance(found, BaselineTable):
-        yield from _table_in_words(found, to=to)
+    if isinstance(found, BaselineTable):  # its column of all rows, as lines
+        page = write_table(found, to)
+        for name, of_all, *_ in rows_of(found):
+            yield f"  {name:40.40}{of_all:>36}"
+        if few := small_cells(found):
+            yield from wrapped(f"{few:,} cells or bins have fewer than five people.")
+        groups = f", by {listed(found.groups[1:])}" if found.groups[1:] else ""
+        yield from wrapped(f"The table{groups}: {page}, with CSV and JSON beside it.")
     elif isinstance(found, list):
         place = write_files(to, {"clusters.csv": as_csv(found)})
-        for name, *cells in found:
+        for row_name, *cells in found:
             told = (f"{x:>10.10}" if isinstance(x, str) else f"{x:>10.4g}" for x in cells)
-            yield f"  {name:24.24}{''.join(told)}"
+            yield f"  {row_name:24.24}{''.join(told)}"
         if not found[2:]:
             needed = "as many components as everybody's encoded columns, all of them at one party"
             yield from wrapped(f"A centre by raw columns takes {needed}.")
@@ -263,17 +269,3 @@ _MOST_COLUMNS = 20  # of which a terminal shows the importance, and the card tha
 
 _CALLED = {"accuracy": "accuracy", "auc": "AUC", "log_loss": "log loss", "r2": "R2", "mae": "MAE"}
 """What is said of scores; R2 and MAE are of predictions cut at the agreed range."""
-
-
-def _table_in_words(table: BaselineTable, *, to: Path) -> Iterator[str]:
-    """Write a baseline table into a folder; yield its column of all rows as lines."""
-    page = write_table(table, to)
-    for name, told, *_ in rows_of(table):
-        yield f"  {name:40.40}{told:>36}"
-    if few := small_cells(table):
-        yield from wrapped(f"{few:,} cells or bins have fewer than five people.")
-    if (found := table.survival) is not None and found.times:
-        for group, curve in zip(table.groups[1:], found.groups[1:], strict=True):
-            yield f"  {f'median {found.time} of {group}':40.40}{median_of(curve):>36}"
-    groups = f", by {listed(table.groups[1:])}" if table.groups[1:] else ""
-    yield from wrapped(f"The table{groups}: {page}, with CSV and JSON beside it.")

@@ -118,14 +118,12 @@ def _stands(to: Path, made: Signature) -> bool:
 
 def _checked(session: PartySession | None, secret: Path | None) -> SentSecret | None:
     """Return the secret that was sent, if it is the agreement's; None where it is kept already."""
-    if session is not None and session.agreement.sums is not None:
-        return None
-    if session is None:
-        if secret is None:
-            return None
+    if session is None and secret is not None:
         raise OptionError(
             "you are this round's analyst, who must never have the secret. Delete it unopened."
         )
+    if session is None or session.agreement.sums is not None:
+        return None
     beside = session.path.with_name(f"{session.name}{SUFFIX}")
     if secret is None and session.round.joined and session.history("joined"):
         return None
@@ -141,11 +139,10 @@ def _checked(session: PartySession | None, secret: Path | None) -> SentSecret | 
 
 
 def _of_secret(session: PartySession | None, sent: SentSecret | None, *, summed: bool) -> str:
+    if summed:
+        return "none is shared; each party has a key for its masks until the model has come"
     if sent is not None:
         return f"made by {sent.maker}; it is the one that this agreement is committed to"
-    if summed:
-        made = "your key for masks is made, and goes when the model has come"
-        return f"none is shared; {made if session else 'keys for masks are at the parties alone'}"
     return "checked and kept before" if session else "the parties have one; you must not"
 
 
@@ -281,10 +278,8 @@ def _sums(agreement: Agreement) -> str:
         return ""
     if agreement.sums.n_bins is not None:
         groups = f", for each '{agreement.label}'" if agreement.label else ""
-        text = (
-            f"sums over all your rows, under masks, of each column alone{groups}: numbers, their "
-        )
-        text += f"squares, how many lie in each of {agreement.sums.n_bins} bins or have a word"
+        text = f"sums over all your rows, under masks, of each column alone{groups}: numbers, their"
+        text += f" squares, how many lie in each of {agreement.sums.n_bins} bins or have a word"
         if (given := agreement.outcome) is not None:
             text += f"; with '{given.event}' and without, who left in each of {len(given.grid)} "
             text += f"intervals of '{given.time}'"
