@@ -127,7 +127,7 @@ def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, m
     assert received["verdict"] == "accepted"
     shown = audited("inspect icu.north.1-upload --as lab", by="lab").stdout.splitlines()
     assert {"    approvals:", "      exchange upload", "      times 2"} <= {*shown}
-    assert all(name.encode() not in UPLOAD.read_bytes() for name in ("officer", "second"))
+    assert b"officer" not in UPLOAD.read_bytes()
 
 
 def test_the_page_says_who_approved_with_which_key_what_and_until_when(audited):

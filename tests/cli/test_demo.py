@@ -41,7 +41,6 @@ def test_json_is_one_object_with_the_promised_keys_and_every_option_changes_what
     [
         ("--data cancer --split by-label", "[CB107]", "by-label is for digits"),
         ("--split by-label --parties 40", "[CB107]", "--parties 30 or fewer"),
-        ("--parties 0", "[CB107]", "nobody to hold rows"),
         ("--n-components 65", "[CB303]", "64 features"),
         ("--basis consensus --parties 2", "[CB303]", "bisector"),
         ("--model svm", "[CB401]", "stores training rows"),

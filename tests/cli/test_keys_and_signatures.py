@@ -58,10 +58,7 @@ def test_a_passphrase_file_that_others_can_read_or_change_is_refused_as_ssh_does
 
 
 def test_a_key_has_one_role_and_no_file_of_another_is_written_over(cobasis):
-    for words, role in (("key new north", "party"), ("key new lab --analyst", "analyst")):
-        found = cobasis.json(words)
-        public = PublicIdentity.from_text(Path(found["path"]).read_text())
-        assert (public.role, public.fingerprint) == (role, found["fingerprint"])
+    cobasis("key new north")
     key = Path("home-north/keys/north.key").read_bytes()
     cobasis.refused("key new north --analyst", "its role is party, not analyst", "[CB702]")
     Path("west.pub").write_text("another's\n")
@@ -155,17 +152,14 @@ def test_without_the_right_secret_nothing_is_signed(agreed):
         agreed.refused("sign icu.toml --yes", f"[{code}]", "'east.secret'", by="east", code=3)
     Path("east.secret").unlink()
     agreed.refused("sign icu.toml --yes", "[CB305]", by="east")
-    agreed.refused("sign icu.toml --yes --secret none.secret", "[CB601]", by="east")
     assert (Path("east.sig").exists(), agreed.events("east")) == (False, [])
     Path("east.secret").write_bytes(right)
-    found = agreed.json("sign icu.toml --yes", by="east")
-    assert (found["again"], found["secret_from"]) == (False, "north")
+    agreed.said("sign icu.toml --yes", "made by north", by="east")
 
 
 def test_who_signs_follows_from_the_key_and_the_analyst_opens_no_secret(agreed):
     Path("lab.secret").write_bytes(b"somebody sent this by mistake")
     agreed.said("sign --yes", "you must not", "Sign for lab?", by="lab")
-    agreed.refused("sign --yes --secret lab.secret", "[CB107]", by="lab")
     agreed.refused("sign --yes --as west", "[CB304]")
     pub = Path("east.pub").read_bytes()
     Path("east.pub").unlink()

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from cli.round_by_commands import PUBS
 from cobasis.errors import SealError
 from faults import Killed, at_call, changes, dying_half_way
 
@@ -63,18 +62,6 @@ def test_who_signed_with_the_key_before_takes_the_newer_without_a_call(sent):
     sent("key new west", by="west")
     shutil.copy("west.pub", "south.pub")
     assert unknown(agreement(sent, "--known icu.toml", by="west", code=2))  # who signed nothing
-
-
-def test_an_officers_newer_key_is_taken_by_the_word_beside_it(cobasis):
-    cobasis.keys(officers=("officer",))
-    cobasis.draft(pubs=f"{PUBS} --approver north=officer.pub")
-    cobasis.signed()
-    cobasis("key new officer --approver --replace", by="officer")
-    Path("desk").mkdir()
-    for name in ("officer.pub", "officer.succession"):
-        shutil.move(name, "desk")
-    told = agreement(cobasis, "--known icu.toml --approver north=desk/officer.pub")
-    assert told.count(", which signed it") == 1
 
 
 def test_a_key_that_was_revoked_in_an_agreement_that_is_known_vouches_for_nothing(sent):

@@ -88,7 +88,6 @@ def refused(path, error, words, passphrase=WORDS):
 def test_a_key_is_kept_and_comes_back_the_same(path):
     save_identity(NORTH, path, passphrase=WORDS)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert [each.name for each in path.parent.iterdir()] == ["north.key"]
     data = path.read_bytes()
     assert data.startswith(b"age-encryption.org/v1\n-> scrypt ")
     assert not [secret for secret in (*SECRETS, "north") if secret.encode() in data]
@@ -156,8 +155,7 @@ def test_the_home_is_what_is_given_or_named_or_in_the_persons_own_folder(tmp_pat
     monkeypatch.setenv("COBASIS_HOME", str(tmp_path / "named"))
     assert home() == tmp_path / "named"
     assert home(tmp_path / "given") == tmp_path / "given"
-    for folder in (".cobasis", "named", "given"):
-        assert stat.S_IMODE((tmp_path / folder).stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "given").stat().st_mode) == 0o700
     (tmp_path / "file").touch()
     with pytest.raises(DiskError, match="cannot be made"):
         home(tmp_path / "file")

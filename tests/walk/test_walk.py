@@ -27,7 +27,6 @@ def test_every_line_of_the_tutorial_prints_what_the_page_shows(walked, agreed):
     # which sees another word, and how many there are
     assert shows("In: a, b\n...\nMissing: 3\n", "In: a, b\nx\ny\nMissing: 4\n")
     assert not shows("In: a, b\n...\nMissing: 3\n", "In: a, c\nx\ny\nMissing: 4\n")
-    assert not shows("In: a, b\n", "In: a, b\nx\n")
     assert [shows("zoo " * 8, "able " * count) for count in (7, 8, 9)] == [False, True, False]
     digest, words = re.search(r"^  ([0-9a-f]{64})\n  (.+)$", PAGES["party"], re.MULTILINE).groups()
     assert words == words_of(bytes.fromhex(digest))  # on the pages
@@ -46,7 +45,6 @@ def test_the_tutorial_types_every_command(walked, agreed):
 def test_files_are_as_large_as_the_page_says(walked, agreed):
     told = [(AUTHOR, name, size) for name, size in sizes()["party"].items()]
     told += [(ANALYST, name, size) for name, size in sizes()["analyst"].items()]
-    assert len(told) > 15
     for role, name, size in told:
         world = agreed if name.endswith(("-proposal", "-span")) else walked
         found = (world.folder(role) / name).stat().st_size

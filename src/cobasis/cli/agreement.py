@@ -59,8 +59,7 @@ class Enrolment:
     def compare(self, people: People, *, own: Identity | None, known: People) -> None:
         """Have every fingerprint confirmed that is neither one's own nor confirmed before."""
         prints = {each: f"{each.name} {each.fingerprint}" for each in people.everybody}
-        officers = (Path(each.partition("=")[2]) for each in self.approver or ())
-        pubs = filter(None, (*(self.pubs or ()), self.analyst, *officers))
+        pubs = filter(None, (*(self.pubs or ()), self.analyst))
         by = vouched(people, own=own, pubs=pubs, known=self.known or ())
         for each, key in by.items():
             how = "itself" if each == key else f"{key.fingerprint}, which signed it"

@@ -101,22 +101,21 @@ def _described(
 ) -> tuple[Feature, ...]:
     """Describe the other columns of a table, and ask whether what tells of rows may be public."""
     people, missing = example.looks_like_people(id_column), told.get("missing", "")
+    name = example.path.name
     if people and "i_may_publish" not in told and not options.on_terminal():
         example.refuse_people()
     describe = partial(example.features, known=known, people=people, missing=missing)
     found = {"these": describe(told["leave_out"])} if "leave_out" in told else {}
     if not found and options.on_terminal():
         left = [each for each in example.names if each not in known]
-        aside(f"{example.path.name} has {listed(left)}.")
+        aside(f"{name} has {listed(left)}.")
     _ask(found, "these", "Which of them shall be no features", default="none", read=describe)
     features, rare = found.get("these") or describe()
-    aside(f"Features, of {example.path.name}: {listed(each.name for each in features)}.")
+    aside(f"Features, of {name}: {listed(each.name for each in features)}.")
     if rare:
         aside(f"In fewer than {draft.FEWEST} rows, so any other word: {listed(rare)}.")
     if people:
-        question = (
-            f"{example.path.name} looks like people. May its means, spreads and words be public?"
-        )
+        question = f"{name} looks like people. May its means, spreads and words be public?"
         consent(question, yes="i_may_publish" in told, what="the table")
     return features
 
@@ -125,13 +124,13 @@ def _classes(
     told: tuple[str, ...], fields: dict[str, Any], example: draft.Example | None
 ) -> tuple[str, ...] | tuple[int, ...] | None:
     """Return the classes that were told, or that the public table has, or that were asked for."""
-    if not told and fields.get("task") == "classification" and fields.get("label"):
-        if example is not None:
+    questions = {"clustering": "Clusters, by name, like 1,2,3"}
+    if fields.get("label"):
+        questions["classification"] = "Labels that may occur, like no,yes"
+    if not told and (question := questions.get(fields.get("task", ""))):
+        if fields["task"] == "classification" and example is not None:
             return example.labels(fields["label"])
-        _ask(fields, "classes", "Labels that may occur, like no,yes", read=draft.words_of)
-        told = fields.get("classes") or ()
-    if not told and fields.get("task") == "clustering":
-        _ask(fields, "classes", "Clusters, by name, like 1,2,3", read=draft.words_of)
+        _ask(fields, "classes", question, read=draft.words_of)
         told = fields.get("classes") or ()
     if told and all(each.lstrip("-").isdigit() for each in told):
         return tuple(map(int, told))
@@ -141,9 +140,8 @@ def _classes(
 def _ask_numbers(fields: dict[str, Any], n_parties: int, *, auto: bool) -> None:
     of_rows, features = {"n_components", "fewest_rows"}, fields["features"] or ()
     skipped = of_rows if "sums" in fields else set()
-    sizes = draft.components_for(
-        () if skipped else features, precision=fields.get("precision", "fp64")
-    )
+    precision = fields.get("precision", "fp64")
+    sizes = draft.components_for(() if skipped else features, precision=precision)
     if auto or (options.on_terminal() and "n_components" not in fields):
         for line in sizes.values():
             aside(line)
