@@ -140,7 +140,7 @@ def test_a_block_scores_on_people_whom_all_of_it_held_back(agreed):
     agreed.refused(score, "holds no part of other parties' people", by="south")
 
 
-def test_a_part_is_for_its_block_and_its_people_and_stands_for_no_whole_row(agreed):
+def test_a_part_is_for_its_block_its_people_and_keys_in_force_and_for_no_whole_row(agreed):
     finished(agreed)
     predict = "predict icu.toml east.csv -o out.csv"
     made_parts(agreed)
@@ -173,11 +173,6 @@ def test_a_part_is_for_its_block_and_its_people_and_stands_for_no_whole_row(agre
     pl.read_csv("east.csv").write_csv("plain.part")
     for part in ("own", "plain"):
         refused(part, code=3)
-
-
-def test_no_part_is_sealed_for_a_key_that_was_revoked_nor_taken_from_it(agreed):
-    finished(agreed)
-    made_parts(agreed)
     for by in ("south", "lab"):
         agreed("key revoke icu.toml north --yes", by=by)
     agreed("accept icu.toml icu.news", by="east")
