@@ -137,7 +137,6 @@ def test_a_block_scores_on_people_whom_all_of_it_held_back(agreed):
     assert found["together"]["accuracy"][0] == pytest.approx(right.filter(kept).mean())
     assert found["alone"]["accuracy"][0] < 1  # of the ward's columns
     agreed.said(f"{score} --send --yes", "Wrote icu.east.word", by="east")
-    agreed.refused(score, "holds no part of other parties' people", by="south")
 
 
 def test_a_part_is_for_its_block_its_people_and_keys_in_force_and_for_no_whole_row(agreed):

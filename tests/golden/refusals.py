@@ -17,7 +17,6 @@ from cobasis import simulate
 from cobasis.cli import options
 from cobasis.cli.main import app
 from cobasis.errors import CobasisError
-from cobasis.estimators import CollaborativeClassifier, CollaborativeRegressor
 from party_side.sites import PEOPLE, consortium
 from protocol.consortium import NAMES, tables
 from protocol.test_bad_input import ROWS, labels_for
@@ -67,20 +66,6 @@ def at_simulate():
     return found
 
 
-def at_estimators():
-    X, y = (np.concatenate(each) for each in zip(*tables().values(), strict=True))
-    parties, found = np.repeat(NAMES, len(X) // len(NAMES)), {}
-    lone = np.where(np.arange(len(X)) == 0, "lone", parties)
-    for face in (CollaborativeClassifier, CollaborativeRegressor):
-        for family in ("magic", "svm", "logistic", "ridge"):
-            made = face(estimator=family, n_components=3, random_state=0)
-            for kind, names in (("", parties), (", a party of one row", lone)):
-                found[f"{face.__name__}, {family}{kind}"] = code(
-                    lambda m=made, n=names: m.fit(X, y, parties=n)
-                )
-    return found
-
-
 def at_command_line():
     """Each line, typed in the folder of a round that everybody signed and nobody began."""
     found, typist = {}, CliRunner()
@@ -109,4 +94,4 @@ def at_command_line():
     return found
 
 
-DOORS = {"simulate": at_simulate, "estimators": at_estimators, "command line": at_command_line}
+DOORS = {"simulate": at_simulate, "command line": at_command_line}

@@ -1,12 +1,6 @@
-"""Four real hospitals, with empty cells and unlike shares of disease, go through a round.
-
-``PYTHONPATH=tests python -m walk.test_hospitals`` prints what the tutorial's table is made of.
-"""
+"""Four real hospitals, with empty cells and unlike shares of disease, go through a round."""
 
 import re
-import sys
-import tempfile
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -186,12 +180,3 @@ def test_accept_tells_what_is_measured_and_together_is_near_pooled(basis, tmp_pa
         told = page[site]["consensus" if basis == "consensus" else "together"]
         off += (100 * each["together"] - told) * each["n_rows"] / 920
     assert abs(off) < 8
-
-
-if __name__ == "__main__":
-    for basis in ("svd", "consensus", "sums") * int((sys.argv[1:] or ["5"])[0]):  # a round of each
-        with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-            go_through(Path(name), patch, basis=basis)
-            found = worth(Path(name))
-            patch.chdir(Path(__file__).parent)
-        sys.stdout.write(f"{basis} {found}\n")
