@@ -11,16 +11,14 @@ from typing import Annotated, Literal
 
 from typer import Option
 
-from cobasis.bundle.agreement_file import read_agreement
 from cobasis.cli.options import Folder, Holder, grouped
 from cobasis.cli.words import listed
 from cobasis.disk.whole import stamp_of
-from cobasis.errors import CobasisError, DiskError, IdentityError, OptionError
+from cobasis.errors import DiskError, IdentityError, OptionError
 from cobasis.keys.identity import Identity, names
 from cobasis.models import needing
-from cobasis.protocol.signatures import analyst_of
 from cobasis.transport.certificate import make_certificate
-from cobasis.transport.inbox import STATEMENTS, agreements, log_to_stderr
+from cobasis.transport.inbox import STATEMENTS, log_to_stderr
 from cobasis.transport.worker import Worker
 
 _EVERY = 1.0  # seconds between the worker's looks into the folder
@@ -57,7 +55,7 @@ def serve(
         certificate, certificate_key = make_certificate(folder / STATEMENTS, hosts)
     if only == "web":
         os.execv(sys.executable, _web(folder, listen, certificate, certificate_key))  # noqa: S606
-    identity, runs = _analyst(holder, folder), run == "when-complete"
+    identity, runs = _analyst(holder), run == "when-complete"
     worker = Worker(folder=folder, identity=identity, certificate=certificate, runs=runs)
     if only == "worker":
         worker.work(every=_EVERY, goes_on=lambda: True)
@@ -110,19 +108,14 @@ def _web(folder: Path, listen: str, certificate: Path, key: Path) -> list[str]:
     return [sys.executable, "-P", "-m", "cobasis.transport.web", *words]
 
 
-def _analyst(holder: Holder, folder: Path) -> Identity:
-    """Open the key that serves: of who is named, or of the one analyst with a key here."""
-    here, found = set(names(holder.folder())), set()
-    for path in agreements(folder):
-        with suppress(CobasisError):
-            found.add(analyst_of(read_agreement(path).agreement).name)
-    known = {holder.name} if holder.name else found & here or here
+def _analyst(holder: Holder) -> Identity:
+    known = [holder.name] if holder.name else names(holder.folder())
     if len(known) != 1:
         raise OptionError(
-            f"the home folder '{holder.folder()}' has keys of {listed(sorted(here))}. Say whose "
-            "serves, the analyst's: --as NAME."
+            f"the home folder '{holder.folder()}' has keys of {listed(known)}. Say whose serves, "
+            "the analyst's: --as NAME."
         )
-    identity = holder.identity(known.pop())
+    identity = holder.identity(known[0])
     if identity.public.role != "analyst":
         raise IdentityError(
             f"'{identity.public.name}' is a {identity.public.role}, and a server has an analyst's "
