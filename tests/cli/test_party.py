@@ -86,32 +86,15 @@ def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(sealed):
     sealed.said(line, "The same file as before, to the last byte.", then)
 
 
-ASKS = """
-import sys
-import polars as pl
-from cobasis.cli import main
-from cobasis.cli.options import consent
-
-@main.app.command()
-def ask(table: str):
-    pl.scan_csv(table).collect(engine="streaming")
-    consent("Well?", yes=False, what="it")
-
-main.COMMANDS["ask"] = "ask"
-sys.modules["cobasis.cli.ask"] = sys.modules["__main__"]
-main.app(["ask", {table!r}])
-"""
-
-
 def test_ctrl_c_at_a_question_ends_the_command_though_a_table_was_read(tmp_path):
     """polars has a handler of its own, which lets the system go on reading the keyboard."""
-    (tmp_path / "table.csv").write_text("a\n1\n")
-    program = ASKS.format(table=str(tmp_path / "table.csv"))
+    table = write_table(tmp_path / "table.csv", seed=0, n_rows=4)
+    words = f"agreement new icu.toml --columns {table} --purpose p --task table --id patient"
     keyboard, terminal = pty.openpty()
-    words = [sys.executable, "-c", program]
-    with subprocess.Popen(words, stdin=terminal, stderr=subprocess.PIPE) as child:
+    line = [sys.executable, "-m", "cobasis", *words.split()]
+    with subprocess.Popen(line, cwd=tmp_path, stdin=terminal, stderr=subprocess.PIPE) as child:
         said = b""
-        while b"Well?" not in said:
+        while b"shall be no features" not in said:
             said += os.read(child.stderr.fileno(), 1000)
         time.sleep(0.2)  # it says so before it listens
         child.send_signal(signal.SIGINT)
