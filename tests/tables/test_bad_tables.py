@@ -248,17 +248,6 @@ def test_a_file_that_changes_under_way_is_refused(step, tmp_path):
     attempt(path, tmp_path, expected=FileChangedError, match="changed while it was", report=grow)
 
 
-def test_a_frame_that_gives_other_rows_the_second_time_is_refused(tmp_path):
-    heights = iter([N_ROWS, N_ROWS, N_ROWS - 1, N_ROWS - 1])
-    table = frame(N_ROWS)
-
-    def shrinking(_):
-        return table.head(next(heights))
-
-    lazy = table.lazy().map_batches(shrinking, schema=table.schema)
-    attempt(lazy, tmp_path, expected=TableError, match="had 3,000 rows and now has 2,999")
-
-
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_a_files_name_is_no_pattern(kind, tmp_path, monkeypatch):
     """Of ward[1].csv the rows are read, not of ward1.csv or of the home folder."""

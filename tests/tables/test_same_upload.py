@@ -74,7 +74,7 @@ def test_the_upload_is_that_of_the_in_memory_path(kind, labels, changes, tmp_pat
 
 
 def test_labels_stay_with_their_rows_in_a_frame_that_has_no_order(tmp_path):
-    """Polars may give the rows of a join in another order each time it is asked."""
+    """Polars may give the rows of a join in another order each time it is asked: once is enough."""
     table, to, party = frame(3_000), tmp_path / "north.safetensors", site().party()
     uploaded(party, shuffled(table), labels="died", to=to)
     found = read_upload(to)
@@ -127,6 +127,5 @@ def test_what_changes_between_the_passes_or_is_too_much_gets_no_noise(tmp_path, 
 
     attempt(table, AgreementError, "would upload 2,900 rows", dp=terms)
     attempt(bad, NotFiniteError, "'x3'")
-    attempt(shuffled(table), FileChangedError, "came in another order")
     monkeypatch.setattr(StreamedTable, "labels", changed)
     attempt(table, FileChangedError, "rows or labels of party 'north'")

@@ -152,7 +152,9 @@ def source_of(
         return _as_agreed(source, AgreedColumns(features=features, mapping=mapping, **told))
     what = f"the table of party '{party}'"
     if isinstance(table, (pl.LazyFrame, pl.DataFrame)):
-        return Source(frame=table.lazy(), what=what)
+        source = Source(frame=table.lazy(), what=what)
+        with source.reading():  # once: a plan may give other rows, or another order, the next time
+            return replace(source, frame=source.frame.collect().lazy())
     wanted, frame = {feature.name for feature in features} | {labels}, as_frame(table)
     if frame is None:
         raise OptionError(

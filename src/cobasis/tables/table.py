@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from cobasis.errors import LabelError, OptionError, ShapeError, TableError
+from cobasis.errors import LabelError, OptionError, ShapeError
 from cobasis.features.contract import CategoryFeature, Column, NumericFeature, columns_in, word_of
 from cobasis.features.encoder import SHOWN, Array, Encoder, rounded, words_of
 from cobasis.features.mapping import Mapping as TableMapping
@@ -41,7 +41,7 @@ CHECKED_ROWS = 2**17  # rows that are held against the agreement at a time
 
 
 class StreamedTable(LabelledRows):
-    """A table on disk, or a frame, that is gone through in bounded memory."""
+    """A table on disk, gone through in bounded memory, or a frame."""
 
     def __init__(
         self,
@@ -56,11 +56,8 @@ class StreamedTable(LabelledRows):
         self._agreement, self._encoder = agreement, Encoder(agreement.features)
         self._names, width = [*agreement.columns], self._encoder.width
         self._size = max(256, BLOCK_CELLS // width)
-        # A frame has no order that is sure to come again, so each pass over one takes the labels
-        # along, and `labels` gives those of the latest pass: row by row they belong to its rows.
         named = label_columns(agreement, labels)
         told, others = [each.name for each in named], named[bool(labels) :]
-        self._along = told if source.path is None else []
         names = [*self._names, *(each.name for each in others)]
         refuse_absent(source, names, labels=labels, party=party)
         looked = source.collect(pl.col(told) if told else pl.len())
@@ -83,37 +80,25 @@ class StreamedTable(LabelledRows):
         own = threading.local()  # of each thread of the pool: its buffer
         n_rows, done, chosen = self._n_rows, 0, self.chosen
         batch = PART_BLOCKS * self._size
-        found: list[pl.DataFrame] = []
 
-        def worked(part: Part) -> tuple[list[Done], int, pl.DataFrame | None]:
-            first, whole = part
-            labels = whole.select(self._along) if self._along else None
-            frame = whole if labels is None else whole.select(self._names)
+        def worked(part: Part) -> tuple[list[Done], int]:
+            first, frame = part
             columns = self._encoder.read(nw.from_native(frame), what=self.source.what)
             for name in self.source.integers.intersection(self._names):  # CSV, read as float64
                 if (frame[name].is_finite() & (frame[name].abs() >= EXACT_INTEGER)).any():
                     raise rounded(name, what=self.source.what)
             blocks = self._blocks(columns, first, frame.height, own)
             if chosen is not None and not chosen[first : first + frame.height].any():
-                return [], frame.height, labels
+                return [], frame.height
             start = first if chosen is None else int(np.count_nonzero(chosen[:first]))
-            return [work(start, blocks)], frame.height, labels
+            return [work(start, blocks)], frame.height
 
-        columns = list(dict.fromkeys([*self._names, *self._along]))
-        parts = self.source.parts(columns, n_rows=n_rows, batch=batch)
+        parts = self.source.parts(self._names, n_rows=n_rows, batch=batch)
         with one_blas_thread():
-            for made, height, labels in in_order(worked, parts):
+            for made, height in in_order(worked, parts):
                 yield from made
                 done += height
-                found += [] if labels is None else [labels]
                 self._report(step, done, n_rows)
-        if done != n_rows:
-            raise TableError(
-                f"{self.source.what} had {n_rows:,} rows and now has {done:,}, so it changed while "
-                "it was in use. Take a snapshot of it, then start again."
-            )
-        if found:
-            self._labels = pl.concat(found)
         self.source.refuse_changed()
 
     def plain_rows(self) -> Iterator[bytes]:
@@ -146,7 +131,7 @@ class StreamedTable(LabelledRows):
         return (found if self.chosen is None else found.filter(self.chosen)).to_list()
 
     def labels(self) -> Labels | None:
-        """Return the labels as they travel, in the order of the latest pass over the rows."""
+        """Return the labels as they travel."""
         frame, agreement = self._labels, self._agreement
         if frame is None or agreement.task == "representation":
             return encode_labels(None, agreement, n_rows=self.shape[0], party=self.party)
