@@ -45,7 +45,7 @@ _CHUNK = 256
 class LabelledRows(Blocks):
     @abstractmethod
     def labels(self) -> Labels | None:
-        """Return labels as they travel, in the order of the latest pass over the rows."""
+        """Return labels as they travel, in the order of the rows."""
 
     def people(self) -> Sequence[str] | None:
         """Return whose rows they are, where a block of parties knows them by that."""
@@ -162,7 +162,7 @@ class Projection(Hidden):
             marks = hashlib.sha256()
             for each in self.rows.over(bins.put, step="projecting rows"):
                 marks.update(each)
-            told, noising = self.rows.labels(), self.noising  # as that pass found them
+            told, noising = self.rows.labels(), self.noising
             if noising and (marks.digest(), _of_labels(told)) != noising.digests[2:]:
                 raise FileChangedError(
                     f"the rows or labels of party '{self.about.party}' are not those that its "
