@@ -7,7 +7,6 @@ mini-batches the labels of one party at a time. Inside such a block rows are shu
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +25,7 @@ BLOCK_BYTES = 64 * 2**20
 _ROWS_AT_ONCE = 32_768
 
 Integers = npt.NDArray[np.int64]
-
-
-class _Part(NamedTuple):
-    party: str
-    start: int
-    stop: int
+Part = tuple[str, int, int]  # a party, and its first row and the one behind its last
 
 
 class AlignedRows:
@@ -60,8 +54,8 @@ class AlignedRows:
 
     def sample(self, n_rows: int) -> Block:
         """Read the first rows of each party, as many as are its share; at most all."""
-        parts = [_Part(party, 0, size) for party, size in self.shares(n_rows).items()]
-        return self._read([part for part in parts if part.stop], None)
+        parts = [(party, 0, size) for party, size in self.shares(n_rows).items() if size]
+        return self._read(parts, None)
 
     def shares(self, n_rows: int) -> dict[str, int]:
         ends = np.cumsum([0, *self.sizes.values()]) * min(n_rows, self.n_rows) // self.n_rows
@@ -69,14 +63,14 @@ class AlignedRows:
 
     def only(self, blocks: Sequence[int]) -> "AlignedRows":
         """Return a view that holds uploads and changes of basis of these blocks alone."""
-        parties = {part.party for index in blocks for part in self._stripes(index)}
+        parties = {party for index in blocks for party, *_ in self._stripes(index)}
         view = object.__new__(AlignedRows)
         view.__dict__.update(self.__dict__)
         view._uploads = {party: self._uploads[party] for party in self.sizes if party in parties}
         view._changes = {party: self._changes[party] for party in view._uploads}
         return view
 
-    def _stripes(self, index: int) -> Iterator[_Part]:
+    def _stripes(self, index: int) -> Iterator[Part]:
         # what does not divide evenly goes to one block after the other, party after party: were it
         # each party's first blocks, 10,000 parties of one row would all be in block 0
         whole, first = self.n_blocks, 0
@@ -90,9 +84,9 @@ class AlignedRows:
             )
             first = (first + more) % whole
             if start < stop:
-                yield _Part(party, start, stop)
+                yield party, start, stop
 
-    def _read(self, parts: Sequence[_Part], places: Integers | None) -> Block:
+    def _read(self, parts: Sequence[Part], places: Integers | None) -> Block:
         n_rows, done = sum(stop - first for _, first, stop in parts), 0
         rows, labels = np.empty((n_rows, self.n_columns)), np.zeros(0)
         for party, first, last in parts:
