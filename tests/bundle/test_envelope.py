@@ -152,7 +152,7 @@ def test_an_opening_that_is_broken_off_leaves_nothing(tmp_path):
         LAB.unseal(io.BytesIO(source.read(len(whole))), target)
 
     for more, unseal, error, words in (
-        (b"", lambda source, _: LAB.unseal(source, full), DiskError, "opened into .*No space"),
+        (b"", lambda source, _: LAB.unseal(source, full), DiskError, "cannot be opened: No space"),
         (b"", interrupted, KeyboardInterrupt, "^$"),
         (b"more", reads_too_little, SealError, "longer than its seal"),
     ):
@@ -167,14 +167,6 @@ def test_a_bundle_above_the_limits_is_refused(tmp_path):
     refused(tmp_path / "a.cb", BundleError, "10,000,042 bytes", max_bytes=10**6)
     refused(receipt(tmp_path / "b.cb"), BundleError, "20 bytes", max_bytes=19)
     opened(tmp_path / "b.cb", tmp_path / "in", max_bytes=20, expected=Expected(now=NOW))
-
-
-def test_what_lay_in_the_folder_before_a_refusal_stays(tmp_path):
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "receipt.json").write_bytes(b"kept")
-    with pytest.raises(BundleError):
-        opened(receipt(tmp_path / "a.cb", stored=bytes(20)), tmp_path / "in")
-    assert [path.read_bytes() for path in (tmp_path / "in").iterdir()] == [b"kept"]
 
 
 @pytest.mark.skipif(AGE is None, reason="the tool `age` is not installed: apt-get install age")

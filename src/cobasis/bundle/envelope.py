@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO, FileIO
 from pathlib import Path
@@ -32,10 +32,9 @@ from cobasis.disk.whole import (
     nameless_file,
     opened,
     refuse_changed,
-    remove_tree,
     stamp_of,
 )
-from cobasis.errors import DiskError, SealError, SignatureError
+from cobasis.errors import SealError, SignatureError
 from cobasis.protocol.enrolment import PublicIdentity, verify
 
 MAX_BYTES = 2**34
@@ -75,14 +74,19 @@ def open_bundle(
 ) -> Bundle:
     """Open a bundle: unseal it, check its signature and its manifest, and store its parts.
 
-    When anything is raised, Ctrl-C included, no part of it stands in `into`. The plain stream
-    lies in a file without a name meanwhile, which no crash leaves behind.
+    Whoever opens it deletes the folder, also after a refusal. The plain stream lies in a file
+    without a name meanwhile, which no crash leaves behind.
     """
-    with _folder(into), nameless_file(into) as file:
-        read = _Read(path, cast("BinaryIO", file), max_bytes=max_bytes)
-        digest = read.unsealed(unseal, into=into)
-        manifest = read.manifest(signer, expected=expected or Expected())
-        _extract(read, manifest, into=into)
+    with explained(f"a bundle cannot be opened into '{into}'", advice=WRITABLE):
+        make_folder(into)
+        with nameless_file(into) as plain:
+            read = _Read(path, cast("BinaryIO", plain), max_bytes=max_bytes)
+            digest = read.unsealed(unseal)
+            manifest = read.manifest(signer, expected=expected or Expected())
+            for part in manifest.parts:
+                with WholeFile(into / part.name, n_bytes=part.n_bytes) as file:
+                    for data in read.pieces(part):
+                        file.write(data)
     places = {part.name: into / part.name for part in manifest.parts}
     return Bundle(manifest=manifest, parts=places, digest=digest, path=path)
 
@@ -95,31 +99,9 @@ def open_in_memory(
     Its manifest, its part's bytes, and the sealed file's digest.
     """
     read = _Read(path, BytesIO(), max_bytes=MAX_IN_MEMORY)
-    digest = read.unsealed(unseal, into=path.parent)
+    digest = read.unsealed(unseal)
     manifest = read.manifest(signer, expected=expected)
     return manifest, b"".join(read.pieces(manifest.parts[0])), digest
-
-
-@contextmanager
-def _folder(into: Path) -> Iterator[None]:
-    """Make the folder, take it away again after a refusal, and say what a full disk means."""
-    made = not into.exists()
-    try:
-        with _explained(into):
-            make_folder(into)
-            yield
-    except BaseException:
-        if made:
-            with suppress(DiskError):
-                remove_tree(into)
-        raise
-
-
-def _explained(into: Path) -> AbstractContextManager[None]:
-    return explained(
-        f"a bundle cannot be opened into '{into}'",
-        advice=f"Nothing of it is left there. {WRITABLE}",
-    )
 
 
 @contextmanager
@@ -150,14 +132,14 @@ class _Read:
         self.path, self.plain, self._most = path, plain, max_bytes
         self.what = f"the bundle '{path.name}'"
 
-    def unsealed(self, unseal: Unseal, *, into: Path) -> str:
+    def unsealed(self, unseal: Unseal) -> str:
         """Fill the plain stream, and return the digest of the sealed file."""
         n_bytes, most = look(self.path).n_bytes, self._most
         if n_bytes > most + most // 1000 + _SEALING:
             refuse(self.what, f"its {n_bytes:,} bytes are more than the {most:,} that are read")
         with opened(self.path) as (file, stamp):
             source = _Sealed(file)
-            with _explained(into), _named(self.path):
+            with explained(f"{self.what} cannot be opened", advice=WRITABLE), _named(self.path):
                 unseal(cast("BinaryIO", source), self.plain)
             if source.read(1):
                 raise SealError(
@@ -229,24 +211,6 @@ class _Read:
         if digest.hexdigest() != part.sha256:
             what = f"the part {part.name} of {self.what}"
             refuse(what, "its digest is not the one that its manifest says")
-
-
-def _extract(read: _Read, manifest: Manifest, *, into: Path) -> None:
-    """Store every part; give them their names when all are right."""
-    with ExitStack() as whole:
-        files = []
-        for part in manifest.parts:
-            file = WholeFile(into / part.name, n_bytes=part.n_bytes)
-            whole.callback(file.discard)
-            files.append(file)
-            for data in read.pieces(part):
-                file.write(data)
-        # no part has a name before the last one's digest was right; a kill between two names leaves
-        # some of them in a folder that the next opening, or the command's next start, clears
-        for file in files:
-            file.finish()
-            whole.callback(remove_tree, file.path)
-        whole.pop_all()
 
 
 _HEAD = len(MAGIC) + LENGTH_BYTES + MAX_MANIFEST + SIGNATURE_BYTES
