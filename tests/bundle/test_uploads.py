@@ -2,6 +2,7 @@
 
 import os
 import tracemalloc
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -32,6 +33,8 @@ from cobasis.errors import (
     MessageError,
     OptionError,
 )
+from cobasis.protocol.refusals import check_upload
+from protocol.consortium import SEEDED, agree
 
 STEADY = settings(max_examples=25, deadline=None, derandomize=True, database=None)
 RANGE = {"fp64": None, "fp32": None, "fp16": None, "int8": 5.0}
@@ -190,7 +193,7 @@ def test_what_is_cut_gone_a_folder_and_a_pipe_are_no_files(path, tmp_path):
 
 def test_a_file_that_claims_gigabytes_costs_no_memory(path):
     """One that is sparse takes no room on its sender's disk, and would take all of the reader's."""
-    found, _ = described(path)
+    (found, _), agreement = described(path), agree(SEEDED)
     tracemalloc.start()
     for text, length in ((b"{" * 100, 2**40), (b'{"a":' + b" " * 2**22, 2**22 + 5)):
         path.write_bytes(file_of(text, length=length))
@@ -202,8 +205,8 @@ def test_a_file_that_claims_gigabytes_costs_no_memory(path):
     found["rows"] |= {"data_offsets": [image, end]}
     path.write_bytes(file_of(found))
     os.truncate(path, path.stat().st_size + end)
-    with pytest.raises(FileFormatError, match="an anchor image of 6,442,450,944 bytes"):
-        open_payload(path)
+    with pytest.raises(MessageError, match=r"an anchor image of shape \(268435456, 3\)"):
+        check_upload(replace(open_payload(path), agreement_digest=agreement.digest()), agreement)
     assert tracemalloc.get_traced_memory()[1] < 2**25
     tracemalloc.stop()
 

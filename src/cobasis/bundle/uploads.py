@@ -27,10 +27,6 @@ from cobasis.tensor_header import Place, make_header
 
 _FORMAT = "cobasis/upload/1"
 
-MAX_IMAGE_BYTES = 2**30
-MAX_COMPONENTS = 2**14
-"""What a file may ask of the memory of whoever reads one anchor image, or one row."""
-
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
@@ -165,12 +161,6 @@ def _refuse_tables(header: Header) -> None:
             what,
             f"its labels are {labels.dtype} {labels.shape}, not int64 or float64, one for each of "
             f"its {rows.shape[0]:,} rows",
-        )
-    if image.n_bytes > MAX_IMAGE_BYTES or rows.shape[1] > MAX_COMPONENTS:
-        refuse(
-            what,
-            f"an anchor image of {image.n_bytes:,} bytes and {rows.shape[1]:,} components are "
-            f"more than the {MAX_IMAGE_BYTES:,} and {MAX_COMPONENTS:,} that are read",
         )
 
 
