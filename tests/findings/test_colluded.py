@@ -18,7 +18,8 @@ from cobasis.privacy.attacks.scores import score_content, told_apart
 from cobasis.privacy.audit.attackers import colluded
 from cobasis.privacy.audit.counted import BITS, bits_agreed, bits_of_record, bits_sent, tried
 from cobasis.privacy.audit.policy import graded_bits
-from cobasis.privacy.audit.subject import Subject
+from cobasis.privacy.audit.subject import Setting, Subject
+from cobasis.privacy.audit.what_if import as_set
 from privacy.attacks.constructions import anchor, cancer, digits
 
 
@@ -38,17 +39,9 @@ def discrete(levels, size, precision, *, features=()):
         )
         rows = (rows - 1.0) / (np.array(levels) - 1.0)
     basis = haar_columns(KeyStream(bytes(32), "b"), n_rows=rows.shape[1], n_columns=size)
-    sent = rows @ basis
-    step = np.abs(sent).max() / 127
-    kind = {"fp64": "f8", "fp32": "f4", "fp16": "f2"}.get(precision)
-    sent = np.rint(sent / step) * step if kind is None else sent.astype(kind).astype(float)
-    return Subject(
-        rows=rows,
-        release=Release(rows=sent),
-        basis=basis,
-        features=features,
-        precision=precision,
-    )
+    people = Subject(rows=rows, release=Release(rows=rows), basis=basis, features=features)
+    setting = Setting(n_components=size, basis="haar", precision=precision)
+    return as_set(people, basis=basis, setting=setting, key=bytes(32))
 
 
 SEVEN = (57, 4, 4, 4, 3, 3, 4)  # 131,328 valid rows
