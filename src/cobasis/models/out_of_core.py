@@ -31,13 +31,7 @@ _ROWS_AT_ONCE = 20_000
 
 
 def fit_by_batches(
-    network: Estimator,
-    rows: LabelledRows,
-    *,
-    split: Split,
-    classes: Labels | None,
-    over: Pass,
-    report: Report,
+    network: Estimator, rows: LabelledRows, *, split: Split, classes: Labels | None, over: Pass
 ) -> Estimator:
     """Teach a perceptron round by round, and return it as it was at its best."""
     judged_by = split.judges(rows, over)
@@ -58,7 +52,7 @@ def fit_by_batches(
         stale += 1
         if now > score + _TOLERANCE:
             best, score, stale = copy.deepcopy(network), now, 0
-        report("training, rounds at most", number + 1, last)
+        over.report("training, rounds at most", number + 1, last)
         if stale == PATIENCE:
             break
     return best

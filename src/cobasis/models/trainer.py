@@ -143,7 +143,6 @@ def train(
             present=np.flatnonzero(seen.counts),
             task=task,
             over=over,
-            report=report,
             tempered=tempered,
             held=held,
             tuned=partial(tuned, task=task, seed=seed, held=held),
@@ -189,7 +188,6 @@ class Job:
     present: Integers  # those that have a row
     task: Task
     over: Pass
-    report: Report
     tempered: bool
     held: Held  # what the fit finds out for a temperature
     tuned: Callable[[ModelName, Block], Estimator]  # fits a family with the best of its grid
@@ -256,8 +254,8 @@ def _perceptron(job: Job) -> Chain:
     if job.rows.n_blocks == 1:
         return job.read(job.tuned("mlp", job.whole("mlp")))
     network = clone(job.tuned("mlp", job.sample)).set_params(early_stopping=False, shuffle=False)
-    how: dict[str, Any] = {"over": job.over, "report": job.report}
-    return job.read(fit_by_batches(network, job.rows, split=job.split, classes=job.classes, **how))
+    how: dict[str, Any] = {"split": job.split, "classes": job.classes, "over": job.over}
+    return job.read(fit_by_batches(network, job.rows, **how))
 
 
 def _boosted_trees(job: Job) -> Chain:
