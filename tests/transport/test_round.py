@@ -118,21 +118,16 @@ def test_what_the_server_or_the_analyst_refuses_is_told_to_its_party(served):
         assert "the analyst did not take 'north.sig'" in served.go("north", code=3).output
 
 
-def test_what_was_damaged_at_the_server_and_came_by_hand_is_taken(served):
+def test_what_was_damaged_and_came_by_hand_is_taken_and_who_was_left_out_told_to_wait(served):
     served.turn(served.worker())
-    for name in NAMES:
+    for name in NAMES[:2]:
         served.go(name, SIGNED, code=4)
     [file] = served.lab.glob("icu.inbox/north/1-upload~*")
     file.write_bytes(file.read_bytes()[:-1])
-    served.worker(runs=False).step()
+    served.worker().step()
     assert "did not take 'icu.north.1-upload'" in served.go("north", code=3).output
     served.typed("receive lab/icu.toml north/icu.north.1-upload", by="lab")
-    assert "waits for lab" in served.go("north", code=4).output
-
-
-def test_who_was_left_out_and_comes_is_told_who_has_to_take_it_in(served):
-    served.turn(served.worker())
-    served.turn(served.worker(), names=NAMES[:2])
+    assert "waits for east, lab" in served.go("north", code=4).output
     served.typed("run lab/icu.toml --without east --yes", by="lab")
     told = " ".join(served.go("east", SIGNED, code=4).output.split())
     assert "waits for lab to type: cobasis run --with east. Nothing is lost" in told
