@@ -21,26 +21,26 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (1_990, 1_200, 15),
     "analyst_side": (2_140, 1_760, 11),
-    "bundle": (2_180, 1_670, 11),
-    "cli": (4_400, 3_560, 25),
+    "bundle": (2_140, 1_630, 11),
+    "cli": (4_350, 3_530, 25),
     "cobasis": (590, 280, 6),
     "disk": (540, 360, 5),
     "estimators": (840, 470, 5),
     "features": (1_400, 910, 7),
-    "keys": (260, 200, 2),
+    "keys": (240, 190, 2),
     "linalg": (660, 420, 6),
     "models": (3_130, 2_270, 15),
     "party_side": (3_670, 2_970, 14),
     "privacy": (2_580, 1_710, 20),
-    "protocol": (7_510, 5_220, 36),
+    "protocol": (7_510, 5_210, 36),
     "report": (960, 780, 6),
     "statistics": (1_970, 1_500, 11),
-    "tables": (830, 670, 4),
+    "tables": (820, 660, 4),
     "transport": (1_730, 1_360, 10),
     "vault": (1_000, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 33_500,
+    "tests": 33_170,
     "experiments and benchmarks": 10_990,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
