@@ -98,7 +98,10 @@ def test_ctrl_c_at_a_question_ends_the_command_though_a_table_was_read(tmp_path)
             said += os.read(child.stderr.fileno(), 1000)
         time.sleep(0.2)  # it says so before it listens
         child.send_signal(signal.SIGINT)
-        assert child.wait(10) == 130
+        try:
+            assert child.wait(10) == 130
+        finally:
+            child.kill()  # or this test would wait for it
     os.close(keyboard)
     os.close(terminal)
 
