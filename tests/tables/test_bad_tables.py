@@ -40,7 +40,6 @@ def attempt(table, folder, *, labels="died", expected, match, where=None, **opti
     assert not [path for path in to.parent.iterdir() if path.suffix in {".safetensors", ".part"}]
     with pytest.raises(StepError):
         _ = party.basis
-    return str(raised.value)
 
 
 def with_(**columns):
@@ -216,15 +215,11 @@ LINES = {
     "a cell too few": (lambda line: line.rpartition(",")[0], RAGGED),
     "no cell": (lambda _: "", "line 1235 is empty"),
     "separators alone": (lambda line: "," * line.count(","), "line 1235 is empty"),
-    "a word": (
-        lambda line: ",".join([line.partition(",")[0], "secretword", *line.split(",")[2:]]),
-        "in row 1,234 below the names, column 'ward' has text",
-    ),
 }
 
 
 @pytest.mark.parametrize("what", LINES)
-def test_a_bad_line_far_down_a_csv_file_is_named_and_not_shown(what, tmp_path, monkeypatch):
+def test_a_bad_line_far_down_a_csv_file_is_named(what, tmp_path, monkeypatch):
     (change, match), path = LINES[what], tmp_path / "icu.csv"
     monkeypatch.setattr("cobasis.tables.cells.INFERRED_ROWS", 100)
     table = frame(N_ROWS).with_columns(ward=pl.lit(1))
@@ -232,7 +227,7 @@ def test_a_bad_line_far_down_a_csv_file_is_named_and_not_shown(what, tmp_path, m
     lines = path.read_text().splitlines()
     lines[1234] = change(lines[1234])
     path.write_text("\n".join(lines))
-    assert "secretword" not in attempt(path, tmp_path, expected=TableError, match=match)
+    attempt(path, tmp_path, expected=TableError, match=match)
 
 
 @pytest.mark.parametrize("step", ["reading rows for the basis", "projecting rows"])
@@ -260,6 +255,13 @@ def test_a_files_name_is_no_pattern(kind, tmp_path, monkeypatch):
     for height, folder in ((3, "~"), (4, "ward[1]")):
         found = source_of(Path(folder, made.name), party="icu").collect(pl.len())
         assert found.item() == height
+
+
+def test_a_word_far_down_a_column_that_nobody_agreed_on_stops_nothing(tmp_path):
+    path = tmp_path / "icu.csv"
+    path.write_text("x,note\n" + "1,2\n" * 20_000 + "3,none\n")
+    found = source_of(path, party="north", features=numeric_features(["x"]))
+    assert found.collect(pl.col("x").sum()).item() == 20_003
 
 
 def test_a_cell_may_be_long_where_lines_are_counted_through(tmp_path):

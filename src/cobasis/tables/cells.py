@@ -39,12 +39,12 @@ class Dialect:
     separator: str
     encoding: str
 
-    def scan(self, path: Path, **options: object) -> pl.LazyFrame:
+    def scan(self, path: Path, types: Mapping[str, Any] | None = None) -> pl.LazyFrame:
         """Return the file's cells; what is not in UTF-8 is held in memory in it."""
         source: Path | bytes = path.absolute()  # polars takes ~ for the home folder
         if self.encoding != "utf-8":
             source = path.read_bytes().decode(self.encoding).encode()
-        told: Any = {"infer_schema_length": INFERRED_ROWS, **options}
+        told: Any = {"infer_schema_length": INFERRED_ROWS, "schema_overrides": types}
         # no glob: the name ward[1].csv is not a pattern that ward1.csv fits
         return pl.scan_csv(source, separator=self.separator, glob=False, **told)
 

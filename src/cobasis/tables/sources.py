@@ -75,14 +75,10 @@ class Source:
             return "has not even a line of column names. Write it again."
         if ragged := _ragged(self.path, stamp_of(self.path), self.dialect):
             return ragged
-        reason = "a cell far below the first rows is not of its column's type"
-        cells = Source(frame=self.dialect.scan(self.path, infer_schema_length=0), what="")
-        for name, kind in self.dialect.scan(self.path).collect_schema().items():
-            row = row_of_text(cells, name) if kind.is_numeric() else None
-            if row is not None:
-                reason = f"in row {row:,} below the names, column '{name}' has text for a number"
-                break
-        return f"cannot be read: {reason}. Correct the file; nothing of it was used."
+        return (
+            f"cannot be read ({type(error).__name__}): a cell far below the first rows may be of "
+            "another type than these. Correct the file; nothing of it was used."
+        )
 
     @property
     def schema(self) -> pl.Schema:
@@ -213,7 +209,8 @@ def _as_agreed(source: Source, agreed: AgreedColumns) -> Source:
             f"{source.what} has numbers or a separator in its first line, and no agreed name. "
             "Write the columns' names there; nothing of it was used."
         )
-    types: dict[str, Any] = {}
+    others = [name for name in schema if agreed.features and name not in own.values()]
+    types: dict[str, Any] = dict.fromkeys(others, pl.String)  # whatever stands there
     numbers: list[str] = []
     integers: set[str] = set()
     if dialect is not None and path is not None:
@@ -228,11 +225,11 @@ def _as_agreed(source: Source, agreed: AgreedColumns) -> Source:
                 types[name] = pl.String
             elif kind.is_numeric():
                 numbers.append(name)
-        frame = dialect.scan(path, schema_overrides=types | dict.fromkeys(numbers, pl.Float64))
+        frame = dialect.scan(path, types | dict.fromkeys(numbers, pl.Float64))
         try:
             frame.select(pl.col(numbers).count()).collect(engine="streaming")
         except pl.exceptions.PolarsError:  # some cell is no number: all are text, which is slow
-            frame = dialect.scan(path, schema_overrides=types | dict.fromkeys(numbers, pl.String))
+            frame = dialect.scan(path, types | dict.fromkeys(numbers, pl.String))
     with source.reading():
         made = agreed.of(frame, own=own)
     return replace(source, frame=made, integers=frozenset(integers))
