@@ -20,7 +20,7 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (1_990, 1_200, 15),
-    "analyst_side": (2_140, 1_760, 11),
+    "analyst_side": (2_150, 1_760, 11),
     "bundle": (2_140, 1_630, 11),
     "cli": (4_350, 3_530, 25),
     "cobasis": (590, 280, 6),
@@ -35,12 +35,12 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "protocol": (7_510, 5_210, 36),
     "report": (960, 780, 6),
     "statistics": (1_970, 1_500, 11),
-    "tables": (820, 660, 4),
+    "tables": (820, 650, 4),
     "transport": (1_730, 1_360, 10),
     "vault": (1_000, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 33_170,
+    "tests": 33_160,
     "experiments and benchmarks": 10_990,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
