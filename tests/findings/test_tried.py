@@ -118,8 +118,9 @@ def test_f14_what_is_wrong_is_said_once_and_in_the_words_of_the_command(sealed):
     assert "the party out" not in sealed.refused(line, "empty: 0 rows")
 
 
-def test_f7_a_common_span_is_never_made_without_somebody_unsaid(cobasis):
-    """West's proposal is missing, and comes when the span is made."""
+@pytest.fixture
+def of_four(cobasis):
+    """Agree on a consensus of four parties."""
     names = (*NAMES, "west")
     cobasis.keys(names)
     cobasis.draft(pubs=f"west.pub {PUBS}", more="--basis consensus --deadline 2099-12-31")
@@ -127,6 +128,20 @@ def test_f7_a_common_span_is_never_made_without_somebody_unsaid(cobasis):
         write_table(Path(f"{name}.csv"), seed=seed, n_rows=60)
     cobasis.signed(names)
     cobasis.send(*NAMES)
+    return cobasis
+
+
+def test_f7_who_proposed_and_was_left_out_is_not_sent_to_a_span(of_four):
+    of_four.send("west")
+    of_four("receive icu.toml inbox", by="lab")
+    of_four.said("run icu.toml --without west --yes", "is made without west", by="lab")
+    told = of_four.json("status", by="west")
+    assert (told["next"], of_four.json("status", by="north")["next"] != "") == ("", True)
+
+
+def test_f7_a_common_span_is_never_made_without_somebody_unsaid(of_four):
+    """West's proposal is missing, and comes when the span is made."""
+    cobasis = of_four
     waits = " ".join(cobasis.run(code=4).stderr.split())
     assert "waits for the proposal of west" in waits
     assert "go on without them: --without west" in waits

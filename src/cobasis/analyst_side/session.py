@@ -281,6 +281,7 @@ class AnalystSession(Hidden):
             removed=history.removed,
             attempt=history.attempt,
             last=history.last,
+            spanned=history.contributors,
             halted=history.halted,
             revoked=tuple(history.revoked.values()),
         )

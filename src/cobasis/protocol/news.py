@@ -103,6 +103,8 @@ class News(Strict):
     attempt: Annotated[int, Field(ge=1, le=255, exclude_if=lambda attempt: attempt == 1)] = 1
     # of steps: the exchange that was found to be the last
     last: Annotated[int | None, Field(ge=1), IF_ANY] = None
+    # whose directions the common span holds
+    spanned: Annotated[tuple[IdentityName, ...], IF_ANY] = ()
     halted: Annotated[str, IF_ANY] = ""  # why the open exchange could not be ended, and the code
     revoked: Annotated[tuple[Revocation, ...], IF_ANY] = ()
 
