@@ -124,19 +124,19 @@ def test_a_key_is_never_written_over_and_refused_where_others_may_read_it(path, 
     assert load_identity(path, passphrase=WORDS).public == NORTH.public
 
 
-def test_a_damaged_key_is_refused(path):
-    whole = by_hand(path).read_bytes()
+def test_a_damaged_key_is_refused_and_one_that_takes_long_is_tried_again(path, monkeypatch):
+    pauses, whole = [], by_hand(path).read_bytes()
     for at in [*range(0, len(whole), 11), len(whole) - 1]:
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
         with pytest.raises((IdentityError, PassphraseError)):
             load_identity(path, passphrase=WORDS)
-    for length in (0, 20, 150, len(whole) - 1):
-        path.write_bytes(whole[:length])
+    for data in (b"", whole[:20], whole[:150], whole[:-1], bytes(2**20)):
+        path.write_bytes(data)
         refused(path, IdentityError, "is damaged")
-    path.write_bytes(bytes(2**20))
-    refused(path, IdentityError, "is damaged")
+    monkeypatch.setattr("cobasis.keys.identity.time.sleep", pauses.append)
     path.write_bytes(re.sub(rb" \d+\n", b" 40\n", whole, count=1))  # 2^40 steps of work
     refused(path, IdentityError, "type the same command again when the machine has less to do")
+    assert len(pauses) == 3
     odd = [{"text": text} for text in (b"AGE-SECRET-KEY-1 of another program", b"[]", b"\xff")]
     odd += [{"signing_key": "00"}, {"signing_key": None}]
     odd += [{"format": "cobasis/key/2"}, {"age_key": "AGE-SECRET-KEY-1QQQ"}]

@@ -6,6 +6,7 @@ A home folder keeps a file for each, under a passphrase, for its owner only. The
 
 import os
 import stat
+import time
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
@@ -27,7 +28,6 @@ MAX_KEY_FILE = 2**16
 _SUFFIX = ".key"
 _OWN = b"cobasis/own/1\0"
 _SIGNATURE_BYTES = 64
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class Identity(Hidden):
@@ -48,8 +48,7 @@ class Identity(Hidden):
         role: Role = "party",
         before: "tuple[Identity, ...]" = (),
     ) -> None:
-        self._signing = signing
-        self._age = age
+        self._signing, self._age = signing, age
         self.before = before  # newest first
         self.public = PublicIdentity(  # the half that everybody may see
             name=name,
@@ -75,8 +74,7 @@ class Identity(Hidden):
         return self._signing.sign(message)
 
     def unseal(self, source: BinaryIO, target: BinaryIO) -> None:
-        ages = [each._age for each in (self, *self.before)]  # noqa: SLF001 -- its own class
-        decrypt(source, target, identities=ages)
+        decrypt(source, target, identities=[x._age for x in (self, *self.before)])  # noqa: SLF001
 
     def seal_for_self(self, data: bytes) -> bytes:
         # The public half is enough to seal for somebody. Without the signature, whoever may write
@@ -111,8 +109,7 @@ class Identity(Hidden):
         return bytes(pyrage.passphrase.encrypt(canonical_json(fields), passphrase))
 
     def _halves(self) -> dict[str, str]:
-        signing = self._signing.private_bytes_raw().hex()
-        return {"signing_key": signing, "age_key": str(self._age)}
+        return {"signing_key": self._signing.private_bytes_raw().hex(), "age_key": str(self._age)}
 
     @classmethod
     def _of(cls, fields: Mapping[str, Any], halves: Mapping[str, str]) -> Self:
@@ -121,7 +118,7 @@ class Identity(Hidden):
         return cls(fields["name"], role=fields["role"], signing=signing, age=age)
 
     @classmethod
-    def decrypted(cls, data: bytes, *, passphrase: str, what: str) -> Self:
+    def decrypted(cls, data: bytes, *, passphrase: str, what: str, tries: int = 4) -> Self:
         try:
             fields = json_object(bytes(pyrage.passphrase.decrypt(data, passphrase)))
             if fields.pop("format") == FORMAT:
@@ -134,7 +131,10 @@ class Identity(Hidden):
                     f"{what} is not opened by this passphrase. Check the keyboard's layout and "
                     "capitals; if it is lost, make a new key, and have it enrolled."
                 ) from None
-            if "Excessive work" in str(error):  # age measures each time what is too much
+            if "Excessive work" in str(error):
+                if tries > 1:  # age measures each time what is too much, perhaps in a busy moment
+                    time.sleep(0.5)
+                    return cls.decrypted(data, passphrase=passphrase, what=what, tries=tries - 1)
                 raise IdentityError(
                     f"{what} takes more work to open than this machine, slow or busy, does at "
                     "once: type the same command again when the machine has less to do."
@@ -231,7 +231,7 @@ def load_identity(path: Path, *, passphrase: str) -> Identity:
             f"there is no key to be read at '{path}': {reason}. Make one with 'cobasis key new', "
             "or say which name or home folder is meant."
         ) from None
-    if mode & _OTHERS:
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise IdentityError(
             f"the key file '{path}' has mode {mode:04o}: others than its owner may read or change "
             f"it. If nobody did, run: chmod 600 '{path}'. If in doubt, make a new key."
