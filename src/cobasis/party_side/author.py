@@ -122,6 +122,11 @@ def read_people(
     officers = tuple(map(_officer, approvers))
     known = {each.public for each in officers}
     lab = None if analyst is None else line_in(analyst, PublicIdentity)
+    if lab is not None and lab.role != "analyst":
+        raise AgreementError(
+            f"'{analyst}' is the key of '{lab.name}', and was made for role '{lab.role}'. Give the "
+            "analyst's with --analyst, made with 'cobasis key new NAME --analyst'."
+        )
     owners: dict[str, Path] = {}
     aside = ""
     for path, who in found.items():
