@@ -1,5 +1,7 @@
 """Fits on disk: what was put in comes out, and what is half-written counts for nothing."""
 
+from functools import partial
+from operator import setitem
 from unittest import mock
 
 import numpy as np
@@ -91,19 +93,23 @@ def test_a_target_comes_back_bit_for_bit_or_not_at_all_where_it_is_damaged(tmp_p
     told = {"shaped_by": ("north", "s\u00fcd"), "iterations": 7, "converged": False}
     made = filled(tmp_path)
     assert made.target is None
-    made.keep(Target(rows=rows, **told))
+    with made:
+        made.keep(Target(rows=rows, **told))
     found = FitFolder(tmp_path).target
     np.testing.assert_array_equal(found.rows, rows)
     assert {name: getattr(found, name) for name in told} == told
-    for kept in (0, 1, -1):
-        file = tmp_path / "target.safetensors"
-        file.write_bytes(file.read_bytes()[:kept])
+    file = tmp_path / "target.safetensors"
+    whole = file.read_bytes()
+    for damaged in (b"", whole[:1], whole[:-1], whole.replace(b"iter", b"itar")):
+        file.write_bytes(damaged)
         assert FitFolder(tmp_path).target is None
 
 
-def test_fits_are_added_within_a_block_only(tmp_path):
-    with pytest.raises(StepError, match="Add fits inside"):
-        FitFolder(tmp_path)["late"] = fit(2)
+def test_fits_and_their_target_are_added_within_a_block_only(tmp_path):
+    folder = FitFolder(tmp_path / "new")
+    for add in (partial(setitem, folder, "late", fit(2)), partial(folder.keep, None)):
+        with pytest.raises(StepError, match="Add fits inside"):
+            add()
 
 
 def test_a_damaged_shard_is_refused_and_may_be_deleted_alone(tmp_path):

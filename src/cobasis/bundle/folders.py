@@ -85,7 +85,8 @@ class FitFolder(Fits):
     @property
     def target(self) -> Target | None:
         """What fits are made to; None where there is none, or only a damaged one."""
-        with suppress(FileFormatError, KeyError, ValueError):  # a DiskError is not damage
+        # a DiskError is not damage
+        with suppress(FileFormatError, KeyError, TypeError, ValueError):
             if (path := self.path / _TARGET).exists():
                 tables, header = read_tables(path, max_header=_MAX_HEADER)
                 told = json.loads(header.metadata["facts"])
@@ -94,6 +95,7 @@ class FitFolder(Fits):
         return None
 
     def keep(self, target: Target) -> None:
+        self._require_open()
         facts = {name: getattr(target, name) for name in ("shaped_by", "iterations", "converged")}
         told = {"facts": json.dumps(facts)}
         write_tables(self.path / _TARGET, {"rows": target.rows}, metadata=told)
@@ -140,15 +142,18 @@ class FitFolder(Fits):
 
     def __setitem__(self, party: str, fit: Fit) -> None:
         """Add one party's fit; it goes to disk with those that come after it."""
-        if self._lock is None:
-            raise StepError(
-                f"'{self.path}' is not open. Add fits inside `with FitFolder(...) as fits:`."
-            )
+        self._require_open()
         self.data[party] = fit
         self._gathered.append(party)
         self._gathered_bytes += fit.change_of_basis.nbytes
         if self._gathered_bytes >= SHARD_BYTES:
             self.flush()
+
+    def _require_open(self) -> None:
+        if self._lock is None:
+            raise StepError(
+                f"'{self.path}' is not open. Add fits inside `with FitFolder(...) as fits:`."
+            )
 
     def __getitem__(self, party: str) -> Fit:
         found: Fit | _Place = self.data[party]
