@@ -11,8 +11,9 @@ from unittest.mock import Mock
 import httpx
 import pytest
 
+from cobasis.errors import DiskError
 from cobasis.keys.identity import Identity
-from cobasis.transport import server, wire
+from cobasis.transport import inbox, server, wire
 from cobasis.transport.wire import PROBLEM, digest_field, sign_request
 from transport.bad import DATA, DIGEST, DOORS, cases, put
 
@@ -143,6 +144,14 @@ def test_rounds_unknown_and_foreign_have_one_answer_a_wrong_clock_is_told_the_ti
     found = calls.begin(minutes=10).json()
     assert found["code"] == "CB806"
     assert f"it is {datetime.now(UTC):%Y-%m-%dT%H:%M}" in found["detail"]
+
+
+def test_a_round_whose_agreement_could_not_be_read_once_is_served_again(calls, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(inbox, "read_agreement", Mock(side_effect=DiskError("a full table of files")))
+        inbox._served.cache_clear()
+        assert calls("GET", f"{calls.round}/news").status_code == 404
+    assert calls("GET", f"{calls.round}/news").is_success
 
 
 def test_parts_arrive_and_are_asked_about(calls):

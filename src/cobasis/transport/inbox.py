@@ -253,6 +253,8 @@ def _served(path: Path, _: Stamp) -> Served | None:
         agreement = read_agreement(path).agreement
     except CobasisError as error:
         LOG.warning(json.dumps({"event": "no agreement", "file": path.name, "why": error.code}))
+        if isinstance(error, DiskError):
+            raise  # which is not kept: the next look may read what this one could not
         return None
     people = {each.name: each for each in agreement.enrolled}
     told: Any = {"digest": agreement.digest().hex(), "people": people}
