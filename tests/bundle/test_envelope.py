@@ -29,11 +29,7 @@ from bundle.bundles import (
     write,
 )
 from cobasis.bundle.enclosure import _Source
-from cobasis.bundle.manifest import (
-    PARTS,
-    Expected,
-    signed_message,
-)
+from cobasis.bundle.manifest import PARTS, Expected, signed_message
 from cobasis.bundle.seal import look
 from cobasis.errors import (
     BundleError,

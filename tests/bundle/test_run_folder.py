@@ -13,12 +13,7 @@ from bundle.payloads import described, file_of
 from cobasis.algorithms.fits import Fit, Target
 from cobasis.bundle import folders
 from cobasis.bundle.folders import FitFolder
-from cobasis.errors import (
-    AnotherRunError,
-    DiskError,
-    FileChangedError,
-    StepError,
-)
+from cobasis.errors import AnotherRunError, DiskError, FileChangedError, StepError
 from faults import FULL, at_call
 
 STEADY = settings(max_examples=10, deadline=None, derandomize=True, database=None)

@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 from experiments.harness.models import svm
 from experiments.harness.statistics import first_of_two, one_way, paired, summary
-from experiments.harness.systems import (
-    Dealt,
-    Shared,
-    judged,
-    told_apart,
-)
+from experiments.harness.systems import Dealt, Shared, judged, told_apart
 from scipy import stats
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC

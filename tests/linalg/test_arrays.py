@@ -5,10 +5,7 @@ import pytest
 
 from aligners import haar, principal_cosines
 from cobasis.errors import DtypeError, NotFiniteError, ShapeError
-from cobasis.linalg.arrays import (
-    as_matrix,
-    numerical_rank,
-)
+from cobasis.linalg.arrays import as_matrix, numerical_rank
 
 GOOD = np.arange(6.0).reshape(3, 2)
 FOREIGN = ">" if np.dtype("<f8").isnative else "<"

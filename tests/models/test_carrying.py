@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.cross_decomposition import PLSRegression
-from sklearn.ensemble import (
-    BaggingClassifier,
-    HistGradientBoostingClassifier,
-    StackingClassifier,
-)
+from sklearn.ensemble import BaggingClassifier, HistGradientBoostingClassifier, StackingClassifier
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.impute import KNNImputer
 from sklearn.kernel_approximation import Nystroem, RBFSampler

@@ -17,17 +17,7 @@ from cobasis.protocol.baseline import TableLayout
 from cobasis.protocol.masks import MaskKey, Occasion
 from cobasis.protocol.scores import ScoreLayout
 from cobasis.protocol.totals import Layout, checked, ones_and
-from protocol.summed import (
-    KEYS,
-    LAYOUT,
-    NAMES,
-    OCCASION,
-    PUBLIC,
-    added,
-    message,
-    rows_of,
-    sums_of,
-)
+from protocol.summed import KEYS, LAYOUT, NAMES, OCCASION, PUBLIC, added, message, rows_of, sums_of
 
 WORD = 2**64
 VECTORS = Path(__file__).parents[2] / "docs" / "reference" / "sums-vectors.json"

@@ -6,18 +6,9 @@ import json
 import pytest
 
 from cobasis import ConsortiumSecret
-from cobasis.errors import (
-    AgreementError,
-    UnknownPartyError,
-    UnsignedError,
-)
+from cobasis.errors import AgreementError, UnknownPartyError, UnsignedError
 from cobasis.protocol.enrolment import PublicIdentity, is_identity_name, verify, words_of
-from cobasis.protocol.signatures import (
-    Signature,
-    check_sealed,
-    sign_agreement,
-    signers,
-)
+from cobasis.protocol.signatures import Signature, check_sealed, sign_agreement, signers
 from protocol.consortium import NAMES, agree
 from protocol.people import KEYS, PEOPLE, REAL
 

@@ -17,13 +17,7 @@ from statsmodels.treatment.treatment_effects import TreatmentEffect
 
 from cli.round_by_commands import NAMES, Typed
 from cobasis import Agreement, NumericFeature, Outcome
-from cobasis.errors import (
-    AgreementError,
-    CobasisError,
-    EstimateError,
-    LabelError,
-    ModelFileError,
-)
+from cobasis.errors import AgreementError, CobasisError, EstimateError, LabelError, ModelFileError
 from cobasis.features.contract import CategoryFeature
 from cobasis.features.encoder import encode
 from cobasis.models.chain_file import decode_chain, encode_chain

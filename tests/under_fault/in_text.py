@@ -6,15 +6,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 
-from bundle.bundles import (
-    AGREED,
-    LAB,
-    NEWS,
-    RECEIPT,
-    lines_in_memory,
-    news_text,
-    signed_receipt,
-)
+from bundle.bundles import AGREED, LAB, NEWS, RECEIPT, lines_in_memory, news_text, signed_receipt
 from cobasis.bundle.agreement_file import line_in, sealed_agreement
 from cobasis.bundle.transcript import START, following, verify_transcript
 from cobasis.protocol.news import News

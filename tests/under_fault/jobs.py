@@ -31,16 +31,7 @@ from cobasis.privacy.audit.report import audit
 from cobasis.protocol import aligned
 from cobasis.tables.cells import dialect_of
 from faults import BROKEN, FULL, at_call, calls_of, changes, every, half
-from party_side.sites import (
-    ENROLLED,
-    FIELDS,
-    NAMES,
-    PEOPLE,
-    Consortium,
-    agreed,
-    join,
-    ready_from,
-)
+from party_side.sites import ENROLLED, FIELDS, NAMES, PEOPLE, Consortium, agreed, join, ready_from
 from privacy.attacks.constructions import ABOUT, facts, subject
 from under_fault.checking import problems
 

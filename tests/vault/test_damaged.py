@@ -8,17 +8,7 @@ import pytest
 
 from cobasis.errors import DiskError, VaultError
 from cobasis.vault.records import Records
-from vault.vaults import (
-    NORTH,
-    SECRET,
-    SOUTH,
-    agree,
-    open_vault,
-    sealing,
-    table,
-    unsealing,
-    upload,
-)
+from vault.vaults import NORTH, SECRET, SOUTH, agree, open_vault, sealing, table, unsealing, upload
 
 
 @pytest.fixture

@@ -11,17 +11,7 @@ from hypothesis import strategies as st
 from cobasis.errors import OptionError, SpanReuseError
 from cobasis.protocol.plaintext import basis_columns
 from cobasis.vault.datasets import Changes, Forced, compare
-from vault.vaults import (
-    DIGEST,
-    FEATURES,
-    WHY,
-    agree,
-    choose,
-    made_basis,
-    open_vault,
-    table,
-    upload,
-)
+from vault.vaults import DIGEST, FEATURES, WHY, agree, choose, made_basis, open_vault, table, upload
 
 ROWS = st.lists(st.integers(0, 6), max_size=30)
 IDS = [f"{number:05d}" for number in range(30)]

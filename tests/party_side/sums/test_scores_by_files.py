@@ -5,13 +5,7 @@ import polars as pl
 import pytest
 
 from cobasis.analyst_side.receive import receive
-from cobasis.errors import (
-    DifferenceError,
-    MessageError,
-    ReplayError,
-    RetentionError,
-    StepError,
-)
+from cobasis.errors import DifferenceError, MessageError, ReplayError, RetentionError, StepError
 from cobasis.party_side.predict import usable
 from cobasis.protocol.card import ModelCard, make_card
 from cobasis.report.audit_page import render_audit

@@ -5,12 +5,7 @@ import polars as pl
 import pytest
 
 from cobasis import CategoryFeature, NumericFeature, SumsTerms
-from cobasis.errors import (
-    DifferenceError,
-    EstimateError,
-    ReplayError,
-    StepError,
-)
+from cobasis.errors import DifferenceError, EstimateError, ReplayError, StepError
 from cobasis.party_side.accept import found_in
 from cobasis.party_side.predict import usable
 from cobasis.party_side.worth import score, score_quietly
