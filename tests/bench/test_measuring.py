@@ -5,7 +5,7 @@ from itertools import chain, repeat
 
 import numpy as np
 import pytest
-from benchmarks import cores, goals, timing
+from benchmarks import cores, formulas, goals, results, timing
 from benchmarks.inputs import Shape
 
 SMALL = Shape(a=40, l=3, c=4)
@@ -61,3 +61,33 @@ def test_threads_and_a_busy_machine_are_judged_in_the_rounds_that_count(monkeypa
     fast = point | {"speed-up": {"median": 1.8}}
     verdicts = [cores.judged_threads(fast, rounds=rounds)["verdict"] for rounds in (3, 4)]
     assert verdicts == ["met", "not measured"]
+
+
+@pytest.mark.parametrize("shape", [Shape(1000, 50, 4), Shape(1000, 50, 1000)], ids=str)
+def test_work_adds_up_from_the_products_and_decompositions_of_the_papers_table_2(shape):
+    a, l, c = shape  # noqa: E741 -- the paper's letters
+
+    def product(rows, inner, columns):
+        return 2 * rows * inner * columns
+
+    def svd(rows, columns):
+        small, large = sorted((rows, columns))
+        return 4 * large * small**2 + 8 * small**3
+
+    solved, qr = svd(a, l) + product(l, a, l), 2 * a * l**2 - 2 / 3 * l**3
+    assert formulas.operations_of(shape) == pytest.approx(
+        {
+            "imakura": svd(a, c * l) + product(a, l, l) + c * solved,
+            "kawakami": svd(a, c * l) + c * (qr + l**3 / 3 + l**3),
+            "odc": c * (product(l, a, l) + svd(l, l) + 2 * product(l, l, l)),
+        }
+    )
+
+
+def test_memory_is_counted_and_times_are_fitted_as_the_paper_does():
+    held = {"imakura": 480 + 120 + 144, "kawakami": 480 + 36 + 144, "odc": 480 + 36 + 36}
+    assert formulas.numbers_of(SMALL) == held
+    law, line = results.power_law([1, 10, 100], [3, 300, 30_000]), {"start": 3, "slope": 2, "r2": 1}
+    assert (law["exponent"], law["r2"]) == pytest.approx((2, 1))
+    found = results.straight_line([1, 2, 4], [5, 7, 11])
+    assert {name: found[name] for name in line} == pytest.approx(line)
