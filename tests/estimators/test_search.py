@@ -14,6 +14,8 @@ from sklearn.model_selection import (
     cross_val_score,
     cross_validate,
 )
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from cobasis.errors import OptionError
 from cobasis.estimators import (
@@ -83,7 +85,8 @@ def test_what_cannot_pass_parties_fails_and_is_never_wrong(small, model):
     with pytest.raises(OptionError, match="parties is missing"):
         scored(model, small, **strict)  # routing is off
     with ROUTED():
-        assert scored(model, small).mean() > 0.85
+        for passes_on in (model, make_pipeline(FunctionTransformer(), model)):
+            assert scored(passes_on, small).mean() > 0.85
         for options in (
             {"scoring": "accuracy", **strict},
             {"scoring": make_scorer(accuracy_score).set_score_request(parties=True), **strict},
