@@ -106,6 +106,7 @@ def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, m
     screen = audited(APPROVE, by="officer").stdout
     assert max(map(len, screen.splitlines())) < 80
     for path, old, new, told in (
+        (Path("north.csv"), ",yes", ",no", "is not as it was then: data version"),
         (OFFICER, '"times":1', '"times":2', "made with no key that is enrolled"),
         (OFFICER, '"upload"', '"proposal"', "made with no key that is enrolled"),
         (next(Path("home-north/audits/north").rglob("*.json")), "red", "amber", "does not keep"),
