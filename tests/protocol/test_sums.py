@@ -148,8 +148,14 @@ def test_all_or_nothing_and_each_once():
     table, labels = some()
     parties, analyst = sides()
     messages = {n: parties[n].prepare(*own) for n, own in dealt(table, labels).items()}
-    with pytest.raises(MessageError, match="another step or attempt"):  # and is no measure
-        analyst.receive(replace(messages["south"], exchange=2, roster=bytes(32)))
+    words = messages["south"].words
+    for wrong, told in (
+        ({"exchange": 2, "roster": bytes(32)}, "another step or attempt"),  # and is no measure
+        ({"attempt": 2}, "another step or attempt"),
+        *(({"words": each}, "and this exchange has") for each in (words[1:], words.astype(float))),
+    ):
+        with pytest.raises(MessageError, match=told):
+            analyst.receive(replace(messages["south"], **wrong))
     analyst.receive(messages["north"])
     two = dict(list(PUBLIC.items())[:2])
     with pytest.raises(MessageError, match="'east' was left out of attempt 1"):
