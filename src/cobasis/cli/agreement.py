@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer import Argument, Option
 
-from cobasis.algorithms import AlignerName, BasisName
+from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.bundle.agreement_file import (
     complete,
     read_agreement,
@@ -108,6 +108,8 @@ class Terms:
     models: Annotated[str | None, Option(help="Families the analyst may choose from.")] = None
     holdout: Annotated[float | None, Option(help="Share of rows that stays at a party.")] = None
     n_components: Annotated[str | None, Option(help="Columns of every basis, or auto.")] = None
+    n_anchor_rows: Annotated[int | None, Option(help="Isometric: by default one a feature.")] = None
+    anchor: Annotated[AnchorKind | None, Option(help="The anchor's kind.")] = None
     basis: Annotated[BasisName | None, Option(help="Consensus is best, from 3 parties.")] = None
     aligner: Annotated[AlignerName | None, Option(help="The method.")] = None
     precision: Annotated[
