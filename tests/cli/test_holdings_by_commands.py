@@ -121,7 +121,7 @@ def test_a_block_scores_on_people_whom_all_of_it_held_back(agreed):
     finished(agreed)
     told = {
         "east": "holds some columns of its people, and the model takes all: those of north, west",
-        "north": "Note: east has your people's labels, and scores with your part",
+        "north": "east has your people's labels, and scores with your part: predict --part",
         "south": "rows that never left",
     }
     for name, words in told.items():
@@ -143,13 +143,13 @@ def test_a_part_is_for_its_block_its_people_and_keys_in_force_and_for_no_whole_r
     finished(agreed)
     predict = "predict icu.toml east.csv -o out.csv"
     made_parts(agreed)
-    halves = ("", "--with north.part", f"--with east.part {BESIDE['east']}")
-    halves += (f"--part {BESIDE['east']}",)
-    lines = [f"{predict} {more}" for more in (*halves, "--explain", "--part --explain")]
-    lines += ["score icu.toml east.csv", "score icu.toml", "export icu.toml --surrogate east.csv"]
-    lines += ["export icu.toml -o east.onnx"]
+    halves = ("", "--with north.part", f"--with east.part {BESIDE['east']}", "--explain")
+    lines = [f"{predict} {x}" for x in (*halves, f"--part {BESIDE['east']}", "--part --explain")]
+    lines += ["score icu.toml east.csv", "score icu.toml"]
+    lines += ["export icu.toml --surrogate east.csv", "export icu.toml -o east.onnx"]
     for line in lines:
-        agreed.refused(line, "those of north, west are needed as well", by="east")
+        told = "those of north, west are needed as well", "'predict' and 'score' take each file"
+        agreed.refused(line, *told, by="east")
     agreed.refused("predict icu.toml south.csv --part -o out.csv", "holds no part", by="south")
     whole = pl.read_csv("north.csv")
 

@@ -274,8 +274,8 @@ def refuse_halves(
         raise OptionError(
             f"party '{session.name}' holds some columns of its people, and the model takes all: "
             f"those of {', '.join(others)} are needed as well. Each types 'cobasis predict --part' "
-            "for the same people; give each file with --with, and then no --part. Of a part alone "
-            "there are no reasons."
+            "for the same people; 'predict' and 'score' take each file by --with, and then no "
+            "--part. Of a part alone there are no reasons, and nothing is exported."
         )
 
 

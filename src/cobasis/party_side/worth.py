@@ -80,8 +80,8 @@ def score(
         return none(f"the round was for {agreement.task}: no label says what a model is worth")
     if agreement.unlabelled:
         others = others_of(agreement)
-        labelled = [x.party for x in agreement.holdings if x.labels and x.party in others]
-        return none(f"{' or '.join(labelled)} has your people's labels, and scores with your part")
+        who = " or ".join(x.party for x in agreement.holdings if x.labels and x.party in others)
+        return none(f"{who} has your people's labels, and scores with your part: predict --part")
     refuse_halves(session, part=False, beside=beside)
     use = replace(usable(session, model="common"), beside=beside)
     place = table or noted
