@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (1_990, 1_200, 15),
     "analyst_side": (2_150, 1_760, 11),
     "bundle": (2_140, 1_640, 11),
-    "cli": (4_350, 3_530, 25),
+    "cli": (4_360, 3_530, 25),
     "cobasis": (590, 280, 6),
     "disk": (540, 360, 5),
     "estimators": (840, 470, 5),
