@@ -7,7 +7,7 @@ imported them, and what its children do stands in ``jobs.py``.
 import os
 import sys
 from contextlib import suppress
-from multiprocessing import get_context
+from multiprocessing import forkserver, get_context
 from typing import NamedTuple
 
 import pytest
@@ -49,6 +49,7 @@ def warm():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
         yield Warm()
+    forkserver._forkserver._stop()  # waited for, so that the processor's time counts its children
 
 
 @pytest.fixture
