@@ -130,6 +130,10 @@ class Example:
                 f"--leave-out {','.join(names)}, or --id, or describe them by --numbers or "
                 "--category."
             )
+        if not found:
+            raise FeatureError(
+                f"no column of '{self.path.name}' is left to be a feature. Give a table with one."
+            )
         said = {"source": f"{'rows of' if people else 'code book'} {self.path.name}"[:200]}
         return tuple(each.model_copy(update=said) for each in found), tuple(rare)
 
