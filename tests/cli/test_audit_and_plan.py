@@ -24,7 +24,7 @@ def files():
 
 def test_an_audit_is_shown_written_and_kept_for_its_owner_only(sealed):
     verdict = "Audit: Pseudonymised personal data. Treat as personal data."
-    parts = ("4. The model you get back", "To be signed for: ", "would change first:")
+    parts = ("10 % of a column's range", "4. The model", "To be signed for: ", "change first:")
     sealed.said(f"{AUDIT} -o page.html", verdict, *parts)
     for path in (Path("page.html"), Path("page.json")):
         assert path.stat().st_mode & 0o777 == 0o600
@@ -52,7 +52,7 @@ def test_what_cannot_be_audited_or_planned_is_refused(sealed):
 
 def test_a_plan_needs_a_draft_and_a_table_alone_and_writes_nothing_but_its_page(draft):
     before = files()
-    words = ("2 components", "random basis", "noise 0.3", "rebuilt", "leaked")
+    words = ("2 components", "random basis", "noise 0.3", "leaked", "Without labels the analyst")
     left = "Noise with a guarantee was left out"
     draft.said(PLAN, *words, left, by="nobody")
     assert files() == before

@@ -74,8 +74,8 @@ def colluded(subject: Subject) -> Finding:
     words = (
         f"If one partner helps the analyst, {per_cent(found.explained.value)} of the information "
         f"in each record can be rebuilt on average, {per_cent(found.worst_explained)} for the 1 % "
-        f"of people who are rebuilt best; {per_cent(found.cells.value)} of all values land within "
-        f"10 % of the truth (guessing the average person: {per_cent(found.cells.chance)}). "
+        f"of people who are rebuilt best; {per_cent(found.cells.value)} of all values are met to "
+        f"10 % of a column's range (guessing the average person: {per_cent(found.cells.chance)}). "
         f"{_count_in_words(sent, needed, exact)}"
     )
     figures = {

@@ -21,8 +21,7 @@ from cobasis.privacy.audit.subject import Budget, Setting, Subject
 from cobasis.privacy.mechanism import calibrated, noised, randomised
 from cobasis.privacy.sensitivity import sensitivity_of
 
-_NOISE, _EPSILON = (0.1, 0.4), (32.0, 8.0, 2.0)
-"""What is measured where nobody asks for other values."""
+_NOISE, _EPSILON = (0.1, 0.4), (32.0, 8.0, 2.0)  # where nobody asks for other values
 
 _ROWS, _ROWS_OF_CONTENT = 240, 1000
 """So many people are enough to compare settings."""
@@ -236,6 +235,7 @@ def _beside(subject: Subject, budget: Budget | None) -> Iterator[str]:
     if subject.labels is not None and subject.classes is not None:
         often = np.unique(subject.labels, return_counts=True)[1].max() / subject.n_rows
         yield f"Always answering the most frequent class is right for {per_cent(often)}."
+        yield "Without labels the analyst trains nothing: its figure is for whoever has others."
     if budget is None:
         yield (
             "Noise with a guarantee was left out: rows are clipped to a ball that must not come "
