@@ -75,6 +75,16 @@ def test_another_round_in_the_same_folder_fails_nothing_and_counts_for_nothing(d
     assert (beside.findings, beside.heads) == (alone.findings, alone.heads)
 
 
+def test_a_copy_of_the_agreement_under_another_name_hides_nothing(done):
+    alone = verify(done.path, done.folder)
+    shutil.copy(done.path, done.folder / "icu.west.toml")
+    assert verify(done.path, done.folder).findings == alone.findings
+    copied = verify(
+        shutil.copy(done.folder / "icu.sealed.toml", done.inbox / "a.toml"), done.folder
+    )
+    assert {"transcript", "news", "receipt"} < {each.what for each in copied.findings}
+
+
 def test_every_kind_of_change_is_found_and_named(done):
     work = done.work
     good = {path: path.read_bytes() for path in done.folder.rglob("*") if path.is_file()}

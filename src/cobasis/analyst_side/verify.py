@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -82,8 +83,9 @@ def verify(agreement_path: Path, folder: Path, *, report: Report = silent) -> Ve
     check.fits()
     if len(check.findings) == 1:
         raise OptionError(
-            f"'{folder}' has neither a transcript (*.jsonl) nor news (*.news), so nothing of the "
-            "round can be checked. Give the folder that has them."
+            f"'{folder}' has neither a transcript (*.jsonl) nor news (*.news) of round "
+            f"'{agreement.round_id}', so nothing of it can be checked. Give the folder that has "
+            "them."
         )
     heads = {name: each.head for name, each in check.chains.items()}
     return Verified(agreement=agreement, findings=tuple(check.findings), heads=heads)
@@ -99,8 +101,13 @@ class _Check:
         self.entries: tuple[Entry, ...] = ()
         self.known: dict[str, set[str]] = {}
         self.outcome: Outcome | None = None
-        every = {stem_of(path) for path in folder.glob("*.toml")}
+        every = {stem_of(path) for path in folder.glob("*.toml") if self._is_other(path)}
         self.stems = sorted({*every, stem}, key=len, reverse=True)  # icu.b.news is not of icu
+
+    def _is_other(self, path: Path) -> bool:
+        with suppress(CobasisError):  # a draft has no files
+            return read_agreement(path).agreement.digest() != self.agreement.digest()
+        return False
 
     def one(self, what: str, name: str, *of: object, by: Callable[..., Value]) -> Value | None:
         """Check one thing; an error of ours is what came of it."""
