@@ -79,9 +79,14 @@ def test_what_stands_beside_is_an_agreement():
 
 
 def test_every_term_is_in_what_is_signed_and_one_out_of_range_is_refused():
-    for wrong in ({"epsilon": 65.0}, {"delta": 1e-13}, {"label_epsilon": 16.5}, {"seed": 1}):
-        with pytest.raises(ValidationError, match=next(iter(wrong))):
-            terms(**wrong)
+    none, endless = float("nan"), float("inf")
+    wrong = {"epsilon": [0.0, 65.0, none], "lifetime_epsilon": [endless], "delta": [1e-13, 1.0]}
+    wrong |= {"radius": [0.0, endless], "centre": [(none,)], "rows_per_person": [0], "seed": [1]}
+    wrong |= {"label_epsilon": [0.0, 16.5], "most_rows": [0], "labels": ["secret"]}
+    for field, values in wrong.items():
+        for value in values:
+            with pytest.raises(ValidationError, match=field):
+                terms(**{field: value})
     signed = json.loads(made().model_dump_json())["dp"]  # colluders are of sums
     assert {*signed} == {*DPTerms.model_fields} - {"colluders"}
 

@@ -98,6 +98,18 @@ def test_a_release_is_the_same_each_time_and_a_rehearsal_has_other_noise_of_the_
     np.testing.assert_array_equal(again.labels, real.labels)
 
 
+def test_a_row_far_outside_the_ball_moves_the_release_by_no_more_than_the_sensitivity():
+    dp, party, released = terms(), north(), []
+    for sign in (1, -1):
+        far = np.vstack([sign * 1e6 * ROWS[:1], ROWS[1:]])
+        noising = party.project(RowsInMemory(far, LABELS)).noising
+        [clean], _ = noising.projected(0, iter([far]))
+        noise = noising._normal(0, 30, n_columns=COMPONENTS) * dp.calibration.noise
+        released.append(clean - noise)
+    moved = np.linalg.norm(released[0] - released[1])
+    assert 0.2 < moved <= dp.sensitivity + 4 * dp.calibration.grid
+
+
 def test_a_whole_round_runs_with_noise_and_predicts_better_than_chance():
     rng = np.random.default_rng(3)
     table, public = (rng.normal(size=(each, 4)) * [3, 1, 1, 1] for each in (3000, 50))
