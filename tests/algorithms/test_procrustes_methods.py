@@ -74,6 +74,8 @@ def test_gopp_is_done_in_two_iterations_where_orthonormal_spans_agree(number):
     found = align(GOPP(), toy.images)
     assert found.target.converged
     assert found.target.iterations <= 2
+    frame = found.changes_of_basis["p0"]  # the first party's own
+    np.testing.assert_allclose(frame, np.eye(4), rtol=0, atol=toy.rounding())
     energy = sum(np.sum(image**2) for image in toy.images.values())
     assert objective(toy.images, found) < toy.rounding() ** 2 * energy
 

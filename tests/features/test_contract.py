@@ -86,6 +86,15 @@ def checked(frame, features, *, batches=1):
     return check(map(nw.from_native, parts), features, columns=frame.columns)
 
 
+@pytest.mark.parametrize(
+    ("feature", "dtype"), [(AGE, pl.String), (LACTATE, pl.Date), (SEX, pl.Date)]
+)
+def test_a_type_that_is_not_read_is_named(feature, dtype):
+    [only] = checked(pl.DataFrame({feature.name: pl.Series([1, 2]).cast(dtype)}), [feature])
+    assert (only.problem, only.refused, only.n_rows) == ("type", True, None)
+    assert str(dtype) in only.text
+
+
 def test_empty_cells_and_infinities_are_refused_where_nothing_stands_for_them():
     frame = pl.DataFrame({"age": [None, float("inf"), 50.0], "sex": ["f", None, ""]})
     told = checked(frame, [AGE, SEX])

@@ -88,7 +88,10 @@ def test_it_names_who_is_missing_and_who_left():
 
 
 CONTRADICTIONS = {  # of the card, of what came with it, of what the party has
+    ": trained_on. ": ({"trained_on": ("north",)}, {}, {}),
     ": limits, model_sha256. ": ({"model_sha256": "0" * 64, "limits": ()}, {}, {}),
+    ": others_sha256. ": ({"others_sha256": "0" * 64}, {}, {}),
+    ": importance. ": ({"importance": {"x": (0.5, 0.1)}}, {}, {}),  # which nobody agreed on
     "n_rows, which is below your own": ({"n_rows": 10}, {}, {}),
     "anchor_tag": ({}, {}, {"tag": bytes(32)}),
     "evidence": ({}, {"evidence": "cannot tell"}, {}),  # than the card's

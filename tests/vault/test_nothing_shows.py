@@ -1,14 +1,18 @@
-"""What a vault keeps is in no file that anybody without the key can read."""
+"""What a vault keeps is in no file or repr that anybody without the key can read."""
+
+import pickle
 
 import numpy as np
 import pytest
 
+from cobasis.errors import SecretError
 from cobasis.protocol.plaintext import basis_columns
 from vault.vaults import (
     NORTH,
     NOW,
     SECRET,
     agree,
+    choose,
     consensus,
     made_basis,
     open_vault,
@@ -73,3 +77,15 @@ def test_no_file_of_a_vault_holds_a_byte_of_what_it_keeps(vault, tmp_path):
     assert vault._records._key in found
     assert vault.datasets()[0].last[0].tobytes() in found
     assert not {MARKED[0, 0].tobytes()} & found  # rows are in no record at all
+
+
+def test_what_a_vault_gives_out_shows_nothing_and_is_not_pickled(vault):
+    [dataset], record, choice = vault.datasets(), vault.round(agree()), choose(vault, MARKED)
+    held = (vault, vault._records, dataset, dataset.basis, choice, choice.asked, choice.key, record)
+    held += (record.secret(), record.accepted(), vault.upload_of(agree()))
+    held += (vault._records.get(f"datasets/{dataset.name}"),)
+    shown = repr(held).encode()
+    assert not [each for each in canaries(vault) - {b"north", b"icu-2026"} if each in shown]
+    for each in held:
+        with pytest.raises(SecretError):
+            pickle.dumps(each)
