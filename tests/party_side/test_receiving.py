@@ -86,7 +86,10 @@ def test_a_model_goes_with_the_basis_of_the_upload_that_it_was_made_for(returns)
     assert last.dataset.name != sent.dataset.name
     with pytest.raises(ForeignBundleError, match="none that its vault has made"):
         accept(site.session("south"), site.return_file(made["south"], upload="0" * 64))
-    accept(session, site.return_file(made["north"], upload=sent.entry.upload))
+    returned = site.return_file(made["north"], upload=sent.entry.upload)
+    with pytest.raises(ForeignBundleError, match="of kind 'return', and kind 'consensus'"):
+        adopt(session, returned)
+    accept(session, returned)
     used, rows = usable(session).dataset, np.eye(8)
     assert np.array_equal(used.basis.project(rows), sent.dataset.basis.project(rows))
 
