@@ -54,6 +54,7 @@ def test_a_run_waits_and_then_writes_one_return_for_each_party(sent, lab):
     assert lines[0] == "Ends exchange 1 of 1: upload -> return"
     assert "Wrote outbox/icu.north.1-return" in lines
     assert "Nothing is new" in lab("run icu.toml").stdout
+    sent.refused("run icu.toml --model mlp", "allowed: ridge, logistic", by="lab")
     shutil.copy("late", "inbox")
     assert sent.json("receive icu.toml inbox", by="lab")["late"] == ["south"]
     assert "To take it: --with south" in lab("run icu.toml").stdout

@@ -134,10 +134,7 @@ _MLP = {
     "a head of another family": ("'decision' is none that", _told(head="decision")),
     "layers that are a word": ("are not format, family, task", _told(layers="affine")),
     "a layer that is a number": ("layer 1 is none", _layers(lambda each: each.insert(1, 7))),
-    "a layer of another family": (
-        "has no layer 'Cos'",
-        wider(2, ["Cos"]),
-    ),
+    "a layer of another family": ("has no layer 'Cos'", wider(2, ["Cos"])),
     "a function at the end": ("last one no affine map", _layers(lambda each: each.append("Relu"))),
     "no layers": ("has 0 layers", _told(layers=[])),
     "65 layers": ("65 layers, and 1 to 64", _layers(lambda each: each.extend(["Relu"] * 62))),

@@ -110,9 +110,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_rows_that_the_agreement_refuses_get_no_prediction_and_the_others_keep_theirs(
-    task,
-):
+def test_rows_that_the_agreement_refuses_get_no_prediction_and_the_others_keep_theirs(task):
     """Another cell that has no place in each of the first rows; and a number beyond measure."""
     model = chain_of("mlp", task, 2 if task == "classification" else 0)
     data, given = graph(model), fed(table())

@@ -19,11 +19,7 @@ ENTRY = re.compile(
     + "".join(rf"- {field}:? (?P<{field.replace(' ', '_')}>\S[^\n]*)\n" for field in FIELDS)
 )
 ENTRIES = {found[1]: found for found in ENTRY.finditer(PAGE)}
-NO_ATTACKS = {
-    "public_sample.Clouds",
-    "scores.Content",
-    "scores.Share",
-}
+NO_ATTACKS = {"public_sample.Clouds", "scores.Content", "scores.Share"}
 """What attacks take and return."""
 
 MODULES = {
