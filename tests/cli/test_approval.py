@@ -77,6 +77,14 @@ def audited(officers):
     return officers
 
 
+def test_an_officers_newer_key_is_taken_by_the_word_beside_it(audited):
+    audited("key new officer --approver --replace", by="officer")
+    Path("inbox").mkdir()
+    pub, _ = (Path(f"officer.{x}").rename(f"inbox/officer.{x}") for x in ("pub", "succession"))
+    pubs = f"{PUBS} --known icu.toml --approver north={pub}"
+    assert audited.draft("next.toml", pubs=pubs, code=None).stderr.count(", which signed it") == 1
+
+
 def test_an_audit_that_no_officer_can_approve_is_refused_and_nothing_is_written(audited):
     text = audited.edit('"grade": "red"', '"grade": "green"', file="audit.json")
     edited = Path("audit.json").read_text()

@@ -59,7 +59,8 @@ class Enrolment:
     def compare(self, people: People, *, own: Identity | None, known: People) -> None:
         """Have every fingerprint confirmed that is neither one's own nor confirmed before."""
         prints = {each: f"{each.name} {each.fingerprint}" for each in people.everybody}
-        pubs = filter(None, (*(self.pubs or ()), self.analyst))
+        officers = (Path(each.partition("=")[2]) for each in self.approver or ())
+        pubs = filter(None, (*(self.pubs or ()), self.analyst, *officers))
         by = vouched(people, own=own, pubs=pubs, known=self.known or ())
         for each, key in by.items():
             how = "itself" if each == key else f"{key.fingerprint}, which signed it"
@@ -68,9 +69,8 @@ class Enrolment:
         left = [each for each in people.everybody if each not in seen and not self.yes]
         if left and not options.on_terminal():
             raise OptionError(
-                "nobody is here to confirm fingerprints: "
-                f"{'; '.join(prints[each] for each in left)}. Compare each with its "
-                "owner, over the telephone, then say so with --yes."
+                f"nobody is here to confirm fingerprints: {'; '.join(prints[x] for x in left)}. "
+                "Compare each with its owner, over the telephone, then say so with --yes."
             )
         for each in left:
             shown = f"{each.role} {each.name}:\n  {each.fingerprint}"
