@@ -1,6 +1,6 @@
 """The analyst: receives uploads, aligns them, certifies, trains once, and returns.
 
-This file cannot import a secret, a basis or a party; a contract checks it. Where uploads, fits
+This file cannot import a secret, a basis or a party; a contract checks it. Where uploads and fits
 lie is for whoever gives them: in memory in a simulation, in files elsewhere.
 """
 
