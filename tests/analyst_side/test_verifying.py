@@ -85,6 +85,18 @@ def test_a_copy_of_the_agreement_under_another_name_hides_nothing(done):
     assert {"transcript", "news", "receipt"} < {each.what for each in copied.findings}
 
 
+def test_fits_that_cannot_be_checked_are_named_beside_what_can(done):
+    n_findings = len(verify(done.path, done.folder).findings)
+    for end in ("payloads/west", "alignment/*/fits-00000", "alignment/*/target"):
+        [file] = done.work.path.glob(f"{end}.safetensors")
+        whole = file.read_bytes()
+        file.write_bytes(whole[:100])
+        found = verify(done.path, done.folder)
+        assert found.failed[-1].what == "fits", end
+        assert len(found.findings) == n_findings - 3  # one in place of four
+        file.write_bytes(whole)
+
+
 def test_every_kind_of_change_is_found_and_named(done):
     work = done.work
     good = {path: path.read_bytes() for path in done.folder.rglob("*") if path.is_file()}

@@ -204,8 +204,15 @@ class _Check:
         if outcome is None or not work.payloads.is_dir():
             return
         place = work.alignments / str(outcome.alignment)
-        fits, kept_here = FitFolder(place), UploadFolder(work.payloads)
-        if (target := fits.target) is None:
+        if not place.is_dir():
+            return
+        try:
+            fits, kept_here = FitFolder(place), UploadFolder(work.payloads)
+            if (target := fits.target) is None:
+                raise DiskError(f"the target in '{place}' is damaged or gone. Restore the folder.")
+        except CobasisError as error:  # what else there is to say stands beside it
+            told = {"code": error.code, "reason": str(error.args[0])}
+            self.findings.append(Finding(what="fits", name=place.name, **told))
             return
         parts = View(dict.fromkeys(outcome.uploads), read=kept_here.__getitem__)
         uploads = units_of(parts, self.agreement) if self.agreement.holdings else parts
