@@ -105,9 +105,9 @@ def read_once(path: str, chunk: int | None) -> int:
     return sum(each.height for each in batches)
 
 
-def upload_once(path: str) -> Path:
+def upload_once(path: str) -> str:
     """Make an upload beside the table, with the same secrets every time."""
-    north, to = party(), Path(f"{path}.safetensors")
+    north, to = party(), f"{path}.safetensors"
     north.write(
         open_table(path, agreement=north.agreement, party=north.name, labels="died"),
         to=UploadFile(to),
@@ -129,7 +129,7 @@ def off(folder: str) -> float:
     table = batch(np.random.default_rng(1), 100_000)
     path = f"{folder}/small.parquet"
     table.write_parquet(path)
-    streamed = open_payload(upload_once(path))
+    streamed = open_payload(Path(upload_once(path)))
     whole = party().prepare(table.select(NAMES).to_numpy(), table["died"].to_numpy())
     return float(np.abs(streamed.rows[:] - whole.rows).max())
 

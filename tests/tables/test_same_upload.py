@@ -1,8 +1,11 @@
 """From a file or from memory: the same upload, with or without noise; or nothing leaves."""
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
+from benchmarks.machine import in_a_child
 
 from bundle.payloads import read_upload
 from cobasis.errors import AgreementError, FileChangedError, NotFiniteError
@@ -129,3 +132,12 @@ def test_what_changes_between_the_passes_or_is_too_much_gets_no_noise(tmp_path, 
     attempt(bad, NotFiniteError, "'x3'")
     monkeypatch.setattr(StreamedTable, "labels", changed)
     attempt(table, FileChangedError, "rows or labels of party 'north'")
+
+
+@pytest.mark.soak
+def test_a_table_becomes_an_upload_in_less_memory_than_its_numbers_take(tmp_path):
+    """A million rows of 200 numbers, 1.6 GB as they are added up; all of the process counts."""
+    path = str(tmp_path / "table.parquet")
+    in_a_child("party_table:make", path=path, n_rows=1_000_000)
+    assert in_a_child("party_table:upload_once", path=path)["peak_bytes"] < 800e6
+    assert Path(f"{path}.safetensors").stat().st_size > 1_000_000 * 8 * 50
