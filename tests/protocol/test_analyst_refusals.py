@@ -33,16 +33,20 @@ def uploads(made):
     return made.uploads()
 
 
+def labels(change):
+    return lambda u: {"labels": change(u.labels)}, MessageError, "'north' are not what task="
+
+
 RANK_TWO = np.diag([1, 1, 0])
 FORGERIES = {  # in memory; files of every fault stand in tests/under_fault
     "rows of text": (lambda u: {"rows": u.rows.astype(str)}, MessageError, "used: "),
     "rows missing": (lambda _: {"rows": None}, MessageError, "used: "),
     "image of one dimension": (lambda _: {"anchor_image": np.ones(8)}, MessageError, "used: "),
-    "labels in two columns": (
-        lambda u: {"labels": np.stack([u.labels] * 2, axis=1)},
-        MessageError,
-        "'north' are not what task=",
-    ),
+    "labels in two columns": labels(lambda y: np.stack([y] * 2, axis=1)),
+    "labels that are no integers": labels(lambda y: y.astype(float)),
+    "labels negative": labels(lambda y: y - 1),
+    "rows too wide": (lambda u: {"rows": np.tile(u.rows, 2)}, MessageError, r"shape \(30, 6\)"),
+    "image too wide": (lambda _: {"anchor_image": np.eye(8, 4)}, MessageError, r"shape \(8, 4\)"),
     "a label too few": (lambda u: {"labels": u.labels[1:]}, MessageError, "29 labels"),
     "another's digest": (lambda _: {"agreement_digest": bytes(32)}, MessageError, "another agree"),
     "a name nobody enrolled": (lambda _: {"party": "ghost"}, UnknownPartyError, "'ghost'"),
