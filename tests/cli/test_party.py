@@ -137,8 +137,9 @@ def test_predict_and_export_write_what_they_say_and_over_no_table(ran):
     parts = found.select("base", cs.starts_with("why_")).sum_horizontal()
     assert parts.to_numpy() == pytest.approx(odds.to_numpy())
     table = Path("north.csv").read_bytes()
-    for line in ("predict icu.toml new.csv", "export icu.toml"):
-        ran.refused(f"{line} -o north.csv", "a table of yours")
+    Path("link.csv").hardlink_to("north.csv")
+    for line in ("predict icu.toml new.csv -o north.csv", "export icu.toml -o link.csv"):
+        ran.refused(line, "a table of yours")
     assert Path("north.csv").read_bytes() == table
     found = ran.json("export icu.toml -o n.onnx")
     made = Path("n.onnx").stat()

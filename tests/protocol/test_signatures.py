@@ -35,11 +35,9 @@ def test_everybody_signs_the_digest_behind_a_prefix_and_in_any_order_it_is_seale
     assert list(signers(real())) == list(EVERYBODY)
     message = b"cobasis/agreement/1\0" + real().digest()
     assert verify(PEOPLE[0], message, signature=bytes.fromhex(signed("north").signature))
-    for changed, flaw in (
-        ({"signature": "0" * 128}, "not valid: north"),
-        ({"name": "paris"}, "not enrolled: paris"),
-    ):
-        words, beside = rf"{flaw}; good: 5 of 5.*\[CB311\]$", all_signed()  # a good one
+    wrong = {"valid: north": {"signature": "0" * 128}, "enrolled: paris": {"name": "paris"}}
+    for flaw, changed in wrong.items():
+        words, beside = rf"not {flaw}; good: 5 of 5.*\[CB311\]$", all_signed()  # a good one
         with pytest.raises(UnsignedError, match=words) as caught:
             check_sealed(real(), signatures=[signed("north").model_copy(update=changed), *beside])
     assert caught.value.exit_code == 4

@@ -43,9 +43,7 @@ def typed(tmp_path, monkeypatch):
         own = table[at::3].assign(patient=[f"{name}-{row}" for row in range(len(table[at::3]))])
         own.to_csv(tmp_path / f"{name}.csv", index=False)
     assert "label 'days' (a number), event 'died'" in screen
-    assert (
-        "cr(ph.ecog, knots=[1], lower_bound=0, upper_bound=3) + wt.loss + sex + age:sex" in screen
-    )
+    assert "cr(ph.ecog, knots=[1], lower_bound=0, upper_bound=3) + wt.loss + sex" in screen
     assert "EVERY RECORD EXACTLY, for all columns leave" in screen
     return made
 

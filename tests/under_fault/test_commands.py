@@ -54,10 +54,8 @@ def cycle(warm, stages, calls):
         done = warm.do(jobs.killed, at=at, within=within, **told)
         assert done.status == -signal.SIGKILL, done
         if again:  # it may live: less may be left to do than that
-            assert warm.do(jobs.killed, at=again, within=False, **told).status in {
-                -signal.SIGKILL,
-                0,
-            }
+            status = warm.do(jobs.killed, at=again, within=False, **told).status
+            assert status in {-signal.SIGKILL, 0}
         retry = warm.do(jobs.retried, **told)
         assert retry == (0, []), (at, calls[command][at - 1], within, again)
         shutil.rmtree(place)
