@@ -20,7 +20,7 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (1_990, 1_200, 15),
-    "analyst_side": (2_150, 1_770, 11),
+    "analyst_side": (2_160, 1_780, 11),
     "bundle": (2_140, 1_640, 11),
     "cli": (4_360, 3_530, 25),
     "cobasis": (590, 280, 6),
@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_000, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 33_190,
+    "tests": 33_210,
     "experiments and benchmarks": 10_990,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
