@@ -121,13 +121,16 @@ def test_a_block_scores_on_people_whom_all_of_it_held_back(agreed):
     finished(agreed)
     told = {
         "east": "holds some columns of its people, and the model takes all: those of north, west",
-        "north": "east has your people's labels, and scores with your part: predict --part",
+        "north": "east has your people's labels, and scores with your part of those who",
         "south": "rows that never left",
     }
     for name, words in told.items():
         agreed.said(f"accept icu.toml icu.{name}.1-return", words, by=name)
-    made_parts(agreed)
-    agreed(f"predict icu.toml east.csv {BESIDE['east']} -o out.csv", by="east")
+    for name in ("north", "west"):
+        agreed.said(f"predict icu.toml --part -o {name}.part", "24 people's parts", by=name)
+        agreed(f"predict icu.toml {name}.csv --part -o {name}-all.part", by=name)
+    everybody = BESIDE["east"].replace(".part", "-all.part")
+    agreed(f"predict icu.toml east.csv {everybody} -o out.csv", by="east")
     rows = pl.read_csv("east.csv")
     kept = pl.Series(held_back(rows["patient"]))
     right = rows["sick"] == pl.read_csv("out.csv")["prediction"]
@@ -137,6 +140,16 @@ def test_a_block_scores_on_people_whom_all_of_it_held_back(agreed):
     assert found["together"]["accuracy"][0] == pytest.approx(right.filter(kept).mean())
     assert found["alone"]["accuracy"][0] < 1  # of the ward's columns
     agreed.said(f"{score} --send --yes", "Wrote icu.east.word", by="east")
+    agreed.refused(score, "holds no part of other parties' people", by="south")
+    for name in HELD:  # somebody who came later is nobody who was held back, whatever the rule says
+        own = pl.read_csv(f"{name}.csv")
+        more = own.head(9).with_columns(patient=pl.Series(map("came-{}".format, range(9))))
+        pl.concat([own, more]).write_csv(f"{name}.csv")
+    agreed.said("predict icu.toml --part -o north.part", "24 people's parts")
+    assert found["together"] == agreed.json(score, by="east")["score"]["together"]
+    Path("north.csv").unlink()
+    nobody = "there is nobody who was held back. Name a table"
+    agreed.refused("predict icu.toml --part -o gone.part", nobody)
 
 
 def test_a_part_is_for_its_block_its_people_and_keys_in_force_and_for_no_whole_row(agreed):
@@ -150,6 +163,8 @@ def test_a_part_is_for_its_block_its_people_and_keys_in_force_and_for_no_whole_r
     for line in lines:
         told = "those of north, west are needed as well", "'predict' and 'score' take each file"
         agreed.refused(line, *told, by="east")
+    line = f"predict icu.toml -o out.csv {BESIDE['east']}"
+    agreed.refused(line, "takes a table of new rows", by="east")
     agreed.refused("predict icu.toml south.csv --part -o out.csv", "holds no part", by="south")
     whole = pl.read_csv("north.csv")
 

@@ -1,5 +1,6 @@
 """One consortium per test, made by asking for it; a whole round is made once and copied."""
 
+import numpy as np
 import pytest
 
 from party_side.sites import NAMES, consortium, keys_unencrypted
@@ -35,7 +36,7 @@ def uploaded(whole_round, tmp_path, monkeypatch):
     keys_unencrypted(monkeypatch)
     made = whole_round[0].copied(tmp_path / "round")
     for name in NAMES:
-        made.session(name).round.note_table(made.table(name))
+        made.session(name).round.note_table(made.table(name), held=np.zeros(0))
     return made, {name: made.upload(name) for name in NAMES}
 
 

@@ -35,7 +35,7 @@ def predict(
     owner: Owner,
     words: Annotated[
         list[Path] | None,
-        Argument(metavar="[AGREEMENT] DATA", help="New rows, CSV or Parquet."),
+        Argument(metavar="[AGREEMENT] DATA", help="New rows, CSV or Parquet; see --part."),
     ] = None,
     *,
     out: Annotated[Path, Option("-o", "--out", help="Predictions, CSV or Parquet.")],
@@ -55,12 +55,14 @@ def predict(
     --explain, base and the columns why_... add up to what the column explained names.
 
     Where parties of a block hold columns of the same people, each writes a file with --part for
-    the others, and predicts or scores with theirs: --with lab.part.
+    the others, and predicts with theirs: --with lab.part. With --part and no table it is of the
+    people who were held back, for the others' cobasis score.
 
     Example: cobasis predict icu.toml new.csv -o out.csv
     """
     agreement, rest = agreed(words)
-    data = the_one(rest, what="a table of new rows, CSV or Parquet")
+    whole = rest or not part
+    data = the_one(rest, what="a table of new rows, CSV or Parquet") if whole else None
     session = owner.party(agreement)
     with progress() as session.report:
         found = predicting.predict(

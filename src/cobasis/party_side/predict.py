@@ -35,7 +35,7 @@ from cobasis.features.contract import (
 from cobasis.features.encoder import words_of
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.models.chain import Chain
-from cobasis.party_side.rows import public_rows_in, require_id
+from cobasis.party_side.rows import open_rows, public_rows_in, require_id
 from cobasis.party_side.session import PartySession, refuse_target
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
@@ -130,7 +130,7 @@ class Predicted:
 
 def predict(
     session: PartySession,
-    table: Path,
+    table: Path | None,
     *,
     to: Path,
     model: Which = "local",
@@ -142,9 +142,10 @@ def predict(
 ) -> Predicted:
     """Predict for every row of a table, in its order; a row with a bad cell has no prediction.
 
-    A party of a block seals its `part` of aligned rows for the others, whose stand `beside`.
+    A party of a block seals its `part` of aligned rows for the others, whose stand `beside`:
+    without a table, of the people of the uploaded one who were held back.
     """
-    for own in (table, session.round.noted_table()):
+    for own in (table, session.round.noted_table()[0]):
         refuse_target(to, table=own)
     if not part and to.suffix.lower() not in (*CSV, *PARQUET):
         raise OptionError(
@@ -157,20 +158,23 @@ def predict(
         told: Any = {"background": _reference(session, public), "report": session.report}
         asked = Explained(use.model, agreement=agreement, aligned=use.aligned, of=of)
         use = replace(use, why=partial(asked.attributions, **told))
+    given = table or held_back(session)
     if not part:
-        return _predicted(session, use, table, to=to)
+        return _predicted(session, use, given, to=to)
     session.require_open()  # others' parts are opened behind the same question
     with session.alone():
         plain = session.work / _PART
         draft = {"kind": "part", "sender": session.name, "told": {"model": use.of}}
         draft |= {"round_id": agreement.round_id, "agreement": agreement.digest().hex()}
         sign, block, parts = session.identity.sign, _block(session), {_PART: plain}
-        found = _predicted(session, use, table, to=plain)
+        found = _predicted(session, use, given, to=plain)
         write_bundle(to, draft=draft, parts=parts, sign=sign, recipients=block)
     return found
 
 
-def _predicted(session: PartySession, use: Usable, table: Path, *, to: Path) -> Predicted:
+def _predicted(
+    session: PartySession, use: Usable, table: Path | pl.LazyFrame, *, to: Path
+) -> Predicted:
     features, mapping = columns_in(session.agreement.features), session.round.mapping()
     columns = (*features, *as_text(session.agreement.id))
     read = partial(source_of, table, party=session.name, features=columns, mapping=mapping)
@@ -274,9 +278,24 @@ def refuse_halves(
         raise OptionError(
             f"party '{session.name}' holds some columns of its people, and the model takes all: "
             f"those of {', '.join(others)} are needed as well. Each types 'cobasis predict --part' "
-            "for the same people; 'predict' and 'score' take each file by --with, and then no "
-            "--part. Of a part alone there are no reasons, and nothing is exported."
+            "for the same people, without a table for those who were held back; 'predict' and "
+            "'score' take each file by --with, and then no --part. Of a part alone there are no "
+            "reasons, and nothing is exported."
         )
+
+
+def held_back(session: PartySession) -> pl.LazyFrame:
+    """Return the uploaded table's rows of people who are held back, and not of who came since."""
+    noted, people = session.round.noted_table()
+    if noted is not None and noted.is_file():
+        rows = open_rows(session, noted).keeping(people)
+        if named := rows.kept.people():
+            column = pl.col(session.agreement.id).cast(pl.String)
+            return rows.table.source.frame.filter(column.is_in(named))
+    raise OptionError(
+        f"the table that party '{session.name}' uploaded is not there any more, or all of its "
+        "people were uploaded, so there is nobody who was held back. Name a table of people."
+    )
 
 
 def parts_of(

@@ -49,6 +49,11 @@ class PartyRows(Hidden):
     ids: Fingerprints | None  # None where the agreement has no identifier
     held: npt.NDArray[np.bool_]
 
+    def keeping(self, people: Fingerprints) -> "PartyRows":
+        """Return the same rows with nobody held back but some people."""
+        ids = self.marks[:0] if self.ids is None else self.ids
+        return replace(self, held=self.held & np.isin(ids, people))
+
     @property
     def sent(self) -> StreamedTable:
         return self.table.only(~self.held) if self.held.any() else self.table

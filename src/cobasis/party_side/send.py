@@ -114,7 +114,8 @@ def send(ready: Ready, to: Path | None = None, *, allow: Allow | None = None) ->
     with session.alone():
         place = _place(session, exchange, to, table=source)
         if source is not None:
-            session.round.note_table(source)
+            people = ready.rows.marks if ready.rows.ids is None else ready.rows.ids
+            session.round.note_table(source, held=people[ready.rows.held])
         enclosed, number = _begun(_made(ready, looked=allow is not None), allow=allow)
         head, span = session.vault.heads()[number - 1], session.round.consensus()
         whose: Any = {"party": session.name, "sign": session.identity.sign}

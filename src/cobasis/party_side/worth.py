@@ -70,7 +70,7 @@ def score(
     table are left out where they were uploaded, in this round or in an earlier one. A party of a
     block needs the others' parts of these people `beside`.
     """
-    found, noted = session.round.accepted(), session.round.noted_table()
+    found, (noted, people) = session.round.accepted(), session.round.noted_table()
     chosen, agreement = None if found is None else found.chosen, session.agreement
 
     def none(why: str) -> Scores:
@@ -81,13 +81,16 @@ def score(
     if agreement.unlabelled:
         others = others_of(agreement)
         who = " or ".join(x.party for x in agreement.holdings if x.labels and x.party in others)
-        return none(f"{who} has your people's labels, and scores with your part: predict --part")
+        part = "your part of those who were held back: cobasis predict --part -o PART"
+        return none(f"{who} has your people's labels, and scores with {part}")
     refuse_halves(session, part=False, beside=beside)
     use = replace(usable(session, model="common"), beside=beside)
     place = table or noted
     if place is None or (table is None and not place.is_file()):
         return none("the table that was uploaded is gone; give it: cobasis score TABLE")
     own = rows = unseen(session, place, dataset=use.dataset)
+    if beside and table is None:  # others' parts are of those people alone
+        rows = rows.keeping(people)
     if not rows.n_held:
         return none(f"every row of '{place.name}' was uploaded; give others: cobasis score TABLE")
     if not own.n_sent and noted is not None and noted.is_file():
@@ -183,7 +186,7 @@ def fit_local(session: PartySession) -> Kind | None:
 
     None where the return has no model of the others, or the uploaded rows are not there any more.
     """
-    found, place = session.round.accepted(), session.round.noted_table()
+    found, (place, _) = session.round.accepted(), session.round.noted_table()
     if found is None or found.others is None or place is None or not place.is_file():
         return None
     agreement = session.agreement
@@ -212,7 +215,7 @@ def export_onnx(session: PartySession, to: Path) -> int:
     """Write encoding, ``F_i G_i`` and model as one graph that takes raw columns."""
     with needing("onnx", extra="onnx", what="this"):
         from cobasis.models.onnx import raw_graph  # noqa: PLC0415 -- an extra
-    refuse_target(to, table=session.round.noted_table())
+    refuse_target(to, table=session.round.noted_table()[0])
     found, agreement = usable(session), session.agreement
     refuse_halves(session, part=False, beside=())
     data = raw_graph(
@@ -229,7 +232,7 @@ def export_onnx(session: PartySession, to: Path) -> int:
 def write_surrogate(
     session: PartySession, table: Path, *, to: Path, of: str | None = None
 ) -> Surrogate:
-    for own in (table, session.round.noted_table()):
+    for own in (table, session.round.noted_table()[0]):
         refuse_target(to, table=own)
     use, agreement = usable(session), session.agreement
     refuse_halves(session, part=False, beside=())

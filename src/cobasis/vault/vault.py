@@ -351,13 +351,14 @@ class RoundRecords(Hidden):
         change = arrays.get("change_of_basis")
         return Accepted(change_of_basis=change, **{"model": None, **about})
 
-    def note_table(self, table: Path) -> None:
-        self._put("table", about={"path": str(table.resolve())})
+    def note_table(self, table: Path, *, held: Fingerprints) -> None:
+        self._put("table", arrays={"held": held}, about={"path": str(table.resolve())})
 
-    def noted_table(self) -> Path | None:
-        """Return where the table was that was sent last; None before, and behind `forget`."""
-        table = self._get("table")
-        return None if table is None else Path(table.about["path"])
+    def noted_table(self) -> tuple[Path | None, Fingerprints]:
+        """Return the noted table, and whom it held back; None before, and behind `forget`."""
+        if (table := self._get("table")) is None:
+            return None, np.zeros(0, np.uint64)
+        return Path(table.about["path"]), table.arrays.get("held", np.zeros(0, np.uint64))
 
     def forget(self) -> None:
         """Destroy secret, consensus and return; nothing happens where there are none."""
