@@ -30,7 +30,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (240, 190, 2),
     "linalg": (660, 420, 6),
     "models": (3_130, 2_270, 15),
-    "party_side": (3_670, 2_970, 14),
+    "party_side": (3_700, 3_000, 14),
     "privacy": (2_580, 1_710, 20),
     "protocol": (7_510, 5_210, 36),
     "report": (960, 780, 6),
@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_000, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 33_210,
+    "tests": 33_220,
     "experiments and benchmarks": 10_990,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
