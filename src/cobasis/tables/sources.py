@@ -207,7 +207,7 @@ def _as_agreed(source: Source, agreed: AgreedColumns) -> Source:
     if agreed.features and not own and any(re.match("sep=|-?[0-9]+$", each) for each in schema):
         raise TableError(
             f"{source.what} has numbers or a separator in its first line, and no agreed name. "
-            "Write the columns' names there; nothing of it was used."
+            "Write the columns' names there, and no line before them; nothing of it was used."
         )
     others = [name for name in schema if agreed.features and name not in own.values()]
     types: dict[str, Any] = dict.fromkeys(others, pl.String)  # whatever stands there
