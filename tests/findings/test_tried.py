@@ -139,6 +139,14 @@ def test_f7_who_proposed_and_was_left_out_is_not_sent_to_a_span(of_four):
     assert (told["next"], of_four.json("status", by="north")["next"] != "") == ("", True)
 
 
+def test_f7_news_name_who_is_in_a_span_where_receipts_do_not(of_four):
+    """Parties of a version that does not know the field read all other news."""
+    of_four.send("west")
+    of_four("receive icu.toml inbox", by="lab")
+    of_four("run icu.toml", by="lab")
+    assert "spanned" not in Path("icu.news").read_text(encoding="utf-8")
+
+
 def test_f7_a_common_span_is_never_made_without_somebody_unsaid(of_four):
     """West's proposal is missing, and comes when the span is made."""
     cobasis = of_four

@@ -269,6 +269,7 @@ class AnalystSession(Hidden):
             Receipt(transcript=each.line, **of, **{name: getattr(each, name) for name in shared})
             for each in files
         ]
+        proposed = {name for number, name in history.files if number == 1}
         told = News(
             **of,
             time=moment_text(self.now()),
@@ -281,7 +282,8 @@ class AnalystSession(Hidden):
             removed=history.removed,
             attempt=history.attempt,
             last=history.last,
-            spanned=history.contributors,
+            # where receipts tell it, news stay such as the version before can read
+            spanned=() if {*history.contributors} == proposed else history.contributors,
             halted=history.halted,
             revoked=tuple(history.revoked.values()),
         )

@@ -90,7 +90,7 @@ class Standing:
             return {}
         late = {each.told["party"] for each in self.own if each.event == "late"}
         late |= {self.name} if self.has(self.exchanges[0].sent_as) else set()
-        spanned = self.news.spanned or self.receipts(self.exchanges[0])  # older news tell receipts
+        spanned = self.news.spanned or self.receipts(self.exchanges[0])  # which tell it mostly
         away = {*self.agreement.parties} - {*spanned}
         made = "the span was made without it"
         return {name: f"too late, {made}" if name in late else made for name in away}

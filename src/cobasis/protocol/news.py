@@ -103,7 +103,7 @@ class News(Strict):
     attempt: Annotated[int, Field(ge=1, le=255, exclude_if=lambda attempt: attempt == 1)] = 1
     # of steps: the exchange that was found to be the last
     last: Annotated[int | None, Field(ge=1), IF_ANY] = None
-    # whose directions the common span holds
+    # whose directions the common span holds, where receipts do not tell
     spanned: Annotated[tuple[IdentityName, ...], IF_ANY] = ()
     halted: Annotated[str, IF_ANY] = ""  # why the open exchange could not be ended, and the code
     revoked: Annotated[tuple[Revocation, ...], IF_ANY] = ()
@@ -135,7 +135,8 @@ class News(Strict):
         if not known:
             raise BundleError(
                 f"this is no news of a round: a '{_FORMAT}' file is one line of JSON with news and "
-                "the analyst's signature. Ask the analyst for the newest."
+                "the analyst's signature. Ask the analyst for the newest, and for the version of "
+                "cobasis that made it: yours may be older."
             )
         if news.agreement != agreement.digest().hex():
             raise ForeignBundleError(
