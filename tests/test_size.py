@@ -32,7 +32,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "models": (3_130, 2_270, 15),
     "party_side": (3_700, 3_000, 14),
     "privacy": (2_580, 1_710, 20),
-    "protocol": (7_510, 5_210, 36),
+    "protocol": (7_510, 5_220, 36),
     "report": (960, 780, 6),
     "statistics": (1_970, 1_500, 11),
     "tables": (820, 650, 4),
@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_000, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 33_220,
+    "tests": 33_230,
     "experiments and benchmarks": 10_990,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
