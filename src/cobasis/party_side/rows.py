@@ -247,6 +247,7 @@ def check(session: PartySession, table: Path) -> Findings:
             _refuse_crowds(session, found.source)
         if found.fits:
             rows = open_rows(session, table)
+            rows.table.labels()  # refuses a row that cannot be, as with an event of 2
             _refuse_few(rows, session)
     except CobasisError as error:
         return Findings(**vars(found), rows=None, problems=(error,))
