@@ -357,9 +357,8 @@ def _answers(
         # a model of rows with noise cannot know how sure it may be of rows without
         word = "score" if agreement.dp or not model.likely else "probability"
         found |= {f"{word}_{each}": table[:, at] for at, each in enumerate(classes)}
-    if model.fit is not None and agreement.outcome is not None:
-        shares = model.survival(aligned).T
-        told = zip(agreement.outcome.horizons, shares, strict=True)
+    if agreement.horizons:
+        told = zip(agreement.horizons, model.survival(aligned).T, strict=True)
         found |= {f"survival_{horizon:g}": each for horizon, each in told}
     found["model"] = np.full(len(aligned), "local" if use.local else "common")
     if use.why is not None:

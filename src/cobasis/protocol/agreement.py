@@ -286,8 +286,8 @@ class Agreement(Strict):
 
     @property
     def horizons(self) -> tuple[float, ...]:
-        """Times at which the share without event is told; none where no outcome is agreed on."""
-        return () if self.outcome is None else self.outcome.horizons
+        """Times at which a model tells a row's share without event; an effect has a propensity."""
+        return self.outcome.horizons if self.outcome and self.task == "survival" else ()
 
     @property
     def allowed_models(self) -> tuple[ModelName, ...]:
