@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_000, 750, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 33_230,
+    "tests": 33_270,
     "experiments and benchmarks": 10_990,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
