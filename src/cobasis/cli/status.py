@@ -90,7 +90,8 @@ class Standing:
             return {}
         late = {each.told["party"] for each in self.own if each.event == "late"}
         late |= {self.name} if self.has(self.exchanges[0].sent_as) else set()
-        spanned = self.news.spanned or self.receipts(self.exchanges[0])  # which tell it mostly
+        # the news name who is in the span only where that is not everybody with a receipt
+        spanned = self.news.spanned or self.receipts(self.exchanges[0])
         away = {*self.agreement.parties} - {*spanned}
         made = "the span was made without it"
         return {name: f"too late, {made}" if name in late else made for name in away}
