@@ -153,8 +153,6 @@ def new(
     people = read_people(
         enrolment.pubs or [], analyst=enrolment.analyst, approvers=enrolment.approver or ()
     )
-    if people.aside:
-        owner.tell([f"{people.aside} is the analyst's, and is set aside from the parties'."])
     author, edited = Authorship(file, home=owner.folder()), file.exists()
     words, invited = digest_of(terms.told) if terms.told else "", Invitations(author)
     author.refuse_change(words)
@@ -200,23 +198,19 @@ def _gathered(
     """
     author = invited.author
     known = People.of(read_draft(author.path, text=author.last().text))
-    if edited:
-        draft = read_draft(author.path)
-        there, again = People.of(draft), enrolment.invite
-        if again and there.analyst and not there.parties:  # as where codes ran out: all are new
-            invited.invite(again, server=str(draft["server"]), analyst=there.analyst)
-            return there, known
-        came = People(parties=() if there.parties else tuple(invited.keys()))
-        return there.joined(people).joined(came), known.joined(came)
-    if not enrolment.invite:
-        return people, known
-    if people.analyst is None or not terms.server:
-        raise OptionError(
-            "--invite needs the analyst's key and server, which a code leads to. Give --analyst "
-            "lab.pub and --server https://lab.example as well."
-        )
-    invited.invite(enrolment.invite, server=terms.server, analyst=people.analyst)
-    return replace(people, parties=()), known
+    draft = read_draft(author.path) if edited else {"server": terms.server}
+    there = People.of(draft)
+    whole = there.joined(people)
+    if enrolment.invite and not there.parties:  # also again, as where codes ran out: all are new
+        if whole.analyst is None or not draft.get("server"):
+            raise OptionError(
+                "--invite needs the analyst's key and server, which a code leads to. Give "
+                "--analyst lab.pub and --server https://lab.example as well."
+            )
+        invited.invite(enrolment.invite, server=str(draft["server"]), analyst=whole.analyst)
+        return replace(whole, parties=()), known
+    came = People(parties=tuple(invited.keys()) if edited and not there.parties else ())
+    return whole.joined(came), known.joined(came)
 
 
 def _bring(invited: Invitations) -> None:
@@ -234,13 +228,11 @@ def _text_of(
     author: Authorship, people: People, terms: Terms, *, edited: bool
 ) -> Callable[[str], str]:
     """Return the text, for a commitment: the file's, or of options, questions and defaults."""
-    who: dict[str, Any] = {"approvers": people.approvers, "analyst": people.analyst}
-    if edited:
-        text, told = text_of(author.path), {"path": author.path, "parties": people.parties, **who}
-        return lambda commitment: complete(text, commitment=commitment, **told)
-    fields = draft_fields(asked(terms.told, len(people.parties)), stem=author.path.stem)
-    fields |= {"enrolled": people.parties, **who}
-    return lambda commitment: new_text({**fields, "commitment": commitment or None})
+    text = text_of(author.path) if edited else ""
+    if not edited:
+        text = new_text(draft_fields(asked(terms.told, len(people.parties)), stem=author.path.stem))
+    who: Any = {"parties": people.parties, "approvers": people.approvers, "analyst": people.analyst}
+    return lambda commitment: complete(text, path=author.path, commitment=commitment, **who)
 
 
 def _show(

@@ -53,7 +53,6 @@ class People:
     parties: tuple[PublicIdentity, ...] = ()
     approvers: tuple[Approver, ...] = ()
     analyst: PublicIdentity | None = None
-    aside: str = ""  # the analyst's file, where it was among the parties'
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Self:
@@ -118,39 +117,35 @@ def vouched(
 def read_people(
     pubs: Sequence[Path], *, analyst: Path | None, approvers: Sequence[str] = ()
 ) -> People:
-    found = {path: line_in(path, PublicIdentity) for path in pubs}
+    """Read everybody's keys; each says its role, so the analyst's may be among the parties'."""
+    given = [*pubs, *([] if analyst is None else [analyst])]
+    found = {path: line_in(path, PublicIdentity) for path in given}
     officers = tuple(map(_officer, approvers))
-    known = {each.public for each in officers}
-    lab = None if analyst is None else line_in(analyst, PublicIdentity)
-    if lab is not None and lab.role != "analyst":
+    if analyst is not None and found[analyst].role != "analyst":
         raise AgreementError(
-            f"'{analyst}' is the key of '{lab.name}', and was made for role '{lab.role}'. Give the "
-            "analyst's with --analyst, made with 'cobasis key new NAME --analyst'."
+            f"'{analyst}' is the key of '{found[analyst].name}', and was made for role "
+            f"'{found[analyst].role}'. Give the analyst's with --analyst, made with 'cobasis key "
+            "new NAME --analyst'."
         )
     owners: dict[str, Path] = {}
-    aside = ""
     for path, who in found.items():
-        if who.role == "analyst":
-            lab, aside = lab or who, str(path)
-            if who != lab:
-                raise AgreementError(
-                    f"'{path}' is the key of an analyst, '{who.name}', and the round's analyst is "
-                    f"'{lab.name}'. A party's key is made with 'cobasis key new {who.name}'."
-                )
-        elif who.role == "approver":
-            if who not in known:
-                raise AgreementError(
-                    f"'{path}' is the key of '{who.name}', who approves files. Say of which party: "
-                    f"--approver PARTY={path}."
-                )
-        elif who.name in owners:
+        other = owners.setdefault("" if who.role == "analyst" else who.name, path)
+        if found[other] != who:
             raise AgreementError(
-                f"'{owners[who.name]}' and '{path}' are both of '{who.name}'. Give one of them."
+                f"'{other}' and '{path}' are two keys of one party, or of two analysts. Give one "
+                "of them; a party's key is made with 'cobasis key new NAME'."
             )
-        else:
-            owners[who.name] = path
-    parties = tuple(each for each in found.values() if each.role == "party")
-    return People(parties=parties, approvers=officers, analyst=lab, aside=aside)
+        if who.role == "approver" and who not in {each.public for each in officers}:
+            raise AgreementError(
+                f"'{path}' is the key of '{who.name}', who approves files. Say of which party: "
+                f"--approver PARTY={path}."
+            )
+    people = dict.fromkeys(found.values())
+    return People(
+        parties=tuple(who for who in people if who.role == "party"),
+        approvers=officers,
+        analyst=next((who for who in people if who.role == "analyst"), None),
+    )
 
 
 def _officer(said: str) -> Approver:
