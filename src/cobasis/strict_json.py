@@ -5,7 +5,7 @@ import math
 from operator import not_
 from typing import Any, NoReturn, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 IF_ANY: Any = Field(exclude_if=not_)
 """Of a field that is absent, and not null, where it is empty: older digests stay as they are."""
@@ -21,6 +21,16 @@ class Strict(BaseModel):
         """Read what ``model_dump_json`` wrote; ValueError where it is something else."""
         json_object(text)
         return cls.model_validate_json(text)
+
+
+def findings(error: ValueError) -> list[str]:
+    """Say of each field why it cannot stand, without what it holds; another error's text."""
+    if not isinstance(error, ValidationError):
+        return [str(error)]
+    found = error.errors(include_input=False, include_url=False)
+    said = [each["msg"].removeprefix("Value error, ") for each in found]
+    places = [".".join(map(str, each["loc"])) for each in found]
+    return [f"{at}: {why}" if at else why for at, why in zip(places, said, strict=True)]
 
 
 def json_object(text: bytes) -> dict[str, Any]:

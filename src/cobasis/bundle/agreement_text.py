@@ -10,7 +10,7 @@ from typing import Any
 import tomlkit
 from pydantic import BaseModel
 
-from cobasis.features.contract import NumericFeature, formula_of
+from cobasis.features.contract import CategoryFeature, NumericFeature, formula_of
 from cobasis.features.outcome import Outcome
 from cobasis.protocol.agreement import Agreement, missing_fields
 from cobasis.protocol.approval import Record
@@ -46,37 +46,17 @@ GROUPS = {
 FEATURES = """\
 # ---- Features: one [[features]] table per column, in this order
 #
-# A number enters as (value - centre) / scale. Take the constants from a code book or from public
-# data, never from one party's rows. unit is for people; `cobasis send` refuses values
-# outside low and high; missing = "fill" lets fill stand for empty cells, else they are refused.
-# source is for people as well: where the constants, or a category's words, come from.
-#
-# A category has a closed list of words. unknown = "other" gives all other words one level,
-# missing = "level" gives empty cells one; without them such cells are refused. base is the word
-# without a column of its own: every category but the first has one, else columns are dependent.
-#
-# A number with knots, three or more, enters as a natural cubic spline, linear beyond the outer
-# ones. kind = "interaction" with of = ["age", "sex"] holds products; these tables come last.
+# A number enters as (value - centre) / scale: take these constants from a code book or from public
+# data, never from one party's rows. A category has a closed list of words; every category but the
+# first has a base, the word without a column of its own, else columns are dependent. Tables with
+# kind = "interaction" and of = ["age", "sex"] hold products, and come last. All that a table may
+# say stands in docs/reference/features.md.
 """
 
-EXAMPLE = """\
-# [[features]]
-# name = "lactate"
-# unit = "mmol/l"
-# centre = 2.0
-# scale = 1.5
-# low = 0.0
-# high = 30.0
-# missing = "fill"
-# fill = 1.0
-#
-# [[features]]
-# name = "ward"
-# kind = "category"
-# values = ["medical", "surgical"]
-# unknown = "other"
-# missing = "level"
-"""
+_FEATURES = (
+    NumericFeature(name="lactate", unit="mmol/l", low=0.0, high=30.0, missing="fill", fill=1.0),
+    CategoryFeature(name="ward", values=("icu", "other"), unknown="other", missing="level"),
+)
 
 HOLDINGS = """\
 # ---- Who holds some columns only: a [[holdings]] table for each such party, or none; read
@@ -124,7 +104,8 @@ def new_text(fields: Mapping[str, Any]) -> str:
     lines += [FEATURES]
     features = fields.get("features") or ()
     lines += [f"# Formula: {formula}\n"] if (formula := formula_of(features)) else []
-    lines += [_table("[[features]]", _told(each)) for each in features] or [EXAMPLE]
+    lines += [_table("[[features]]", _told(each)) for each in features]
+    lines += [] if features else [_remark(_table("[[features]]", _told(x))) for x in _FEATURES]
     if sums is None:
         lines += [HOLDINGS]
         lines += [_table("[[holdings]]", _told(each)) for each in fields.get("holdings") or ()]
@@ -145,7 +126,7 @@ def new_text(fields: Mapping[str, Any]) -> str:
     ):
         given = fields.get(title.strip("[]"))
         text = _table(title, given or example, words=words)
-        lines += [lead, text if given else "".join(f"# {x}\n" for x in text.splitlines())]
+        lines += [lead, text if given else _remark(text)]
     lines += [PEOPLE]
     people = {"[[party]]": fields.get("enrolled"), "[[approver]]": fields.get("approvers")}
     people |= {"[analyst]": [fields["analyst"]] if fields.get("analyst") else None}
@@ -198,6 +179,10 @@ def _table(
             lines += _comment(words[name]) if words else []
             lines += [f"{name} = {toml(given[name])}"]
     return "\n".join([*lines, ""])
+
+
+def _remark(text: str) -> str:
+    return "".join(f"# {line}\n" for line in text.splitlines())
 
 
 def toml(value: object) -> str:

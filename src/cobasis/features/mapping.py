@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from cobasis.errors import OptionError
 from cobasis.features.contract import ColumnName, Word
-from cobasis.strict_json import canonical_json
+from cobasis.strict_json import canonical_json, findings
 
 Factor = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -51,16 +51,12 @@ class Mapping(RootModel[dict[ColumnName, ColumnMapping]]):
     def of_toml(cls, text: str, *, what: str) -> Self:
         try:
             return cls(tomllib.loads(text))
-        except ValidationError as error:
-            found = error.errors()[0]
-            problem = f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
-        except tomllib.TOMLDecodeError as error:
-            problem = f"{error}"
-        raise OptionError(
-            f"{what} is no mapping: {problem}. Write a table for each agreed column, such as "
-            '[sex] with words = { F = "female", M = "male" }; it has column, words, blanks, '
-            "factor and days_since."
-        )
+        except ValueError as error:
+            raise OptionError(
+                f"{what} is no mapping: {findings(error)[0]}. Write a table for each agreed "
+                'column, such as [sex] with words = { F = "female", M = "male" }; it has column, '
+                "words, blanks, factor and days_since."
+            ) from None
 
     def digest(self) -> str:
         return hashlib.sha256(canonical_json(self.model_dump(mode="json"))).hexdigest()
@@ -72,11 +68,9 @@ class Mapping(RootModel[dict[ColumnName, ColumnMapping]]):
         more["blanks"] = (*old.blanks, *steps.get("blanks", ()))
         try:
             step = ColumnMapping.model_validate({**dict(old), **steps, **more})
-        except ValidationError as error:
-            found = error.errors()[0]
+        except ValueError as error:
             raise OptionError(
-                f"'{found['input']}' cannot be the {found['loc'][0]} of column '{name}': "
-                f"{found['msg']}. Write another."
+                f"column '{name}' cannot be mapped so: {findings(error)[0]}. Write another."
             ) from None
         return Mapping({**self.root, name: step})
 

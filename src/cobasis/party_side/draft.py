@@ -10,7 +10,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import polars as pl
-from pydantic import BaseModel, ValidationError, create_model
+from pydantic import BaseModel, create_model
 
 from cobasis.algorithms.bases import BASES
 from cobasis.errors import FeatureError, OptionError
@@ -29,6 +29,7 @@ from cobasis.models import DEFAULT_MODELS, TABULAR
 from cobasis.privacy.audit.counted import BITS, bits_agreed
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.sums_terms import FEWEST_PARTIES, FOR_ROWS
+from cobasis.strict_json import findings
 from cobasis.tables.cells import BLANKS
 from cobasis.tables.sources import source_of
 from cobasis.tables.table import DAY
@@ -266,7 +267,7 @@ def field_of_words(name: str, said: object) -> Any:  # noqa: ANN401 -- as the fi
         one = create_model("One", **{name: (known.annotation, known)})  # type: ignore[call-overload]
         return getattr(one(**{name: said}), name)
     except ValueError as error:
-        problem = problem_of(error).removeprefix(f"{name}: ")
+        problem = findings(error)[0].removeprefix(f"{name}: ")
     raise OptionError(f"{name} cannot be '{said}': {problem}. Give another.")
 
 
@@ -280,18 +281,9 @@ def features_of_words(
         )
     except ValueError as error:
         raise OptionError(
-            f"a column cannot be described like that: {problem_of(error)}. Write numbers as "
+            f"a column cannot be described like that: {findings(error)[0]}. Write numbers as "
             "age,pulse or age:centre=60,scale=20,unit=years and categories as sex=female,male."
         ) from None
-
-
-def problem_of(error: ValueError) -> str:
-    """Return what is wrong, in pydantic's words where it was asked."""
-    if not isinstance(error, ValidationError):
-        return str(error)
-    found = error.errors()[0]
-    name, said = ".".join(map(str, found["loc"])), found["msg"].removeprefix("Value error, ")
-    return f"{name}: {said}"
 
 
 def terms_of_words(
@@ -306,7 +298,7 @@ def terms_of_words(
         return kind.model_validate(read({**pairs_of(words)}), strict=False)
     except ValueError as error:
         raise OptionError(
-            f"{option} cannot be read: {problem_of(error)}. Write it as {like}; "
+            f"{option} cannot be read: {findings(error)[0]}. Write it as {like}; "
             "docs/reference/agreement.md lists its terms."
         ) from None
 

@@ -14,7 +14,7 @@ from mnemonic import Mnemonic
 from pydantic import Field, ValidationError
 
 from cobasis.errors import AgreementError
-from cobasis.strict_json import Strict, canonical_json, json_object
+from cobasis.strict_json import Strict, canonical_json, findings, json_object
 
 FORMAT = "cobasis/identity/1"
 
@@ -27,14 +27,9 @@ _Key = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 _SUCCEEDS = b"cobasis/succession/1\0"
 
 
-def field_findings(error: ValidationError, *, whole: str) -> str:
-    """Say of the first fields why they cannot stand, without what they hold."""
-    found = error.errors(include_input=False, include_url=False)
-    told = [
-        f"{'.'.join(map(str, each['loc'])) or whole}: {each['msg'].removeprefix('Value error, ')}"
-        for each in found[:5]
-    ]
-    return f"{len(found)} field(s) that cannot stand: {'; '.join(told)}"
+def field_findings(error: ValidationError) -> str:
+    found = findings(error)
+    return f"{len(found)} field(s) that cannot stand: {'; '.join(found[:5])}"
 
 
 class OneLine(Strict):
@@ -50,8 +45,8 @@ class OneLine(Strict):
             try:
                 super().__init__(**fields)
             except ValidationError as error:
-                findings = field_findings(error, whole=self.what)
-                raise AgreementError(f"the {self.what} has {findings}. {self.ask}") from None
+                found = field_findings(error)
+                raise AgreementError(f"the {self.what} has {found}. {self.ask}") from None
 
     def text(self) -> str:
         """Return the file's text: canonical JSON and a line feed."""
