@@ -33,17 +33,28 @@ def accept(owner: Owner, words: Files = None) -> None:
     """
     agreement, given = agreed(words)
     session = owner.party(agreement)
-    found, passed, refused = _looked_at(session, given)
+    news = session.path.with_name(f"{stem_of(session.path)}.news")
+    ours = [news, *(session.beside(f"{x.number}-{x.reply}") for x in session.exchanges)]
+    here = given or [path for path in ours if path.exists()]
+    passed = [path for path in here if not given and accepting.accepted_before(session, path)]
+    if passed == here:
+        raise WaitingError(
+            f"of {len(passed):,} file(s) here none is new for '{session.name}'. Put what "
+            f"'{session.analyst.name}' sends, of {listed(each.name for each in ours)}, beside "
+            f"'{session.path}', or name its files. To end an accept that was cut short, name the "
+            "file itself, which is taken again."
+        )
     takers = {"news": _take_news, "span": _take_span, "return": _take_return}
     told: dict[str, Any] = {}
+    refused: dict[Path, CobasisError] = {}
     lines: list[str] = []
-    for kind, take in takers.items():
-        for path in (each for each, what in found.items() if what == kind):
-            try:
-                told[kind], said = take(session, path)
-                lines += said
-            except CobasisError as error:
-                refused[path] = error
+    for path in (each for each in here if each not in passed):
+        try:
+            kind = accepting.look_at(session, path)
+            told[kind], said = takers[kind](session, path)
+            lines += said
+        except CobasisError as error:
+            refused[path] = error
     if told:
         with suppress(CobasisError):  # a foreign icu.news must not hide what was taken
             lines += _next(session, standing(owner, agreement).step)
@@ -62,33 +73,6 @@ def accept(owner: Owner, words: Files = None) -> None:
         typer.echo(safe(f"Refused {path.name}: {type(why).__name__}: {why}"), err=True)
     for why in refused.values():
         raise typer.Exit(why.exit_code)
-
-
-def _looked_at(
-    session: PartySession, given: list[Path]
-) -> tuple[dict[Path, str], list[Path], dict[Path, CobasisError]]:
-    """Return what files are, which of those that lie here are not new, and what is refused."""
-    found: dict[Path, str] = {}
-    passed, refused = [], {}
-    replies = [f"{each.number}-{each.reply}" for each in session.exchanges]
-    news = session.path.with_name(f"{stem_of(session.path)}.news")
-    ours = (news, *map(session.beside, replies))
-    for path in given or filter(Path.exists, ours):
-        if not given and accepting.accepted_before(session, path):
-            passed.append(path)
-            continue
-        try:
-            found[path] = accepting.look_at(session, path)
-        except CobasisError as error:
-            refused[path] = error
-    if not found and not refused:
-        raise WaitingError(
-            f"of {len(passed):,} file(s) here none is new for '{session.name}'. Put what "
-            f"'{session.analyst.name}' sends, of {listed(each.name for each in ours)}, beside "
-            f"'{session.path}', or name its files. To end an accept that was cut short, name the "
-            "file itself, which is taken again."
-        )
-    return found, passed, refused
 
 
 def _take_news(session: PartySession, path: Path) -> tuple[object, list[str]]:
