@@ -6,19 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
-from cobasis.errors import AgreementError, OptionError
+from cobasis.errors import OptionError
 from cobasis.features.contract import NumericFeature, numeric_features
 from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import one_blas_thread
-from cobasis.models import Task
+from cobasis.models import DEFAULT_MODELS, Task
 from cobasis.models.passes import Labels
 from cobasis.models.trainer import train
 from cobasis.protocol.messages import figure_of
 from cobasis.protocol.round import Round, SumsRound
 from cobasis.protocol.simulation import simulate
-from cobasis.protocol.sums_terms import FEWEST_PARTIES
 from cobasis.report import DataName, Split
 
 
@@ -34,21 +32,15 @@ class Dealt:
     rows: Mapping[str, tuple[Matrix, Labels]]  # and labels, by party
     test_rows: Matrix  # common to all parties
     test_labels: Labels
-    public_rows: Matrix  # where anchor or basis are public
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     data: Dealt
-    settings: Mapping[str, Any]
-    alone: Mapping[str, float]  # accuracy, or R2, of each party on the common test set
-    together: Mapping[str, float]
-    consensus: Mapping[str, float] | None  # None where the table of bases forbids it
-    consensus_refusal: str  # why there is none
-    sums: SumsRound | None  # None of fewer than three parties
-    sums_score: float | None  # the same for every party
-    pooled: float  # one model on everybody's raw rows
+    seed: int
+    scores: Mapping[str, Mapping[str, float]]  # by way and party: accuracy, or R2, on the test set
     round: Round  # behind `together`
+    sums: SumsRound
 
     @property
     def metric(self) -> str:
@@ -57,57 +49,32 @@ class Comparison:
 
 @one_blas_thread()
 def compare(
-    data: Dealt, settings: Mapping[str, Any], *, tell: Callable[[str], None] = lambda _: None
+    data: Dealt, *, n_components: int, seed: int, tell: Callable[[str], None] = lambda _: None
 ) -> Comparison:
-    """Run the rounds and both raw-feature baselines, by settings of `simulate` and a seed."""
+    """Run the three rounds and both raw-feature baselines."""
+
+    def simulated(**options: Any) -> Any:  # noqa: ANN401 -- a round of rows or of sums
+        told: Any = {"task": data.task, "features": data.features, **options}
+        return simulate(data.rows, rng=np.random.default_rng(seed), **told)
+
     tell("together: parties upload, the analyst aligns, certifies and trains")
-    together = _round(data, settings)
-    consensus, refusal = None, ""
-    try:
-        tell("together with a consensus basis: one small exchange more")
-        common = _round(data, {**settings, "basis": "consensus"})
-        consensus = common.score(data.test_rows, data.test_labels)
-    except AgreementError as error:
-        refusal = str(error)
-    sums, sums_score = None, None
-    if len(data.rows) >= FEWEST_PARTIES:
-        tell("masked sums: the same rows as another release")
-        rng, task = np.random.default_rng(settings["seed"]), data.task
-        sums = simulate(data.rows, rng=rng, release="sums", task=task, features=data.features)
-        sums_score = next(iter(sums.score(data.test_rows, data.test_labels).values()))
+    together = simulated(n_components=n_components)
+    tell("together with a consensus basis: one small exchange more")
+    consensus = simulated(n_components=n_components, basis="consensus")
+    tell("masked sums: the same rows as another release")
+    sums = simulated(release="sums")
     tell("alone: every party by itself")
-    alone = {name: _raw_score(*rows, data, settings) for name, rows in data.rows.items()}
+    alone = {name: _raw_score(*rows, data, seed) for name, rows in data.rows.items()}
     tell("pooled: what nobody may do")
     tables, labels = zip(*data.rows.values(), strict=True)
-    pooled = _raw_score(np.vstack(tables), np.concatenate(labels), data, settings)
-    return Comparison(
-        data=data,
-        settings=settings,
-        alone=alone,
-        together=together.score(data.test_rows, data.test_labels),
-        consensus=consensus,
-        consensus_refusal=refusal,
-        sums=sums,
-        sums_score=sums_score,
-        pooled=pooled,
-        round=together,
-    )
+    pooled = _raw_score(np.vstack(tables), np.concatenate(labels), data, seed)
+    rounds = {"together": together, "together_consensus": consensus, "sums": sums}
+    measured = {way: each.score(data.test_rows, data.test_labels) for way, each in rounds.items()}
+    scores = {"alone": alone, **measured, "pooled": dict.fromkeys(data.rows, pooled)}
+    return Comparison(data=data, seed=seed, scores=scores, round=together, sums=sums)
 
 
-def _round(data: Dealt, settings: Mapping[str, Any]) -> Round:
-    told = dict(settings)
-    public = told["anchor"] in FROM_PUBLIC_ROWS or told["basis"] == "public"
-    return simulate(
-        data.rows,
-        rng=np.random.default_rng(told.pop("seed")),
-        task=data.task,
-        features=data.features,
-        public_rows=data.public_rows if public else None,
-        **told,
-    )
-
-
-def _raw_score(rows: Matrix, labels: Labels, data: Dealt, settings: Mapping[str, Any]) -> float:
+def _raw_score(rows: Matrix, labels: Labels, data: Dealt, seed: int) -> float:
     task, features = data.task, data.features
     classes, told = np.unique(labels, return_inverse=True)
     trained = train(
@@ -115,8 +82,8 @@ def _raw_score(rows: Matrix, labels: Labels, data: Dealt, settings: Mapping[str,
         told if task == "classification" else labels,
         task=task,
         aligned=False,
-        model=settings["model"],
-        seed=settings["seed"],
+        model=DEFAULT_MODELS[task],
+        seed=seed,
     )
     found = trained.predict(encode(data.test_rows, features, party="raw"))
     found = classes[found] if task == "classification" else found
@@ -124,8 +91,7 @@ def _raw_score(rows: Matrix, labels: Labels, data: Dealt, settings: Mapping[str,
 
 
 ROWS_OF_EACH_LABEL = 25
-PUBLIC_ROWS = 100
-
+SPARE_ROWS = 100  # beside the test set, that nobody has
 
 _USUAL: Mapping[DataName, tuple[int, int, int]] = {
     "digits": (10, 50, 24),
@@ -136,10 +102,7 @@ _USUAL: Mapping[DataName, tuple[int, int, int]] = {
 
 
 def deal(name: DataName, *, n_parties: int | None = None, split: Split, seed: int) -> Dealt:
-    """Deal 1,797 handwritten digits, 569 breast tumours, or 442 patients with diabetes out.
-
-    What is left is test set, and some public rows.
-    """
+    """Deal 1,797 handwritten digits, 569 breast tumours, or 442 patients with diabetes out."""
     from sklearn import datasets  # noqa: PLC0415 -- a second
 
     readers = {"digits": datasets.load_digits, "cancer": datasets.load_breast_cancer}
@@ -150,8 +113,6 @@ def deal(name: DataName, *, n_parties: int | None = None, split: Split, seed: in
     constants = {"digits": (8.0, 16.0), "cancer": (rows.mean(axis=0), rows.std(axis=0))}
     centre, scale = constants.get(name, (0.0, 1 / np.sqrt(len(rows))))
     n_parties = _USUAL[name][0] if n_parties is None else n_parties
-    if n_parties < 1:
-        raise OptionError(f"--parties {n_parties} leaves nobody to hold rows. Use 1 or more.")
     rng = np.random.default_rng(seed)
     if split == "by-label":
         dealt = _by_label(name, labels, n_parties, rng)
@@ -160,7 +121,7 @@ def deal(name: DataName, *, n_parties: int | None = None, split: Split, seed: in
     rest = np.setdiff1d(np.arange(len(rows)), np.concatenate(dealt))
     if split == "by-label":  # of a label that nobody holds nothing can be predicted
         rest = rest[np.isin(labels[rest], labels[np.concatenate(dealt)])]
-    public, test = np.split(rng.permutation(rest), [PUBLIC_ROWS])
+    test = rng.permutation(rest)[SPARE_ROWS:]
     return Dealt(
         name=name,
         task="regression" if name == "diabetes" else "classification",
@@ -172,12 +133,11 @@ def deal(name: DataName, *, n_parties: int | None = None, split: Split, seed: in
         },
         test_rows=rows[test],
         test_labels=labels[test],
-        public_rows=rows[public],
     )
 
 
 def _iid(name: DataName, n_rows: int, n_parties: int, rng: np.random.Generator) -> list[Labels]:
-    rows_each, available = _USUAL[name][1], n_rows - 2 * PUBLIC_ROWS
+    rows_each, available = _USUAL[name][1], n_rows - 2 * SPARE_ROWS
     needed = n_parties * rows_each
     if needed > available:
         raise OptionError(

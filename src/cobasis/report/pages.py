@@ -24,28 +24,8 @@ if TYPE_CHECKING:
 
 LEGEND: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 5}
 INK, GREY = "#1f2933", "#9aa5b1"
-ALONE, TOGETHER, CONSENSUS, POOLED = "#c8553d", "#2a6f97", "#3a9b78", "#1f2933"
+ALONE, TOGETHER, CONSENSUS = "#c8553d", "#2a6f97", "#3a9b78"
 SUMS = "#8a5aa8"
-
-
-def scores_chart(found: "Comparison") -> str:
-    names = list(found.alone)
-    series = [("alone", found.alone, ALONE), ("together", found.together, TOGETHER)]
-    if found.consensus is not None:
-        series.append(("consensus basis", found.consensus, CONSENSUS))
-    figure, axes = empty(width=max(6.0, 0.9 * len(names)))
-    width = 0.8 / len(series)
-    for index, (label, scores, colour) in enumerate(series):
-        places = np.arange(len(names)) + (index - (len(series) - 1) / 2) * width
-        axes.bar(places, [scores[name] for name in names], width, color=colour, label=label)
-    if found.sums_score is not None:
-        axes.axhline(found.sums_score, color=SUMS, linewidth=1.5, linestyle=":", label="sums")
-    axes.axhline(found.pooled, color=POOLED, linewidth=1.5, linestyle="--", label="pooled")
-    axes.set_xticks(range(len(names)), names)
-    axes.set_ylabel(f"{found.metric} on the common test set")
-    axes.set_ylim(top=1.0)
-    axes.legend(frameon=False, **LEGEND)
-    return as_svg(figure)
 
 
 def empty(*, width: float, height: float = 3.4) -> tuple[Figure, "Axes"]:
@@ -124,65 +104,47 @@ def render_comparison(found: "Comparison") -> str:
         means=means(found),
         conclusion=conclusion(found),
         about_sums=about_sums(found),
-        scores=scores_chart(found),
     )
 
 
-def means(found: "Comparison") -> dict[str, float | None]:
-    return {
-        "alone": _mean(found.alone),
-        "together": _mean(found.together),
-        "together_consensus": None if found.consensus is None else _mean(found.consensus),
-        "sums": found.sums_score,
-        "pooled": found.pooled,
-    }
+def means(found: "Comparison") -> dict[str, float]:
+    return {way: float(np.mean([*scores.values()])) for way, scores in found.scores.items()}
 
 
 def conclusion(found: "Comparison") -> str:
-    alone = _mean(found.alone)
-
-    def gain(value: float) -> str:
-        points = f"{100 * (value - alone):+.1f} points"
-        return points if found.metric == "accuracy" else f"{value - alone:+.3f} of R2"
-
-    together = gain(_mean(found.together))
-    said = f"Against being alone, taking part brings the average party {together}"
-    if found.consensus:
-        said += f", with a consensus basis {gain(_mean(found.consensus))}"
-    if found.sums_score is not None:
-        said += f", with masked sums {gain(found.sums_score)}"
-    return f"{said}; pooling all rows would bring {gain(found.pooled)}."
+    alone, *others = means(found).values()
+    points = found.metric == "accuracy"
+    together, consensus, sums, pooled = (
+        f"{100 * (each - alone):+.1f} points" if points else f"{each - alone:+.3f} of R2"
+        for each in others
+    )
+    return (
+        f"Against being alone, taking part brings the average party {together}, with a consensus "
+        f"basis {consensus}, with masked sums {sums}; pooling all rows would bring {pooled}."
+    )
 
 
 def about_sums(found: "Comparison") -> str:
-    if found.sums is None:
-        return "No sums: of fewer than three parties each would read the other's off the total."
     told = found.sums.result
     size = told.total.layout.n_words * 8 / 1e6
     return f"Sums: {told.aggregate} Each party sends {size:.1f} MB."
 
 
-def _mean(scores: Mapping[str, float]) -> float:
-    return float(np.mean(list(scores.values())))
-
-
 def as_json(found: "Comparison") -> dict[str, Any]:
-    figures, consensus = found.round.analyst.certificate.parties, found.consensus or {}
+    figures = found.round.analyst.certificate.parties
     return {
         "data": found.data.name,
         "metric": found.metric,
         **means(found),
         "conclusion": conclusion(found),
         "sums_told": about_sums(found),
-        "parties": len(found.alone),
-        **found.settings,
+        "parties": len(figures),
+        "n_components": found.round.agreement.n_components,
+        "seed": found.seed,
         "split": found.data.split,
-        "consensus_refusal": found.consensus_refusal,
         "per_party": {
             name: {
-                "alone": found.alone[name],
-                "together": found.together[name],
-                "together_consensus": consensus.get(name),
+                **{way: scores[name] for way, scores in found.scores.items()},
                 "residual": figures[name].residual,
                 "correlation": figures[name].correlation,
                 "evidence": figures[name].evidence,
