@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.privacy.attacks import Recovered, Release
-from cobasis.privacy.attacks.leaked_basis import read_through
+from cobasis.privacy.attacks.known_records import read_through
 from cobasis.privacy.attacks.scores import Places, nearest
 from experiments.attacks import basis_behind, image_of
 

@@ -15,7 +15,7 @@ from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.models.chain import Chain
 from cobasis.models.trainer import TrainedModel
 from cobasis.privacy.attacks import Recovered
-from cobasis.privacy.attacks.leaked_basis import read_through
+from cobasis.privacy.attacks.known_records import read_through
 from cobasis.privacy.attacks.scores import nearest
 
 _STORES = ("support_vectors_", "_fit_X", "X_train_", "X_fit_")

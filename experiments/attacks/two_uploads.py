@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.polar import polar
 from cobasis.privacy.attacks import Recovered, Release
-from cobasis.privacy.attacks.leaked_basis import read_through
+from cobasis.privacy.attacks.known_records import read_through
 from cobasis.privacy.attacks.scores import Places, nearest
 from experiments.attacks import basis_behind, image_of
 

@@ -13,7 +13,7 @@ from cobasis.features.encoder import encode
 from cobasis.linalg.directions import leading_directions
 from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.privacy.attacks import Release
-from cobasis.privacy.attacks.leaked_basis import read_through
+from cobasis.privacy.attacks.known_records import read_through
 from cobasis.privacy.attacks.scores import score_content, told_apart
 from cobasis.privacy.audit.attackers import colluded
 from cobasis.privacy.audit.counted import BITS, bits_agreed, bits_of_record, bits_sent, tried

@@ -14,7 +14,7 @@ from cobasis.linalg.arrays import gathered
 from cobasis.party_side.approval import approve_audit, keep, read_audit
 from cobasis.party_side.audit import approve, audited
 from cobasis.party_side.send import projected, send
-from cobasis.protocol.approval import Approver
+from cobasis.protocol.enrolment import Approver
 from cobasis.vault.datasets import Forced
 from party_side.sites import frame, ready_from
 

@@ -16,8 +16,8 @@ from cobasis.errors import AgreementError, OptionError
 from cobasis.features.contract import CategoryFeature
 from cobasis.features.maps import Columns, RandomFourier
 from cobasis.protocol.agreement import missing_fields
-from cobasis.protocol.approval import Approver, Record
 from cobasis.protocol.dp_terms import DPTerms
+from cobasis.protocol.enrolment import Approver, Record
 from cobasis.protocol.sums_terms import SumsTerms
 from cobasis.strict_json import canonical_json
 from protocol.consortium import NAMES, NONE, WIDTH, agree

@@ -18,8 +18,7 @@ from cobasis.bundle.agreement_text import MARK
 from cobasis.disk.whole import opened, write_whole
 from cobasis.errors import AgreementError, AgreementFileError
 from cobasis.protocol.agreement import Agreement, missing_fields, moment_text
-from cobasis.protocol.approval import Approver
-from cobasis.protocol.enrolment import OneLine, PublicIdentity
+from cobasis.protocol.enrolment import Approver, OneLine, PublicIdentity
 from cobasis.protocol.news import MAX_BYTES as NEWS_BYTES
 from cobasis.protocol.news import News
 from cobasis.protocol.signatures import Signature, check_sealed, signers

@@ -13,8 +13,8 @@ from pydantic import BaseModel
 from cobasis.features.contract import CategoryFeature, NumericFeature, formula_of
 from cobasis.features.outcome import Outcome
 from cobasis.protocol.agreement import Agreement, missing_fields
-from cobasis.protocol.approval import Record
 from cobasis.protocol.dp_terms import DPTerms
+from cobasis.protocol.enrolment import Record
 from cobasis.protocol.sums_terms import FOR_ROWS, SumsTerms
 from cobasis.protocol.task_terms import FOR_TASKS
 

@@ -16,7 +16,7 @@ from cobasis.party_side.approval import approvals, approve_audit, newest, read_a
 from cobasis.party_side.draft import field_of_words
 from cobasis.privacy.audit.report import from_json
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.approval import officers_of
+from cobasis.protocol.enrolment import officers_of
 from cobasis.protocol.signatures import Approval
 from cobasis.report.audit_page import render_audit
 

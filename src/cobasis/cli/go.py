@@ -40,7 +40,7 @@ from cobasis.party_side.approval import approvals, read_audit
 from cobasis.party_side.send import finish, send_again
 from cobasis.party_side.session import NEWS, transcript_path
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.approval import officers_of
+from cobasis.protocol.enrolment import officers_of
 from cobasis.protocol.exchanges import Exchange
 from cobasis.protocol.signatures import Approval, analyst_of
 from cobasis.transport.client import Post, Remote

@@ -33,7 +33,7 @@ from cobasis.party_side.preview import Ready, make_ready
 from cobasis.party_side.rows import Findings, unlike
 from cobasis.party_side.send import Allow, Made, Sent, require_turn
 from cobasis.party_side.session import PartySession
-from cobasis.protocol.approval import officers_of
+from cobasis.protocol.enrolment import officers_of
 from cobasis.vault.datasets import Forced
 
 

@@ -16,8 +16,7 @@ from cobasis.errors import AgreementError, DiskError, OptionError, StepError
 from cobasis.features.contract import formula_of
 from cobasis.party_side.session import SUFFIX, PartySession, SentSecret, keep_secret, read_secret
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.approval import Record
-from cobasis.protocol.enrolment import PublicIdentity, words_of
+from cobasis.protocol.enrolment import PublicIdentity, Record, words_of
 from cobasis.protocol.exchanges import exchanges
 from cobasis.protocol.rows_terms import others_of
 from cobasis.protocol.signatures import Signature, analyst_of, refuse_gaps, sign_agreement, signers

@@ -25,8 +25,7 @@ from cobasis.party_side.session import PartySession
 from cobasis.privacy.audit.policy import POLICY, worst
 from cobasis.privacy.audit.report import AuditReport, as_json, seal_of
 from cobasis.protocol.agreement import Agreement, moment_text
-from cobasis.protocol.approval import Approver, officers_of
-from cobasis.protocol.enrolment import verify
+from cobasis.protocol.enrolment import Approver, officers_of, verify
 from cobasis.protocol.exchanges import EXCHANGES, MessageName
 from cobasis.protocol.signatures import Approval, signers
 from cobasis.protocol.word import WORD

@@ -42,8 +42,7 @@ from cobasis.keys.identity import Identity, enrolled_here, names
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.party_side.session import NEWS, PART, SUFFIX
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.approval import Approver
-from cobasis.protocol.enrolment import PublicIdentity, Succession
+from cobasis.protocol.enrolment import Approver, PublicIdentity, Succession
 from cobasis.protocol.secrets import ConsortiumSecret
 from cobasis.protocol.signatures import Signature, signers
 

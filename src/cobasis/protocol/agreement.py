@@ -26,9 +26,15 @@ from cobasis.errors import AgreementError
 from cobasis.features.contract import Feature, columns_in, interaction_problems, width_of
 from cobasis.features.outcome import Outcome
 from cobasis.models import MODELLESS, TABULAR, UNLABELLED, ModelName, Task
-from cobasis.protocol.approval import Approver, Record, Text, enrolment_problems
 from cobasis.protocol.dp_terms import DPTerms, noise_problems
-from cobasis.protocol.enrolment import PublicIdentity, field_findings
+from cobasis.protocol.enrolment import (
+    Approver,
+    PublicIdentity,
+    Record,
+    Text,
+    enrolment_problems,
+    field_findings,
+)
 from cobasis.protocol.rows_terms import Holding, holding_problems, narrowed, rows_problems
 from cobasis.protocol.sums_terms import NEEDED_FOR_ROWS, Release, SumsTerms, sums_problems
 from cobasis.protocol.task_terms import outcome_problems, task_problems

@@ -18,7 +18,7 @@ from cobasis.models import UNLABELLED, ChainFamily, Task
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
 from cobasis.protocol.agreement import Agreement, Count, Digest, Name, Precision
-from cobasis.protocol.approval import Text
+from cobasis.protocol.enrolment import Text
 from cobasis.protocol.sums_terms import FOR_ROWS, Release, guarantee_of
 from cobasis.strict_json import IF_ANY, Strict, canonical_json
 

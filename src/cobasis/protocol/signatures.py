@@ -21,13 +21,14 @@ from cobasis.errors import (
     UnsignedError,
 )
 from cobasis.protocol.agreement import Agreement, Digest, Moment, Name, missing_fields
-from cobasis.protocol.approval import Approver, officers_of
 from cobasis.protocol.enrolment import (
+    Approver,
     IdentityName,
     OneLine,
     PublicIdentity,
     Signed,
     SignedLine,
+    officers_of,
     verify,
 )
 from cobasis.protocol.exchanges import MessageName

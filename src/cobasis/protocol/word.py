@@ -7,8 +7,7 @@ from pydantic import Field
 from cobasis.errors import ForeignBundleError, SignatureError
 from cobasis.models.worth import Verdict
 from cobasis.protocol.agreement import Agreement, Digest, Moment
-from cobasis.protocol.approval import officers_of
-from cobasis.protocol.enrolment import IdentityName, SignedLine
+from cobasis.protocol.enrolment import IdentityName, SignedLine, officers_of
 from cobasis.protocol.signatures import Approval
 
 WORD = "word"

@@ -8,7 +8,7 @@ from cobasis.features.contract import CategoryFeature, NumericFeature, columns_i
 from cobasis.privacy.audit.policy import COLLUSION, POLICY, per_cent
 from cobasis.privacy.audit.report import AuditReport
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.approval import Record
+from cobasis.protocol.enrolment import Record
 from cobasis.protocol.signatures import Approval
 from cobasis.report.pages import template
 

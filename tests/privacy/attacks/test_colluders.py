@@ -10,7 +10,7 @@ from aligners import principal_cosines
 from cobasis.algorithms.consensus import consensus_span
 from cobasis.errors import AgreementError
 from cobasis.privacy.attacks import Release
-from cobasis.privacy.attacks.leaked_basis import read_through
+from cobasis.privacy.attacks.known_records import read_through
 from cobasis.privacy.attacks.scores import score_content
 from privacy.attacks.constructions import (
     aligned_round,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cobasis.privacy.attacks.linkage import match_list
+from cobasis.privacy.attacks.known_records import match_list
 from cobasis.privacy.attacks.scores import score_content, score_linkage
 from privacy.attacks.constructions import cancer, digits, haar_basis, own_basis
 

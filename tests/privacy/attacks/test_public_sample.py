@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cobasis.privacy.attacks import Recovered, Release
-from cobasis.privacy.attacks.leaked_basis import read_through
+from cobasis.privacy.attacks.known_records import read_through
 from cobasis.privacy.attacks.public_sample import match_sample
 from cobasis.privacy.attacks.scores import score_content, score_linkage
 from privacy.attacks.constructions import cancer, digits, haar_basis, own_basis

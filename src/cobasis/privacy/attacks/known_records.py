@@ -1,4 +1,4 @@
-"""Somebody knows the records of a few of a party's people, or one fact of them, and their rows."""
+"""Somebody knows beforehand the basis, a list of people, a few records, or one fact of a few."""
 
 from bisect import bisect_left
 from collections.abc import Callable
@@ -6,11 +6,17 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+from scipy.spatial.distance import cdist
 
 from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Matrix
-from cobasis.privacy.attacks import Release
+from cobasis.linalg.polar import polar
+from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.scores import Places, explained, nearest, told_apart
+
+_QUANTILES = np.linspace(0, 1, 65)[1:]
+_REFERENCES = 1000
+_ROUNDS = 50
 
 _PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6)
 """Shares of what known records have outside the basis: how much the fit is held back."""
@@ -22,6 +28,41 @@ _ASKED = 200  # people among whom `fewest_known` looks; of larger tables as many
 
 _STRENGTH = 10.0
 """Inverse weight of the penalty, for rows of size 1: between 1 and 100 it hardly matters."""
+
+
+def read_through(basis: Matrix, rows: Matrix, *, prior_rows: Matrix | None = None) -> Recovered:
+    """Put released rows back where a basis took them from, stolen or found by another attack."""
+    if prior_rows is None:  # nothing is known of what the basis does not span: take 0
+        return Recovered(rows=rows @ np.linalg.pinv(basis), basis=basis)
+    # The best linear guess of x from x F is mean + (x F - mean F) (F'CF)^+ F'C, with C the
+    # covariance of like rows: it fills in what goes with the directions that are seen. With
+    # P the centred like rows that factor is (P F)^+ P. Through F'CF the condition number
+    # would be squared, and a prior of fewer rows than components would not be solvable.
+    mean = prior_rows.mean(axis=0)
+    prior = prior_rows - mean
+    back = np.linalg.pinv(prior @ basis) @ prior
+    return Recovered(rows=mean + (rows - mean @ basis) @ back, basis=basis)
+
+
+def match_list(rows: Matrix, candidates: Matrix) -> Recovered:
+    """Match released rows with a list by distances to everybody else; improve matches and basis."""
+    # No rotation changes a distance, and people like the party's have nearly the same leading
+    # directions: so a row and its person have nearly the same distances to everybody.
+    leading = np.linalg.svd(candidates, full_matrices=False)[2][: rows.shape[1]].T
+    places = nearest(_fingerprints(rows), among=_fingerprints(candidates @ leading))
+    for _ in range(_ROUNDS):
+        basis = polar(candidates[places].T @ rows).rotation
+        before, places = places, nearest(rows, among=candidates @ basis)
+        if np.array_equal(before, places):
+            break
+    return Recovered(rows=candidates[places], basis=basis)
+
+
+def _fingerprints(rows: Matrix) -> Matrix:
+    """Return the quantiles of each row's distances to all, in units of the mean distance."""
+    others = rows[np.linspace(0, len(rows) - 1, min(len(rows), _REFERENCES)).astype(int)]
+    marks: Matrix = np.quantile(cdist(rows, others), _QUANTILES, axis=1).T
+    return marks / max(float(marks.mean()), np.finfo(float).tiny)
 
 
 def back_to_records(released: Matrix, records: Matrix) -> Matrix:

@@ -12,7 +12,7 @@ import scipy
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.polar import polar
 from cobasis.privacy.attacks import Recovered, Release
-from cobasis.privacy.attacks.leaked_basis import read_through
+from cobasis.privacy.attacks.known_records import read_through
 from cobasis.privacy.attacks.scores import Places
 
 _SPREAD = 0.97

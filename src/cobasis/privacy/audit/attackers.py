@@ -8,9 +8,12 @@ import numpy as np
 from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Matrix
 from cobasis.privacy.attacks import Recovered, Release
-from cobasis.privacy.attacks.known_records import fewest_known, infer_attribute
-from cobasis.privacy.attacks.leaked_basis import read_through
-from cobasis.privacy.attacks.linkage import match_list
+from cobasis.privacy.attacks.known_records import (
+    fewest_known,
+    infer_attribute,
+    match_list,
+    read_through,
+)
 from cobasis.privacy.attacks.public_sample import match_sample
 from cobasis.privacy.attacks.scores import (
     NEIGHBOURS,
