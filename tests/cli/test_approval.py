@@ -11,6 +11,8 @@ from cli.round_by_commands import NAMES, PUBS, write_table
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.errors import ApprovalError
 from cobasis.party_side import approval
+from cobasis.privacy.audit.policy import TITLES, Finding
+from cobasis.privacy.audit.report import AuditReport
 from cobasis.vault.vault import Vault
 
 SEND = "send icu.toml north.csv --yes"
@@ -198,11 +200,14 @@ def test_an_audit_is_worse_by_a_grade_or_a_share_that_no_draw_explains():
         (("amber", 0.3), ("red", 0.3), True),
         (("amber", -70.0), ("amber", -0.6), False),
     ):
+        told = {"about": {}, "verdict": "aggregate", "verdict_words": "", "untested": ()}
         then, now = (
-            [{"id": "P1", "title": "Rebuilt", "grade": grade, "figures": {"explained": share}}]
+            AuditReport(
+                **told, sentences=(), findings=(Finding("P1", grade, "", {"explained": share}),)
+            )
             for grade, share in (before, after)
         )
-        assert list(approval._worse(then, now)) == ["Rebuilt (P1)"] * worse
+        assert list(approval._worse(then, now)) == [f"{TITLES['P1']} (P1)"] * worse
 
 
 def test_an_analyst_takes_no_file_without_the_approval_that_is_agreed(audited, monkeypatch):

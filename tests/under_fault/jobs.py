@@ -27,7 +27,7 @@ from cobasis.party_side.author import Authorship, issue
 from cobasis.party_side.send import send
 from cobasis.party_side.session import forget
 from cobasis.party_side.worth import score
-from cobasis.privacy.audit.report import audit
+from cobasis.privacy.audit.report import as_json, audit
 from cobasis.protocol import aligned
 from cobasis.tables.cells import dialect_of
 from faults import BROKEN, FULL, at_call, calls_of, changes, every, half
@@ -59,7 +59,7 @@ def _audited():
     rng = np.random.default_rng(0)
     some = subject(rng.normal(size=(12, 3)), n_components=2)
     report = audit(some, facts=facts(some), about=ABOUT, rng=rng, settings=())
-    return Audited(report=report, salt=bytes(32))
+    return Audited(told=as_json(report), salt=bytes(32))
 
 
 def _secret(site):

@@ -14,7 +14,7 @@ from cobasis.keys.identity import enrolled_here
 from cobasis.models import needing
 from cobasis.party_side.approval import approvals, approve_audit, newest, read_audit
 from cobasis.party_side.draft import field_of_words
-from cobasis.privacy.audit.report import from_json
+from cobasis.privacy.audit.report import AuditReport
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import officers_of
 from cobasis.protocol.signatures import Approval
@@ -47,7 +47,7 @@ def approve(
     path, rest = agreed(words)
     agreement, audit = sealed_agreement(path), the_one(rest, what="what audit wrote, a .json file")
     found = read_audit(audit, agreement)
-    party = found.report["about"]["party"]
+    party = found.report.about["party"]
     officers = {name: each.public for name, each in officers_of(agreement, party).items()}
     where = f"the approvals of party '{party}'"
     who = enrolled_here(officers, where=where, home=owner.folder(), name=name)
@@ -89,8 +89,8 @@ def show(owner: Owner, path: Path, audit: Path) -> None:
     def topic() -> Topic:
         kept = read_audit(audit, agreement)
         return Topic(
-            title=f"Audit of {kept.report['about']['party']}",
-            line=kept.report["verdict_words"],
+            title=f"Audit of {kept.report.about['party']}",
+            line=kept.report.verdict_words,
             stands=kept.seal,
             folder=path.parent,
             actions={"approve": Action(approve, files, asks, (agreement.round_id,), options)},
@@ -106,16 +106,16 @@ def show(owner: Owner, path: Path, audit: Path) -> None:
 def draw(audit: Path, agreement: Agreement, *, beside: Path, approve: str = "") -> str:
     """Draw the page of an audit that is kept, with its approvals that lie beside an agreement."""
     kept = read_audit(audit, agreement)
-    report, party = from_json(kept.report), kept.report["about"]["party"]
+    report, party = kept.report, kept.report.about["party"]
     agreement = agreement.held_by(party)  # nothing of other columns leaves
     last = newest(approvals(beside, party), agreement).values()
     told: Any = {**kept.page, "approvals": [each for each in last if each.report == kept.seal]}
     return render_audit(report, agreement, **told, seal=kept.seal, approve=approve)
 
 
-def _screen(report: dict[str, Any], made: Approval) -> Iterator[str]:
+def _screen(report: AuditReport, made: Approval) -> Iterator[str]:
     yield from wrapped(
-        f"The {made.exchange} of {made.party}, as it was audited on {report['about']['time']}."
+        f"The {made.exchange} of {made.party}, as it was audited on {report.about['time']}."
     )
     yield from audit_in_words(report)
     if made.withdrawn:
@@ -130,5 +130,5 @@ def _screen(report: dict[str, Any], made: Approval) -> Iterator[str]:
     yield from wrapped(
         f"What may leave: {made.covers}. The approval is void once a row, a "
         "row that is held back, how columns become numbers, basis, precision, the history of "
-        f"uploads, the policy or the software ({report['about']['tool_version']}) is another."
+        f"uploads, the policy or the software ({report.about['tool_version']}) is another."
     )

@@ -76,7 +76,7 @@ def audit(
     told: dict[str, Any] = {word: found.told[word] for word in _AUDIT}
     told["effects"] = [picked(each, *_EFFECT) for each in found.report.effects]
     told |= {"report_sha256": found.record["report"], "report_path": kept, "pages": pages}
-    lines = [*audit_in_words(found.told), *wrote, f"Kept as {kept}"]
+    lines = [*audit_in_words(found.report), *wrote, f"Kept as {kept}"]
     owner.say(lines, **about(session, command="audit"), **told)
     if opens:
         show(owner, agreement, pages[1] if pages else kept)

@@ -92,7 +92,7 @@ class Asked(Mapped):
         def allow(made: Made) -> dict[str, object]:
             found = audited(made, sensitive=self.sensitive or (), compared=False)
             before()
-            owner.tell(audit_in_words(found.told))
+            owner.tell(audit_in_words(found.report))
             names, override = tuple(self.signed_by or ()), self.override()
             session = made.ready.session
             keyed = officers_of(session.agreement, session.name)

@@ -2,10 +2,13 @@
 
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from cobasis.privacy.audit.report import AuditReport
 
 _WIDE = 79
 
@@ -43,18 +46,16 @@ def row(title: str, text: object) -> list[str]:
     return wrapped(str(text), lead=f"  {title:<9} ") if text else []
 
 
-def audit_in_words(report: Mapping[str, Any]) -> Iterator[str]:
-    yield from wrapped(f"Audit: {report['verdict_words']}")
-    for at, each in enumerate(report["sentences"], start=1):
+def audit_in_words(report: "AuditReport") -> Iterator[str]:
+    yield from wrapped(f"Audit: {report.verdict_words}")
+    for at, each in enumerate(report.sentences, start=1):
         yield from wrapped(each, lead=f"  {at}. ")
-    for each in report["findings"]:
-        if each["action"] == "block":
-            yield from wrapped(f"Blocked: {each['title']} ({each['id']}). {each['words']}")
-    signed = (each for each in report["findings"] if each["action"] == "sign")
-    if told := "; ".join(f"{each['title']} ({each['id']})" for each in signed):
+    for found in report.blocking:
+        yield from wrapped(f"Blocked: {found.title} ({found.id}). {found.words}")
+    if told := "; ".join(f"{found.title} ({found.id})" for found in report.to_sign):
         yield from wrapped(f"To be signed for: {told}.")
-    if report["first"]:
-        yield from wrapped(f"What we would change first: {report['first']}")
+    if report.first:
+        yield from wrapped(f"What we would change first: {report.first}")
 
 
 def listed(names: Iterable[object]) -> str:

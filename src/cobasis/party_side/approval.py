@@ -8,11 +8,11 @@ import json
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from cobasis.bundle.agreement_file import beside, line_in
 from cobasis.bundle.transcript import now
@@ -23,7 +23,7 @@ from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.party_side.session import PartySession
 from cobasis.privacy.audit.policy import POLICY, worst
-from cobasis.privacy.audit.report import AuditReport, as_json, seal_of
+from cobasis.privacy.audit.report import AuditReport, from_json, seal_of
 from cobasis.protocol.agreement import Agreement, moment_text
 from cobasis.protocol.enrolment import Approver, officers_of, verify
 from cobasis.protocol.exchanges import EXCHANGES, MessageName
@@ -44,24 +44,24 @@ _SHARES, _CHANCE = ("explained", "linked", "gain"), 0.02
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Audited(Hidden):
-    report: AuditReport
-    salt: bytes = field(default_factory=partial(secrets.token_bytes, KEY_BYTES))
+    """A report, with what makes a hash of it that nobody can guess, and what its page says."""
 
-    @property
-    def told(self) -> dict[str, Any]:
-        return as_json(self.report)
+    told: Mapping[str, Any]  # as it is kept: of an older version, other fields than the report's
+    salt: bytes = field(default_factory=partial(secrets.token_bytes, KEY_BYTES))
+    page: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def report(self) -> AuditReport:
+        return from_json(self.told)
+
+    @cached_property
+    def seal(self) -> str:
+        return seal_of(self.told, salt=self.salt)
 
     @property
     def record(self) -> dict[str, str]:
-        """What travels with an upload: policy, verdict, and the salted hash of the report."""
-        seal = seal_of(self.told, salt=self.salt)
-        return {"policy": POLICY, "verdict": self.report.verdict, "report": seal}
-
-
-class Kept(NamedTuple):
-    report: dict[str, Any]
-    seal: str  # its salted hash
-    page: dict[str, Any]  # what the page says besides
+        """What travels with an upload."""
+        return {"policy": POLICY, "verdict": self.report.verdict, "report": self.seal}
 
     @property
     def message(self) -> bytes:
@@ -71,25 +71,24 @@ class Kept(NamedTuple):
 def keep(session: PartySession, found: Audited, **page: object) -> Path:
     """Write a report into the party's home, with its salt, signed, for its owner only."""
     make_folder(session.audits)
-    kept = Kept(report=found.told, seal=found.record["report"], page=page)
-    path = session.audits / f"{kept.seal[:16]}.json"
-    told = {"salt": found.salt.hex(), "report": kept.report, "page": page}
-    told["signature"] = session.identity.sign(kept.message).hex()
+    path = session.audits / f"{found.seal[:16]}.json"
+    told = {"salt": found.salt.hex(), "report": found.told, "page": page}
+    told["signature"] = session.identity.sign(replace(found, page=page).message).hex()
     write_whole(path, json.dumps(told, sort_keys=True).encode())
     return path
 
 
-def read_audit(path: Path, agreement: Agreement) -> Kept:
+def read_audit(path: Path, agreement: Agreement) -> Audited:
     flaw = "it was edited, or is not what 'cobasis audit' writes beside its page"
     with opened(path) as (file, _), suppress(KeyError, TypeError, ValueError):
         told = json_object(file.readall() or b"")
-        seal = seal_of(told["report"], salt=bytes.fromhex(told["salt"]))
-        kept, about = Kept(told["report"], seal, told["page"]), told["report"]["about"]
-        party, signature = signers(agreement)[about["party"]], bytes.fromhex(told["signature"])
+        salt, signature = bytes.fromhex(told["salt"]), bytes.fromhex(told["signature"])
+        found = Audited(told=told["report"], salt=salt, page=told["page"])
+        about = found.report.about
         if about["agreement"] != agreement.digest().hex():
             flaw = "it is of another agreement"
-        elif verify(party, kept.message, signature=signature):
-            return kept
+        elif verify(signers(agreement)[about["party"]], found.message, signature=signature):
+            return found
     raise ApprovalError(
         f"the audit '{path}' cannot be used: {flaw}. Have the file audited under this agreement, "
         "and take what 'cobasis audit' writes as it is."
@@ -97,7 +96,7 @@ def read_audit(path: Path, agreement: Agreement) -> Kept:
 
 
 def approve_audit(
-    audit: Kept,
+    audit: Audited,
     agreement: Agreement,
     *,
     identity: Identity,
@@ -107,7 +106,7 @@ def approve_audit(
     word: bool = False,
 ) -> Approval:
     """Sign for an audited file; without another word until the deadline, or for 30 days."""
-    about, time = audit.report["about"], moment_text(now())
+    about, time = audit.report.about, moment_text(now())
     later = moment_text(now() + timedelta(days=30))
     made = Approval(
         agreement=agreement.digest().hex(),
@@ -167,12 +166,12 @@ def word_approved(session: PartySession) -> str:
 
 def approved(session: PartySession, found: Audited) -> dict[str, Approval]:
     """Return the approvals that hold by their officers' names; none where none is needed."""
-    agreement, party, told = session.agreement, session.name, found.told
+    agreement, party = session.agreement, session.name
     officers = officers_of(agreement, party)
     if not officers:
         return {}
     last = newest(approvals(session.path, party), agreement)
-    flaws = {each: _flaw(session, told, each) for each in last.values()}
+    flaws = {each: _flaw(session, found.report, each) for each in last.values()}
     good = {at.name: each for (at, *_), each in last.items() if at and not flaws[each]}
     if good:
         return good
@@ -189,37 +188,35 @@ def approved(session: PartySession, found: Audited) -> dict[str, Approval]:
     )
 
 
-def _flaw(session: PartySession, told: Mapping[str, Any], approval: Approval) -> str:
+def _flaw(session: PartySession, report: AuditReport, approval: Approval) -> str:
     """Say why an approval does not let the file leave that a report is of; nothing if it does."""
-    agreement, about, kept = session.agreement, told["about"], Kept({}, "", {})
-    exchange, at = about["exchange"], moment_text(now())
+    agreement, exchange, at = session.agreement, report.about["exchange"], moment_text(now())
     if flaw := approval.flaw(agreement, party=session.name, exchange=exchange, at=at):
         return flaw
     sent = session.history(EXCHANGES[exchange].sent_as)
     left = sum(approval.signature in str(each.told.get("approvals")) for each in sent)
     if left >= approval.times:
         return "one was used up"
+    kept = None
     with suppress(CobasisError):
         kept = read_audit(session.audits / f"{approval.report[:16]}.json", agreement)
-    if kept.seal != approval.report:
+    if kept is None or kept.seal != approval.report:
         return "one is of an audit that this home does not keep as it was"
-    changed = [each for each in _BOUND if kept.report["about"].get(each) != about.get(each)]
+    before, about = kept.report.about, report.about
+    changed = [each for each in _BOUND if before.get(each) != about.get(each)]
     if changed:
         words = ", ".join(changed).replace("_", " ")
         return f"what one was given for is not as it was then: {words}"
-    worse = "; ".join(_worse(kept.report["findings"], told["findings"]))
+    worse = "; ".join(_worse(kept.report, report))
     return f"the audit is worse than the approved one: {worse}" if worse else ""
 
 
-def _worse(
-    before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, Any]]
-) -> Iterator[str]:
+def _worse(before: AuditReport, after: AuditReport) -> Iterator[str]:
     """Yield the findings with a worse grade, or with a larger share."""
-    known = {each["id"]: each for each in before}
-    for each in after:
-        then, figures = known[each["id"]], each["figures"]
+    for each in after.findings:
+        then = before[each.id]
         # worse than guessing is as good as guessing
-        most = {name: max(0, then["figures"].get(name, 1)) + _CHANCE for name in _SHARES}
-        larger = any(figures.get(name, 0) > most[name] for name in _SHARES)
-        if larger or worst(then["grade"], each["grade"]) != then["grade"]:
-            yield f"{each['title']} ({each['id']})"
+        most = {name: max(0, then.figures.get(name, 1)) + _CHANCE for name in _SHARES}
+        larger = any(each.figures.get(name, 0) > most[name] for name in _SHARES)
+        if larger or worst(then.grade, each.grade) != then.grade:
+            yield f"{each.title} ({each.id})"

@@ -22,7 +22,7 @@ from cobasis.party_side.session import PartySession
 from cobasis.privacy.aggregate import tells_most
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.audit.policy import POLICY
-from cobasis.privacy.audit.report import audit, audit_proposal
+from cobasis.privacy.audit.report import as_json, audit, audit_proposal
 from cobasis.privacy.audit.subject import Facts, Guarantee, Subject, sample_size
 from cobasis.privacy.audit.sums import Counted, SumsFacts, audit_sums
 from cobasis.privacy.audit.what_if import Offer, settings_of
@@ -56,10 +56,10 @@ def audited(made: Made, *, sensitive: Collection[str] = (), compared: bool = Tru
         told = None if payload.labels is None else payload.labels[:]
     facts = _facts(ready, told, sensitive)
     if isinstance(made, Summed):
-        return Audited(report=audit_sums(_sums_facts(made), facts, about=about))
+        return Audited(told=as_json(audit_sums(_sums_facts(made), facts, about=about)))
     if isinstance(made, Proposed):
         shape = agreement.n_features, made.proposal.image.shape[1]
-        return Audited(report=audit_proposal(facts, about=about, shape=shape))
+        return Audited(told=as_json(audit_proposal(facts, about=about, shape=shape)))
     # keyed, so whoever has not the vault's key learns nothing of rows; sorted, so one however
     # the table is
     marks = ready.choice.asked.rows
@@ -70,7 +70,8 @@ def audited(made: Made, *, sensitive: Collection[str] = (), compared: bool = Tru
     subject, own = _subject(made, payload, places, sensitive), own_setting(agreement)
     sizes = (own.n_components,) * agreement.tabular  # takes all columns
     settings = settings_of(subject, own, offer=Offer(n_components=sizes)) if compared else ()
-    return Audited(report=audit(subject, facts=facts, about=about, rng=rng, settings=settings))
+    found = audit(subject, facts=facts, about=about, rng=rng, settings=settings)
+    return Audited(told=as_json(found))
 
 
 def _about(ready: Ready) -> dict[str, str]:

@@ -78,7 +78,7 @@ def _price(now: Effect, then: Effect) -> float:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AuditReport(Hidden):
-    about: Mapping[str, str | int]  # which upload was looked at, by what, and when
+    about: Mapping[str, Any]  # which upload was looked at, by what, and when
     verdict: Verdict
     verdict_words: str
     sentences: tuple[str, str, str, str]  # with this table's own figures
