@@ -8,7 +8,7 @@ import pytest
 from cli.round_by_commands import write_table
 
 AUDIT = "audit icu.toml north.csv"
-PLAN = "plan icu.toml north.csv --n-components 2 --noise 0.3"
+PLAN = "plan icu.toml north.csv"
 
 
 @pytest.fixture
@@ -38,10 +38,9 @@ def test_an_audit_is_shown_written_and_kept_for_its_owner_only(sealed):
 def test_what_cannot_be_audited_or_planned_is_refused(sealed):
     Path("hair.toml").write_text("[hair]\nfactor = 2\n")
     for line, more in (
-        *((PLAN, each) for each in ("--n-components 4,many", "--n-components 99", "--noise -1")),
         *((AUDIT, each) for each in ("--sensitive hair", "-o page.json", "-o north.csv")),
-        *((PLAN, each) for each in ("--epsilon many", "--epsilon 99", "--noise 0", "other.csv")),
-        *((PLAN, each) for each in ("-o north.csv", "-o icu.toml", "--mapping hair.toml")),
+        *((PLAN, each) for each in ("other.csv", "-o north.csv")),
+        *((PLAN, each) for each in ("-o icu.toml", "--mapping hair.toml")),
     ):
         sealed.refused(f"{line} {more}", "[CB107]")
     for line in (AUDIT, PLAN):
@@ -50,7 +49,7 @@ def test_what_cannot_be_audited_or_planned_is_refused(sealed):
 
 def test_a_plan_needs_a_draft_and_a_table_alone_and_writes_nothing_but_its_page(draft):
     before = files()
-    words = ("2 components", "random basis", "noise 0.3", "leaked", "Without labels the analyst")
+    words = ("6 components", "random basis", "noise 0.4", "leaked", "Without labels the analyst")
     left = "Noise with a guarantee was left out"
     draft.said(PLAN, *words, left, by="nobody")
     assert files() == before
@@ -62,15 +61,15 @@ def test_a_plan_needs_a_draft_and_a_table_alone_and_writes_nothing_but_its_page(
 
 def test_a_plan_has_every_price_and_public_rows_bring_their_basis_and_guarantees(draft):
     found = draft.json(PLAN)
-    names = "as it is, 2 components, random basis, numbers as int8, no labels, noise 0.3"
-    assert ", ".join(each["name"] for each in found["effects"]) == names
+    names = "as it is, 6 components, 1 component, random basis, numbers as int8, no labels"
+    assert ", ".join(each["name"] for each in found["effects"]) == f"{names}, noise 0.1, noise 0.4"
     assert (found["n_rows"], found["metric"], found["page"]) == (70, "accuracy", "")
     Path("own.csv").write_text(Path("north.csv").read_text().replace("sex", "geschlecht", 1))
     Path("own.toml").write_text('[sex]\ncolumn = "geschlecht"\n')
     again = draft.json(f"{PLAN.replace('north', 'own')} --mapping own.toml")
     assert again["effects"] == found["effects"]
     assert {each["n_scored"] for each in found["effects"]} == {35}
-    found = draft.json(f"{PLAN} --public public.csv --epsilon 8")
+    found = draft.json(f"{PLAN} --public public.csv")
     names = {each["name"] for each in found["effects"]}
     assert names > {"public rows' basis", "epsilon 8, public rows' basis"}
     assert any("clipped to a ball of radius" in each for each in found["told"])
@@ -99,9 +98,9 @@ def test_a_draft_is_planned_with_its_guarantee_and_refused_by_what_it_lacks(draf
     draft("agreement new thin.toml --numbers a,b --task representation")
     draft.refused("plan thin.toml north.csv", "draft: n_components must")
     draft.draft("own.toml", more="--basis haar --dp epsilon=8,radius=3,most_rows=99,labels=public")
-    found = draft.json("plan own.toml north.csv --epsilon 2 --noise 0.3")
+    found = draft.json("plan own.toml north.csv")
     price = {each["name"]: each for each in found["effects"]}
     assert price["as it is"]["leaked"] < 0.5
-    contents = [price[name]["content"] for name in ("epsilon 2", "as it is", "noise 0.3")]
+    contents = [price[name]["content"] for name in ("epsilon 2", "as it is", "noise 0.4")]
     assert contents == sorted(set(contents))
     assert "Labels are public." in json.dumps(found["told"])

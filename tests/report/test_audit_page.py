@@ -7,7 +7,7 @@ import pytest
 
 from cobasis.privacy.audit.report import audit
 from cobasis.privacy.audit.subject import Setting
-from cobasis.privacy.audit.what_if import Offer, settings_of
+from cobasis.privacy.audit.what_if import settings_of
 from cobasis.protocol.secrets import ConsortiumSecret
 from cobasis.report.audit_page import MARKS, render_audit
 from privacy.attacks.constructions import ABOUT, cancer, facts, subject
@@ -26,7 +26,7 @@ def page(*, settings=(), told=None, seal="", agreed_on=None, own=None, asked=(),
 
 @pytest.fixture(scope="module")
 def text():
-    settings = settings_of(UPLOAD, Setting(n_components=5, basis="svd"), offer=Offer())
+    settings = settings_of(UPLOAD, Setting(n_components=5, basis="svd"))
     return page(settings=settings, seal="b" * 64)
 
 

@@ -19,7 +19,6 @@ from cobasis.cli.options import (
     about,
     agreed,
     grouped,
-    numbers,
     progress,
     the_one,
 )
@@ -33,7 +32,6 @@ from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import answered
 from cobasis.party_side.send import projected, require_secret
 from cobasis.party_side.session import refuse_target
-from cobasis.privacy.audit.what_if import Offer
 from cobasis.report.audit_page import WORTH, render_plan, table_of
 
 
@@ -103,9 +101,6 @@ def plan(
     words: Data = None,
     out: Annotated[Path | None, Option("-o", "--out", help="The same as a page.")] = None,
     public: Annotated[Path | None, Option(help="Public rows with the same columns.")] = None,
-    n_components: Annotated[str, Option(help="Components to compare, such as 4,8,16.")] = "",
-    noise: Annotated[str, Option(help="Noise to compare, by default 0.1,0.4.")] = "",
-    epsilon: Annotated[str, Option(help="Guarantees to compare, by default 32,8,2.")] = "",
 ) -> None:
     """Measure on your own rows what each defence would cost and win; nothing leaves.
 
@@ -115,19 +110,12 @@ def plan(
     """
     agreement, rest = agreed(words)
     data = the_one(rest, what="a table, CSV or Parquet")
-    offer = Offer(
-        n_components=numbers(n_components, int, option="--n-components"),
-        noise=numbers(noise, float, option="--noise"),
-        epsilon=numbers(epsilon, float, option="--epsilon"),
-    )
     for path in (data, agreement, public):
         if out is not None and path is not None:
             refuse_target(out, table=path)
     terms = read_terms(agreement)
     with progress() as report:
-        found = priced(
-            terms, data, mapping=mapped.read(), public=public, offer=offer, report=report
-        )
+        found = priced(terms, data, mapping=mapped.read(), public=public, report=report)
     if out is not None:
         write_whole(out, render_plan(found, round_id=terms.round_id, task=terms.task).encode())
     metric = {"classification": "accuracy", "regression": "r2"}.get(terms.task, "")

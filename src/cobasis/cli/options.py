@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from pydantic_core import to_json
@@ -54,7 +54,6 @@ Sensitive = Annotated[list[str] | None, Option("--sensitive", help="A sensitive 
 Yes = Annotated[bool, Option("--yes", help="Do not ask before something leaves.")]
 
 Form = Mapping[str, list[str]]
-Number = TypeVar("Number", int, float)
 
 PROGRESS = "COBASIS_PROGRESS"
 """Where it is set, progress is lines: what is done, how much of it, of how much, with tabs."""
@@ -279,15 +278,6 @@ def _is_agreement(path: Path) -> bool:
     with suppress(DiskError):
         return plain_kind(path) == "agreement"
     return False
-
-
-def numbers(text: str, kind: type[Number], *, option: str) -> tuple[Number, ...]:
-    try:
-        return tuple(kind(each) for each in text.split(",") if each.strip())
-    except ValueError:
-        raise OptionError(
-            f"{option} {text} is no list of numbers. Give some like 4,8,16."
-        ) from None
 
 
 class Ask(NamedTuple):

@@ -25,7 +25,7 @@ from cobasis.privacy.audit.policy import POLICY
 from cobasis.privacy.audit.report import as_json, audit, audit_proposal
 from cobasis.privacy.audit.subject import Facts, Guarantee, Subject, sample_size
 from cobasis.privacy.audit.sums import Counted, SumsFacts, audit_sums
-from cobasis.privacy.audit.what_if import Offer, settings_of
+from cobasis.privacy.audit.what_if import settings_of
 from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.messages import Labels
 from cobasis.protocol.refusals import row_blocks
@@ -69,7 +69,7 @@ def audited(made: Made, *, sensitive: Collection[str] = (), compared: bool = Tru
     places = np.sort(rng.permutation(rows.n_sent)[:size])
     subject, own = _subject(made, payload, places, sensitive), own_setting(agreement)
     sizes = (own.n_components,) * agreement.tabular  # takes all columns
-    settings = settings_of(subject, own, offer=Offer(n_components=sizes)) if compared else ()
+    settings = settings_of(subject, own, sizes=sizes) if compared else ()
     found = audit(subject, facts=facts, about=about, rng=rng, settings=settings)
     return Audited(told=as_json(found))
 

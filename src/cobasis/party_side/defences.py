@@ -25,7 +25,7 @@ from cobasis.party_side.sums_draft import waves_of
 from cobasis.privacy.aggregate import OFTEN, light_of, tells_most
 from cobasis.privacy.attacks import Release as Projected
 from cobasis.privacy.audit.subject import Budget, Subject, sample_size
-from cobasis.privacy.audit.what_if import Effect, Offer, planned
+from cobasis.privacy.audit.what_if import Effect, planned
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE
@@ -68,7 +68,6 @@ def priced(
     *,
     mapping: TableMapping = TableMapping(),  # noqa: B008 -- frozen
     public: Path | None = None,
-    offer: Offer,
     report: Report = silent,
 ) -> Priced:
     """Measure what each defence would cost and win; nothing is written, and no key is needed.
@@ -104,7 +103,7 @@ def priced(
     effects, told = planned(
         people,
         own=own_setting(agreement),
-        offer=replace(offer, budget=_budget(agreement, shown, n_rows=n_rows)),
+        budget=_budget(agreement, shown, n_rows=n_rows),
         task=agreement.task,
     )
     return Priced(effects=effects, told=told, n_rows=n_rows, n_sampled=len(some), releases=beside)

@@ -9,7 +9,7 @@ import pytest
 from cobasis.errors import SecretError
 from cobasis.privacy.audit.report import as_json, audit, seal_of
 from cobasis.privacy.audit.subject import Setting, sample_size
-from cobasis.privacy.audit.what_if import Offer, settings_of
+from cobasis.privacy.audit.what_if import settings_of
 from privacy.attacks.constructions import ABOUT, GUARANTEE, cancer, facts, subject
 
 ROWS, LABELS = cancer(100)
@@ -25,7 +25,7 @@ def audited(upload=UPLOAD, *, settings=(), seed=0, **changes):
 @pytest.fixture(scope="module")
 def report():
     upload = replace(UPLOAD, sensitive={"age": ROWS[:, 0]})
-    return audited(upload, settings=settings_of(UPLOAD, OWN, offer=Offer()))
+    return audited(upload, settings=settings_of(UPLOAD, OWN))
 
 
 def test_every_metric_stands_in_its_order_under_a_verdict_in_plain_json_and_under_a_salt(report):
@@ -79,7 +79,7 @@ def test_what_would_change_it_is_measured_and_the_cheapest_that_can_be_agreed_on
     # noise without a guarantee, which halves most shares, is measured to compare
     upload = subject(np.random.default_rng(3).normal(size=(120, 1)), n_components=1)
     own = replace(OWN, n_components=1)
-    found = audited(upload, settings=settings_of(upload, own, offer=Offer(noise=(0.4,))))
+    found = audited(upload, settings=settings_of(upload, own))
     noisy = next(each for each in found.effects if each.name == "noise 0.4")
     assert noisy.leaked < 0.5 < found.effects[0].leaked
     assert found.first.startswith("No single change")
@@ -89,7 +89,7 @@ def test_what_would_change_it_is_measured_and_the_cheapest_that_can_be_agreed_on
 def test_what_a_change_costs_a_model_of_numbers_is_points_of_r2(task):
     rows = np.random.default_rng(0).normal(size=(120, 5))
     upload = subject(rows, np.rint(np.exp(rows[:, 0])), n_components=5)
-    asked = settings_of(upload, replace(OWN, n_components=5), offer=Offer(n_components=(1,)))
+    asked = settings_of(upload, replace(OWN, n_components=5), sizes=(1,))
     assert "points of R2" in audited(upload, task=task, settings=asked).first
 
 
@@ -121,7 +121,7 @@ def test_the_same_rows_give_the_same_findings_whatever_the_rotation():
 )
 def test_odd_tables_are_audited_all_the_same(upload):
     numbers = upload.labels is not None and upload.classes is None
-    asked = settings_of(upload, replace(OWN, n_components=upload.n_components), offer=Offer())
+    asked = settings_of(upload, replace(OWN, n_components=upload.n_components))
     found = audited(upload, settings=asked, **({"task": "regression"} if numbers else {}))
     assert found["P3"].figures["linked"] == 1
     assert json.dumps(as_json(found), allow_nan=False)

@@ -9,7 +9,7 @@ import pytest
 from cobasis.errors import DimensionError
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.audit.subject import Budget, Setting, Subject
-from cobasis.privacy.audit.what_if import Offer, accuracies, as_set, planned, settings_of
+from cobasis.privacy.audit.what_if import accuracies, as_set, planned, settings_of
 from privacy.attacks.constructions import digits, subject
 
 ROWS, LABELS = digits(500)
@@ -26,24 +26,24 @@ KEY = b"k" * 32
 UPLOAD = subject(ROWS, LABELS, n_components=8)
 
 
-def priced(n_rows=350, labels=LABELS, *, own=OWN, offer=Offer(), public=None):  # noqa: B008
+def priced(n_rows=350, labels=LABELS, *, own=OWN, budget=None, public=None):
     rows, labels = ROWS[:n_rows], None if labels is None else labels[:n_rows]
     empty = {"release": Release(rows=np.empty((n_rows, 0))), "basis": np.empty((64, 0))}
     people = Subject(rows=rows, labels=labels, public_rows=public, **empty)
     task = "representation" if labels is None else "classification"
-    found, told = planned(people, own=own, offer=offer, task=task)
+    found, told = planned(people, own=own, budget=budget, task=task)
     return {each.name: each for each in found}, " ".join(told)
 
 
 def test_every_defence_has_a_line_in_one_order_with_what_it_wins_and_what_it_costs():
     """Fewer components lower content, and only noise lowers linkage by the basis."""
-    offer = Offer(epsilon=(32, 2), budget=BUDGET)
-    price, told = priced(offer=offer, public=PUBLIC)
+    price, told = priced(budget=BUDGET, public=PUBLIC)
     now = price["as it is"]
     assert "; ".join(price) == (
         "as it is; 16 components; 4 components; 2 components; random basis; numbers as int8; "
         "public rows' basis; no labels; noise 0.1; noise 0.4; "
-        "epsilon 32, public rows' basis; epsilon 2, public rows' basis"
+        "epsilon 32, public rows' basis; epsilon 8, public rows' basis; "
+        "epsilon 2, public rows' basis"
     )
     assert "left out" not in told
     content = [price[f"{size} components"].content for size in (2, 4, 16)]
@@ -64,9 +64,8 @@ def test_every_defence_has_a_line_in_one_order_with_what_it_wins_and_what_it_cos
 
 
 def test_the_same_rows_have_the_same_prices_and_play_a_consensus_which_is_said():
-    offer = Offer(n_components=(3,), noise=(0.3,))
     own = replace(OWN, basis="consensus")
-    one, two, (consensus, told) = (priced(60, own=each, offer=offer) for each in (OWN, OWN, own))
+    one, two, (consensus, told) = (priced(60, own=each) for each in (OWN, OWN, own))
     assert one == two
     assert "stands for the consensus" in told
     assert consensus["as it is"].content == one[0]["as it is"].content
@@ -91,16 +90,15 @@ def test_a_model_is_taught_what_is_sent_and_scored_without_noise_on_the_truth():
 
 
 def test_a_guarantee_is_played_where_a_ball_is_known_or_its_noise_is_agreed():
-    offer = Offer(n_components=(4,), noise=(0.1,), epsilon=(8,))
     own = Setting(n_components=8, basis="haar", budget=replace(BUDGET, epsilon=2))
-    price, told = priced(120, own=own, offer=offer)
+    price, told = priced(120, own=own)
     assert "Noise with a guarantee was left out" in told
     assert max(price[each].leaked for each in ("as it is", "4 components")) < 0.1
     assert price["noise 0.1"].leaked > 0.5  # the other noise, in place of the agreed
     # and where there is one, through no basis that rows shape
-    settings = settings_of(UPLOAD, OWN, offer=replace(offer, budget=BUDGET))
+    settings = settings_of(UPLOAD, OWN, budget=BUDGET)
     assert {each.basis for each in settings if each.budget is not None} == {"haar"}
-    assert len(settings_of(UPLOAD, own, offer=replace(offer, n_components=(8,)))) == 4  # each once
+    assert len(settings_of(UPLOAD, own, sizes=(8, 4, 4))) == 6  # each once
 
 
 def test_what_leaves_is_played_as_it_is_stored_clipped_on_the_grid_and_with_its_labels():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cobasis.algorithms.bases import BASES
-from cobasis.errors import DimensionError, OptionError
+from cobasis.errors import DimensionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.directions import leading_directions
 from cobasis.linalg.rng import KEY_BYTES, KeyStream, haar_columns
@@ -21,7 +21,7 @@ from cobasis.privacy.audit.subject import Budget, Setting, Subject
 from cobasis.privacy.mechanism import calibrated, noised, randomised
 from cobasis.privacy.sensitivity import sensitivity_of
 
-_NOISE, _EPSILON = (0.1, 0.4), (32.0, 8.0, 2.0)  # where nobody asks for other values
+_NOISE, _EPSILON = (0.1, 0.4), (32.0, 8.0, 2.0)
 
 _ROWS, _ROWS_OF_CONTENT = 240, 1000
 """So many people are enough to compare settings."""
@@ -31,27 +31,14 @@ _SPLITS = 3  # one split says how well a model did; three also say by how much t
 _STEPS = 127  # of int8 on each side of 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Offer:
-    """What is measured beside an agreement."""
+def settings_of(
+    subject: Subject, own: Setting, *, sizes: tuple[int, ...] = (), budget: Budget | None = None
+) -> tuple[Setting, ...]:
+    """Return what to measure, the own setting first; noise with a guarantee where a ball is known.
 
-    n_components: tuple[int, ...] = ()  # empty for half and a quarter, in a plan for twice, too
-    noise: tuple[float, ...] = ()
-    epsilon: tuple[float, ...] = ()
-    budget: Budget | None = None  # ball, delta and unit of each epsilon; None if no ball is known
-
-
-def settings_of(subject: Subject, own: Setting, *, offer: Offer) -> tuple[Setting, ...]:
-    """Return what to measure, the own setting first; OptionError for what no agreement may have."""
-    bounds = {"n_components": subject.rows.shape[1], "noise": 100, "epsilon": 64}
-    for name, most in bounds.items():
-        for each in getattr(offer, name):
-            if not 0 < each <= most:
-                raise OptionError(
-                    f"{name}={each!r} is not above 0 and at most {most}. Ask for another one."
-                )
-    size = own.n_components
-    sizes = offer.n_components or (max(1, size // 2), max(1, size // 4))
+    Sizes are numbers of components, by default half and a quarter of the own one.
+    """
+    sizes = sizes or (max(1, own.n_components // 2), max(1, own.n_components // 4))
     found = [own, *(replace(own, n_components=each) for each in sizes)]
     found += [replace(own, basis="haar"), replace(own, precision="int8")]
     public = subject.public_rows is not None
@@ -59,10 +46,10 @@ def settings_of(subject: Subject, own: Setting, *, offer: Offer) -> tuple[Settin
         found.append(replace(own, basis="public"))
     if subject.classes is not None:
         found.append(replace(own, labels=False))
-    found += [replace(own, budget=None, noise=each) for each in offer.noise or _NOISE]
-    if offer.budget is not None:
+    found += [replace(own, budget=None, noise=each) for each in _NOISE]
+    if budget is not None:
         basis = own.basis if BASES[own.basis].under_dp else "public" if public else "haar"
-        budgets = (replace(offer.budget, epsilon=each) for each in offer.epsilon or _EPSILON)
+        budgets = (replace(budget, epsilon=each) for each in _EPSILON)
         found += [replace(own, basis=basis, budget=each) for each in budgets]
     return tuple(dict.fromkeys(found))
 
@@ -202,7 +189,7 @@ def accuracies(subject: Subject, *, task: str, seed: int) -> list[float]:
 
 
 def planned(
-    people: Subject, *, own: Setting, offer: Offer, task: str
+    people: Subject, *, own: Setting, budget: Budget | None, task: str
 ) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
     """Measure what each defence would come to for people whose rows nobody projected yet.
 
@@ -213,8 +200,7 @@ def planned(
         told.append("The span of your own rows stands for the consensus, which holds less of them.")
         own = replace(own, basis="svd")
     size, key = own.n_components, bytes(KEY_BYTES)  # the same table has the same prices
-    usual = min(2 * size, n_features), max(1, size // 2), max(1, size // 4)
-    offer = replace(offer, n_components=offer.n_components or usual)
+    sizes = min(2 * size, n_features), max(1, size // 2), max(1, size // 4)
     with one_blas_thread():
         basis = basis_of(people, own, own=own, key=key)
         if basis is None:
@@ -224,9 +210,9 @@ def planned(
                 'basis = "haar".'
             )
         made = as_set(people, basis=basis, setting=own, key=key)
-        settings = settings_of(made, own, offer=offer)
+        settings = settings_of(made, own, sizes=sizes, budget=budget)
         found = effects(made, settings=settings, task=task, seed=0)
-    return found, (*told, *_beside(made, offer.budget))
+    return found, (*told, *_beside(made, budget))
 
 
 def _beside(subject: Subject, budget: Budget | None) -> Iterator[str]:
