@@ -50,7 +50,10 @@ def test_a_run_waits_and_then_writes_one_return_for_each_party(sent, lab):
         line = "run icu.toml --without south"
         told = sent.refused(line, "(--without NAME)", by="lab", code=3)
     assert "Analyst.remove" not in told
+    for name in ("lab", "north"):  # the news are here; of a wait they said nothing
+        sent.said("status icu.toml", "halted lab could not end", "[CB205]", by=name)
     lines = narrow(lab("run icu.toml --without south"))
+    assert sent.json("status icu.toml")["halted"] == ""
     assert lines[0] == "Ends exchange 1 of 1: upload -> return"
     assert "Wrote outbox/icu.north.1-return" in lines
     assert "Nothing is new" in lab("run icu.toml").stdout

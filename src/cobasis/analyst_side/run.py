@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from cobasis.analyst_side.forget import kept_uploads
-from cobasis.analyst_side.history import ADDED, CONSENSUS, RUN, Outcome
+from cobasis.analyst_side.history import ADDED, CONSENSUS, HALTED, RUN, Outcome
 from cobasis.analyst_side.passes import passes_for
 from cobasis.analyst_side.plan import Plan, lost_replies, planned
 from cobasis.analyst_side.returns import Concluded, Conclusion, name_of
@@ -25,7 +25,18 @@ from cobasis.bundle.folders import FitFolder
 from cobasis.bundle.messages import enclose_consensus, model_in, proposal_in, sums_in
 from cobasis.disk.tensors import write_tables
 from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole
-from cobasis.errors import AgreementError, RemoteError, RetentionError, StepError, WaitingError
+from cobasis.errors import (
+    AgreementError,
+    AnotherRunError,
+    CobasisError,
+    DiskError,
+    OptionError,
+    RemoteError,
+    RetentionError,
+    RevokedError,
+    StepError,
+    WaitingError,
+)
 from cobasis.models import UNLABELLED, ModelName
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
@@ -80,25 +91,43 @@ def run(
                 "they are to be taken in. Run once more, and say so."
             )
         concluded, written = None, dict[str, Path]()
-        if plan.attempt:
-            session.begin_attempt(plan.attempt, without=plan.without)
-        elif plan.exchange.masked:
-            concluded = _conclude_sums(session, plan)
-        elif plan.exchange.reply == "span":
-            written = _send_spans(session, plan)
-        else:
-            concluded = conclude(
-                session,
-                parties=plan.members,
-                family=family,
-                event=ADDED if plan.new else RUN,
-                told=plan.away | ({"parties": [*plan.new]} if plan.new else {}),
-                cluster=cluster,
-                compared=session.agreement.allowed_models if scores else (),
-            )
+        with _halting(session):
+            if plan.attempt:
+                session.begin_attempt(plan.attempt, without=plan.without)
+            elif plan.exchange.masked:
+                concluded = _conclude_sums(session, plan)
+            elif plan.exchange.reply == "span":
+                written = _send_spans(session, plan)
+            else:
+                concluded = conclude(
+                    session,
+                    parties=plan.members,
+                    family=family,
+                    event=ADDED if plan.new else RUN,
+                    told=plan.away | ({"parties": [*plan.new]} if plan.new else {}),
+                    cluster=cluster,
+                    compared=session.agreement.allowed_models if scores else (),
+                )
         session.tell()
     written = {**concluded.written} if concluded else written
     return RunResult(plan=plan, concluded=concluded, written=written)
+
+
+@contextmanager
+def _halting(session: AnalystSession) -> Iterator[None]:
+    """Tell everybody why the open exchange could not be ended: the kind of error, and no figure."""
+    try:
+        yield
+    except (AnotherRunError, DiskError, OptionError, RevokedError):  # or tried again
+        raise
+    except CobasisError as error:
+        what = (type(error).__doc__ or "").partition("\n")[0]
+        why = f"{what[:1].lower()}{what[1:].rstrip('.')} [{error.code}]"
+        if len(session.history.ended) < len(session.exchanges):
+            if session.history.halted != why:
+                session.note(HALTED, {"why": why})
+            session.tell()
+        raise
 
 
 def _family(session: AnalystSession, model: ModelName | None) -> ModelName | None:

@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from cobasis.analyst_side.history import HALTED
 from cobasis.analyst_side.plan import planned
 from cobasis.analyst_side.receive import FileVerdict, receive
 from cobasis.analyst_side.run import run
@@ -116,19 +115,15 @@ class Worker:
         name = session.path.name
         try:
             plan = planned(session)
-            if plan.new:
-                _log("waits for a person", round=name, came_later=plan.new)
-            elif first or not plan.ended:  # at first, also what a killed run has not told
-                wrote = [path.name for path in run(session, scores=True).written.values()]
-                _log("ended", round=name, exchange=plan.exchange.number, wrote=wrote)
         except WaitingError:
             if first:
                 session.tell()
-        except CobasisError as error:
-            known = isinstance(error, AnotherRunError | DiskError | RevokedError)  # or tried again
-            if not known and len(session.history.ended) < len(session.exchanges):
-                _halt(session, error)
-            raise
+            return
+        if plan.new:
+            _log("waits for a person", round=name, came_later=plan.new)
+        elif first or not plan.ended:  # at first, also what a killed run has not told
+            wrote = [path.name for path in run(session, scores=True).written.values()]
+            _log("ended", round=name, exchange=plan.exchange.number, wrote=wrote)
 
     def _state(self, identity: Identity) -> None:
         """Sign for the server's certificate, where nothing does that holds for long."""
@@ -158,16 +153,6 @@ def _stands(served: Served) -> object:
             stamps.append(stamp_of(each))
     closed = closes is not None and closes <= datetime.now(UTC)
     return closed, stamps, sorted(map(str, Inbox(path).folder.glob("*/*")))
-
-
-def _halt(session: AnalystSession, error: CobasisError) -> None:
-    """Tell everybody why an exchange could not be ended: what such an error is, and no figure."""
-    what = (type(error).__doc__ or "").partition("\n")[0]
-    why = f"{what[:1].lower()}{what[1:].rstrip('.')} [{error.code}]"
-    with session.at_work() as history:
-        if history.halted != why:
-            session.note(HALTED, {"why": why})
-        session.tell()
 
 
 def _log(event: str, **told: object) -> None:
