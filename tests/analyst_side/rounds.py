@@ -175,12 +175,16 @@ def real_round(folder, *, names=NAMES, identities=None, secret=None, **changes):
 def began(folder, names=NAMES, **changes):
     made = real_round(folder, **changes)
     made.uploads(names)
-    assert not made.receive().refused
+    assert not refused(made.receive())
     return made
 
 
 def verdicts(found):
-    return {each.file: each.code or each.verdict for each in found.files}
+    return {each.file: each.code or each.verdict for each in found}
+
+
+def refused(found):
+    return [each for each in found if each.verdict == "refused"]
 
 
 def contents(folder):

@@ -7,7 +7,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from analyst_side.rounds import EARLY, NAMES, PAST, began, contents
+from analyst_side.rounds import EARLY, NAMES, PAST, began, contents, refused
 from cobasis.analyst_side import membership
 from cobasis.analyst_side.membership import check_removal
 from cobasis.bundle.agreement_file import inbox_of
@@ -17,7 +17,7 @@ from cobasis.models.chain_file import encode_chain
 
 
 def add(made, name):
-    assert not made.receive(made.upload(name)).refused
+    assert not refused(made.receive(made.upload(name)))
     return made.run(confirmed=[name]).concluded
 
 
@@ -61,9 +61,9 @@ def test_a_removal_trains_again_leaves_the_others_changes_of_basis_alone_and_no_
     assert (got.trained_on, got.target_carries) == (("north", "south"), ("east",))
     assert set(done.concluded.files) == {"north", "south"}
     assert not ran.reply("east").exists()
-    assert [each.code for each in ran.receive().refused] == ["CB805"]
+    assert [each.code for each in refused(ran.receive())] == ["CB805"]
     ran.upload("east")
-    assert "removed from this round" in ran.receive().refused[0].reason
+    assert "removed from this round" in refused(ran.receive())[0].reason
 
 
 def test_the_certificate_says_what_is_and_what_is_not_gone_and_is_signed(ran):

@@ -6,7 +6,7 @@ from hashlib import sha256
 import numpy as np
 import pytest
 
-from analyst_side.rounds import EARLY, NAMES, began, contents, real_round, verdicts
+from analyst_side.rounds import EARLY, NAMES, began, contents, real_round, refused, verdicts
 from cobasis.errors import SealError, StepError, UnknownPartyError, WaitingError
 from cobasis.models.chain_file import encode_chain
 
@@ -47,7 +47,7 @@ def test_until_everybody_is_in_a_run_waits_and_who_is_left_out_stays_out(tmp_pat
             made.run(without=without)
     assert set(made.run(without=["west"]).written) == set(EARLY)
     made.upload("west")
-    assert made.receive().late == ("west",)
+    assert verdicts(made.receive())["west.upload"] == "accepted"
     assert (made.run().written, made.news().without) == ({}, ("west",))
     with pytest.raises(StepError, match="nobody said that they are to be taken in"):
         made.run(again=["west"])
@@ -99,7 +99,7 @@ def consensual(tmp_path):
 def spanned(made, names=NAMES, **options):
     for name in names:
         made.proposal(name)
-    assert not made.receive().refused
+    assert not refused(made.receive())
     return made.run(**options)
 
 
@@ -111,7 +111,7 @@ def test_a_round_with_a_common_span_runs_by_files_in_two_exchanges(consensual):
     assert len(made.news().ended) == 1
     for name in NAMES:
         made.upload(name, consensus=made.adopted(name))
-    assert not made.receive().refused
+    assert not refused(made.receive())
     assert set(made.run().concluded.outcome.target_carries) == set(NAMES)
     assert (len(made.news().ended), set(made.news().receipts_of(2))) == (2, set(NAMES))
 
@@ -131,7 +131,7 @@ def test_once_made_the_span_stays_and_late_parties_get_it_too(consensual):
     made.proposal("west")
     late = made.receive()
     assert verdicts(late)["west.proposal"] == "CB804"
-    assert "came after the common span was made" in late.refused[0].reason
+    assert "came after the common span was made" in refused(late)[0].reason
     made.receive()
     assert [each.event for each in made.entries()].count("late") == 1  # once for a file
     made.reply("north", 0).unlink()

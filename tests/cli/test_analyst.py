@@ -38,7 +38,7 @@ def test_receive_says_of_each_file_and_its_audit_what_it_is_and_who_is_missing(s
     assert {each["verdict"] for each in again} == {"received before"}
     assert {each["audit"]["verdict"] for each in again} == {"pseudonymised"}
     lines = narrow(lab("receive icu.toml inbox/"))
-    assert "  missing   south" in lines
+    assert "Waits for    south, then lab" in lines
 
 
 def test_a_run_waits_and_then_writes_one_return_for_each_party(sent, lab):
@@ -59,7 +59,8 @@ def test_a_run_waits_and_then_writes_one_return_for_each_party(sent, lab):
     assert "Nothing is new" in lab("run icu.toml").stdout
     sent.refused("run icu.toml --model mlp", "allowed: ridge, logistic", by="lab")
     shutil.copy("late", "inbox")
-    assert sent.json("receive icu.toml inbox", by="lab")["late"] == ["south"]
+    again = (" left out (cobasis run --with south) ", "Send icu.news to everybody.")
+    sent.said("receive icu.toml inbox", *again, by="lab")
     assert "To take it: --with south" in lab("run icu.toml").stdout
     new = ("takes in who came since", "nobody is here to be asked")
     sent.refused("run icu.toml --with south", *new, by="lab")

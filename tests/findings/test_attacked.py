@@ -10,7 +10,7 @@ import pytest
 from experiments.data.hospitals import heart_disease_4site
 from sklearn.decomposition import FastICA
 
-from analyst_side.rounds import real_round, verdicts
+from analyst_side.rounds import real_round, refused, verdicts
 from cobasis.bundle import envelope
 from cobasis.bundle.enclosure import STEP
 from cobasis.disk import calls
@@ -173,7 +173,7 @@ def test_r6_an_upload_through_another_span_than_the_round_s_is_not_taken(tmp_pat
         path.unlink()
     for name in made.agreement.parties:
         made.upload(name, consensus=span)
-    assert not made.receive().refused
+    assert not refused(made.receive())
     made.run()
     found = made.opened("north").manifest.lines
     assert [each.party for each in found] == sorted(made.agreement.parties)

@@ -43,7 +43,7 @@ class Summing(Consortium):
 
     def receive(self, *names):
         paths = [self.file(name) for name in names]
-        return {each.file.partition(".")[0]: each for each in receive(self.desk(), paths).files}
+        return {each.file.partition(".")[0]: each for each in receive(self.desk(), paths)}
 
     def sent(self, *names, **options):
         for name in names or NAMES:

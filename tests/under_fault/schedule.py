@@ -99,7 +99,7 @@ class Schedule:
         assert not before.forgotten
         gone = {name: before.files[1, name].file for name in before.removed}
         taken = {name: each.file for name, each in before.taken().items()}
-        for each in found.files:
+        for each in found:
             path = self.inbox / each.file
             wanted = self._verdict(path, taken, gone)
             assert (each.code or each.verdict) == wanted, (each, wanted)

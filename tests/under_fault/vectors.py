@@ -153,7 +153,7 @@ class Lab:
         return bundles.craft(path, change(manifest) if change else manifest, stored, **keys, **kept)
 
     def decided(self, path, of):
-        found = receive(self.rounds[of].session(), [path.parent]).files
+        found = receive(self.rounds[of].session(), [path.parent])
         return found[0].code or found[0].verdict
 
     def kept(self):

@@ -35,7 +35,6 @@ from cobasis.protocol.exchanges import EXCHANGES, Exchange
 from cobasis.protocol.refusals import check_proposal, check_upload
 from cobasis.protocol.signatures import Signature, check_approved, check_signature, signers
 from cobasis.protocol.span_lines import check_lines
-from cobasis.protocol.vertical import complete
 from cobasis.protocol.word import WORD, Word
 
 _SIGNS = ("signature", "agreement")  # what may hold signatures
@@ -53,11 +52,6 @@ class FileVerdict:
     audit: Mapping[str, str] | None = None
 
     @classmethod
-    def passed_over(cls, path: Path, kind: str | None) -> Self:
-        reason = "no signature" if kind is None else PLAIN[kind]
-        return cls(file=path.name, verdict="passed over", reason=reason)
-
-    @classmethod
     def taken(cls, path: Path, *, new: bool, **told: Any) -> Self:  # noqa: ANN401 -- its fields
         return cls(file=path.name, verdict="accepted" if new else "received before", **told)
 
@@ -67,54 +61,20 @@ class FileVerdict:
         return cls(file=path.name, verdict="refused", code=error.code, reason=reason)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reception:
-    files: tuple[FileVerdict, ...]
-    agreed: tuple[str, ...]
-    unsigned: tuple[str, ...]
-    sealed: Path | None  # the sealed agreement, once everybody has signed
-    exchange: Exchange  # the first that has not ended, or the last
-    received: tuple[str, ...]
-    missing: tuple[str, ...]
-    late: tuple[str, ...]  # in, and no part of the last run
-    without: tuple[str, ...]
-    news: Path
-
-    @property
-    def refused(self) -> tuple[FileVerdict, ...]:
-        return tuple(each for each in self.files if each.verdict == "refused")
-
-
-def receive(session: AnalystSession, paths: Iterable[Path]) -> Reception:
+def receive(session: AnalystSession, paths: Iterable[Path]) -> tuple[FileVerdict, ...]:
     """Take in whatever came; with the last signature the agreement is sealed, and not before."""
     kinds = dict[Path, str | None].fromkeys(_files(paths, session.path))
     for path in kinds:
         with suppress(DiskError):  # said when it is taken
             kinds[path] = plain_kind(path)
-    with session.at_work() as history:
+    with session.at_work():
         session.require_kept()
         verdicts = _signatures(session, kinds)
         for path in counted(kinds, step="receiving", report=session.report):
             if path not in verdicts:
                 verdicts[path] = _taken(session, path, kind=kinds[path])
         session.tell()
-    agreement, exchange, uploads = session.agreement, session.open_exchange(), history.taken()
-    taken, everybody = history.taken(exchange.number), signers(agreement)
-    known = {*taken, *history.removed, *history.without}
-    trained_on = uploads if history.outcome is None else history.outcome.uploads
-    sealed = sealed_path(session.path)
-    return Reception(
-        files=tuple(sorted(verdicts.values(), key=lambda each: each.file)),
-        agreed=tuple(name for name in everybody if name in history.agreed),
-        unsigned=tuple(name for name in everybody if name not in history.agreed),
-        sealed=sealed if sealed.exists() else None,
-        exchange=exchange,
-        received=tuple(sorted(taken)),
-        missing=tuple(name for name in agreement.parties if name not in known),
-        late=tuple(name for name in complete(uploads, agreement) if name not in trained_on),
-        without=history.without,
-        news=session.news,
-    )
+    return tuple(sorted(verdicts.values(), key=lambda each: each.file))
 
 
 def _files(paths: Iterable[Path], agreement: Path) -> list[Path]:
@@ -160,7 +120,7 @@ def _signatures(
     return verdicts
 
 
-def _signed(session: AnalystSession, path: Path, *, kind: str | None) -> FileVerdict:
+def _signed(session: AnalystSession, path: Path, *, kind: str) -> FileVerdict:
     """Take the signatures of a file, if all are good and of this agreement; say whose they are."""
     try:
         signature = kind == _SIGNS[0]
@@ -170,7 +130,7 @@ def _signed(session: AnalystSession, path: Path, *, kind: str | None) -> FileVer
     except CobasisError as error:
         return FileVerdict.refused(path, error)
     if not found:
-        return FileVerdict.passed_over(path, kind)
+        return FileVerdict(file=path.name, verdict="passed over", reason=PLAIN[kind])
     new = [each for each in found if each.name not in session.history.agreed]
     for each in new:
         session.note(AGREED, each.model_dump(exclude={"agreement"}))
@@ -179,8 +139,8 @@ def _signed(session: AnalystSession, path: Path, *, kind: str | None) -> FileVer
 
 
 def _taken(session: AnalystSession, path: Path, *, kind: str | None) -> FileVerdict:
-    if kind not in {None, WORD}:
-        return FileVerdict.passed_over(path, kind)
+    if kind is not None and kind != WORD:
+        return FileVerdict(file=path.name, verdict="passed over", reason=PLAIN[kind])
     try:
         digest = file_digest(path)
     except DiskError as error:

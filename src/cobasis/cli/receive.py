@@ -4,13 +4,14 @@ from collections.abc import Iterable, Iterator
 
 import typer
 
-from cobasis.analyst_side.receive import FileVerdict, Reception
+from cobasis.analyst_side.receive import FileVerdict
 from cobasis.analyst_side.receive import receive as take
+from cobasis.bundle.agreement_file import sealed_path
 from cobasis.cli.options import Files, Owner, agreed, grouped, progress
-from cobasis.cli.words import listed, picked, row, wrapped
+from cobasis.cli.status import shown, standing
+from cobasis.cli.words import picked, wrapped
 from cobasis.errors import RemoteError
-from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.exchanges import EXCHANGES, exchanges
+from cobasis.protocol.exchanges import EXCHANGES
 
 
 @grouped
@@ -24,21 +25,27 @@ def receive(owner: Owner, words: Files = None) -> None:
     """
     path, files = agreed(words)
     session = owner.analyst(path, sealed=False)
-    agreement = session.agreement
     with progress() as session.report:
-        found = take(session, files)
-    told = picked(found, "files", "agreed", "unsigned", "sealed")
-    told |= picked(found, "received", "missing", "late", "news")
+        taken = take(session, files)
+    found, sealed = standing(owner, path), sealed_path(path) if session.sealed else None
+    signed = any((each.message, each.verdict) == ("signature", "accepted") for each in taken)
+    wrote = [str(sealed)] * bool(sealed and signed) + [str(session.news)]
     owner.say(
-        [*said_of_files(found.files), *_stands(found, agreement)],
+        [*said_of_files(taken), *shown(found), "", f"Send {' and '.join(wrote)} to everybody."],
         command="receive",
-        round=agreement.round_id,
-        exchange=found.exchange.number,
-        message=found.exchange.message,
-        **told,
-        **picked(agreement, "minimum_parties", "deadline"),
+        round=found.agreement.round_id,
+        exchange=found.last.number,
+        message=found.last.message,
+        files=taken,
+        agreed=found.signed,
+        sealed=sealed,
+        received=sorted(x for x in found.receipts(found.last) if found.out.get(x) != "removed"),
+        missing=found.awaited,
+        news=session.news,
+        **picked(found, "unsigned", "late"),
+        **picked(found.agreement, "minimum_parties", "deadline"),
     )
-    if found.refused:
+    if any(each.verdict == "refused" for each in taken):
         raise typer.Exit(RemoteError.exit_code)
 
 
@@ -59,31 +66,3 @@ def said_of_files(files: Iterable[FileVerdict]) -> Iterator[str]:
         yield from wrapped(f"{each.verdict}: {', '.join(told)}{code}", lead=f"{each.file}  ")
     if before:
         yield from wrapped(f"received before: {', '.join(before)}")
-
-
-def _stands(found: Reception, agreement: Agreement) -> Iterator[str]:
-    everybody = len(found.agreed) + len(found.unsigned)
-    if found.unsigned:
-        yield "Agreement"
-        yield from row("signed", f"{listed(found.agreed)} ({len(found.agreed)} of {everybody})")
-        yield from row("missing", listed(found.unsigned))
-        yield from row("wrote", found.news)
-        return
-    new = {each.message for each in found.files if each.verdict == "accepted"}
-    wrote = [found.news]
-    if found.sealed and "signature" in new:
-        yield f"Agreement signed by all {everybody}"
-        wrote = [found.sealed, *wrote]
-    if found.received or found.missing:
-        exchange = found.exchange
-        count = f"{len(found.received)} of {len(agreement.parties)}, {exchange.fewest} needed"
-        yield f"Exchange {exchange.number} of {len(exchanges(agreement))}: {exchange.message}"
-        yield from row("in", f"{listed(found.received)} ({count})")
-        yield from row("missing", listed(found.missing))
-        yield from row("without", ", ".join(found.without))
-        yield from row("deadline", agreement.deadline)
-        again = " ".join(f"--with {name}" for name in found.late if name in found.without)
-        yield from row("late", f"{listed(found.late)}: cobasis run {again}" if found.late else "")
-    yield from row("wrote", listed(wrote))
-    receipts = ": it has their receipts" if found.received else ""
-    yield f"Send {' and '.join(map(str, wrote))} to everybody{receipts}."

@@ -60,6 +60,11 @@ class Standing:
         return self.exchanges[ended] if ended < len(self.exchanges) else None
 
     @property
+    def last(self) -> Exchange:
+        """The exchange that is open, or the one that ended last."""
+        return self.open or self.exchanges[-1]
+
+    @property
     def shown(self) -> tuple[Exchange, ...]:
         """The exchanges that are open or have ended, the last of each kind."""
         every = self.exchanges if self.open is None else self.exchanges[: self.open.number]
@@ -113,7 +118,7 @@ class Standing:
 
     @cached_property
     def awaited(self) -> tuple[str, ...]:
-        came = {*self.out, *(() if self.open is None else self.receipts(self.open))}
+        came = {*self.out, *self.receipts(self.last)}
         return tuple(name for name in self.agreement.parties if name not in came)
 
     @cached_property
@@ -210,7 +215,7 @@ def status(owner: Owner, agreement: AgreementFile = None, tls_ca: ProxyCA = None
     """
     found = _asked(owner, standing(owner, alone(agreement)), ca=tls_ca)
     owner.say(
-        _lines(found),
+        shown(found),
         command="status",
         round=found.agreement.round_id,
         state="unsigned" if found.unsigned else "sealed",
@@ -284,7 +289,7 @@ def standing(keys: Home, path: Path) -> Standing:
     )
 
 
-def _lines(of: Standing) -> Iterator[str]:
+def shown(of: Standing) -> Iterator[str]:
     you = f"you: {of.name}, {of.role}" if of.role else "you: no key of this round"
     head = f"Round {of.agreement.round_id}   {of.agreement.purpose}"
     yield f"{wrapped(head)[0][: _WIDTH - len(you) - 2]:<{_WIDTH - len(you)}}{you}"
@@ -350,6 +355,8 @@ def message_in_words(of: Standing, exchange: Exchange, party: str) -> str:
         here = {each.told.get("file") for each in of.own if each.event == "receipt"}
         kept = ", receipt is here" if mine and receipt.file in here else ""
         out = f", {of.out[party]}" if party in of.out else ""
+        if out and of.role == "analyst" and of.agreement.sums is None:
+            out += f" (cobasis run --with {party})"
         late = ", after the last run" if party in of.late and exchange is of.exchanges[-1] else ""
         return f"received {_day(receipt.time)}{kept}{out}{late}"
     if party in of.outside and exchange is of.exchanges[0]:

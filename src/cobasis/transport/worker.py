@@ -96,8 +96,8 @@ class Worker:
             receive(session, [])  # perhaps signatures lie beside the agreement
         for sent, path in came:
             try:
-                files = receive(session, [path]).files
-                verdict = next(each for each in files if each.file == path.name)
+                taken = receive(session, [path])
+                verdict = next(each for each in taken if each.file == path.name)
             except (DiskError, AnotherRunError, TranscriptError):
                 raise  # of the work folder, and so of every file
             except RetentionError as error:

@@ -60,7 +60,7 @@ def test_scores_are_taken_once_and_of_the_rows_held_back_then(scoring):
 def test_scores_are_audited_and_neither_sums_nor_a_first_return_stand_for_them(scoring):
     scoring.step()
     late = scoring.desk()
-    found = receive(late, [scoring.file("west")]).files
+    found = receive(late, [scoring.file("west")])
     assert [each.verdict for each in found] == ["received before"]  # and not as scores
     made, report = scoring.looked()
     assert report["S3"].figures["small_cells"] == made.party.small_cells > 0
