@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from math import ceil, sqrt
 from typing import cast
 
@@ -17,7 +18,6 @@ from cobasis.linalg.arrays import Matrix, gathered
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
-from cobasis.models.passes import Block, chunks
 from cobasis.privacy.discrete import discrete_gaussian
 from cobasis.protocol import sums_terms
 from cobasis.protocol.agreement import Agreement
@@ -29,7 +29,7 @@ from cobasis.protocol.newton import NewtonLayout
 from cobasis.protocol.projection import LabelledRows, RowsInMemory
 from cobasis.protocol.refusals import refuse_few, require_known
 from cobasis.protocol.scores import MOST_SHUFFLED
-from cobasis.protocol.totals import AnyLayout, Integers, Layout, gram, n_small, ones_and
+from cobasis.protocol.totals import AnyLayout, Integers, Layout, n_small
 
 
 class SumsParty(Explaining):
@@ -95,13 +95,12 @@ class SumsParty(Explaining):
 
         Of a regression by steps at the weights of the model that came back last, if one did.
         """
-        layout, labels = sums_terms.layout_of(self.agreement), rows.labels()
+        layout = sums_terms.layout_of(self.agreement)
         refuse_few(rows.shape[0], agreement=self.agreement, party=self.name)
-        self._refuse_beyond(labels)
-        found = _over(rows, self._summands(layout, labels, model), n_words=layout.n_words)
-        first = found
+        self._refuse_beyond(rows.labels())
+        first = found = _over(rows, self._adding(layout, model), n_words=layout.n_words)
         if model is not None:  # the first step's sums count, and later ones are of the same people
-            first = _over(rows, self._summands(layout, labels), n_words=layout.n_words)
+            first = _over(rows, self._adding(layout, None), n_words=layout.n_words)
         self.small_cells = _small_cells(first, self.agreement)
         if isinstance(layout, Layout):
             n_waves = (getattr(each, "n_waves", 0) for each in self.terms.maps)
@@ -120,8 +119,8 @@ class SumsParty(Explaining):
         found = np.zeros(layout.n_words, dtype=np.int64)
         if layout.takes(labels):
             first = layout.n_words_of_scores
-            summands = lambda block, here: layout.added(model.outputs(block), labels[here])  # noqa: E731
-            found[:first] = _over(rows, summands, n_words=first)
+            adding = lambda block, own: layout.added(model.outputs(block), own)  # noqa: E731
+            found[:first] = _over(rows, adding, n_words=first)
             if layout.n_shuffled:  # the shuffles follow from the party's mask key
                 n_shuffled = min(len(labels), MOST_SHUFFLED)
                 at = np.linspace(0, len(labels) - 1, n_shuffled).astype(np.intp)
@@ -189,38 +188,23 @@ class SumsParty(Explaining):
             noise[places] = discrete_gaussian(drawn, scale=scale, count=count)
         return noise
 
-    def _summands(
-        self,
-        layout: Layout | TableLayout | NewtonLayout,
-        labels: Labels | None,
-        model: Chain | None = None,
-    ) -> Callable[[Matrix, slice], Integers]:
-        """Return what adds up some rows, with their places; numbers are placed from -1 to 1."""
+    def _adding(
+        self, layout: Layout | TableLayout | NewtonLayout, model: Chain | None
+    ) -> Callable[[Matrix, Labels], Integers]:
+        """Return what adds up some rows with their labels; numbers are placed from -1 to 1."""
         if isinstance(layout, NewtonLayout):
-            told, turn = cast("Labels", labels), turn_of(Columns(), self.agreement.features)
-            return lambda block, here: layout.added(block, told[here], turn=turn, model=model)
+            turn = turn_of(Columns(), self.agreement.features)
+            return partial(layout.added, turn=turn, model=model)
         if isinstance(layout, TableLayout):
-            return lambda block, here: layout.added(
-                block, np.zeros(len(block)) if labels is None else labels[here]
-            )
-        known = cast("Labels", labels)  # what has none is no task of maps
+            return layout.added
         low, high = self.terms.target_range or (-1.0, 1.0)  # a regression has one
         hot: Matrix = np.eye(len(self.agreement.classes))
         turns = [turn_of(each, self.agreement.features) for each in self.terms.maps]
 
-        def added(block: Matrix, here: slice) -> Integers:
-            own = known[here]
+        def added(block: Matrix, own: Labels) -> Integers:
             numbers = own.astype(np.float64)[:, None]
             targets = hot[own] if len(hot) else (numbers - low) / (high - low) * 2 - 1
-            whole, found = Block(block, targets), list[Integers]()
-            for turn, width in zip(turns, layout.widths, strict=True):
-                tables = (
-                    ones_and(turn.apply(some), told, bits=layout.bits, bare=layout.bare)
-                    for some, told in chunks(whole, width=width)
-                )
-                table = gram(tables, width=width, bits=layout.bits)
-                found.append(table[layout.places(width)])
-            return np.concatenate(found)
+            return layout.added(block, targets, turns=turns)
 
         return added
 
@@ -257,12 +241,15 @@ class SumsParty(Explaining):
 
 
 def _over(
-    rows: LabelledRows, of_block: Callable[[Matrix, slice], Integers], *, n_words: int
+    rows: LabelledRows, adding: Callable[[Matrix, Labels], Integers], *, n_words: int
 ) -> Integers:
+    told = rows.labels()
+    labels = np.zeros(rows.shape[0]) if told is None else told  # a table may be of no groups
+
     def added(first: int, blocks: Iterator[Matrix]) -> Integers:
         sums = np.zeros(n_words, dtype=np.int64)
         for block in blocks:
-            sums += of_block(block, slice(first, first + len(block)))
+            sums += adding(block, labels[first : first + len(block)])
             first += len(block)
         return sums
 

@@ -15,7 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.errors import MessageError, OptionError
+from cobasis.features.maps import Turn
 from cobasis.linalg.arrays import Matrix
+from cobasis.models.passes import Block, chunks
 from cobasis.strict_json import canonical_json
 
 if TYPE_CHECKING:
@@ -91,18 +93,28 @@ class Layout(AnyLayout):
             rows, columns = rows[kept], columns[kept]
         return rows, columns
 
+    def added(self, rows: Matrix, targets: Matrix, *, turns: Iterable[Turn]) -> Integers:
+        whole, found = Block(rows, targets), list[Integers]()
+        for turn, width in zip(turns, self.widths, strict=True):
+            tables = (
+                ones_and(turn.apply(some), told, bits=self.bits, bare=self.bare)
+                for some, told in chunks(whole, width=width)
+            )
+            found.append(gram(tables, width=width, bits=self.bits)[self.places(width)])
+        return np.concatenate(found)
+
     def common(self, words: Integers, n_waves: Iterable[int]) -> tuple[float, ...]:
         """Return of each map what two rows have in common: their waves' product, on average.
 
         1 of a map without waves, and where nothing is counted.
         """
-        found, at = [1.0] * len(self.n_features), 0
-        for place, (width, half) in enumerate(zip(self.widths, n_waves, strict=True)):
-            if half and not self.bare:  # the ones' row: the count, then the sums of waves
-                means = words[at + 1 : at + 1 + 2 * half] / words[at]
-                found[place] = float(np.square(means).sum())
-            at += width * (width + 1) // 2
-        return tuple(found)
+        tables = zip(self.tables(words), n_waves, strict=True)
+        return tuple(  # of the ones' row: the count, then the sums of waves
+            float(np.square(table[0, 1 : 1 + 2 * half] / table[0, 0]).sum())
+            if half and not self.bare
+            else 1.0
+            for table, half in tables
+        )
 
     def tables(self, words: Integers) -> Iterator[Integers]:
         at = 0
@@ -176,8 +188,7 @@ def checked(layout: Layout, words: Integers, *, n_waves: Sequence[int]) -> Total
         good = good and _is_gram(table.astype(np.float64))
     if not good:
         raise void()
-    grams = tuple(each / unit for each in tables)
-    common = layout.common(words, n_waves)
+    grams, common = tuple(each / unit for each in tables), layout.common(words, n_waves)
     return Total(layout=layout, n_rows=n_rows, grams=grams, common=common)
 
 
