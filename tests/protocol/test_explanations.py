@@ -86,7 +86,7 @@ def test_a_line_that_stands_for_a_linear_model_is_its_table_of_coefficients():
     done = simulate(parts, rng=rng, task="regression", model="ols", features=features)
     party = done.parties["south"]
     found = party.surrogate(rows)
-    assert (found.form, found.fidelity, found.agreement) == ("line", pytest.approx(1), None)
+    assert (found.fidelity, found.agreement) == (pytest.approx(1), None)
     beta = {each.name: each.estimate for each in party.coefficients().lines}
     told = {name: beta[name] for name, _ in found.lines}
     assert dict(found.lines) == pytest.approx(told, rel=1e-4)
@@ -95,18 +95,11 @@ def test_a_line_that_stands_for_a_linear_model_is_its_table_of_coefficients():
     assert "And 5 columns more, of less weight" in replace(found, lines=many).summary()
 
 
-def test_a_tree_stands_for_what_no_line_is_near_to_as_well_as_on_new_rows():
+def test_a_line_says_how_far_it_is_from_a_model_on_rows_it_was_not_fitted_to():
     parties, (rows, _) = played("rff", n_components=4), people(1, 400)
     found = parties["south"].surrogate(rows)
-    assert found.form == "tree"
-    assert found.other + 0.02 < found.fidelity < 0.95
-    shares = parties["south"].model.scores(parties["south"].transform(rows), method="predict_proba")
-    given, lines = np.log(shares[:, -1] / shares[:, 0]), dict(found.lines)
-    here = (rows["ward"] == "other").to_numpy()
-    assert lines["ward=other"] == pytest.approx(given[here].mean())
-    assert lines["not ward=other"] == pytest.approx(given[~here].mean())
-    assert 0.8 < found.agreement < 1
-    assert "| " in found.summary()
+    assert 0.3 < found.fidelity < 0.95
+    assert 0.7 < found.agreement < 1
     noise, table = np.random.default_rng(0).normal(size=(2, 40, 1))
     told = {"features": [NumericFeature(name="x")], "explained": "x", "classes": False}
     assert surrogate(noise[:, 0], table, **told).fidelity < 0.2  # of rows it was fitted to, more

@@ -142,8 +142,8 @@ def export(
     """Write one ONNX file that takes raw columns and predicts; needs the extra onnx.
 
     Where rows were projected it holds a secret of all parties; of sums it holds none. With
-    --surrogate it writes and prints a few lines that people read in its place: a line or a
-    shallow tree in your own columns, and how near that is to the model.
+    --surrogate it writes and prints a few lines that people read in its place: what a unit of
+    each of your columns adds, and how near that is to the model.
 
     Example: cobasis export icu.toml -o north.onnx
     """

@@ -235,7 +235,7 @@ class Explaining(ABC):
             return asked.attributions(table, background=common, beside=others)
 
     def surrogate(self, rows: npt.ArrayLike, *, of: str | int | None = None) -> Surrogate:
-        """Fit a line or a shallow tree in raw columns that gives nearly what the model gives.
+        """Fit a line in raw columns that gives nearly what the model gives.
 
         Parameters
         ----------
@@ -247,13 +247,13 @@ class Explaining(ABC):
         Returns
         -------
         Surrogate
-            The nearer of the two, by its R2 in five folds, each of rows that it was not fitted
-            to; LocalError before `accept`, of fewer than 20 rows, or at a party of a block.
+            With its R2 in five folds, each of rows that it was not fitted to; LocalError before
+            `accept`, of fewer than 20 rows, or at a party of a block.
 
         Notes
         -----
-        **Who sees what.** It stays here: it is made of rows, and a tree's splits are values of
-        them. **Cost.** One prediction a row, and twelve small fits. arXiv:2011.04437.
+        **Who sees what.** It stays here, as the rows that it is made of do. **Cost.** One
+        prediction a row, and six small fits. arXiv:2011.04437.
         """
         agreed = self.agreement
         if others := others_of(agreed):
