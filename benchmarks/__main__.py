@@ -57,7 +57,6 @@ SECTIONS: Mapping[str, Section] = {
     "https": Section("a round of 50 parties over HTTPS", "https_round:measure"),
     "start": Section("imports and help", "start:measure"),
     "trees": Section("trees in NumPy", "tree_models:measure"),
-    "gpu": Section("polar on a graphics card", "gpu:measure", threads=True),
 }
 """In the order in which they are run; ``--only`` takes these names."""
 

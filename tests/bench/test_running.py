@@ -29,35 +29,35 @@ def run(tmp_path, monkeypatch, capsys):
 
 
 def child(work, **options):
-    """Stand in for the graphics card, which is slower than asked; else run what is asked for."""
+    """Answer for one section, which is slower than asked; run any other."""
     missed = {"result": {"goals": [goals.goal("fast", 1.0, least=2.0)]}, "blas_threads": 1}
-    return missed if work == SECTIONS["gpu"].work else in_a_child(work, **options)
+    return missed if work == SECTIONS["trees"].work else in_a_child(work, **options)
 
 
 def test_a_quick_run_keeps_nothing_and_a_missed_goal_is_no_failure_but_a_section_that_raises(run):
-    asked = ("--quick", "--only", "gopp", "--only", "gpu")
+    asked = ("--quick", "--only", "gopp", "--only", "trees")
     told, kept = run(*asked, status=1, broken=["gopp"])
     assert "machine:measure failed" in told
-    assert SECTIONS["gpu"].title in told
+    assert SECTIONS["trees"].title in told
     assert "1 missed, 1 failed" in told
     assert kept == {}
-    assert "1 missed" in run("--quick", "--only", "gpu", status=0)[0]
+    assert "1 missed" in run("--quick", "--only", "trees", status=0)[0]
 
 
 def test_sections_are_put_into_the_result_that_is_there_but_no_failure_over_figures(run):
-    _, found = run("--only", "gpu", status=0, exactness=KEPT)
-    assert list(found["sections"]) == ["exactness", "gpu"]
+    _, found = run("--only", "trees", status=0, exactness=KEPT)
+    assert list(found["sections"]) == ["exactness", "trees"]
     assert found["sections"]["exactness"]["title"] == "kept"
     assert {"seed", "goals", "fig_6"} <= set(found)
-    assert {"commit", "versions", "machine"} <= set(found["sections"]["gpu"])
-    took = found["sections"]["gpu"]["section_seconds"]
+    assert {"commit", "versions", "machine"} <= set(found["sections"]["trees"])
+    took = found["sections"]["trees"]["section_seconds"]
     assert found["seconds"] == pytest.approx(600 + took)
     failed = {"title": "kept", "failed": "before"}
-    asked = ("--only", "gpu", "--only", "gopp")
-    told, found = run(*asked, status=1, broken=["gpu", "gopp"], gpu=KEPT, gopp=failed)
-    assert found["sections"]["gpu"] == KEPT
+    asked = ("--only", "trees", "--only", "gopp")
+    told, found = run(*asked, status=1, broken=["trees", "gopp"], trees=KEPT, gopp=failed)
+    assert found["sections"]["trees"] == KEPT
     assert "machine:measure" in found["sections"]["gopp"]["failed"]
-    assert "gpu failed: its figures of before stay" in told
+    assert "trees failed: its figures of before stay" in told
 
 
 def test_a_childs_peak_memory_and_threads_are_its_own(monkeypatch):
